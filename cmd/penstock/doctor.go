@@ -9,8 +9,10 @@ import (
 type doctorCmd struct {
 	storage
 	listening
-	Sandbox string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox to check for runs: bubblewrap or process."`
-	Output  string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
+	Sandbox             string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox to check for runs: bubblewrap or process."`
+	AllowOpenNetwork    bool   `help:"Accept a sandbox in which runs reach every network of this machine."`
+	AllowUserNamespaces bool   `help:"Accept a sandbox in which runs can create user namespaces."`
+	Output              string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
 func (cmd *doctorCmd) Help() string {

@@ -140,20 +140,21 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 	return ok("%s", path)
 }
 
-// sandboxKind tries a sandbox; one that was not chosen may be missing.
+// sandboxKind tries a kind of sandbox. If it was not selected, it may be missing.
 func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
+	const todo = "remove the cause, or install bubblewrap (Debian: apt-get install bubblewrap). Without a sandbox, only the " +
+		"model demo/offline runs; --sandbox process --allow-open-network runs agents without isolation"
+	chosen := kind == cmd.Sandbox
 	exe, err := os.Executable()
 	if err == nil {
-		err = sandbox.Probe(ctx, sandbox.Options{Kind: kind, Exe: exe})
+		err = sandbox.Probe(ctx, sandbox.Options{
+			Kind: kind, Exe: exe, AllowOpenNetwork: cmd.AllowOpenNetwork || !chosen && kind == sandbox.Process,
+			AllowUserNamespaces: cmd.AllowUserNamespaces,
+		})
 	}
-	chosen := kind == cmd.Sandbox
 	switch {
 	case err != nil && chosen:
-		return failing(
-			"install bubblewrap (Debian: apt-get install bubblewrap). Without a sandbox, only the model demo/offline runs; "+
-				"--sandbox process runs agents without isolation",
-			"%v", err,
-		)
+		return failing(todo, "%v", err)
 	case err != nil:
 		return ok("not available; not selected: %v", err)
 	case kind == sandbox.Process && chosen:

@@ -53,7 +53,7 @@ func (r report) want(t *testing.T, check, status, says string) {
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	args := []string{"--data", data, "--sandbox", "process"}
+	args := []string{"--data", data, "--sandbox", "process", "--allow-open-network"}
 	r := examine(t, 0, nil, args...)
 	r.want(t, "data folder", "ok", "can be created")
 	r.want(t, "database", "ok", "serve creates it")
@@ -97,9 +97,9 @@ func TestDoctorLooksForRoomOnTheDisk(t *testing.T) {
 		"100m": {1, "fail"}, "1g": {0, "warn"}, "3g": {0, "ok"},
 	} {
 		dir, _ := smallDisk(t, size)
-		r := examine(t, want.code, nil, "--data", filepath.Join(dir, "data"), "--sandbox", "process")
+		r := examine(t, want.code, nil, "--data", filepath.Join(dir, "data"), "--sandbox", "process", "--allow-open-network")
 		r.want(t, "disk space", want.status, "free")
-		r = examine(t, want.code, nil, "--data", t.TempDir(), "--blobs", filepath.Join(dir, "blobs"), "--sandbox", "process")
+		r = examine(t, want.code, nil, "--data", t.TempDir(), "--blobs", filepath.Join(dir, "blobs"), "--sandbox", "process", "--allow-open-network")
 		r.want(t, "blobs", "ok", "can be created")
 		r.want(t, "blobs' space", want.status, "free")
 	}

@@ -26,6 +26,8 @@ type working struct {
 	Host                   string        `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
 	Concurrency            int           `default:"4" help:"Maximum number of runs executed at once."`
 	Sandbox                string        `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
+	AllowOpenNetwork       bool          `help:"Allow runs that reach every network of this machine. Required by --sandbox process; with bubblewrap, the worker then also starts where it cannot give a run a network of its own."`
+	AllowUserNamespaces    bool          `help:"Allow runs in bubblewrap to create user namespaces. A hostile program can attack more of the kernel from one."`
 	LimitMemory            int64         `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
 	LimitDisk              int64         `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
 	LimitTmp               int64         `default:"2048" help:"Maximum size of a run's /tmp, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
@@ -43,6 +45,9 @@ type working struct {
 func (w *working) Validate() error {
 	if w.Concurrency < 1 || w.LimitProcesses < 0 || w.LimitCPUs < 0 || w.KeepWorkspaces < 0 {
 		return errors.New("--concurrency must be at least 1; limits and durations must not be negative")
+	}
+	if w.Sandbox == sandbox.Process && !w.AllowOpenNetwork {
+		return errors.New("--sandbox process isolates nothing: accept that with --allow-open-network")
 	}
 	for _, mib := range []int64{w.LimitMemory, w.LimitDisk, w.LimitTmp, w.LimitShm} {
 		if mib < 0 || mib > maxMiB {
@@ -100,10 +105,12 @@ func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string
 	return cache
 }
 
-// enclose chooses the sandbox. Where the chosen kind is not to be had, only
-// demo/offline runs, which executes nothing that others wrote.
+// enclose chooses the sandbox. If this machine cannot have the chosen kind, only demo/offline
+// runs, which executes nothing that others wrote.
 func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *worker.Options) error {
-	chosen := sandbox.Options{Kind: w.Sandbox, Exe: exe}
+	chosen := sandbox.Options{
+		Kind: w.Sandbox, Exe: exe, AllowOpenNetwork: w.AllowOpenNetwork, AllowUserNamespaces: w.AllowUserNamespaces,
+	}
 	err := sandbox.Probe(ctx, chosen)
 	if err == nil {
 		if w.Sandbox == sandbox.Process {
@@ -127,7 +134,7 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 		err,
 	)
 	o.NoSandbox = err.Error()
-	o.Demo, err = sandbox.New(sandbox.Options{Kind: sandbox.Process, Exe: exe})
+	o.Demo, err = sandbox.New(sandbox.Options{Kind: sandbox.Process, Exe: exe, AllowOpenNetwork: true})
 	return err
 }
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkStart measures from the call to the first byte that the program
-// prints: what a sandbox adds is the difference to the program alone.
+// BenchmarkStart measures from the call to the first byte that the program prints. The
+// difference to the program alone is the cost of a sandbox.
 func BenchmarkStart(b *testing.B) {
 	const script = "echo x; read wait"
 	b.Run("none", func(b *testing.B) {
@@ -25,10 +25,17 @@ func BenchmarkStart(b *testing.B) {
 			b.StartTimer()
 		}
 	})
-	for _, kind := range kinds {
-		b.Run(kind, func(b *testing.B) {
+	for _, name := range append([]string{"sealed"}, kinds...) {
+		b.Run(name, func(b *testing.B) {
+			kind := name
+			if name == "sealed" {
+				kind = Bubblewrap
+			}
 			s := open(b, kind)
 			sp := spec(b, script)
+			if name == "sealed" {
+				seal(b, &sp)
+			}
 			sp.Limits = Limits{Memory: 1 << 30, Processes: 100, CPUs: 2}
 			for b.Loop() {
 				r, err := s.Start(b.Context(), sp)

@@ -2,19 +2,21 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Where a bubblewrap sandbox has things. The paths are the same in every
-// sandbox, because agents file their sessions under the path of the workspace.
+// Paths in a bubblewrap sandbox. They are the same in every sandbox, because agents file
+// their sessions under the path of the workspace.
 const (
 	insideDir  = "/workspace"
 	insideHome = "/home/agent"
@@ -23,22 +25,23 @@ const (
 	insideUID  = "1000"
 )
 
-// etc is what of /etc is visible: name resolution, certificates, the links of
-// alternatives, the dynamic linker, the time zone. There are keys beside these
-// files (/etc/ssl/private), so directories are not shown as a whole. /usr/lib/jvm
-// of Debian is of no use without its directory here.
+// etc lists the visible part of /etc: certificates, the links of alternatives, the dynamic
+// linker, the time zone. Keys lie beside these files (/etc/ssl/private), so directories are
+// not shown as a whole. The directory /usr/lib/jvm of Debian needs the one here.
 var etc = []string{
-	"resolv.conf", "hosts", "host.conf", "nsswitch.conf", "gai.conf", "protocols", "services",
+	"nsswitch.conf", "protocols", "services",
 	"ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ca-certificates", "crypto-policies",
 	"pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf",
 	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "os-release",
 	"java-*-openjdk",
 }
 
-// What of /proc is read-only or hidden. Being read-only is not left to the
-// permissions of /proc/sys: they let the host's root write, whatever its
-// capabilities, and /proc/sys/kernel/core_pattern names a program that the kernel
-// runs outside of every sandbox.
+// etcNames is how the host resolves names. A sealed tree has resolvConf and hosts instead.
+var etcNames = []string{"resolv.conf", "hosts", "host.conf", "gai.conf"}
+
+// The parts of /proc that are read-only or hidden. The permissions of /proc/sys do not
+// suffice: they let the host's root write, whatever its capabilities, and
+// /proc/sys/kernel/core_pattern names a program that the kernel runs outside of every sandbox.
 var (
 	procReadOnly = []string{"sys", "sysrq-trigger", "bus", "fs", "irq", "mtrr", "pressure"}
 	procHidden   = []string{
@@ -51,18 +54,19 @@ const (
 		insideUser + ":x:" + insideUID + ":" + insideUID + "::" + insideHome + ":/bin/sh\n" +
 		"nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 	group = "root:x:0:\n" + insideUser + ":x:" + insideUID + ":\nnogroup:x:65534:\n"
+	// Without a server, resolvers ask 127.0.0.1, where nothing listens: they fail at once.
+	resolvConf = "# There is no DNS in this sandbox. The HTTP proxy at " + RelayAddress + " resolves names.\n"
+	hosts      = "127.0.0.1 localhost\n::1 localhost\n"
 )
 
 // bubblewrap is the kind Bubblewrap.
 type bubblewrap struct {
 	machine
-	bwrap string
-	path  string
-	// noUsers tells whether bwrap can forbid further user namespaces: version
-	// 0.8 can, where /proc/sys is writable to it. With one, a hostile process has far more of
-	// the kernel to attack.
-	noUsers func() bool
-	sizes   func() bool // whether bwrap can bound a tmpfs
+	bwrap          string
+	path           string
+	userNamespaces bool         // see Options
+	disablesUsers  func() error // errNoDisable, or nil
+	sizes          func() bool  // whether bwrap can bound a tmpfs
 }
 
 func newBubblewrap(m machine, opts Options) (Sandbox, error) {
@@ -77,15 +81,8 @@ func newBubblewrap(m machine, opts Options) (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bubblewrap is not installed (%w): install the package bubblewrap", err)
 	}
-	b := &bubblewrap{machine: m, bwrap: bwrap, path: opts.Path}
-	b.noUsers = sync.OnceValue(func() bool {
-		args := append(namespaces(), "--disable-userns", "--ro-bind", "/", "/", "--", bwrap, "--version")
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, bwrap, args...)
-		cmd.Env = []string{}
-		return cmd.Run() == nil
-	})
+	b := &bubblewrap{machine: m, bwrap: bwrap, path: opts.Path, userNamespaces: opts.AllowUserNamespaces}
+	b.disablesUsers = sync.OnceValue(b.tryDisableUsers)
 	b.sizes = sync.OnceValue(func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -95,6 +92,28 @@ func newBubblewrap(m machine, opts Options) (Sandbox, error) {
 	return b, nil
 }
 
+// errNoDisable says that bwrap works, but cannot disable user namespaces.
+var errNoDisable = errors.New("this bwrap cannot disable user namespaces (--disable-userns): " +
+	"install bubblewrap 0.8 or newer and let it write to /proc/sys, or accept them with --allow-user-namespaces")
+
+// tryDisableUsers returns errNoDisable if bwrap can create namespaces but not disable them. The
+// rest is for the start of a tree to report.
+func (b *bubblewrap) tryDisableUsers() error {
+	works := func(options ...string) bool {
+		args := append(namespaces(), options...)
+		args = append(args, "--ro-bind", "/", "/", "--", b.bwrap, "--version")
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, b.bwrap, args...)
+		cmd.Env = []string{}
+		return cmd.Run() == nil
+	}
+	if !works("--disable-userns") && works() {
+		return errNoDisable
+	}
+	return nil
+}
+
 func (b *bubblewrap) Kind() string { return Bubblewrap }
 
 func (b *bubblewrap) Layout(Spec) Layout {
@@ -102,45 +121,98 @@ func (b *bubblewrap) Layout(Spec) Layout {
 }
 
 func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
-	if err := spec.check(); err != nil {
+	if err := errors.Join(spec.check(), spec.checkRelay()); err != nil {
 		return nil, err
 	}
-	// What is read from a descriptor is on no command line, which every user of the
-	// machine can see. The environment and the standard streams go past bwrap to Enter:
-	// bwrap stays the first process of the sandbox, and all others there can read its
-	// memory and take its descriptors.
+	if !b.userNamespaces {
+		if err := b.disablesUsers(); err != nil {
+			return nil, err
+		}
+	}
+	filter := seccompFilter(b.userNamespaces)
+	if filter == nil && spec.Relay != "" {
+		return nil, fmt.Errorf("sandbox: no system call filter for %s, so it cannot be sealed", runtime.GOARCH)
+	}
+	o, p := b.order(spec, filter)
+	tree, err := b.launch(ctx, o, spec)
+	if err != nil || spec.Relay == "" {
+		return running(tree, err)
+	}
+	err = tree.prove(intention{
+		environment: string(o.Files[environmentFile]), mounts: p.mounts, userNamespaces: b.userNamespaces,
+	})
+	if err != nil {
+		tree.Kill()
+		tree.closeOurs()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}
+	return running(tree, err)
+}
+
+// running keeps a nil tree from becoming a Running that is not nil.
+func running(t *tree, err error) (Running, error) {
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// environmentFile is the index of the environment in order.Files.
+const environmentFile = 3
+
+// order is the start of bwrap for spec. Descriptors carry what must not be on a command line,
+// which every user of the machine can see. The environment and the standard streams bypass
+// bwrap and go to Enter: bwrap remains the first process of the sandbox, and all others there
+// can read its memory and take its descriptors.
+func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 	env := strings.Join(environment(b.path, insideUser, b.Layout(spec), spec.Env), "\x00")
-	files := [][]byte{nil, []byte(passwd), []byte(group), []byte(env)}
-	filter := noKeys()
-	if filter != nil {
-		files = append(files, filter)
+	files := [][]byte{nil, []byte(passwd), []byte(group), environmentFile: []byte(env)}
+	add := func(content []byte) string {
+		files = append(files, content)
+		return strconv.Itoa(firstFD + len(files) - 1)
 	}
 	fd := func(i int) string { return strconv.Itoa(firstFD + i) }
-	stdin, stdout, blocked := fd(len(files)), fd(len(files)+1), fd(len(files)+2)
-	options := b.options(spec)
-	options = append(options, "--ro-bind-data", fd(1), "/etc/passwd", "--ro-bind-data", fd(2), "/etc/group",
-		"--remount-ro", "/", "--block-fd", blocked)
-	if filter != nil {
-		options = append(options, "--seccomp", fd(4))
+	p := b.profile(spec)
+	data := func(fd, at string) {
+		p.add("--ro-bind-data", fd, at)
+		p.expect(at, mount{})
 	}
-	files[0] = []byte(strings.Join(options, "\x00") + "\x00")
-	tree, err := b.launch(ctx, order{
-		Argv:      append([]string{b.bwrap, "--args", fd(0), "--", insideExe, "enter", fd(3), stdin, stdout}, spec.Argv...),
+	data(fd(1), "/etc/passwd")
+	data(fd(2), "/etc/group")
+	if spec.Relay != "" {
+		data(add([]byte(resolvConf)), "/etc/resolv.conf")
+		data(add([]byte(hosts)), "/etc/hosts")
+	}
+	p.seal("/")
+	if filter != nil {
+		p.add("--seccomp", add(filter))
+	}
+	n := len(files)
+	enter := []string{insideExe, "enter", fd(environmentFile), fd(n), fd(n + 1), noProof}
+	n += 2
+	if spec.Relay != "" {
+		enter[len(enter)-1] = fd(n)
+		n++
+	}
+	p.add("--block-fd", fd(n))
+	files[0] = []byte(strings.Join(p.args, "\x00") + "\x00")
+	argv := append([]string{b.bwrap, "--args", fd(0), "--"}, enter...)
+	return order{
+		Argv:      append(argv, spec.Argv...),
 		Env:       []string{},
 		Dir:       "/",
 		Files:     files,
 		Apart:     true,
+		Proof:     spec.Relay != "",
 		Root:      os.Geteuid() == 0,
 		AwaitRead: true, // bwrap reads the block-fd when everything is set up
-	}, spec)
-	if err != nil {
-		return nil, err
-	}
-	return tree, nil
+	}, p
 }
 
-// namespaces are the options that separate processes, users and names. The network
-// is the host's.
+// namespaces are the options that separate processes, users and names. The network remains
+// that of the host.
 func namespaces() []string {
 	return []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
@@ -149,65 +221,84 @@ func namespaces() []string {
 	}
 }
 
-// options is the profile: everything that the tree sees, in the order of mounting.
-func (b *bubblewrap) options(spec Spec) []string {
-	o := namespaces()
-	if b.noUsers() {
-		o = append(o, "--disable-userns")
+// profile lists everything that the tree sees, in the order of mounting.
+func (b *bubblewrap) profile(spec Spec) *profile {
+	p := &profile{args: namespaces()}
+	files := etc
+	if spec.Relay != "" {
+		p.add("--unshare-net")
+	} else {
+		files = append(etc[:len(etc):len(etc)], etcNames...)
 	}
-	o = append(o, "--ro-bind", "/usr", "/usr")
+	if !b.userNamespaces {
+		p.add("--disable-userns")
+	}
+	p.share("/usr", "/usr", false)
+	p.expect("/usr", mount{below: true})
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if target, err := os.Readlink(dir); err == nil {
-			o = append(o, "--symlink", target, dir)
+			p.add("--symlink", target, dir)
 		} else {
-			o = append(o, "--ro-bind-try", dir, dir)
+			p.show(dir, dir)
 		}
 	}
-	for _, pattern := range etc {
-		files, _ := filepath.Glob(path.Join("/etc", pattern))
-		for _, file := range files {
-			o = append(o, "--ro-bind-try", file, file)
+	for _, pattern := range files {
+		found, _ := filepath.Glob(path.Join("/etc", pattern))
+		for _, file := range found {
+			p.show(file, file)
 		}
 	}
-	o = append(o, procOptions()...)
-	o = append(o, "--dev", "/dev")
-	o = append(o, b.tmpfs("/dev/shm", spec.Shm)...)
-	o = append(o, "--remount-ro", "/dev")
-	o = append(o, b.tmpfs("/tmp", spec.Tmp)...)
-	o = append(o, b.tmpfs("/run", runBytes)...)
-	o = append(o, "--symlink", "../tmp", "/var/tmp")
-	o = append(o, "--bind", spec.Home, insideHome, "--bind", spec.Dir, insideDir)
+	p.proc()
+	p.add("--dev", "/dev")
+	for _, device := range devices {
+		p.expect(device, mount{writable: true, optional: true})
+	}
+	p.expect("/dev/pts", mount{writable: true, optional: true})
+	b.tmpfs(p, "/dev/shm", spec.Shm)
+	p.seal("/dev")
+	b.tmpfs(p, "/tmp", spec.Tmp)
+	b.tmpfs(p, "/run", runBytes)
+	p.add("--symlink", "../tmp", "/var/tmp")
+	p.share(spec.Home, insideHome, true)
+	p.share(spec.Dir, insideDir, true)
 	for _, m := range spec.ReadOnly {
 		target := m.Target
 		if target == "" {
 			target = m.Source
 		}
-		o = append(o, "--ro-bind", m.Source, target)
+		p.share(m.Source, target, false)
+		p.expect(target, mount{below: true, optional: true}) // a link may lead elsewhere
 	}
-	o = append(o, "--ro-bind", b.exe, insideExe, "--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)),
-		"--setenv", "GOMAXPROCS", "1") // for Enter alone
-	return o
+	p.share(b.exe, insideExe, false)
+	if spec.Relay != "" {
+		p.share(spec.Relay, insideRelay, false)
+	}
+	p.add("--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)), "--setenv", "GOMAXPROCS", "1") // for Enter alone
+	return p
 }
 
 // runBytes is the size of /run.
 const runBytes = 64 << 20
 
-// tmpfs are the options for a file system in memory of at most size bytes, 0 for the
-// kernel's default. bwrap can do that from version 0.7 on.
-func (b *bubblewrap) tmpfs(at string, size int64) []string {
-	if size <= 0 || !b.sizes() {
-		return []string{"--tmpfs", at}
+// tmpfs mounts a file system in memory of at most size bytes, 0 for the kernel's default.
+// bwrap can do that since version 0.7.
+func (b *bubblewrap) tmpfs(p *profile, at string, size int64) {
+	if size > 0 && b.sizes() {
+		p.add("--size", strconv.FormatInt(size, 10))
 	}
-	return []string{"--size", strconv.FormatInt(size, 10), "--tmpfs", at}
+	p.add("--tmpfs", at)
+	p.expect(at, mount{writable: true})
 }
 
-// procOptions mount a /proc of the sandbox's own processes without the handles
-// to the machine that lie beside them.
-func procOptions() []string {
-	o := []string{"--proc", "/proc"}
+// proc mounts a /proc of the sandbox's own processes and hides the parts that concern the
+// machine.
+func (p *profile) proc() {
+	p.add("--proc", "/proc")
+	p.expect("/proc", mount{writable: true, below: true})
 	for _, name := range procReadOnly {
 		if file := path.Join("/proc", name); exists(file) {
-			o = append(o, "--ro-bind", file, file)
+			p.add("--ro-bind", file, file)
+			p.expect(file, mount{below: true})
 		}
 	}
 	for _, name := range procHidden {
@@ -216,12 +307,13 @@ func procOptions() []string {
 		switch {
 		case err != nil:
 		case info.IsDir():
-			o = append(o, "--tmpfs", file, "--remount-ro", file)
+			p.add("--tmpfs", file)
+			p.seal(file)
 		default:
-			o = append(o, "--ro-bind", "/dev/null", file)
+			p.add("--ro-bind", "/dev/null", file)
+			p.expect(file, mount{})
 		}
 	}
-	return o
 }
 
 func exists(file string) bool {

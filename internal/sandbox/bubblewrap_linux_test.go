@@ -7,12 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
 )
 
 func TestBubblewrapShowsNothingElseOfTheHost(t *testing.T) {
@@ -200,29 +204,44 @@ func TestProbeOnMachinesThatForbidIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		forbid string
 		flags  uintptr
+		filter string // see forbid
 		want   string
 	}{
+		"network namespaces switched off": {
+			forbid: "echo 0 > /proc/sys/user/max_net_namespaces", flags: syscall.CLONE_NEWUSER,
+			want: "network namespaces are switched off; set sysctl user.max_net_namespaces",
+		},
+		"a service manager that forbids network namespaces": {
+			forbid: "true", filter: "namespaces", want: "network namespaces are forbidden; in a systemd service, set RestrictNamespaces=no",
+		},
+		"a service manager that forbids netlink": {
+			forbid: "true", filter: "netlink", want: "add AF_NETLINK, AF_UNIX, AF_INET and AF_INET6 to RestrictAddressFamilies=",
+		},
+		"a service manager that forbids user namespaces": {
+			forbid: "true", filter: "users", want: "a seccomp filter forbids user namespaces; in a systemd service",
+		},
 		"namespaces switched off": {
-			"echo 0 > /proc/sys/user/max_user_namespaces", syscall.CLONE_NEWUSER,
-			"user namespaces are switched off; set sysctl user.max_user_namespaces",
+			forbid: "echo 0 > /proc/sys/user/max_user_namespaces", flags: syscall.CLONE_NEWUSER,
+			want: "user namespaces are switched off; set sysctl user.max_user_namespaces",
 		},
 		"a container that hides parts of /proc": {
 			// A single /proc that is whole, anywhere on the machine, is enough for the kernel.
-			`for p in $(awk '/ - proc /{print $5}' /proc/self/mountinfo); do mount -t tmpfs none $p/acpi || exit; done`,
-			syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-			"this container hides parts of /proc",
+			forbid: `for p in $(awk '/ - proc /{print $5}' /proc/self/mountinfo); do mount -t tmpfs none $p/acpi || exit; done`,
+			flags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			want:   "parts of /proc are hidden here",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("/bin/sh", "-c", test.forbid+` && exec "$@"`, "sh",
 				self(t), "-test.run=^TestProbeHere$", "-test.v")
-			cmd.Env = append(os.Environ(), "SANDBOX_TEST_PROBE=1")
+			cmd.Env = append(os.Environ(), "SANDBOX_TEST_PROBE=1", "SANDBOX_TEST_FORBID="+test.filter)
 			cmd.SysProcAttr = &syscall.SysProcAttr{
-				Cloneflags:                 test.flags,
-				UidMappings:                []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
-				GidMappings:                []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-				GidMappingsEnableSetgroups: false,
+				Cloneflags: test.flags,
+			}
+			if test.flags != 0 {
+				cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+				cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 			}
 			got, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
@@ -240,7 +259,78 @@ func TestProbeHere(t *testing.T) {
 	if os.Getenv("SANDBOX_TEST_PROBE") == "" {
 		t.Skip("runs inside of TestProbeOnMachinesThatForbidIt")
 	}
+	if what := os.Getenv("SANDBOX_TEST_FORBID"); what != "" {
+		forbid(t, what)
+	}
 	t.Log(Probe(t.Context(), Options{Exe: self(t)}))
+}
+
+// forbid installs a filter like those of service managers in this process.
+func forbid(t *testing.T, what string) {
+	t.Helper()
+	clone := func(flags uint32) []bpf.Instruction {
+		return []bpf.Instruction{
+			bpf.LoadAbsolute{Off: offsetCall, Size: 4},
+			equals(unix.SYS_CLONE, 1), unless(unix.SYS_UNSHARE, 3),
+			argument(0), withoutBits(flags, 1), eperm, allow,
+		}
+	}
+	program, err := bpf.Assemble(map[string][]bpf.Instruction{
+		"namespaces": clone(unix.CLONE_NEWNET),
+		"users":      clone(unix.CLONE_NEWUSER),
+		"netlink": {
+			bpf.LoadAbsolute{Off: offsetCall, Size: 4},
+			unless(unix.SYS_SOCKET, 3),
+			argument(0), unless(unix.AF_NETLINK, 1), noFamily, allow,
+		},
+	}[what])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code []unix.SockFilter
+	for _, i := range program {
+		code = append(code, unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K})
+	}
+	filter := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]} //nolint:gosec // short
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&filter))) //nolint:gosec // unix has no function for it
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+}
+
+// An old bwrap is one that does not know the option.
+func TestABwrapThatCannotDisableUserNamespaces(t *testing.T) {
+	t.Parallel()
+	open(t, Bubblewrap)
+	old := filepath.Join(t.TempDir(), "bwrap")
+	script := `printf '#!/bin/sh\nfor a; do [ "$a" = --disable-userns ] && exit 1; done; exec bwrap "$@"\n' > "$1" && chmod 755 "$1"`
+	if err := exec.Command("/bin/sh", "-c", script, "sh", old).Run(); err != nil {
+		t.Fatal(err)
+	}
+	err := Probe(t.Context(), Options{Exe: self(t), Bwrap: old})
+	if err == nil || !strings.Contains(err.Error(), "install bubblewrap 0.8 or newer") ||
+		!strings.Contains(err.Error(), "--allow-user-namespaces") {
+		t.Errorf("got %v, want an error that names the remedy", err)
+	}
+}
+
+func TestTheOperatorCanAllowUserNamespaces(t *testing.T) {
+	t.Parallel()
+	open(t, Bubblewrap)
+	s, err := New(Options{Exe: self(t), AllowUserNamespaces: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp := spec(t, `unshare --user --map-root-user --mount mount -t tmpfs none /tmp && echo mounted`)
+	seal(t, &sp)
+	if got := output(t, s, sp); got != "mounted\n" {
+		t.Errorf("got %q", got)
+	}
 }
 
 // Root is the rare user of a worker, the tests' user often is root.

@@ -115,7 +115,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	opts := Options{Kind: os.Getenv("SANDBOX_TEST_SERVER"), Exe: exe}
+	opts := Options{Kind: os.Getenv("SANDBOX_TEST_SERVER"), Exe: exe, AllowOpenNetwork: true}
 	if silence := os.Getenv("SANDBOX_TEST_SILENCE"); silence != "" {
 		if opts.Silence, err = time.ParseDuration(silence); err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// New makes the sandbox that opts asks for. The error says in one sentence why
-// this machine does not have it; [Probe] looks further and tries it.
+// New creates the sandbox that opts selects. The error says in one sentence why this machine
+// cannot have it. [Probe] checks more and tries it.
 func New(opts Options) (Sandbox, error) {
 	if !filepath.IsAbs(opts.Exe) {
 		return nil, errors.New("sandbox: the path of this program is required")

@@ -5,14 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// Probe runs a trivial command in a sandbox of opts. The error says in one
-// sentence why this machine does not have such a sandbox, with what the person
-// who runs it can do about it.
+// Probe runs a trivial command in a sandbox of opts. Unless opts.AllowOpenNetwork is set, the
+// sandbox is sealed. The error says in one sentence why this machine cannot have such a sandbox
+// and what its operator can do about it.
 func Probe(ctx context.Context, opts Options) error {
 	s, err := New(opts)
 	if err != nil {
@@ -23,16 +28,27 @@ func Probe(ctx context.Context, opts Options) error {
 		return fmt.Errorf("probe %s: %w", s.Kind(), err)
 	}
 	defer os.RemoveAll(dir)
-	work, home := filepath.Join(dir, "work"), filepath.Join(dir, "home")
-	if err := errors.Join(os.Mkdir(work, 0o700), os.Mkdir(home, 0o700)); err != nil {
+	work, home, relays := filepath.Join(dir, "work"), filepath.Join(dir, "home"), filepath.Join(dir, "relay")
+	if err := errors.Join(os.Mkdir(work, 0o700), os.Mkdir(home, 0o700), os.Mkdir(relays, 0o700)); err != nil {
 		return fmt.Errorf("probe %s: %w", s.Kind(), err)
 	}
-	result, err := Run(ctx, s, Spec{Dir: work, Home: home, Argv: []string{"/bin/sh", "-c", "exit 0"}})
+	spec := Spec{Dir: work, Home: home, Argv: []string{"/bin/sh", "-c", "exit 0"}}
+	if !opts.AllowOpenNetwork {
+		spec.Relay = filepath.Join(relays, "s")
+		listener, err := net.Listen("unix", spec.Relay)
+		if err != nil {
+			return fmt.Errorf("probe %s: %w", s.Kind(), err)
+		}
+		defer listener.Close()
+	}
+	result, err := Run(ctx, s, spec)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("probe %s: %w", s.Kind(), err)
+	case errors.Is(err, errNoDisable):
+		return err
 	case err != nil && s.Kind() == Bubblewrap:
-		return fmt.Errorf("bubblewrap cannot create a sandbox: %s (%w)", obstacle(), err)
+		return whyNot(ctx, s, spec, err)
 	case err != nil:
 		return err
 	case result.Code != 0:
@@ -42,41 +58,118 @@ func Probe(ctx context.Context, opts Options) error {
 	return nil
 }
 
-// obstacle names what is known to forbid a namespace to bubblewrap.
+// whyNot finds out whether bubblewrap cannot work here, or only cannot seal a tree.
+func whyNot(ctx context.Context, s Sandbox, spec Spec, failed error) error {
+	if spec.Relay != "" {
+		spec.Relay = ""
+		if _, err := Run(ctx, s, spec); err == nil {
+			return fmt.Errorf("bubblewrap cannot seal a sandbox: %s, or accept runs with the network of this machine with "+
+				"--allow-open-network (%w)", networkObstacle(), failed)
+		}
+	}
+	return fmt.Errorf("bubblewrap cannot create a sandbox: %s (%w)", obstacle(), failed)
+}
+
+// prohibition is a file of the kernel with a value that forbids namespaces.
+type prohibition struct{ file, content, says string }
+
+// forbidding returns the text of the first prohibition that this machine has.
+func forbidding(list []prohibition) string {
+	for _, s := range list {
+		if content, err := os.ReadFile(s.file); err == nil && string(bytes.TrimSpace(content)) == s.content {
+			return s.says
+		}
+	}
+	return ""
+}
+
+const (
+	userns   = "/proc/sys/kernel/unprivileged_userns_clone"
+	apparmor = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+	// asService follows what a service manager or container engine may forbid.
+	asService = "in a systemd service, set RestrictNamespaces=no, ProtectKernelTunables=no, ProtectKernelLogs=no and " +
+		"ProcSubset=all, and let SystemCallFilter= include @mount"
+	asContainer = "in a container, run it with --security-opt seccomp=unconfined or a profile that allows them"
+)
+
+// obstacle names a known reason for which bwrap cannot create namespaces, and the remedy.
 func obstacle() string {
-	for _, o := range []struct{ file, content, says string }{
+	known := forbidding([]prohibition{
 		{
 			"/proc/sys/user/max_user_namespaces", "0",
 			"user namespaces are switched off; set sysctl user.max_user_namespaces to 1000 or more",
 		},
+		{userns, "0", "user namespaces are forbidden to users other than root; set sysctl kernel.unprivileged_userns_clone=1"},
 		{
-			"/proc/sys/kernel/unprivileged_userns_clone", "0",
-			"user namespaces are forbidden to users other than root; set sysctl kernel.unprivileged_userns_clone=1",
-		},
-		{
-			"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+			apparmor, "1",
 			"AppArmor forbids user namespaces; set sysctl kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap an " +
 				"AppArmor profile that allows userns",
 		},
-	} {
-		if content, err := os.ReadFile(o.file); err == nil && string(bytes.TrimSpace(content)) == o.content {
-			return o.says
-		}
-	}
-	if procCovered() {
-		return "this container hides parts of /proc, and then the kernel allows no new one; " +
+	})
+	switch {
+	case known != "":
+		return known
+	case !canUnshare(unix.CLONE_NEWUSER) && filtered():
+		return "a seccomp filter forbids user namespaces; " + asService + "; " + asContainer
+	case procCovered():
+		return "parts of /proc are hidden here, and then the kernel allows no new one; in a container, " +
 			"run it with --security-opt systempaths=unconfined (Docker) or procMount: Unmasked (Kubernetes), and with a " +
-			"seccomp profile that allows user namespaces"
-	}
-	if status, err := os.ReadFile("/proc/self/status"); err == nil && bytes.Contains(status, []byte("\nSeccomp:\t2\n")) {
-		return "a seccomp filter may forbid user namespaces; in a container, run it with --security-opt seccomp=unconfined " +
-			"or a profile that allows them"
+			"seccomp profile that allows user namespaces; " + asService
+	case filtered():
+		return "a seccomp filter may forbid namespaces or mounts; " + asService + "; " + asContainer
 	}
 	return "the kernel refused it"
 }
 
-// procCovered tells whether something is mounted over parts of /proc, as
-// container engines do. A machine's own binfmt_misc hides nothing.
+// networkObstacle names a known reason for which bwrap cannot create a network namespace with a
+// loopback interface, and the remedy.
+func networkObstacle() string {
+	known := forbidding([]prohibition{
+		{
+			"/proc/sys/user/max_net_namespaces", "0",
+			"network namespaces are switched off; set sysctl user.max_net_namespaces to 1000 or more",
+		},
+		{
+			apparmor, "1",
+			"AppArmor lets no program bring up a loopback interface in a user namespace; set sysctl " +
+				"kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap a profile with userns and capability net_admin",
+		},
+	})
+	switch {
+	case known != "":
+		return known
+	case !canUnshare(unix.CLONE_NEWUSER | unix.CLONE_NEWNET):
+		return "network namespaces are forbidden; in a systemd service, set RestrictNamespaces=no; " + asContainer
+	case !hasNetlink():
+		return "netlink sockets are forbidden, so that no loopback interface can be brought up; in a systemd service, add " +
+			"AF_NETLINK, AF_UNIX, AF_INET and AF_INET6 to RestrictAddressFamilies="
+	}
+	return "see the reason in parentheses"
+}
+
+// canUnshare tries to start a program in new namespaces.
+func canUnshare(namespaces uintptr) bool {
+	cmd := exec.Command("/bin/sh", "-c", "exit 0")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
+	return cmd.Run() == nil
+}
+
+func hasNetlink() bool {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err == nil
+}
+
+// filtered reports whether a seccomp filter restricts this process.
+func filtered() bool {
+	status, err := os.ReadFile("/proc/self/status")
+	return err == nil && bytes.Contains(status, []byte("\nSeccomp:\t2\n"))
+}
+
+// procCovered reports whether something is mounted over parts of /proc, as container engines
+// and systemd do. A machine's own binfmt_misc hides nothing.
 func procCovered() bool {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 	"path/filepath"
@@ -14,9 +15,13 @@ type process struct {
 }
 
 func newProcess(m machine, opts Options) (Sandbox, error) {
+	if !opts.AllowOpenNetwork {
+		return nil, errors.New("the sandbox process isolates nothing, and its runs reach every network of this machine: " +
+			"accept that with --allow-open-network, or use bubblewrap")
+	}
 	u, err := user.Current()
 	if err != nil {
-		return nil, fmt.Errorf("the user that this program runs as is unknown: %w", err)
+		return nil, fmt.Errorf("look up the user of this program: %w", err)
 	}
 	return &process{m, opts.Path, u.Username}, nil
 }
@@ -30,6 +35,9 @@ func (p *process) Layout(spec Spec) Layout {
 func (p *process) Start(ctx context.Context, spec Spec) (Running, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
+	}
+	if spec.Relay != "" {
+		return nil, errors.New("sandbox: the kind process isolates nothing, so it cannot be sealed")
 	}
 	tree, err := p.launch(ctx, order{
 		Argv: spec.Argv,

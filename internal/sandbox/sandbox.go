@@ -1,11 +1,12 @@
-// Package sandbox owns the place where one agent's process tree lives: what of
-// the machine the tree sees, how much of it it may use, and that all of it is
-// gone when its run is over.
+// Package sandbox runs one agent's process tree. It decides which parts of the machine the
+// tree sees and how much it may use, and it ends the whole tree with the run.
 //
-// Every kind keeps the same contract, and one test suite (suite_linux_test.go) holds
-// every kind to it. On a machine of our own, [Supervise] stands between the
-// worker and the tree: a small process of this same program that outlives a
-// killed worker just long enough to take the tree with it.
+// All kinds have the same contract, and one test suite (suite_linux_test.go) checks it.
+// Between the worker and the tree runs [Supervise], a small process of this program. If the
+// worker is killed, it lives on just long enough to kill the tree.
+//
+// A tree is sealed if [Spec] has a Relay: its network namespace has only loopback, and a
+// proof precedes its program (see [Proof]).
 package sandbox
 
 import (
@@ -13,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,8 +25,8 @@ import (
 const (
 	// Bubblewrap isolates files, processes and users by kernel namespaces.
 	Bubblewrap = "bubblewrap"
-	// Process isolates nothing: the tree runs as the worker's own user and sees
-	// what it sees. What holds is that the tree is ended as a whole.
+	// Process isolates nothing: the tree runs as the worker's user and sees all that this
+	// user sees. Only the limits and the end of the whole tree hold.
 	Process = "process"
 )
 
@@ -33,15 +35,15 @@ type Sandbox interface {
 	// Kind is one of the constants above.
 	Kind() string
 
-	// Layout tells where the processes of a sandbox made from spec find what
-	// spec names, so that their arguments and environment can speak of it.
+	// Layout returns the paths at which processes in the sandbox find the directories of
+	// spec, for use in their arguments and environment.
 	Layout(spec Spec) Layout
 
-	// Start makes a sandbox and starts spec.Argv in it. An error means that
-	// there is no sandbox and nothing of it is left behind; it says why in one
-	// line. A program that cannot be executed is no such error: it ends with
-	// a code other than zero and the reason on its standard error, as in
-	// a shell. When ctx ends, the tree is killed.
+	// Start creates a sandbox and starts spec.Argv in it. After an error, nothing of the
+	// sandbox is left, and the error gives the reason in one line. If the proof of a sealed
+	// sandbox fails, the program never ran, and the error is an [*OpenError]. A program that
+	// cannot be executed is not an error: as in a shell, it ends with a code other than zero
+	// and the reason on its standard error. When ctx ends, the tree is killed.
 	Start(ctx context.Context, spec Spec) (Running, error)
 }
 
@@ -50,19 +52,22 @@ type Running interface {
 	// Stdin is the standard input of spec.Argv; the caller closes it.
 	Stdin() io.WriteCloser
 
-	// Stdout is the standard output of the tree (with the standard error when
-	// spec.Stderr is nil). It ends when no process of the tree holds it any
-	// more; the caller reads it to the end, or closes it.
+	// Stdout is the standard output of the tree, with the standard error if spec.Stderr is
+	// nil. It ends when no process of the tree has it open. The caller reads it to the end
+	// or closes it.
 	Stdout() io.ReadCloser
 
-	// Limits says in a few words which of spec.Limits hold, and why the others
-	// do not.
+	// Limits describes in a few words which of spec.Limits are enforced, and why the
+	// others are not.
 	Limits() string
 
-	// Wait waits until the program has ended, ends what it left running, and
-	// returns once no process of the tree exists and spec.Stderr has been
-	// written to for the last time. It may be called more than once. The error
-	// is about the sandbox itself (it was lost), never about the program.
+	// Proof is what was checked before the program started. It is zero if spec.Relay is "".
+	Proof() Proof
+
+	// Wait waits for the end of the program and kills the processes that it left. It returns
+	// once no process of the tree exists and spec.Stderr has all of its output. It may be
+	// called more than once. An error means that the sandbox was lost; it never concerns the
+	// program.
 	Wait() (Exit, error)
 
 	// Kill ends every process of the tree and returns when none exists. It may
@@ -72,13 +77,13 @@ type Running interface {
 
 // Spec is what to run and what it may see and use.
 type Spec struct {
-	// Dir and Home are directories of the host that the tree may write: the
-	// workspace and a home of its own. Both are required and absolute.
+	// Dir and Home are directories of the host that the tree may write to: the workspace
+	// and its HOME. Both are required and absolute.
 	Dir, Home string
 	// Cwd is where the program starts, relative to Dir; "" is Dir.
 	Cwd string
-	// ReadOnly are further files and directories of the host that the tree may
-	// read. Kinds that hide nothing ignore it.
+	// ReadOnly are further files and directories of the host that the tree may read. The
+	// kind Process ignores it.
 	ReadOnly []Mount
 	// Argv is the program and its arguments; a name without a slash is looked
 	// up in PATH. It can be seen in the host's list of processes: no secrets.
@@ -87,22 +92,34 @@ type Spec struct {
 	// on top of PATH, HOME, USER, LOGNAME, SHELL and LANG, which every kind
 	// sets; nothing is taken from the worker's own environment.
 	Env []string
-	// Sockets makes the standard input and output sockets instead of pipes. No process
-	// can open those of another one through /proc, and a program that speaks a protocol
-	// does not need to; scripts, however, expect /dev/stdout to work.
+	// Sockets makes standard input and output sockets instead of pipes. Other processes
+	// cannot open a socket through /proc. Use it for programs that speak a protocol, but not
+	// for scripts, which expect /dev/stdout to work.
 	Sockets bool
 	// Stderr gets the standard error of the tree; nil sends it to Stdout, in
 	// the order written.
 	Stderr io.Writer
 	// Limits bound the tree as a whole.
 	Limits Limits
-	// Exceeded, unless it is nil, is called once with the resource of which the tree uses more than
-	// Limits allow, before the tree is ended for that. Wait returns after it has returned.
+	// Exceeded, unless it is nil, is called once with the first resource whose limit the tree
+	// exceeds, before the tree is killed for it. Wait returns after it has returned.
 	Exceeded func(Resource)
-	// Tmp and Shm are the sizes in bytes of /tmp and of /dev/shm, which are memory of the
-	// tree; 0 is what the kernel gives. Kinds without places of their own ignore them.
+	// Tmp and Shm are the sizes in bytes of /tmp and /dev/shm, which are memory of the tree;
+	// 0 is the kernel's default. The kind Process ignores them.
 	Tmp, Shm int64
+	// Relay seals the tree. It is the path of a unix socket that listens, in a directory of
+	// mode 0700 that belongs to this execution alone. The tree gets a network namespace with
+	// nothing but loopback and no DNS. Each connection to [RelayAddress] in the sandbox (and
+	// to the same port of ::1) becomes a connection to this socket. The socket must not be
+	// replaced while the tree runs. Only the kind Bubblewrap can seal a tree. "" leaves the
+	// tree in the network of the host.
+	Relay string
 }
+
+// RelayAddress is the address in a sealed sandbox at which Spec.Relay is reached. The relay
+// listens before the program starts and ends with the sandbox. If the socket is gone,
+// connections to this address are reset.
+const RelayAddress = "127.0.0.1:3128"
 
 // Mount shows Source, a path of the host, at Target.
 type Mount struct {
@@ -111,7 +128,7 @@ type Mount struct {
 	Target string
 }
 
-// Resource is what a tree may be ended for using too much of.
+// Resource is something of which a tree can use too much.
 type Resource string
 
 // The resources.
@@ -122,11 +139,11 @@ const (
 
 // Limits bound a process tree; zero is no limit.
 type Limits struct {
-	// Memory is in bytes, swap included where the kernel counts it. Where no control group can
-	// limit it, it is measured, and a tree that uses more is ended.
+	// Memory is in bytes, with swap if the kernel counts it. Where no control group can limit
+	// it, it is measured, and a tree that uses more is killed.
 	Memory int64
-	// Disk is in bytes: what Spec.Dir and Spec.Home hold and what is unlinked there but still
-	// open. It is measured, and a tree that uses more is ended.
+	// Disk is in bytes: the content of Spec.Dir and Spec.Home, with deleted files that are
+	// still open. It is measured, and a tree that uses more is killed.
 	Disk int64
 	// Processes counts processes and threads.
 	Processes int
@@ -134,7 +151,7 @@ type Limits struct {
 	CPUs float64
 }
 
-// Layout is where a tree finds what its Spec names.
+// Layout has the paths of a Spec's directories as the tree sees them.
 type Layout struct {
 	Dir, Home string
 	// Exe is this program.
@@ -146,9 +163,8 @@ type Exit struct {
 	// Code is the exit code, or 128 plus the number of the signal that ended
 	// the program.
 	Code int
-	// Exceeded is the resource of which the tree used more than its Limits allow, "" for none.
-	// A control group that limits memory ends single processes of the tree: the program may have
-	// gone on.
+	// Exceeded is the resource whose limit the tree exceeded, or "". A control group that
+	// limits memory kills single processes of the tree, so the program may have continued.
 	Exceeded Resource
 }
 
@@ -163,14 +179,14 @@ func (e Exit) String() string {
 	return s
 }
 
-// Options choose and set up a kind of sandbox.
+// Options select and configure a kind of sandbox.
 type Options struct {
 	// Kind defaults to Bubblewrap.
 	Kind string
-	// Exe is the path of this program: it is started as the supervisor (its
-	// first argument is then "supervise", which calls [Supervise]) and within
-	// a sandbox (then "enter", with more arguments, which calls [Enter]), and is
-	// visible to the tree at Layout.Exe. Required.
+	// Exe is the path of this program. It is started as the supervisor, with the argument
+	// "supervise", and must then call [Supervise]. It is started in a sandbox, with "enter"
+	// and more arguments, and must then call [Enter]. The tree sees it at Layout.Exe.
+	// Required.
 	Exe string
 	// Path is the PATH of the trees; the default is the usual directories of
 	// a Linux system.
@@ -178,16 +194,23 @@ type Options struct {
 	// Bwrap is the program of the kind Bubblewrap: a path, or a name to look up.
 	// The default is "bwrap".
 	Bwrap string
-	// Silence is how long this process may be frozen (stopped, stuck in the
-	// kernel) until its trees are ended without it: what has not run for that long
-	// cannot end them before its leases do. The default is two thirds of
-	// penstock.LeaseTime, which leaves the time between two renewals.
+	// Silence is how long this process may be frozen (stopped, stuck in the kernel) before
+	// its trees are killed without it. A worker that is frozen for longer could not kill
+	// them before its leases end. The default is two thirds of penstock.LeaseTime, which
+	// leaves the time between two renewals.
 	Silence time.Duration
+	// AllowOpenNetwork accepts sandboxes that reach the network of the host. Without it, the
+	// kind Process is refused, and [Probe] requires that this machine can seal a tree.
+	AllowOpenNetwork bool
+	// AllowUserNamespaces lets trees of the kind Bubblewrap create user namespaces, and with
+	// them mounts and other namespaces. In one, a hostile program reaches far more of the
+	// kernel. Without it, the kind needs a bwrap that can disable them.
+	AllowUserNamespaces bool
 }
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// check refuses what no kind can run.
+// check rejects a Spec that no kind can run.
 func (s Spec) check() error {
 	for _, dir := range []string{s.Dir, s.Home} {
 		if !filepath.IsAbs(dir) {
@@ -216,7 +239,32 @@ func (s Spec) check() error {
 	return nil
 }
 
-// environment is the whole environment of a tree, one entry for each key.
+// checkRelay rejects a socket that others could reach or replace.
+func (s Spec) checkRelay() error {
+	if s.Relay == "" {
+		return nil
+	}
+	if !filepath.IsAbs(s.Relay) {
+		return fmt.Errorf("sandbox: relay socket %q is not an absolute path", s.Relay)
+	}
+	socket, err := os.Lstat(s.Relay)
+	if err != nil {
+		return fmt.Errorf("sandbox: relay socket: %w", err)
+	}
+	if socket.Mode().Type() != os.ModeSocket {
+		return fmt.Errorf("sandbox: relay socket %s is not a socket", s.Relay)
+	}
+	dir, err := os.Lstat(filepath.Dir(s.Relay))
+	if err != nil {
+		return fmt.Errorf("sandbox: relay socket: %w", err)
+	}
+	if dir.Mode().Perm() != 0o700 || !dir.IsDir() {
+		return fmt.Errorf("sandbox: the directory of relay socket %s has mode %v instead of 0700", s.Relay, dir.Mode())
+	}
+	return nil
+}
+
+// environment returns the whole environment of a tree, with one entry for each key.
 func environment(path, user string, l Layout, extra []string) []string {
 	env := append([]string{
 		"PATH=" + path,

@@ -22,6 +22,13 @@ import (
 // The test binary plays further parts beside that of the tests.
 func TestMain(m *testing.M) {
 	switch {
+	case strings.HasPrefix(filepath.Base(os.Args[0]), "leak-"):
+		syscall.Exit(leak())
+	case len(os.Args) > 1 && os.Args[1] == "attack":
+		syscall.Exit(attack(os.Args[2:]))
+	case len(os.Args) > 1 && os.Args[1] == "calls":
+		makeCalls()
+		syscall.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == "supervise":
 		syscall.Exit(Supervise()) // not os.Exit, which waits for a second under the race detector
 	case len(os.Args) > 1 && os.Args[1] == "enter":
@@ -62,7 +69,7 @@ func eachKind(t *testing.T, test func(t *testing.T, s Sandbox)) {
 
 func open(t testing.TB, kind string) Sandbox {
 	t.Helper()
-	opts := Options{Kind: kind, Exe: self(t)}
+	opts := Options{Kind: kind, Exe: self(t), AllowOpenNetwork: kind == Process}
 	if err := Probe(t.Context(), opts); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)

@@ -7,22 +7,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// What the supervisor finds open. Its standard streams are those of the tree.
+// The open descriptors of the supervisor. Its standard streams are those of the tree.
 const (
-	controlFD = 3 // an order, then ticks: its end, and its silence, are the order to kill
+	controlFD = 3 // an order, then ticks; the tree is killed when it ends or is silent
 	reportFD  = 4 // reports, from the supervisor to the worker
+	proofFD   = 5 // only with order.Proof: a socket between the worker and Enter
 	firstFD   = 3 // in the program: the first of order.Files
 )
 
@@ -30,26 +28,29 @@ const (
 type order struct {
 	Argv, Env []string
 	Dir       string
-	// Files are contents that the program finds open for reading from
-	// firstFD on. They are in no file system and on no command line.
+	// Files are contents that the program can read from descriptors, from firstFD on. They
+	// are in no file system and on no command line.
 	Files [][]byte
-	// Apart gives the program /dev/null as standard input and output. The tree's own
-	// are the two descriptors after Files, for a program further down.
+	// Apart gives the program /dev/null as standard input and output. Those of the tree are
+	// the two descriptors after Files, for a program that it starts.
 	Apart bool
-	// AwaitRead adds one more descriptor, a socket with one byte in it, and
-	// holds back report.Started until the program has read that byte and closed the
-	// socket; a program that dies instead has not started.
+	// Proof passes proofFD on as the next descriptor.
+	Proof bool
+	// AwaitRead adds one more descriptor, a socket with one byte in it. report.Started is
+	// sent when the program has read that byte and closed the socket. A program that dies
+	// instead has not started.
 	AwaitRead bool
-	// Root says that the worker is root, and so is, to the kernel, the tree: it may change
-	// mode, owner and times of each file of the host that it can name, were it by a link in
-	// /proc. So the program is executed from a copy, and devices are read-only where we may mount.
+	// Root says that the worker is root. To the kernel the tree then is root too, and may
+	// change mode, owner and times of each file of the host that it can name, even by a link
+	// in /proc. So the program is executed from a copy, and devices are read-only if we may
+	// mount.
 	Root bool
-	// Silence is how long no tick may come.
+	// Silence is the longest time between two ticks.
 	Silence time.Duration
 }
 
-// report is what a supervisor tells the worker: Started or Failed, and at the
-// very end, when no process of the tree exists any more, Ended.
+// report is a message of a supervisor to the worker: first Started or Failed, and at the
+// end, when no process of the tree exists, Ended.
 type report struct {
 	Started bool
 	PID     int
@@ -58,21 +59,20 @@ type report struct {
 	Code    int
 }
 
-// codeCannotExecute is a shell's exit code for a program that is not there.
+// codeCannotExecute is the exit code of a shell for a program that does not exist.
 const codeCannotExecute = 127
 
-// Supervise is the whole of the hidden command "supervise", which only a
-// sandbox starts. It runs one program, adopts every orphan that its tree
-// leaves, and ends the tree as a whole when the program ends, when the worker
-// says so, when the worker is gone, however it went, or frozen. It returns the exit
-// code for this process.
+// Supervise is the hidden command "supervise", which only this package starts. It runs one
+// program and adopts every orphan of its tree. It kills the whole tree when the program ends,
+// when the worker asks for it, and when the worker is gone or frozen. It returns the exit code
+// for this process.
 func Supervise() int {
 	// The parent-death signal below is sent when the thread that forked ends, and
-	// PR_SET_NO_NEW_PRIVS and the session keyring belong to a thread: there is one
-	// thread for all of them.
+	// PR_SET_NO_NEW_PRIVS and the session keyring belong to a thread. So one thread does all
+	// of it.
 	runtime.LockOSThread()
-	// A read with a deadline needs a pipe that does not block, and the runtime asks
-	// for that when it is given the file.
+	// A read with a deadline needs a non-blocking pipe, and the runtime checks that when the
+	// file is created.
 	_ = unix.SetNonblock(controlFD, true)
 	control, reports := os.NewFile(controlFD, "control"), os.NewFile(reportFD, "reports")
 	if err := keepFromProgram(); err != nil {
@@ -90,7 +90,7 @@ func Supervise() int {
 		return 1
 	}
 	go func() {
-		heed(control, s.silence)
+		awaitSilence(control, s.silence)
 		end()
 	}()
 	select {
@@ -112,15 +112,15 @@ func Supervise() int {
 	return 0
 }
 
-// heed returns when the worker has closed control, or has not been heard of for so
-// long.
-func heed(control *os.File, silence time.Duration) {
+// awaitSilence returns when the worker has closed control, or has sent nothing for the given
+// time.
+func awaitSilence(control *os.File, silence time.Duration) {
 	ticks := make([]byte, 64)
 	for {
 		_ = control.SetReadDeadline(time.Now().Add(silence))
 		_, err := control.Read(ticks)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// It may have been us who were stopped: then ticks lie there.
+			// We may have been stopped ourselves: then there are ticks to read.
 			_ = control.SetReadDeadline(time.Now().Add(silence / 10))
 			_, err = control.Read(ticks)
 		}
@@ -130,8 +130,8 @@ func heed(control *os.File, silence time.Duration) {
 	}
 }
 
-// keepFromProgram has every descriptor above the standard streams closed in the
-// program: ours, and those that whoever started the worker left open in it.
+// keepFromProgram closes all descriptors above the standard streams in the program: ours, and
+// those that the worker inherited.
 func keepFromProgram() error {
 	for _, fd := range []int{controlFD, reportFD} {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
@@ -157,21 +157,21 @@ type supervised struct {
 	started chan error    // one value: nil, or why the program has not started
 	exited  chan struct{} // closed when the program has ended
 	empty   chan struct{} // closed when no process of the tree exists
-	code    int           // of the program; to be read after empty is closed
+	code    int           // exit code of the program; read it after empty is closed
 }
 
-// supervise takes the order from control and starts its program.
+// supervise reads the order from control and starts its program.
 func supervise(control io.Reader) (*supervised, error) {
 	var o order
 	if err := gob.NewDecoder(control).Decode(&o); err != nil {
 		return nil, fmt.Errorf("read order: %w", err)
 	}
-	// Orphans come to us, not to the machine's init: a tree without children
-	// of ours is a tree without processes.
+	// We adopt orphans instead of the machine's init. So if we have no children, the tree has
+	// no processes.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become subreaper: %w", err)
 	}
-	// A process that became another user by a setuid program could not be killed.
+	// We could not kill a process that became another user by a setuid program.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("set no_new_privs: %w", err)
 	}
@@ -215,8 +215,8 @@ func supervise(control io.Reader) (*supervised, error) {
 	return s, nil
 }
 
-// descriptors opens everything that the program finds open, in the order of the
-// numbers it finds them at, and our end of the socket of AwaitRead.
+// descriptors opens the program's descriptors, in the order of their numbers there, and our
+// end of the socket of AwaitRead.
 func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
 	fds = []uintptr{0, 1, 2}
 	for _, content := range o.Files {
@@ -245,6 +245,9 @@ func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
 			fds, fds[i] = append(fds, fds[i]), uintptr(null)
 		}
 	}
+	if o.Proof {
+		fds = append(fds, proofFD)
+	}
 	if !o.AwaitRead {
 		return fds, nil, nil
 	}
@@ -258,7 +261,7 @@ func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
 	return append(fds, uintptr(pair[1])), os.NewFile(uintptr(pair[0]), "ready"), nil
 }
 
-// fork starts the program in a process group of its own, tied to our life.
+// fork starts the program in a process group of its own. It is killed when we end.
 func (o order) fork(fds []uintptr) (pid int, err error) {
 	path, err := lookPath(o.Argv[0], o.Dir, o.Env)
 	if err != nil {
@@ -280,83 +283,8 @@ func (o order) fork(fds []uintptr) (pid int, err error) {
 	})
 }
 
-// Enter is the whole of the hidden command "enter", the first program in a sandbox
-// of kind Bubblewrap. Three descriptors come first in args: the environment, and what
-// becomes the standard input and output. Enter becomes the program that follows them.
-// It returns, with the exit code for this process, only where that cannot be.
-func Enter(args []string) int {
-	if len(args) <= entered {
-		fmt.Fprintln(os.Stderr, "penstock enter is started by a sandbox, never by hand")
-		return 2
-	}
-	runtime.LockOSThread() // a thread is restricted, and becomes the program
-	program := args[entered:]
-	err := become([entered]string(args), program)
-	fmt.Fprintf(os.Stderr, "penstock: cannot execute %s: %v\n", program[0], err)
-	return codeCannotExecute
-}
-
-// entered is how many descriptors Enter is given.
-const entered = 3
-
-func become(descriptors [entered]string, program []string) error {
-	var fds [entered]int
-	for i, text := range descriptors {
-		fd, err := strconv.Atoi(text)
-		if err != nil {
-			return err
-		}
-		fds[i] = fd
-	}
-	file := os.NewFile(uintptr(fds[0]), "environment")
-	text, err := io.ReadAll(file)
-	_ = file.Close()
-	if err != nil {
-		return err
-	}
-	for i, fd := range fds[1:] {
-		if err := unix.Dup3(fd, i, 0); err != nil {
-			return fmt.Errorf("take over standard stream %d: %w", i, err)
-		}
-		_ = unix.Close(fd) // the program has it once, and what that starts not at all
-	}
-	env := strings.Split(string(text), "\x00")
-	path, err := lookPath(program[0], ".", env)
-	if err != nil {
-		return err
-	}
-	if err := scope(); err != nil {
-		return err
-	}
-	return syscall.Exec(path, program, env) //nolint:gosec // it is what the sandbox is for
-}
-
-// lookPath finds program in the PATH of env, which is not ours.
-func lookPath(program, dir string, env []string) (string, error) {
-	if strings.Contains(program, "/") {
-		return program, nil
-	}
-	var list string
-	for _, e := range env {
-		if value, ok := strings.CutPrefix(e, "PATH="); ok {
-			list = value
-		}
-	}
-	for _, in := range filepath.SplitList(list) {
-		if !filepath.IsAbs(in) {
-			in = filepath.Join(dir, in)
-		}
-		path := filepath.Join(in, program)
-		info, err := os.Stat(path) //nolint:gosec // it is to be executed
-		if err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
-			return path, nil
-		}
-	}
-	return "", exec.ErrNotFound
-}
-
-// awaitRead returns nil when the other end has read the byte that lies in its
-// socket and closed it. The kernel tells: end of file, or a reset for a byte unread.
+// awaitRead returns nil when the other end has read the byte in its socket and closed it. A
+// socket that is closed with the byte unread is reset by the kernel.
 func awaitRead(ready *os.File) error {
 	defer ready.Close()
 	_, err := ready.Read(make([]byte, 1))
@@ -366,8 +294,8 @@ func awaitRead(ready *os.File) error {
 	return errors.New("the sandbox was not set up")
 }
 
-// releaseStreams lets go of the tree's standard input and output, so that both
-// ends are seen: a reader that is gone, and writers that are gone.
+// releaseStreams closes our copies of the tree's standard input and output. Otherwise nobody
+// would notice the end of their last reader and writer.
 func releaseStreams() error {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -382,9 +310,8 @@ func releaseStreams() error {
 	return nil
 }
 
-// reap waits for every child we have or adopt. It returns when there is none,
-// and then there is no process of the tree: whoever has an ancestor in the tree
-// has us as the last one, and nobody but us is here to start another.
+// reap waits for every child that we have or adopt. It returns when none is left. Then the
+// tree has no process, because each process of the tree descends from one of our children.
 func (s *supervised) reap() {
 	defer close(s.empty)
 	ended := false
@@ -409,11 +336,10 @@ func (s *supervised) reap() {
 	}
 }
 
-// end kills the tree and returns when it is empty. Processes that fork while
-// they are counted are frozen first: a frozen one neither forks nor
-// answers the death of another with a new one.
+// end kills the tree and returns when it is empty. It freezes processes before it kills them:
+// a frozen process cannot fork, nor start another when one dies.
 func (s *supervised) end() {
-	const freezes = 100 // a tree that outruns these is killed as it runs
+	const freezes = 100 // after these, a tree that still grows is killed as it runs
 	frozen := map[int]bool{}
 	for round := 0; ; round++ {
 		fresh := false

@@ -29,6 +29,7 @@ type tree struct {
 	supervisor *exec.Cmd
 	group      *cgroup
 	pid        int // of the program; also its process group
+	proof      Proof
 
 	gauges     []gauge
 	onExceeded func(Resource)
@@ -41,7 +42,7 @@ type tree struct {
 	err    error         // likewise
 }
 
-// launch has a supervisor carry out o. It returns when the program has started.
+// launch starts a supervisor with order o. It returns when the program has started.
 func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -99,8 +100,8 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 	return t, nil
 }
 
-// startError tells why a tree has not started: the last line that the sandbox
-// program printed, or else what the supervisor said.
+// startError says why a tree has not started: by the last line that the sandbox program
+// printed, or else by the supervisor's report.
 func startError(r report, words string) error {
 	lines := strings.Split(strings.TrimSpace(words), "\n")
 	if last := lines[len(lines)-1]; last != "" {
@@ -112,7 +113,7 @@ func startError(r report, words string) error {
 	return errors.New("sandbox: the supervisor ended before it started anything")
 }
 
-// await waits for the end of the tree and leaves nothing of it behind.
+// await waits for the end of the tree and removes all that is left of it.
 func (t *tree) await(in *gob.Decoder) {
 	watching, stop := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
@@ -124,8 +125,8 @@ func (t *tree) await(in *gob.Decoder) {
 	watch.Wait()
 	t.exit.Code = last.Code
 	if !last.Ended {
-		// Somebody killed the supervisor: the program was tied to its life, of
-		// the rest we end what we can name.
+		// Somebody killed the supervisor. The program dies with it; of the rest we kill what
+		// we can name.
 		t.err = errors.New("sandbox: the supervisor was killed from outside")
 		t.exit.Code = 128 + int(unix.SIGKILL)
 		_ = unix.Kill(-t.pid, unix.SIGKILL)
@@ -141,7 +142,7 @@ func (t *tree) await(in *gob.Decoder) {
 	t.finishStderr()
 }
 
-// tick tells the supervisor until the end of the tree that this process runs.
+// tick shows the supervisor that this process runs, until the end of the tree.
 func (t *tree) tick(every time.Duration) {
 	clock := time.NewTicker(every)
 	defer clock.Stop()
@@ -158,7 +159,7 @@ func (t *tree) tick(every time.Duration) {
 	}
 }
 
-// end tells the supervisor to end the tree, and does not wait.
+// end makes the supervisor kill the tree, and does not wait.
 func (t *tree) end() {
 	t.ending.Do(func() {
 		_ = t.control.Close()
@@ -170,6 +171,7 @@ func (t *tree) end() {
 func (t *tree) Stdin() io.WriteCloser { return t.stdin }
 func (t *tree) Stdout() io.ReadCloser { return t.stdout }
 func (t *tree) Limits() string        { return t.group.String() }
+func (t *tree) Proof() Proof          { return t.proof }
 
 func (t *tree) Wait() (Exit, error) {
 	<-t.done
@@ -184,16 +186,17 @@ func (t *tree) Kill() {
 // streams are the pipes and sockets between us and a supervisor with its tree.
 type streams struct {
 	stdin, stdout, control, reports *os.File
+	proving                         *os.File // nil unless the tree is to be sealed
 
 	stderr *os.File // nil when it goes to stdout
 	copied chan struct{}
 	tail   Tail
 
-	theirs []*os.File // by the number that the supervisor finds them at
+	theirs []*os.File // by their number in the supervisor
 }
 
-// openStreams opens all of them and starts to copy the standard error, if it has a
-// stream of its own.
+// openStreams opens all of them and starts to copy the standard error if that has a stream of
+// its own.
 func openStreams(spec Spec) (*streams, error) {
 	s := &streams{theirs: make([]*os.File, reportFD+1)}
 	var err error
@@ -217,6 +220,10 @@ func openStreams(spec Spec) (*streams, error) {
 	}
 	s.theirs[controlFD], s.control = open(os.Pipe)
 	s.reports, s.theirs[reportFD] = open(os.Pipe)
+	if spec.Relay != "" {
+		theirs, ours := open(proofPair)
+		s.theirs, s.proving = append(s.theirs, theirs), ours
+	}
 	if err != nil {
 		s.closeTheirs()
 		s.closeOurs()
@@ -226,7 +233,7 @@ func openStreams(spec Spec) (*streams, error) {
 		s.copied = make(chan struct{})
 		go func() {
 			defer close(s.copied)
-			// The tree must never block because its standard error is not taken.
+			// The tree must never block because nobody reads its standard error.
 			if _, err := io.Copy(io.MultiWriter(&s.tail, w), s.stderr); err != nil {
 				_, _ = io.Copy(io.Discard, s.stderr)
 			}
@@ -235,8 +242,8 @@ func openStreams(spec Spec) (*streams, error) {
 	return s, nil
 }
 
-// socketPair connects a descriptor of the tree, which blocks as programs expect it, and
-// one of ours.
+// socketPair connects a descriptor of the tree, which blocks as programs expect, and one of
+// ours.
 func socketPair() (theirs, ours *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -250,9 +257,9 @@ func socketPair() (theirs, ours *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket"), nil
 }
 
-// finishStderr returns when the last of the standard error is written. After the
-// end of the tree that is at once, unless it handed its standard error to
-// a process that is none of ours: that one is not waited for.
+// finishStderr returns when all of the standard error is written. After the end of the tree
+// that is at once, unless the tree passed its standard error to a process outside, for which we
+// do not wait.
 func (s *streams) finishStderr() {
 	if s.stderr != nil {
 		_ = s.stderr.SetReadDeadline(time.Now().Add(time.Second))
@@ -261,7 +268,7 @@ func (s *streams) finishStderr() {
 	}
 }
 
-// lastWords is the end of what a tree that has not started has printed.
+// lastWords returns the end of the output of a tree that has not started.
 func (s *streams) lastWords() string {
 	if s.stderr == nil {
 		_ = s.stdout.SetReadDeadline(time.Now().Add(time.Second))
@@ -278,7 +285,7 @@ func (s *streams) closeTheirs() {
 }
 
 func (s *streams) closeOurs() {
-	for _, f := range []*os.File{s.stdin, s.stdout, s.control, s.reports, s.stderr} {
+	for _, f := range []*os.File{s.stdin, s.stdout, s.control, s.reports, s.stderr, s.proving} {
 		_ = f.Close()
 	}
 }

@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Enter is the hidden command "enter", the first program in a sandbox of kind Bubblewrap. Its
+// arguments are descriptors (see entry) and a program. In a sealed sandbox it starts the relay
+// and takes part in the proof. Then it becomes the program. It returns the exit code for this
+// process only if that fails.
+func Enter(args []string) int {
+	if len(args) > 0 && args[0] == relayArg {
+		return relay(len(args) - 1)
+	}
+	if len(args) <= entryArgs {
+		fmt.Fprintln(os.Stderr, "penstock enter is started by a sandbox, never by hand")
+		return 2
+	}
+	runtime.LockOSThread() // Landlock restricts a thread, and that thread becomes the program
+	program := args[entryArgs:]
+	err := become(args[:entryArgs], program)
+	var setup *setupError
+	if errors.As(err, &setup) {
+		fmt.Fprintf(os.Stderr, "penstock: set up the sandbox: %v\n", err)
+		return 1
+	}
+	fmt.Fprintf(os.Stderr, "penstock: cannot execute %s: %v\n", program[0], err)
+	return codeCannotExecute
+}
+
+// setupError is about the sandbox, not about the program.
+type setupError struct{ error }
+
+// entryArgs is the number of Enter's arguments before the program: the descriptors of the
+// environment, of the later standard input and output, and of the proof's socket, which is
+// noProof in a sandbox that is not sealed.
+const (
+	entryArgs = 4
+	noProof   = "-"
+)
+
+func become(descriptors, program []string) error {
+	var fds [entryArgs]int
+	for i, text := range descriptors {
+		if text == noProof {
+			fds[i] = -1
+			continue
+		}
+		fd, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		fds[i] = fd
+	}
+	environment, stdin, stdout, proof := fds[0], fds[1], fds[2], fds[3]
+	file := os.NewFile(uintptr(environment), "environment")
+	text, err := io.ReadAll(file)
+	_ = file.Close()
+	if err != nil {
+		return err
+	}
+	if proof >= 0 {
+		// Only what follows may have it: the program and the relay must not.
+		unix.CloseOnExec(proof)
+		unix.CloseOnExec(stdin)
+		unix.CloseOnExec(stdout)
+		if err := proveInside(proof, text); err != nil {
+			return &setupError{err}
+		}
+	}
+	for i, fd := range []int{stdin, stdout} {
+		if err := unix.Dup3(fd, i, 0); err != nil {
+			return fmt.Errorf("take over standard stream %d: %w", i, err)
+		}
+		_ = unix.Close(fd) // the program must have it once only
+	}
+	env := strings.Split(string(text), "\x00")
+	path, err := lookPath(program[0], ".", env)
+	if err != nil {
+		return err
+	}
+	if err := scope(); err != nil {
+		return err
+	}
+	return syscall.Exec(path, program, env) //nolint:gosec // running it is the purpose of a sandbox
+}
+
+// lookPath finds program in the PATH of env, not in ours.
+func lookPath(program, dir string, env []string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil
+	}
+	var list string
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, "PATH="); ok {
+			list = value
+		}
+	}
+	for _, in := range filepath.SplitList(list) {
+		if !filepath.IsAbs(in) {
+			in = filepath.Join(dir, in)
+		}
+		path := filepath.Join(in, program)
+		info, err := os.Stat(path) //nolint:gosec // it is to be executed
+		if err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
+			return path, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}

@@ -1,0 +1,137 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// profile collects the arguments of bwrap and the mounts that they should lead to.
+type profile struct {
+	args   []string
+	mounts map[string]mount // by their path in the sandbox
+}
+
+// mount is what a proof expects at a path.
+type mount struct {
+	writable bool
+	// below allows read-only mounts below the path: those of the host below a directory, and
+	// what bwrap itself hides in /proc.
+	below bool
+	// optional says that the mount may be missing.
+	optional bool
+	// same is a file of the host that must be the one at the path, or "".
+	same string
+}
+
+func (p *profile) add(args ...string) { p.args = append(p.args, args...) }
+
+func (p *profile) expect(at string, m mount) {
+	if p.mounts == nil {
+		p.mounts = map[string]mount{}
+	}
+	p.mounts[path.Clean(at)] = m
+}
+
+// show makes a file or directory of the host readable, if it exists.
+func (p *profile) show(source, at string) {
+	p.add("--ro-bind-try", source, at)
+	p.expect(at, mount{below: true, optional: true})
+}
+
+// share makes a file or directory of the host available. It must exist.
+func (p *profile) share(source, at string, writable bool) {
+	option := "--ro-bind"
+	if writable {
+		option = "--bind"
+	}
+	p.add(option, source, at)
+	p.expect(at, mount{writable: writable, same: source})
+}
+
+// seal makes the file system at a path read-only.
+func (p *profile) seal(at string) {
+	p.add("--remount-ro", at)
+	p.expect(at, mount{})
+}
+
+// openMounts compares the mounts of a process with the expected ones (proc_pid_mountinfo(5)).
+func openMounts(pid int, want map[string]mount) (open []string) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	if err != nil {
+		return []string{fmt.Sprintf("the mounts cannot be checked (%v)", err)}
+	}
+	missing := map[string]mount{}
+	for at, m := range want {
+		if !m.optional {
+			missing[at] = m
+		}
+	}
+	writable := map[string]bool{} // the last mount at a path hides the others
+	for line := range strings.Lines(string(content)) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 {
+			return []string{"a mount that cannot be read"}
+		}
+		writable[unescape(fields[4])] = !slices.Contains(strings.Split(fields[5], ","), "ro")
+	}
+	for at, canWrite := range writable {
+		m, expected := want[at]
+		delete(missing, at)
+		switch {
+		case !expected && !(mayHave(want, at) && !canWrite):
+			open = append(open, "mount "+at)
+		case expected && canWrite && !m.writable:
+			open = append(open, "writing to "+at)
+		case expected && m.same != "" && !sameFile(m.same, fmt.Sprintf("/proc/%d/root%s", pid, at)):
+			open = append(open, "another file or directory at "+at)
+		}
+	}
+	for at := range missing {
+		open = append(open, at+" (its mount is missing)")
+	}
+	slices.Sort(open)
+	return open
+}
+
+// mayHave reports whether the nearest expected mount above a path may have mounts below it.
+func mayHave(want map[string]mount, at string) bool {
+	for at != "/" {
+		at = path.Dir(at)
+		if m, ok := want[at]; ok {
+			return m.below
+		}
+	}
+	return false
+}
+
+func sameFile(a, b string) bool {
+	one, err1 := os.Stat(a)
+	other, err2 := os.Lstat(b)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	x, ok1 := one.Sys().(*syscall.Stat_t)
+	y, ok2 := other.Sys().(*syscall.Stat_t)
+	return ok1 && ok2 && x.Dev == y.Dev && x.Ino == y.Ino
+}
+
+// unescape reads the octal escapes for spaces and the like in mountinfo.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+4 <= len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

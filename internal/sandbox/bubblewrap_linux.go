@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -138,7 +139,7 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 	if err != nil || spec.Relay == "" {
 		return running(tree, err)
 	}
-	err = tree.prove(intention{
+	err = tree.prove(ctx, intention{
 		environment: string(o.Files[environmentFile]), mounts: p.mounts, userNamespaces: b.userNamespaces,
 	})
 	if err != nil {
@@ -224,11 +225,11 @@ func namespaces() []string {
 // profile lists everything that the tree sees, in the order of mounting.
 func (b *bubblewrap) profile(spec Spec) *profile {
 	p := &profile{args: namespaces()}
-	files := etc
+	files := slices.Clone(etc)
 	if spec.Relay != "" {
 		p.add("--unshare-net")
 	} else {
-		files = append(etc[:len(etc):len(etc)], etcNames...)
+		files = append(files, etcNames...)
 	}
 	if !b.userNamespaces {
 		p.add("--disable-userns")

@@ -291,13 +291,13 @@ func forbid(t *testing.T, what string) {
 	for _, i := range program {
 		code = append(code, unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K})
 	}
-	filter := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]} //nolint:gosec // short
+	filter := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
-		uintptr(unsafe.Pointer(&filter))) //nolint:gosec // unix has no function for it
+		uintptr(unsafe.Pointer(&filter)))
 	if errno != 0 {
 		t.Fatal(errno)
 	}

@@ -30,8 +30,7 @@ func Enter(args []string) int {
 	runtime.LockOSThread() // Landlock restricts a thread, and that thread becomes the program
 	program := args[entryArgs:]
 	err := become(args[:entryArgs], program)
-	var setup *setupError
-	if errors.As(err, &setup) {
+	if _, ok := errors.AsType[*setupError](err); ok {
 		fmt.Fprintf(os.Stderr, "penstock: set up the sandbox: %v\n", err)
 		return 1
 	}

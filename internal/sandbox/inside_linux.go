@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -20,19 +21,19 @@ import (
 // and the last message is one byte, by which the worker lets the program start.
 type challenge struct {
 	// Canaries are addresses, network and host, at which the worker listens.
-	Canaries [][2]string
+	Canaries [][2]string `json:"canaries"`
 	// UserNamespaces says that the operator allows them.
-	UserNamespaces bool
+	UserNamespaces bool `json:"user_namespaces"`
 }
 
 // findings are what Enter sees in the place of the later program.
 type findings struct {
 	// Failed says why there was no relay or no check.
-	Failed string
+	Failed string `json:"failed"`
 	// Open names what should not be there.
-	Open []string
+	Open []string `json:"open"`
 	// Environment is the SHA-256 of the program's environment.
-	Environment [sha256.Size]byte
+	Environment [sha256.Size]byte `json:"environment"`
 }
 
 // maxMessage is the largest message of a proof, in bytes.
@@ -77,13 +78,14 @@ func openInside(c challenge) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	dialer := net.Dialer{Timeout: time.Second}
 	for _, canary := range c.Canaries {
-		if conn, err := net.DialTimeout(canary[0], canary[1], time.Second); err == nil {
+		if conn, err := dialer.DialContext(context.Background(), canary[0], canary[1]); err == nil {
 			_ = conn.Close()
 			open = append(open, fmt.Sprintf("the worker's own listener (%s)", canary[0]))
 		}
 	}
-	for _, entry := range os.Environ() {
+	for _, entry := range os.Environ() { //nolint:forbidigo // checked, not used
 		if key, _, _ := strings.Cut(entry, "="); key != "GOMAXPROCS" && key != "PWD" { // PWD is by bwrap
 			open = append(open, "environment variable "+key)
 		}

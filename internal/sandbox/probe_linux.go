@@ -35,7 +35,7 @@ func Probe(ctx context.Context, opts Options) error {
 	spec := Spec{Dir: work, Home: home, Argv: []string{"/bin/sh", "-c", "exit 0"}}
 	if !opts.AllowOpenNetwork {
 		spec.Relay = filepath.Join(relays, "s")
-		listener, err := net.Listen("unix", spec.Relay)
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", spec.Relay)
 		if err != nil {
 			return fmt.Errorf("probe %s: %w", s.Kind(), err)
 		}
@@ -64,10 +64,10 @@ func whyNot(ctx context.Context, s Sandbox, spec Spec, failed error) error {
 		spec.Relay = ""
 		if _, err := Run(ctx, s, spec); err == nil {
 			return fmt.Errorf("bubblewrap cannot seal a sandbox: %s, or accept runs with the network of this machine with "+
-				"--allow-open-network (%w)", networkObstacle(), failed)
+				"--allow-open-network (%w)", networkObstacle(ctx), failed)
 		}
 	}
-	return fmt.Errorf("bubblewrap cannot create a sandbox: %s (%w)", obstacle(), failed)
+	return fmt.Errorf("bubblewrap cannot create a sandbox: %s (%w)", obstacle(ctx), failed)
 }
 
 // prohibition is a file of the kernel with a value that forbids namespaces.
@@ -93,7 +93,7 @@ const (
 )
 
 // obstacle names a known reason for which bwrap cannot create namespaces, and the remedy.
-func obstacle() string {
+func obstacle(ctx context.Context) string {
 	known := forbidding([]prohibition{
 		{
 			"/proc/sys/user/max_user_namespaces", "0",
@@ -109,7 +109,7 @@ func obstacle() string {
 	switch {
 	case known != "":
 		return known
-	case !canUnshare(unix.CLONE_NEWUSER) && filtered():
+	case !canUnshare(ctx, unix.CLONE_NEWUSER) && filtered():
 		return "a seccomp filter forbids user namespaces; " + asService + "; " + asContainer
 	case procCovered():
 		return "parts of /proc are hidden here, and then the kernel allows no new one; in a container, " +
@@ -123,7 +123,7 @@ func obstacle() string {
 
 // networkObstacle names a known reason for which bwrap cannot create a network namespace with a
 // loopback interface, and the remedy.
-func networkObstacle() string {
+func networkObstacle(ctx context.Context) string {
 	known := forbidding([]prohibition{
 		{
 			"/proc/sys/user/max_net_namespaces", "0",
@@ -138,7 +138,7 @@ func networkObstacle() string {
 	switch {
 	case known != "":
 		return known
-	case !canUnshare(unix.CLONE_NEWUSER | unix.CLONE_NEWNET):
+	case !canUnshare(ctx, unix.CLONE_NEWUSER|unix.CLONE_NEWNET):
 		return "network namespaces are forbidden; in a systemd service, set RestrictNamespaces=no; " + asContainer
 	case !hasNetlink():
 		return "netlink sockets are forbidden, so that no loopback interface can be brought up; in a systemd service, add " +
@@ -148,8 +148,8 @@ func networkObstacle() string {
 }
 
 // canUnshare tries to start a program in new namespaces.
-func canUnshare(namespaces uintptr) bool {
-	cmd := exec.Command("/bin/sh", "-c", "exit 0")
+func canUnshare(ctx context.Context, namespaces uintptr) bool {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exit 0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
 	return cmd.Run() == nil
 }

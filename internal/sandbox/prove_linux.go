@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,9 +52,9 @@ var checks = []string{
 }
 
 // prove checks a tree whose Enter waits, and lets its program start if nothing is open.
-func (t *tree) prove(want intention) error {
+func (t *tree) prove(ctx context.Context, want intention) error {
 	start := time.Now()
-	birds, closeBirds, err := canaries()
+	birds, closeBirds, err := canaries(ctx)
 	if err != nil {
 		return fmt.Errorf("sandbox: listen for the proof: %w", err)
 	}
@@ -71,8 +73,7 @@ func (t *tree) prove(want intention) error {
 	case found.Failed != "":
 		return fmt.Errorf("sandbox: %s", found.Failed)
 	}
-	open := append(found.Open, openOutside(pid)...)
-	open = append(open, openMounts(pid, want.mounts)...)
+	open := slices.Concat(found.Open, openOutside(pid), openMounts(pid, want.mounts))
 	if found.Environment != sha256.Sum256([]byte(want.environment)) {
 		open = append(open, "an environment other than the intended one")
 	}
@@ -90,7 +91,7 @@ func (t *tree) prove(want intention) error {
 
 // canaries listens at addresses of the host that no sandbox may reach. Connections need not be
 // accepted: the kernel completes them.
-func canaries() (addresses [][2]string, closeAll func(), err error) {
+func canaries(ctx context.Context) (addresses [][2]string, closeAll func(), err error) {
 	var listeners []net.Listener
 	closeAll = func() {
 		for _, l := range listeners {
@@ -99,7 +100,7 @@ func canaries() (addresses [][2]string, closeAll func(), err error) {
 	}
 	abstract := "@penstock-canary-" + rand.Text()
 	for _, at := range [][2]string{{"tcp4", "127.0.0.1:0"}, {"tcp6", "[::1]:0"}, {"unix", abstract}} {
-		l, err := net.Listen(at[0], at[1])
+		l, err := (&net.ListenConfig{}).Listen(ctx, at[0], at[1])
 		if err != nil && at[0] == "tcp6" {
 			continue // a machine without IPv6
 		}

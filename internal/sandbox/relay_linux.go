@@ -119,7 +119,7 @@ func serveRelay(listener net.Listener, socket string) {
 	for {
 		conn, err := listener.Accept()
 		switch {
-		case errors.As(err, &passing) && passing.Temporary(): //nolint:staticcheck // accept can succeed later
+		case errors.As(err, &passing) && passing.Temporary():
 			<-time.After(20 * time.Millisecond) // such as one without free descriptors
 		case err != nil:
 			return

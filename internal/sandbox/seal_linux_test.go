@@ -16,7 +16,7 @@ import (
 // seal makes sp sealed, and returns the listener of its relay.
 func seal(t testing.TB, sp *Spec) *net.UnixListener {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "relay-") // t.TempDir has names that are too long for a socket
+	dir, err := os.MkdirTemp("", "relay-") //nolint:usetesting // t.TempDir has names that are too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ var (
 const lowWord = 0
 
 func refusal(errno unix.Errno) bpf.RetConstant {
-	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)} //nolint:gosec // errors are small numbers
 }
 
 // seccompFilter is the filter of every process of a sandbox, as bwrap reads it. It is nil

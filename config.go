@@ -236,13 +236,13 @@ func (m MCPServer) check(at string) []FieldError {
 		)
 	}
 	if m.Command == "" && len(m.Args) > 0 {
-		errs = append(errs, FieldError{at + "/args", "goes with command only"})
+		errs = append(errs, FieldError{at + "/args", "is allowed only with command"})
 	}
 	if m.Command == "" && len(m.Env) > 0 {
-		errs = append(errs, FieldError{at + "/env", "goes with command only"})
+		errs = append(errs, FieldError{at + "/env", "is allowed only with command"})
 	}
 	if m.URL == "" && len(m.Headers) > 0 {
-		errs = append(errs, FieldError{at + "/headers", "goes with url only"})
+		errs = append(errs, FieldError{at + "/headers", "is allowed only with url"})
 	}
 	if m.URL != "" && !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://") {
 		errs = append(errs, FieldError{at + "/url", "must be an http or https URL"})

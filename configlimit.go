@@ -39,7 +39,7 @@ func (c *Config) CheckSize(at string) []FieldError {
 		return nil
 	}
 	return []FieldError{{at + "/" + c.largestKey(), fmt.Sprintf(
-		"is the largest key of a configuration of %d bytes; at most %d are allowed together", size, MaxConfigBytes)}}
+		"is the largest key of a configuration of %d bytes; a configuration may have at most %d", size, MaxConfigBytes)}}
 }
 
 func (c *Config) largestKey() (largest string) {
@@ -95,7 +95,7 @@ func checkVariables(bad func(pointer, format string, args ...any), at string, va
 	for name, value := range variables {
 		if n := len(name) + len(value) + 2; n > maxVariable {
 			bad(
-				at+EscapePointer(name), "is %d bytes long with its name; at most %d can be given to a program", n-2, maxVariable-2,
+				at+EscapePointer(name), "has %d bytes together with its name; at most %d are allowed", n-2, maxVariable-2,
 			)
 		}
 	}

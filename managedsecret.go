@@ -168,7 +168,7 @@ func (c *Config) HarnessSecrets() map[string]string {
 func (c *Config) checkSecrets(bad func(pointer, format string, args ...any)) {
 	for i, name := range c.Secrets {
 		if !ValidSecretName(name) {
-			bad(fmt.Sprintf("/secrets/%d", i), "is not a name of a secret: letters, digits and _")
+			bad(fmt.Sprintf("/secrets/%d", i), "is not a valid name of a secret: use letters, digits and _")
 		}
 	}
 	if _, ok := c.authSecrets(); !ok {

@@ -43,7 +43,7 @@ func checkMemoryStores(bad func(pointer, format string, args ...any), at string,
 		case m.UID == "":
 			bad(pointer+"/uid", "is required: the uid of a memory store")
 		case seen[m.UID]:
-			bad(pointer+"/uid", "names a memory store that is listed already")
+			bad(pointer+"/uid", "names a memory store that is already listed")
 		}
 		seen[m.UID] = true
 		if m.Access != "read_write" && m.Access != "read_only" {

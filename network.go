@@ -145,7 +145,7 @@ func (c *NetworkCredential) check(host string, bad func(key, format string, args
 		return
 	}
 	if c.User != "" && c.As != CredentialBasic {
-		bad("/user", "goes with as: basic only")
+		bad("/user", "is allowed only with as: basic")
 	}
 	if strings.ContainsFunc(c.User, func(r rune) bool { return r < ' ' || r == 0x7f || r == ':' }) {
 		bad("/user", "must not contain a colon or control characters")
@@ -154,7 +154,7 @@ func (c *NetworkCredential) check(host string, bad func(key, format string, args
 		bad("/header", "must be the name of an HTTP header")
 	}
 	if c.As != CredentialHeader && c.Header != "" {
-		bad("/header", "goes with as: header only")
+		bad("/header", "is allowed only with as: header")
 	}
 }
 
@@ -181,7 +181,7 @@ func checkRuleHost(host string) string {
 		}
 	}
 	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
-		return "looks like an IP address but is none"
+		return "looks like an IP address but is not a valid one"
 	}
 	return ""
 }

@@ -75,7 +75,7 @@ type KeyRequest struct {
 	AgentUID         string  `json:"agent_uid,omitempty"`         // acts as this agent
 }
 
-// Me says who the caller is.
+// Me returns the caller.
 type Me struct {
 	Team   string  `json:"team"`
 	Actor  Actor   `json:"actor"`

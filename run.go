@@ -379,7 +379,7 @@ func CheckProvenance(m map[string]string) []FieldError {
 				errs,
 				FieldError{
 					"/metadata/" + key,
-					"is set by the server alone: it shows which automation, webhook and delivery have started a run",
+					"is set only by the server: it shows which automation, webhook and delivery started a run",
 				},
 			)
 		}

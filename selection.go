@@ -88,7 +88,7 @@ func checkSelection(at, key string, filter map[string]json.RawMessage, none stri
 	for i, name := range s.NotIn {
 		if slices.Contains(s.In, name) {
 			errs = append(
-				errs, FieldError{fmt.Sprintf("%s/not_in/%d", pointer, i), "is in both in and not_in, which nothing can match"},
+				errs, FieldError{fmt.Sprintf("%s/not_in/%d", pointer, i), "is in both in and not_in, so nothing can match"},
 			)
 		}
 	}

@@ -120,7 +120,7 @@ func (t Trigger) Check(at string) []FieldError {
 		errs = append(errs, FieldError{at + "/event", unknown("an event of "+t.Provider, t.Event, p.events)})
 	}
 	if t.Schedule != nil && t.Provider != ProviderSchedule {
-		errs = append(errs, FieldError{at + "/schedule", "goes with the provider schedule only"})
+		errs = append(errs, FieldError{at + "/schedule", "is allowed only with the provider schedule"})
 	}
 	var filter map[string]json.RawMessage
 	if !absent(t.Filter) && json.Unmarshal(t.Filter, &filter) != nil {
@@ -236,7 +236,7 @@ func (p provider) checkKey(at, key string, raw json.RawMessage) []FieldError {
 	errs := slices.Concat(checkValues(in, key, m.In), checkValues(notIn, key, m.NotIn))
 	for i, v := range m.NotIn {
 		if slices.ContainsFunc(m.In, func(w json.RawMessage) bool { return string(w) == string(v) }) {
-			errs = append(errs, FieldError{fmt.Sprintf("%s/%d", notIn, i), "is in both in and not_in, which nothing can match"})
+			errs = append(errs, FieldError{fmt.Sprintf("%s/%d", notIn, i), "is in both in and not_in, so nothing can match"})
 		}
 	}
 	return errs
@@ -264,7 +264,7 @@ func checkValues(at, key string, values []json.RawMessage) []FieldError {
 			errs = append(
 				errs,
 				FieldError{
-					pointer, "is not a pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !",
+					pointer, "is not a path pattern: close each [ with ], put a character after each \\, and exclude paths with not_in instead of !",
 				},
 			)
 		}

@@ -137,7 +137,7 @@ func TestFactoryValidateTakesWhatever(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, got := range wantFindings(
-			t, folder, "runners/a.yaml:1:1: FF_UNSUPPORTED_PATH only plain files are read, no links or devices",
+			t, folder, "runners/a.yaml:1:1: FF_UNSUPPORTED_PATH must be a plain file, not a link or device",
 		) {
 			for _, path := range []string{"runners/a.yaml", "runners/b.yaml", "skills", "webhooks"} {
 				if !strings.Contains(got.out, path) {

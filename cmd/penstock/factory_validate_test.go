@@ -33,7 +33,7 @@ func TestFactoryValidate(t *testing.T) {
 	got.want(t, 1, "")
 	want := folder + "/agents/foreman/agent.md:2:1: FF_UNKNOWN_FIELD unknown key \"agentTyp\""
 	if lines := strings.Split(got.out, "\n"); !strings.HasPrefix(got.out, want) || len(lines) != 4 ||
-		!strings.HasPrefix(lines[1], folder+"/automations/never.md:3:60: FF_INVALID_TRIGGER cron never comes true") ||
+		!strings.HasPrefix(lines[1], folder+"/automations/never.md:3:60: FF_INVALID_TRIGGER cron never matches a date") ||
 		!strings.HasPrefix(lines[2], folder+"/factory.yaml:1:1: FF_MISSING_REQUIRED") {
 		t.Errorf("got\n%s", got.out)
 	}

@@ -27,7 +27,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 		"run with an empty prompt": {"run create -", 65, "penstock: Invalid request: <prompt> is required unless"},
 		"several fields": {
 			"run create x --parent y --conversation z", 65,
-			")\n  --conversation is not an id of a conversation\n  --parent is not",
+			")\n  --conversation is not a valid conversation id\n  --parent is not",
 		},
 		"key of a map": {
 			"run create x --metadata a=b --metadata c/d=e", 65, "Invalid request: --metadata c/d is not a valid key",

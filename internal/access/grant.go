@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// MissingSecret says that there is no such secret.
+// MissingSecret returns the error for a secret that does not exist.
 func MissingSecret(name string) string { return fmt.Sprintf("the team has no managed secret %q", name) }
 
 // SecretNames lists the names of secrets.
@@ -23,7 +23,7 @@ func SecretNames(all []store.SecretName) []string {
 	return names
 }
 
-// RunSecretNames are the names of the secrets that runs can have.
+// RunSecretNames lists the names of the secrets that runs can use.
 func RunSecretNames(all []store.SecretName) []string {
 	var names []string
 	for _, s := range all {
@@ -37,9 +37,9 @@ func RunSecretNames(all []store.SecretName) []string {
 // A run gets the secrets that its configuration names, and no others. They are
 // checked when it is created, and read when it is claimed.
 
-// MayName refuses a configuration of a request that names secrets unless p may
-// use them. Nothing is looked up: the refusal does not depend on what exists. at
-// points to the configuration.
+// MayName returns an error if the configuration names secrets and p may not use secrets. It
+// reads nothing, so the error does not depend on which secrets exist. at points to the
+// configuration.
 func MayName(p penstock.Principal, at string, config *penstock.Config) error {
 	if config == nil || p.May(penstock.ScopeSecretsUse) {
 		return nil
@@ -53,7 +53,7 @@ func MayName(p penstock.Principal, at string, config *penstock.Config) error {
 		at+uses[0].Pointer, penstock.ScopeSecretsUse)
 }
 
-// SecretCheck judges the secrets that a configuration names.
+// SecretCheck checks the secrets that a configuration names.
 type SecretCheck struct {
 	P         penstock.Principal
 	NeedValue bool // a secret that was only declared will not do
@@ -61,8 +61,8 @@ type SecretCheck struct {
 	Names     func() ([]store.SecretName, error) // of the team
 }
 
-// Lacking reports the uses of secrets that a run cannot have. Only those who
-// manage secrets learn which secrets exist.
+// Lacking reports each use of a secret that runs cannot use. Only a caller who manages secrets
+// learns which secrets exist.
 func (c SecretCheck) Lacking(uses []penstock.SecretUse) ([]penstock.FieldError, error) {
 	var errs []penstock.FieldError
 	for _, use := range uses {
@@ -77,7 +77,7 @@ func (c SecretCheck) Lacking(uses []penstock.SecretUse) ([]penstock.FieldError, 
 	return errs, nil
 }
 
-// problem says why a run cannot have a secret; "" where it can.
+// problem returns why a run cannot use a secret, or "".
 func (c SecretCheck) problem(name string) (string, error) {
 	known, manages := RunSecret{needValue: c.NeedValue}, c.P.May(penstock.ScopeSecretsManage)
 	if i := slices.IndexFunc(c.Found, func(r store.SecretRow) bool { return r.Name == name }); i >= 0 {
@@ -94,33 +94,33 @@ func (c SecretCheck) problem(name string) (string, error) {
 	return problem, err
 }
 
-// RunSecret is what is known of a secret that a run is to get.
+// RunSecret describes a secret that a run needs.
 type RunSecret struct {
 	Exists, pending, OfWebhook bool
 	needValue                  bool // a pending one will not do
 }
 
-// Problem says why a run cannot have a secret; "" where it can. Only an author who
-// manages secrets learns which secrets exist.
+// Problem returns why a run cannot use a secret, or "". Only an author who manages secrets
+// learns which secrets exist.
 func (k RunSecret) Problem(name string, manages bool) string {
 	pending := k.needValue && k.pending
 	switch {
 	case k.Exists && !pending && !k.OfWebhook:
 		return ""
 	case !manages && k.needValue:
-		return fmt.Sprintf("no run can have the secret %q: it does not exist, has no value, or belongs to a webhook", name)
+		return fmt.Sprintf("runs cannot use the secret %q: it does not exist, has no value, or belongs to a webhook", name)
 	case !manages:
-		return fmt.Sprintf("no run can have the secret %q: it does not exist or belongs to a webhook", name)
+		return fmt.Sprintf("runs cannot use the secret %q: it does not exist or belongs to a webhook", name)
 	case k.OfWebhook:
-		return fmt.Sprintf("the managed secret %q was made for a webhook, and runs never get it", name)
+		return fmt.Sprintf("the managed secret %q belongs to a webhook, and runs cannot use it", name)
 	case pending:
 		return fmt.Sprintf("the managed secret %q has no value yet", name)
 	}
 	return MissingSecret(name)
 }
 
-// UseSecrets makes sure that every secret that a configuration names, below a
-// pointer, is there when the transaction is committed, though it be pending.
+// UseSecrets ensures that every secret in a configuration exists when the transaction commits.
+// A pending secret is enough. at is the pointer of the configuration.
 func UseSecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, at string, config *penstock.Config) error {
 	if config == nil {
 		return nil
@@ -144,7 +144,7 @@ func UseSecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, at stri
 	return penstock.InvalidFields(errs...)
 }
 
-// GrantError says why an execution cannot have a secret that its run names.
+// GrantError says why an execution cannot get a secret that its run names.
 type GrantError struct {
 	State   penstock.State
 	Message penstock.StatusMessage
@@ -155,8 +155,8 @@ func (e *GrantError) Error() string { return e.Message.Message }
 
 func (e *GrantError) Unwrap() error { return e.Cause }
 
-// Grant reads the secrets that a run names, for the execution that begins.
-// Something it cannot have is a *GrantError.
+// Grant reads the secrets that a run names, for a new execution. It returns a *GrantError if
+// the run cannot use one of them.
 func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]string, error) {
 	names := run.Config.SecretNames()
 	if len(names) == 0 {
@@ -179,7 +179,7 @@ func (s *Secrets) grant(team string, names []string, found []store.SecretRow) (m
 			return nil, grantError("The run needs the secret %s, which has been deleted.", name)
 		}
 		if found[i].WebhookUID != "" {
-			return nil, grantError("The run names the secret %s, which was made for a webhook: runs never get it.", name)
+			return nil, grantError("The run names the secret %s, which belongs to a webhook. Runs cannot use it.", name)
 		}
 		value, err := s.Open(found[i])
 		switch {
@@ -197,7 +197,7 @@ func (s *Secrets) grant(team string, names []string, found []store.SecretRow) (m
 	return values, nil
 }
 
-// MaskOf masks the values that the secrets of a run have now.
+// MaskOf returns a masker for the current values of the run's secrets.
 func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker, error) {
 	names := run.Config.SecretNames()
 	if run.Network != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Edit is [act] for what deliveries are evaluated with: it puts the changes of
-// a team in order, and holds from the next delivery on every replica.
+// Edit is [Act] for data that evaluates deliveries. It orders the changes of a team, and the
+// change applies to the next delivery on every replica.
 func Edit[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
 	return Act(ctx, s, p, func(tx *store.Tx) (T, error) {
 		if err := tx.Changed(ctx, p.Team); err != nil {
@@ -28,7 +28,7 @@ func Edit[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(
 	})
 }
 
-// Alter is edit for whom no answer is kept.
+// Alter is [Edit] for a request whose response is not stored.
 func (s *Answers) Alter(ctx context.Context, team string, fn func(*store.Tx) error) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Changed(ctx, team); err != nil {
@@ -38,8 +38,8 @@ func (s *Answers) Alter(ctx context.Context, team string, fn func(*store.Tx) err
 	})
 }
 
-// ErrReplay says that the request's idempotency key has an answer by now:
-// [Answers.Replay] has it.
+// ErrReplay means that a response is already stored for the request's idempotency key.
+// [Answers.Replay] returns it.
 var ErrReplay = store.ErrReplay
 
 // Idempotency is a request that may be sent again.
@@ -50,7 +50,7 @@ type Idempotency struct {
 	OneTimeSecret     bool // the answer holds a secret that is shown once: kept for an hour only
 }
 
-// How long an answer is kept.
+// How long a response is kept.
 const (
 	KeepAnswer = 24 * time.Hour
 	keepSecret = time.Hour
@@ -59,8 +59,8 @@ const (
 // IdempotencyKey is the key of a context under which a request that may be sent again is kept.
 type IdempotencyKey struct{}
 
-// WithIdempotency makes the service keep its answer to the request under i, in
-// the transaction that acts.
+// WithIdempotency makes the service store its response under i, in the transaction of the
+// request.
 func WithIdempotency(ctx context.Context, i Idempotency) context.Context {
 	return context.WithValue(ctx, IdempotencyKey{}, i)
 }
@@ -71,8 +71,8 @@ func (i Idempotency) scope(p penstock.Principal) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Replay returns the answer that was kept for i; found is false where there is
-// none. The same key with another body is a conflict.
+// Replay returns the response that is stored for i; found is false if none is stored. The same
+// key with another body is a conflict.
 func (s *Answers) Replay(
 	ctx context.Context, p penstock.Principal, i Idempotency,
 ) (body []byte, status int, found bool, err error) {
@@ -98,7 +98,7 @@ func (s *Answers) Replay(
 	return body, kept.Status, true, nil
 }
 
-// Answer is result as it is to be kept; nil where the request did not ask.
+// Answer encodes result for storage. It returns nil if the request has no idempotency key.
 func (s *Answers) Answer(ctx context.Context, p penstock.Principal, result any) (*store.KeptAnswer, error) {
 	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
 	if !ok {
@@ -109,8 +109,8 @@ func (s *Answers) Answer(ctx context.Context, p penstock.Principal, result any) 
 		return nil, fmt.Errorf("keep an answer: %w", err)
 	}
 	scope := i.scope(p)
-	// The hash is sealed as well: who sees the database could try values of a
-	// secret that was in the body.
+	// The hash is encrypted too: otherwise a reader of the database could guess a secret in the
+	// body.
 	sealed, err := s.keyset.Seal(append(i.BodyHash[:], body...), scope)
 	if err != nil {
 		return nil, fmt.Errorf("keep an answer: %w", err)
@@ -124,14 +124,13 @@ func (s *Answers) Answer(ctx context.Context, p penstock.Principal, result any) 
 	}, nil
 }
 
-// Act runs fn in one transaction and keeps its result for the request's
-// idempotency key in the same one. It is how every POST but the creation of
-// runs writes.
+// Act runs fn in one transaction, which also stores the result for the request's idempotency
+// key. Every POST except the creation of runs writes this way.
 func Act[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
 	return ActBy(ctx, s, p, s.store.Write, fn)
 }
 
-// ActBy is act with a way of its own to write: [store.Store.WriteReserved].
+// ActBy is [Act] with another write function, such as [store.Store.WriteReserved].
 func ActBy[T any](
 	ctx context.Context, s *Answers, p penstock.Principal,
 	write func(context.Context, func(*store.Tx) error) error, fn func(*store.Tx) (T, error),
@@ -154,9 +153,8 @@ func ActBy[T any](
 	return result, err
 }
 
-// LostRace reports whether a request was refused because the same request,
-// under the same idempotency key, has been carried out at the same time by
-// another replica: what it makes is there already.
+// LostRace reports whether a request failed because another replica carried out the same
+// request with the same idempotency key at the same time.
 func (s *Answers) LostRace(ctx context.Context, p penstock.Principal, err error) bool {
 	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
 	if code := penstock.CodeOf(err); !ok || code == "" || code.OurFault() {
@@ -166,7 +164,7 @@ func (s *Answers) LostRace(ctx context.Context, p penstock.Principal, err error)
 	return err == nil
 }
 
-// DropKept removes the answers whose time is over.
+// DropKept removes expired responses.
 func (s *Answers) DropKept(ctx context.Context) error {
 	return batch.Drain(1000, func(limit int) (int, error) { return s.store.DropKept(ctx, limit) })
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// AgentActor is an agent as the one who does something.
+// AgentActor returns an agent as an actor.
 func AgentActor(i penstock.Identity) penstock.Actor {
 	return penstock.Actor{Type: "service_account", UID: i.UID, DisplayName: i.Name}
 }
 
-// keyPrefix begins every key, so that scanners find one that leaked.
+// keyPrefix begins every key, so that secret scanners find leaked keys.
 const keyPrefix = "psk_"
 
 // NewKey makes a key of 32 random bytes.
@@ -31,17 +31,16 @@ func NewKey() string {
 	return keyPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// HashKey is what is stored of a key. A key has 256 random bits, so a plain
-// hash cannot be searched, and the comparison is the index's.
+// HashKey returns the stored form of a key. A key has 256 random bits, so an attacker cannot
+// search a plain hash. The index compares the hashes.
 func HashKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// Authenticate finds who a key belongs to: an API key, or the key of an
-// execution that is under way. The key's row is read after every call has begun,
-// by it or for several at once, so a revoked one is refused from the next request
-// on.
+// Authenticate returns the principal of an API key, or of the key of an active execution. It
+// reads the row after the call began (several calls may share one read), so a revoked key stops
+// working with the next request.
 func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal, error) {
 	refused := penstock.Errorf(penstock.CodeAuthenticationRequired, "the API key is unknown, expired or revoked")
 	if !strings.HasPrefix(key, keyPrefix) || len(key) > 200 {
@@ -62,7 +61,7 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 	return s.principalOf(k), nil
 }
 
-// principalOf is who acts by a key, which is noted as used.
+// principalOf returns the principal of a key and marks the key as used.
 func (s *Keys) principalOf(k store.KeyRow) penstock.Principal {
 	s.usedKeys.Mark(k.UID)
 	return penstock.Principal{
@@ -84,12 +83,12 @@ func (s *Keys) authenticateExecution(ctx context.Context, hash string, refused e
 	}, nil
 }
 
-// firstKey is the uid of an installation's first key: of two replicas that
-// start at once on an empty database, only one can store it.
+// firstKey is the UID of an installation's first key. If two replicas start at once on an empty
+// database, only one can store it.
 const firstKey = "first"
 
-// Bootstrap makes the first admin key of an installation that has none. key
-// is "" for a new one; made is false where there is a key already.
+// Bootstrap creates the first admin key of an installation without keys. If key is "", it
+// generates one. made is false if a key already exists.
 func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result string, err error) {
 	if n, err := s.store.CountKeys(ctx); err != nil || n > 0 {
 		return false, "", err
@@ -121,11 +120,12 @@ func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result str
 	return err == nil, key, err
 }
 
-// shown is the part of a key that tells it from others: 8 of its 43 characters.
+// shown returns the part of a key that users see: 8 of its 43 characters.
 func shown(key string) string { return key[:len(keyPrefix)+8] }
 
-// Create makes a key for the caller, or for an agent. Its secret is in this
-// answer alone. Nobody hands out a right that they do not have, or for longer.
+// Create creates a key for the caller or for an agent. Only this response has its secret. The
+// key cannot have a scope that the caller does not have, and cannot expire later than the
+// caller's key.
 func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.KeyRequest) (penstock.Key, error) {
 	if err := Require(p, penstock.ScopeKeysManage); err != nil {
 		return penstock.Key{}, err
@@ -145,7 +145,7 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 	}
 	if p.ExpiresAt != 0 && k.ExpiresAt > p.ExpiresAt {
 		return penstock.Key{}, penstock.Invalid("/expires_in_seconds",
-			"must be at most %d, or absent: the key that makes this one expires then, and no key outlives its maker",
+			"must be at most %d, or absent: a key cannot expire later than the key that creates it",
 			p.ExpiresAt.Sub(k.CreatedAt)/time.Second)
 	}
 	return Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Key, error) {
@@ -159,8 +159,8 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 	})
 }
 
-// setAgent makes the agent that a key is for its owner. The agent cannot be
-// deleted before the key is stored, and so takes it along.
+// setAgent makes an agent the owner of a key. It locks the agent until the key is stored, so
+// that a deletion of the agent also deletes the key.
 func setAgent(ctx context.Context, tx *store.Tx, p penstock.Principal, k *penstock.Key) error {
 	if k.AgentUID == "" {
 		return nil
@@ -171,7 +171,7 @@ func setAgent(ctx context.Context, tx *store.Tx, p penstock.Principal, k *pensto
 	}
 	if err == nil && agent.OnBehalfOfEnabled && !p.May(penstock.ScopeAdmin) {
 		return penstock.Errorf(
-			penstock.CodeNotAuthorized, "only an admin can make a key of an agent that acts on behalf of users",
+			penstock.CodeNotAuthorized, "only an admin can create a key for an agent that acts on behalf of users",
 		)
 	}
 	k.Owner = AgentActor(agent)
@@ -200,7 +200,7 @@ func checkKey(p penstock.Principal, req penstock.KeyRequest) error {
 			)
 		case !p.May(scope):
 			return penstock.Errorf(
-				penstock.CodeNotAuthorized, "a key cannot give the scope %s that it does not have itself", scope,
+				penstock.CodeNotAuthorized, "a key cannot grant the scope %s, which it does not have", scope,
 			)
 		}
 	}
@@ -226,8 +226,8 @@ func (s *Keys) List(ctx context.Context, p penstock.Principal) ([]penstock.Key, 
 	return s.store.Keys(ctx, p.Team)
 }
 
-// Revoke ends a key from the next request on, on every replica. The last
-// admin's key is refused as a conflict: nobody could get in any more.
+// Revoke revokes a key. It stops working with the next request, on every replica. Revoking the
+// last admin key is a conflict.
 func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) error {
 	if err := Require(p, penstock.ScopeKeysManage); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) err
 	})
 }
 
-// Me says who the caller is.
+// Me returns the caller.
 func (s *Keys) Me(p penstock.Principal) penstock.Me {
 	return penstock.Me{Team: p.Team, Actor: p.Actor, KeyUID: p.KeyUID, Scopes: p.Scopes, RunID: p.RunID}
 }

@@ -1,5 +1,5 @@
-// Package access holds who may do what: the keys and sessions of callers, the secrets
-// that a team keeps, and the answers kept for requests that may come a second time.
+// Package access decides who may do what. It owns the keys and sessions of callers, the secrets
+// of a team, and the responses that are stored for repeated requests.
 package access
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what the rules of access are made of.
+// Options are the dependencies and settings of the access rules.
 type Options struct {
 	Store      *store.Store
 	Keyset     *secret.Keyset
@@ -22,13 +22,13 @@ type Options struct {
 	SecretChanged func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
 }
 
-// Answers keeps the answers to requests that carry an Idempotency-Key.
+// Answers stores the responses to requests with an Idempotency-Key.
 type Answers struct {
 	store  *store.Store
 	keyset *secret.Keyset
 }
 
-// Keys holds the API keys.
+// Keys manages API keys.
 type Keys struct {
 	store    *store.Store
 	answers  *Answers
@@ -36,7 +36,7 @@ type Keys struct {
 	usedKeys batch.Used[string]
 }
 
-// Sessions holds the sessions of browsers, which are made with keys.
+// Sessions manages browser sessions. An API key starts a session.
 type Sessions struct {
 	store         *store.Store
 	keys          *Keys
@@ -45,7 +45,7 @@ type Sessions struct {
 	usedSessions  batch.Used[string]
 }
 
-// Secrets holds the managed secrets of a team.
+// Secrets manages the managed secrets of a team.
 type Secrets struct {
 	store      *store.Store
 	keyset     *secret.Keyset

@@ -9,18 +9,18 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// reencryptBatch is how many values are sealed again in one transaction.
+// reencryptBatch is how many values one transaction re-encrypts.
 const reencryptBatch = 200
 
-// Reencrypted is what came of sealing everything again.
+// Reencrypted is the result of Reencrypt.
 type Reencrypted struct {
-	Values int      // that were sealed again
-	Lost   []string // secrets that no key of the keyset opens
+	Values int      // re-encrypted
+	Lost   []string // secrets that no key in the keyset can decrypt
 }
 
-// Reencrypt seals every value of the database that an older key sealed with the
-// newest one. Servers may go on: a value that changes meanwhile is left as it
-// is by then. Killed and called again it goes on.
+// Reencrypt encrypts every value in the database with the newest key, unless that key already
+// encrypted it. It is safe while servers run: it skips a value that changes in the meantime. If
+// it is killed, call it again to continue.
 func Reencrypt(ctx context.Context, db *store.Store, r *secret.Rotation) (Reencrypted, error) {
 	var done Reencrypted
 	for _, table := range store.SealedTables() {
@@ -48,7 +48,8 @@ func (done *Reencrypted) batch(ctx context.Context, db *store.Store, r *secret.R
 		sealed, err := r.Reencrypt(row.Sealed, sealedContext(row))
 		switch {
 		case errors.Is(err, secret.ErrSealed):
-			// Answers are over soon anyway, and a session that does not open is begun anew.
+			// Stored responses expire soon, and a run starts a new session if its saved one
+			// cannot be decrypted.
 			if row.Table != store.SealedAnswers && row.Table != store.SealedSessions {
 				done.Lost = append(done.Lost, sealedName(row))
 			}
@@ -79,7 +80,7 @@ func (done *Reencrypted) batch(ctx context.Context, db *store.Store, r *secret.R
 	return err
 }
 
-// sealedContext is what a row's value is sealed for.
+// sealedContext returns the encryption context of a row's value.
 func sealedContext(r store.SealedRow) string {
 	switch r.Table {
 	case store.SealedSecrets:
@@ -89,11 +90,11 @@ func sealedContext(r store.SealedRow) string {
 	case store.SealedSessions:
 		return SessionContext(r.ID, r.Name)
 	default:
-		return r.ID // the scope of a kept answer
+		return r.ID // the scope of a stored response
 	}
 }
 
-// sealedName says which value it is, to a person.
+// sealedName names the value for a person.
 func sealedName(r store.SealedRow) string {
 	switch r.Table {
 	case store.SealedSecrets:
@@ -107,12 +108,11 @@ func sealedName(r store.SealedRow) string {
 	}
 }
 
-// The HOME of an agent holds what its run was given, secrets included. It is
-// sealed on its way to the disk and opened on its way to a worker, which needs no
-// keyset.
+// The HOME of an agent may contain secrets. The server encrypts it before it writes it to disk,
+// and decrypts it before it sends it to a worker. Workers need no keyset.
 
-// SessionContext is the place of a saved session: its content and its key are of
-// no use for another conversation or another file.
+// SessionContext is the encryption context of a saved session. Its content and key cannot be
+// used for another conversation or file.
 func SessionContext(conversationID, key string) string {
 	return fmt.Sprintf("session\x00%s\x00%s", conversationID, key)
 }

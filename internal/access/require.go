@@ -4,7 +4,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Require refuses a caller without the scope.
+// Require returns an error if the caller does not have the scope.
 func Require(p penstock.Principal, scope penstock.Scope) error {
 	if p.May(scope) {
 		return nil

@@ -35,7 +35,7 @@ func (s *Secrets) List(ctx context.Context, p penstock.Principal) ([]penstock.Ma
 	return out, nil
 }
 
-// Read answers one secret, without its value.
+// Read returns one secret without its value.
 func (s *Secrets) Read(ctx context.Context, p penstock.Principal, name string) (penstock.ManagedSecret, error) {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return penstock.ManagedSecret{}, err
@@ -48,8 +48,8 @@ func (s *Secrets) Read(ctx context.Context, p penstock.Principal, name string) (
 	return presentSecret(p, row, users), err
 }
 
-// presentSecret adds those who use the secret. A personal schedule of somebody
-// else has no name for the caller.
+// presentSecret adds the users of the secret. It hides the names of other people's personal
+// schedules.
 func presentSecret(p penstock.Principal, r store.SecretRow, users []store.SecretUser) penstock.ManagedSecret {
 	out := r.ManagedSecret
 	out.UsedBy = shownUsers(p, users)
@@ -66,8 +66,8 @@ func shownUsers(p penstock.Principal, users []store.SecretUser) []penstock.Secre
 	return out
 }
 
-// Create makes a secret with its first value, or, without one, declares
-// it: it can be named from then on, and is pending until it is given a value.
+// Create creates a secret. Without a value the secret is pending: configurations can name it,
+// and its value is set later.
 func (s *Secrets) Create(
 	ctx context.Context, p penstock.Principal, req penstock.SecretRequest,
 ) (penstock.ManagedSecret, error) {
@@ -80,7 +80,7 @@ func (s *Secrets) Create(
 			errs,
 			penstock.FieldError{
 				Pointer: "/name",
-				Detail: "must be at most 128 letters, digits and _, and not begin with a digit: runs see the secret as an " +
+				Detail: "must be at most 128 letters, digits and _, and must not begin with a digit: runs get the secret as an " +
 					"environment variable",
 			},
 		)
@@ -101,9 +101,8 @@ func (s *Secrets) Create(
 	})
 }
 
-// Add stores a new secret in the caller's transaction, with its name and
-// the webhook that it is made for, if any; a nil value declares it. Name and
-// value have been checked.
+// Add stores a new secret in the caller's transaction. If it belongs to a webhook, the row
+// names it. A nil value makes it pending. The caller has checked name and value.
 func (s *Secrets) Add(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, made penstock.ManagedSecret, value *string,
 ) (store.SecretRow, error) {
@@ -117,7 +116,7 @@ func (s *Secrets) Add(
 		}
 		if n >= most {
 			return row, penstock.Errorf(
-				penstock.CodeConflict, "the team has %d secrets, which is as many as this server allows (secrets_per_team)", n,
+				penstock.CodeConflict, "the team has %d secrets, the maximum on this server (secrets_per_team)", n,
 			)
 		}
 	}
@@ -176,8 +175,8 @@ func (s *Secrets) Set(
 	})
 }
 
-// GiveValue stores the next value of a secret that was read in the transaction.
-// The value has been checked.
+// GiveValue stores the next value of a secret that the transaction has read. The caller has
+// checked the value.
 func (s *Secrets) GiveValue(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, row *store.SecretRow, value string,
 ) error {
@@ -188,8 +187,8 @@ func (s *Secrets) GiveValue(
 	return tx.SetSecret(ctx, *row)
 }
 
-// Delete removes a secret and its value. It is a conflict as long as
-// something names it. A run that waits with it fails when its turn comes.
+// Delete removes a secret and its value. It is a conflict while something names it. A waiting
+// run that needs it fails when a worker claims it.
 func (s *Secrets) Delete(ctx context.Context, p penstock.Principal, name string) error {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return err
@@ -203,7 +202,7 @@ func (s *Secrets) Delete(ctx context.Context, p penstock.Principal, name string)
 			return err
 		}
 		return penstock.Errorf(
-			penstock.CodeConflict, "the secret is used by %s: change, pause or delete what uses it first",
+			penstock.CodeConflict, "%s uses the secret: first change, pause or delete each user",
 			NameSecretUsers(p, users),
 		)
 	})
@@ -223,7 +222,7 @@ func NameSecretUsers(p penstock.Principal, users []store.SecretUser) string {
 	return strings.Join(names, ", ")
 }
 
-// readSecret answers a secret as it is in the transaction.
+// readSecret returns a secret as the transaction sees it.
 func readSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name string) (penstock.ManagedSecret, error) {
 	row, err := tx.Secret(ctx, p.Team, name)
 	if err != nil {
@@ -233,32 +232,31 @@ func readSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name st
 	return presentSecret(p, row, users), err
 }
 
-// CheckSecretValue reports what is wrong with a value, without repeating it.
+// CheckSecretValue returns what is wrong with a value. The message does not contain the value.
 func CheckSecretValue(pointer, value string) []penstock.FieldError {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
 	if value == "" {
-		bad(pointer, "must not be empty; a secret that is to have its value later is created without the field")
+		bad(pointer, "must not be empty; to set the value later, omit the field")
 	}
 	field.Text(bad, pointer, value, penstock.MaxSecretBytes)
 	return errs
 }
 
-// secretContext is the place of a secret's value: sealed for it, the value is
-// of no use to another team, name or version.
+// secretContext is the encryption context of a secret's value. The value cannot be used for
+// another team, name or version.
 func secretContext(team, name string, version int64) string {
 	return fmt.Sprintf("secret\x00%s\x00%s\x00%d", team, name, version)
 }
 
-// WebhookSecretContext is the place of a webhook's own copy of a value, its
-// n-th.
+// WebhookSecretContext is the encryption context of the n-th secret of a webhook.
 func WebhookSecretContext(uid string, n int64) string {
 	return fmt.Sprintf("webhook\x00%s\x00%d", uid, n)
 }
 
-// seal makes value the next version of a secret.
+// seal encrypts value as the next version of a secret.
 func (s *Secrets) seal(r *store.SecretRow, value string) error {
 	r.Version++
 	r.Pending = false
@@ -269,10 +267,10 @@ func (s *Secrets) seal(r *store.SecretRow, value string) error {
 	return nil
 }
 
-// ErrPending is a secret that has been declared only.
+// ErrPending means that a secret has no value yet.
 var ErrPending = errors.New("the secret has no value yet")
 
-// Open is the value of a secret; ErrPending where it has none.
+// Open returns the value of a secret, or ErrPending if it has none.
 func (s *Secrets) Open(r store.SecretRow) (string, error) {
 	if r.Pending {
 		return "", ErrPending
@@ -284,7 +282,7 @@ func (s *Secrets) Open(r store.SecretRow) (string, error) {
 	return string(value), nil
 }
 
-// MarkGranted notes that somebody was given the values of secrets.
+// MarkGranted records that the values of secrets were used.
 func (s *Secrets) MarkGranted(secrets ...store.SecretKey) { s.granted.Mark(secrets...) }
 
 // Touch records when secrets were used.

@@ -23,20 +23,19 @@ func (l SessionLimits) orDefault() SessionLimits {
 	return SessionLimits{Life: cmp.Or(l.Life, 168*time.Hour), Idle: cmp.Or(l.Idle, 24*time.Hour)}
 }
 
-// SessionProof is what a browser shows to use its session: two random values,
-// neither of which follows from the other. Cookies are shared by all ports of a
-// host, so the cookie also reaches programs that listen on another port. The
-// secret is in no cookie: a page keeps it in its localStorage, which belongs to one
-// origin, port included.
+// SessionProof authenticates a browser session with two independent random values. Cookies are
+// shared by all ports of a host, so the cookie also reaches programs that listen on another
+// port. The secret is not in a cookie: the page keeps it in localStorage, which belongs to one
+// origin, including its port.
 type SessionProof struct {
 	Cookie string
 	Secret string
 }
 
-// longestToken bounds what is hashed of a cookie or secret that a client sends.
+// longestToken is the longest cookie or secret that is hashed.
 const longestToken = 100
 
-// complete reports whether both values are there and short enough to be hashed.
+// complete reports whether both values exist and are short enough to be hashed.
 func (p SessionProof) complete() bool {
 	return p.Cookie != "" && p.Secret != "" && len(p.Cookie) <= longestToken && len(p.Secret) <= longestToken
 }
@@ -47,15 +46,15 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// SignIn begins a session of p, who came with an API key. cookie is the cookie's
-// value and session.Secret the secret; the server keeps only their hashes. ended
-// belongs to a session that this one replaces, or is empty.
+// SignIn starts a session for p, who used an API key. cookie is the value of the cookie, and
+// session.Secret is the secret. The server stores only their hashes. ended is the proof of the
+// session that this one replaces, or empty.
 func (s *Sessions) SignIn(
 	ctx context.Context, p penstock.Principal, ended ...SessionProof,
 ) (cookie string, session penstock.Session, err error) {
 	if p.KeyUID == "" {
 		return "", penstock.Session{}, penstock.Errorf(
-			penstock.CodeNotAuthorized, "only an API key can sign in, and not that of an execution",
+			penstock.CodeNotAuthorized, "only an API key can sign in, but not the key of an execution",
 		)
 	}
 	cookie, secret := newToken(), newToken()
@@ -77,10 +76,9 @@ func (s *Sessions) SignIn(
 	return cookie, session, err
 }
 
-// Resume finds who a session belongs to and what its key may do now. A
-// proof that is incomplete or wrong, a session that has ended, and one whose key
-// was revoked or has expired, is CodeAuthenticationRequired: both rows are read
-// after the call has begun.
+// Resume returns the principal of a session with the current scopes of its key. It returns
+// CodeAuthenticationRequired if the proof is incomplete or wrong, if the session has ended, or
+// if its key was revoked or has expired. It reads both rows after the call began.
 func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Principal, penstock.Session, error) {
 	refused := penstock.Errorf(penstock.CodeAuthenticationRequired, "the session has ended: sign in again")
 	if !proof.complete() {
@@ -106,7 +104,7 @@ func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Pri
 	return p, s.sessionOf(p, row), nil
 }
 
-// SignOut ends a session from the next request on, on every replica.
+// SignOut ends a session. It stops working with the next request, on every replica.
 func (s *Sessions) SignOut(ctx context.Context, proof SessionProof) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		return tx.EndSession(ctx, HashKey(proof.Cookie), HashKey(proof.Secret))

@@ -33,7 +33,7 @@ func (s *Automations) List(
 	return s.presentAutomations(ctx, factory, rows)
 }
 
-// Read answers one automation of a factory.
+// Read returns one automation of a factory.
 func (s *Automations) Read(
 	ctx context.Context, p penstock.Principal, factoryUID, uid string,
 ) (penstock.Automation, error) {
@@ -43,7 +43,7 @@ func (s *Automations) Read(
 	return s.ReadAutomation(ctx, p, factoryUID, uid)
 }
 
-// ReadAutomation reads an automation, with what keeps it from starting runs.
+// ReadAutomation reads an automation with its problems.
 func (s *Automations) ReadAutomation(
 	ctx context.Context, p penstock.Principal, factoryUID, uid string,
 ) (penstock.Automation, error) {
@@ -62,14 +62,13 @@ func (s *Automations) ReadAutomation(
 	return list[0], nil
 }
 
-// Change is a request for a new automation, or to change one.
+// Change is a request to create or change an automation.
 type Change struct {
 	penstock.AutomationRequest
-	All bool // of a new one: every field counts as given
+	All bool // a new automation: every field counts as given
 }
 
-// given reports whether the request says something about the field that a
-// pointer leads to, or into.
+// given reports whether the request sets the field at a pointer, or part of it.
 func (c Change) given(pointer string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	if c.All || name == "" || slices.Contains(c.Cleared, name) {
@@ -79,11 +78,11 @@ func (c Change) given(pointer string) bool {
 	return i >= 0 && settable[i].Given(&c.AutomationRequest)
 }
 
-// settable are the fields of an automation that a request gives, clears or leaves alone.
+// settable lists the fields of an automation that a request may set, clear or leave unchanged.
 var settable = field.SettableOf[penstock.AutomationRequest, penstock.Automation]()
 
-// Apply makes the row what the request says, and reports all that is wrong with
-// what is given. What is not was accepted before.
+// Apply applies the request to the row, and returns all errors of the given fields. The other
+// fields were checked when they were stored.
 func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
 	for _, f := range settable {
 		if slices.Contains(c.Cleared, f.Name) {
@@ -102,7 +101,7 @@ func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
 	return nil
 }
 
-// givenTriggers drops what only answers say.
+// givenTriggers removes the read-only fields of triggers.
 func givenTriggers(list []penstock.Trigger) []penstock.Trigger {
 	out := slices.Clone(list)
 	for i, t := range out {
@@ -115,8 +114,7 @@ func givenTriggers(list []penstock.Trigger) []penstock.Trigger {
 	return out
 }
 
-// Check reports all that is wrong with an automation by itself, and puts its
-// name into its canonical form.
+// Check returns all errors that the automation alone shows, and makes its name canonical.
 func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.FieldError {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -150,7 +148,7 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	return append(errs, c.checkOverrides(s, row.Overrides)...)
 }
 
-// checkOverrides reports what is wrong with an automation's own configuration.
+// checkOverrides returns the errors of an automation's own configuration.
 func (c Change) checkOverrides(s *Automations, o penstock.Overrides) []penstock.FieldError {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -188,7 +186,7 @@ func checkTriggers(list []penstock.Trigger) []penstock.FieldError {
 		name := t.Schedule.Name
 		if names[name] {
 			errs = append(
-				errs, penstock.FieldError{Pointer: at + "/schedule/name", Detail: "is the name of another trigger's schedule"},
+				errs, penstock.FieldError{Pointer: at + "/schedule/name", Detail: "is already the name of another trigger's schedule"},
 			)
 		}
 		names[name] = true
@@ -196,7 +194,7 @@ func checkTriggers(list []penstock.Trigger) []penstock.FieldError {
 	return errs
 }
 
-// checkTrigger reports all that is wrong with a trigger.
+// checkTrigger returns all errors of a trigger.
 func checkTrigger(at string, t penstock.Trigger) []penstock.FieldError {
 	errs := t.Check(at)
 	if c := t.Schedule; c != nil && t.Provider == penstock.ProviderSchedule {
@@ -220,9 +218,9 @@ func checkTrigger(at string, t penstock.Trigger) []penstock.FieldError {
 	return errs
 }
 
-// Use makes sure that what the request names is there when the transaction is
-// committed. What it does not mention may be gone: the automation is broken
-// then, and says so.
+// Use ensures that everything the request names exists when the transaction commits. Fields
+// that the request omits may name deleted resources: the automation is then broken and reports
+// it.
 func (c Change) Use(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, factory store.FactoryRow, row store.AutomationRow,
 ) error {

@@ -20,7 +20,7 @@ func parseClock(c penstock.CronTrigger) (cronTimes, error) {
 	return parseCronIn(c.Cron, place)
 }
 
-// checkClock reports all that is wrong with a trigger's own schedule.
+// checkClock returns all errors of a trigger's own schedule.
 func checkClock(at string, c penstock.CronTrigger) []penstock.FieldError {
 	var errs []penstock.FieldError
 	if _, err := parsePlace(c.Timezone); err != nil {
@@ -33,9 +33,8 @@ func checkClock(at string, c penstock.CronTrigger) []penstock.FieldError {
 	return errs
 }
 
-// SetClocks are the clocks of an automation from now on. A trigger that it had
-// before goes on where it was; one of an automation that is switched off has no
-// next time.
+// SetClocks replaces the clocks of an automation. An unchanged trigger keeps its times. The
+// clocks of a disabled automation have no next time.
 func SetClocks(
 	row store.AutomationRow, before *store.AutomationRow, clocks []store.Clock, now penstock.Time,
 ) ([]store.Clock, error) {
@@ -72,10 +71,9 @@ func sameClock(before *store.AutomationRow, n int, c penstock.CronTrigger) bool 
 	return old.Cron == c.Cron && old.Timezone == c.Timezone
 }
 
-// FireClocks starts the runs whose time has come at now. Every replica does it:
-// of several that see the same time one wins, in the transaction that creates
-// the run. Times that were missed, since no server was there, are made up for by
-// one run.
+// FireClocks starts the runs that are due at now. Every replica does this. If several see the
+// same time, the transaction that creates the run lets only one win. After a downtime, one run
+// replaces all missed times.
 func (s *Schedules) FireClocks(ctx context.Context, now penstock.Time) error {
 	for {
 		due, err := s.store.DueAutomations(ctx, now, fireBatch)
@@ -94,9 +92,9 @@ func (s *Schedules) FireClocks(ctx context.Context, now penstock.Time) error {
 	}
 }
 
-// fireAutomation takes the clocks of an automation to their next times and
-// creates one run for all of them, or records why there is none: a cause that
-// somebody can mend does not stop the clocks. Any other error leaves them due.
+// fireAutomation sets the clocks of an automation to their next times and creates one run for
+// all of them. If the automation is broken, it records why, and the clocks go on. Any other
+// error leaves them due.
 func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstock.Time) error {
 	if d.UID == "" || len(d.Clocks) == 0 {
 		return nil // deleted or changed since it was found
@@ -128,15 +126,15 @@ func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstoc
 	})
 }
 
-// tickOf is what becomes of a clock whose time has come at now. why is the
-// reason for which it starts no run.
+// tickOf returns the next state of a clock that is due at now. why is the reason why it starts
+// no run.
 func tickOf(row store.AutomationRow, c store.Clock, now penstock.Time, why string) store.Tick {
 	tick := store.Tick{LastAt: now}
 	if why != "" {
 		tick.LastAt, tick.LastError = c.LastAt, why
 	}
 	if c.N >= len(row.Triggers) || row.Triggers[c.N].Schedule == nil {
-		return tick // changed meanwhile: the clock is not advanced
+		return tick // changed in the meantime: the clock is not advanced
 	}
 	times, err := parseClock(*row.Triggers[c.N].Schedule)
 	if err != nil { // stored by another release: without a next time it does not fire
@@ -147,7 +145,7 @@ func tickOf(row store.AutomationRow, c store.Clock, now penstock.Time, why strin
 	return tick
 }
 
-// clockInfo is what a run says about the clock that started it.
+// clockInfo returns what a run shows about the clock that started it.
 func clockInfo(row store.AutomationRow, n int) *penstock.RunSchedule {
 	info := penstock.RunSchedule{ID: row.UID, Name: row.Name}
 	if n < len(row.Triggers) && row.Triggers[n].Schedule != nil {
@@ -157,8 +155,8 @@ func clockInfo(row store.AutomationRow, n int) *penstock.RunSchedule {
 	return &info
 }
 
-// runsWith are the runs of the automations that fire with a schedule. One that
-// is broken has none; it says so itself.
+// runsWith returns the runs of the automations that fire with a schedule. A broken automation
+// has no run and reports its own problems.
 func (s *Schedules) runsWith(ctx context.Context, r store.ScheduleRow, now penstock.Time) ([]*store.NewRun, error) {
 	if r.Personal {
 		return nil, nil

@@ -11,35 +11,33 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// cronParser reads five fields and descriptors. A day of the month and a day of
-// the week that are both given are alternatives, as in crontab(5) and POSIX. A
-// leap day is eight years away at most.
+// cronParser reads five fields and descriptors. If both a day of the month and a day of the
+// week are given, either matches, as in crontab(5) and POSIX. A leap day is eight years away at
+// most.
 var cronParser = cron.MustNewParser(
 	cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom,
 ).
 	WithMinEveryInterval(time.Minute).WithMaxSearchYears(8)
 
-// cronTimes are the times of a cron expression on the clocks of a place.
+// cronTimes are the times of a cron expression in a time zone.
 type cronTimes struct {
 	cron.Schedule
 	place *time.Location
-	// once: a time that the clocks show twice, in the night in which they go
-	// back, counts the first time only. Without it, as for an hour of *, an
-	// expression goes on through both hours.
+	// If once is set, a local time that occurs twice when the clocks go back fires only the
+	// first time. Otherwise, as for an hour of *, it fires in both hours.
 	once bool
 }
 
-// parseCron reads an expression in UTC; one that never comes true is an error,
-// which can be shown.
+// parseCron reads an expression in UTC. An expression without a next time is an error that
+// users may see.
 func parseCron(text string) (cronTimes, error) {
 	if namesPlace(text) {
-		return cronTimes{}, errors.New("is in UTC and takes no time zone")
+		return cronTimes{}, errors.New("must not name a time zone: schedules are in UTC")
 	}
 	return parseCronIn(text, time.UTC)
 }
 
-// CheckCron says what is wrong with the cron expression of a trigger, nil when
-// nothing is.
+// CheckCron returns the error of a trigger's cron expression, or nil.
 func CheckCron(text string) error {
 	_, err := parseCronIn(text, time.UTC)
 	return err
@@ -54,7 +52,7 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	case text == "":
 		return cronTimes{}, errors.New("is required")
 	case namesPlace(text):
-		return cronTimes{}, errors.New("takes no time zone: give it as timezone")
+		return cronTimes{}, errors.New("must not name a time zone: use timezone instead")
 	}
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
@@ -68,7 +66,7 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	everyHour := text == "@hourly" || strings.HasPrefix(text, "@every") || len(fields) == 5 && fields[1] == "*"
 	c := cronTimes{schedule, place, !everyHour}
 	if c.next(penstock.Now()) == 0 {
-		return cronTimes{}, errors.New("never comes true: there is no such day")
+		return cronTimes{}, errors.New("never matches a date")
 	}
 	return c, nil
 }
@@ -76,14 +74,14 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 // parsePlace reads the IANA name of a time zone; "" is UTC.
 func parsePlace(name string) (*time.Location, error) {
 	place, err := time.LoadLocation(name)
-	if err != nil || name == "Local" { // which is this machine's, and says nothing to anybody else
-		return nil, errors.New("is not a time zone of the IANA database, such as Europe/Berlin")
+	if err != nil || name == "Local" { // the local zone of this machine, which means nothing elsewhere
+		return nil, errors.New("must be an IANA time zone, such as Europe/Berlin")
 	}
 	return place, nil
 }
 
-// next is the first time after t, 0 where there is none. A time that the clocks
-// leave out, in the night in which they go forward, comes when they do.
+// next returns the first time after t, or 0. A local time that is skipped when the clocks go
+// forward fires at that change.
 func (c cronTimes) next(t penstock.Time) penstock.Time {
 	at := c.Next(t.Std().In(c.place))
 	for c.once && !at.IsZero() && shownBefore(at) {
@@ -92,8 +90,7 @@ func (c cronTimes) next(t penstock.Time) penstock.Time {
 	return penstock.TimeOf(at)
 }
 
-// shownBefore reports whether the clocks showed the same time before: they went
-// back since, by as much or more.
+// shownBefore reports whether the same local time occurred before because the clocks went back.
 func shownBefore(at time.Time) bool {
 	changed, _ := at.ZoneBounds()
 	if changed.IsZero() {
@@ -104,8 +101,8 @@ func shownBefore(at time.Time) bool {
 	return at.Sub(changed) < time.Duration(before-now)*time.Second
 }
 
-// ScheduleTimes are the next times of a clock, at most five. What is wrong with it
-// is CodeInvalidRequest.
+// ScheduleTimes returns at most five next times of a clock. An invalid clock is
+// CodeInvalidRequest.
 func (s *Schedules) ScheduleTimes(clock penstock.CronTrigger) ([]penstock.Time, error) {
 	if errs := checkClock("", clock); errs != nil {
 		return nil, penstock.Errorf(
@@ -119,7 +116,7 @@ func (s *Schedules) ScheduleTimes(clock penstock.CronTrigger) ([]penstock.Time, 
 	return c.times(penstock.Now(), upcoming), nil
 }
 
-// times are the first n times after t, fewer where there are no more.
+// times returns the first n times after t, or fewer if there are no more.
 func (c cronTimes) times(t penstock.Time, n int) []penstock.Time {
 	times := make([]penstock.Time, 0, n)
 	for at := c.next(t); at != 0 && len(times) < n; at = c.next(at) {
@@ -128,8 +125,8 @@ func (c cronTimes) times(t penstock.Time, n int) []penstock.Time {
 	return times
 }
 
-// nextAfter is the first time after now of a schedule that was due at last.
-// @every keeps its beat; of what was missed nothing is made up for.
+// nextAfter returns the first time after now of a schedule that was last due at last. @every
+// keeps its rhythm, and missed times are skipped.
 func (c cronTimes) nextAfter(last, now penstock.Time) penstock.Time {
 	every, constant := c.Schedule.(cron.ConstantDelaySchedule)
 	if !constant || last > now {

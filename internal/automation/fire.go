@@ -11,9 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// RunTemplate is what all runs of an automation have in common, resolved once:
-// agent, configuration, environment. It is as old as what it was made from, and
-// safe for concurrent use.
+// RunTemplate is the common part of all runs of an automation, resolved once: agent,
+// configuration, environment. It does not follow later changes. It is safe for concurrent use.
 type RunTemplate struct{ run store.NewRun }
 
 // Cause is why an automation starts one run.
@@ -27,7 +26,7 @@ type Cause struct {
 	Envelope   string // what the prompt says about the event, after the automation's own; "": nothing
 }
 
-// automationRun makes the run that an automation starts on an occasion.
+// automationRun creates the run that an automation starts for a cause.
 func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, on Cause) (*store.NewRun, error) {
 	t, err := s.ResolveAutomation(ctx, a)
 	if err != nil {
@@ -36,9 +35,8 @@ func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, 
 	return t.Stamp(on), nil
 }
 
-// ResolveAutomation reads what a run of the automation is made of. An
-// automation that can start none is broken: a *penstock.Error, for which
-// [WhyBroken] has the reason.
+// ResolveAutomation resolves the template of the automation's runs. If the automation is
+// broken, it returns a *penstock.Error, and [WhyBroken] returns the reason.
 func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationRow) (*RunTemplate, error) {
 	factory, err := s.store.Factory(ctx, a.Team, a.FactoryUID)
 	if err != nil {
@@ -58,7 +56,7 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	return &RunTemplate{*run}, nil
 }
 
-// Stamp makes a run of its own from the template.
+// Stamp creates a run from the template.
 func (t *RunTemplate) Stamp(on Cause) *store.NewRun {
 	run := t.run
 	run.ID, run.ConversationID = penstock.NewID(), penstock.NewID()
@@ -72,14 +70,13 @@ func (t *RunTemplate) Stamp(on Cause) *store.NewRun {
 	return &run
 }
 
-// Actor is an automation as the one who makes runs: it acts for no
-// person.
+// Actor returns the automation as the actor of its runs. It acts on behalf of no person.
 func Actor(a store.AutomationRow) penstock.Actor {
 	return penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: a.Name}
 }
 
-// agentOf is the UID of the agent that an automation names, of the foreman
-// where it names none.
+// agentOf returns the UID of the automation's agent, or of the foreman if the automation names
+// no agent.
 func agentOf(factory store.FactoryRow, name string) (string, error) {
 	if name == "" {
 		return factory.ForemanUID, nil
@@ -94,12 +91,12 @@ func agentOf(factory store.FactoryRow, name string) (string, error) {
 	return "", penstock.Invalid("/agent", "%s", field.Unknown("agent of this factory", name, names))
 }
 
-// overridePointers are the fields of an automation by those of a run's request.
+// overridePointers maps the fields of a run's request to the fields of an automation.
 var overridePointers = map[string]string{
 	"/config/model_id": "/model", "/config/runner_id": "/runner", "/agent_identity_uid": "/agent",
 }
 
-// asAutomation makes an error about a run's request one about the automation.
+// asAutomation turns an error about a run's request into an error about the automation.
 func asAutomation(err error) error {
 	known, ok := errors.AsType[*penstock.Error](err)
 	if !ok {
@@ -118,8 +115,8 @@ func overridePointer(pointer string) string {
 	return strings.TrimPrefix(pointer, "/config")
 }
 
-// WhyBroken is why an automation cannot start runs, for people; ok is false
-// where err is no fault of the automation, so that it should be tried again.
+// WhyBroken returns why an automation cannot start runs, in words for people. ok is false if
+// the automation is not at fault and the caller should retry.
 func WhyBroken(err error) (reason string, ok bool) {
 	known, ok := errors.AsType[*penstock.Error](err)
 	if !ok || known.Code.OurFault() {

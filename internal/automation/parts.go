@@ -1,5 +1,5 @@
-// Package automation holds what starts runs by itself: automations, which wait for
-// deliveries or the clock, and schedules.
+// Package automation owns what starts runs without a request: schedules, and automations, which
+// fire on deliveries or on a schedule.
 package automation
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what the rules of automations and schedules are made of.
+// Options are the dependencies and settings of the rules of automations and schedules.
 type Options struct {
 	Store     *store.Store
 	Log       *slog.Logger
@@ -21,7 +21,7 @@ type Options struct {
 	Harnesses []string // all that are known
 }
 
-// Automations reads automations and makes their runs.
+// Automations reads automations and creates their runs.
 type Automations struct {
 	store     *store.Store
 	catalog   *catalog.Catalog
@@ -29,7 +29,7 @@ type Automations struct {
 	harnesses []string
 }
 
-// Schedules starts runs by the clock.
+// Schedules starts runs on a schedule.
 type Schedules struct {
 	store       *store.Store
 	log         *slog.Logger

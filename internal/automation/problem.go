@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// presentAutomations adds what is not stored with automations: what their
-// clocks know, and why they stay silent.
+// presentAutomations adds the values that are not stored with automations: the times of their
+// clocks and their problems.
 func (s *Automations) presentAutomations(
 	ctx context.Context, factory store.FactoryRow, rows []store.AutomationRow,
 ) ([]penstock.Automation, error) {
@@ -36,7 +36,7 @@ func (s *Automations) presentAutomations(
 	return out, nil
 }
 
-// WithClocks are a row's triggers with what its clocks know.
+// WithClocks returns a row's triggers with the times of their clocks.
 func WithClocks(row store.AutomationRow, clocks []store.Clock) []penstock.Trigger {
 	triggers := slices.Clone(row.Triggers)
 	for _, c := range clocks {
@@ -50,23 +50,23 @@ func WithClocks(row store.AutomationRow, clocks []store.Clock) []penstock.Trigge
 	return triggers
 }
 
-// checker is what the automations of a factory depend on, read at one
-// time.
+// checker finds the problems of a factory's automations. It holds the resources that they
+// depend on, read once.
 type checker struct {
 	s         *Automations
 	factory   store.FactoryRow
 	webhooks  []store.WebhookRow
-	schedules map[string]store.ScheduleRow // nil until one is asked for
+	schedules map[string]store.ScheduleRow // nil until one is needed
 	tried     map[string]error             // whether a run can be made, by agent and overrides
 }
 
-// Checker reads what the automations of a factory depend on.
+// Checker reads the resources that the automations of a factory depend on.
 func (s *Automations) Checker(ctx context.Context, factory store.FactoryRow) (*checker, error) {
 	webhooks, err := s.store.Webhooks(ctx, factory.Team, factory.UID)
 	return &checker{s: s, factory: factory, webhooks: webhooks, tried: map[string]error{}}, err
 }
 
-// Problems are the reasons why an automation, or a trigger of it, stays silent.
+// Problems returns the reasons why an automation, or one of its triggers, starts no runs.
 func (a *checker) Problems(ctx context.Context, row store.AutomationRow) ([]penstock.FieldError, error) {
 	var found []penstock.FieldError
 	for i, t := range row.Triggers {
@@ -81,7 +81,9 @@ func (a *checker) Problems(ctx context.Context, row store.AutomationRow) ([]pens
 				found,
 				penstock.FieldError{
 					Pointer: at + "/provider",
-					Detail:  fmt.Sprintf("not connected: no events of %s reach this server, so the trigger stays silent", t.Provider),
+					Detail: fmt.Sprintf(
+						"not connected: no events of %s reach this server, so the trigger never starts a run", t.Provider,
+					),
 				},
 			)
 		default:
@@ -135,26 +137,28 @@ func (a *checker) webhookProblems(at string, t penstock.Trigger) []penstock.Fiel
 	return found
 }
 
-// eventProblems are the reasons why no webhook tells of a trigger's event, or of
-// what its filter asks for.
+// eventProblems returns the reasons why no webhook reports a trigger's event, or the keys of
+// its filter.
 func (a *checker) eventProblems(at string, t penstock.Trigger) []penstock.FieldError {
 	var found []penstock.FieldError
 	if why := a.undelivered(t.Scheme()); why != "" {
 		found = append(
 			found,
-			penstock.FieldError{Pointer: at + "/provider", Detail: "not connected: " + why + ", so the trigger stays silent"},
+			penstock.FieldError{
+				Pointer: at + "/provider", Detail: "not connected: " + why + ", so the trigger never starts a run",
+			},
 		)
 	}
 	for _, key := range trigger.UnreportedKeys(t) {
 		found = append(found, penstock.FieldError{
 			Pointer: at + "/filter/" + key,
-			Detail:  fmt.Sprintf("%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event),
+			Detail:  fmt.Sprintf("%s does not report this for the event %s, so the trigger never starts a run", t.Provider, t.Event),
 		})
 	}
 	return found
 }
 
-// undelivered is why no delivery comes to a webhook with the scheme; "" where they do.
+// undelivered returns why no webhook with the scheme gets deliveries, or "".
 func (a *checker) undelivered(scheme penstock.SignatureScheme) string {
 	why := "no webhook of this factory has the signature scheme " + string(scheme)
 	for _, w := range a.webhooks {
@@ -168,13 +172,13 @@ func (a *checker) undelivered(scheme penstock.SignatureScheme) string {
 	return why
 }
 
-// InactiveReason is why a webhook takes no deliveries; "" where it does.
+// InactiveReason returns why a webhook accepts no deliveries, or "".
 func InactiveReason(w store.WebhookRow) string {
 	switch {
 	case w.PendingSecret:
 		return fmt.Sprintf("the webhook %q waits for its secret", w.Name)
 	case !w.Enabled:
-		return fmt.Sprintf("the webhook %q is switched off", w.Name)
+		return fmt.Sprintf("the webhook %q is disabled", w.Name)
 	case w.Suspended:
 		return fmt.Sprintf("the webhook %q is suspended", w.Name)
 	}
@@ -192,7 +196,7 @@ func (a *checker) scheduleProblems(
 		}
 		a.schedules = map[string]store.ScheduleRow{}
 		for _, r := range rows {
-			if !r.Personal { // somebody's own are theirs alone
+			if !r.Personal { // personal schedules are visible only to their owner
 				a.schedules[r.ID] = r
 			}
 		}
@@ -203,7 +207,7 @@ func (a *checker) scheduleProblems(
 		switch r, ok := a.schedules[id]; {
 		case !ok:
 			found = append(
-				found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no schedule %q of the team", id)},
+				found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the team has no schedule %q", id)},
 			)
 		case !r.Enabled:
 			found = append(

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// upcoming is how many of a schedule's next times are told.
+// upcoming is how many next times of a schedule are shown.
 const upcoming = 5
 
 // List lists the schedules that the caller may see, by name.
@@ -31,7 +31,7 @@ func (s *Schedules) List(ctx context.Context, p penstock.Principal) ([]penstock.
 	return schedules, err
 }
 
-// Read answers one schedule.
+// Read returns one schedule.
 func (s *Schedules) Read(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Schedule{}, err
@@ -43,7 +43,7 @@ func (s *Schedules) Read(ctx context.Context, p penstock.Principal, id string) (
 	return presentSchedule(r), nil
 }
 
-// presentSchedule adds what is not stored.
+// presentSchedule adds the values that are not stored.
 func presentSchedule(r store.ScheduleRow) penstock.Schedule {
 	out := r.Schedule
 	out.Scope = &penstock.Scoped{Type: "Team", UID: r.Team}
@@ -65,8 +65,7 @@ func presentSchedule(r store.ScheduleRow) penstock.Schedule {
 	return out
 }
 
-// Create makes a schedule. What a run would be refused for, the
-// schedule is refused for.
+// Create creates a schedule. Every error of its runs is also an error of the schedule.
 func (s *Schedules) Create(
 	ctx context.Context, p penstock.Principal, req penstock.ScheduleRequest,
 ) (penstock.Schedule, error) {
@@ -95,8 +94,8 @@ func (s *Schedules) Create(
 	})
 }
 
-// Replace changes all that a caller says about a schedule; what is left
-// out is cleared. Its runs go on to be those of its creator.
+// Replace replaces all fields of a schedule that callers set; it clears omitted fields. Its
+// runs still belong to its creator.
 func (s *Schedules) Replace(
 	ctx context.Context, p penstock.Principal, id string, req penstock.ScheduleRequest,
 ) (penstock.Schedule, error) {
@@ -108,7 +107,7 @@ func (s *Schedules) Replace(
 		return penstock.Schedule{}, err
 	}
 	if req.Enabled == nil {
-		return penstock.Schedule{}, penstock.Invalid("/enabled", "is required: a schedule is replaced as a whole")
+		return penstock.Schedule{}, penstock.Invalid("/enabled", "is required: PUT replaces the whole schedule")
 	}
 	checked := old
 	if err := s.define(ctx, p, &checked, req, penstock.Now()); err != nil {
@@ -133,7 +132,7 @@ func (s *Schedules) Replace(
 	})
 }
 
-// Pause keeps a schedule from firing; one that is paused stays as it is.
+// Pause stops a schedule from firing. It does nothing if the schedule is paused.
 func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
 	return s.changeSchedule(ctx, p, id, func(_ *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
 		if !r.Enabled {
@@ -144,8 +143,8 @@ func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) 
 	})
 }
 
-// Resume lets a schedule fire again from its next time on. What passed
-// while it was paused is not made up for; one that is not paused stays as it is.
+// Resume makes a paused schedule fire again at its next time. Times that passed during the
+// pause are skipped. It does nothing if the schedule is not paused.
 func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
 	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
 		if r.Enabled {
@@ -166,7 +165,7 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 		err := access.UseSecrets(ctx, tx, p, "", r.Config)
 		if penstock.CodeOf(err) == penstock.CodeInvalidRequest {
 			return penstock.Errorf(
-				penstock.CodeConflict, "the schedule names a secret that has been deleted: make it again, or replace the schedule",
+				penstock.CodeConflict, "the schedule names a deleted secret: create the secret again, or replace the schedule",
 			)
 		}
 		if err != nil {
@@ -177,7 +176,7 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 	})
 }
 
-// Delete ends a schedule. Runs that it started go on.
+// Delete deletes a schedule. Its runs continue.
 func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string) error {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return err
@@ -191,9 +190,9 @@ func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string)
 }
 
 // errUnchanged tells changeSchedule that there is nothing to store.
-var errUnchanged = errors.New("the schedule is like that already")
+var errUnchanged = errors.New("the schedule is unchanged")
 
-// changeSchedule changes one schedule in a transaction, and answers it.
+// changeSchedule changes one schedule in a transaction and returns it.
 func (s *Schedules) changeSchedule(
 	ctx context.Context, p penstock.Principal, id string, change func(*store.Tx, *store.ScheduleRow, penstock.Time) error,
 ) (penstock.Schedule, error) {
@@ -223,7 +222,7 @@ func (s *Schedules) changeSchedule(
 	})
 }
 
-// readSchedule answers a schedule as it is in the transaction.
+// readSchedule returns a schedule as the transaction sees it.
 func readSchedule(ctx context.Context, tx *store.Tx, p penstock.Principal, id string) (penstock.Schedule, error) {
 	r, err := tx.Schedule(ctx, catalog.ViewerOf(p), id)
 	if err != nil {
@@ -246,7 +245,7 @@ func planSchedule(r *store.ScheduleRow, now penstock.Time) error {
 	return nil
 }
 
-// define makes r what the request says, and reports all that is wrong with it.
+// define applies the request to r and returns all errors.
 func (s *Schedules) define(
 	ctx context.Context, p penstock.Principal, r *store.ScheduleRow, req penstock.ScheduleRequest, now penstock.Time,
 ) error {
@@ -262,7 +261,7 @@ func (s *Schedules) define(
 	r.Prompt, r.Metadata, r.AgentUID = req.Prompt, req.Metadata, req.AgentUID
 	r.Mode = cmp.Or(req.Mode, penstock.ModeNormal)
 	if r.AgentUID == "" {
-		r.AgentUID = p.AgentUID // an agent's key makes runs of that agent, also later
+		r.AgentUID = p.AgentUID // the key of an agent creates runs of that agent, also later
 	}
 	r.Personal = req.Team != nil && !*req.Team
 	r.Config = req.Config
@@ -301,9 +300,8 @@ func (s *Schedules) define(
 	return planSchedule(r, now)
 }
 
-// tryRun makes the run that the schedule would start now, without storing it.
-// Errors name the schedule's fields, and secrets only to a caller who manages
-// them.
+// tryRun builds the run that the schedule would start now, without storing it. Errors name the
+// schedule's fields, and secrets only to a caller who manages them.
 func (s *Schedules) tryRun(ctx context.Context, p penstock.Principal, r store.ScheduleRow, fromSkill bool) error {
 	creator := creatorOf(r)
 	if p.May(penstock.ScopeSecretsManage) {
@@ -328,9 +326,8 @@ func (s *Schedules) tryRun(ctx context.Context, p penstock.Principal, r store.Sc
 	return known
 }
 
-// creatorOf is the principal that a schedule's runs are made for: whoever made
-// the schedule, with the right to do just that. Who wrote its configuration had
-// the right to name its secrets.
+// creatorOf returns the principal of a schedule's runs: the creator of the schedule, with only
+// the right to create them. The author of the configuration had the right to name its secrets.
 func creatorOf(r store.ScheduleRow) penstock.Principal {
 	return penstock.Principal{
 		Team: r.Team, Actor: *r.CreatedBy, Scopes: []penstock.Scope{penstock.ScopeRunsWrite, penstock.ScopeSecretsUse},
@@ -354,9 +351,9 @@ func originOf(r store.ScheduleRow) run.Origin {
 // fireBatch is how many due schedules are read at once.
 const fireBatch = 100
 
-// FireDue starts the runs whose time has come at now. Every replica does it: of
-// several that see the same time one wins, in the transaction that creates the
-// run. A time that was missed, since no server was there, is made up for once.
+// FireDue starts the runs that are due at now. Every replica does this. If several see the same
+// time, the transaction that creates the run lets only one win. After a downtime, one run
+// replaces all missed times.
 func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
 	for {
 		due, err := s.store.DueSchedules(ctx, now, fireBatch)
@@ -375,9 +372,9 @@ func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
 	}
 }
 
-// fire takes one schedule to its next time and creates its run, and those of
-// the automations that fire with it, or records why there is none: a cause that
-// its owner can mend does not stop the schedule. Any other error leaves it due.
+// fire sets one schedule to its next time and creates its run and the runs of the automations
+// that fire with it. If its owner can fix the cause of an error, fire records the error and the
+// schedule goes on. Any other error leaves it due.
 func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.Time) error {
 	run, err := s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
 	tick := store.Tick{LastAt: now}

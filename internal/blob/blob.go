@@ -300,7 +300,7 @@ func (s *Store) visit(ctx context.Context, key string, visit func(string, fs.Fil
 // a-z 0-9 _ . - with slashes between them, and no part begins with a dot.
 func CheckKey(key string) error {
 	if len(key) > MaxKey {
-		return fmt.Errorf("blob key of %d bytes: at most %d", len(key), MaxKey)
+		return fmt.Errorf("blob key has %d bytes; at most %d are allowed", len(key), MaxKey)
 	}
 	for part := range strings.SplitSeq(key, "/") {
 		switch {

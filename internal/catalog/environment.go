@@ -117,7 +117,7 @@ func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, u
 			return err
 		}
 		return penstock.Errorf(
-			penstock.CodeConflict, "the environment is used by %s: change, pause or delete what uses it first",
+			penstock.CodeConflict, "%s uses the environment: first change, pause or delete each user",
 			nameUsers(p, users),
 		)
 	})
@@ -198,7 +198,7 @@ func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *p
 	seen := map[string]bool{}
 	once := func(pointer, url string) {
 		if seen[url] {
-			bad(pointer, "is there twice")
+			bad(pointer, "is listed twice")
 		}
 		seen[url] = true
 	}

@@ -18,7 +18,7 @@ func (s *Catalog) RoomInList(ctx context.Context, tx *store.Tx, list store.List,
 	size, err := tx.ListSize(ctx, list, team)
 	if err == nil && size > most {
 		err = penstock.Errorf(penstock.CodeConflict,
-			"the %s of the team have more than %d KiB of prompts and configuration together: shorten or delete some", list,
+			"the prompts and configurations of the team's %s have more than %d KiB: shorten or delete some", list,
 			most>>10)
 	}
 	return err

@@ -35,10 +35,10 @@ var providerKeys = map[string]string{
 func NoProvider(model string) string {
 	text := "no connected worker has a provider for the model " + QuotedModel(model)
 	if key, known := providerKeys[penstock.ProviderPrefix(model)]; known {
-		return fmt.Sprintf("%s: set %s for a worker, or cancel the run and create it with another model", text, key)
+		return fmt.Sprintf("%s: set %s on a worker, or cancel the run and create one with another model", text, key)
 	}
 	return text +
-		": the built-in agent has models of anthropic/, openai/ and google/; cancel the run and create it with one of them"
+		": the built-in agent supports anthropic/, openai/ and google/ models; cancel the run and create one with such a model"
 }
 
 // knownModel reports whether the server knows the built-in agent's model, or an

@@ -111,7 +111,7 @@ func (k *skillReader) ensure(source git.Source, since time.Time) <-chan struct{}
 
 var (
 	errStopping  = errors.New("the server is stopping")
-	errStillRead = errors.New("it is still being read for the first time; ask again in a moment")
+	errStillRead = errors.New("it is being read for the first time; try again in a few seconds")
 )
 
 // wait answers what a reading begun after since has found. When ctx ends

@@ -32,7 +32,7 @@ func (s *Catalog) SetRunner(ctx context.Context, _ penstock.Principal, run *stor
 	}
 	content, there := files[runnerFolder+name+runnerSuffix]
 	if !there {
-		detail := "runners are those of an agent's factory, and the run has none"
+		detail := "a runner belongs to the factory of an agent, and the run has no such agent"
 		if run.FactoryUID != "" {
 			var names []string
 			for _, file := range slices.Sorted(maps.Keys(files)) {

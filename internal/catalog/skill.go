@@ -230,7 +230,7 @@ func skillItems(found []place, byRun bool) []penstock.AgentSkillItem {
 	return items
 }
 
-var errNoGit = errors.New("this server has no git")
+var errNoGit = errors.New("git is not installed on this server")
 
 // fetchSkills reads the skills of a repository at its remote.
 func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]skillFile, error) {

@@ -166,7 +166,7 @@ func checkBundled(run *store.NewRun, name, pointer string) error {
 		return nil
 	}
 	return penstock.InvalidFields(Misplaced(run, penstock.FieldError{
-		Pointer: pointer, Detail: "this release does not come with the skill " + bundled.ID + ". " + bundled.Reason,
+		Pointer: pointer, Detail: "this release does not include the skill " + bundled.ID + ". " + bundled.Reason,
 	}))
 }
 

@@ -41,7 +41,7 @@ func (p *parser) agents(factory *Factory) []Agent {
 		}
 		switch {
 		case a.Type == foreman && first.path != "":
-			d.badf(d.find("agentType"), DuplicateKey, "a factory has one foreman, and %s is it already", quote(first.name))
+			d.badf(d.find("agentType"), DuplicateKey, "a factory has one foreman, which is already %s", quote(first.name))
 		case a.Type == foreman:
 			first = at
 		}

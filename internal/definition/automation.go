@@ -38,7 +38,7 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 		d.size(a.Overrides().Config())
 		p.triggers(d, a.Triggers)
 		if a.Prompt == "" {
-			d.badLinef(d.last, 1, InvalidDocument, "the prompt is missing: write below the frontmatter what a run has to do")
+			d.badLinef(d.last, 1, InvalidDocument, "the prompt is missing: write the task of a run below the frontmatter")
 		}
 		return a
 	})

@@ -38,7 +38,7 @@ func (p *parser) benchmarks() []Benchmark {
 		d.decode(&b)
 		p.refers(d, KindAgent, b.Agent, "agent")
 		if other := names[b.Name]; other != "" && b.Name != "" {
-			d.badf(d.find("name"), InvalidValue, "%s has the name %s already", quote(other), quote(b.Name))
+			d.badf(d.find("name"), InvalidValue, "%s already has the name %s", quote(other), quote(b.Name))
 		}
 		names[b.Name] = at.path
 		b.order(d, tasks)
@@ -73,7 +73,7 @@ func (b *Benchmark) order(d *document, tasks []Task) {
 		switch {
 		case slug == "":
 		case slices.Contains(b.Order[:i], slug):
-			d.badf(at, InvalidValue, "the task %s is there already", quote(slug))
+			d.badf(at, InvalidValue, "the task %s is listed twice", quote(slug))
 		case index < 0:
 			d.nearf(at, InvalidReference, nearest(slug, slugs), "the suite has no file tasks/%s.yaml", quoteless(slug))
 		default:

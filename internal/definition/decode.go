@@ -215,7 +215,7 @@ func (d *document) unknown(key *yaml.Node, fields []field) {
 		}
 	}
 	if key.Value == "name" && d.root != nil && slices.Contains(d.root.Content, key) {
-		d.badf(key, UnknownField, "there is no key name here: the name comes from the path of the file")
+		d.badf(key, UnknownField, "the key name is not allowed: the name comes from the path of the file")
 		return
 	}
 	d.nearf(key, UnknownField, nearest(key.Value, known), "unknown key %s; allowed are %s", quote(key.Value), list(known))
@@ -290,7 +290,7 @@ func (d *document) exact(node *yaml.Node) bool {
 		return false
 	case node.Kind == yaml.ScalarNode && kindOf(node) == oddScalar:
 		d.badf(
-			node, TypeMismatch, "%s is read as different numbers by programs: quote it, or write the number in decimal",
+			node, TypeMismatch, "programs read %s as different numbers: quote it, or write it in decimal",
 			quote(node.Value),
 		)
 		return false

@@ -249,7 +249,7 @@ func (p *parser) secrets(d *document, names []string, path ...any) {
 	for i, name := range names {
 		at := append(slices.Clone(path), i)
 		if first := slices.Index(names, name); name != "" && first < i {
-			d.badf(d.find(at...), DuplicateKey, "the secret %s is named twice", quote(name))
+			d.badf(d.find(at...), DuplicateKey, "the secret %s is listed twice", quote(name))
 			continue
 		}
 		p.secret(d, at...)

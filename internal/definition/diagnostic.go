@@ -157,7 +157,7 @@ func (f *findings) sorted() []Diagnostic {
 	if f.count > maxFindings {
 		last := all[len(all)-1]
 		all = append(all, Diagnostic{
-			InvalidDocument, fmt.Sprintf("there are more findings than %d; mend these first", maxFindings),
+			InvalidDocument, fmt.Sprintf("there are more than %d findings; fix these first", maxFindings),
 			last.Path, last.Line, last.Column, SeverityError, "",
 		})
 	}

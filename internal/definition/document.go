@@ -146,7 +146,7 @@ func (d *document) fileText(content []byte) (string, bool) {
 		case r == utf8.RuneError:
 			problem = "the file is not text in UTF-8"
 		case r == '\r' && !strings.HasPrefix(text[i:], "\r\n"):
-			problem = "a carriage return stands alone; lines end with \\n or \\r\\n"
+			problem = "a carriage return has no line feed after it; lines end with \\n or \\r\\n"
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
 			problem = fmt.Sprintf("the control character U+%04X is not allowed", r)
 		}

@@ -327,7 +327,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		},
 		{
 			"a name with an escape sequence", "agents/a/agent.md", "---\nmodel: \"a\\e[2J\"\n---\n",
-			`agents/a/agent.md:2:8: FF_INVALID_VALUE model must be one line that is not empty, without control characters, ` +
+			`agents/a/agent.md:2:8: FF_INVALID_VALUE model must be one non-empty line without control characters, ` +
 				`not "a\x1b[2J"`,
 		},
 		{
@@ -401,20 +401,20 @@ func TestTrees(t *testing.T) {
 		},
 		{
 			"a long path", with("skills/a/"+strings.Repeat("x", 512), "x"),
-			"FF_UNSUPPORTED_PATH a path may have at most 512 bytes\n",
+			"FF_UNSUPPORTED_PATH a path must have at most 512 bytes\n",
 		},
 		{
 			"a file that is a folder, too",
 			with("skills/a/SKILL.md", "---\nname: a\ndescription: b\n---\nText.\n", "skills/a/SKILL.md/b/c", "x"),
-			"skills/a/SKILL.md/b/c:1:1: FF_UNSUPPORTED_PATH skills/a/SKILL.md is a file: there can be nothing below it\n",
+			"skills/a/SKILL.md/b/c:1:1: FF_UNSUPPORTED_PATH skills/a/SKILL.md is a file, so it cannot contain other files\n",
 		},
 		{
 			"a path with a line break", with("runners/a\nb.yaml", "x"),
-			"\"runners/a\\nb.yaml\":1:1: FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n",
+			"\"runners/a\\nb.yaml\":1:1: FF_UNSUPPORTED_PATH a path must be printable UTF-8 text\n",
 		},
 		{
 			"a path that is no text", with("runners/\xff.yaml", "x"),
-			"FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n",
+			"FF_UNSUPPORTED_PATH a path must be printable UTF-8 text\n",
 		},
 		{
 			"an MCP server that is no mapping", with("agents/a/agent.md", "---\nmcpServers: {a: x}\n---\n"),
@@ -522,17 +522,17 @@ func TestKnown(t *testing.T) {
 	want := `agents/foreman/agent.md:4:9: FF_INVALID_REFERENCE the server has no harness "codxe"; ` +
 		`it has builtin, claude, codex; did you mean "codex"?
 agents/foreman/agent.md:6:45: FF_INVALID_REFERENCE the team has no managed secret "API_KEZ"; did you mean "API_KEY"?
-automations/a.md:3:69: FF_INVALID_REFERENCE (warning) no webhook has this UID or file name: "uid2"; nothing will start
-automations/a.md:4:71: FF_INVALID_REFERENCE (warning) no schedule has this id: "s2"; nothing will start
+automations/a.md:3:69: FF_INVALID_REFERENCE (warning) no webhook has the UID or file name "uid2", so it starts no runs
+automations/a.md:4:71: FF_INVALID_REFERENCE (warning) no schedule has the id "s2", so it starts no runs
 automations/a.md:5:16: FF_INVALID_REFERENCE the team has no environment "e2"; did you mean "e1"?
 factory.yaml:2:7: FF_INVALID_VALUE another factory of the team has the name or alias "x"
 factory.yaml:3:8: FF_INVALID_VALUE another factory of the team has the name or alias "Taken"
 factory.yaml:9:14: FF_INVALID_REFERENCE the team has no managed secret "API_KEX"; did you mean "API_KEY"?
 factory.yaml:10:6: FF_INVALID_MCP (warning) the team has no managed MCP server "mcp-2": ` +
-		`runs go without it; did you mean "mcp-1"?
+		`runs start without it; did you mean "mcp-1"?
 runners/a.yaml:1:66: FF_INVALID_REFERENCE the team has no managed secret "NONE"
 webhooks/a.yaml:2:13: FF_INVALID_VALUE the secret API_KEY cannot be part of a URL: ` +
-		`with url_token it may hold A-Z a-z 0-9 - . _ ~ only
+		`with url_token, only A-Z a-z 0-9 - . _ ~ are allowed
 webhooks/b.yaml:1:13: FF_INVALID_REFERENCE b has no managed secret "API_KEI"; did you mean "API_KEY"?
 `
 	if diff := cmp.Diff(want, lines(found)); diff != "" {

@@ -94,7 +94,7 @@ func (p *parser) factory(f *Factory) *Factory {
 	for i, r := range f.Repositories {
 		full := strings.ToLower(r.Owner + "/" + r.Name)
 		if seen[full] {
-			d.badf(d.find("repositories", i), InvalidValue, "the repository %s is there already", quote(r.Owner+"/"+r.Name))
+			d.badf(d.find("repositories", i), InvalidValue, "the repository %s is listed twice", quote(r.Owner+"/"+r.Name))
 		}
 		seen[full] = r.Owner != "" && r.Name != ""
 	}
@@ -135,9 +135,9 @@ func (f *Factory) integrations(d *document) {
 		switch {
 		case integration.Type == "":
 		case slices.Contains(types, integration.Type):
-			d.badf(at, InvalidValue, "the integration %s is there already", integration.Type)
+			d.badf(at, InvalidValue, "the integration %s is listed twice", integration.Type)
 		case other != "" && slices.Contains(types, other):
-			d.badf(at, InvalidValue, "linear and jira exclude each other: a factory has one tracker of issues")
+			d.badf(at, InvalidValue, "linear and jira exclude each other: a factory has one issue tracker")
 		}
 		types = append(types, integration.Type)
 	}

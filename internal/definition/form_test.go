@@ -146,8 +146,8 @@ func TestWebhooksAreSelectedByAMatcher(t *testing.T) {
 		}
 	}
 	for ids, want := range map[string]string{
-		"{in: [cj]}": `automations/a.md:6:24: FF_INVALID_REFERENCE (warning) no webhook has this UID or ` +
-			`file name: "cj"; nothing will start; did you mean "ci"?`,
+		"{in: [cj]}": `automations/a.md:6:24: FF_INVALID_REFERENCE (warning) no webhook has the UID or ` +
+			`file name "cj", so it starts no runs; did you mean "ci"?`,
 		"{in: []}":                 "6:23: FF_INVALID_FILTER webhook_ids must have at least one text in the list in",
 		"{not_in: [ci]}":           "6:18: FF_INVALID_FILTER webhook_ids must have at least one text in the list in",
 		"{}":                       "6:18: FF_INVALID_FILTER webhook_ids must have at least one text in the list in",
@@ -173,7 +173,7 @@ func TestNamedTwice(t *testing.T) {
 	}{
 		"two foremen": {
 			with("agents/second/agent.md", "---\nagentType: MAIN\n---\n"),
-			"agents/second/agent.md:2:12: FF_DUPLICATE_KEY a factory has one foreman, and \"foreman\" is it already\n",
+			"agents/second/agent.md:2:12: FF_DUPLICATE_KEY a factory has one foreman, which is already \"foreman\"\n",
 		},
 		"a secret of the factory": {
 			with("factory.yaml", smallFactory+"secrets: [A, B, A]\n"),

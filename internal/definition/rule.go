@@ -45,12 +45,12 @@ const (
 
 var rules = map[string]rule{
 	"version": {enum: []string{SchemaVersion}, code: UnsupportedVersion},
-	"text":    {pattern: `\S`, description: "not be empty: remove the key or write a text"},
+	"text":    {pattern: `\S`, description: "not be empty: remove the key or set a value"},
 	"name": {
 		pattern:     `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`,
-		description: "be one line that is not empty, without control characters", bytes: maxName,
+		description: "be one non-empty line without control characters", bytes: maxName,
 	},
-	"about": {pattern: `\S`, description: "not be empty: remove the key or write a text", bytes: maxDescription},
+	"about": {pattern: `\S`, description: "not be empty: remove the key or set a value", bytes: maxDescription},
 	"alias": { // in JSON Schema no class of letters is known to all validators
 		pattern:     `^\s*` + aliasEdge + `(` + aliasInner + `{0,58}` + aliasEdge + `)?\s*$`,
 		description: "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true,

@@ -108,14 +108,14 @@ func (p *parser) runners() []Runner {
 				d.badf(platform, MissingRequired, "a Linux runner needs linux: {dockerImage: …}")
 			}
 			if mac != nil {
-				d.badf(mac, InvalidValue, "mac goes with os: macos only")
+				d.badf(mac, InvalidValue, "mac is allowed only with os: macos")
 			}
 		case "macos":
 			if linux != nil {
-				d.badf(linux, InvalidValue, "linux goes with os: linux only")
+				d.badf(linux, InvalidValue, "linux is allowed only with os: linux")
 			}
 			if r.Platform.Arch == "x86_64" {
-				d.badf(child(platform, "arch"), InvalidValue, "macos has the arch aarch64 only")
+				d.badf(child(platform, "arch"), InvalidValue, "macos supports only the arch aarch64")
 			}
 		}
 		p.secret(d, "platform", "linux", "registryCredentialSecretName")

@@ -38,7 +38,7 @@ func (p *parser) scorers() []Scorer {
 			s.Name = at.name
 		}
 		if other := names[s.Name]; other != "" {
-			d.badf(d.find("name"), InvalidValue, "%s has the name %s already", quote(other), quote(s.Name))
+			d.badf(d.find("name"), InvalidValue, "%s already has the name %s", quote(other), quote(s.Name))
 		}
 		names[s.Name] = at.path
 		return s
@@ -61,14 +61,14 @@ func (s Scorer) check(p *parser, d *document) {
 			fails++
 		}
 		if label.Value != "" && seen[label.Value] {
-			d.badf(d.find("labels", i, "value"), InvalidValue, "the label %s is there already", quote(label.Value))
+			d.badf(d.find("labels", i, "value"), InvalidValue, "the label %s is listed twice", quote(label.Value))
 		}
 		seen[label.Value] = true
 	}
 	if labels := d.find("labels"); s.Labels != nil && d.find("passingScore") != nil && (passes == 0 || fails == 0) {
-		d.badf(labels, InvalidValue, "at least one label must have a score of passingScore or more, and one less")
+		d.badf(labels, InvalidValue, "at least one label must reach passingScore, and at least one must be below it")
 	}
 	if s.Rubric == "" {
-		d.badLinef(d.last, 1, InvalidDocument, "the rubric is missing: write below the frontmatter what is judged and how")
+		d.badLinef(d.last, 1, InvalidDocument, "the rubric is missing: write it below the frontmatter")
 	}
 }

@@ -64,7 +64,7 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 		if harness.Line > model.Line || harness.Line == model.Line && harness.Column > model.Column {
 			second = harness
 		}
-		d.badf(second, InvalidValue, "model and harness exclude each other: give one of them")
+		d.badf(second, InvalidValue, "model and harness exclude each other: use one of them")
 	}
 	p.model(d, s.Model, at("model"))
 	p.harness(d, s, above, at("harness"))
@@ -84,7 +84,7 @@ func (d *document) size(c *penstock.Config) {
 	if n := c.Size(); n > penstock.MaxConfigBytes {
 		d.badLinef(
 			1, 1, InvalidDocument,
-			"the configuration has %d bytes as JSON, the prompt of an agent included; at most %d are allowed", n,
+			"the configuration has %d bytes of JSON, including the agent's prompt; at most %d are allowed", n,
 			penstock.MaxConfigBytes,
 		)
 	}
@@ -123,7 +123,7 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 		p.model(d, h.Model, append(slices.Clone(path), "model"))
 		for _, key := range []string{"auth", "reasoningLevel"} {
 			if node := at(key); node != nil {
-				d.badf(node, InvalidValue, "the built-in harness takes no %s", key)
+				d.badf(node, InvalidValue, "the built-in harness does not support %s", key)
 			}
 		}
 		return
@@ -141,12 +141,12 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 		p.secret(d, append(slices.Clone(path), "auth", "secretName")...)
 	case AuthWorkerEnvironment:
 		if secret != nil {
-			d.badf(secret, InvalidValue, "the source workerEnvironment takes no secretName")
+			d.badf(secret, InvalidValue, "the source workerEnvironment does not allow a secretName")
 		}
 		if host := inheritedHost(append([]Settings{s}, above...)); host == "" || host == hostedWorker {
 			d.badf(
 				child(at("auth"), "source"), InvalidValue,
-				"workerEnvironment needs a workerHost that is self-hosted, here or in what is inherited",
+				"workerEnvironment needs a self-hosted workerHost, set here or inherited",
 			)
 		}
 	}
@@ -182,7 +182,7 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 		if id := server.ID; id != "" && p.known.MCPServers != nil && !slices.Contains(p.known.MCPServers, id) {
 			d.warnf(
 				child(at, name), InvalidMCP, nearest(id, p.known.MCPServers),
-				"the team has no managed MCP server %s: runs go without it", quote(id),
+				"the team has no managed MCP server %s: runs start without it", quote(id),
 			)
 		}
 	}

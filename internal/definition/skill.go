@@ -37,7 +37,7 @@ func (p *parser) skills() []Skill {
 		if _, ok := p.paths[KindAgent][strings.ToLower(s.Agent)]; s.Agent != "" && !ok {
 			d.nearf(
 				nil, InvalidReference, nearest(s.Agent, p.names(KindAgent)),
-				"the factory has no agent %s that this skill could be for", quote(s.Agent),
+				"this skill belongs to the agent %s, which the factory does not have", quote(s.Agent),
 			)
 		}
 		before := p.count

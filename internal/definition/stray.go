@@ -13,13 +13,13 @@ var folders = []string{
 }
 
 var expectations = map[string]string{
-	"agents":      "below agents there are <name>/agent.md and <name>/skills/<skill>/SKILL.md",
-	"automations": "below automations there are <name>/automation.md and <name>.md",
-	"runners":     "below runners there are <name>.yaml",
-	"webhooks":    "below webhooks there are <name>.yaml",
-	"skills":      "below skills there are <skill>/SKILL.md and the files that belong to it",
-	"scorers":     "below scorers there are <name>/scorer.md",
-	"benchmarks":  "below benchmarks there are <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
+	"agents":      "the folder agents may have <name>/agent.md and <name>/skills/<skill>/SKILL.md",
+	"automations": "the folder automations may have <name>/automation.md and <name>.md",
+	"runners":     "the folder runners may have <name>.yaml",
+	"webhooks":    "the folder webhooks may have <name>.yaml",
+	"skills":      "the folder skills may have <skill>/SKILL.md and other files of the skill",
+	"scorers":     "the folder scorers may have <name>/scorer.md",
+	"benchmarks":  "the folder benchmarks may have <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
 }
 
 // Strays finds the files beside those of a factory that have no meaning in it.
@@ -57,7 +57,7 @@ func strayNote(name string, parts []string) (about string, note Diagnostic) {
 	note = Diagnostic{Code: UnsupportedPath, Path: name, Line: 1, Column: 1, Severity: SeverityNote}
 	top := parts[0]
 	if expected := expectations[top]; expected != "" {
-		note.Message = "this file is ignored, it has no meaning here: " + expected
+		note.Message = "this file is not part of a factory and is ignored: " + expected
 		return name, note
 	}
 	const has = "a factory has factory.yaml and the folders agents, automations, runners, webhooks, skills, scorers and " +
@@ -67,18 +67,18 @@ func strayNote(name string, parts []string) (about string, note Diagnostic) {
 		if _, _, ok := match(corrected); ok || meant(corrected) {
 			note.Severity, note.Nearest = SeverityWarning, strings.Join(corrected, "/")
 			if len(parts) == 1 {
-				note.Message = "this file is ignored, it has no meaning here: " + has
+				note.Message = "this file is not part of a factory and is ignored: " + has
 				return name, note
 			}
-			note.Message = fmt.Sprintf("the folder %s is ignored, it has no meaning here: %s", quote(top), has)
+			note.Message = fmt.Sprintf("the folder %s is not part of a factory and is ignored: %s", quote(top), has)
 			return top + "/ misspelt", note
 		}
 	}
 	if len(parts) == 1 {
-		note.Message = "this file is ignored, it has no meaning here: " + has
+		note.Message = "this file is not part of a factory and is ignored: " + has
 		return name, note
 	}
-	note.Message = fmt.Sprintf("the folder %s is ignored, it has no meaning here: %s", quote(top), has)
+	note.Message = fmt.Sprintf("the folder %s is not part of a factory and is ignored: %s", quote(top), has)
 	return top + "/", note
 }
 
@@ -132,7 +132,7 @@ func misplaced(name string, parts []string) Diagnostic {
 	switch {
 	case expected != "" && strings.HasSuffix(name, ".yml"):
 		hint = strings.TrimSuffix(name, ".yml") + ".yaml"
-		expected = "files of YAML end in .yaml: " + expected
+		expected = "YAML files must end in .yaml: " + expected
 	case expected == "":
 		if hint = nearest(parts[0], folders); hint != "" {
 			hint = strings.Join(append([]string{hint}, parts[1:]...), "/")
@@ -140,7 +140,7 @@ func misplaced(name string, parts []string) Diagnostic {
 		expected = "a factory has factory.yaml and the folders " + list(folders[:len(folders)-1])
 	}
 	return Diagnostic{
-		Code: UnsupportedPath, Message: "this file has no meaning here: " + expected, Path: name, Line: 1, Column: 1,
+		Code: UnsupportedPath, Message: "this file is not part of a factory: " + expected, Path: name, Line: 1, Column: 1,
 		Nearest: hint,
 	}
 }

@@ -34,7 +34,7 @@ func (p *parser) layout() {
 			continue
 		}
 		if file := p.above(name); file != "" {
-			d.badLinef(1, 1, UnsupportedPath, "%s is a file: there can be nothing below it", file)
+			d.badLinef(1, 1, UnsupportedPath, "%s is a file, so it cannot contain other files", file)
 			continue
 		}
 		at, ok := p.locate(d, name)
@@ -81,7 +81,7 @@ func (p *parser) unique(kind Kind, places []place) []place {
 		key := strings.ToLower(at.part)
 		if other, twice := seen[key]; twice {
 			p.open(at.path).badLinef(
-				1, 1, DuplicatePath, "%s defines this %s already; names may not differ in case only", quote(other.path), kind,
+				1, 1, DuplicatePath, "%s already defines this %s; names must differ in more than case", quote(other.path), kind,
 			)
 			p.doubtful[kind] = true
 			continue
@@ -105,13 +105,13 @@ func (p *parser) unique(kind Kind, places []place) []place {
 func checkPath(name string) string {
 	switch {
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "a path must be printable text in UTF-8"
+		return "a path must be printable UTF-8 text"
 	case strings.Contains(name, `\`):
 		return `a path has / between its parts, not \`
 	case !fs.ValidPath(name) || name == ".":
-		return "a path must lead into the tree: without .. or . or an empty part, and not from the root of a disk"
+		return "a path must be relative, without .., . or an empty part"
 	case len(name) > 512:
-		return "a path may have at most 512 bytes"
+		return "a path must have at most 512 bytes"
 	}
 	return ""
 }
@@ -258,7 +258,7 @@ func ReadTree(folder fs.FS) (map[string][]byte, []Diagnostic, error) {
 		default:
 			found.add(
 				Diagnostic{
-					Code: UnsupportedPath, Message: "only plain files are read, no links or devices", Path: name, Line: 1, Column: 1,
+					Code: UnsupportedPath, Message: "must be a plain file, not a link or device", Path: name, Line: 1, Column: 1,
 				},
 			)
 			return nil

@@ -77,7 +77,7 @@ func (p *parser) triggers(d *document, triggers []Trigger) {
 			if slices.Contains(names, s.Name) {
 				d.badf(
 					d.find("triggers", i, "schedule", "name"), InvalidTrigger,
-					"the schedule %s is there already: names tell the schedules of an automation apart", quote(s.Name),
+					"the schedule %s exists twice: each schedule of an automation needs its own name", quote(s.Name),
 				)
 			}
 			names = append(names, s.Name)
@@ -138,7 +138,7 @@ func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
 	}
 	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
 		d.badf(
-			child(at, "timezone"), InvalidTrigger, "%s is no IANA time zone, such as UTC or Europe/Berlin", quote(s.Timezone),
+			child(at, "timezone"), InvalidTrigger, "%s is not an IANA time zone, such as UTC or Europe/Berlin", quote(s.Timezone),
 		)
 	}
 }
@@ -211,10 +211,10 @@ func (p *parser) selects(d *document, key string, at *yaml.Node) {
 		case key == "webhook_ids" && !p.selectsWebhook(item.Value):
 			d.warnf(
 				item, InvalidReference, nearest(item.Value, p.names(KindWebhook)),
-				"no webhook has this UID or file name: %s; nothing will start", quote(item.Value),
+				"no webhook has the UID or file name %s, so it starts no runs", quote(item.Value),
 			)
 		case key == "schedule_ids" && p.known.ScheduleIDs != nil && !slices.Contains(p.known.ScheduleIDs, item.Value):
-			d.warnf(item, InvalidReference, "", "no schedule has this id: %s; nothing will start", quote(item.Value))
+			d.warnf(item, InvalidReference, "", "no schedule has the id %s, so it starts no runs", quote(item.Value))
 		}
 	}
 }
@@ -310,7 +310,8 @@ func values(d *document, at *yaml.Node, kind keyKind) []*yaml.Node {
 		case kind == globMatcher && !validGlob(item.Value):
 			d.badf(
 				item, InvalidFilter,
-				"%s is no pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !", quote(item.Value),
+				"%s is not a path pattern: close each [ with ], put a character after each \\, "+
+					"and exclude paths with not_in instead of !", quote(item.Value),
 			)
 		default:
 			good = append(good, item)

@@ -47,7 +47,7 @@ func (p *parser) webhooks() []Webhook {
 			p.known.NotURLSafe(w.SecretName) {
 			d.badf(
 				d.find("secretName"), InvalidValue,
-				"the secret %s cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only", w.SecretName,
+				"the secret %s cannot be part of a URL: with url_token, only A-Z a-z 0-9 - . _ ~ are allowed", w.SecretName,
 			)
 		}
 		p.shortSecret(d, w)
@@ -68,7 +68,7 @@ func (p *parser) shortSecret(d *document, w Webhook) {
 	)
 	switch {
 	case short && kept:
-		d.warnf(at, InvalidValue, "", "%s: the webhook goes on with it, but give it a longer one", text)
+		d.warnf(at, InvalidValue, "", "%s: the webhook keeps it, but should get a longer one", text)
 	case short:
 		d.badf(at, InvalidValue, "%s: a webhook needs a longer one", text)
 	}
@@ -78,9 +78,9 @@ func (w Webhook) signature(d *document) {
 	scheme := d.key("signatureScheme")
 	switch signed := w.AuthMode == penstock.AuthSignature; {
 	case signed && scheme == nil:
-		d.badf(nil, MissingRequired, "the mode signature needs a signatureScheme")
+		d.badf(nil, MissingRequired, "authMode signature needs a signatureScheme")
 	case !signed && scheme != nil && (w.AuthMode != "" || d.find("authMode") == nil):
-		d.badf(scheme, InvalidValue, "signatureScheme goes with authMode: signature only")
+		d.badf(scheme, InvalidValue, "signatureScheme is allowed only with authMode: signature")
 	}
 	own := w.Signature.Signature()
 	if _, known := signature.PresetOf(w.SignatureScheme); known || own != nil && w.SignatureScheme == "" {

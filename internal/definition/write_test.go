@@ -267,7 +267,7 @@ func TestReadTree(t *testing.T) {
 	}
 	if got, want := lines(
 		found,
-	), "skills:1:1: FF_UNSUPPORTED_PATH only plain files are read, no links or devices\n"; got != want {
+	), "skills:1:1: FF_UNSUPPORTED_PATH must be a plain file, not a link or device\n"; got != want {
 		t.Errorf("findings: got %q, want %q", got, want)
 	}
 	if _, _, err := definition.ReadTree(os.DirFS(path.Join(folder, "none"))); err == nil {

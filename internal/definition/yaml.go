@@ -16,7 +16,7 @@ func (d *document) load(text string) {
 			line, column := lineColumn(text, i)
 			d.badLinef(
 				d.first+line, column, InvalidYAML,
-				"the character U+%04X is not allowed as it is; write it as an escape in double quotes", r,
+				"the character U+%04X must be written as an escape in double quotes", r,
 			)
 			return
 		}
@@ -112,7 +112,7 @@ func (d *document) syntax(err error) {
 	switch {
 	case strings.HasPrefix(message, "unknown anchor"):
 		d.badf(at, Alias, "aliases are not allowed: write the value out")
-	case strings.Contains(message, "cannot start any token"):
+	case strings.Contains(message, "is not valid here"):
 		d.badf(
 			at, InvalidYAML, "a value cannot begin with this character: put it in quotes, and indent with spaces, not tabs",
 		)
@@ -129,7 +129,7 @@ func (d *document) secondDocument(text string, first *yaml.Node) {
 	if first.Kind == yaml.ScalarNode && first.Value == "" {
 		after = startLine(text, 0)
 	}
-	d.badLinef(d.first+startLine(text, after), 1, InvalidYAML, "a file holds one YAML document: a second one begins here")
+	d.badLinef(d.first+startLine(text, after), 1, InvalidYAML, "a file has one YAML document; a second one begins here")
 }
 
 // startLine is the next line --- after a line.
@@ -184,7 +184,7 @@ func (d *document) keys(mapping *yaml.Node) {
 		case strings.ContainsRune(key.Value, 0):
 			d.badf(key, InvalidValue, "the character U+0000 is not allowed in a key")
 		case seen[key.Value] > 0:
-			d.badf(key, DuplicateKey, "the key %s is there already, in line %d", quote(key.Value), d.first+seen[key.Value])
+			d.badf(key, DuplicateKey, "the key %s is already in line %d", quote(key.Value), d.first+seen[key.Value])
 		default:
 			seen[key.Value] = key.Line
 		}

@@ -6,14 +6,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// reportedEvents are the events that a delivery tells of; without any, why.
+// reportedEvents holds the events that a delivery reports, or why it reports none.
 type reportedEvents struct {
 	events []trigger.Event
 	why    string
 }
 
-// reportedEvents reads the events that a delivery tells of, if an automation of the plan
-// waits for any. headers are those of the log.
+// reportedEvents reads the events of a delivery if an automation of the plan needs them.
+// headers are the logged headers.
 func (p *Plan) reportedEvents(document *filter.Document, headers map[string]string) reportedEvents {
 	if !p.events {
 		return reportedEvents{}
@@ -21,14 +21,13 @@ func (p *Plan) reportedEvents(document *filter.Document, headers map[string]stri
 	return readEvents(p.row.SignatureScheme, eventName(p.row.SignatureScheme, headers), document)
 }
 
-// readEvents reads the events that a delivery tells of to a webhook with the
-// scheme.
+// readEvents reads the events that a delivery to a webhook with the scheme reports.
 func readEvents(scheme penstock.SignatureScheme, name string, document *filter.Document) reportedEvents {
 	events, why := trigger.Events(string(scheme), name, document)
 	return reportedEvents{events, why}
 }
 
-// eventName is what the sender's header calls the event, of those that have one.
+// eventName returns the event's name from the sender's header, or "".
 func eventName(scheme penstock.SignatureScheme, headers map[string]string) string {
 	if scheme != penstock.ProviderGitHub {
 		return ""
@@ -36,12 +35,11 @@ func eventName(scheme penstock.SignatureScheme, headers map[string]string) strin
 	return headers["x-github-event"]
 }
 
-// match reports whether a delivery is what the automation waits for, and else why
-// not: what its first trigger says, but for one that waits for another event
-// where a later one waits for this.
+// match reports whether a delivery fires the automation, and otherwise why not. The reason
+// comes from the first trigger for this event, or else from the first trigger.
 func (e *planEntry) match(trial *filter.Trial, reported reportedEvents) (matched bool, why filter.Failure) {
 	if e.first == e.end && len(e.events) == 0 {
-		return true, why // it is broken, whatever the delivery is
+		return true, why // it is broken for every delivery
 	}
 	for i := e.first; i < e.end; i++ {
 		ok, failure := trial.Match(i)
@@ -72,7 +70,7 @@ func (t reportedEvents) match(c *trigger.Condition) (matched bool, why filter.Fa
 	return c.Match(t.events)
 }
 
-// eventsSize is about how many bytes of memory the events take that a waits for.
+// eventsSize estimates the memory of the event conditions of a, in bytes.
 func (a *planned) eventsSize() int64 {
 	size := int64(0)
 	for _, c := range a.events {
@@ -81,16 +79,16 @@ func (a *planned) eventsSize() int64 {
 	return size
 }
 
-// pushEvents are the deliveries by which Git hosts tell of a push, by the scheme of
-// the webhook: a header, in lower case as it is recorded, and its value.
+// pushEvents has the header and value by which Git hosts report a push, by the scheme of the
+// webhook. The header is in lower case, as it is logged.
 var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
 	"github":              {"x-github-event", "push"},
 	penstock.SchemeGitLab: {"x-gitlab-event", "Push Hook"},
 	"bitbucket":           {"x-event-key", "repo:push"},
 }
 
-// reportsPush reports whether an accepted delivery tells of a push to a repository
-// that factories may come from.
+// reportsPush reports whether an accepted delivery reports a push to a repository, and
+// factories of the team come from repositories.
 func (p *Plan) reportsPush(a *penstock.InboundDelivery) bool {
 	reported := pushEvents[p.row.SignatureScheme]
 	return p.pushes && a.Headers[reported.header] == reported.event

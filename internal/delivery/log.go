@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// List answers one page of a webhook's log, newest first.
+// List returns one page of a webhook's log, newest first.
 func (s *Deliveries) List(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string, q penstock.DeliveryQuery,
 ) (penstock.DeliveryPage, error) {
@@ -25,7 +25,7 @@ func (s *Deliveries) List(
 	return penstock.DeliveryPage{Deliveries: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
 }
 
-// webhookOf is a webhook whose log the caller may see.
+// webhookOf returns a webhook if the caller may see its log.
 func (s *Deliveries) webhookOf(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string,
 ) (store.WebhookRow, error) {
@@ -35,7 +35,7 @@ func (s *Deliveries) webhookOf(
 	return s.store.Webhook(ctx, p.Team, factoryUID, webhookUID)
 }
 
-// Read answers one entry of a webhook's log.
+// Read returns one entry of a webhook's log.
 func (s *Deliveries) Read(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
 ) (penstock.Delivery, error) {
@@ -45,8 +45,8 @@ func (s *Deliveries) Read(
 	return s.store.Delivery(ctx, webhookUID, id)
 }
 
-// Payload answers the body of an accepted delivery, byte for byte. What was
-// rejected, and a duplicate, has none.
+// Payload returns the exact body of an accepted delivery. Rejected deliveries and duplicates
+// have no body.
 func (s *Deliveries) Payload(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
 ) ([]byte, error) {
@@ -59,9 +59,9 @@ func (s *Deliveries) Payload(
 	return s.store.Payload(ctx, id)
 }
 
-// Replay records an accepted delivery once more and starts what today's
-// automations make of it. It claims no identity and obeys no rate. Whatever was
-// not accepted is a conflict.
+// Replay records an accepted delivery again and starts the runs of the current automations. It
+// claims no identity and ignores the rate limit. A delivery that was not accepted is a
+// conflict.
 func (s *Deliveries) Replay(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
 ) (penstock.Delivery, error) {
@@ -75,7 +75,7 @@ func (s *Deliveries) Replay(
 	}
 	if old.Outcome != penstock.OutcomeAccepted || old.Reason == penstock.ReasonHandshake {
 		return penstock.Delivery{}, penstock.Errorf(
-			penstock.CodeConflict, "only what was accepted as an event can be replayed; this delivery is %s",
+			penstock.CodeConflict, "only accepted deliveries can be replayed; this delivery is %s",
 			strings.TrimSpace(old.Label+" "+old.Reason),
 		)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Offer makes what a sender has posted the secret of a webhook that waits for
-// one, and enables it. penstock.ErrStale: it waits no more. CodeNotFound: its file
-// has it switched off, or its managed secret has a value, which nobody who is
-// unknown replaces.
+// Offer sets the secret of a pending webhook to the value that its sender posted, and enables
+// the webhook. It returns penstock.ErrStale if the webhook is no longer pending, and
+// CodeNotFound if its file disables it or its managed secret already has a value: an
+// unauthenticated sender cannot replace it.
 func (s *Ingress) Offer(ctx context.Context, plan *Plan, secret string) error {
 	p := penstock.Principal{
 		Team: plan.row.Team, Scopes: []penstock.Scope{penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage},

@@ -8,13 +8,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// SecretCopies reads the copies of secrets that the webhooks of factories have,
-// in a transaction or outside of one.
+// SecretCopies reads the webhooks' copies of secrets, inside or outside of a transaction.
 type SecretCopies func(ctx context.Context, team string, factories ...string) ([]store.SecretCopy, error)
 
-// Outdated lists the webhooks of factories that have not taken the value which
-// their managed secret has now. A value that cannot be opened is logged; it does
-// not keep a factory from being read.
+// Outdated lists the webhooks of factories that do not use the current value of their managed
+// secret. It logs a value that cannot be decrypted, and the factory can still be read.
 func (s *Webhooks) Outdated(
 	ctx context.Context, read SecretCopies, team string, factories ...string,
 ) ([]store.SecretCopy, error) {
@@ -34,7 +32,7 @@ func (s *Webhooks) Outdated(
 	}), nil
 }
 
-// isCurrent reports whether a webhook's copy is the value that its secret has now.
+// isCurrent reports whether a webhook's copy equals the current value of its secret.
 func (s *Webhooks) isCurrent(c store.SecretCopy) (bool, error) {
 	value, err := s.secrets.Open(c.Secret)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package delivery holds the rules of webhooks: whose secrets sign their deliveries,
-// what a delivery starts, and what the log of deliveries keeps.
+// Package delivery owns the rules of webhooks: their secrets, the runs that a delivery starts,
+// and the delivery log.
 package delivery
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what the rules of webhooks and deliveries are made of.
+// Options are the dependencies and settings of the rules of webhooks and deliveries.
 type Options struct {
 	Store       *store.Store
 	Keyset      *secret.Keyset
 	Log         *slog.Logger
-	PublicURL   string // origin of links in answers, without a slash at its end
+	PublicURL   string // origin of links in responses, without a trailing slash
 	Limits      penstock.WebhookLimits
 	Access      access.Parts
 	Automations *automation.Automations
-	// Pushed is called with the body of a delivery that reports a push to a
-	// repository; nil: no factory comes from one.
+	// Pushed is called with the body of a delivery that reports a push. nil means that no
+	// factory comes from a repository.
 	Pushed func(ctx context.Context, team string, body []byte)
 }
 
-// Webhooks holds webhooks and their secrets.
+// Webhooks manages webhooks and their secrets.
 type Webhooks struct {
 	store     *store.Store
 	keyset    *secret.Keyset

@@ -16,49 +16,48 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// Plan is all that a webhook's deliveries are judged by, as it was at one
-// version of its team. Whether it still holds is found out in the transaction
-// that records a delivery.
+// Plan is everything that the deliveries of a webhook are checked against, at one version of
+// its team. The transaction that records a delivery checks that the plan is current.
 type Plan struct {
-	Snapshot penstock.WebhookSnapshot // the webhook as its ingress sees it
+	Snapshot penstock.WebhookSnapshot // the webhook as the ingress read it
 
 	row         store.WebhookRow
 	automations []planEntry
 	filters     *filter.Set // of all automations
 	filtered    bool        // one of them has conditions: the body is parsed for it
-	events      bool        // an automation waits for events of the webhook's signature scheme
-	pushes      bool        // its deliveries may tell of pushes to repositories that factories of the team come from
+	events      bool        // an automation needs events of the webhook's signature scheme
+	pushes      bool        // its deliveries may report pushes to repositories of the team's factories
 	size        int64
 
-	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
-	silentUntil atomic.Int64 // nor is a failed authentication logged
+	fullUntil   atomic.Int64 // until then the rate limit rejects everything; Unix nanoseconds
+	silentUntil atomic.Int64 // until then failed authentications are not logged
 	senders     senders
 }
 
-// planEntry is an automation of a plan, with all that a delivery which does not
-// start it needs to know: no more than that is read for each of many automations.
+// planEntry is an automation of a plan. It holds everything that a delivery without a match
+// reads, so that many automations stay fast.
 type planEntry struct {
 	automation *planned
-	first, end int                  // its filters in those of the plan, of which any must match, or one of events
+	first, end int                  // its range in the filters of the plan; one filter or event must match
 	events     []*trigger.Condition // of the webhook's signature scheme
 }
 
-// planned is an automation that the webhook starts. Plans of one version of the
-// team share it where their webhooks start it by the same filters.
+// planned is an automation that the webhook starts. Plans of one version of the team share it
+// if their webhooks start it with the same filters.
 type planned struct {
 	row     store.AutomationRow
-	filters []*filter.Filter // one without conditions takes every delivery
+	filters []*filter.Filter // a filter without conditions matches every delivery
 	events  []*trigger.Condition
 
 	mu       sync.Mutex
 	template *automation.RunTemplate // resolved for the first delivery that starts it
-	broken   string                  // why it can start none
+	broken   string                  // why it can start no runs
 }
 
-// Plan finds the enabled webhook that deliveries to uid are for; token says
-// that their path goes on with one. Absence, which has many causes, is
-// penstock.CodeNotFound, and is never answered from memory. Unless fresh is
-// set, what is there may be: the transaction that records a delivery finds out.
+// Plan returns the plan of the enabled webhook uid. token says that the path has a token. If no
+// webhook accepts the path, Plan returns penstock.CodeNotFound, and never from memory. Unless
+// fresh is set, an existing plan may come from memory: the transaction that records a delivery
+// checks it.
 func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Plan, error) {
 	known := s.plans.find(uid)
 	if known != nil && !fresh && known.takes(token) {
@@ -88,7 +87,7 @@ func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Pla
 	if err != nil {
 		return nil, err
 	}
-	if p.row.TeamVersion >= row.TeamVersion { // it may be another caller's, of an older row
+	if p.row.TeamVersion >= row.TeamVersion { // another caller may have built it from an older row
 		return p, nil
 	}
 	return s.Plan(ctx, uid, token, true)
@@ -98,9 +97,9 @@ func (p *Plan) takes(token bool) bool {
 	return !token || p.Snapshot.AuthMode == penstock.AuthURLToken
 }
 
-// newPlan reads what belongs to a webhook. The row, with the team's version,
-// was read before, so that what changes meanwhile makes the plan stale. Only
-// Ingress.Plan may keep it: the webhook of a replay may be one that takes nothing.
+// newPlan builds the plan of a webhook. The caller has read the row with the team's version, so
+// a later change makes the plan stale. Only Ingress.Plan may keep the plan: the webhook of a
+// replay may be inactive.
 func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, error) {
 	p := &Plan{row: row, size: 4 << 10}
 	p.Snapshot = penstock.WebhookSnapshot{
@@ -128,7 +127,7 @@ func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, err
 	for _, a := range automations {
 		one, size := s.plannedFor(row, a)
 		if one == nil {
-			continue // one of its webhook_ids is what stands for the scheme in the database
+			continue // one of its webhook_ids equals the database's name of the scheme
 		}
 		p.size += size
 		p.events = p.events || len(one.events) > 0
@@ -143,9 +142,8 @@ func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, err
 	return p, nil
 }
 
-// plannedFor is what the plan of a webhook's row has of an automation, nil for
-// nothing, and about how many bytes it adds to what is in memory: other plans may
-// share it.
+// plannedFor returns the part of an automation for the plan of a webhook, or nil, and about how
+// many bytes of memory it adds. Other plans may share it.
 func (s *Ingress) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *planned, size int64) {
 	filters, events := a.PayloadFilters(row.UID, row.Name), a.EventTriggers(row.SignatureScheme)
 	if len(filters)+len(events) == 0 {
@@ -166,15 +164,14 @@ func (s *Ingress) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *
 
 func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) *planned {
 	one := &planned{row: a}
-	if err := one.wait(filters, events); err != nil { // they were stored by a release with other rules
+	if err := one.wait(filters, events); err != nil { // another release with other rules stored them
 		one.filters, one.events, one.broken = nil, nil, "its filter cannot be read: "+err.Error()
 	}
 	return one
 }
 
-// resolved is what the automation's runs are made of, or why it can start none.
-// It is resolved once, and never earlier than the plan: what has changed since
-// makes the plan stale.
+// resolved returns the template of the automation's runs, or why it is broken. It is resolved
+// once, after the plan was read, so a later change makes the plan stale.
 func (a *planned) resolved(
 	ctx context.Context, s *Ingress,
 ) (template *automation.RunTemplate, broken string, err error) {
@@ -193,7 +190,7 @@ func (a *planned) resolved(
 	return a.template, a.broken, nil
 }
 
-// wait reads what the deliveries must be like.
+// wait compiles the filters and event conditions.
 func (a *planned) wait(filters []json.RawMessage, events []penstock.Trigger) error {
 	for _, text := range filters {
 		var f *filter.Filter
@@ -215,17 +212,17 @@ func (a *planned) wait(filters []json.RawMessage, events []penstock.Trigger) err
 	return nil
 }
 
-// plannedKey tells what the plans of a team share: at one version, an automation
-// is the same for all webhooks that start it by the same filters and events.
+// plannedKey identifies what the plans of a team share: at one version, an automation is the
+// same for all webhooks that start it with the same filters and events.
 type plannedKey struct {
 	uid     string
 	version int64 // of the team, read before the automation
 	filters string
-	scheme  penstock.SignatureScheme // of the webhooks by whose events it is started as well
+	scheme  penstock.SignatureScheme // of the webhooks whose events also start it
 }
 
-// What is kept at most: so many, and about so many bytes of them. A plan counts
-// the automations that were made for it.
+// The limits of the caches: entries, and about how many bytes. A plan counts the automations
+// that were created for it.
 const (
 	maxPlans        = 20_000
 	maxPlanBytes    = 96 << 20
@@ -233,8 +230,8 @@ const (
 	maxPlannedBytes = 32 << 20
 )
 
-// recent keeps the values that were used last: so many, and about so many bytes
-// of them. It holds at least one.
+// recent is a cache of the most recently used values, limited in entries and in bytes. It holds
+// at least one.
 type recent[K comparable, V any] struct {
 	most  int
 	bytes int64
@@ -255,7 +252,7 @@ func newRecent[K comparable, V any](most int, bytes int64) *recent[K, V] {
 	return &recent[K, V]{most: most, bytes: bytes, at: map[K]*list.Element{}}
 }
 
-// find is the zero value for an unknown key.
+// find returns the zero value for an unknown key.
 func (r *recent[K, V]) find(key K) (value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -268,7 +265,7 @@ func (r *recent[K, V]) find(key K) (value V) {
 	return one.value
 }
 
-// keep puts a value of so many bytes in the place of an older one.
+// keep stores a value of the given size, and evicts older values.
 func (r *recent[K, V]) keep(key K, value V, size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -288,8 +285,8 @@ func (r *recent[K, V]) drop(at *list.Element) {
 	r.size -= one.size
 }
 
-// senders remembers which addresses were written down as senders of accepted
-// deliveries, so that it is not done for each one. The zero value is ready.
+// senders remembers which sender addresses were stored recently, so that not every accepted
+// delivery stores one. The zero value is ready.
 type senders struct {
 	mu sync.Mutex
 	at map[string]penstock.Time
@@ -300,7 +297,7 @@ const (
 	maxSenders  = 256 // that are remembered of one webhook
 )
 
-// due reports whether ip is to be written down, and takes it for done.
+// due reports whether ip must be stored, and marks it as stored.
 func (k *senders) due(ip string, now penstock.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -17,10 +17,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Deliver records what arrived for a webhook and starts the runs that it asks
-// for, in one transaction, durable when it returns. penstock.ErrStale: the plan
-// has changed, nothing was done. The call does not end with its caller's
-// context: what was about to be recorded is, also where the sender goes away.
+// Deliver records a delivery and starts its runs in one transaction, which is durable when it
+// returns. penstock.ErrStale means that the plan is outdated and nothing was stored. The call
+// continues after the caller's context ends, so that a disconnected sender does not abort it.
 func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, error) {
 	if result, known, err := s.rejectEarly(ctx, p, a); known || err != nil {
 		return result, err
@@ -47,21 +46,22 @@ func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDeliv
 	return s.result(p, a, d, got, detail), nil
 }
 
-// asUnavailable tells the sender to come again if the database let the time go by.
+// asUnavailable turns a timeout of the database into an error that asks the sender to retry.
 func asUnavailable(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &penstock.Error{
-			Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err,
+			Code: penstock.CodeUnavailable, Detail: "the database does not respond", RetryAfter: 5 * time.Second, Cause: err,
 		}
 	}
 	return err
 }
 
-// deliverWithin is how long a delivery may take to be recorded. What is recorded
-// later all the same was refused as unavailable: sent again, it is a duplicate.
+// deliverWithin is how long recording a delivery may take. A commit after that may still
+// succeed: the sender got 503, and its retry is a duplicate.
 const deliverWithin = 20 * time.Second
 
-// result remembers what the store has said and tells the ingress.
+// result turns the result of the store into that of the ingress, and remembers the limits in
+// the plan.
 func (s *Ingress) result(
 	p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery, got store.Delivered, detail string,
 ) penstock.DeliveryResult {
@@ -115,8 +115,7 @@ func (s *Ingress) rejectEarly(
 	return penstock.DeliveryResult{Outcome: a.Outcome, Limited: kind == store.CountRateLimited, Wait: wait}, true, nil
 }
 
-// CountRejected counts a delivery that was refused for its sender's failures, unread
-// or unlogged.
+// CountRejected counts a delivery that was rejected because of its sender's failures.
 func (s *Ingress) CountRejected(uid string) { s.rejections.add(uid, store.CountRateLimited) }
 
 // KnownSender reports whether deliveries of the webhook were accepted from the
@@ -127,7 +126,7 @@ func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 	)
 }
 
-// evaluate makes the entry of the log. detail is why the body was refused.
+// evaluate builds the log entry. detail is why the body was rejected.
 func (s *Ingress) evaluate(
 	ctx context.Context, p *Plan, a *penstock.InboundDelivery,
 ) (d *store.NewDelivery, detail string, err error) {
@@ -152,7 +151,7 @@ func (s *Ingress) evaluate(
 	return d, detail, err
 }
 
-// statusOf is the HTTP status that a sender is told.
+// statusOf returns the HTTP status for an outcome.
 func statusOf(o penstock.Outcome) int {
 	switch o {
 	case penstock.OutcomeRejectedAuth:
@@ -210,7 +209,7 @@ func (s *Ingress) start(
 	return nil
 }
 
-// begin adds the run that the automation starts for the delivery, or why it can start none.
+// begin adds the run that the automation starts for the delivery, or why it can start no runs.
 func (s *Ingress) begin(
 	ctx context.Context, p *Plan, a *planned, d *store.NewDelivery, match *penstock.DeliveryMatch,
 ) error {
@@ -231,12 +230,12 @@ func (s *Ingress) begin(
 	return nil
 }
 
-// deliveryURL is the page of a delivery.
+// deliveryURL returns the URL of a delivery's page.
 func (s *Ingress) deliveryURL(w store.WebhookRow, id string) string {
 	return s.publicURL + "/factory/" + w.FactoryUID + "/webhooks/" + w.UID + "/deliveries/" + id
 }
 
-// identify says by what the delivery is told from others.
+// identify sets the identity of the delivery.
 func (s *Ingress) identify(p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery) {
 	sum := sha256.Sum256(a.Body)
 	d.PayloadSHA256 = hex.EncodeToString(sum[:])
@@ -257,11 +256,10 @@ func (s *Ingress) identify(p *Plan, a *penstock.InboundDelivery, d *store.NewDel
 	}
 }
 
-// smallBody is a body whose parse takes so little memory that any number of
-// them may be parsed at once.
+// smallBody is the size up to which any number of bodies may be parsed at once, in bytes.
 const smallBody = 16 << 10
 
-// parse reads the body once, for all filters; without any it is only checked.
+// parse parses the body once for all filters. Without filters it only validates the body.
 func (s *Ingress) parse(p *Plan, body []byte) (*filter.Document, error) {
 	if !p.filtered {
 		return nil, filter.Validate(body)
@@ -276,8 +274,8 @@ func (s *Ingress) parse(p *Plan, body []byte) (*filter.Document, error) {
 // newParsing bounds how many large bodies are parsed at once.
 func newParsing() chan struct{} { return make(chan struct{}, 2*runtime.GOMAXPROCS(0)) }
 
-// rejectionCounts counts what was refused without a transaction until it is written
-// down. The zero value is ready.
+// rejectionCounts counts rejections without a transaction until they are stored. The zero value
+// is ready.
 type rejectionCounts struct {
 	mu     sync.Mutex
 	counts map[store.Count]int64
@@ -301,7 +299,7 @@ func (r *rejectionCounts) take() map[store.Count]int64 {
 	return counts
 }
 
-// restore counts again what could not be written down.
+// restore adds counts that could not be stored.
 func (r *rejectionCounts) restore(counts map[store.Count]int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -313,7 +311,7 @@ func (r *rejectionCounts) restore(counts map[store.Count]int64) {
 	}
 }
 
-// FlushRejections counts what was refused since the last time.
+// FlushRejections stores the rejections since the last call.
 func (s *Ingress) FlushRejections(ctx context.Context) error {
 	counts := s.rejections.take()
 	if len(counts) == 0 {
@@ -326,8 +324,8 @@ func (s *Ingress) FlushRejections(ctx context.Context) error {
 	return err
 }
 
-// envelope tells the agent what has started it. Nothing of the payload is in
-// it, and of the sender nothing but the names that the webhook's owner chose.
+// envelope tells the agent what started its run. It contains nothing of the payload, and only
+// names that the owner of the webhook chose.
 func envelope(w store.WebhookRow, deliveryID string) string {
 	return "This run was started by a delivery to the webhook \"" + w.Name + "\" (delivery " + deliveryID + ").\n" +
 		"The body of the delivery is attached as the file " + run.PayloadPath +

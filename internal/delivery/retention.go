@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// ClearLogs removes from all logs what need not be kept: of each outcome the
-// newest entries stay, and all that are young enough.
+// ClearLogs removes old entries from all logs. It keeps the newest entries of each outcome, and
+// all entries below the age limit.
 func (s *Deliveries) ClearLogs(ctx context.Context) error {
 	limits := s.limits
 	if limits.KeepDeliveriesFor <= 0 {
@@ -19,7 +19,7 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 	return s.eachLog(ctx, since, func(l store.Log) error {
 		keep := store.Keep{Newest: limits.KeepDeliveries, Since: since}
 		if l.Deleted {
-			keep.Newest = 0 // nobody can look at them
+			keep.Newest = 0 // nobody can see them
 		}
 		for _, outcome := range penstock.Outcomes() {
 			if err := batch.Clear(
@@ -32,8 +32,7 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 	})
 }
 
-// ClearCounts removes what was counted and noted beside the logs and nobody asks
-// for any more.
+// ClearCounts removes old counts and senders.
 func (s *Deliveries) ClearCounts(ctx context.Context) error {
 	err := batch.Clear(ctx, func() (int, error) { return s.store.ClearIdentities(ctx, batch.Size) })
 	if err != nil {
@@ -42,7 +41,7 @@ func (s *Deliveries) ClearCounts(ctx context.Context) error {
 	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.ClearCounts(ctx, l) })
 }
 
-// eachLog goes through the logs, or those that have entries from before a moment.
+// eachLog visits all logs, or only those with entries older than a time.
 func (s *Deliveries) eachLog(ctx context.Context, before penstock.Time, do func(store.Log) error) error {
 	const logs = 200
 	after := ""

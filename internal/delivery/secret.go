@@ -18,12 +18,12 @@ import (
 
 // Limits of a webhook's secrets.
 const (
-	maxToken          = 1024 // characters of a token: it is part of a header or of a URL
+	maxToken          = 1024 // characters of a token, which is part of a header or URL
 	maxWebhookSecrets = 5    // valid at once: each is tried on every delivery
 )
 
-// checkWebhookSecret reports, without repeating it, why value cannot be the
-// secret of w.
+// checkWebhookSecret returns why value cannot be the secret of w. The message does not contain
+// it.
 func checkWebhookSecret(pointer string, w store.WebhookRow, value string) []penstock.FieldError {
 	errs := access.CheckSecretValue(pointer, value)
 	if errs != nil {
@@ -35,8 +35,8 @@ func checkWebhookSecret(pointer string, w store.WebhookRow, value string) []pens
 	return nil
 }
 
-// unfitNext says, without repeating it, why value cannot become the secret of w;
-// "" where it can.
+// unfitNext returns why value cannot become the secret of w, or "". The message does not
+// contain it.
 func unfitNext(w store.WebhookRow, value string) string {
 	if problem := Unfit(w, value); problem != "" {
 		return problem
@@ -47,10 +47,10 @@ func unfitNext(w store.WebhookRow, value string) string {
 	return ""
 }
 
-// IsShort reports whether a secret has fewer characters than a new one must have.
+// IsShort reports whether a secret is shorter than a new one may be.
 func IsShort(value string) bool { return utf8.RuneCountInString(value) < penstock.MinWebhookSecret }
 
-// Has reports whether value is the present secret of w.
+// Has reports whether value is the current secret of w.
 func (s *Webhooks) Has(w store.WebhookRow, value string) (bool, error) {
 	if len(w.Sealed) == 0 {
 		return false, nil
@@ -59,8 +59,8 @@ func (s *Webhooks) Has(w store.WebhookRow, value string) (bool, error) {
 	return err == nil && present == value, err
 }
 
-// Unfit says, without repeating it, why value is no secret for the mode of w,
-// however short; "" where it is one.
+// Unfit returns why value is not a valid secret for the mode of w, or "". It ignores the
+// length. The message does not contain the value.
 func Unfit(w store.WebhookRow, value string) string {
 	isToken := func(allowed func(rune) bool) bool {
 		return value != "" && len(value) <= maxToken && !strings.ContainsFunc(value, func(r rune) bool { return !allowed(r) })
@@ -69,7 +69,7 @@ func Unfit(w store.WebhookRow, value string) string {
 	case penstock.AuthURLToken:
 		if !isToken(urlSafe) || strings.Trim(value, ".") == "" { // "." and ".." would not stay in a path
 			return fmt.Sprintf(
-				"must be %d to %d characters of A-Z, a-z, 0-9 and -._~, which stand in a URL as they are",
+				"must be %d to %d of the characters A-Z a-z 0-9 - . _ ~, because it is part of a URL",
 				penstock.MinWebhookSecret, maxToken,
 			)
 		}
@@ -82,7 +82,7 @@ func Unfit(w store.WebhookRow, value string) string {
 			return "must not begin or end with white space"
 		}
 		if err := signature.CheckSecret(w.SignatureScheme, w.Signature, value); err != nil {
-			return "is no secret of " + string(w.SignatureScheme) + ": " + err.Error()
+			return "is not a valid secret for " + string(w.SignatureScheme) + ": " + err.Error()
 		}
 	}
 	return ""
@@ -93,7 +93,7 @@ func urlSafe(r rune) bool {
 	return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~", r)
 }
 
-// generated is a new secret for w; "" where only the sender can make one.
+// generated returns a new secret for w, or "" if only the sender can create one.
 func generated(w store.WebhookRow) string {
 	if w.AuthMode != penstock.AuthSignature {
 		var b [24]byte
@@ -106,13 +106,13 @@ func generated(w store.WebhookRow) string {
 	return ""
 }
 
-// NextSecret is the value that a rotation brings.
+// NextSecret returns the new value of a rotation.
 func NextSecret(w store.WebhookRow, req penstock.RotateRequest) (string, error) {
 	if req.Secret == nil {
 		value := generated(w)
 		if value == "" {
 			return "", penstock.Invalid(
-				"/secret", "is required: with %s it is the sender that makes the secret", w.SignatureScheme,
+				"/secret", "is required: with %s, the sender creates the secret", w.SignatureScheme,
 			)
 		}
 		return value, nil
@@ -123,9 +123,9 @@ func NextSecret(w store.WebhookRow, req penstock.RotateRequest) (string, error) 
 	return *req.Secret, nil
 }
 
-// FirstSecret finds or makes the managed secret of a new webhook, and its
-// value; "": there is none yet, and the webhook is pending. fresh says that the
-// value was made or given with the webhook, and so may be shown.
+// FirstSecret finds or creates the managed secret of a new webhook and returns its value. ""
+// means that the secret has no value yet, and the webhook is pending. fresh says that the value
+// was generated or set with the webhook, so the response may show it.
 func (s *Webhooks) FirstSecret(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, w *store.WebhookRow, req penstock.WebhookRequest,
 ) (value string, fresh bool, err error) {
@@ -154,8 +154,7 @@ func (s *Webhooks) FirstSecret(
 	return *given, true, err
 }
 
-// existingSecret is the value of a secret that there is already; "" where it
-// has none.
+// existingSecret returns the value of an existing secret, or "" if it has none.
 func (s *Webhooks) existingSecret(
 	p penstock.Principal, w *store.WebhookRow, row store.SecretRow, req penstock.WebhookRequest,
 ) (string, error) {
@@ -163,7 +162,7 @@ func (s *Webhooks) existingSecret(
 		return "", err
 	}
 	if req.Secret != nil {
-		return "", penstock.Invalid("/secret", "cannot be given together with the name of a secret that exists")
+		return "", penstock.Invalid("/secret", "cannot be given together with the name of an existing secret")
 	}
 	if row.Pending {
 		w.PendingSecret, w.Enabled = true, false
@@ -179,7 +178,7 @@ func (s *Webhooks) existingSecret(
 	return value, nil
 }
 
-// freeSecretName is the name that a webhook's secret has where none is said.
+// freeSecretName returns the default name of a webhook's secret.
 func (s *Webhooks) freeSecretName(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, webhook string,
 ) (string, error) {
@@ -198,10 +197,9 @@ func (s *Webhooks) freeSecretName(
 	return name, nil
 }
 
-// ReplaceSecret makes value the next one of a webhook and of its managed
-// secret, which must be the webhook's alone. A secret that the server did not
-// make for the webhook is replaced only by those who manage secrets. The value
-// has been checked.
+// ReplaceSecret sets the next value of a webhook and of its managed secret, which nothing else
+// may use. To replace a secret that the server did not create for the webhook, the caller needs
+// the right to manage secrets. The caller has checked the value.
 func (s *Webhooks) ReplaceSecret(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, value string, overlapSeconds int64,
 ) error {
@@ -224,7 +222,7 @@ func (s *Webhooks) ReplaceSecret(
 	)
 	if len(users) > 0 {
 		return penstock.Errorf(
-			penstock.CodeConflict, "the secret %s is used by %s as well, which would be left with another value", w.SecretName,
+			penstock.CodeConflict, "the secret %s is also used by %s, which would keep the old value", w.SecretName,
 			access.NameSecretUsers(p, users),
 		)
 	}
@@ -234,8 +232,8 @@ func (s *Webhooks) ReplaceSecret(
 	return s.GiveWebhook(ctx, tx, w, value, overlapSeconds)
 }
 
-// GiveWebhook makes value the present one of the webhook's own copies. The one
-// before stops, at once or after the overlap.
+// GiveWebhook makes value the current secret of the webhook. The previous one expires at once
+// or after the overlap.
 func (s *Webhooks) GiveWebhook(
 	ctx context.Context, tx *store.Tx, w store.WebhookRow, value string, overlapSeconds int64,
 ) error {
@@ -244,7 +242,7 @@ func (s *Webhooks) GiveWebhook(
 		if len(w.Sealed) >= maxWebhookSecrets {
 			return penstock.Errorf(
 				penstock.CodeConflict,
-				"%d secrets of the webhook are valid already: rotate without an overlap, or wait until one has expired",
+				"the webhook already has %d valid secrets: rotate without an overlap, or wait until one expires",
 				len(w.Sealed),
 			)
 		}
@@ -261,7 +259,7 @@ func (s *Webhooks) GiveWebhook(
 	return tx.SetWebhookSecret(ctx, w.UID, store.SealedSecret{N: n, Sealed: sealed}, until)
 }
 
-// openWebhookSecret is the value of one of a webhook's secrets.
+// openWebhookSecret decrypts one of a webhook's secrets.
 func (s *Webhooks) openWebhookSecret(uid string, secret store.SealedSecret) (string, error) {
 	value, err := s.keyset.Open(secret.Sealed, access.WebhookSecretContext(uid, secret.N))
 	if err != nil {
@@ -270,8 +268,8 @@ func (s *Webhooks) openWebhookSecret(uid string, secret store.SealedSecret) (str
 	return string(value), nil
 }
 
-// ReadAgain gives a webhook the value that its managed secret has now. One that
-// was pending is finished by it, and enabled if on says so.
+// ReadAgain gives a webhook the current value of its managed secret. A pending webhook is then
+// complete, and on says whether it is enabled.
 func (s *Webhooks) ReadAgain(
 	ctx context.Context, tx *store.Tx, w store.WebhookRow, on bool,
 ) (store.WebhookRow, error) {
@@ -281,7 +279,7 @@ func (s *Webhooks) ReadAgain(
 	}
 	if row.Pending {
 		if w.Enabled {
-			return w, penstock.Errorf(penstock.CodeConflict, "the webhook waits for its secret: give it one first")
+			return w, penstock.Errorf(penstock.CodeConflict, "the webhook waits for its secret: set one first")
 		}
 		return w, nil
 	}
@@ -299,7 +297,7 @@ func (s *Webhooks) ReadAgain(
 	}
 	if problem := check(w, value); problem != "" {
 		return w, penstock.Errorf(
-			penstock.CodeConflict, "the value of its secret %s is none for this webhook: it %s", w.SecretName, problem,
+			penstock.CodeConflict, "the value of the secret %s is not valid for this webhook: it %s", w.SecretName, problem,
 		)
 	}
 	if w.PendingSecret {
@@ -310,10 +308,9 @@ func (s *Webhooks) ReadAgain(
 	return w, s.GiveWebhook(ctx, tx, w, value, 0)
 }
 
-// FollowSecret gives the next value of a managed secret to the webhooks that
-// take it at once; the others take it with the next change of their factory, or
-// when they are switched on. The caller's transaction has given the team its next
-// version.
+// FollowSecret gives the next value of a managed secret to the webhooks with immediate refresh.
+// The others get it with the next change of their factory, or when they are enabled. The
+// caller's transaction has already raised the version of the team.
 func (s *Webhooks) FollowSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
 	webhooks, err := tx.WebhooksOfSecret(ctx, p.Team, name)
 	if err != nil {
@@ -324,7 +321,7 @@ func (s *Webhooks) FollowSecret(ctx context.Context, tx *store.Tx, p penstock.Pr
 			continue
 		}
 		if problem := unfitNext(w, value); problem != "" {
-			return penstock.Invalid("/value", "is none for the webhook %q, which follows this secret: it %s", w.Name, problem)
+			return penstock.Invalid("/value", "is not valid for the webhook %q, which uses this secret: it %s", w.Name, problem)
 		}
 		if err := s.GiveWebhook(ctx, tx, w, value, 0); err != nil {
 			return err
@@ -343,7 +340,7 @@ func (s *Webhooks) FollowSecret(ctx context.Context, tx *store.Tx, p penstock.Pr
 	return nil
 }
 
-// MarkSigned notes that a delivery was signed with a secret.
+// MarkSigned records that a secret signed a delivery.
 func (s *Webhooks) MarkSigned(key store.WebhookSecretKey) { s.signed.Mark(key) }
 
 // TouchWebhookSecrets records which secrets have signed deliveries.

@@ -15,13 +15,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// filterSample is how many of a webhook's last accepted deliveries a filter is
-// tried on.
+// filterSample is how many of a webhook's last accepted deliveries a filter test reads.
 const filterSample = 50
 
-// TestFilter tells what a payload filter, or a trigger of GitHub or Linear, makes
-// of a payload, of a stored delivery, or of a webhook's last deliveries. It
-// changes nothing.
+// TestFilter tests a payload filter, or a GitHub or Linear trigger, with a payload, a stored
+// delivery, or the last deliveries of a webhook. It changes nothing.
 func (s *Deliveries) TestFilter(
 	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
 ) (penstock.FilterTestResult, error) {
@@ -64,17 +62,15 @@ func (s *Deliveries) TestFilter(
 	return access.Act(ctx, s.answers, p, func(*store.Tx) (penstock.FilterTestResult, error) { return result, nil })
 }
 
-// trial is what is tried: a payload filter, or a trigger whose events webhooks
-// with a scheme tell of.
+// trial is the tested filter: a payload filter, or a trigger on events of a signature scheme.
 type trial struct {
-	check  string // what its check is called
+	check  string // the name of its check
 	filter *filter.Filter
 	event  *trigger.Condition
 	scheme penstock.SignatureScheme
 }
 
-// newTrial reads what is to be tried, and reports all that is wrong with the
-// request by itself.
+// newTrial reads the tested filter, and returns all errors of the request.
 func newTrial(req penstock.FilterTest) (trial, error) {
 	var errs []penstock.FieldError
 	bad := func(pointer, detail string) {
@@ -89,9 +85,9 @@ func newTrial(req penstock.FilterTest) (trial, error) {
 	named := req.Provider == penstock.ProviderGitHub && len(req.Payload) > 0
 	switch {
 	case named && req.GitHubEvent == "":
-		bad("/github_event", "is required with a payload of github: what the header X-GitHub-Event says")
+		bad("/github_event", "is required with a github payload: the value of the header X-GitHub-Event")
 	case !named && req.GitHubEvent != "":
-		bad("/github_event", "goes with a payload of github only")
+		bad("/github_event", "is allowed only with a github payload")
 	}
 	if len(req.Filter) == 0 {
 		bad("/filter", "is required; {} matches everything")
@@ -116,7 +112,7 @@ func newTrial(req penstock.FilterTest) (trial, error) {
 func payloadTrial(req penstock.FilterTest) (trial, error) {
 	f := trial{check: "payload"}
 	if req.Event != "" && (req.Provider == "" || req.Event != penstock.EventReceived) {
-		return f, penstock.Invalid("/event", "goes with the provider github or linear only")
+		return f, penstock.Invalid("/event", "is allowed only with the provider github or linear")
 	}
 	if len(req.Filter) == 0 {
 		return f, nil
@@ -136,7 +132,7 @@ func eventTrial(req penstock.FilterTest) (trial, error) {
 	t := penstock.Trigger{Provider: req.Provider, Event: req.Event, Filter: req.Filter}
 	f := trial{check: "event", scheme: t.Scheme()}
 	if f.scheme == "" {
-		return f, penstock.Invalid("/provider", "must be webhook, github or linear: deliveries tell of no other events")
+		return f, penstock.Invalid("/provider", "must be webhook, github or linear: deliveries report no other events")
 	}
 	if errs := t.Check(""); errs != nil {
 		return f, penstock.InvalidFields(errs...)
@@ -146,9 +142,9 @@ func eventTrial(req penstock.FilterTest) (trial, error) {
 	return f, err
 }
 
-// filterSubject is what a filter is tried on: the webhook, where one is named,
-// and the body with the sender's name of the event, nil for the webhook's last
-// deliveries. What belongs to another factory is CodeNotFound.
+// filterSubject returns the input of the test: the webhook, if the request names one, and the
+// body with the sender's name of the event. The body is nil for the last deliveries of the
+// webhook. A resource of another factory is CodeNotFound.
 func (s *Deliveries) filterSubject(
 	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
 ) (*store.WebhookRow, string, json.RawMessage, error) {
@@ -180,24 +176,24 @@ func (s *Deliveries) filterSubject(
 		}
 		body, err := s.store.Payload(ctx, req.DeliveryID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
-			err = penstock.Invalid("/delivery_id", "the delivery has no payload: only those of accepted deliveries are kept")
+			err = penstock.Invalid("/delivery_id", "the delivery has no payload: only accepted deliveries keep it")
 		}
 		return &webhooks[i], eventName(webhooks[i].SignatureScheme, d.Headers), body, err
 	}
 	return nil, "", nil, penstock.NotFound("delivery", req.DeliveryID)
 }
 
-// checkWebhook tells whether deliveries to the webhook start anything of the kind.
+// checkWebhook checks whether deliveries to the webhook can fire such a trigger.
 func (f *trial) checkWebhook(w store.WebhookRow) penstock.FilterCheck {
 	check := penstock.FilterCheck{Check: "webhook", Reason: automation.InactiveReason(w)}
 	if f.scheme != "" && f.scheme != w.SignatureScheme {
-		check.Reason = fmt.Sprintf("its deliveries tell of no events of %s, since that is not its signature scheme", f.scheme)
+		check.Reason = fmt.Sprintf("its deliveries report no events of %s, because it has another signature scheme", f.scheme)
 	}
 	check.Passed = check.Reason == ""
 	return check
 }
 
-// try tells what f makes of a body; name is what its sender calls the event.
+// try tests f with a body; name is the sender's name of the event.
 func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 	check := penstock.FilterCheck{Check: f.check}
 	document, err := filter.ParseDocument(body)
@@ -217,7 +213,7 @@ func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 	return check, nil
 }
 
-// sample counts which of a webhook's last accepted deliveries a filter matches.
+// sample counts how many of a webhook's last accepted deliveries match a filter.
 func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
 	sample := &penstock.FilterSample{}
 	var failed error

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// EnabledIn reports whether files have a webhook switched on: that is what holds
-// once one that is pending has its secret. A webhook without a file is.
+// EnabledIn reports whether the files enable a webhook. This takes effect when a pending
+// webhook gets its secret. A webhook without a file is enabled.
 func EnabledIn(d *definition.Definition, webhook string) bool {
 	i := slices.IndexFunc(d.Webhooks, func(w definition.Webhook) bool { return w.Name == webhook })
 	return i < 0 || d.Webhooks[i].Webhook().Enabled
@@ -50,7 +50,7 @@ func (s *Webhooks) List(ctx context.Context, p penstock.Principal, factoryUID st
 	return webhooks, s.markWebhooks(ctx, s.store.SecretCopies, p.Team, factoryUID, webhooks)
 }
 
-// Read answers one webhook of a factory.
+// Read returns one webhook of a factory.
 func (s *Webhooks) Read(ctx context.Context, p penstock.Principal, factoryUID, uid string) (penstock.Webhook, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
@@ -64,15 +64,15 @@ func (s *Webhooks) Read(ctx context.Context, p penstock.Principal, factoryUID, u
 	return one[0], err
 }
 
-// presentWebhook adds what is not stored.
+// presentWebhook adds the values that are not stored.
 func (s *Webhooks) presentWebhook(w store.WebhookRow) penstock.Webhook {
 	out := w.Webhook
 	out.IngressURL = s.ingressURL(w, "{token}")
 	return out
 }
 
-// ingressURL is where deliveries of a webhook are sent; token stands at its end
-// where the mode is url_token.
+// ingressURL returns the URL for the deliveries of a webhook. With the mode url_token it ends
+// in token.
 func (s *Webhooks) ingressURL(w store.WebhookRow, token string) string {
 	url := s.publicURL + "/webhooks/w/" + w.UID
 	if w.AuthMode == penstock.AuthURLToken {
@@ -81,8 +81,7 @@ func (s *Webhooks) ingressURL(w store.WebhookRow, token string) string {
 	return url
 }
 
-// reveal is the one answer that shows a new secret; with "" there is none to
-// show.
+// reveal builds the only response that shows a new secret. "" shows none.
 func (s *Webhooks) reveal(w store.WebhookRow, value string) penstock.Webhook {
 	out := s.presentWebhook(w)
 	if value != "" {
@@ -91,8 +90,8 @@ func (s *Webhooks) reveal(w store.WebhookRow, value string) penstock.Webhook {
 	return out
 }
 
-// RoomForWebhook refuses a webhook beyond the limit. The team's new version
-// keeps others from adding one meanwhile.
+// RoomForWebhook returns an error at the limit of webhooks. The new version of the team keeps
+// other transactions from adding one at the same time.
 func (s *Webhooks) RoomForWebhook(ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string) error {
 	if _, err := tx.Factory(ctx, p.Team, factoryUID); err != nil {
 		return err
@@ -105,14 +104,14 @@ func (s *Webhooks) RoomForWebhook(ctx context.Context, tx *store.Tx, p penstock.
 	if err == nil && n >= most {
 		err = penstock.Errorf(
 			penstock.CodeConflict,
-			"the factory has %d webhooks, which is as many as this server allows (webhooks_per_factory is %d)", n, most,
+			"the factory has %d webhooks; this server allows %d (webhooks_per_factory)", n, most,
 		)
 	}
 	return err
 }
 
-// ReadWebhook answers a webhook as it is in the transaction, with a value that
-// is shown this once.
+// ReadWebhook returns a webhook as the transaction sees it. value is a new secret that only
+// this response shows.
 func (s *Webhooks) ReadWebhook(
 	ctx context.Context, tx *store.Tx, w store.WebhookRow, value string,
 ) (penstock.Webhook, error) {
@@ -125,8 +124,7 @@ func (s *Webhooks) ReadWebhook(
 	return one[0], err
 }
 
-// NewWebhook makes a webhook of a request, and reports all that is wrong with
-// it.
+// NewWebhook creates a webhook from a request, and returns all its errors.
 func NewWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
 	now := penstock.Now()
 	w := store.WebhookRow{Webhook: penstock.Webhook{
@@ -151,7 +149,7 @@ func NewWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
 	field.Set(&w.SignatureScheme, req.SignatureScheme)
 	errs = append(errs, checkMode(w)...)
 	if req.Suspended != nil {
-		bad("/suspended", "is for a webhook that there is")
+		bad("/suspended", "is allowed only for an existing webhook")
 	}
 	if req.SecretName != nil && !penstock.ValidSecretName(*req.SecretName) {
 		bad("/secret_name", "must be at most 128 letters, digits and _, and not begin with a digit")
@@ -168,7 +166,7 @@ func NewWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
 	return w, nil
 }
 
-// checkMode reports what is wrong with the mode of a webhook and its scheme.
+// checkMode returns the errors of a webhook's mode and scheme.
 func checkMode(w store.WebhookRow) []penstock.FieldError {
 	modes := []penstock.AuthMode{penstock.AuthToken, penstock.AuthURLToken, penstock.AuthSignature}
 	_, known := signature.PresetOf(w.SignatureScheme)
@@ -176,7 +174,7 @@ func checkMode(w store.WebhookRow) []penstock.FieldError {
 	case !slices.Contains(modes, w.AuthMode):
 		return []penstock.FieldError{{Pointer: "/auth_mode", Detail: "must be one of token, url_token, signature"}}
 	case w.AuthMode != penstock.AuthSignature && w.SignatureScheme != "":
-		return []penstock.FieldError{{Pointer: "/signature_scheme", Detail: "is for auth_mode signature only"}}
+		return []penstock.FieldError{{Pointer: "/signature_scheme", Detail: "is allowed only with auth_mode signature"}}
 	case w.AuthMode != penstock.AuthSignature || known:
 		return nil
 	case w.SignatureScheme == "":
@@ -188,13 +186,12 @@ func checkMode(w store.WebhookRow) []penstock.FieldError {
 	}
 	detail := "is none of " + strings.Join(names, ", ")
 	if near := penstock.Nearest(string(w.SignatureScheme), names); near != "" {
-		detail = fmt.Sprintf("is no scheme; did you mean %s?", near)
+		detail = fmt.Sprintf("is not a signature scheme; did you mean %s?", near)
 	}
 	return []penstock.FieldError{{Pointer: "/signature_scheme", Detail: detail}}
 }
 
-// changeWebhook applies what a create and an update have in common, and reports
-// what is wrong with it.
+// changeWebhook applies the common part of a create and an update, and returns its errors.
 func changeWebhook(w *store.WebhookRow, req penstock.WebhookRequest) []penstock.FieldError {
 	var errs []penstock.FieldError
 	if req.Signature != nil {
@@ -219,8 +216,8 @@ func changeWebhook(w *store.WebhookRow, req penstock.WebhookRequest) []penstock.
 	return errs
 }
 
-// Unchangeable reports the fields that a webhook keeps for its life. Who sends
-// to it was told of them.
+// Unchangeable returns an error for each field that cannot change, because the sender is
+// configured with it.
 func Unchangeable(req penstock.WebhookRequest) []penstock.FieldError {
 	var errs []penstock.FieldError
 	for _, field := range []struct {
@@ -242,8 +239,8 @@ func Unchangeable(req penstock.WebhookRequest) []penstock.FieldError {
 	return errs
 }
 
-// Change is w as the request makes it. A secret of the request is stored; what the managed
-// secret has by now is read when the webhook's file is applied.
+// Change applies the request to w. It stores a secret of the request. The current value of the
+// managed secret is read when the webhook's file is applied.
 func (s *Webhooks) Change(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, req penstock.WebhookRequest,
 ) (store.WebhookRow, error) {
@@ -259,7 +256,7 @@ func (s *Webhooks) Change(
 	field.Set(&changed.Suspended, req.Suspended)
 	if req.Secret != nil {
 		if !w.PendingSecret {
-			return w, penstock.Errorf(penstock.CodeConflict, "the webhook has its secret; rotate-secret replaces it")
+			return w, penstock.Errorf(penstock.CodeConflict, "the webhook already has a secret; replace it with rotate-secret")
 		}
 		if err := s.ReplaceSecret(ctx, tx, p, changed, *req.Secret, 0); err != nil {
 			return w, err

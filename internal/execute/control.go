@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Control is what workers act through.
+// Control returns the interface for workers.
 func (s *Executions) Control() penstock.Control { return control{s} }
 
 type control struct{ s *Executions }
@@ -40,7 +40,7 @@ func (c control) Claim(ctx context.Context, req penstock.ClaimRequest) (penstock
 	defer stop()
 	over := time.After(req.Wait)
 	for ctx.Err() == nil {
-		a, err := c.s.req(ctx, req)
+		a, err := c.s.claim(ctx, req)
 		if !errors.Is(err, penstock.ErrNoWork) {
 			return a, err
 		}
@@ -55,9 +55,8 @@ func (c control) Claim(ctx context.Context, req penstock.ClaimRequest) (penstock
 	return penstock.Assignment{}, ctx.Err()
 }
 
-// req takes one run, hands over its first prompt and gathers what the worker
-// needs.
-func (s *Executions) req(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
+// claim takes one run, delivers its first prompt and builds the assignment.
+func (s *Executions) claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
 	if waits, err := s.store.WorkWaits(ctx); err != nil || !waits {
 		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, err)
 	}
@@ -90,18 +89,18 @@ func (s *Executions) req(ctx context.Context, c penstock.ClaimRequest) (penstock
 		return penstock.Assignment{}, s.endNotGranted(ctx, a.Lease, denied)
 	}
 	if err != nil {
-		err = errors.Join(err, s.requeueUnassigned(ctx, a.Lease, err)) // failing that, the lease runs out
+		err = errors.Join(err, s.requeueUnassigned(ctx, a.Lease, err)) // if that fails, the lease expires
 		return a, fmt.Errorf("gather what run %s needs: %w", run.ID, err)
 	}
 	return a, nil
 }
 
-// assignmentTime is how long, from the first failure on, what a run needs is tried to
-// be gathered, unless the queue timeout is shorter.
+// assignmentTime is how long, after the first failure, the server retries to build a run's
+// assignment. A shorter queue timeout takes precedence.
 const assignmentTime = 10 * time.Minute
 
-// requeueUnassigned takes a run from who cannot be given what it needs: to be tried again,
-// behind all others, or not any more.
+// requeueUnassigned returns a run to the end of the queue because its assignment could not be
+// built. After too many attempts it ends the run.
 func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, cause error) error {
 	ended, why := false, "."
 	if known, ok := errors.AsType[*penstock.Error](cause); ok {
@@ -119,7 +118,7 @@ func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, ca
 		}
 		ended = true
 		return s.end(ctx, tx, run, penstock.Result{State: penstock.StateError, Message: &penstock.StatusMessage{
-			Message:   fmt.Sprintf("What the run needs could not be gathered, for %s%s", tried.Round(time.Second), why),
+			Message:   fmt.Sprintf("The server could not build the run's assignment for %s%s", tried.Round(time.Second), why),
 			ErrorCode: penstock.CodeInternal,
 		}})
 	})
@@ -166,12 +165,12 @@ func (s *Executions) buildAssignment(
 		return err
 	}
 	for _, p := range a.Prompts {
-		for _, f := range p.Files { // they come with their prompt
+		for _, f := range p.Files { // sent with their prompt
 			given[f.ID] = false
 		}
 	}
 	for _, at := range attachments {
-		// Those of a follow-up that waits come with it, too.
+		// Files of a waiting follow-up are sent with its prompt.
 		if delivered, followup := given[at.ID]; delivered || !followup {
 			a.Files = append(a.Files, at.File())
 		}
@@ -200,8 +199,7 @@ func (s *Executions) buildAssignment(
 	return nil
 }
 
-// history leaves out the step that the prompts in hand have opened, and follow-ups
-// that no agent was given.
+// history omits the step of the current prompts, and follow-ups that were never delivered.
 func history(steps []penstock.Step, prompts []penstock.Prompt) []penstock.Step {
 	steps = slices.DeleteFunc(steps, penstock.Step.Undelivered)
 	for i, step := range steps {
@@ -214,8 +212,7 @@ func history(steps []penstock.Step, prompts []penstock.Prompt) []penstock.Step {
 	return steps
 }
 
-// deliverPrompt gives the execution what waits for the agent first. No prompt: nothing
-// waits.
+// deliverPrompt delivers the next prompt of the execution. It returns none if none is waiting.
 func (s *Executions) deliverPrompt(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
 	prompts, given, err := s.choosePrompt(ctx, tx, run)
 	if err != nil || len(prompts) == 0 {
@@ -229,8 +226,8 @@ func (s *Executions) deliverPrompt(ctx context.Context, tx *store.Tx, run store.
 	return prompts, tx.AppendEvents(ctx, run.ID, given.Events...)
 }
 
-// choosePrompt takes what waits for the agent first: the run's own prompt, or one
-// follow-up. What is given the caller writes down.
+// choosePrompt returns the next prompt: the run's own, or one follow-up. The caller stores the
+// choice.
 func (s *Executions) choosePrompt(
 	ctx context.Context, tx *store.Tx, run store.RunRow,
 ) (prompts []penstock.Prompt, given store.ChosenPrompt, err error) {
@@ -248,7 +245,7 @@ func (s *Executions) choosePrompt(
 		}
 		f := waiting[0]
 		p = promptOf(f)
-		if run.PromptState == store.PromptUndelivered { // cancelled before the agent saw what it was about
+		if run.PromptState == store.PromptUndelivered { // cancelled before the agent saw its prompt
 			p.Text = run.Prompt + "\n\n" + f.Message
 			given.Prompt = store.PromptDelivered
 		}
@@ -260,7 +257,7 @@ func (s *Executions) choosePrompt(
 	return []penstock.Prompt{p}, given, nil
 }
 
-// promptOf is a follow-up as the agent is given it.
+// promptOf returns a follow-up as a prompt.
 func promptOf(f store.Followup) penstock.Prompt {
 	return penstock.Prompt{
 		ID: f.ID, Text: f.Message, Mode: f.Mode, Followup: true, Redelivered: f.Redelivered,
@@ -268,8 +265,8 @@ func promptOf(f store.Followup) penstock.Prompt {
 	}
 }
 
-// promptEvents are the events of a prompt that is given to the agent. Given again, it
-// is not said twice in the conversation.
+// promptEvents returns the events of a delivered prompt. A redelivered prompt does not appear
+// twice in the conversation.
 func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 	now := penstock.Now()
 	var drafts []penstock.Draft
@@ -285,7 +282,7 @@ func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 		message := penstock.NewDraft(
 			penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now},
 		)
-		message.Key = "" // there are no deltas of it to be removed
+		message.Key = "" // it has no deltas to remove
 		drafts = append(drafts, message)
 	}
 	if p.Followup {
@@ -358,8 +355,8 @@ func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock
 // maxEventKey bounds the id that ties the deltas of a message to it, in bytes.
 const maxEventKey = 200
 
-// checkDraft refuses what no worker of ours writes: it would reach listeners as it
-// is. The end of a stream is only the server's to say.
+// checkDraft rejects drafts that our workers never write, because listeners would get them
+// unchanged. Only the server ends a stream.
 func checkDraft(d penstock.Draft) error {
 	switch d.Type {
 	case penstock.EventState, penstock.EventMessage, penstock.EventMessageDelta, penstock.EventAction,
@@ -368,13 +365,13 @@ func checkDraft(d penstock.Draft) error {
 	case penstock.EventNetwork:
 		return checkReport(d)
 	default:
-		return penstock.Invalid("/type", "is no type of an event that a worker writes")
+		return penstock.Invalid("/type", "must be an event type that workers may write")
 	}
 	if jsontext.Value(d.Data).Kind() != '{' {
 		return penstock.Invalid("/data", "must be a JSON object")
 	}
 	if len(d.Key) > maxEventKey {
-		return penstock.Invalid("/key", "is longer than %d bytes", maxEventKey)
+		return penstock.Invalid("/key", "has more than %d bytes", maxEventKey)
 	}
 	return nil
 }
@@ -425,7 +422,7 @@ func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.D
 	}
 	if to.State != penstock.StatePending && to.State != penstock.StateInProgress {
 		return penstock.Invalid(
-			"/data/state", "a worker moves a run to PENDING and INPROGRESS only; it ends a turn by finish",
+			"/data/state", "must be PENDING or INPROGRESS; to end a turn, call finish",
 		)
 	}
 	run, err := tx.Run(ctx, l.RunID)
@@ -438,5 +435,5 @@ func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.D
 	return tx.Move(ctx, store.Move{Run: run, To: to.State, Message: to.StatusMessage})
 }
 
-// HasLocalWorker reports whether the worker of this process has said that it is there.
+// HasLocalWorker reports whether the worker of this process has made a claim.
 func (s *Executions) HasLocalWorker() bool { return s.localWorker.Load() }

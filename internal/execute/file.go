@@ -47,8 +47,8 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 	return nil, penstock.NotFound("file", f.ID)
 }
 
-// blob opens what a row names. That it is gone (a backup has one copy of a session
-// that is saved every half a minute) is nothing that waiting would mend.
+// blob opens the file of a row. A missing file is not retryable: a backup may lack a session
+// that is saved every 30 seconds.
 func (c control) blob(ctx context.Context, f penstock.File, key string) (io.ReadSeekCloser, error) {
 	content, _, err := c.s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -68,7 +68,7 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 		return "", err
 	}
 	if !penstock.ValidID(u.ID) {
-		return "", penstock.Invalid("/id", "must be a UUID made once for this upload")
+		return "", penstock.Invalid("/id", "must be a UUID that is new for each upload")
 	}
 	if u.Session != nil {
 		return u.ID, c.s.saveSession(ctx, l, run, u, content)

@@ -37,7 +37,7 @@ func (s *Executions) finish(
 	if err != nil {
 		return nil, err
 	}
-	if r.Turn != 0 && r.Turn < turn { // asked before; the answer was lost
+	if r.Turn != 0 && r.Turn < turn { // a repeated call whose response was lost
 		return promptsInProgress(ctx, tx, run)
 	}
 	if err := s.addUsage(ctx, tx, run, r); err != nil {
@@ -64,7 +64,7 @@ func (s *Executions) finish(
 	return nil, s.end(ctx, tx, run, r)
 }
 
-// promptsInProgress lists what the execution has been given and has not ended yet.
+// promptsInProgress lists the prompts that the execution received and has not finished.
 func promptsInProgress(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
 	list, err := tx.Followups(ctx, run.ID, store.PromptDelivering)
 	var prompts []penstock.Prompt
@@ -74,7 +74,7 @@ func promptsInProgress(ctx context.Context, tx *store.Tx, run store.RunRow) ([]p
 	return prompts, err
 }
 
-// timelineByState of the timeline by the state that a run ends in.
+// timelineByState has the timeline event of each final state.
 var timelineByState = map[penstock.State]string{
 	penstock.StateSucceeded: penstock.TimelineDone,
 	penstock.StateFailed:    penstock.TimelineFailed,
@@ -85,7 +85,7 @@ var timelineByState = map[penstock.State]string{
 func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
 	timelineEvent, ok := timelineByState[r.State]
 	if !ok || !run.State.CanMove(r.State) {
-		return penstock.Errorf(penstock.CodeConflict, "a run that is %s cannot end %s", run.State, r.State)
+		return penstock.Errorf(penstock.CodeConflict, "a run in state %s cannot end in state %s", run.State, r.State)
 	}
 	payload := map[string]any{}
 	if r.Message != nil {
@@ -106,8 +106,7 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 	})
 }
 
-// requeue gives a held run back to the queue. What its agent had been given is
-// given again.
+// requeue returns a held run to the queue. Its unfinished prompts are delivered again.
 func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
 	if err := tx.SetFollowups(ctx, run.ID, store.PromptDelivering, store.PromptWaiting); err != nil {
 		return err
@@ -115,8 +114,8 @@ func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, reason string)
 	return tx.Requeue(ctx, run, reason)
 }
 
-// requeueHeld takes a held run from its worker. A turn whose end was asked for counts as
-// ended: the run goes on with the next follow-up, or waits for one.
+// requeueHeld takes a held run from its worker. An interrupted turn counts as ended: the run
+// continues with the next follow-up, or waits for one.
 func (s *Executions) requeueHeld(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
 	interrupted, err := tx.Interrupted(ctx, run.ID)
 	if err != nil {
@@ -142,7 +141,7 @@ func (s *Executions) requeueHeld(ctx context.Context, tx *store.Tx, run store.Ru
 }
 
 // forgetInterrupt drops an interrupt that came too late: its turn has ended by itself.
-// Otherwise giveBack would take the run for one whose agent was interrupted.
+// Otherwise requeueHeld would treat the agent as interrupted.
 func forgetInterrupt(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
 	if r.State != penstock.StateSucceeded {
 		return nil
@@ -150,7 +149,7 @@ func forgetInterrupt(ctx context.Context, tx *store.Tx, run store.RunRow, r pens
 	return tx.ForgetInterrupt(ctx, run.ID)
 }
 
-// endTurn ends the turn that a worker left, unless the worker has ended it.
+// endTurn ends the worker's unfinished turn, if there is one.
 func endTurn(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any) error {
 	delivering, err := tx.Followups(ctx, run.ID, store.PromptDelivering)
 	if err != nil || run.PromptState != store.PromptDelivering && len(delivering) == 0 {
@@ -162,7 +161,7 @@ func endTurn(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[st
 	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.TimelineInterrupted, payload))
 }
 
-// addUsage adds what a turn consumed, once, and tells the listeners.
+// addUsage adds what a turn consumed, once, and appends a usage event.
 func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRow, r penstock.Result) error {
 	if r.Usage == nil {
 		return nil
@@ -206,11 +205,11 @@ func plus(a *float64, b float64) *float64 {
 // leaseBatch bounds one pass over lost leases.
 const leaseBatch = 100
 
-// maxLost is how often a run may lose its worker before it is given up: it may
-// be what kills them.
+// maxLost is how often a run may lose its worker before it ends: the run itself may crash the
+// workers.
 const maxLost = 5
 
-// EndLostLeases gives back, or ends, the runs of workers that are gone.
+// EndLostLeases requeues or ends the runs of lost workers.
 func (s *Executions) EndLostLeases(ctx context.Context) error {
 	lost, err := s.store.LostLeases(ctx, leaseBatch)
 	if err != nil {
@@ -249,7 +248,7 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease
 	})
 }
 
-// EndOverdue ends runs that waited longer than the queue timeout.
+// EndOverdue ends runs that have waited longer than the queue timeout.
 func (s *Executions) EndOverdue(ctx context.Context) error {
 	before := penstock.Now().Add(-s.queueTimeout)
 	ids, err := s.store.QueuedSince(ctx, before, leaseBatch)
@@ -276,13 +275,13 @@ func (s *Executions) EndOverdue(ctx context.Context) error {
 			})
 		})
 		if err != nil {
-			return fmt.Errorf("end run %s, which waited too long: %w", id, err)
+			return fmt.Errorf("end the overdue run %s: %w", id, err)
 		}
 	}
 	return nil
 }
 
-// endNotGranted ends a run that was claimed and cannot have its secrets.
+// endNotGranted ends a claimed run that cannot get its secrets.
 func (s *Executions) endNotGranted(ctx context.Context, l penstock.Lease, why *access.GrantError) error {
 	if why.Cause != nil {
 		s.log.Error("cannot decrypt a secret of the run", "run_id", l.RunID, "error", why.Cause)

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// metrics is what the service tells of itself. The zero metrics tell nothing.
+// metrics are the metrics of the service. The zero value records nothing.
 type metrics struct {
 	claimTime, queueWait prometheus.Observer
 	executions           *prometheus.CounterVec
@@ -48,10 +48,11 @@ func (m metrics) finished(state penstock.State) {
 	}
 }
 
-// countEvery bounds how often the runs are counted: it reads an index of all.
+// countEvery limits how often the runs are counted, because each count reads an index of all
+// runs.
 const countEvery = 30 * time.Second
 
-// runCounts tells how many runs are in each state.
+// runCounts collects how many runs are in each state.
 type runCounts struct {
 	s      *Executions
 	mu     sync.Mutex
@@ -66,8 +67,8 @@ var runsDesc = prometheus.NewDesc(
 // Describe implements prometheus.Collector.
 func (r *runCounts) Describe(ch chan<- *prometheus.Desc) { ch <- runsDesc }
 
-// Collect implements prometheus.Collector. While the database is away it tells
-// nothing rather than something old.
+// Collect implements prometheus.Collector. While the database is unavailable it reports
+// nothing, rather than old values.
 func (r *runCounts) Collect(ch chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package execute holds the rules of a run's execution: which worker gets it, what the
-// worker is given, what it reports, and how the run ends. Workers act through
-// [Executions.Control] alone.
+// Package execute owns the rules of a run's execution: which worker gets it, its assignment,
+// its reports, and the end of the run. Workers use only [Executions.Control].
 package execute
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what the rules of execution are made of.
+// Options are the dependencies and settings of the execution rules.
 type Options struct {
 	Store        *store.Store
 	Blobs        *blob.Store
@@ -35,7 +34,7 @@ type Options struct {
 	Runs         run.Parts
 }
 
-// Executions gives runs to workers and records what comes of them.
+// Executions assigns runs to workers and records the results.
 type Executions struct {
 	store        *store.Store
 	blobs        *blob.Store
@@ -50,7 +49,7 @@ type Executions struct {
 	files        *run.Files
 	metrics      metrics
 
-	localWorker atomic.Bool // has said that it is there
+	localWorker atomic.Bool // it has made a claim
 }
 
 // New makes the rules of execution.

@@ -14,7 +14,7 @@ import (
 func (s *Executions) saveSession(
 	ctx context.Context, l penstock.Lease, held store.RunRow, u penstock.Upload, content io.Reader,
 ) error {
-	// Each attempt has a file of its own: a content and the key in the row belong together.
+	// Each attempt has its own file, because the content belongs to the key in the row.
 	saved := store.Session{
 		ConversationID: held.ConversationID, Team: held.Team, Harness: held.Harness, SessionID: u.Session.SessionID,
 		Blob: run.SessionKey(held.ConversationID, penstock.NewID()),
@@ -42,8 +42,8 @@ func (s *Executions) saveSession(
 	return nil
 }
 
-// putSession stores the content of a session, sealed, and notes its size in clear
-// and its key.
+// putSession encrypts and stores the content of a session. It returns the plain size and the
+// key.
 func (s *Executions) putSession(ctx context.Context, saved *store.Session, content io.Reader) error {
 	file, key, err := s.keyset.NewFile(access.SessionContext(saved.ConversationID, saved.Blob))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Executions) putSession(ctx context.Context, saved *store.Session, conte
 	return nil
 }
 
-// bounded counts what it reads; more than it may have is blob.ErrTooLarge.
+// bounded counts the bytes that it reads, and returns blob.ErrTooLarge above its limit.
 type bounded struct {
 	io.Reader
 	read, most int64
@@ -75,8 +75,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// session opens a saved session. One that does not open to its end is as good as
-// gone: nothing of it is given away.
+// session opens a saved session. If it cannot be decrypted completely, it is treated as
+// missing, and no part is returned.
 func (c control) session(ctx context.Context, f penstock.File, saved store.Session) (io.ReadCloser, error) {
 	content, err := c.blob(ctx, f, saved.Blob)
 	if err != nil || len(saved.SealedKey) == 0 { // saved by an earlier version
@@ -93,7 +93,8 @@ func (c control) session(ctx context.Context, f penstock.File, saved store.Sessi
 	return opened, nil
 }
 
-// openSession reads the content twice: once to see that all of it opens.
+// openSession reads the content twice. The first time only checks that all of it can be
+// decrypted.
 func (s *Executions) openSession(saved store.Session, content io.ReadSeekCloser) (io.ReadCloser, error) {
 	file, err := s.keyset.OpenFile(saved.SealedKey, access.SessionContext(saved.ConversationID, saved.Blob))
 	if err != nil {

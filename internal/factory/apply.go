@@ -159,7 +159,7 @@ func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	gone := func(kind, name string) error {
 		return &penstock.Error{
 			Code: penstock.CodeConflict, Retryable: true,
-			Detail: fmt.Sprintf("the %s %q was deleted at this moment", kind, name),
+			Detail: fmt.Sprintf("the %s %q was just deleted", kind, name),
 		}
 	}
 	slices.Sort(environments)

@@ -189,11 +189,11 @@ func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 			continue
 		}
 		if !e.Plain {
-			bad(definition.UnsupportedPath, e.Path, "only plain files are read, no links or submodules")
+			bad(definition.UnsupportedPath, e.Path, "must be a plain file, not a link or submodule")
 			continue
 		}
 		if strings.ToValidUTF8(e.Path, "") != e.Path {
-			bad(definition.UnsupportedPath, e.Path, "a path must be printable text in UTF-8")
+			bad(definition.UnsupportedPath, e.Path, "a path must be printable UTF-8 text")
 			continue
 		}
 		files[e.Path] = e.Content
@@ -231,7 +231,7 @@ func summary(found []penstock.Diagnostic) string {
 	)
 	switch len(errs) {
 	case 0:
-		return "the files have errors"
+		return "the files are invalid"
 	case 1:
 		return fmt.Sprintf(
 			"the files have an error: %s:%d:%d: %s", errs[0].Path, errs[0].Line, errs[0].Column, errs[0].Message,

@@ -133,7 +133,7 @@ func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string,
 		}
 		if base := req.BaseRevision; base != nil && *base != factory.Definition.Revision {
 			return penstock.Errorf(
-				penstock.CodeConflict, "base_revision is %d, and the factory has revision %d by now: read its files again", *base,
+				penstock.CodeConflict, "base_revision is %d, but the factory now has revision %d: read its files again", *base,
 				factory.Definition.Revision,
 			)
 		}
@@ -266,14 +266,14 @@ func (s *Factories) FactorySchemas() (FactorySchemas, SchemaVersions, error) {
 func (s *Factories) FactorySchema(version, document string) (json.RawMessage, error) {
 	if version != definition.SchemaVersion {
 		return nil, penstock.Errorf(
-			penstock.CodeNotFound, "there is no version %q of factory files; there is %s", version, definition.SchemaVersion,
+			penstock.CodeNotFound, "%q is not a version of factory files; use %s", version, definition.SchemaVersion,
 		)
 	}
 	documents, err := s.schemas()
 	text, ok := documents[definition.SchemaFile(document)]
 	if err == nil && !ok {
 		err = penstock.Errorf(
-			penstock.CodeNotFound, "there is no document %q; there are %s", document,
+			penstock.CodeNotFound, "%q is not a document; use one of %s", document,
 			strings.Join(definition.SchemaFiles(), ", "),
 		)
 	}
@@ -313,7 +313,7 @@ func (s *Factories) known(ctx context.Context, p penstock.Principal) (definition
 	known.Model = s.catalog.ModelCheck(workers)
 	schedules, err := s.store.Schedules(ctx, store.Viewer{Team: p.Team, All: true})
 	for _, r := range schedules {
-		if !r.Personal { // somebody's own are theirs alone
+		if !r.Personal { // personal schedules are visible only to their owner
 			known.ScheduleIDs = append(known.ScheduleIDs, r.ID)
 		}
 	}

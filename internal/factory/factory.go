@@ -100,7 +100,7 @@ func (s *Factories) Create(
 		}
 		if named := strings.TrimSpace(field.Value(req.Name)); named != "" && named != a.factory.Name {
 			return penstock.Factory{}, penstock.Invalid(
-				"/name", "is not the name that factory.yaml has, which is %q", a.factory.Name,
+				"/name", "does not match the name in factory.yaml, which is %q", a.factory.Name,
 			)
 		}
 		made, err := tx.Factory(ctx, p.Team, row.UID)
@@ -124,7 +124,7 @@ func firstFiles(req penstock.FactoryRequest) (map[string][]byte, error) {
 	for pointer, given := range map[string]*string{"/alias": req.Alias, "/description": req.Description} {
 		if given != nil {
 			errs = append(
-				errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with files: factory.yaml has it"},
+				errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with files: set it in factory.yaml"},
 			)
 		}
 	}
@@ -259,7 +259,7 @@ func (s *Factories) Dispatch(
 	}
 	if factory.ForemanUID == "" {
 		return penstock.Dispatched{}, penstock.Errorf(
-			penstock.CodeConflict, "the factory has no foreman yet: no commit of %s was applied", factory.Repository,
+			penstock.CodeConflict, "the factory has no foreman yet: no commit of %s has been applied", factory.Repository,
 		)
 	}
 	ticket, id, errs := checkDispatch(req)

@@ -52,7 +52,7 @@ func (s *Factories) History(
 	var before int64
 	if cursor != "" {
 		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil || before < 1 {
-			return HistoryPage{}, penstock.Errorf(penstock.CodeInvalidRequest, "cursor is none of this list")
+			return HistoryPage{}, penstock.Errorf(penstock.CodeInvalidRequest, "cursor does not belong to this list")
 		}
 	}
 	if factory.Source == penstock.FactoryRepository {
@@ -126,7 +126,7 @@ func (s *Factories) revision(ctx context.Context, factoryUID string, row store.R
 	for _, c := range changes {
 		one := diff(c)
 		if text.Len()+len(one) > maxDiff {
-			fmt.Fprintf(&text, "# %s and what comes after it are left out\n", c.Path)
+			fmt.Fprintf(&text, "# %s and all later files are omitted\n", c.Path)
 			break
 		}
 		text.WriteString(one)

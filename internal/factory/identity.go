@@ -141,7 +141,7 @@ func (s *Resources) storeIdentity(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, before, agent penstock.Identity,
 ) error {
 	if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
-		return penstock.Invalid("/agent_type", "cannot become or cease to be FOREMAN: a factory has exactly one")
+		return penstock.Invalid("/agent_type", "cannot change from or to FOREMAN: a factory has exactly one foreman")
 	}
 	if err := s.checkIdentity(p, agent, before.OnBehalfOfEnabled); err != nil {
 		return err
@@ -262,7 +262,7 @@ func (s *Resources) changeHarness(i *penstock.Identity, req penstock.IdentityReq
 	switch {
 	case req.Harness != nil && base != "" && req.Harness.Kind() != kind:
 		return penstock.Invalid(
-			"/base_harness", "%q contradicts harness, whose type is %q: leave base_harness out", base, req.Harness.Kind(),
+			"/base_harness", "is %q, but the type of harness is %q: omit base_harness", base, req.Harness.Kind(),
 		)
 	case req.Harness != nil:
 		i.Harness = req.Harness
@@ -301,7 +301,7 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 		field.Text(bad, pointer, text, field.MaxName)
 	}
 	if !slices.Contains(penstock.AgentTypes(), i.Type) {
-		bad("/agent_type", "%q is not a type of agent: %s", i.Type, field.Enumerated(penstock.AgentTypes()))
+		bad("/agent_type", "%q is not a type of agent: use %s", i.Type, field.Enumerated(penstock.AgentTypes()))
 	}
 	if n := len(i.Memory.AttachedStores); n > maxMemoryStores {
 		bad("/memory/attached_stores", "has %d entries; at most %d are allowed", n, maxMemoryStores)

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Store       *store.Store
 	Log         *slog.Logger
-	PublicURL   string // origin of links in answers, without a slash at its end
+	PublicURL   string // origin of links in responses, without a trailing slash
 	Limits      penstock.WebhookLimits
 	Harnesses   []string // all that are known
 	Executable  []string // those of them that the configuration says how to run

@@ -31,7 +31,7 @@ func (s *Repositories) createFromRepository(
 	} {
 		if given {
 			errs = append(
-				errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with repository, whose files say it"},
+				errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with repository: its files define it"},
 			)
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Repositories) moveRepository(
 ) (penstock.Factory, error) {
 	if r.Source != penstock.FactoryRepository {
 		return penstock.Factory{}, penstock.Errorf(
-			penstock.CodeConflict, "the factory is edited here: make another one that comes from a repository",
+			penstock.CodeConflict, "the factory is edited on this server: create another factory for the repository",
 		)
 	}
 	repository, errs := s.checkRepository(*req.Repository)
@@ -123,13 +123,13 @@ func (s *Repositories) checkRepository(r penstock.Repository) (penstock.Reposito
 	}
 	r.URL = strings.TrimSpace(r.URL)
 	if s.cache == nil {
-		bad("url", "cannot be read: this server has no git")
+		bad("url", "cannot be read: git is not installed on this server")
 	} else if err := catalog.CheckRemote(s.cache, r.URL); err != nil {
 		bad("url", "%s", err)
 	}
 	r.Branch = strings.TrimPrefix(r.Branch, "refs/heads/")
 	if err := git.CheckRef(r.Branch); err != nil || strings.HasPrefix(r.Branch, "refs/") {
-		bad("branch", "is not the name of a branch")
+		bad("branch", "is not a valid branch name")
 	}
 	if r.Path = strings.Trim(r.Path, "/"); r.Path == "." {
 		r.Path = ""
@@ -138,13 +138,13 @@ func (s *Repositories) checkRepository(r penstock.Repository) (penstock.Reposito
 		r.Path, "../",
 	) || len(r.Path) > maxRepositoryPath ||
 		strings.ContainsFunc(r.Path, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' || c == '\uFFFD' })) {
-		bad("path", "is not a folder inside of the repository, such as factories/payments")
+		bad("path", "must be a folder in the repository, such as factories/payments")
 	}
 	switch {
 	case r.Secret != "" && !penstock.ValidSecretName(r.Secret):
-		bad("secret", "is not a name of a secret: letters, digits and _")
+		bad("secret", "is not a valid name of a secret: use letters, digits and _")
 	case r.Secret != "" && !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://"):
-		bad("secret", "is for https URLs: over ssh the server uses the keys that it has been set up with")
+		bad("secret", "is allowed only with an https URL: for ssh, the server uses its own keys")
 	}
 	return r, errs
 }
@@ -193,7 +193,7 @@ func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name s
 	if r.Source != penstock.FactoryRepository {
 		return nil
 	}
-	return penstock.Errorf(penstock.CodeConflict, "the factory %q comes from its repository and is read-only here: edit "+
+	return penstock.Errorf(penstock.CodeConflict, "the factory %q comes from a repository and is read-only on this server: edit "+
 		"%s on %s, and push",
 		r.Name, definition.DocumentPath(nil, kind, name), r.Repository)
 }
@@ -235,7 +235,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 		}
 		r, err := tx.Factory(ctx, p.Team, uid)
 		if err == nil && r.Source != penstock.FactoryRepository {
-			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited here: it has no repository to sync with")
+			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited on this server: it has no repository to sync with")
 		}
 		mine = r.Origin.PollsRequested
 		return err

@@ -29,7 +29,7 @@ const (
 )
 
 // errSyncLost ends a sync whose factory is somebody else's now, or gone.
-var errSyncLost = errors.New("another replica looks at the repository, or the factory is gone")
+var errSyncLost = errors.New("another replica is polling the repository, or the factory was deleted")
 
 // HastenSyncs lets a shorter poll than before hold from the start.
 func (s *Repositories) HastenSyncs(ctx context.Context) error {
@@ -121,7 +121,7 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 	source, err := s.source(ctx, row)
 	var head git.Head
 	if err == nil {
-		asking, cancel := context.WithTimeoutCause(ctx, headTimeout, fmt.Errorf("it does not answer within %s", headTimeout))
+		asking, cancel := context.WithTimeoutCause(ctx, headTimeout, fmt.Errorf("it did not respond within %s", headTimeout))
 		head, err = s.cache.Head(asking, source)
 		cancel()
 	}
@@ -166,7 +166,7 @@ func (s *Repositories) source(ctx context.Context, row store.RepositoryRow) (git
 	}
 	value, err := s.secrets.Open(secret)
 	if errors.Is(err, access.ErrPending) {
-		return source, fmt.Errorf("the secret %s has no value yet", row.Secret)
+		return source, fmt.Errorf("the secret %s has no value", row.Secret)
 	}
 	if err != nil {
 		return source, err
@@ -201,11 +201,11 @@ func unreadable(row store.RepositoryRow, err error) (detail string, rejected boo
 		return fmt.Sprintf("it has no folder %q", row.Path), true
 	case errors.Is(err, git.ErrManyFiles):
 		return fmt.Sprintf(
-			"it has far more files than the %d that a factory may have: say with path in which folder the factory is",
+			"it has far more than %d files, the maximum of a factory: set path to the folder of the factory",
 			definition.MaxFiles,
 		), true
 	case errors.Is(err, git.ErrTooLarge):
-		return "its files are more than this server fetches: put the factory into a smaller repository", true
+		return "it is too large for this server: put the factory into a smaller repository", true
 	}
 	return "", false
 }

@@ -159,7 +159,7 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 	}
 	if most := a.s.limits.WebhooksPerFactory; most > 0 && len(d.Webhooks) > max(most, len(rows)) {
 		return penstock.Errorf(
-			penstock.CodeConflict, "the files have %d webhooks, and this server allows %d (webhooks_per_factory)",
+			penstock.CodeConflict, "the files have %d webhooks; this server allows %d (webhooks_per_factory)",
 			len(d.Webhooks), most,
 		)
 	}
@@ -211,7 +211,7 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 	row.PendingSecret, row.Enabled = pending, w.Enabled && !pending
 	if problem := delivery.Unfit(row, value); !pending && problem != "" {
 		a.badf(
-			definition.KindWebhook, doc.Name, "secretName", "the value of the secret %s is none for this webhook: it %s",
+			definition.KindWebhook, doc.Name, "secretName", "the value of the secret %s is not valid for this webhook: it %s",
 			w.SecretName, problem,
 		)
 		return nil

@@ -44,7 +44,7 @@ type field struct {
 
 // leaf is what a value must be; all that it says must hold.
 type leaf struct {
-	in, notIn []scalar // empty: not asked for
+	in, notIn []scalar // empty: no condition
 	exists    presence
 }
 
@@ -124,10 +124,10 @@ func (c *compiler) members(object uint32, pointer string) []member {
 		key := c.text(name)
 		m := member{key, pointer + "/" + penstock.EscapePointer(key), name + 1}
 		if c.document.halved(name) {
-			c.badf(m.pointer, "key has half of a surrogate pair, which equals no key; write the whole character")
+			c.badf(m.pointer, "key has half of a surrogate pair, which matches no key; write the whole character")
 		}
 		if seen[key] {
-			c.badf(m.pointer, "duplicate key; each key may be given once")
+			c.badf(m.pointer, "duplicate key; each key may occur only once")
 			continue
 		}
 		seen[key] = true
@@ -168,7 +168,7 @@ func (c *compiler) fields(members []member, level int) []field {
 	for _, m := range members {
 		switch {
 		case level > maxLevels:
-			c.badf(m.pointer, "deeper than %d levels of keys", maxLevels)
+			c.badf(m.pointer, "keys are nested deeper than %d levels", maxLevels)
 		case len(m.key) > maxKey:
 			c.badf(m.pointer, "key has %d bytes; at most %d are allowed", len(m.key), maxKey)
 		default:
@@ -210,7 +210,7 @@ func (c *compiler) operators(members []member, pointer string) leaf {
 		case !c.operator(m):
 			c.badf(
 				m.pointer,
-				"a field of the payload beside an operator; an object holds either fields or the operators in, not_in and exists",
+				"object mixes payload keys and operators; use either keys or the operators in, not_in and exists",
 			)
 		case m.key == "exists" && kind != 't' && kind != 'f':
 			c.badf(m.pointer, "must be true or false")
@@ -227,10 +227,10 @@ func (c *compiler) operators(members []member, pointer string) leaf {
 		}
 	}
 	if l.exists == absent && len(l.in) > 0 {
-		c.badf(pointer, `"exists": false with "in"; a key that is missing has no value: give one of the two`)
+		c.badf(pointer, `"exists": false and "in" exclude each other; use one of them`)
 	}
 	if slices.ContainsFunc(l.notIn, func(s scalar) bool { return slices.Contains(l.in, s) }) {
-		c.badf(pointer, "one value in both in and not_in; give it in one of them")
+		c.badf(pointer, "value in both in and not_in; use one of them")
 	}
 	return l
 }
@@ -244,10 +244,10 @@ func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 		here := func() string { return pointer + "/" + strconv.Itoa(len(set)) }
 		switch s.kind {
 		case '[', '{':
-			c.badf(here(), "array holds an object or array; only strings, numbers, booleans and null are compared")
+			c.badf(here(), "array has an object or array; only strings, numbers, booleans and null are allowed")
 		case '"':
 			if c.document.halved(i) {
-				c.badf(here(), "string has half of a surrogate pair, which equals nothing; write the whole character")
+				c.badf(here(), "string has half of a surrogate pair, which matches nothing; write the whole character")
 			}
 			if s.text = c.text(i); len(s.text) > maxString {
 				c.badf(here(), "string has %d bytes; at most %d (1 KB) are allowed", len(s.text), maxString)

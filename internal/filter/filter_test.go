@@ -46,15 +46,15 @@ func TestFiltersAreAccepted(t *testing.T) {
 func TestFiltersAreRefused(t *testing.T) {
 	t.Parallel()
 	const (
-		nested = "array holds an object or array; only strings, numbers, booleans and null are compared"
+		nested = "array has an object or array; only strings, numbers, booleans and null are allowed"
 		scalar = `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
 		beside = "a field of the payload beside an operator; an object holds either fields or the operators in, not_in " +
 			"and exists"
-		both     = "one value in both in and not_in; give it in one of them"
-		twice    = "duplicate key; each key may be given once"
+		both     = "value in both in and not_in; use one of them"
+		twice    = "duplicate key; each key may occur only once"
 		notArray = "must be an array of 1 to 32 values"
 		object   = "filter must be an object"
-		halfText = "string has half of a surrogate pair, which equals nothing; write the whole character"
+		halfText = "string has half of a surrogate pair, which matches nothing; write the whole character"
 	)
 	field := func(pointer, detail string) []penstock.FieldError {
 		return []penstock.FieldError{{Pointer: pointer, Detail: detail}}
@@ -64,7 +64,7 @@ func TestFiltersAreRefused(t *testing.T) {
 		want         []penstock.FieldError
 	}{
 		{"nothing", ``, field("", "filter is not valid JSON: it is empty")},
-		{"half an object", `{"a": [`, field("", "filter is not valid JSON: it ends before the value does")},
+		{"half an object", `{"a": [`, field("", "filter is not valid JSON: the value is incomplete")},
 		{"a comma too many", `{"a": [1],}`, field("", "filter is not valid JSON: syntax error at byte 9")},
 		{
 			"two objects", `{} {}`,
@@ -75,7 +75,7 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"half a surrogate pair in a not_in", `{"a": {"not_in": ["x\udc00"]}}`, field("/a/not_in/0", halfText)},
 		{
 			"half a surrogate pair in a key", `{"a": {"\ud800": [1]}}`,
-			field("/a/\uFFFD", "key has half of a surrogate pair, which equals no key; write the whole character"),
+			field("/a/\uFFFD", "key has half of a surrogate pair, which matches no key; write the whole character"),
 		},
 		{"an array", `["a"]`, field("", object)},
 		{"a string", `"a"`, field("", object)},
@@ -96,7 +96,7 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"one string in both, written differently", `{"a": {"in": ["\u00e9"], "not_in": ["é"]}}`, field("/a", both)},
 		{
 			"exists false with in", `{"a": {"exists": false, "in": [1]}}`,
-			field("/a", `"exists": false with "in"; a key that is missing has no value: give one of the two`),
+			field("/a", `"exists": false and "in" exclude each other; use one of them`),
 		},
 		{
 			"in at the root", `{"in": ["x"]}`,

@@ -21,7 +21,7 @@ func (f *Filter) Match(d *Document) (matched bool, why Failure) {
 	case f.MatchesAll():
 		return true, Failure{}
 	case d == nil:
-		return false, Failure{Reason: "there is no payload"}
+		return false, Failure{Reason: "the delivery has no payload"}
 	case d.unevaluable != "":
 		return false, Failure{Reason: d.unevaluable}
 	}
@@ -38,8 +38,8 @@ type evaluator struct {
 
 const (
 	duplicateKeys = "the object has duplicate keys"
-	noObject      = "no object in the array satisfies all that is asked for"
-	noneOfOthers  = noObject + "; what has duplicate keys was left out"
+	noObject      = "no object in the array meets all conditions"
+	noneOfOthers  = noObject + "; objects with duplicate keys were skipped"
 )
 
 // pattern reports whether the value satisfies the fields, either itself or, if
@@ -117,14 +117,14 @@ var (
 		'f': "the value is a boolean, not an object",
 		'n': "the value is null, not an object",
 	}
-	notAsked = map[byte]string{
-		'"': "the value, a string, is not one of those asked for",
-		'0': "the value, a number, is not one of those asked for",
-		't': "the value, a boolean, is not one of those asked for",
-		'f': "the value, a boolean, is not one of those asked for",
-		'n': "the value, null, is not one of those asked for",
-		'{': "the value, an object, is not one of those asked for",
-		'[': "no element of the array is one of those asked for",
+	notInList = map[byte]string{
+		'"': "the value, a string, is not in the list",
+		'0': "the value, a number, is not in the list",
+		't': "the value, a boolean, is not in the list",
+		'f': "the value, a boolean, is not in the list",
+		'n': "the value, null, is not in the list",
+		'{': "the value, an object, is not in the list",
+		'[': "no element of the array is in the list",
 	}
 )
 
@@ -136,17 +136,17 @@ func (e *evaluator) leaf(l *leaf, value uint32, found bool) string {
 	case !found:
 		return ""
 	case l.exists == absent:
-		return "the key is there"
+		return "the key exists"
 	case len(l.in) > 0 && !e.anyIn(l.in, value):
 		if e.kind(value) == '[' && e.after(value) == value+1 {
 			return "the array is empty"
 		}
-		return notAsked[e.kind(value)]
+		return notInList[e.kind(value)]
 	case len(l.notIn) > 0 && e.anyIn(l.notIn, value):
 		if e.kind(value) == '[' {
-			return "an element of the array is one of those in not_in"
+			return "an element of the array is in not_in"
 		}
-		return "the value is one of those in not_in"
+		return "the value is in not_in"
 	}
 	return ""
 }

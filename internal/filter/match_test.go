@@ -11,11 +11,11 @@ import (
 
 const (
 	missing   = "the key is missing"
-	noElement = "no element of the array is one of those asked for"
-	noObject  = "no object in the array satisfies all that is asked for"
+	noElement = "no element of the array is in the list"
+	noObject  = "no object in the array meets all conditions"
 	twice     = "the object has duplicate keys"
 
-	noneOfOthers = "no object in the array satisfies all that is asked for; what has duplicate keys was left out"
+	noneOfOthers = "no object in the array meets all conditions; objects with duplicate keys were skipped"
 )
 
 func TestMatch(t *testing.T) {
@@ -30,15 +30,15 @@ func TestMatch(t *testing.T) {
 		{"other fields", `{"a": [1]}`, `{"b": {"a": 2}, "a": 1}`, "", ""},
 		{
 			"the first that fails in the filter's order", `{"b": [1], "a": [1]}`, `{"a": 2, "b": 2}`, "/b",
-			"the value, a number, is not one of those asked for",
+			"the value, a number, is not in the list",
 		},
 		{
 			"deep down", `{"a": {"b": {"c": [1]}}}`, `{"a": {"b": {"c": "1"}}}`, "/a/b/c",
-			"the value, a string, is not one of those asked for",
+			"the value, a string, is not in the list",
 		},
 		{
 			"a path that needs escapes", `{"a/b": {"~": [1]}}`, `{"a/b": {"~": null}}`, "/a~1b/~0",
-			"the value, null, is not one of those asked for",
+			"the value, null, is not in the list",
 		},
 
 		// Missing keys.
@@ -60,9 +60,9 @@ func TestMatch(t *testing.T) {
 		{"null is there, also for exists false", `{"a": {"exists": false}}`, `{"a": null}`, "/a", "the key is there"},
 		{
 			"null is not false, 0 or empty", `{"a": [false, 0, ""]}`, `{"a": null}`, "/a",
-			"the value, null, is not one of those asked for",
+			"the value, null, is not in the list",
 		},
-		{"null in not_in", `{"a": {"not_in": [null]}}`, `{"a": null}`, "/a", "the value is one of those in not_in"},
+		{"null in not_in", `{"a": {"not_in": [null]}}`, `{"a": null}`, "/a", "the value is in not_in"},
 		{"null is no object", `{"a": {"b": [1]}}`, `{"a": null}`, "/a", "the value is null, not an object"},
 
 		// Arrays and objects at a leaf.
@@ -71,16 +71,16 @@ func TestMatch(t *testing.T) {
 		{"elements of elements are not compared", `{"a": [1]}`, `{"a": [[1], {"a": 1}]}`, "/a", noElement},
 		{
 			"an element is in not_in", `{"a": {"not_in": [1]}}`, `{"a": [2, 1]}`, "/a",
-			"an element of the array is one of those in not_in",
+			"an element of the array is in not_in",
 		},
 		{"no element is in not_in", `{"a": {"not_in": [1]}}`, `{"a": [2, [1]]}`, "", ""},
 		{"an empty array and in", `{"a": [1]}`, `{"a": []}`, "/a", "the array is empty"},
 		{"an empty array and not_in", `{"a": {"not_in": [1], "exists": true}}`, `{"a": []}`, "", ""},
 		{
 			"in and not_in on an array", `{"a": {"in": [1], "not_in": [2]}}`, `{"a": [1, 2]}`, "/a",
-			"an element of the array is one of those in not_in",
+			"an element of the array is in not_in",
 		},
-		{"an object and in", `{"a": [1]}`, `{"a": {"a": 1}}`, "/a", "the value, an object, is not one of those asked for"},
+		{"an object and in", `{"a": [1]}`, `{"a": {"a": 1}}`, "/a", "the value, an object, is not in the list"},
 		{"an object and not_in", `{"a": {"not_in": [1]}}`, `{"a": {"a": 1}}`, "", ""},
 
 		// Nested patterns on arrays.
@@ -106,22 +106,22 @@ func TestMatch(t *testing.T) {
 		// No coercion; numbers by value, strings by code points.
 		{
 			"a number is not its text", `{"a": [1, true, null]}`, `{"a": "1"}`, "/a",
-			"the value, a string, is not one of those asked for",
+			"the value, a string, is not in the list",
 		},
 		{
 			"a boolean is not its number", `{"a": [1, 0, "true"]}`, `{"a": true}`, "/a",
-			"the value, a boolean, is not one of those asked for",
+			"the value, a boolean, is not in the list",
 		},
-		{"false is not true", `{"a": [true]}`, `{"a": false}`, "/a", "the value, a boolean, is not one of those asked for"},
+		{"false is not true", `{"a": [true]}`, `{"a": false}`, "/a", "the value, a boolean, is not in the list"},
 		{"numbers by value", `{"a": [0.001]}`, `{"a": 100E-5}`, "", ""},
-		{"minus counts", `{"a": [1]}`, `{"a": -1}`, "/a", "the value, a number, is not one of those asked for"},
-		{"case counts", `{"a": ["X"]}`, `{"a": "x"}`, "/a", "the value, a string, is not one of those asked for"},
+		{"minus counts", `{"a": [1]}`, `{"a": -1}`, "/a", "the value, a number, is not in the list"},
+		{"case counts", `{"a": ["X"]}`, `{"a": "x"}`, "/a", "the value, a string, is not in the list"},
 		{"escapes in a value", `{"a": ["é\n/😀"]}`, `{"a": "\u00E9\u000a\/\ud83d\uDE00"}`, "", ""},
 		{"escapes in the filter", `{"\u0061": ["\u00e9"]}`, `{"a": "é"}`, "", ""},
 		{"escapes in a key", `{"a/é": [1]}`, `{"\u0061\/\u00e9": 1}`, "", ""},
 		{
 			"a text that looks like an escape", `{"a": ["\\n"]}`, `{"a": "\n"}`, "/a",
-			"the value, a string, is not one of those asked for",
+			"the value, a string, is not in the list",
 		},
 		{"a key that looks like an escape", `{"\\n": [1]}`, `{"\n": 1}`, "/\\n", missing},
 		{"a key with a backslash", `{"\\n": [1]}`, `{"\u005cn": 1}`, "", ""},
@@ -130,7 +130,7 @@ func TestMatch(t *testing.T) {
 		{"a dot in a key", `{"a.b": [1]}`, `{"a.b": 1}`, "", ""},
 		{
 			"an empty key below an empty key", `{"": {"": [1]}}`, `{"": {"": 2}}`, "//",
-			"the value, a number, is not one of those asked for",
+			"the value, a number, is not in the list",
 		},
 		{"keys of prototypes", `{"constructor": {"exists": false}, "__proto__": {"exists": false}}`, `{}`, "", ""},
 
@@ -221,7 +221,7 @@ func TestFilterWithoutConditions(t *testing.T) {
 		}
 	}
 	f := mustParse(t, `{"a": {"not_in": [1]}}`)
-	if matched, why := f.Match(nil); matched || why.Reason != "there is no payload" || f.MatchesAll() {
+	if matched, why := f.Match(nil); matched || why.Reason != "the delivery has no payload" || f.MatchesAll() {
 		t.Errorf("got %t, %+v, %t for no payload", matched, why, f.MatchesAll())
 	}
 }

@@ -235,7 +235,7 @@ func (p *parser) end() error {
 
 var (
 	errEmpty = errors.New("it is empty")
-	errCut   = errors.New("it ends before the value does")
+	errCut   = errors.New("the value is incomplete")
 )
 
 // explain says what is wrong with the text, and repeats nothing of it.
@@ -244,7 +244,7 @@ func (p *parser) explain(err error) error {
 		return errEmpty
 	}
 	if bytes.HasPrefix(p.body, []byte("\uFEFF")) {
-		return errors.New("it begins with a byte order mark")
+		return errors.New("it must not begin with a byte order mark")
 	}
 	at := p.decoder.InputOffset()
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {

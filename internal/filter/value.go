@@ -19,7 +19,7 @@ type Value struct {
 func (d *Document) Root() (root Value, unevaluable string) {
 	switch {
 	case d == nil:
-		return Value{}, "there is no payload"
+		return Value{}, "the delivery has no payload"
 	case d.unevaluable != "":
 		return Value{}, d.unevaluable
 	}

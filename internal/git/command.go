@@ -106,7 +106,7 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 }
 
 // errLongAnswer is a git that has printed more than was asked for.
-var errLongAnswer = errors.New("it prints too much")
+var errLongAnswer = errors.New("it printed too much")
 
 // runError is a git that ran and failed.
 type runError struct {

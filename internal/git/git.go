@@ -89,12 +89,12 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 	}
 	out, err := c.run(ctx, command{args: []string{"version"}})
 	if err != nil {
-		return nil, fmt.Errorf("git does not run: %w", err)
+		return nil, fmt.Errorf("git cannot be run: %w", err)
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(out, "git version %d.%d", &major, &minor); err == nil && (major < 2 ||
 		major == 2 && minor < 32) {
-		return nil, fmt.Errorf("git is too old: %s, needed is 2.32", strings.TrimSpace(out))
+		return nil, fmt.Errorf("git %s is too old; at least 2.32 is required", strings.TrimSpace(out))
 	}
 	return c, nil
 }

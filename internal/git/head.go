@@ -24,7 +24,7 @@ type Head struct {
 }
 
 // ErrNoBranch says that a remote answers and does not have the branch.
-var ErrNoBranch = errors.New("the repository has no such branch")
+var ErrNoBranch = errors.New("the branch does not exist in the repository")
 
 // Head asks a remote where a branch is, with Ref "" the default branch, and
 // nothing else: no object is moved. An https remote is asked over a connection
@@ -221,7 +221,7 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 		res.StatusCode == http.StatusNotFound:
 		return nil, accessError(r, res.StatusCode)
 	case res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests:
-		return nil, fmt.Errorf("the server answers with the HTTP status %d", res.StatusCode)
+		return nil, fmt.Errorf("the server returned the HTTP status %d", res.StatusCode)
 	case res.StatusCode != http.StatusOK ||
 		!strings.HasPrefix(res.Header.Get("Content-Type"), "application/x-git-upload-pack-"):
 		return nil, errNotSmart
@@ -231,7 +231,7 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 		_, err = io.CopyN(io.Discard, res.Body, 1) // the end, so that the connection can be kept
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read the server's answer: %w", err)
+		return nil, fmt.Errorf("read the server's response: %w", err)
 	}
 	return lines, nil
 }
@@ -241,11 +241,11 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 func accessError(r remote, status int) error {
 	switch {
 	case r.header != "" && status == http.StatusNotFound:
-		return fmt.Errorf("there is no such repository, or its credential may not read it (HTTP %d)", status)
+		return fmt.Errorf("the repository does not exist, or the credential cannot read it (HTTP %d)", status)
 	case r.header != "":
 		return fmt.Errorf("the server does not accept the credential (HTTP %d)", status)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("there is no such repository, or it needs a credential (HTTP %d)", status)
+		return fmt.Errorf("the repository does not exist, or it needs a credential (HTTP %d)", status)
 	}
 	return fmt.Errorf("the repository needs a credential (HTTP %d)", status)
 }

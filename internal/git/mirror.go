@@ -137,7 +137,7 @@ func (m *mirror) find(ctx context.Context, lock *os.File, ref string) (target, e
 		}
 		if err := m.fetch(ctx, lock, m.path, "+"+ref+":refs/penstock/"+ref); err != nil {
 			return target{}, fmt.Errorf(
-				"commit %s is in no branch or tag of the repository, and the remote does not give it: %w", ref, err,
+				"no branch or tag of the repository contains the commit %s, and the remote does not send it: %w", ref, err,
 			)
 		}
 		commit, err := m.resolve(ctx, lock, ref)

@@ -50,7 +50,7 @@ type Window struct {
 }
 
 // ErrNoFolder says that there is no such folder at a commit.
-var ErrNoFolder = errors.New("there is no such folder")
+var ErrNoFolder = errors.New("the folder does not exist")
 
 // ErrManyFiles says that a folder has more files than can be looked through.
 var ErrManyFiles = errors.New("the folder has too many files")

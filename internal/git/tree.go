@@ -105,11 +105,11 @@ func (m *mirror) files(ctx context.Context, ref string, s Selection) ([]File, er
 			continue
 		}
 		if len(files) == s.Max {
-			return nil, fmt.Errorf("there are more than %d files to read", s.Max)
+			return nil, fmt.Errorf("more than %d files would be read", s.Max)
 		}
 		if f.Size <= min(s.MaxSize, maxStdout) {
 			if left -= f.Size; left < 0 {
-				return nil, fmt.Errorf("the files to read have more than %d bytes", s.MaxAll)
+				return nil, fmt.Errorf("the files have more than %d bytes", s.MaxAll)
 			}
 			if f.Content, err = read(ctx, "cat-file", "blob", object); err != nil {
 				return nil, err

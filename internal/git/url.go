@@ -48,7 +48,7 @@ func (c *Cache) remote(src Source) (remote, error) {
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
 		if src.Password != "" {
-			return remote{}, errors.New("a password can be sent to an https remote only")
+			return remote{}, errors.New("passwords are sent only to https remotes")
 		}
 		return r, nil
 	}
@@ -67,7 +67,7 @@ func (c *Cache) remote(src Source) (remote, error) {
 		return r, nil
 	}
 	if strings.ContainsAny(user+password, "\r\n\x00") || strings.Contains(user, ":") {
-		return remote{}, errors.New("the user name or password holds a character that cannot be sent")
+		return remote{}, errors.New("the user name or password contains a character that cannot be sent")
 	}
 	basic := base64.StdEncoding.EncodeToString([]byte(cmp.Or(user, "x-access-token") + ":" + password))
 	r.header = "Authorization: Basic " + basic
@@ -85,7 +85,7 @@ func parse(raw string, local bool) (*url.URL, error) {
 	case raw == "":
 		return nil, errors.New("the URL is empty")
 	case len(raw) > maxURL:
-		return nil, fmt.Errorf("the URL is longer than %d bytes", maxURL)
+		return nil, fmt.Errorf("the URL has more than %d bytes", maxURL)
 	case strings.HasPrefix(raw, "-"):
 		return nil, errors.New("the URL begins with a dash")
 	case strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }):
@@ -120,20 +120,20 @@ func checkParts(u *url.URL, local bool) error {
 	switch {
 	case u.Scheme == "file" && local:
 		if u.Host != "" || u.User != nil {
-			return errors.New("a file URL has no host: file:///path")
+			return errors.New("a file URL must not have a host: use file:///path")
 		}
 		return nil
 	case u.Scheme == "http" && local:
 		if addr, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !addr.IsLoopback()) {
-			return errors.New("http is allowed to this machine only: use https")
+			return errors.New("http is allowed only for this machine: use https")
 		}
 	case u.Scheme == "https":
 	case u.Scheme == "ssh":
 		if _, ok := u.User.Password(); ok {
-			return errors.New("an ssh URL takes no password")
+			return errors.New("an ssh URL must not have a password")
 		}
 		if name := u.User.Username(); name != "" && !userName.MatchString(name) {
-			return errors.New("the user name in the URL is not one")
+			return errors.New("the URL has no valid user name")
 		}
 	default:
 		return errors.New("the URL's scheme is not allowed: use https or ssh")
@@ -162,7 +162,7 @@ func CheckRef(ref string) error {
 	case strings.HasPrefix(ref, "-"):
 		return bad("it begins with a dash")
 	case ref == "@" || ref == "HEAD":
-		return bad("leave it out for the default branch")
+		return bad("omit it for the default branch")
 	case strings.ContainsFunc(
 		ref, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) },
 	):

@@ -221,8 +221,8 @@ func TestSchemasAreServedOneByOne(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/v1alpha1/agents.schema.json": "agent.schema.json, automation.schema.json, benchmark-suite.schema.json",
-		"/v1alpha1/none":               "there is no document",
-		"/v2/agent.schema.json":        "there is v1alpha1",
+		"/v1alpha1/none":               "is not a document",
+		"/v2/agent.schema.json":        "use v1alpha1",
 	} {
 		if a := w.must(http.StatusNotFound, "GET", base+path, nil, "Authorization", ""); !strings.Contains(a.body, want) {
 			t.Errorf("%s: got %s", path, a.body)

@@ -266,7 +266,7 @@ func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
 			`[{"name": "NONE"}, "NEITHER"]`, 400,
 			`{"pointer":"/config/secrets/0","detail":"the team has no managed secret \"NONE\""}`,
 		},
-		"secrets ":              {`[{"nam": "NONE"}]`, 400, `"/config/secrets/0","detail":"is not a name of a secret`},
+		"secrets ":              {`[{"nam": "NONE"}]`, 400, `"/config/secrets/0","detail":"is not a valid name of a secret`},
 		"secrets  ":             {`[{"name": 5}]`, 400, `"/config/secrets/0/name","detail":"must be a string, not a number"`},
 		"secrets   ":            {`"A"`, 400, `"/config/secrets","detail":"must be an array, not a string"`},
 		"idle_timeout_minutes":  {`0`, 200, ""},
@@ -300,7 +300,7 @@ func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
 		},
 		"mcp_servers   ": {
 			`{"x": {"url": "https://x", "env": {"A": "b"}}}`, 400,
-			`"/config/mcp_servers/x/env","detail":"goes with command only"`,
+			`"/config/mcp_servers/x/env","detail":"is allowed only with command"`,
 		},
 		"mcp_servers    ": {
 			`{"x": {"id": "a", "warp_id": "b"}}`, 400,

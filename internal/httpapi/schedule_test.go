@@ -34,9 +34,9 @@ func TestTheTimesOfAClock(t *testing.T) {
 	}
 	for _, tt := range []struct{ cron, zone, want string }{
 		{"whenever", "UTC", "cron must be five fields"},
-		{"0 0 31 2 *", "UTC", "cron never comes true"},
-		{"TZ=UTC 0 7 * * *", "UTC", "cron takes no time zone"},
-		{"0 7 * * *", "Mars/Base", "timezone is not a time zone"},
+		{"0 0 31 2 *", "UTC", "cron never matches a date"},
+		{"TZ=UTC 0 7 * * *", "UTC", "cron must not name a time zone"},
+		{"0 7 * * *", "Mars/Base", "timezone must be an IANA time zone"},
 		{"", "UTC", "query parameter cron must not be empty"},
 	} {
 		if a := times(tt.cron, tt.zone); a.status != http.StatusBadRequest || !strings.Contains(a.body, tt.want) {

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// The most that a file may hold, in bytes.
+// The largest size of a file, in bytes.
 const (
 	MaxArtifactBytes = 100 << 20
 	MaxSessionBytes  = 256 << 20
@@ -31,10 +31,10 @@ const (
 	maxMetadata      = 64 << 10
 )
 
-// maxArtifacts is how many artifacts a run may have: lists of runs show them all.
+// maxArtifacts limits the artifacts of a run, because lists of runs show all of them.
 const maxArtifacts = 500
 
-// StorageError makes a full disk something that the caller can be told.
+// StorageError turns a full disk into an error that the caller may see.
 func StorageError(err error) error {
 	switch {
 	case errors.Is(err, blob.ErrTooLarge):
@@ -48,12 +48,12 @@ func StorageError(err error) error {
 	return err
 }
 
-// publicArtifact is an artifact as it stands on a run.
+// publicArtifact returns an artifact as a run shows it.
 func publicArtifact(a store.Artifact) penstock.Artifact {
 	return penstock.Artifact{Type: a.Type, CreatedAt: a.CreatedAt, Data: mustMarshal(publicData(a))}
 }
 
-// publicData holds the fields of the artifact's type only, whatever was sent.
+// publicData keeps only the fields of the artifact's type.
 func publicData(a store.Artifact) penstock.ArtifactData {
 	d := a.Data
 	switch a.Type {
@@ -78,8 +78,8 @@ func mustMarshal(v any) []byte {
 	return b
 }
 
-// AddArtifact stores what a run has made, the secrets of the run masked: no worker
-// has looked at it. The agent's own key may add to its own run.
+// AddArtifact stores an artifact of a run. It masks the run's secrets, because no worker did.
+// The agent's key may add artifacts to its own run.
 func (s *Files) AddArtifact(
 	ctx context.Context, p penstock.Principal, runID string, u penstock.ArtifactUpload, content io.Reader,
 ) (penstock.ArtifactItem, error) {
@@ -119,7 +119,7 @@ func (s *Files) AddArtifact(
 	return item, err
 }
 
-// maskArtifact masks what is said about an artifact.
+// maskArtifact masks the metadata of an artifact.
 func maskArtifact(mask *secret.Masker, d *penstock.ArtifactData) {
 	for _, text := range []*string{
 		&d.Branch, &d.URL, &d.Filename, &d.Filepath, &d.Title, &d.Description, &d.ReferenceType, &d.Content,
@@ -135,8 +135,7 @@ func maskArtifact(mask *secret.Masker, d *penstock.ArtifactData) {
 	}
 }
 
-// PutArtifact checks an artifact and stores its content; the row is the
-// caller's to write.
+// PutArtifact checks an artifact and stores its content. The caller writes the row.
 func (s *Files) PutArtifact(
 	ctx context.Context, run store.RunRow, uid string, u penstock.ArtifactUpload, content io.Reader,
 ) (store.Artifact, error) {
@@ -202,9 +201,9 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	switch metadata := jsontext.Value(d.Metadata); {
 	case len(metadata) == 0:
 	case len(metadata) > maxMetadata:
-		bad("/data/metadata", "has %d bytes; at most %d are kept", len(metadata), maxMetadata)
+		bad("/data/metadata", "has %d bytes; at most %d are allowed", len(metadata), maxMetadata)
 	case metadata.Kind() != '{' || !metadata.IsValid():
-		bad("/data/metadata", "must be a JSON object without equal keys")
+		bad("/data/metadata", "must be a JSON object without duplicate keys")
 	}
 	switch u.Type {
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
@@ -237,8 +236,9 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	return errs
 }
 
-// roomForArtifact is how many bytes an artifact of a run may have, which may have been
-// stored already. No more than that is received; whether it fits is decided when the row is written.
+// roomForArtifact returns how many bytes an artifact of a run may have. The server receives no
+// more than that. The write of the row decides whether the artifact fits. The artifact may
+// already be stored.
 func (s *Files) roomForArtifact(ctx context.Context, runID, uid string) (int64, error) {
 	most := s.maxArtifactBytes
 	if most <= 0 {
@@ -261,8 +261,8 @@ func tooManyBytes(most int64) error {
 		most)
 }
 
-// RecordArtifact writes the row and the event; again, it writes nothing. One too
-// many is a conflict.
+// RecordArtifact writes the row and the event. A repeated call writes nothing. Too many
+// artifacts are a conflict.
 func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
 	added, err := tx.AddArtifact(ctx, a)
 	if err != nil || !added {
@@ -273,7 +273,7 @@ func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifa
 	); err != nil {
 		return err
 	}
-	n, size, err := tx.ArtifactTotals(ctx, a.RunID) // of a run whose row is held by now: no two count at once
+	n, size, err := tx.ArtifactTotals(ctx, a.RunID) // the run's row is locked, so no two calls count at once
 	if err != nil {
 		return err
 	}
@@ -281,12 +281,12 @@ func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifa
 		return tooManyBytes(most)
 	}
 	if n > maxArtifacts {
-		return penstock.Errorf(penstock.CodeConflict, "the run has the %d artifacts that it may have", maxArtifacts)
+		return penstock.Errorf(penstock.CodeConflict, "the run has %d artifacts, the maximum", maxArtifacts)
 	}
 	return tx.Touch(ctx, a.RunID)
 }
 
-// visibleArtifact is one of a run that exists for the caller.
+// visibleArtifact returns an artifact of a run that the caller can see.
 func (s *Files) visibleArtifact(ctx context.Context, p penstock.Principal, uid string) (store.Artifact, error) {
 	a, err := s.store.Artifact(ctx, p.Team, uid)
 	if err != nil {
@@ -301,8 +301,7 @@ func (s *Files) visibleArtifact(ctx context.Context, p penstock.Principal, uid s
 	return a, nil
 }
 
-// Artifact answers one artifact with a link to its content, a plan with the
-// content itself.
+// Artifact returns one artifact with a link to its content. A plan has the content itself.
 func (s *Files) Artifact(ctx context.Context, p penstock.Principal, uid string) (penstock.ArtifactItem, error) {
 	a, err := s.visibleArtifact(ctx, p, uid)
 	if err != nil {
@@ -329,8 +328,7 @@ func (s *Files) Artifact(ctx context.Context, p penstock.Principal, uid string) 
 	}, nil
 }
 
-// ScreenshotLink is a signed link to a screenshot that a run of a conversation
-// made.
+// ScreenshotLink returns a signed link to a screenshot of a conversation's run.
 func (s *Files) ScreenshotLink(ctx context.Context, p penstock.Principal, conversationID, uid string) (string, error) {
 	a, err := s.visibleArtifact(ctx, p, uid)
 	if err != nil {
@@ -347,14 +345,14 @@ func (s *Files) ScreenshotLink(ctx context.Context, p penstock.Principal, conver
 	return u, err
 }
 
-// ArtifactLink is a signed link to an artifact's content.
+// ArtifactLink returns a signed link to an artifact's content.
 func (s *Files) ArtifactLink(ctx context.Context, p penstock.Principal, uid string) (string, error) {
 	a, err := s.visibleArtifact(ctx, p, uid)
 	if err != nil {
 		return "", err
 	}
 	if a.Blob == "" && a.Content == "" {
-		return "", penstock.Errorf(penstock.CodeNotSupported, "an artifact of type %s has no content to download", a.Type)
+		return "", penstock.Errorf(penstock.CodeNotSupported, "artifacts of type %s have no content to download", a.Type)
 	}
 	u, _, err := s.link("artifact", uid)
 	return u, err

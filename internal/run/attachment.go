@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// AttachmentDir is where attachments lie in the workspace.
+// AttachmentDir is the folder of attachments in the workspace.
 const AttachmentDir = ".penstock/attachments/"
 
 func checkAttachments(list []penstock.Attachment) []penstock.FieldError {
@@ -32,14 +32,14 @@ func checkAttachments(list []penstock.Attachment) []penstock.FieldError {
 	return errs
 }
 
-// checkAttachment checks a file that comes with its content. names are those that
-// came before.
+// checkAttachment checks a file that contains its content. names has the names of the earlier
+// files.
 func checkAttachment(
 	bad func(pointer, format string, args ...any), at string, a penstock.Attachment, names map[string]bool,
 ) {
 	checkFile(bad, at+"/file_name", a.FileName, at+"/mime_type", a.MimeType)
 	if a.FileName != "" && names[a.FileName] {
-		bad(at+"/file_name", "is the name of two attachments")
+		bad(at+"/file_name", "is used by two attachments")
 	}
 	names[a.FileName] = true
 	if a.Data == nil { // an empty file has data, an empty string
@@ -60,7 +60,7 @@ func checkFileName(bad func(pointer, format string, args ...any), at, name strin
 	}
 }
 
-// plainName reports whether name can be that of a file in a folder.
+// plainName reports whether name is a valid file name without folders.
 func plainName(name string) bool {
 	return name != "" && len(name) <= 200 && name != "." && name != ".." && utf8.ValidString(name) &&
 		!strings.ContainsAny(name, `/\`) && !strings.ContainsFunc(name, field.Hidden)
@@ -90,8 +90,8 @@ func attached(list []store.Attachment) (keys []string) {
 	return keys
 }
 
-// checkFollowupAttachments checks the files of a follow-up by themselves: each comes
-// with its content, or is named by its id.
+// checkFollowupAttachments checks the files of a follow-up. Each has either its content or the
+// id of an uploaded file.
 func checkFollowupAttachments(bad func(pointer, format string, args ...any), list []penstock.FollowupAttachment) {
 	if len(list) > penstock.MaxFollowupAttachments {
 		bad("/attachments", "has %d files; at most %d are allowed", len(list), penstock.MaxFollowupAttachments)
@@ -106,7 +106,7 @@ func checkFollowupAttachments(bad func(pointer, format string, args ...any), lis
 		}
 		switch {
 		case !penstock.ValidID(a.ID):
-			bad(at+"/attachment_id", "is not an id of an attachment")
+			bad(at+"/attachment_id", "is not a valid attachment id")
 		case ids[a.ID]:
 			bad(at+"/attachment_id", "is named twice")
 		}
@@ -119,14 +119,14 @@ func checkFollowupAttachments(bad func(pointer, format string, args ...any), lis
 		}
 	}
 	if contents > penstock.MaxAttachments {
-		bad("/attachments", "has %d files with their content; at most %d are allowed: upload the others and name them by "+
+		bad("/attachments", "contains %d files; at most %d are allowed: upload the others and name them by "+
 			"their ids",
 			contents, penstock.MaxAttachments)
 	}
 }
 
-// putFollowupAttachments stores the files of a follow-up that come with their
-// content, in the places of the list.
+// putFollowupAttachments stores the files of a follow-up that contain their content. It keeps
+// their positions in the list.
 func (s *Files) putFollowupAttachments(
 	ctx context.Context, runID string, list []penstock.FollowupAttachment,
 ) ([]store.Attachment, error) {
@@ -149,8 +149,8 @@ func (s *Files) putFollowupAttachments(
 	return files, nil
 }
 
-// attach makes files those of a run that is locked: it adds those that came with
-// their content, and takes those that are named by their id.
+// attach adds files to a locked run: the files that contained their content, and the uploaded
+// files named by id.
 func attach(ctx context.Context, tx *store.Tx, runID string, files []store.Attachment) ([]store.Attachment, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -190,9 +190,9 @@ func attach(ctx context.Context, tx *store.Tx, runID string, files []store.Attac
 	return out, tx.AddAttachments(ctx, runID, added)
 }
 
-// takeUpload takes a prepared attachment under the name that is shown instead of its
-// own, "" for its own; false: it has not been uploaded, or has expired. One that a
-// follow-up named before stays as it is.
+// takeUpload adds a prepared attachment to the run. If name is not "", it replaces the
+// attachment's name. It returns false if the file was not uploaded or has expired. An
+// attachment that an earlier follow-up named does not change.
 func takeUpload(
 	ctx context.Context, tx *store.Tx, a store.Attachment, name string, taken map[string]bool,
 ) (store.Attachment, bool, error) {
@@ -210,11 +210,11 @@ func takeUpload(
 func unknownAttachment(i int, id string) error {
 	return &penstock.Error{Code: penstock.CodeNotSupported, Fields: []penstock.FieldError{{
 		Pointer: fmt.Sprintf("/attachments/%d/attachment_id", i),
-		Detail:  fmt.Sprintf("names no attachment %q of this run that has been uploaded; prepare and upload it first", id),
+		Detail:  fmt.Sprintf("names the attachment %q, which was not uploaded for this run; prepare and upload it first", id),
 	}}}
 }
 
-// freePath is a path for a file of that name which no other of the run has.
+// freePath returns an unused path for a file with this name.
 func freePath(taken map[string]bool, name string) string {
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
@@ -229,7 +229,7 @@ func freePath(taken map[string]bool, name string) string {
 	return at
 }
 
-// checkRoom refuses more files than a run may have.
+// checkRoom returns an error if the run would have too many files.
 func checkRoom(have, more []store.Attachment) error {
 	n, size := len(have)+len(more), int64(0)
 	for _, list := range [][]store.Attachment{have, more} {

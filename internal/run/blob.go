@@ -14,21 +14,20 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// A file's key says whose it is. The rows of a run or conversation name no file of
-// another's, so that its files go with it.
+// A file's key names its owner. The rows of a run or conversation refer only to its own files,
+// so that they can be removed together.
 func attachmentKey(runID string, n int) string { return fmt.Sprintf("attachments/%s/%d", runID, n) }
 
 func uploadKey(runID, uid string) string { return "attachments/" + runID + "/" + uid }
 
 func artifactKey(runID, uid string) string { return "artifacts/" + runID + "/" + uid }
 
-// SessionKey is the place of a saved session in the blob store.
+// SessionKey returns the key of a saved session in the blob store.
 func SessionKey(conversationID, uid string) string {
 	return "sessions/" + conversationID + "/" + uid
 }
 
-// ownerOf is the run or conversation to which a key belongs; false: the key is none of
-// the above.
+// ownerOf returns the run or conversation that owns a key. It returns false for any other key.
 func ownerOf(key string) (id string, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) != 3 || !slices.Contains([]string{"attachments", "artifacts", "sessions"}, parts[0]) {

@@ -63,7 +63,7 @@ func (s *Runs) conversation(ctx context.Context, p penstock.Principal, id string
 	c.from, c.held = 0, nil // who reads the blocks begins anew
 	if len(c.Outline.Steps) == 0 {
 		return nil, penstock.Errorf(
-			penstock.CodeNotFound, "the run has no conversation yet: the agent has not been given its prompt",
+			penstock.CodeNotFound, "the run has no conversation yet: the agent has not received its prompt",
 		)
 	}
 	return c, nil
@@ -108,7 +108,7 @@ func (c *Conversation) event(ctx context.Context, i int) (penstock.Event, error)
 		return first, err
 	}
 	if len(events) != n {
-		return first, fmt.Errorf("read the conversation %s: run %s was removed meanwhile", c.Outline.ID, first.RunID)
+		return first, fmt.Errorf("read the conversation %s: run %s was removed in the meantime", c.Outline.ID, first.RunID)
 	}
 	if n > 1 {
 		c.from, c.held = i, events

@@ -88,16 +88,16 @@ func (s *Files) sign(path, kind, id string) (string, penstock.Time, error) {
 	return s.publicURL + "/api/v1/" + path + "/" + base64.RawURLEncoding.EncodeToString(sealed), until, nil
 }
 
-// Download is a file that a signed link leads to.
+// Download is the file of a signed link.
 type Download struct {
 	Name     string
 	MimeType string
-	Size     int64         // -1: not known
+	Size     int64         // -1: unknown
 	Content  io.ReadCloser // an io.Seeker too where the size is known
 	ModTime  time.Time
 }
 
-// Download opens what a signed link leads to. The caller closes the content.
+// Download opens the file of a signed link. The caller closes the content.
 func (s *Files) Download(ctx context.Context, token string) (Download, error) {
 	g, err := s.openLink(token)
 	if err != nil {
@@ -118,10 +118,10 @@ func (s *Files) Download(ctx context.Context, token string) (Download, error) {
 	return Download{}, errLink
 }
 
-// errLink is a signed link that leads nowhere.
+// errLink is the error for an invalid signed link.
 var errLink = penstock.Errorf(penstock.CodeNotFound, "the link is not valid or has expired; ask for a new one")
 
-// openLink reads what a signed link gives access to.
+// openLink decodes a signed link.
 func (s *Files) openLink(token string) (g grant, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -172,8 +172,8 @@ func (s *Files) downloadAttachment(ctx context.Context, id string) (Download, er
 	return Download{}, penstock.NotFound("attachment", id)
 }
 
-// downloadTranscript writes while it is read, so that a long one costs no
-// memory.
+// downloadTranscript writes the transcript while the caller reads it, so that a long one needs
+// little memory.
 func (s *Files) downloadTranscript(ctx context.Context, name string, runs []string) Download {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(s.streams.writeTranscript(ctx, w, runs)) }()

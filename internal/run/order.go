@@ -8,9 +8,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// queueOrder knows where runs stand in the queue. A list asks for many at once,
-// and may be told what was so a second ago; who asks for one run is told how it
-// is.
+// queueOrder returns the positions of runs in the queue. For a list, they may be a second old.
+// For a single run, they are current.
 type queueOrder struct {
 	mu      sync.Mutex
 	at      time.Time
@@ -19,15 +18,15 @@ type queueOrder struct {
 	placed  map[store.Want]map[string]int // the positions of those that ask for the same, as far as a list has had one
 }
 
-// A list's positions: how old they may be, and how many are worked out. A run
-// further back has none in a list.
+// The limits for a list: the age of positions, and how many are computed. Runs further back
+// have no position in a list.
 const (
 	orderMaxAge  = time.Second
 	maxPositions = 10_000
 )
 
-// positions says where runs that wait stand among those that wait for the same
-// workers, from 1: who waits for what no worker has is in nobody's way.
+// positions returns the position of each waiting run among the runs that wait for the same
+// workers, from 1. A run that no worker can execute does not block others.
 func (o *queueOrder) positions(
 	ctx context.Context, s *store.Store, workers []store.Worker, runs []store.RunRow,
 ) (map[string]int, error) {
@@ -60,7 +59,7 @@ func (o *queueOrder) positions(
 	return n, nil
 }
 
-// enumerate answers the positions of those that ask for want.
+// enumerate returns the positions of the runs with the same requirements.
 func enumerate(workers []store.Worker, waiting []store.WaitingRun, want store.Want) map[string]int {
 	n := map[string]int{}
 	competes := map[store.Want]bool{}
@@ -81,9 +80,8 @@ func enumerate(workers []store.Worker, waiting []store.WaitingRun, want store.Wa
 	return n
 }
 
-// refresh reads the queue, unless it was read a second ago at most and with all of the
-// runs in it that can have a position: one that has come since is looked up at once,
-// while the queue is short.
+// refresh reads the queue unless the last read is at most a second old and has all runs that
+// can have a position. While the queue is short, a new run causes a new read.
 func (o *queueOrder) refresh(ctx context.Context, s *store.Store, runs []store.RunRow) error {
 	if time.Since(o.at) <= orderMaxAge && o.knows(runs) {
 		return nil

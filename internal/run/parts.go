@@ -1,5 +1,5 @@
-// Package run holds the rules of runs from outside of their execution: creating,
-// listing, steering, cancelling and following them, their files, and their removal.
+// Package run owns the rules of runs outside of their execution: it creates, lists, steers,
+// cancels, follows and removes runs, and owns their files.
 package run
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what the rules of runs are made of.
+// Options are the dependencies and settings of the run rules.
 type Options struct {
 	Store     *store.Store
 	Blobs     *blob.Store
 	Keyset    *secret.Keyset
 	Log       *slog.Logger
-	PublicURL string // origin of links in answers, without a slash at its end
+	PublicURL string // origin of links in responses, without a trailing slash
 	Access    access.Parts
 	Catalog   catalog.Parts
 
 	Harnesses        []string        // all that are known
 	Defaults         penstock.Config // the weakest layer of every run's configuration
 	MaxArtifactBytes int64           // of a run's artifacts together; 0: no limit
-	KeepRunsFor      time.Duration   // after they are over and have last changed; 0: for ever
+	KeepRunsFor      time.Duration   // after their end and last change; 0: forever
 }
 
 // Runs creates, lists, steers and cancels runs.
@@ -65,7 +65,7 @@ type Files struct {
 	maxArtifactBytes int64
 }
 
-// Upkeep indexes runs for the search and removes those that need not be kept.
+// Upkeep indexes runs for search and removes old runs.
 type Upkeep struct {
 	store       *store.Store
 	log         *slog.Logger

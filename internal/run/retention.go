@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// RemoveOldRuns removes the runs that have been over for long, each in a transaction
-// of its own: one may have tens of thousands of events.
+// RemoveOldRuns removes runs that ended long ago. Each has its own transaction, because a run
+// may have tens of thousands of events.
 func (s *Upkeep) RemoveOldRuns(ctx context.Context) error {
 	if s.keepRunsFor <= 0 {
 		return nil
@@ -32,8 +32,8 @@ func (s *Upkeep) RemoveOldRuns(ctx context.Context) error {
 	})
 }
 
-// removeRun removes the files after the rows: what a crash in between leaves is only
-// space.
+// removeRun removes the files after the rows, so that a crash in between leaves only unused
+// files.
 func (s *Upkeep) removeRun(ctx context.Context, id string, before penstock.Time) error {
 	var blobs []string
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {

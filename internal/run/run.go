@@ -13,24 +13,24 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// PayloadPath is where a run finds the body of the delivery that started it.
+// PayloadPath is the path in the workspace of the delivery's body.
 const PayloadPath = "event-payload.json"
 
 // PayloadFile is the id under which a worker opens the payload.
 const PayloadFile = "payload"
 
-// PayloadOf is the file of a run that a delivery has started.
+// PayloadOf returns the payload file of a run that a delivery started.
 func PayloadOf(size int64) penstock.File {
 	return penstock.File{ID: PayloadFile, Path: PayloadPath, MimeType: "application/json", Size: size}
 }
 
-// The most that a request's texts may hold, in bytes.
+// The longest texts of a request, in bytes.
 const (
 	maxPrompt = 1 << 20
 	maxTitle  = 500
 )
 
-// Origin says what made a run, besides the request.
+// Origin says what created a run, besides the request.
 type Origin struct {
 	Source     penstock.Source
 	Schedule   *penstock.RunSchedule
@@ -52,7 +52,7 @@ func (s *Runs) Create(
 		return penstock.RunCreated{}, err
 	}
 	if _, wanted := ctx.Value(access.IdempotencyKey{}).(access.Idempotency); wanted {
-		// Sealed before the commit, once for each of the two answers there can be.
+		// Both possible responses are encrypted before the commit.
 		kept := map[bool]*store.KeptAnswer{}
 		for _, full := range []bool{false, true} {
 			created.AtCapacity = full
@@ -77,7 +77,7 @@ func (s *Runs) Create(
 	return created, nil
 }
 
-// New checks a request and resolves all that a run keeps. It writes nothing.
+// New checks a request and resolves everything that a run stores. It writes nothing.
 func (s *Runs) New(
 	ctx context.Context, p penstock.Principal, req penstock.RunRequest, from Origin,
 ) (*store.NewRun, error) {
@@ -129,7 +129,7 @@ func title(given, prompt string, run *store.NewRun) string {
 	return cmp.Or(penstock.DeriveTitle(prompt), run.Config.Name, "Untitled run")
 }
 
-// checkRequest reports all that is wrong with a request by itself.
+// checkRequest returns all errors that the request alone shows.
 func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -145,16 +145,16 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 		bad("/mode", "must be normal, plan or orchestrate")
 	}
 	if req.ConversationID != "" && !penstock.ValidID(req.ConversationID) {
-		bad("/conversation_id", "is not an id of a conversation")
+		bad("/conversation_id", "is not a valid conversation id")
 	}
 	if req.ParentID != "" && !penstock.ValidID(req.ParentID) {
-		bad("/parent_run_id", "is not an id of a run")
+		bad("/parent_run_id", "is not a valid run id")
 	}
 	errs = append(errs, penstock.CheckMetadata(req.Metadata)...)
 	errs = append(errs, penstock.CheckProvenance(req.Metadata)...)
 	errs = append(errs, checkAttachments(req.Attachments)...)
 	errs = append(errs, req.Config.Check("/config", s.harnesses)...)
-	if req.Skill != "" { // it stands in the configuration by now
+	if req.Skill != "" { // the configuration has it now
 		for i := range errs {
 			if errs[i].Pointer == "/config/skill_spec" {
 				errs[i].Pointer = "/skill"
@@ -164,7 +164,7 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	return errs
 }
 
-// setParent places the run below its parent, whose metadata it inherits.
+// setParent sets the parent of the run, and inherits its metadata.
 func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
 	if req.ParentID == "" {
 		return nil
@@ -204,9 +204,8 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 	return nil
 }
 
-// inherited is the metadata that a child takes from its parent. What the root of
-// the tree was started by is taken from the root's own record and from nothing that
-// a caller may have written.
+// inherited returns the metadata that a child inherits from its parent. What started the root
+// of the tree comes from the root's own row, never from a value that a caller may have set.
 func (s *Runs) inherited(ctx context.Context, parent store.RunRow) (map[string]string, error) {
 	metadata, started := map[string]string{}, false
 	for key, value := range parent.Metadata {
@@ -241,7 +240,7 @@ func (s *Runs) setConversation(
 	if req.ConversationID == "" {
 		return nil
 	}
-	// Of all of them: the saved session, which the run takes over, is the newest one's.
+	// This includes all runs: the run takes over the saved session of the newest one.
 	last, err := s.store.RunOfConversation(ctx, store.Viewer{Team: p.Team, All: true}, req.ConversationID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !sees(p, last) {
 		return penstock.Invalid("/conversation_id", "there is no conversation %q", req.ConversationID)
@@ -253,9 +252,8 @@ func (s *Runs) setConversation(
 	return nil
 }
 
-// continueConversation stores a run that goes on with a conversation of others.
-// Two runs do not talk in one at the same time: while another is not over it is
-// a conflict.
+// continueConversation stores a run that continues a conversation of other runs. It is a
+// conflict while another run of the conversation is active.
 func (s *Runs) continueConversation(
 	ctx context.Context, p penstock.Principal, run *store.NewRun,
 ) (atCapacity bool, err error) {
@@ -279,7 +277,7 @@ func (s *Runs) continueConversation(
 func errConversationBusy(runID string) error {
 	return &penstock.Error{
 		Code: penstock.CodeConflict, Retryable: true,
-		Detail: fmt.Sprintf("run %s is not over and talks in this conversation; send it a follow-up instead", runID),
+		Detail: fmt.Sprintf("run %s is still active in this conversation; send it a follow-up instead", runID),
 	}
 }
 
@@ -306,7 +304,7 @@ func (s *Runs) setExecutor(
 	}
 	person, err := s.store.Principal(ctx, p.Team, req.OnBehalfOf)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		return penstock.Invalid("/on_behalf_of", "there is nobody with the uid %q in this team", req.OnBehalfOf)
+		return penstock.Invalid("/on_behalf_of", "this team has no member with the uid %q", req.OnBehalfOf)
 	}
 	run.Executor = &person
 	return err

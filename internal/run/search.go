@@ -10,17 +10,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// The pace of the indexing, which costs more than the creation of what it
-// indexes. It works a twentieth of the time at most; where more is created than that
-// allows, the search lags behind and the creation does not.
+// The pace of indexing. Indexing a run costs more than creating it, so it takes at most a
+// twentieth of the time. If runs are created faster, search lags behind, and creation does not.
 const (
 	indexBatch = 50
 	indexShare = 20
 	indexPause = 200 * time.Millisecond // between looks for new runs
 )
 
-// How far behind the newest run it looks again, since commit order is not
-// creation order: a little after each nudge, far once in a while.
+// How far before the newest run it starts again, because runs may commit in another order than
+// they are created: a little after each nudge, and further from time to time.
 const (
 	indexAgain    = 2 * time.Second
 	indexFarAgain = time.Minute
@@ -29,12 +28,12 @@ const (
 
 const indexedSetting = "search_indexed_until"
 
-// indexing is what the job that indexes remembers; nobody else touches it.
+// indexing is the state of the indexing job. Only the job uses it.
 type indexing struct {
 	far time.Time // of the last look far back
 }
 
-// IndexRuns makes new runs known to the search.
+// IndexRuns adds new runs to the search index.
 func (s *Upkeep) IndexRuns(ctx context.Context) error {
 	until, err := s.indexedUntil(ctx)
 	if err != nil {

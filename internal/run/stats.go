@@ -10,11 +10,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// statsFactories is how many factories Stats tell of at most.
+// statsFactories is the largest number of factories in Stats.
 const statsFactories = 20
 
-// Stats sum up the last hours of the caller's team: of the runs that the caller
-// sees, and of deliveries for who may read factories.
+// Stats sums up the last hours of the caller's team: the runs that the caller can see and, with
+// the right to read factories, deliveries.
 func (s *Runs) Stats(ctx context.Context, p penstock.Principal) (penstock.Stats, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Stats{}, err
@@ -45,8 +45,8 @@ func (s *Runs) Stats(ctx context.Context, p penstock.Principal) (penstock.Stats,
 	return stats, err
 }
 
-// addRunSums adds up an hour's runs of all states. What was created after the last
-// hour ended is for the next to ask.
+// addRunSums adds up the runs of each hour. It ignores runs that were created after the last
+// hour.
 func addRunSums(hours []penstock.HourStats, sums []store.RunSum) {
 	waits := make([]int64, len(hours))
 	for _, sum := range sums {

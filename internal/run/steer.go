@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// mayInstruct refuses a message to the agent of a run whose own request named secrets,
-// unless p may name them: the message could have the agent tell them.
+// mayInstruct returns an error if the request of the run named secrets and p may not name them:
+// a message could make the agent reveal them.
 func mayInstruct(p penstock.Principal, run *penstock.Run) error {
 	if p.May(penstock.ScopeSecretsUse) || run.Config == nil {
 		return nil
@@ -31,10 +31,10 @@ func mayInstruct(p penstock.Principal, run *penstock.Run) error {
 	return nil
 }
 
-// FollowUp gives a run a further message. While the run waits or works it is
-// kept and given to the agent at its next turn, in order; a blocked run is
-// answered by it, and one that is over starts a new execution of the same
-// conversation, in which no other run may talk by then.
+// FollowUp sends a message to a run. While the run waits or works, the message is queued, and
+// the agent gets it in order in a later turn. It answers a blocked run. It starts a new
+// execution of a run that has ended, which is a conflict if another run of the conversation is
+// active.
 func (s *Runs) FollowUp(
 	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
 ) (penstock.FollowupAccepted, error) {
@@ -45,7 +45,7 @@ func (s *Runs) FollowUp(
 	return s.followUpRun(ctx, p, run, req, penstock.FollowupAccepted{})
 }
 
-// FollowUpConversation is FollowUp for the run that a conversation is about.
+// FollowUpConversation is FollowUp for the steered run of a conversation.
 func (s *Runs) FollowUpConversation(
 	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
 ) (penstock.FollowupAccepted, error) {
@@ -56,8 +56,7 @@ func (s *Runs) FollowUpConversation(
 	return s.followUpRun(ctx, p, run, req, penstock.FollowupAccepted{RunID: run.ID})
 }
 
-// steeredRun is the run of a conversation that is steered through it: the one that
-// talks, else the newest.
+// steeredRun returns the run that a conversation steers: the active one, or else the newest.
 func (s *Runs) steeredRun(ctx context.Context, p penstock.Principal, conversationID string) (store.RunRow, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return store.RunRow{}, err
@@ -124,14 +123,13 @@ func (s *Runs) checkFollowup(ctx context.Context, run store.RunRow, req *penstoc
 	return err
 }
 
-// What may wait for an agent: so many messages, and so much text in them.
+// The most messages that may wait for an agent, and the most bytes of text in them.
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 16 << 20
 )
 
-// followUp stores a message for a run as it is by now, and returns what becomes of
-// it.
+// followUp stores a message for the run in its current state, and returns what happens to it.
 func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Followup) (outcome string, err error) {
 	talking, err := tx.Talking(ctx, seen.ConversationID)
 	if err != nil {
@@ -150,7 +148,7 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 	}
 	if n >= maxWaiting || n > 0 && size+int64(len(f.Message)) > maxWaitingBytes {
 		return "", penstock.Errorf(
-			penstock.CodeConflict, "%d follow-ups wait for the agent already; wait until it has read some", n,
+			penstock.CodeConflict, "%d follow-ups are already waiting for the agent; wait until it has read some", n,
 		)
 	}
 	if f.Attachments, err = attach(ctx, tx, run.ID, f.Attachments); err != nil {
@@ -176,10 +174,10 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 	return cmp.Or(outcome, penstock.FollowupQueued), tx.Touch(ctx, run.ID)
 }
 
-// Interrupt asks for the end of the turn that the agent of a run has in hand; the
-// run goes on with the next follow-up, or waits for one. The agent is told soon,
-// whatever happens to this server or the worker. Asked again, it does nothing. A
-// run that is over is an invalid request; without a turn in hand it is a conflict.
+// Interrupt requests the end of the agent's current turn. The run then continues with the next
+// follow-up, or waits for one. The request survives a crash of this server or the worker. A
+// repeated request does nothing. A run that has ended is an invalid request; a run without a
+// current turn is a conflict.
 func (s *Runs) Interrupt(ctx context.Context, p penstock.Principal, id string) (penstock.InterruptAccepted, error) {
 	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
@@ -188,7 +186,7 @@ func (s *Runs) Interrupt(ctx context.Context, p penstock.Principal, id string) (
 	return s.interruptRun(ctx, p, run.ID, penstock.InterruptAccepted{})
 }
 
-// InterruptConversation is Interrupt for the run that a conversation is about.
+// InterruptConversation is Interrupt for the steered run of a conversation.
 func (s *Runs) InterruptConversation(
 	ctx context.Context, p penstock.Principal, id string,
 ) (penstock.InterruptAccepted, error) {
@@ -208,12 +206,12 @@ func (s *Runs) interruptRun(
 			return accepted, err
 		}
 		if run.State.Done() {
-			return accepted, penstock.Errorf(penstock.CodeInvalidRequest, "the run is over: it is %s", run.State)
+			return accepted, penstock.Errorf(penstock.CodeInvalidRequest, "the run has already ended in state %s", run.State)
 		}
 		requested, err := tx.Interrupt(ctx, id)
 		if errors.Is(err, store.ErrNoTurn) {
 			return accepted, penstock.Errorf(
-				penstock.CodeConflict, "the run is %s and its agent has nothing to interrupt", run.State,
+				penstock.CodeConflict, "the run is %s, so there is no turn to interrupt", run.State,
 			)
 		}
 		if err != nil || !requested {
@@ -227,10 +225,9 @@ func (s *Runs) interruptRun(
 	})
 }
 
-// Cancel stops a run that waits or works, and with cascade those below it.
-// The state is CANCELLED when it returns, and its worker's lease is over: the
-// agent is gone within seconds where the worker can be reached. A run that is
-// over is an invalid request.
+// Cancel stops a run that waits or works, and with cascade also its descendants. When it
+// returns, the state is CANCELLED and the worker's lease has ended. A worker that can be
+// reached stops the agent within seconds. A run that has ended is an invalid request.
 func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, cascade bool) (string, error) {
 	if _, err := s.writableRun(ctx, p, id); err != nil {
 		return "", err
@@ -241,7 +238,7 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 			return "", err
 		}
 		if run.State.Done() {
-			return "", penstock.Errorf(penstock.CodeInvalidRequest, "the run is over: it is %s", run.State)
+			return "", penstock.Errorf(penstock.CodeInvalidRequest, "the run has already ended in state %s", run.State)
 		}
 		if err := cancel(ctx, tx, p, run, ""); err != nil || !cascade {
 			return id, err

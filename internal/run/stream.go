@@ -12,10 +12,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// PollEvery is how often a waiter looks again without having been nudged.
+// PollEvery is how often a waiter polls without a nudge.
 const PollEvery = 2 * time.Second
 
-// streamBatch is how many events a listener gets at once.
+// streamBatch is the largest number of events that a listener gets at once.
 const streamBatch = 200
 
 // hub shares one wake-up and one read of the log's end among all listeners of
@@ -26,8 +26,8 @@ type hub struct {
 	runs map[string]*tail
 }
 
-// tail follows the log of one run for its listeners. What one reader has read
-// lately is kept, so that a thousand listeners cost one query.
+// tail follows the log of one run for its listeners. It keeps the last events, so that a
+// thousand listeners cost one query.
 type tail struct {
 	listeners int
 	stop      context.CancelFunc
@@ -42,7 +42,7 @@ type tail struct {
 
 const keepRecent = 1000
 
-// Stream is one listener to a run's log.
+// Stream is one listener of a run's log.
 type Stream struct {
 	s       *Streams
 	run     string
@@ -51,8 +51,8 @@ type Stream struct {
 	release func()
 }
 
-// Watch follows the log of a run after the given sequence number, 0 from its
-// beginning. The stream must be closed.
+// Watch follows the log of a run after the given sequence number; 0 starts at the beginning.
+// The caller closes the stream.
 func (s *Streams) Watch(ctx context.Context, p penstock.Principal, runID string, after int64) (*Stream, error) {
 	run, err := s.runs.readableRun(ctx, p, runID)
 	if err != nil {
@@ -60,18 +60,17 @@ func (s *Streams) Watch(ctx context.Context, p penstock.Principal, runID string,
 	}
 	if after < 0 || after > run.LastSeq {
 		return nil, penstock.Errorf(
-			penstock.CodeInvalidRequest, "the run has no event %d: its last is %d", after, run.LastSeq,
+			penstock.CodeInvalidRequest, "the run has no event %d: its last event is %d", after, run.LastSeq,
 		)
 	}
 	t, release := s.hub.join(ctx, run)
 	return &Stream{s: s, run: runID, tail: t, after: after, release: release}, nil
 }
 
-// Close ends the listening.
+// Close ends the stream.
 func (st *Stream) Close() { st.release() }
 
-// AtEnd reports that the run is over and that there is nothing after the place
-// where the stream stands.
+// AtEnd reports whether the run has ended and the stream has returned its last event.
 func (st *Stream) AtEnd() bool {
 	st.tail.mu.Lock()
 	defer st.tail.mu.Unlock()
@@ -83,15 +82,15 @@ func (st *Stream) atEnd() bool {
 	return t.state.State.Done() && st.after >= t.last
 }
 
-// Done is the data of the event `done`, once Next has answered io.EOF.
+// Done returns the data of the event `done` after Next has returned io.EOF.
 func (st *Stream) Done() penstock.StateData {
 	st.tail.mu.Lock()
 	defer st.tail.mu.Unlock()
 	return st.tail.state
 }
 
-// Next waits for events after those it gave last. io.EOF: the run is over and
-// all has been given.
+// Next waits for new events and returns them. It returns io.EOF when the run has ended and all
+// events were returned.
 func (st *Stream) Next(ctx context.Context) ([]penstock.Event, error) {
 	for {
 		events, wait, err := st.ready(ctx)
@@ -163,8 +162,8 @@ func (h *hub) join(ctx context.Context, run store.RunRow) (*tail, func()) {
 	return t, func() { once.Do(func() { h.leave(run.ID, t) }) }
 }
 
-// see takes in what a listener that joins knows of the run, and the reader may have
-// no nudge of yet.
+// see records what a new listener knows of the run. The reader may not have had a nudge for it
+// yet.
 func (t *tail) see(run store.RunRow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,7 +173,7 @@ func (t *tail) see(run store.RunRow) {
 	}
 }
 
-// wake tells all who wait that there is more. t must be locked.
+// wake notifies all waiters of new events. t must be locked.
 func (t *tail) wake() {
 	close(t.next)
 	t.next = make(chan struct{})
@@ -195,7 +194,7 @@ func (h *hub) leave(runID string, t *tail) {
 	}
 }
 
-// follow reads what is new until nobody listens.
+// follow reads new events until the last listener leaves.
 func (h *hub) follow(ctx context.Context, t *tail, runID, team string, nudged <-chan struct{}) {
 	poll := time.NewTicker(PollEvery)
 	defer poll.Stop()
@@ -220,9 +219,9 @@ func (h *hub) follow(ctx context.Context, t *tail, runID, team string, nudged <-
 	}
 }
 
-// read takes in what was appended after *after; behind: there may be more at
-// once. The state is read before the events: whoever sees it done has all
-// events up to its last one.
+// read adds the events after *after. behind means that more may be ready. It reads the state
+// before the events, so that a final state implies that all events up to the last one are
+// there.
 func (h *hub) read(ctx context.Context, t *tail, runID, team string, after *int64) (behind bool, err error) {
 	run, err := h.s.store.Run(ctx, team, runID)
 	if err != nil {
@@ -262,8 +261,7 @@ func (s *Streams) publicEvents(ctx context.Context, runID string, after int64) (
 	return events, err
 }
 
-// writeTranscript writes a run's log as JSON Lines, one event each, without
-// what is only of the moment.
+// writeTranscript writes a run's log as JSON Lines, one event per line, without deltas.
 func (s *Streams) writeTranscript(ctx context.Context, w io.Writer, runIDs []string) error {
 	out := json.NewEncoder(w)
 	for _, id := range runIDs {

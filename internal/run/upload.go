@@ -13,11 +13,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// preparedLifetime is how long a prepared attachment stays unless a follow-up names it.
+// preparedLifetime is how long a prepared attachment is kept before a follow-up names it.
 const preparedLifetime = 24 * time.Hour
 
-// PrepareAttachments makes room for files that follow-ups of a run are to have, and
-// returns a signed link for each to upload it.
+// PrepareAttachments prepares uploads for follow-ups of a run. It returns a signed upload link
+// for each file.
 func (s *Files) PrepareAttachments(
 	ctx context.Context, p penstock.Principal, id string, req penstock.PrepareRequest,
 ) (penstock.PreparedAttachments, error) {
@@ -28,8 +28,7 @@ func (s *Files) PrepareAttachments(
 	return s.prepare(ctx, p, run, req)
 }
 
-// PrepareConversationAttachments is PrepareAttachments for the run that a
-// conversation is about.
+// PrepareConversationAttachments is PrepareAttachments for the steered run of a conversation.
 func (s *Files) PrepareConversationAttachments(
 	ctx context.Context, p penstock.Principal, id string, req penstock.PrepareRequest,
 ) (penstock.PreparedAttachments, error) {
@@ -95,8 +94,8 @@ func checkPrepare(req penstock.PrepareRequest) []penstock.FieldError {
 	return errs
 }
 
-// Upload stores the content of a prepared attachment to which a signed link leads.
-// It may be sent again until a follow-up names the attachment; the last one counts.
+// Upload stores the content of a prepared attachment. The caller may repeat it until a
+// follow-up names the attachment; the last upload counts.
 func (s *Files) Upload(ctx context.Context, token string, content io.Reader) (penstock.UploadedAttachment, error) {
 	var none penstock.UploadedAttachment
 	g, err := s.openLink(token)
@@ -124,8 +123,7 @@ func (s *Files) Upload(ctx context.Context, token string, content io.Reader) (pe
 	return done, nil
 }
 
-// recordUpload gives a prepared attachment its content. old is the file that it had
-// before, "" for none.
+// recordUpload sets the content of a prepared attachment. old is its previous file, or "".
 func recordUpload(
 	ctx context.Context, tx *store.Tx, runID string, up store.Attachment,
 ) (done penstock.UploadedAttachment, old string, err error) {
@@ -153,7 +151,7 @@ func recordUpload(
 	ok, err := tx.SetUpload(ctx, up.ID, up.Blob, up.Size)
 	if err == nil && !ok {
 		err = penstock.Errorf(
-			penstock.CodeConflict, "the attachment belongs to a follow-up by now and cannot be uploaded again",
+			penstock.CodeConflict, "the attachment already belongs to a follow-up and cannot be uploaded again",
 		)
 	}
 	return done, old, err

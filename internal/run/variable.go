@@ -8,9 +8,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// checkVariables refuses a run whose variables, wherever they come from, could take the
-// keys that its agent program has from the server's configuration. The built-in agent has
-// keys as well, but nothing of the run's in its environment.
+// checkVariables rejects a run if its variables, from any layer, could leak the keys that the
+// server's configuration gives to the agent program. The built-in agent also has keys, but its
+// environment has no variables of the run.
 func (s *Runs) checkVariables(_ context.Context, _ penstock.Principal, run *store.NewRun) error {
 	errs := s.catalog.Reserved(run.Config)
 	if errs == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// sees reports whether a run exists for the caller.
+// sees reports whether the caller can see a run.
 func sees(p penstock.Principal, r store.RunRow) bool {
 	if p.RunID != "" {
 		return r.ID == p.RunID
@@ -18,13 +18,13 @@ func sees(p penstock.Principal, r store.RunRow) bool {
 	return !r.Personal || p.May(penstock.ScopeAdmin) || r.Creator != nil && r.Creator.UID == p.Actor.UID
 }
 
-// viewer is for whom runs are listed, those that sees allows. An agent was told
-// of the whole conversation that it goes on with.
+// viewer describes the caller for lists of runs, by the same rule as sees. An agent can see the
+// whole conversation that it continues.
 func viewer(p penstock.Principal) store.Viewer {
 	return store.Viewer{Team: p.Team, UID: p.Actor.UID, All: p.May(penstock.ScopeAdmin) || p.RunID != ""}
 }
 
-// visibleRun reads a run that exists for the caller.
+// visibleRun reads a run that the caller can see.
 func (s *Runs) visibleRun(ctx context.Context, p penstock.Principal, id string) (store.RunRow, error) {
 	if !penstock.ValidID(id) {
 		return store.RunRow{}, penstock.NotFound("run", id)
@@ -36,7 +36,7 @@ func (s *Runs) visibleRun(ctx context.Context, p penstock.Principal, id string) 
 	return r, err
 }
 
-// readableRun is a run that the caller may read: with the scope, or its own.
+// readableRun returns a run that the caller may read: with the scope, or as its own run.
 func (s *Runs) readableRun(ctx context.Context, p penstock.Principal, id string) (store.RunRow, error) {
 	if p.RunID == "" {
 		if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
@@ -46,7 +46,7 @@ func (s *Runs) readableRun(ctx context.Context, p penstock.Principal, id string)
 	return s.visibleRun(ctx, p, id)
 }
 
-// writableRun is a run that the caller may steer.
+// writableRun returns a run that the caller may steer.
 func (s *Runs) writableRun(ctx context.Context, p penstock.Principal, id string) (store.RunRow, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return store.RunRow{}, err
@@ -54,7 +54,7 @@ func (s *Runs) writableRun(ctx context.Context, p penstock.Principal, id string)
 	return s.visibleRun(ctx, p, id)
 }
 
-// Read answers one run.
+// Read returns one run.
 func (s *Runs) Read(ctx context.Context, p penstock.Principal, id string) (penstock.Run, error) {
 	r, err := s.readableRun(ctx, p, id)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Runs) Read(ctx context.Context, p penstock.Principal, id string) (penst
 	return runs[0], nil
 }
 
-// List answers one page of the runs that exist for the caller.
+// List returns one page of the runs that the caller can see.
 func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQuery) (penstock.RunPage, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.RunPage{}, err
@@ -91,8 +91,8 @@ func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQue
 	return page, nil
 }
 
-// fitPage is how many runs a page holds, one at least where there is one. Their
-// texts in the database are longer as JSON, up to six times.
+// fitPage returns how many runs fit on a page, at least one if any exists. As JSON, texts may
+// be six times as long as in the database.
 func fitPage(runs []penstock.Run, bytes int64) int {
 	if 6*bytes <= penstock.MaxPageBytes {
 		return len(runs)
@@ -106,8 +106,8 @@ func fitPage(runs []penstock.Run, bytes int64) int {
 	return len(runs)
 }
 
-// showOnlySkill shows the only entry of skills as skill_spec, too, where clients
-// look for it. A worker is not told so: it would be a skill to run.
+// showOnlySkill also shows a single entry of skills as skill_spec, where clients expect it. The
+// worker must not see this, because it would run the skill.
 func showOnlySkill(r *penstock.Run) {
 	c := r.Config
 	if c.SkillSpec != "" || len(c.Skills) != 1 {
@@ -119,8 +119,8 @@ func showOnlySkill(r *penstock.Run) {
 	}
 }
 
-// Present adds what is not in the rows: links, artifacts, the place in the
-// queue and what a run waits for.
+// Present adds the values that are not in the rows: links, artifacts, the position in the
+// queue, and what a run waits for.
 func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run, error) {
 	var ids []string
 	var queued []store.RunRow
@@ -175,8 +175,8 @@ func scopeOf(r store.RunRow) *penstock.Scoped {
 	return &penstock.Scoped{Type: "Team", UID: r.Team}
 }
 
-// Missing says what no connected worker can do for a run that waits; nil where
-// one can.
+// Missing returns what a waiting run requires that no connected worker has, or nil if a worker
+// can execute it.
 func Missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 	want := r.Wants()
 	var harness, host, platform, provider bool
@@ -204,7 +204,7 @@ func Missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 	case r.Image:
 		what = "no connected worker can use the container image of its environment or runner"
 	default:
-		what = fmt.Sprintf("no connected worker has all that it asks for: the harness %q", want.Harness)
+		what = fmt.Sprintf("no connected worker has everything that the run requires: the harness %q", want.Harness)
 		if want.Host != "" {
 			what += fmt.Sprintf(", the host %q", want.Host)
 		}
@@ -218,7 +218,7 @@ func Missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 	return &penstock.StatusMessage{Message: "Waiting: " + what + "."}
 }
 
-// UsageOf is what a run has used; nil where nothing is known.
+// UsageOf returns what a run has consumed, or nil if nothing is known.
 func UsageOf(t store.Consumption) *penstock.Usage {
 	total := t.Tokens.Total()
 	if total == 0 && t.CostUSD == nil {
@@ -229,7 +229,7 @@ func UsageOf(t store.Consumption) *penstock.Usage {
 	}
 }
 
-// Timeline answers the moments of a run, in order.
+// Timeline returns the timeline events of a run, in order.
 func (s *Runs) Timeline(ctx context.Context, p penstock.Principal, id string) ([]penstock.TimelineEvent, error) {
 	if _, err := s.readableRun(ctx, p, id); err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (s *Runs) Timeline(ctx context.Context, p penstock.Principal, id string) ([
 	return out, nil
 }
 
-// seesConversation is nil where a conversation exists for the caller.
+// seesConversation returns nil if the caller can see a conversation.
 func (s *Runs) seesConversation(ctx context.Context, p penstock.Principal, id string) error {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return err
@@ -258,15 +258,14 @@ func (s *Runs) seesConversation(ctx context.Context, p penstock.Principal, id st
 	return err
 }
 
-// ConversationRedirect is the live session of a conversation, "" when none of
-// its runs is being executed. It needs no key: both ids are unguessable, and
-// what they lead to needs one.
+// ConversationRedirect returns the live session of a conversation, or "" if none of its runs is
+// active. It needs no key: nobody can guess the ids, and their pages need a key.
 func (s *Runs) ConversationRedirect(ctx context.Context, id string) (sessionID string, err error) {
 	return s.store.LiveSession(ctx, id)
 }
 
-// SessionRedirect is the conversation of a session whose sandbox is gone, else
-// "". It needs no key, for the same reason.
+// SessionRedirect returns the conversation of a session whose sandbox has stopped, or else "".
+// It needs no key, for the same reason.
 func (s *Runs) SessionRedirect(ctx context.Context, sessionID string) (conversationID string, err error) {
 	return s.store.EndedSession(ctx, sessionID)
 }
@@ -286,5 +285,5 @@ func (s *Runs) RunByReference(ctx context.Context, p penstock.Principal, url str
 			return id, nil
 		}
 	}
-	return "", penstock.Errorf(penstock.CodeNotFound, "no run has made this reference")
+	return "", penstock.Errorf(penstock.CodeNotFound, "no run has this reference")
 }

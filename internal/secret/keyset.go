@@ -155,7 +155,7 @@ func (k *Keyset) Open(sealed []byte, context string) ([]byte, error) {
 }
 
 // ErrSealed is a sealed value that cannot be opened.
-var ErrSealed = errors.New("a sealed value cannot be opened: it was sealed with another keyset or for another place")
+var ErrSealed = errors.New("cannot decrypt a value: it was encrypted with another keyset or for another purpose")
 
 // isCurrent reports whether a value was sealed with the key that seals now:
 // Tink begins each with a byte 1 and the key's id.

@@ -42,7 +42,7 @@ func TestRunWithoutAnAssignmentEnds(t *testing.T) {
 		failing(penstock.StateQueued)
 		pass()
 		failing(penstock.StateError)
-		want := `What the run needs could not be gathered, for 10m0s: there is no payload of delivery "gone".`
+		want := `The server could not build the run's assignment for 10m0s: there is no payload of delivery "gone".`
 		if m := w.get(id).StatusMessage; m == nil || m.ErrorCode != penstock.CodeInternal || m.Message != want ||
 			!m.Retryable {
 			w.t.Errorf("got %+v", m)

@@ -146,7 +146,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 				[]penstock.FollowupAttachment{
 					textFile("1", ""), textFile("2", ""), textFile("3", ""), textFile("4", ""), textFile("5", ""), textFile("6", ""),
 				},
-				penstock.CodeInvalidRequest, "/attachments has 6 files with their content; at most 5",
+				penstock.CodeInvalidRequest, "/attachments contains 6 files; at most 5",
 			},
 			"a path": {
 				[]penstock.FollowupAttachment{textFile("../x", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",

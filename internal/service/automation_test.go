@@ -205,7 +205,7 @@ func TestAutomationReportsWhyItStartsNoRuns(t *testing.T) {
 		); err != nil {
 			w.t.Fatal(err)
 		}
-		if !strings.Contains(problems(), `the webhook "ci" is switched off`) {
+		if !strings.Contains(problems(), `the webhook "ci" is disabled`) {
 			w.t.Errorf("got %s, want that the webhook is off", problems())
 		}
 	})

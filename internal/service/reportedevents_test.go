@@ -38,8 +38,8 @@ func TestTriggerReportsWhyNoEventArrives(t *testing.T) {
 				w.t.Errorf("-want +got:\n%s", diff)
 			}
 		}
-		silent := ", so the trigger stays silent"
-		untold := "/triggers/0/filter/paths github does not say this of the event pull_request_opened" + silent
+		silent := ", so the trigger never starts a run"
+		untold := "/triggers/0/filter/paths github does not report this for the event pull_request_opened" + silent
 		others := []string{
 			"/triggers/2/provider not connected: no events of slack reach this server" + silent,
 			"/triggers/3/provider not connected: no events of gitlab reach this server" + silent,
@@ -120,7 +120,7 @@ func TestATriggerIsTried(t *testing.T) {
 			"a payload":     {penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(labeled), GitHubEvent: "issues"}, ""},
 			"another label": {
 				penstock.FilterTest{Filter: []byte(`{"labels": {"not_in": ["bug"]}}`), DeliveryID: id},
-				"event /labels the event has one of those in not_in",
+				"event /labels a value of the event is in not_in",
 			},
 			"another event": {
 				penstock.FilterTest{Filter: []byte(`{}`), Event: "issue_created", DeliveryID: id},
@@ -128,7 +128,7 @@ func TestATriggerIsTried(t *testing.T) {
 			},
 			"no event": {
 				penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"},
-				"event  the delivery is none of the events that triggers wait for",
+				"event  the delivery reports no event that triggers support",
 			},
 			"none of the last": {
 				penstock.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID},
@@ -136,7 +136,7 @@ func TestATriggerIsTried(t *testing.T) {
 			},
 			"another scheme": {
 				penstock.FilterTest{Filter: []byte(`{}`), WebhookUID: other.UID, Payload: []byte(labeled), GitHubEvent: "issues"},
-				"webhook  its deliveries tell of no events of github, since that is not its signature scheme",
+				"webhook  its deliveries report no events of github, because it has another signature scheme",
 			},
 		} {
 			test.req.Provider = "github"

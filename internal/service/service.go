@@ -44,7 +44,7 @@ type Options struct {
 	Blobs     *blob.Store
 	Keyset    *secret.Keyset
 	Log       *slog.Logger
-	PublicURL string // origin of links in answers, without a slash at its end
+	PublicURL string // origin of links in responses, without a trailing slash
 
 	Harnesses    []string              // of the configuration; penstock.Harnesses are known beside them
 	KeyHolders   map[string][]string   // those of them to which the configuration gives variables, with their names
@@ -54,7 +54,7 @@ type Options struct {
 	Prices       *price.Table          // what models cost; the built-in prices if nil
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h
-	KeepRunsFor  time.Duration         // after they are over and have last changed; 0: for ever
+	KeepRunsFor  time.Duration         // after their end and last change; 0: forever
 	Repositories *git.Cache            // where skills are looked for; nil: nowhere
 	Definitions  *git.Cache            // where repositories of factories are read; nil: nowhere
 	GitPoll      time.Duration         // how often those are looked at; 0: only when told to
@@ -191,9 +191,9 @@ func (s *Service) jobs() []job {
 		{"end runs that waited too long", "", 30 * time.Second, s.Executions.EndOverdue},
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.Upkeep.IndexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, atNow(s.Schedules.FireDue)},
-		{"start automations by the clock", store.TopicSchedules, time.Second, atNow(s.Schedules.FireClocks)},
-		{"look at the repositories of factories", store.TopicRepositories, time.Second, s.Repositories.SyncRepositories},
-		{"look at repositories sooner", "", time.Hour, s.Repositories.HastenSyncs},
+		{"start automations on a schedule", store.TopicSchedules, time.Second, atNow(s.Schedules.FireClocks)},
+		{"poll the repositories of factories", store.TopicRepositories, time.Second, s.Repositories.SyncRepositories},
+		{"poll repositories early", "", time.Hour, s.Repositories.HastenSyncs},
 		{"remove mirrors of repositories", "", time.Hour, s.Repositories.EvictMirrors},
 		{"record when keys were used", "", 10 * time.Second, s.Keys.Touch},
 		{"record when sessions were used", "", 10 * time.Second, s.Sessions.Touch},
@@ -204,9 +204,9 @@ func (s *Service) jobs() []job {
 		{"clear the logs of deliveries", "", time.Minute, s.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, s.Upkeep.RemoveOldRuns},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.Files.ExpireAttachments},
-		{"remove files that nothing refers to", "", 24 * time.Hour, s.Files.RemoveOrphans},
-		{"clear what is noted beside the logs", "", 10 * time.Minute, s.Deliveries.ClearCounts},
-		{"drop kept answers", "", 10 * time.Minute, s.Answers.DropKept},
+		{"remove unreferenced files", "", 24 * time.Hour, s.Files.RemoveOrphans},
+		{"clear counts and senders of deliveries", "", 10 * time.Minute, s.Deliveries.ClearCounts},
+		{"drop stored responses", "", 10 * time.Minute, s.Answers.DropKept},
 	}
 }
 
@@ -264,7 +264,7 @@ func (s *Service) Ready(ctx context.Context) error {
 		}
 	}
 	if err := s.store.Ping(ctx); err != nil {
-		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", Cause: err}
+		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not respond", Cause: err}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func Check(scheme penstock.SignatureScheme, s *penstock.Signature) []penstock.Fi
 	case scheme == penstock.SchemeGrafana:
 		return checkGrafana(s)
 	case scheme != penstock.SchemeCustomHMAC:
-		return []penstock.FieldError{{Pointer: "/signature", Detail: "is for custom_hmac and grafana only"}}
+		return []penstock.FieldError{{Pointer: "/signature", Detail: "is allowed only for custom_hmac and grafana"}}
 	}
 	var fields []penstock.FieldError
 	report := func(field, problem string) {
@@ -39,7 +39,7 @@ func Check(scheme penstock.SignatureScheme, s *penstock.Signature) []penstock.Fi
 	if s.TimestampHeader != "" {
 		report("timestamp_header", checkHeaderName(s.TimestampHeader))
 		if http.CanonicalHeaderKey(s.TimestampHeader) == http.CanonicalHeaderKey(s.Header) {
-			report("timestamp_header", "is the header of the signature")
+			report("timestamp_header", "must not be the header of the signature")
 		}
 	}
 	return fields
@@ -47,14 +47,14 @@ func Check(scheme penstock.SignatureScheme, s *penstock.Signature) []penstock.Fi
 
 func checkGrafana(s *penstock.Signature) []penstock.FieldError {
 	if (*s != penstock.Signature{TimestampHeader: s.TimestampHeader}) {
-		return []penstock.FieldError{{Pointer: "/signature", Detail: "may have timestamp_header only, for grafana"}}
+		return []penstock.FieldError{{Pointer: "/signature", Detail: "must have only timestamp_header for grafana"}}
 	}
 	if s.TimestampHeader == "" {
 		return nil
 	}
 	problem := checkHeaderName(s.TimestampHeader)
 	if problem == "" && http.CanonicalHeaderKey(s.TimestampHeader) == "X-Grafana-Alerting-Signature" {
-		problem = "is the header of the signature"
+		problem = "must not be the header of the signature"
 	}
 	if problem == "" {
 		return nil
@@ -74,18 +74,18 @@ func checkTemplate(s *penstock.Signature) string {
 	for _, part := range parts {
 		count[part.Kind]++
 		if part.Kind == PartHeader && http.CanonicalHeaderKey(part.Text) == http.CanonicalHeaderKey(s.Header) {
-			return "signs the signature itself"
+			return "must not contain the signature itself"
 		}
 	}
 	switch {
 	case count[PartBody] != 1:
 		return "must have {body} exactly once"
 	case count[PartSignedHeaders] > 0:
-		return "has {signed_headers}, which is for contentful only"
+		return "must not have {signed_headers}: only contentful supports it"
 	case count[PartTimestamp] > 0 && s.TimestampHeader == "":
-		return "has {timestamp}, and no timestamp_header says where it is"
+		return "has {timestamp}, so timestamp_header is required"
 	case count[PartTimestamp] == 0 && s.TimestampHeader != "":
-		return "must have {timestamp}: a time that is not signed protects from nothing"
+		return "must have {timestamp}: an unsigned timestamp gives no protection"
 	}
 	return ""
 }
@@ -107,7 +107,7 @@ func checkHeaderName(name string) string {
 	case len(name) > 128:
 		return "is longer than 128 characters"
 	case strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
-		return "is not the name of a header"
+		return "is not a valid header name"
 	case slices.Contains(unsigned, http.CanonicalHeaderKey(name)):
 		return "cannot be " + http.CanonicalHeaderKey(name)
 	}

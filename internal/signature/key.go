@@ -57,7 +57,7 @@ func (f Form) Key(secret string) ([]byte, error) {
 		}
 		key, err = decodeBase64Key(encoded)
 	default:
-		return nil, errors.New("the scheme has an unknown form of key")
+		return nil, errors.New("the scheme has an unknown key format")
 	}
 	if err != nil || len(key) == 0 || length > 0 && len(key) != length {
 		return nil, keyProblems[f.KeyForm]

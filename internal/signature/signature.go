@@ -190,9 +190,9 @@ func CheckIDHeader(name string, described *penstock.Signature) string {
 	}
 	switch {
 	case carriesSignature:
-		return name + " carries the signature or token of a scheme, which is no id"
+		return name + " carries a signature or token, not a delivery id"
 	case carriesCredential(canonical):
-		return name + " carries a credential, which is no id: the delivery log shows the header's values"
+		return name + " carries a credential, not a delivery id; the delivery log shows the values of this header"
 	}
 	return ""
 }

@@ -126,29 +126,29 @@ func TestSignatureCheck(t *testing.T) {
 		"nothing for custom_hmac":    {custom, nil, "/signature is required for custom_hmac"},
 		"empty":                      {custom, &penstock.Signature{}, "/signature/header is required"},
 		"something for a known sender": {
-			"github", good(func(*penstock.Signature) {}), "/signature is for custom_hmac and grafana only",
+			"github", good(func(*penstock.Signature) {}), "/signature is allowed only for custom_hmac and grafana",
 		},
 		"grafana's timestamp header": {"grafana", &penstock.Signature{TimestampHeader: "X-T"}, ""},
 		"grafana with nothing":       {"grafana", nil, ""},
 		"grafana with nothing in it": {"grafana", &penstock.Signature{}, ""},
 		"grafana with a hash": {
 			"grafana", &penstock.Signature{TimestampHeader: "X-T", Hash: "sha256"},
-			"/signature may have timestamp_header only, for grafana",
+			"/signature must have only timestamp_header for grafana",
 		},
 		"grafana's own signature header": {
 			"grafana", &penstock.Signature{TimestampHeader: "x-grafana-alerting-signature"},
-			"/signature/timestamp_header is the header of the signature",
+			"/signature/timestamp_header must not be the header of the signature",
 		},
 		"grafana with Authorization": {
 			"grafana", &penstock.Signature{TimestampHeader: "authorization"},
 			"/signature/timestamp_header cannot be Authorization",
 		},
 		"a header with a space": {
-			custom, good(func(s *penstock.Signature) { s.Header = "X Sig" }), "/signature/header is not the name of a header",
+			custom, good(func(s *penstock.Signature) { s.Header = "X Sig" }), "/signature/header is not a valid header name",
 		},
 		"a header with a line break": {
 			custom, good(func(s *penstock.Signature) { s.Header = "X-Sig\r\nA" }),
-			"/signature/header is not the name of a header",
+			"/signature/header is not a valid header name",
 		},
 		"Authorization": {
 			custom, good(func(s *penstock.Signature) { s.Header = "Authorization" }),
@@ -196,7 +196,7 @@ func TestSignatureCheck(t *testing.T) {
 		},
 		"an argument that is not taken": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body:x}" }),
-			"/signature/template has {body:x}, which takes no name",
+			"/signature/template has {body:x}, which must not have a name",
 		},
 		"a brace that is not closed": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body}{" }), "/signature/template has a { without a }",
@@ -214,22 +214,22 @@ func TestSignatureCheck(t *testing.T) {
 		},
 		"the signature signs itself": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{header:x-sig}{body}" }),
-			"/signature/template signs the signature itself",
+			"/signature/template must not contain the signature itself",
 		},
 		"contentful's own": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{signed_headers}{body}" }),
-			"/signature/template has {signed_headers}, which is for contentful only",
+			"/signature/template must not have {signed_headers}: only contentful supports it",
 		},
 		"a time without a header": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{timestamp}{body}" }),
-			"/signature/template has {timestamp}, and no timestamp_header says where it is",
+			"/signature/template has {timestamp}, so timestamp_header is required",
 		},
 		"a time that is not signed": {
 			custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }), "/signature/template must have {timestamp}",
 		},
 		"the time in the signature header": {
 			custom, good(func(s *penstock.Signature) { s.TimestampHeader, s.Template = "x-sig", "{timestamp}{body}" }),
-			"/signature/timestamp_header is the header of the signature",
+			"/signature/timestamp_header must not be the header of the signature",
 		},
 		"a template without end": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body}" + strings.Repeat("x", 1024) }),

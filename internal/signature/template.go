@@ -56,11 +56,11 @@ func ParseTemplate(template string) ([]TemplatePart, error) {
 			}
 		case PartBody, PartTimestamp, PartMethod, PartURL, PartPath, PartSignedHeaders:
 			if name != kind {
-				return nil, fmt.Errorf("has {%s}, which takes no name", name)
+				return nil, fmt.Errorf("has {%s}, which must not have a name", name)
 			}
 		default:
 			return nil, fmt.Errorf(
-				"has {%s}, which is none of {body}, {timestamp}, {method}, {url}, {path} and {header:Name}", name,
+				"has {%s}; allowed are {body}, {timestamp}, {method}, {url}, {path} and {header:Name}", name,
 			)
 		}
 		parts, rest = append(parts, part), next

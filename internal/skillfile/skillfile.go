@@ -64,13 +64,13 @@ func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" 
 func (f File) check() error {
 	switch {
 	case f.Name != "" && (!isName(f.Name) || len(f.Name) > MaxName):
-		return fmt.Errorf("the name %q is not one of letters, digits, . _ and -, at most %d", f.Name, MaxName)
+		return fmt.Errorf("the name %q must have only letters, digits, . _ and -, at most %d", f.Name, MaxName)
 	case f.Description == "":
 		return errors.New("the frontmatter has no description")
 	case utf8.RuneCountInString(f.Description) > MaxDescription:
 		return fmt.Errorf("the description is longer than %d characters", MaxDescription)
 	case f.Body == "":
-		return errors.New("there is no text after the frontmatter")
+		return errors.New("the text after the frontmatter is missing")
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func frontmatter(lines []string) (map[string]string, error) {
 		}
 		if key == "name" || key == "description" {
 			if _, twice := values[key]; twice {
-				return nil, fmt.Errorf("the frontmatter has two values for %s", key)
+				return nil, fmt.Errorf("the frontmatter has the key %s twice", key)
 			}
 			text, err := scalar(strings.TrimSpace(value), lines[i+1:next])
 			if err != nil {
@@ -192,7 +192,7 @@ func block(header string, lines []string) (string, error) {
 	style := header[0]
 	header, _, _ = strings.Cut(header[1:], " #")
 	if header = strings.Trim(header, "+- "); header != "" {
-		return "", fmt.Errorf("%q after %c is not supported: leave it out", header, style)
+		return "", fmt.Errorf("%q after %c is not supported: remove it", header, style)
 	}
 	indent := -1
 	out := make([]string, len(lines))
@@ -206,7 +206,7 @@ func block(header string, lines []string) (string, error) {
 			indent = width
 		}
 		if width < indent || width == 0 {
-			return "", errors.New("its lines must be indented alike")
+			return "", errors.New("its lines must have the same indentation")
 		}
 		out[i] = line[indent:]
 	}
@@ -228,7 +228,7 @@ func quoted(text string) (string, error) {
 			rest = rest[2:]
 		case rest[0] == quote:
 			if rest = strings.TrimSpace(rest[1:]); rest != "" && rest[0] != '#' {
-				return "", errors.New("there is more behind the closing quote")
+				return "", errors.New("text follows the closing quote")
 			}
 			return b.String(), nil
 		case rest[0] == '\\' && quote == '"':
@@ -248,7 +248,7 @@ func quoted(text string) (string, error) {
 
 // escape reads one escape sequence of a double-quoted text (YAML 1.2 §5.7).
 func escape(text string) (r rune, rest string, err error) {
-	bad := errors.New(`has a \ that begins no escape sequence: write \\`)
+	bad := errors.New(`has a \ that starts no escape sequence: write \\`)
 	if len(text) < 2 {
 		return 0, "", bad
 	}

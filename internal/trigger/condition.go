@@ -12,22 +12,22 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// Condition is a trigger of GitHub or Linear, compiled. It does not change and
-// may be used by several goroutines at once.
+// Condition is a compiled GitHub or Linear trigger. It is immutable and safe for concurrent
+// use.
 type Condition struct {
 	event string
 	keys  []key
-	other filter.Failure // of events by another name
+	other filter.Failure // for other events
 }
 
-// key is what an event must be like in one way.
+// key is the condition on one key of an event.
 type key struct {
 	name      string
-	in, notIn set // empty: not asked for
+	in, notIn set // empty: no condition
 	inFile    bool
 }
 
-// Compile makes a condition of a trigger that was checked before.
+// Compile compiles a checked trigger.
 func Compile(t penstock.Trigger) (*Condition, error) {
 	c := &Condition{event: t.Event, other: filter.Failure{Reason: "the delivery is not the event " + t.Event}}
 	names, values, err := members(t.Filter)
@@ -53,7 +53,7 @@ func Compile(t penstock.Trigger) (*Condition, error) {
 	return c, nil
 }
 
-// members are the members of a JSON object, in their order.
+// members returns the members of a JSON object, in order.
 func members(object json.RawMessage) (names []string, values []json.RawMessage, err error) {
 	if len(bytes.TrimSpace(object)) == 0 || string(bytes.TrimSpace(object)) == "null" {
 		return nil, nil, nil
@@ -78,7 +78,7 @@ func members(object json.RawMessage) (names []string, values []json.RawMessage, 
 	return names, values, err
 }
 
-// Size is about how many bytes of memory c takes.
+// Size estimates the memory of c, in bytes.
 func (c *Condition) Size() int64 {
 	size := int64(256)
 	for i := range c.keys {
@@ -89,9 +89,8 @@ func (c *Condition) Size() int64 {
 	return size
 }
 
-// Match reports whether one of the events that a delivery is fires the trigger,
-// and else the first key that fails, of the trigger's own event where there is
-// one.
+// Match reports whether one of the events fires the trigger. Otherwise it returns the first key
+// that fails, for the trigger's own event if the delivery reports it.
 func (c *Condition) Match(events []Event) (matched bool, why filter.Failure) {
 	why = c.other
 	for _, e := range events {
@@ -115,32 +114,32 @@ func (c *Condition) match(e Event) (matched bool, why filter.Failure) {
 	return true, filter.Failure{}
 }
 
-// IsOtherEvent reports whether a failure is that the event is another one.
+// IsOtherEvent reports whether a failure means that the delivery is another event.
 func (c *Condition) IsOtherEvent(why filter.Failure) bool { return why == c.other }
 
-// failure says why the values are not what k asks for, "" where they are. What the
-// event does not tell is in no set.
+// failure returns why the values do not match k, or "". A key that the event does not report is
+// in no set.
 func (k *key) failure(values []string) string {
 	switch {
 	case len(values) == 0 && !k.in.empty():
-		return "the event has none"
+		return "the event has no value"
 	case len(values) == 0:
 		return ""
-	case k.inFile: // a file is enough that is in one set and not in the other
+	case k.inFile: // one file that is in the first set and not in the second is enough
 		if !slices.ContainsFunc(values, func(v string) bool { return (k.in.empty() || k.in.has(v)) && !k.notIn.has(v) }) {
-			return "no file of the event is one of those asked for"
+			return "no file of the event matches"
 		}
 		return ""
 	case !k.in.empty() && !slices.ContainsFunc(values, k.in.has):
-		return "the event has none of those asked for"
+		return "the event has no value of those asked for"
 	case slices.ContainsFunc(values, k.notIn.has):
-		return "the event has one of those in not_in"
+		return "a value of the event is in not_in"
 	}
 	return ""
 }
 
-// UnreportedKeys lists the keys of a checked trigger's filter which ask for something
-// that no such event ever tells: with them it never fires.
+// UnreportedKeys lists the keys of a checked trigger's filter that its event never reports.
+// With such a key, the trigger never fires.
 func UnreportedKeys(t penstock.Trigger) []string {
 	reported, known := reportedKeys[t.Provider][t.Event]
 	c, err := Compile(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// githubEvents are the events by what GitHub calls them, and their action.
+// githubEvents maps GitHub's name and action to events.
 var githubEvents = map[[2]string]string{
 	{"issues", "opened"}:                 "issue_created",
 	{"issues", "labeled"}:                "issue_labeled",
@@ -29,8 +29,8 @@ var githubEvents = map[[2]string]string{
 	{"workflow_run", "completed"}:        "workflow_run_completed",
 }
 
-// github reads a delivery of GitHub. Who authored something is always who GitHub
-// says has done it, never what a commit claims, since anybody can write that.
+// github reads a delivery of GitHub. The author is always the user that GitHub names, never the
+// author of a commit, which anybody can set.
 func (r *reader) github(name string, body filter.Value) []Event {
 	action := r.text(body, "action")
 	event := githubEvents[[2]string{name, action}]
@@ -49,7 +49,7 @@ func (r *reader) github(name string, body filter.Value) []Event {
 	return nil
 }
 
-// githubEvent is an event with what every delivery of GitHub says.
+// githubEvent returns an event with the values that every GitHub delivery has.
 func (r *reader) githubEvent(event string, body filter.Value) Event {
 	e := newEvent(event)
 	repository := r.at(body, "repository")
@@ -57,7 +57,7 @@ func (r *reader) githubEvent(event string, body filter.Value) Event {
 	return e
 }
 
-// githubPush reads a push of commits. One that deletes a branch or tag is none:
+// githubPush reads a push of commits. Deleting a branch or tag is not a push event, because
 // there is nothing to work on.
 func (r *reader) githubPush(body filter.Value) []Event {
 	ref := r.text(body, "ref")
@@ -79,8 +79,8 @@ func (r *reader) githubPush(body filter.Value) []Event {
 	return []Event{e}
 }
 
-// githubSubject reads what has happened to an issue or a pull request, and whom
-// the text that came with it mentions.
+// githubSubject reads an event of an issue or pull request, and the users whom its text
+// mentions.
 func (r *reader) githubSubject(name, event string, body, subject filter.Value) []Event {
 	if !subject.IsObject() {
 		return nil
@@ -114,14 +114,14 @@ func (r *reader) githubSubject(name, event string, body, subject filter.Value) [
 	return events
 }
 
-// githubState sets what an issue or a pull request is like.
+// githubState sets the values of an issue or pull request.
 func (r *reader) githubState(e Event, body, subject filter.Value) {
 	e.set("authors", r.text(subject, "user", "login"))
 	e.set("labels", r.each(r.at(subject, "labels"), "name")...)
 	e.set("assignees", r.each(r.at(subject, "assignees"), "login")...)
 	head := r.at(subject, "head")
 	if !head.Exists() && !r.at(subject, "pull_request").IsObject() {
-		return // an issue, and no comment on a pull request
+		return // an issue, not a comment on a pull request
 	}
 	e.set("pr_numbers", number(r.at(subject, "number")))
 	e.set("branches", r.text(head, "ref"))
@@ -134,8 +134,8 @@ func (r *reader) githubState(e Event, body, subject filter.Value) {
 	e.set("reviewer_teams", teams...)
 }
 
-// githubTeam are the ways to name a team of the repository's owner: its slug,
-// with and without the owner, and its name.
+// githubTeam returns the names of a team of the repository's owner: its slug with and without
+// the owner, and its name.
 func (r *reader) githubTeam(body, team filter.Value) []string {
 	slug := r.text(team, "slug")
 	if slug == "" {
@@ -144,8 +144,8 @@ func (r *reader) githubTeam(body, team filter.Value) []string {
 	return []string{slug, r.text(body, "repository", "owner", "login") + "/" + slug, r.text(team, "name")}
 }
 
-// githubChange is the event itself. What was added just now stands for all that
-// there is of its kind: a trigger for a label waits for the moment when it comes.
+// githubChange sets the values of the event itself. A value that was just added replaces all
+// others of its kind: a trigger on a label fires when the label is added.
 func (r *reader) githubChange(base Event, event string, body, subject filter.Value) Event {
 	e := base.named(event)
 	switch event {
@@ -164,8 +164,8 @@ func (r *reader) githubChange(base Event, event string, body, subject filter.Val
 	return e
 }
 
-// githubMentions are those whom the delivery mentions for the first time: by a
-// new text, or by a change of one that did not mention them before.
+// githubMentions returns the users whom the delivery newly mentions: in a new text, or in a
+// changed text that did not mention them before.
 func (r *reader) githubMentions(body filter.Value, mentioned []string) []string {
 	switch r.text(body, "action") {
 	case "opened", "created", "submitted":
@@ -184,7 +184,7 @@ func (r *reader) githubMentions(body filter.Value, mentioned []string) []string 
 	return nil
 }
 
-// githubCheck reads what became of a check or a workflow.
+// githubCheck reads the result of a check or workflow.
 func (r *reader) githubCheck(name, event string, body, subject filter.Value) Event {
 	e := r.githubEvent(event, body)
 	suite := subject
@@ -214,7 +214,7 @@ func (r *reader) githubCheck(name, event string, body, subject filter.Value) Eve
 	return e
 }
 
-// number is a whole number above 0 as text.
+// number returns a whole number above 0 as text.
 func number(v filter.Value) string {
 	if n := v.Int(); n > 0 {
 		return strconv.FormatInt(n, 10)

@@ -6,9 +6,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// linear reads a delivery of Linear. A new issue that has a label or an assignee
-// from its beginning was labeled or assigned as well, of which Linear says
-// nothing by itself.
+// linear reads a delivery of Linear. A new issue with a label or an assignee also counts as
+// labeled or assigned, because Linear sends no further event.
 func (r *reader) linear(body filter.Value) []Event {
 	switch r.text(body, "type") + " " + r.text(body, "action") {
 	case "Issue create":
@@ -46,8 +45,7 @@ func (r *reader) linearCreated(body filter.Value) []Event {
 	return events
 }
 
-// linearUpdated reads a change: updatedFrom has what was changed, as it was
-// before.
+// linearUpdated reads a change: updatedFrom has the old values of the changed fields.
 func (r *reader) linearUpdated(body filter.Value) []Event {
 	issue, before := r.at(body, "data"), r.at(body, "updatedFrom")
 	if !issue.IsObject() || !before.IsObject() {
@@ -82,7 +80,7 @@ func (r *reader) linearUpdated(body filter.Value) []Event {
 	return events
 }
 
-// linearIssue is an event with what an issue is like.
+// linearIssue returns an event with the values of an issue.
 func (r *reader) linearIssue(name string, issue filter.Value) Event {
 	e := newEvent(name)
 	r.linearSubject(e, issue)
@@ -108,7 +106,7 @@ func (r *reader) linearSubject(e Event, issue filter.Value) {
 	e.set("issue_ids", r.text(issue, "id"))
 }
 
-// linearLabels sets the labels of an issue, but for those that it had before.
+// linearLabels sets the labels of an issue, except those that it had before.
 func (r *reader) linearLabels(e Event, issue filter.Value, before []string) {
 	had := map[string]bool{}
 	for _, id := range before {
@@ -143,7 +141,7 @@ func (r *reader) linearUsers(e Event, key string, users ...filter.Value) {
 	e.set(idKey, ids...)
 }
 
-// linearText sets what the texts of an event say.
+// linearText sets the texts of an event.
 func (r *reader) linearText(e Event, parts ...string) {
 	all := strings.Join(parts, "\n")
 	e.set("keywords", all)
@@ -156,15 +154,15 @@ func (r *reader) linearText(e Event, parts ...string) {
 	e.set("mentioned_users", names...)
 }
 
-// linearMentions adds whom a text mentions in the form in which Linear edits it:
-// a document of ProseMirror, as JSON or as a string with it.
+// linearMentions adds the users whom a text in Linear's editor format mentions: a ProseMirror
+// document, as JSON or as a string of JSON.
 func (r *reader) linearMentions(e Event, document filter.Value) {
 	if text := document.Prose(); text != "" {
 		parsed, err := filter.ParseDocument([]byte(text))
 		if err != nil {
 			return
 		}
-		document, _ = parsed.Root() // what is too large mentions nobody
+		document, _ = parsed.Root() // a text that is too large mentions nobody
 	}
 	var names, ids []string
 	var look func(node filter.Value)
@@ -195,8 +193,7 @@ func (r *reader) linearComment(body filter.Value) Event {
 	return e
 }
 
-// linearSession reads that somebody has asked an agent to work: the assignee is
-// the agent.
+// linearSession reads the start of an agent session: the assignee is the agent.
 func (r *reader) linearSession(body filter.Value) Event {
 	session := r.at(body, "agentSession")
 	e := newEvent("agent_session_created")

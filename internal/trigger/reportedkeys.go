@@ -6,9 +6,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// reportedKeys are the keys of a filter about which deliveries of an event may say
-// something, by provider. What GitHub leaves out is which files a pull request
-// changes, and of a comment on one its branches.
+// reportedKeys are the filter keys that deliveries of an event may report, by provider. GitHub
+// does not report which files a pull request changes, or the branches of a pull request with a
+// new comment.
 var reportedKeys = map[string]map[string][]string{
 	penstock.ProviderGitHub: {
 		"push":                          {"repos", "branches", "base_branches", "paths", "authors"},

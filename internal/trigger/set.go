@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// set is a set of values, of which some are patterns.
+// set is a set of values. Some of them may be patterns.
 type set struct {
 	texts    map[string]bool
 	patterns []*regexp.Regexp
 	words    []string // to be found in a text
 }
 
-// newSet makes the set of a key's values: numbers, or texts.
+// newSet creates the set of a key's values: numbers or texts.
 func newSet(key string, values []json.RawMessage) (set, error) {
 	s := set{texts: map[string]bool{}}
 	for _, raw := range values {
@@ -33,7 +33,7 @@ func newSet(key string, values []json.RawMessage) (set, error) {
 		switch key {
 		case "keywords":
 			s.words = append(s.words, text)
-		// A repository or branch cannot have the characters of patterns in its name.
+		// The name of a repository or branch cannot contain pattern characters.
 		case "paths", "repos", "branches", "base_branches":
 			if err := s.addPattern(text); err != nil {
 				return s, fmt.Errorf("read a pattern of %s: %w", key, err)
@@ -65,8 +65,8 @@ func (s *set) has(value string) bool {
 	return false
 }
 
-// addPattern adds a pattern of paths from the root of a repository; what ends in a slash is all
-// that a folder has.
+// addPattern adds a path pattern from the root of a repository. A pattern with a trailing slash
+// matches everything in a folder.
 func (s *set) addPattern(pattern string) error {
 	pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "./"), "/")
 	if strings.HasSuffix(pattern, "/") {
@@ -83,10 +83,10 @@ func (s *set) addPattern(pattern string) error {
 	return err
 }
 
-// expression is a pattern of paths as a regular expression, which takes linear
-// time whatever it is asked about: ** is any text, **/ any number of folders and
-// none, * any text without a slash, ? one character but a slash, [a-z] one of
-// these and [^a-z] or [!a-z] another one, and \ takes the next character as it is.
+// expression converts a path pattern to a regular expression, which always takes linear time:
+// ** matches any text, **/ any number of folders, * any text without a slash, ? one character
+// except a slash, [a-z] one of these and [^a-z] or [!a-z] another one, and \ takes the next
+// character as it is.
 func expression(pattern string) string {
 	var out strings.Builder
 	out.WriteString(`(?s)\A`)

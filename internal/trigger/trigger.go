@@ -1,10 +1,11 @@
-// Package trigger tells which events a delivery of GitHub or Linear is, and which triggers of automations
-// these fire. Both sides are pure: Events reads the payload where it was parsed, and a Condition is a
-// trigger that was compiled once, for any number of deliveries.
+// Package trigger finds the events that a delivery of GitHub or Linear reports, and the
+// triggers that these events fire. It is pure: Events reads the parsed payload, and a Condition
+// is a trigger that is compiled once for any number of deliveries.
 //
-// Payloads are hostile, and written in part by people who may not start anything: what is looked at is only
-// what its provider vouches for, reasons repeat nothing of it, and the time that anything takes grows with
-// the payload times the filter at most. docs/triggers.md says for users what is read for which key.
+// Payloads are hostile, and people without any rights write parts of them. So this package
+// reads only values that the provider vouches for, reasons contain nothing of the payload, and
+// no operation takes longer than the size of the payload times that of the filter.
+// docs/triggers.md says which values each key reads.
 package trigger
 
 import (
@@ -16,23 +17,21 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// Event is something that has happened, as one delivery tells it.
+// Event is one event that a delivery reports.
 type Event struct {
 	// Name is one of penstock.TriggerEvents.
 	Name string
-	// values are what the delivery says about the event, by key of a filter, each
-	// in the form in which values are compared, and in each way in which users may
-	// name it. Of keywords it is the text in which they are looked for.
+	// values are the values of the event by filter key, in canonical form and in every spelling
+	// that users may write. For keywords, it is the text to search.
 	values map[string][]string
 }
 
-// noEvent is why a delivery fires nothing of its provider's.
-const noEvent = "the delivery is none of the events that triggers wait for"
+// noEvent is the reason of a delivery that reports no event.
+const noEvent = "the delivery reports no event that triggers support"
 
-// Events reads which events a delivery of a provider is: several, where a new
-// issue mentions somebody, say. name is what the sender's header calls it, of
-// those that have one (X-GitHub-Event). Without any, why says so in words that
-// hold nothing of the payload.
+// Events returns the events that a delivery reports. There may be several, for example if a new
+// issue mentions somebody. name is the event's name from the sender's header (X-GitHub-Event),
+// if it has one. If there are no events, why is the reason. It contains nothing of the payload.
 func Events(provider, name string, d *filter.Document) (events []Event, why string) {
 	root, why := d.Root()
 	if why != "" {
@@ -47,22 +46,22 @@ func Events(provider, name string, d *filter.Document) (events []Event, why stri
 	}
 	switch {
 	case r.ambiguous:
-		return nil, "an object that tells of the event has duplicate keys"
+		return nil, "an object of the event has duplicate keys"
 	case len(events) == 0:
 		return nil, noEvent
 	}
 	return events, ""
 }
 
-// newEvent is an event about which nothing is known.
+// newEvent returns an event without values.
 func newEvent(name string) Event { return Event{Name: name, values: map[string][]string{}} }
 
-// named is the same event by another name, which may be given values of its own.
+// named returns a copy of the event with another name.
 func (e Event) named(name string) Event {
 	return Event{name, maps.Clone(e.values)}
 }
 
-// set makes texts the values of a key, in place of others; empty ones are none.
+// set replaces the values of a key. It skips empty texts.
 func (e Event) set(key string, texts ...string) {
 	var values []string
 	for _, text := range texts {
@@ -75,11 +74,11 @@ func (e Event) set(key string, texts ...string) {
 	}
 }
 
-// few is how many values are compared with a new one, so that the few ways to
-// name a thing are kept once, and a thousand labels take no quadratic time.
+// few is how many values are compared with a new one. This removes duplicate spellings, and a
+// thousand labels do not take quadratic time.
 const few = 4
 
-// canonical is the one form of values that count as equal.
+// canonical returns the common form of values that count as equal.
 func canonical(key, text string) string {
 	switch key {
 	case "paths":
@@ -95,7 +94,7 @@ func canonical(key, text string) string {
 // reader reads a payload.
 type reader struct{ ambiguous bool }
 
-// at is the value that a path of keys leads to.
+// at returns the value at a path of keys.
 func (r *reader) at(v filter.Value, keys ...string) filter.Value {
 	for _, key := range keys {
 		r.ambiguous = r.ambiguous || v.Ambiguous()
@@ -106,10 +105,10 @@ func (r *reader) at(v filter.Value, keys ...string) filter.Value {
 
 func (r *reader) text(v filter.Value, keys ...string) string { return r.at(v, keys...).Text() }
 
-// prose is a text in which words and mentions are looked for.
+// prose returns a text without code, to search for words and mentions.
 func (r *reader) prose(v filter.Value, keys ...string) string { return r.at(v, keys...).Prose() }
 
-// each are the texts that the elements of a list have at a key.
+// each returns the texts at a key of the elements of a list.
 func (r *reader) each(list filter.Value, key string) []string {
 	var out []string
 	for v := range list.Elements() {
@@ -118,7 +117,7 @@ func (r *reader) each(list filter.Value, key string) []string {
 	return out
 }
 
-// texts are the elements of a list that are texts.
+// texts returns the elements of a list that are texts.
 func texts(list filter.Value) []string {
 	var out []string
 	for v := range list.Elements() {

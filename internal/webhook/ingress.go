@@ -23,43 +23,41 @@ import (
 // Prefix is where the URLs of all webhooks begin.
 const Prefix = "/webhooks/w/"
 
-// Service is what the ingress needs of the rules.
+// Service is the part of the rules that the ingress needs.
 type Service interface {
-	// Plan finds the enabled webhook that deliveries to uid are for; token says
-	// that the path goes on with one. What there is not is CodeNotFound, and never
-	// answered from memory; what there is may be, unless fresh is set.
+	// Plan returns the plan of the enabled webhook uid; token says that the path has a token.
+	// If no webhook accepts the path, it returns CodeNotFound, and never from memory. Unless
+	// fresh is set, an existing plan may come from memory.
 	Plan(ctx context.Context, uid string, token, fresh bool) (*delivery.Plan, error)
-	// Deliver records what arrived, durably, with all that it starts; ErrStale: the
-	// webhook has changed.
+	// Deliver records a delivery and its runs durably. ErrStale means that the webhook has
+	// changed.
 	Deliver(ctx context.Context, p *delivery.Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, error)
-	// Offer makes what a sender has posted the secret of a webhook that waits for
-	// one; ErrStale: it waits no more.
+	// Offer sets the secret of a pending webhook to the value that its sender posted. ErrStale
+	// means that it is no longer pending.
 	Offer(ctx context.Context, p *delivery.Plan, secret string) error
-	// KnownSender reports whether deliveries from the address were accepted lately.
+	// KnownSender reports whether recent deliveries from the address were accepted.
 	KnownSender(ctx context.Context, uid, clientIP string) (bool, error)
-	// CountRejected counts a delivery that was refused for its sender's failures.
+	// CountRejected counts a delivery that was rejected because of its sender's failures.
 	CountRejected(uid string)
 }
 
-// IngressOptions is what an Ingress is made of. Service, PublicURL and Client
-// are required.
+// IngressOptions configures an Ingress. Service, PublicURL and Client are required.
 type IngressOptions struct {
 	Service   Service
 	Log       *slog.Logger                   // nil: nothing is logged
-	PublicURL string                         // by which senders reach the server, without a slash at its end
+	PublicURL string                         // where senders reach the server, without a trailing slash
 	Client    func(*http.Request) netip.Addr // the sender's address
 	Limits    penstock.WebhookLimits
 
-	BodyTime   time.Duration         // for a body to arrive; default 10 s
-	HeldBytes  int64                 // of large bodies that are held at once; default 32 MB
+	BodyTime   time.Duration         // time time for a body to arrive; default 10 s
+	HeldBytes  int64                 // total size of large bodies in memory; default 32 MB
 	Registerer prometheus.Registerer // nil: nothing is counted
 	Tracer     trace.TracerProvider  // nil: nothing is traced
 }
 
-// Ingress receives deliveries. It is an http.Handler that stands before every
-// router: a path is taken as it was sent, since whatever cleans or redirects
-// one would repeat the token in it. No log line, metric, trace or answer holds
-// that token.
+// Ingress receives deliveries. It is an http.Handler in front of every router, and uses the
+// path exactly as it was sent: a cleaned or redirected path would repeat the token. No log
+// line, metric, trace or response contains that token.
 type Ingress struct {
 	IngressOptions
 
@@ -70,7 +68,7 @@ type Ingress struct {
 	tracer   trace.Tracer // nil: nothing is traced
 }
 
-// NewIngress makes an ingress; it starts nothing.
+// NewIngress creates an ingress. It starts nothing.
 func NewIngress(o IngressOptions) *Ingress {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
@@ -85,11 +83,9 @@ func NewIngress(o IngressOptions) *Ingress {
 	return in
 }
 
-// IsWebhookPath reports whether a request is the ingress's to answer: every one whose
-// path leads to webhooks in any way of writing it, so that no other handler gets
-// to see a token. The exception are the API's own paths below the webhooks of a
-// factory, where they are written plainly: its routes have a {wuid} at that place,
-// and it may be "w".
+// IsWebhookPath reports whether the ingress must handle a request. This includes every spelling
+// of a path to webhooks, so that no other handler sees a token. It excludes the API's own paths
+// below the webhooks of a factory, if they are written plainly: their {wuid} may be "w".
 func IsWebhookPath(r *http.Request) bool {
 	p := r.URL.Path
 	return strings.HasPrefix(p, Prefix) || leadsToWebhooks(p) && !isAPIPath(r.URL)
@@ -97,15 +93,15 @@ func IsWebhookPath(r *http.Request) bool {
 
 var separators = strings.NewReplacer(`\`, "/", "%2f", "/", "%5c", "/")
 
-// leadsToWebhooks reports whether a path that is written in another way means webhooks.
+// leadsToWebhooks reports whether another spelling of a path leads to webhooks.
 func leadsToWebhooks(p string) bool {
 	p = separators.Replace(strings.ToLower(p))
 	return strings.Contains(path.Clean("/"+p)+"/", Prefix)
 }
 
-// isAPIPath reports whether a path is /api/v1/factory/{uid}/webhooks/… exactly as the
-// API's router takes it: in these letters, with no dot segment, empty segment,
-// backslash or escaped separator that another reading could take for a way out.
+// isAPIPath reports whether a path is /api/v1/factory/{uid}/webhooks/… exactly as the API's
+// router takes it: in this spelling, without a dot segment, empty segment, backslash or escaped
+// separator that another parser could read differently.
 func isAPIPath(u *url.URL) bool {
 	rest, below := strings.CutPrefix(u.EscapedPath(), "/api/v1/factory/")
 	factory, rest, more := strings.Cut(rest, "/")
@@ -127,7 +123,7 @@ type intake struct {
 	clientIP   string
 	plan       *delivery.Plan
 	body       body
-	read       bool // the body was read, or found to be too large
+	read       bool // the body was read, or is too large
 	tooLarge   bool
 	handshake  *Handshake // that the body asks for
 
@@ -157,7 +153,7 @@ func (d *intake) recover() {
 	d.reject(http.StatusInternalServerError, "failed", 0)
 }
 
-// serve takes the delivery and answers it.
+// serve processes the delivery and responds.
 func (d *intake) serve() {
 	result, err := d.take()
 	if err != nil {
@@ -167,8 +163,8 @@ func (d *intake) serve() {
 	d.respond(result)
 }
 
-// take makes the checks in the order of the contract, and all of them again where the
-// webhook has changed meanwhile.
+// take runs the checks in the order of the contract. If the webhook has changed in the
+// meantime, it repeats all of them.
 func (d *intake) take() (penstock.DeliveryResult, error) {
 	if d.r.Method != http.MethodPost {
 		d.w.Header().Set("Allow", http.MethodPost)
@@ -216,15 +212,15 @@ func splitPath(escaped string) (uid, token string, hasToken, ok bool) {
 	return uid, token, true, true
 }
 
-// uidLength is that of penstock.NewUID.
+// uidLength is the length of a penstock.NewUID.
 const uidLength = 22
 
 func alphanumeric(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// attempt judges the delivery by the plan and records it. penstock.ErrStale: the webhook
-// is not what it was.
+// attempt checks the delivery against the plan and records it. It returns penstock.ErrStale if
+// the webhook has changed.
 func (d *intake) attempt() (penstock.DeliveryResult, error) {
 	d.handshake = nil
 	a, err := d.check()
@@ -241,8 +237,8 @@ func (d *intake) attempt() (penstock.DeliveryResult, error) {
 	return result, err
 }
 
-// check finds out what has arrived: a delivery, a rejection that is to be logged, or the
-// secret of a webhook that waits for it.
+// check classifies the request: a delivery, a rejection to log, or the secret of a pending
+// webhook.
 func (d *intake) check() (*penstock.InboundDelivery, error) {
 	if d.plan.Snapshot.Pending {
 		return d.takeOfferedSecret()
@@ -257,7 +253,7 @@ func (d *intake) check() (*penstock.InboundDelivery, error) {
 	return a, d.countFailure()
 }
 
-// checkSender refuses an address that is shut out.
+// checkSender rejects a blocked address.
 func (d *intake) checkSender() error {
 	wait, err := d.blockedFor()
 	if err != nil || wait == 0 {
@@ -269,8 +265,8 @@ func (d *intake) checkSender() error {
 	return d.limited(wait)
 }
 
-// blockedFor is how long the address is refused unread, for its failures. One from
-// which deliveries were accepted lately is not.
+// blockedFor returns how long the address is blocked because of its failures. An address with
+// recent accepted deliveries is never blocked.
 func (d *intake) blockedFor() (time.Duration, error) {
 	wait := d.in.failures.address(d.uid, d.client, d.received)
 	if wait == 0 {
@@ -283,19 +279,18 @@ func (d *intake) blockedFor() (time.Duration, error) {
 	return wait, nil
 }
 
-// confirm is penstock.ErrStale unless the plan is still what the delivery was judged
-// by: no refusal comes from memory.
+// confirm returns penstock.ErrStale unless the plan is current, so that no rejection relies on
+// memory.
 func (d *intake) confirm() error {
 	now, err := d.in.Service.Plan(d.r.Context(), d.uid, d.hasToken, true)
 	if err != nil || now != d.plan {
-		return penstock.ErrStale // the next attempt finds what there is
+		return penstock.ErrStale // the next attempt reads the current state
 	}
 	return nil
 }
 
-// countFailure counts what its sender has not shown to be its own against the sender.
-// It is an error where there were too many; else the delivery is logged before it is
-// refused.
+// countFailure counts an unauthenticated delivery against its sender. It returns an error if
+// there were too many. Otherwise the delivery is logged and rejected.
 func (d *intake) countFailure() error {
 	if err := d.confirm(); err != nil {
 		return err
@@ -306,20 +301,20 @@ func (d *intake) countFailure() error {
 	return nil
 }
 
-// limited is the refusal of what nobody has shown to be the webhook's.
+// limited returns the error for too many unauthenticated deliveries.
 func (d *intake) limited(wait time.Duration) error {
 	d.in.Service.CountRejected(d.uid)
 	return &rejectedError{http.StatusTooManyRequests, "auth_limited", wait}
 }
 
-// rejection is an arrival that is refused.
+// rejection returns a rejected delivery.
 func (d *intake) rejection(outcome penstock.Outcome, reason string) *penstock.InboundDelivery {
 	a := d.inbound()
 	a.Outcome, a.Reason, a.Unverified = outcome, reason, outcome == penstock.OutcomeRejectedAuth
 	return a
 }
 
-// inbound is what any delivery has.
+// inbound returns a delivery with the fields that all deliveries have.
 func (d *intake) inbound() *penstock.InboundDelivery {
 	size := int64(len(d.body.bytes))
 	if !d.read || d.tooLarge {
@@ -331,8 +326,8 @@ func (d *intake) inbound() *penstock.InboundDelivery {
 	}
 }
 
-// takeOfferedSecret takes the secret that a sender posts to a webhook which waits for it.
-// For everything else such a webhook does not exist.
+// takeOfferedSecret stores the secret that a sender posts to a pending webhook. Any other
+// request to a pending webhook gets 404.
 func (d *intake) takeOfferedSecret() (*penstock.InboundDelivery, error) {
 	if err := d.readBody(); err != nil {
 		return nil, err

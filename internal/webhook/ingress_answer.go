@@ -19,11 +19,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/problem"
 )
 
-// unavailableFor is what a sender is told to wait while the database is away.
+// unavailableFor is the Retry-After while the database is unavailable.
 const unavailableFor = 5 * time.Second
 
-// answers are the bodies of refusals (RFC 9457), made once: equal for every
-// delivery, so that they tell nothing about any.
+// answers are the bodies of error responses (RFC 9457). They are built once and are the same
+// for every delivery, so they reveal nothing about any.
 type answers struct {
 	origin string
 	bodies map[int][]byte
@@ -35,14 +35,14 @@ func newAnswers(origin string) *answers {
 		code   penstock.Code
 		detail string
 	}{
-		{penstock.CodeNotFound, "there is no webhook at this address"},
-		{penstock.CodeMethodNotAllowed, "a webhook takes POST"},
+		{penstock.CodeNotFound, "no webhook has this address"},
+		{penstock.CodeMethodNotAllowed, "a webhook accepts POST only"},
 		{penstock.CodeAuthenticationRequired, "the delivery has no valid credential"},
-		{penstock.CodePayloadTooLarge, "the body is larger than a delivery may be"},
+		{penstock.CodePayloadTooLarge, "the body is larger than this server allows"},
 		{penstock.CodeInvalidRequest, "the body is not one JSON value in UTF-8"},
-		{penstock.CodeRateLimited, "too many deliveries; try again after the time that Retry-After says"},
-		{penstock.CodeUnavailable, "the delivery cannot be stored at the moment; nothing was"},
-		{penstock.CodeInternal, "the server could not take the delivery"},
+		{penstock.CodeRateLimited, "too many deliveries; try again after the time in Retry-After"},
+		{penstock.CodeUnavailable, "the delivery cannot be stored now; nothing was stored"},
+		{penstock.CodeInternal, "the server could not process the delivery"},
 	} {
 		a.bodies[known.code.Status()] = a.problem(known.code, known.detail)
 	}
@@ -53,34 +53,34 @@ func newAnswers(origin string) *answers {
 	return a
 }
 
-// problem has no path, which may hold a token.
+// problem omits the path, because it may contain a token.
 func (a *answers) problem(code penstock.Code, detail string) []byte {
 	return problem.Of(a.origin, penstock.Errorf(code, "%s", detail)).JSON()
 }
 
-// Values of headers that never change; shared, so they are never written to.
+// Constant header values. They are shared, so they must not be modified.
 var (
 	problemType = []string{problem.ContentType}
 	jsonType    = []string{"application/json"}
 	noStore     = []string{"no-store"}
 	nosniff     = []string{"nosniff"}
-	challenge   = []string{`Bearer realm="webhook"`} // RFC 9110 §15.5.2 asks for one, whatever the mode
+	challenge   = []string{`Bearer realm="webhook"`} // RFC 9110 §15.5.2 requires one in every mode
 	closing     = []string{"close"}
 )
 
-// rejectedError is a delivery that is refused without an entry in the log.
+// rejectedError rejects a delivery without a log entry.
 type rejectedError struct {
 	status int
 	label  string        // of the metric
-	wait   time.Duration // that the sender is told; 0: none
+	wait   time.Duration // the Retry-After; 0: none
 }
 
-func (e *rejectedError) Error() string { return "the delivery is refused: " + e.label }
+func (e *rejectedError) Error() string { return "the delivery is rejected: " + e.label }
 
-// errNoWebhook is told wherever there is none for the sender.
+// errNoWebhook rejects every request without a matching webhook.
 var errNoWebhook error = &rejectedError{status: http.StatusNotFound, label: "not_found"}
 
-// respond says what became of what was recorded.
+// respond writes the response for a recorded delivery.
 func (d *intake) respond(r penstock.DeliveryResult) {
 	d.deliveryID, d.label = r.DeliveryID, string(r.Outcome)
 	switch r.Outcome {
@@ -97,8 +97,8 @@ func (d *intake) respond(r penstock.DeliveryResult) {
 	}
 }
 
-// reject answers a refusal. wait is said in whole seconds, rounded up; 0: it is
-// not said.
+// reject writes an error response. wait becomes the Retry-After, rounded up to whole seconds; 0
+// sends none.
 func (d *intake) reject(status int, label string, wait time.Duration) {
 	d.label = label
 	h := d.w.Header()
@@ -111,8 +111,7 @@ func (d *intake) reject(status int, label string, wait time.Duration) {
 	d.write(status, problemType, d.in.answers.bodies[status])
 }
 
-// badBody answers 400 with what is wrong with the body, which repeats nothing of
-// it.
+// badBody writes 400 with the error of the body. The response repeats nothing of the body.
 func (d *intake) badBody(detail string) {
 	body := d.in.answers.bodies[http.StatusBadRequest]
 	if d.reason == "content_encoding" {
@@ -124,8 +123,8 @@ func (d *intake) badBody(detail string) {
 	d.write(http.StatusBadRequest, problemType, body)
 }
 
-// respondError answers a delivery that is refused, or what stands in the way on our side, which
-// the log has in full.
+// respondError writes the response for a rejected delivery or an internal error. The log has
+// the full internal error.
 func (d *intake) respondError(err error) {
 	if rejected, ok := errors.AsType[*rejectedError](err); ok {
 		d.reject(rejected.status, rejected.label, rejected.wait)
@@ -148,8 +147,8 @@ func (d *intake) respondError(err error) {
 	}
 }
 
-// respondAccepted answers what is recorded: with the id of its entry, or as its sender
-// wants a check of the URL to be answered.
+// respondAccepted writes the id of the recorded delivery, or the response that the sender
+// expects to its check of the URL.
 func (d *intake) respondAccepted(id string) {
 	if handshake := d.handshake; handshake != nil {
 		var kind []string
@@ -175,8 +174,8 @@ func (d *intake) write(status int, kind []string, body []byte) {
 	h["X-Content-Type-Options"] = nosniff
 	switch {
 	case !d.complete():
-		// net/http reads on for a while, so that the sender gets to see the answer;
-		// one that sends slowly shall not keep the connection with it.
+		// net/http reads on for a while, so that the sender sees the response. The deadline
+		// keeps a slow sender from holding the connection.
 		h["Connection"] = closing
 		d.bodyUntil(d.received.Add(d.in.BodyTime))
 	case d.r.ProtoMajor == 1 && len(d.r.TransferEncoding) > 0:
@@ -186,12 +185,12 @@ func (d *intake) write(status int, kind []string, body []byte) {
 	}
 	d.w.WriteHeader(status)
 	if d.r.Method != http.MethodHead {
-		_, _ = d.w.Write(body) // nobody is left to tell
+		_, _ = d.w.Write(body) // the sender is gone
 	}
 }
 
-// ingressMetrics are the counts of deliveries. Their labels come from a list of
-// ours: what a sender says is in none.
+// ingressMetrics are the metrics of deliveries. Their labels come from fixed lists, never from
+// the sender.
 type ingressMetrics struct {
 	deliveries *prometheus.CounterVec
 	duration   prometheus.Histogram
@@ -213,8 +212,7 @@ func newIngressMetrics(to prometheus.Registerer) *ingressMetrics {
 	return m
 }
 
-// route is the path as logs and traces show it, whether it was sent like that or
-// not.
+// route returns the path for logs and traces.
 func (d *intake) route() string {
 	switch {
 	case d.uid == "":
@@ -226,8 +224,8 @@ func (d *intake) route() string {
 	}
 }
 
-// observe counts and logs a delivery that was answered. What is accepted is in
-// the delivery log, and here for who debugs; so is what comes too often.
+// observe counts and logs a delivery. Accepted and rate-limited deliveries are logged at level
+// debug.
 func (in *Ingress) observe(d *intake) {
 	took := time.Since(d.received)
 	in.metrics.deliveries.WithLabelValues(d.label, d.reason).Inc()
@@ -257,8 +255,8 @@ func (in *Ingress) observe(d *intake) {
 	in.Log.LogAttrs(d.r.Context(), level, "delivery", attrs...)
 }
 
-// span begins the delivery's span where there is a tracer. It is not otelhttp's,
-// which records the path.
+// span starts the delivery's span if tracing is enabled. It does not use otelhttp, which
+// records the path.
 func (in *Ingress) span(d *intake) (end func()) {
 	if in.tracer == nil {
 		return func() {}

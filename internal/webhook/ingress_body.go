@@ -12,20 +12,18 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// smallBody is what is read of a body before room for all of it is taken.
+// smallBody is how many bytes of a body are read before memory for all of it is reserved.
 const smallBody = 16 << 10
 
-// The room for bodies that are held at once.
+// The limits for bodies in memory.
 const (
 	smallBodies = 2048
 	heldBytes   = 32 << 20 // of those that are larger
 )
 
-// bodies bounds the memory of all bodies that are held, from the first byte to
-// the commit. Every body begins in a small buffer. One that turns out to be
-// larger waits for room for as much as it says to be: who sends slowly, or not
-// at all, has to have sent 16 KB before it takes such room from others, and
-// loses it when they wait for it.
+// bodies limits the memory of all bodies, from the first byte to the commit. Every body starts
+// in a small buffer. A larger body waits until memory of its declared size is free. A slow
+// sender must send 16 KB before it gets that memory, and loses it when others wait for it.
 type bodies struct {
 	limit        int64 // of one
 	held         int64
@@ -36,21 +34,21 @@ func newBodies(limit, held int64) *bodies {
 	if held <= 0 {
 		held = heldBytes
 	}
-	if limit <= 0 { // no limit but what there is room for
+	if limit <= 0 { // the only limit is the memory
 		limit = held - 1
 	}
 	held = max(held, 2*(limit+1))
 	return &bodies{limit: limit, held: held, small: newRoom(smallBodies), large: newRoom(held)}
 }
 
-// body is one body, as far as it was read. The zero body holds nothing.
+// body is the part of one body that was read. The zero body holds nothing.
 type body struct {
 	bytes        []byte
 	of           *bodies
 	small, large place
 }
 
-// free gives back the room that the body takes.
+// free releases the memory of the body.
 func (b *body) free() {
 	if b.of == nil {
 		return
@@ -60,15 +58,15 @@ func (b *body) free() {
 	*b = body{}
 }
 
-// settled ends the time in which the body may be cut off, and reports whether it
-// was.
+// settled marks the body as complete, so that it is not evicted any more. It reports whether it
+// was evicted before.
 func (b *body) settled() (cut bool) {
 	large := b.of.large.settle(&b.large)
 	return b.of.small.settle(&b.small) || large
 }
 
-// readBody takes the body, up to the limit. It is refused where it does not come in
-// time, or where there is no room for it.
+// readBody reads the body up to the limit. It returns an error if the body is late, or if there
+// is no memory for it.
 func (d *intake) readBody() error {
 	if d.read {
 		return nil
@@ -83,7 +81,7 @@ func (d *intake) readBody() error {
 	cut := d.body.settled()
 	switch {
 	case err == nil:
-		d.bodyUntil(time.Time{}) // or the sender would seem to be gone while the delivery is stored
+		d.bodyUntil(time.Time{}) // otherwise the sender would seem to disconnect while the delivery is stored
 		d.read = true
 		return nil
 	case errors.Is(err, errNoRoom), cut && errors.Is(err, os.ErrDeadlineExceeded):
@@ -92,16 +90,16 @@ func (d *intake) readBody() error {
 		return &rejectedError{status: http.StatusRequestTimeout, label: "slow"}
 	default:
 		d.label, d.status = "gone", statusGone
-		panic(http.ErrAbortHandler) // the sender is gone, or sends no HTTP
+		panic(http.ErrAbortHandler) // the sender disconnected, or does not speak HTTP
 	}
 }
 
-// bodyUntil has reads of the connection fail from then on.
+// bodyUntil sets the read deadline of the connection.
 func (d *intake) bodyUntil(at time.Time) {
 	_ = http.NewResponseController(d.w).SetReadDeadline(at) // a recorder in a test has none
 }
 
-// statusGone is counted for a delivery whose sender went away; nothing is sent.
+// statusGone counts a delivery whose sender disconnected. No response is sent.
 const statusGone = 499
 
 // readAll reads to the end of the body, or one byte beyond the limit.
@@ -124,7 +122,7 @@ func (d *intake) readAll() error {
 	return err
 }
 
-// readLarge goes on with a body that is larger than a small buffer.
+// readLarge reads the rest of a body that does not fit into the small buffer.
 func (d *intake) readLarge() error {
 	b := d.in.bodies
 	size := b.limit + 1
@@ -141,7 +139,7 @@ func (d *intake) readLarge() error {
 	return err
 }
 
-// fill reads until the buffer is full or the body has ended orderly.
+// fill reads until the buffer is full or the body ends.
 func fill(r io.Reader, buffer []byte) (n int, ended bool, err error) {
 	for n < len(buffer) {
 		more, err := r.Read(buffer[n:])
@@ -159,9 +157,8 @@ func fill(r io.Reader, buffer []byte) (n int, ended bool, err error) {
 // maxReadOn is how much is read of a body that is too large.
 const maxReadOn = 8 << 20
 
-// readOn takes what more the sender sends of a body that is too large, as long as a
-// body may take: many send all of it before they look at the answer, and would find
-// the connection reset in its place.
+// readOn reads more of a body that is too large, until its time is over. Many senders send all
+// of it before they read the response, and would otherwise see a reset connection.
 func (d *intake) readOn() {
 	if d.r.ProtoMajor != 1 { // HTTP/2 tells the sender to stop
 		return
@@ -176,37 +173,36 @@ func (d *intake) complete() bool {
 	return d.r.ContentLength == 0 || d.r.Body == http.NoBody || d.read && !d.tooLarge
 }
 
-// room bounds what is held at once. While there is enough of it, a body has all
-// of its time to arrive; while others wait, those that are on their way for
-// longer than a second are cut off. So slow senders, however many they are,
-// delay others and do not shut them out.
+// room limits what is in memory at once. While there is enough, a body has its full time to
+// arrive. While others wait, bodies that take longer than a second are evicted. So slow senders
+// delay others, but cannot block them.
 type room struct {
 	free *semaphore.Weighted
 
 	mu          sync.Mutex
-	first, last *place // of bodies that are on their way, the oldest first
+	first, last *place // of arriving bodies, the oldest first
 }
 
-// place is what one body holds of a room. The zero place holds nothing.
+// place is the share of one body. The zero place holds nothing.
 type place struct {
 	n             int64
-	d             *intake // while it is on its way
+	d             *intake // while it is arriving
 	since         time.Time
 	cut           bool
 	before, after *place
 }
 
 const (
-	bodyReadTime = time.Second // that a body has while others wait
+	bodyReadTime = time.Second // the time of a body while others wait
 	recheckEvery = 50 * time.Millisecond
 )
 
-var errNoRoom = errors.New("too many bodies are held")
+var errNoRoom = errors.New("too many bodies are in memory")
 
 func newRoom(n int64) *room { return &room{free: semaphore.NewWeighted(n)} }
 
-// take waits for room, half of the time that a body has. The body is on its way
-// from then on.
+// take waits for room, at most half of the body's time. From then on the body counts as
+// arriving.
 func (r *room) take(d *intake, p *place, n int64) error {
 	if !r.free.TryAcquire(n) && !r.wait(d, n) {
 		return errNoRoom
@@ -240,7 +236,7 @@ func (r *room) wait(d *intake, n int64) bool {
 	}
 }
 
-// evictSlow ends the arrival of all that had their time.
+// evictSlow evicts all bodies that used up their time.
 func (r *room) evictSlow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,8 +247,7 @@ func (r *room) evictSlow(now time.Time) {
 	}
 }
 
-// settle says that the body is no longer on its way, and reports whether it was
-// cut off before.
+// settle marks the body as complete, and reports whether it was evicted before.
 func (r *room) settle(p *place) (cut bool) {
 	if p.n == 0 {
 		return false
@@ -279,7 +274,7 @@ func (r *room) remove(p *place) {
 	p.d, p.before, p.after = nil, nil, nil
 }
 
-// release gives back what a settled body holds.
+// release releases the share of a settled body.
 func (r *room) release(p *place) {
 	if p.n > 0 {
 		r.free.Release(p.n)

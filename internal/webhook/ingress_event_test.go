@@ -124,9 +124,9 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		d := s.fromGitHub(w, "pull_request", s.event("github/pull_request.opened"))
 		want := map[string]string{
-			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels the event has none",
+			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels the event has no value",
 			"pushes": "the delivery is not the event push",
-			"either": "/authors the event has none of those asked for",
+			"either": "/authors no value of the event is in the list",
 		}
 		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 3 {
 			t.Errorf("a pull request: %d runs (-want +got):\n%s", len(d.Runs), diff)
@@ -142,13 +142,13 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			"any-pull": "the delivery is not the event pull_request_opened",
 			"our-pull": "the delivery is not the event pull_request_opened",
 			"labeled":  "the delivery is not the event pull_request_opened", "pushes": "run", "both": "run",
-			"either": "/paths no file of the event is one of those asked for",
+			"either": "/paths no file of the event matches",
 		}
 		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 2 {
 			t.Errorf("a push: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
 
-		none := "the delivery is none of the events that triggers wait for"
+		none := "the delivery reports no event that triggers support"
 		for name, d := range map[string]penstock.Delivery{
 			"a ping":   s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`)),
 			"no event": s.fromGitHub(w, "", s.event("github/push")),
@@ -184,7 +184,7 @@ func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
 			name string
 			want map[string]string
 		}{
-			{"Issue.create", map[string]string{"created": "run", "labeled": "/labels the event has none of those asked for"}},
+			{"Issue.create", map[string]string{"created": "run", "labeled": "/labels no value of the event is in the list"}},
 			{"Issue.update.labels", map[string]string{"labeled": "run"}},
 			{"Comment.create", map[string]string{"asked": "run"}},
 			{"AgentSessionEvent.created", map[string]string{"delegated": "run"}},
@@ -241,7 +241,7 @@ func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 		)
 		if got := matchSummaries(
 			s.fromGitHub(w, "push", s.event("github/push")),
-		); got["pushes"] != "/branches the event has none of those asked for" {
+		); got["pushes"] != "/branches no value of the event is in the list" {
 			t.Errorf("another filter: got %v", got)
 		}
 		change(penstock.AutomationRequest{Enabled: new(false)})
@@ -301,11 +301,11 @@ func TestTriggersInFilesFire(t *testing.T) {
 		for _, test := range []struct{ sample, base, review, several string }{
 			{"pull_request.opened", "main", "run", "run"},
 			{"pull_request.opened", "release/1.2", "run", "run"},
-			{"pull_request.opened", "dev", "/base_branches the event has none of those asked for", "run"},
+			{"pull_request.opened", "dev", "/base_branches no value of the event is in the list", "run"},
 			{"pull_request.ready_for_review", "main", "the delivery is not the event pull_request_opened", "run"},
 			{
 				"pull_request.closed", "main", "the delivery is not the event pull_request_opened",
-				"/action the value, a string, is not one of those asked for",
+				"/action the value, a string, is not in the list",
 			},
 		} {
 			body := bytes.ReplaceAll(s.event("github/"+test.sample), []byte(`"ref": "master"`), []byte(`"ref": "`+test.base+`"`))
@@ -345,15 +345,15 @@ func TestHostilePayloadsReportNoEvent(t *testing.T) {
 		w := s.signed("github", eventSecret, nil)
 		s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["bug"]}`})
 		s.waits("opened", [3]string{"github", "issue_created", `{"labels": {"not_in": ["bug"]}}`})
-		none := "the delivery is none of the events that triggers wait for"
+		none := "the delivery reports no event that triggers support"
 		for name, test := range map[string]struct{ body, labeled, opened string }{
 			"wrong types":    {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
 			"a text for all": {`"labeled"`, none, none},
 			"nothing but it": {
-				`{"action": "labeled", "issue": {}}`, "/labels the event has none", "the delivery is not the event issue_created",
+				`{"action": "labeled", "issue": {}}`, "/labels the event has no value", "the delivery is not the event issue_created",
 			},
 			"a label of lists": {
-				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has none",
+				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has no value",
 				"the delivery is not the event issue_created",
 			},
 			"many labels": {
@@ -370,7 +370,7 @@ func TestHostilePayloadsReportNoEvent(t *testing.T) {
 			},
 			"duplicate keys": {
 				`{"action": "opened", "action": "labeled", "issue": {}, "label": {"name": "bug"}}`,
-				"an object that tells of the event has duplicate keys", "an object that tells of the event has duplicate keys",
+				"an object of the event has duplicate keys", "an object of the event has duplicate keys",
 			},
 		} {
 			want := map[string]string{"labeled": test.labeled, "opened": test.opened}

@@ -9,9 +9,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/rate"
 )
 
-// failures counts the deliveries whose senders did not show the secret, of the
-// last minute, for each webhook and for each of its client addresses. It is this
-// process's own: of several replicas each allows as many.
+// failures counts the unauthenticated deliveries of the last minute, by webhook and by client
+// address. Each replica counts for itself.
 type failures struct {
 	perAddress, perWebhook int // 0: no limit
 
@@ -19,7 +18,7 @@ type failures struct {
 	names map[sender]*rate.Window
 }
 
-// sender is who fails: a network of one webhook's, or, without one, all of them.
+// sender identifies a count: one network of a webhook or, without a network, all of them.
 type sender struct {
 	uid     string
 	network netip.Prefix
@@ -34,8 +33,7 @@ func newFailures(limits penstock.WebhookLimits) *failures {
 	}
 }
 
-// address is how long the address is refused for its failures, 0 while it is
-// not.
+// address returns how long the address is blocked because of its failures, or 0.
 func (f *failures) address(uid string, addr netip.Addr, now time.Time) time.Duration {
 	if f.perAddress == 0 {
 		return 0
@@ -48,8 +46,8 @@ func (f *failures) address(uid string, addr netip.Addr, now time.Time) time.Dura
 	return 0
 }
 
-// count counts a failure; wait is not 0 where the webhook has had so many that
-// they are refused without being logged.
+// count counts a failure. wait is not 0 if the webhook had so many that further ones are
+// rejected without a log entry.
 func (f *failures) count(uid string, addr netip.Addr, now time.Time) (wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +74,7 @@ func (f *failures) add(name sender, now time.Time) *rate.Window {
 	return known
 }
 
-// makeRoom forgets who has been quiet, and if that is nobody, anybody.
+// makeRoom removes senders without recent failures, or any sender if there are none.
 func (f *failures) makeRoom(now time.Time) {
 	if len(f.names) < maxSenders {
 		return

@@ -9,14 +9,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/signature"
 )
 
-// identityHeaders name the delivery, whatever its sender is: ours, then those of
-// other servers of this API, for which senders may still be set up. The first
-// one with a usable value counts, and equal values are equal in any of them.
+// identityHeaders identify a delivery of any sender: ours first, then those of other servers of
+// this API, which senders may still use. The first header with a valid value counts. The same
+// value in another header is the same identity.
 var identityHeaders = []string{"X-Penstock-Delivery-Id", "X-Service-Delivery-Id", "X-Warp-Delivery-Id"}
 
-// verify finds out whether the delivery is its sender's own, and takes its body. Tokens
-// are compared before it is read. What is not the sender's own is an unverified
-// rejection.
+// verify authenticates the delivery and reads its body. It compares tokens before it reads the
+// body. A failed authentication returns an unverified rejection.
 func (d *intake) verify() (*penstock.InboundDelivery, error) {
 	secrets, at := d.plan.Snapshot.Valid(penstock.TimeOf(d.received))
 	if d.plan.Snapshot.AuthMode == penstock.AuthSignature {
@@ -37,7 +36,7 @@ func (d *intake) verify() (*penstock.InboundDelivery, error) {
 	return a, nil
 }
 
-// matchToken says which of the secrets is the delivery's token.
+// matchToken returns which secret equals the delivery's token.
 func (d *intake) matchToken(secrets []string) (int, *Failure) {
 	given, failure := d.token, (*Failure)(nil)
 	if d.plan.Snapshot.AuthMode != penstock.AuthURLToken {
@@ -58,7 +57,7 @@ func (d *intake) matchToken(secrets []string) (int, *Failure) {
 	return match, failure
 }
 
-// unauthenticated is the rejection of what its sender has not shown to be its own.
+// unauthenticated returns the rejection of a delivery that failed authentication.
 func (d *intake) unauthenticated(failure *Failure) *penstock.InboundDelivery {
 	return d.rejection(penstock.OutcomeRejectedAuth, string(failure.Reason))
 }
@@ -113,7 +112,7 @@ func (d *intake) verifySignature(secrets []string, at []int) (*penstock.InboundD
 	return a, nil
 }
 
-// publicURL is where the sender was told to send, which some sign.
+// publicURL returns the URL that the sender uses, which some senders sign.
 func (d *intake) publicURL() string {
 	url := d.in.PublicURL + d.r.URL.EscapedPath()
 	if d.r.URL.RawQuery != "" {
@@ -122,7 +121,8 @@ func (d *intake) publicURL() string {
 	return url
 }
 
-// admissible is the arrival of a sender that has shown its secret.
+// admissible returns an authenticated delivery, or its rejection because of its size or
+// encoding.
 func (d *intake) admissible() *penstock.InboundDelivery {
 	encodings := d.r.Header["Content-Encoding"]
 	switch {
@@ -134,7 +134,7 @@ func (d *intake) admissible() *penstock.InboundDelivery {
 	return d.inbound()
 }
 
-// identify finds what tells the delivery from others, the strongest first.
+// identify sets the identity of the delivery from the strongest source that it has.
 func (d *intake) identify(a *penstock.InboundDelivery, provider string) {
 	if name := d.plan.Snapshot.DeliveryIDHeader; name != "" {
 		a.Identity, a.IdentitySource = headerID(d.r.Header, http.CanonicalHeaderKey(name)), penstock.IdentityHeader
@@ -152,14 +152,14 @@ func (d *intake) identify(a *penstock.InboundDelivery, provider string) {
 	}
 }
 
-// What the log keeps of a delivery's headers at most.
+// The limits for logged headers.
 const (
 	maxLoggedValue  = 256 // bytes
 	maxLoggedHeader = 24
 )
 
-// logged are the headers that the log keeps, by their canonical names: what
-// senders say about their deliveries, and nothing that could be a secret.
+// logged has the headers that the log keeps, by canonical name: facts about deliveries, and
+// nothing that could be a secret.
 var logged = loggedHeaders()
 
 func loggedHeaders() map[string]string {
@@ -192,7 +192,7 @@ func loggedHeaders() map[string]string {
 	return out
 }
 
-// headers are those that the log keeps, by their names in lower case.
+// headers returns the logged headers, by lower-case name.
 func (d *intake) headers() map[string]string {
 	own := http.CanonicalHeaderKey(d.plan.Snapshot.DeliveryIDHeader)
 	kept := map[string]string{}
@@ -209,7 +209,7 @@ func (d *intake) headers() map[string]string {
 	return kept
 }
 
-// clip makes a header's value one that any database stores.
+// clip shortens a header's value and makes it valid for any database.
 func clip(value string) string {
 	if len(value) > maxLoggedValue {
 		value = value[:maxLoggedValue]

@@ -1,8 +1,7 @@
-// Package webhook is the way in for other systems: it receives a delivery,
-// verifies that its sender knows the webhook's secret, and finds out which
-// delivery it is. A signature is checked over the raw bytes, before anything
-// looks into them. Nothing that leaves this package, errors and log lines
-// included, holds a secret, a URL's token or a signature that would be valid.
+// Package webhook receives deliveries from other systems. It verifies that the sender knows the
+// webhook's secret, and finds the identity of the delivery. It checks a signature over the raw
+// bytes before it parses them. Nothing that leaves this package, including errors and log
+// lines, contains a secret, the token of a URL or a valid signature.
 package webhook
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/signature"
 )
 
-// What a delivery's security headers may be at most: bytes of one value, and
-// signatures of the version that a scheme knows.
+// The limits of a delivery's security headers: bytes of one value, and the number of
+// signatures.
 const (
 	maxSignatureHeader = 8 << 10
 	maxCandidates      = 20
@@ -29,42 +28,41 @@ const (
 // Request is a delivery as it arrived.
 type Request struct {
 	Method string
-	// URL is where the sender was told to send: the configured public URL with
-	// the request's own path and query, never the Host that the request names.
+	// URL is the configured public URL with the path and query of the request. It never uses
+	// the Host of the request.
 	URL    string
 	Header http.Header
 	Body   []byte // the raw bytes; only read
 	Now    time.Time
 }
 
-// Proof is what a valid delivery showed.
+// Proof describes a valid delivery.
 type Proof struct {
-	Secret int // index of the first secret that fits
-	// ID is the sender's own id of the delivery; "" where the scheme has none, or
-	// the value is there twice or is not a [ValidID]. Equal ids are equal whatever
-	// header they came in.
+	Secret int // index of the first secret that matches
+	// ID is the sender's id of the delivery. It is "" if the scheme has none, or if the value
+	// occurs twice or is not a [ValidID]. Equal ids from different headers are the same id.
 	ID         string
 	TimeSigned bool // the signature covers a time, so the delivery cannot be sent again later
 	IDSigned   bool // the signature covers ID, so the delivery cannot be sent under another
-	// SignedSum is the SHA-256 of the signed text where that is more than the body,
-	// such as the time; nil where it is the body alone.
+	// SignedSum is the SHA-256 of the signed text if it contains more than the body, such as
+	// the time. It is nil if only the body is signed.
 	SignedSum []byte
-	// Handshake is the answer to a sender that asks whether this URL is really
-	// its own; nil for every other delivery. It is recorded and starts nothing.
+	// Handshake is the response to a sender that checks the URL, or nil. Such a delivery is
+	// recorded and starts nothing.
 	Handshake *Handshake
 }
 
-// Reason says why a delivery was refused, as the delivery log has it.
+// Reason is why a delivery was rejected, as the delivery log shows it.
 type Reason string
 
 // The reasons.
 const (
-	MissingHeader Reason = "missing_header" // a header that verification depends on is missing or empty
-	BadFormat     Reason = "bad_format"     // one is there twice, too long, or not of the scheme's form
-	Stale         Reason = "stale"          // signed longer ago than the scheme tolerates
-	Future        Reason = "future"         // signed further ahead than the scheme tolerates
-	Mismatch      Reason = "mismatch"       // no signature fits any secret
-	NoSecret      Reason = "no_secret"      // there is no secret, or none that is a key of the scheme
+	MissingHeader Reason = "missing_header" // a required header is missing or empty
+	BadFormat     Reason = "bad_format"     // a header occurs twice, is too long, or does not have the format of the scheme
+	Stale         Reason = "stale"          // the timestamp is older than the scheme allows
+	Future        Reason = "future"         // the timestamp is further ahead than the scheme allows
+	Mismatch      Reason = "mismatch"       // no signature matches any secret
+	NoSecret      Reason = "no_secret"      // no secret is valid for the scheme
 )
 
 // Failure is why a delivery is not valid.
@@ -74,7 +72,7 @@ type Failure struct {
 	Detail string // what is wrong with it, in a few words
 }
 
-// String is for a person; it never holds a value of the request.
+// String returns a message for people. It never contains a value of the request.
 func (f *Failure) String() string {
 	what := strings.TrimSpace(f.Where + " " + f.Detail)
 	if what == "" {
@@ -83,15 +81,15 @@ func (f *Failure) String() string {
 	return string(f.Reason) + ": " + what
 }
 
-// Verifier decides whether deliveries are a sender's own. It holds no secret.
+// Verifier verifies the signatures of deliveries. It holds no secret.
 type Verifier struct {
 	forms     []form
-	single    []string // canonical names of the headers that may be there once only
+	single    []string // canonical names of the headers that may occur only once
 	handshake handshake
 }
 
-// NewVerifier makes the verifier of a scheme as a webhook has it; own is nil
-// unless the scheme takes one.
+// NewVerifier creates the verifier of a webhook's scheme. own is nil unless the scheme has
+// settings.
 func NewVerifier(scheme penstock.SignatureScheme, own *penstock.Signature) (*Verifier, error) {
 	described, err := signature.Forms(scheme, own)
 	if err != nil {
@@ -119,8 +117,8 @@ func NewVerifier(scheme penstock.SignatureScheme, own *penstock.Signature) (*Ver
 	return v, nil
 }
 
-// Missing decides from the headers alone that there is no signature, so that
-// the body needs not be read; nil when there is one to look at.
+// Missing returns a failure if the headers show that the signature is missing, so that the body
+// need not be read. Otherwise it returns nil.
 func (v *Verifier) Missing(header http.Header) *Failure {
 	for i := range v.forms {
 		if v.forms[i].present(header) {
@@ -130,9 +128,8 @@ func (v *Verifier) Missing(header http.Header) *Failure {
 	return &Failure{MissingHeader, v.forms[0].shown, "is missing"}
 }
 
-// Verify decides whether the delivery is signed by one of the secrets. All
-// secrets and all signatures are tried, however early one fits, so that time
-// tells nothing about which.
+// Verify checks whether one of the secrets signed the delivery. It always tries all secrets and
+// signatures, so that its duration does not reveal which one matched.
 func (v *Verifier) Verify(r Request, secrets []string) (Proof, *Failure) {
 	if failure := v.Missing(r.Header); failure != nil {
 		return Proof{}, failure
@@ -140,7 +137,7 @@ func (v *Verifier) Verify(r Request, secrets []string) (Proof, *Failure) {
 	for _, name := range v.single {
 		switch values := r.Header[name]; {
 		case len(values) > 1:
-			return Proof{}, &Failure{BadFormat, name, "is there more than once"}
+			return Proof{}, &Failure{BadFormat, name, "occurs more than once"}
 		case len(values) == 1 && len(values[0]) > maxSignatureHeader:
 			return Proof{}, &Failure{BadFormat, name, "is too long"}
 		}
@@ -159,7 +156,7 @@ func (v *Verifier) Verify(r Request, secrets []string) (Proof, *Failure) {
 				return proof, nil
 			}
 		}
-		// A form for which there is no key says less than one for which there is.
+		// The failure of a form with a key says more than that of a form without.
 		if failure == nil || failure.Reason == NoSecret {
 			failure = failed
 		}
@@ -167,7 +164,7 @@ func (v *Verifier) Verify(r Request, secrets []string) (Proof, *Failure) {
 	return Proof{}, failure
 }
 
-// look reads what a verified delivery says about itself, its body included.
+// look reads the id and the handshake of a verified delivery.
 func (v *Verifier) look(f *form, r *Request) (Proof, *Failure) {
 	proof := Proof{TimeSigned: f.SignsTime(), IDSigned: f.SignsID()}
 	if f.IDHeader != "" {
@@ -200,9 +197,9 @@ func (v *Verifier) look(f *form, r *Request) (Proof, *Failure) {
 	return proof, nil
 }
 
-// TokenMatches is the index of the first secret that is the token which was
-// given, -1 when none is. An empty token or secret matches nothing. Digests are
-// compared, each secret's, so that time tells neither a length nor which one.
+// TokenMatches returns the index of the first secret that equals the token, or -1. An empty
+// token or secret matches nothing. It compares the digest of every secret, so that its duration
+// reveals neither a length nor an index.
 func TokenMatches(given string, secrets []string) int {
 	match := -1
 	got := sha256.Sum256([]byte(given))

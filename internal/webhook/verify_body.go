@@ -13,13 +13,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ValidID reports whether a text can tell deliveries apart: 1 to 256 visible
-// ASCII characters.
+// ValidID reports whether a text can identify a delivery: 1 to 256 visible ASCII characters.
 func ValidID(s string) bool {
 	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// headerID is the value of a header that is there once and a [ValidID], else "".
+// headerID returns the value of a header if it occurs once and is a [ValidID], or else "".
 func headerID(header http.Header, canonical string) string {
 	if values := header[canonical]; len(values) == 1 && ValidID(values[0]) {
 		return values[0]
@@ -27,8 +26,8 @@ func headerID(header http.Header, canonical string) string {
 	return ""
 }
 
-// bodyID is an id from the body: a string, or a number as it is written; ""
-// for everything else.
+// bodyID returns an id from the body: a string, or a number as it is written. It returns "" for
+// any other value.
 func bodyID(value jsontext.Value) string {
 	id := string(value)
 	switch value.Kind() {
@@ -44,8 +43,8 @@ func bodyID(value jsontext.Value) string {
 	return id
 }
 
-// stringOf is the text of a JSON string, "" for any other value and for one with
-// half of a surrogate pair.
+// stringOf returns the text of a JSON string. It returns "" for any other value, and for a
+// string with half of a surrogate pair.
 func stringOf(value jsontext.Value) string {
 	if value.Kind() != '"' {
 		return ""
@@ -57,10 +56,9 @@ func stringOf(value jsontext.Value) string {
 	return string(text)
 }
 
-// members reads top-level members of a JSON object. One that is missing is
-// nil; so is one that is there twice, since parsers disagree about which of
-// the two counts; and all are where the body is not one JSON object in UTF-8.
-// Half of a surrogate pair elsewhere in it changes nothing.
+// members reads top-level members of a JSON object. A missing member is nil. A duplicate member
+// is nil too, because parsers disagree about which one counts. All are nil if the body is not
+// one JSON object in UTF-8. Half of a surrogate pair elsewhere in it changes nothing.
 func members(body []byte, names []string) []jsontext.Value {
 	values, nothing := make([]jsontext.Value, len(names)), make([]jsontext.Value, len(names))
 	seen := make([]bool, len(names))
@@ -99,15 +97,15 @@ func members(body []byte, names []string) []jsontext.Value {
 	return values
 }
 
-// Handshake is what to answer to a sender that checks a URL.
+// Handshake is the response to a sender that checks a URL.
 type Handshake struct {
 	Status      int
 	ContentType string // "" with an empty body
 	Body        []byte
 }
 
-// handshake says how a sender checks a URL: the top-level members to look at,
-// and the answer, nil when the delivery is no such check.
+// handshake says how a sender checks a URL: the top-level members to read, and the response.
+// The response is nil if the delivery is not such a check.
 type handshake struct {
 	members []string
 	answer  func(values []jsontext.Value) *Handshake
@@ -118,8 +116,8 @@ var handshakes = map[penstock.SignatureScheme]handshake{
 	penstock.SchemeDiscord: {[]string{"type", "event"}, answerDiscord},
 }
 
-// answerSlack repeats the challenge of a url_verification, in JSON: a text of
-// somebody else's choice is never sent as what a browser might show.
+// answerSlack repeats the challenge of a url_verification in JSON, because a browser might
+// render other formats.
 func answerSlack(values []jsontext.Value) *Handshake {
 	if stringOf(values[0]) != "url_verification" {
 		return nil
@@ -143,10 +141,9 @@ func answerDiscord(values []jsontext.Value) *Handshake {
 	return nil
 }
 
-// OfferedSecret is the secret that a sender posts, unsigned, to a URL that was
-// registered with it: Notion's verification_token, in an object that holds
-// nothing else. It is to be taken while the webhook has no secret, and never
-// later.
+// OfferedSecret returns the secret that a sender posts unsigned to a newly registered URL:
+// Notion's verification_token, as the only member of an object. Accept it only while the
+// webhook has no secret.
 func OfferedSecret(scheme penstock.SignatureScheme, body []byte) (string, bool) {
 	if scheme != penstock.SchemeNotion {
 		return "", false

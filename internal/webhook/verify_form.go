@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/signature"
 )
 
-// form is one form of a scheme's signature, made ready.
+// form is one compiled form of a scheme's signature.
 type form struct {
 	signature.Form
 
@@ -80,7 +80,7 @@ func compile(described signature.Form) (form, error) {
 	return f, nil
 }
 
-// present reports whether a signature of this form is there, valid or not.
+// present reports whether the request has a signature of this form, valid or not.
 func (f *form) present(header http.Header) bool {
 	if f.Numbered {
 		for name, values := range header {
@@ -103,8 +103,8 @@ func (f *form) numbers(name string) bool {
 	return err == nil && n >= 1 && n <= 100
 }
 
-// verify checks the signature in this form. It returns the index of the first
-// secret that fits, and what is signed around the body.
+// verify checks the signature in this form. It returns the index of the first secret that
+// matches, and what is signed around the body.
 func (f *form) verify(r *Request, secrets []string) (int, signedParts, *Failure) {
 	keys := make([][]byte, len(secrets))
 	usable := false
@@ -116,7 +116,7 @@ func (f *form) verify(r *Request, secrets []string) (int, signedParts, *Failure)
 		keys[i], usable = key, true
 	}
 	if !usable {
-		return 0, signedParts{}, &Failure{Reason: NoSecret, Detail: "there is no secret of the scheme's form"}
+		return 0, signedParts{}, &Failure{Reason: NoSecret, Detail: "no secret has the format of the scheme"}
 	}
 	if f.Algorithm == signature.AlgorithmToken {
 		if i := TokenMatches(r.Header.Get(f.header), secrets); i >= 0 {
@@ -162,13 +162,12 @@ func (f *form) verify(r *Request, secrets []string) (int, signedParts, *Failure)
 		}
 	}
 	if match < 0 {
-		return 0, signedParts{}, &Failure{Mismatch, f.shown, "fits no secret"}
+		return 0, signedParts{}, &Failure{Mismatch, f.shown, "matches no secret"}
 	}
 	return match, text, nil
 }
 
-// fits reports whether one of the signatures is that of the key. The body is
-// hashed where it stands.
+// fits reports whether the key made one of the signatures. It hashes the body without a copy.
 func (f *form) fits(key []byte, signatures [][]byte, before, body, after []byte) bool {
 	mac := hmac.New(f.newHash, key)
 	for _, part := range [][]byte{before, body, after} {
@@ -183,8 +182,7 @@ func (f *form) fits(key []byte, signatures [][]byte, before, body, after []byte)
 	return equal == 1
 }
 
-// fitsPublicKey is fits for an Ed25519 key, whose signatures need the message
-// in one piece.
+// fitsPublicKey is fits for an Ed25519 key, which needs the message in one piece.
 func fitsPublicKey(key []byte, signatures [][]byte, before, body, after []byte) bool {
 	message := slices.Concat(before, body, after)
 	valid := false
@@ -194,9 +192,8 @@ func fitsPublicKey(key []byte, signatures [][]byte, before, body, after []byte) 
 	return valid
 }
 
-// candidates reads the signature header or headers: the signatures of the
-// version that the form knows, without their prefix, and the timestamp if it
-// stands beside them.
+// candidates reads the signature headers: the signatures of the form's version, without their
+// prefix, and the timestamp if it is in the same header.
 func (f *form) candidates(header http.Header) (texts []string, timestamp string, failure *Failure) {
 	malformed := func(detail string) ([]string, string, *Failure) {
 		return nil, "", &Failure{BadFormat, f.shown, detail}
@@ -209,7 +206,7 @@ func (f *form) candidates(header http.Header) (texts []string, timestamp string,
 				continue
 			}
 			if len(values) != 1 || len(values[0]) > maxSignatureHeader {
-				return nil, "", &Failure{BadFormat, name, "is there more than once, or too long"}
+				return nil, "", &Failure{BadFormat, name, "occurs more than once or is too long"}
 			}
 			elements = append(elements, values[0])
 		}
@@ -237,7 +234,7 @@ func (f *form) candidates(header http.Header) (texts []string, timestamp string,
 		}
 	}
 	if len(texts) == 0 {
-		return malformed("has no signature of the scheme's form")
+		return malformed("has no signature in the format of the scheme")
 	}
 	if f.TimestampField != "" && timestamp == "" {
 		return malformed("has no timestamp")
@@ -248,7 +245,7 @@ func (f *form) candidates(header http.Header) (texts []string, timestamp string,
 // signedParts is the signed text before the body and after it.
 type signedParts struct{ before, after []byte }
 
-// sum is the [Proof.SignedSum] of a delivery that is signed in the form.
+// sum returns the [Proof.SignedSum] of a delivery.
 func (a signedParts) sum(f *form, body []byte) []byte {
 	if !f.varies {
 		return nil
@@ -294,7 +291,7 @@ func (f *form) signedBytes(r *Request, timestamp string) (signed signedParts, fa
 	return signedParts{text[:split], text[split:]}, nil
 }
 
-// splitURL is the host of an absolute URL and its path with the query.
+// splitURL returns the host of an absolute URL, and its path with the query.
 func splitURL(url string) (host, path string) {
 	if _, rest, found := strings.Cut(url, "://"); found {
 		url = rest
@@ -305,9 +302,9 @@ func splitURL(url string) (host, path string) {
 	return url, ""
 }
 
-// signedHeaders appends the headers that the request lists as signed, sorted,
-// as name:value joined by semicolons. The list has to hold itself and the
-// timestamp, or it would protect neither.
+// signedHeaders appends the headers that the request lists as signed, sorted, as name:value
+// joined by semicolons. The list must contain itself and the timestamp, or it would protect
+// neither.
 func (f *form) signedHeaders(text []byte, r *Request) ([]byte, *Failure) {
 	list := r.Header.Get(f.listed)
 	if list == "" {
@@ -335,14 +332,14 @@ func (f *form) signedHeaders(text []byte, r *Request) ([]byte, *Failure) {
 		}
 		values := r.Header[http.CanonicalHeaderKey(name)]
 		if len(values) != 1 {
-			return nil, &Failure{BadFormat, f.SignedHeaders, "names a header that is not there exactly once"}
+			return nil, &Failure{BadFormat, f.SignedHeaders, "names a header that does not occur exactly once"}
 		}
 		text = append(text, strings.Trim(values[0], " \t")...)
 	}
 	return text, nil
 }
 
-// checkTime decides whether the time of the signature is near enough to now.
+// checkTime checks whether the time of the signature is close enough to now.
 func (f *form) checkTime(text string, now time.Time) *Failure {
 	where := f.TimestampHeader
 	switch {
@@ -353,7 +350,7 @@ func (f *form) checkTime(text string, now time.Time) *Failure {
 	}
 	signed, ok := parseTimestamp(text, f.TimestampUnit)
 	if !ok {
-		return &Failure{BadFormat, where, "has no timestamp of the scheme's form"}
+		return &Failure{BadFormat, where, "has no timestamp in the format of the scheme"}
 	}
 	age := now.UnixMilli() - signed
 	if f.TimestampUnit == signature.UnitSeconds {

@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// Automation starts a run of one of its factory's agents when a trigger fires:
-// the contract's Automation.
+// Automation starts a run of a factory's agent when one of its triggers fires: the contract's
+// Automation.
 type Automation struct {
 	UID      string    `json:"uid"`
 	Name     string    `json:"name"`
 	Enabled  bool      `json:"enabled"`
-	Agent    string    `json:"agent,omitempty"` // a name of the factory's agents; absent: its foreman
+	Agent    string    `json:"agent,omitempty"` // name of an agent of the factory; absent: its foreman
 	Prompt   string    `json:"prompt"`
 	Triggers []Trigger `json:"triggers"`
 	Overrides
-	// Problems are reasons why it stays silent, or a trigger of it: an agent, a
-	// webhook or a schedule that does not exist, a provider without a way in.
+	// Problems are the reasons why the automation or one of its triggers starts no runs: a
+	// missing agent, webhook or schedule, or a provider that is not connected.
 	Problems  []FieldError `json:"problems,omitempty"`
 	CreatedAt Time         `json:"created_at"`
 	UpdatedAt Time         `json:"updated_at"`
 }
 
-// Overrides are the keys of an agent's defaults that an automation may set for
-// its runs. A key that is set replaces, it never merges.
+// Overrides are the agent's settings that an automation may override for its runs. An override
+// replaces the value; it never merges.
 type Overrides struct {
 	// Model is short for the built-in harness with this model.
 	Model         string               `json:"model,omitempty" config:"model_id"`
 	Harness       *Harness             `json:"harness,omitempty"`
 	RunnerID      string               `json:"runner,omitempty" config:"runner_id"`
 	EnvironmentID string               `json:"environment_id,omitempty"`
-	Secrets       []string             `json:"secrets,omitzero"` // empty: none, whatever weaker layers say
+	Secrets       []string             `json:"secrets,omitzero"` // empty: no secrets, even if weaker layers have some
 	MCPServers    map[string]MCPServer `json:"mcp_servers,omitzero"`
 	// HarnessAuthSecrets belong to a harness in a file. The API cannot set them.
 	HarnessAuthSecrets json.RawMessage `json:"harness_auth_secrets,omitempty"`
 	LayerKeys
 }
 
-// Trigger is an event that an automation waits for.
+// Trigger is an event that starts an automation.
 type Trigger struct {
 	Provider string          `json:"provider"`
 	Event    string          `json:"event"`
@@ -45,8 +45,8 @@ type Trigger struct {
 	Schedule *CronTrigger    `json:"schedule,omitempty"`
 }
 
-// The triggers that have a way in. Those of GitHub and Linear fire by deliveries
-// to webhooks with the signature scheme of the same name.
+// The providers that this server supports. GitHub and Linear triggers fire on deliveries to
+// webhooks with the signature scheme of the same name.
 const (
 	ProviderWebhook  = "webhook"
 	EventReceived    = "received"
@@ -56,45 +56,43 @@ const (
 	ProviderLinear   = "linear"
 )
 
-// CronTrigger is a schedule written into a trigger.
+// CronTrigger is the schedule of a trigger.
 type CronTrigger struct {
 	Cron     string `json:"cron"`
 	Name     string `json:"name,omitempty"`
 	Timezone string `json:"timezone,omitempty"` // IANA; UTC when absent
 
-	// In answers: when it started a run last and will next, and why its last time
-	// started none.
+	// In responses: when it last started a run, when it will next, and why its last time
+	// started no run.
 	LastRun   Time   `json:"last_run,omitzero"`
 	NextRun   Time   `json:"next_run,omitzero"`
 	LastError string `json:"last_error,omitempty"`
 }
 
-// WebhookFilter is the filter of a webhook's trigger.
+// WebhookFilter is the filter of a webhook trigger.
 type WebhookFilter struct {
 	WebhookIDs Selection       `json:"webhook_ids"`       // UIDs, or names of the factory's webhooks
 	Payload    json.RawMessage `json:"payload,omitempty"` // absent: every delivery
 }
 
-// ScheduleFilter is the filter of a schedule's trigger that has no clock of its
-// own.
+// ScheduleFilter is the filter of a schedule trigger without its own schedule.
 type ScheduleFilter struct {
 	ScheduleIDs Selection `json:"schedule_ids"` // of the team's schedules
 }
 
-// Webhook is the filter of a webhook's trigger that was checked before; ok is
-// false for every other trigger.
+// Webhook returns the filter of a checked webhook trigger. ok is false for every other trigger.
 func (t Trigger) Webhook() (f WebhookFilter, ok bool) {
 	return f, t.Provider == ProviderWebhook && json.Unmarshal(t.Filter, &f) == nil
 }
 
-// Schedules is the filter of a schedule's trigger that was checked before; ok
-// is false for every other trigger, and for one with a clock of its own.
+// Schedules returns the filter of a checked schedule trigger. ok is false for every other
+// trigger, and for a trigger with its own schedule.
 func (t Trigger) Schedules() (f ScheduleFilter, ok bool) {
 	return f, t.Provider == ProviderSchedule && t.Schedule == nil && json.Unmarshal(t.Filter, &f) == nil
 }
 
-// WebhookIDs lists what a's triggers select, UIDs and names of webhooks, each
-// once, sorted.
+// WebhookIDs lists the UIDs and names of webhooks that a's triggers select, sorted and without
+// duplicates.
 func (a Automation) WebhookIDs() []string {
 	var ids []string
 	for _, t := range a.Triggers {
@@ -106,8 +104,8 @@ func (a Automation) WebhookIDs() []string {
 	return slices.Compact(ids)
 }
 
-// Schemes lists the signature schemes of the webhooks that tell of the events of
-// a's triggers, each once, sorted.
+// Schemes lists the signature schemes of the webhooks that report the events of a's triggers,
+// sorted and without duplicates.
 func (a Automation) Schemes() []SignatureScheme {
 	var schemes []SignatureScheme
 	for _, t := range a.Triggers {
@@ -119,17 +117,15 @@ func (a Automation) Schemes() []SignatureScheme {
 	return slices.Compact(schemes)
 }
 
-// EventTriggers are a's triggers whose events webhooks with a signature scheme
-// tell of.
+// EventTriggers returns a's triggers on events that webhooks with the signature scheme report.
 func (a Automation) EventTriggers(scheme SignatureScheme) []Trigger {
 	return slices.DeleteFunc(
 		slices.Clone(a.Triggers), func(t Trigger) bool { return t.Scheme() == "" || t.Scheme() != scheme },
 	)
 }
 
-// PayloadFilters are the payload filters of a's triggers that select a webhook,
-// nil for one that takes every delivery. A delivery fires a once if any of them
-// matches it.
+// PayloadFilters returns the payload filters of a's triggers that select a webhook. A nil
+// filter matches every delivery. A delivery fires a once if any of them matches.
 func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMessage {
 	var filters []json.RawMessage
 	for _, t := range a.Triggers {
@@ -143,7 +139,7 @@ func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMes
 	return filters
 }
 
-// ScheduleIDs lists the schedules with which a fires, each once, sorted.
+// ScheduleIDs lists the schedules that fire a, sorted and without duplicates.
 func (a Automation) ScheduleIDs() []string {
 	var ids []string
 	for _, t := range a.Triggers {
@@ -155,8 +151,8 @@ func (a Automation) ScheduleIDs() []string {
 	return slices.Compact(ids)
 }
 
-// AutomationRequest creates or changes an automation; on a change an absent
-// field stays as it is and null clears it.
+// AutomationRequest creates or changes an automation. In a change, an absent field stays
+// unchanged, and null clears it.
 type AutomationRequest struct {
 	Name     *string    `json:"name,omitempty"`
 	Enabled  *bool      `json:"enabled,omitempty"`
@@ -175,19 +171,18 @@ type AutomationRequest struct {
 	Cleared []string `json:"-"` // the fields that were given as null
 }
 
-// Config is the layer of configuration that an automation contributes.
+// Config returns the automation's layer of a run's configuration.
 func (o Overrides) Config() *Config {
 	var c Config
 	CarryKeys(&c, o)
 	return c.withHarness()
 }
 
-// FilterTest asks whether a filter would match: a stored delivery, or a payload
-// that is given. With a webhook alone, how many of its last deliveries it would
-// have matched.
+// FilterTest tests a filter with a stored delivery or with the given payload. If only a webhook
+// is given, the test counts how many of its last deliveries match.
 type FilterTest struct {
-	// Provider and Event are those of a trigger of GitHub or Linear that Filter is
-	// of; absent: it is a payload filter.
+	// Provider and Event name the GitHub or Linear trigger of Filter. If they are absent,
+	// Filter is a payload filter.
 	Provider    string          `json:"provider,omitempty"`
 	Event       string          `json:"event,omitempty"`
 	Filter      json.RawMessage `json:"filter"`
@@ -197,7 +192,7 @@ type FilterTest struct {
 	GitHubEvent string          `json:"github_event,omitempty"` // the X-GitHub-Event of Payload
 }
 
-// FilterTestResult answers a FilterTest.
+// FilterTestResult is the result of a FilterTest.
 type FilterTestResult struct {
 	WouldTrigger bool          `json:"would_trigger"`
 	Checks       []FilterCheck `json:"checks"`

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Config is how a run is to be executed: the contract's AmbientAgentConfig.
-// A zero field says nothing and leaves the choice to the next layer.
+// Config is the configuration of a run: the contract's AmbientAgentConfig. A zero field takes
+// the value of the next layer.
 type Config struct {
 	Name               string               `json:"name,omitempty"`
 	ModelID            string               `json:"model_id,omitempty"`
@@ -36,14 +36,14 @@ type Config struct {
 	LayerKeys
 }
 
-// LayerKeys are keys that an agent and an automation have by the same names as a run.
-// A further one needs a line here and in LayerKeysRequest.
+// LayerKeys are the keys that runs, agents and automations share. A new one needs a line here
+// and in LayerKeysRequest.
 type LayerKeys struct {
 	WorkerHost         string `json:"worker_host,omitempty"`
 	CredentialStrategy string `json:"credential_strategy,omitempty"` // CREATOR or EXECUTOR
 }
 
-// LayerKeysRequest changes LayerKeys; an absent one stays as it is.
+// LayerKeysRequest changes LayerKeys. An absent key stays unchanged.
 type LayerKeysRequest struct {
 	WorkerHost         *string `json:"worker_host,omitempty"`
 	CredentialStrategy *string `json:"credential_strategy,omitempty"`
@@ -62,31 +62,30 @@ const (
 	HarnessCommand = "command"
 )
 
-// Harnesses are those that every server knows by name. A run that asks for one
-// which no worker has waits for a worker that does.
+// Harnesses lists the harnesses that every server knows. A run waits until a worker has its
+// harness.
 func Harnesses() []string {
 	return []string{HarnessBuiltin, "claude", "codex", "gemini", "opencode", HarnessCommand}
 }
 
-// HostedWorker is the worker host of hosted execution. This server hosts no
-// workers of its own, so that any worker may execute such a run.
+// HostedWorker is the worker host of hosted execution. This server hosts no workers, so any
+// worker may execute such a run.
 const HostedWorker = "warp"
 
-// ModelOffline is the model of the built-in agent that needs no key and no
-// network; it is the default while no provider is configured.
+// ModelOffline is a model of the built-in agent that needs no key and no network. It is the
+// default while no provider is configured.
 const ModelOffline = "demo/offline"
 
-// ModelAuto stands for the model that the server takes by itself; so does each
-// name of the family auto-* for which the server has no alias.
+// ModelAuto lets the server choose the model. So does each auto-* name without an alias on the
+// server.
 const ModelAuto = "auto"
 
-// IsModelAuto reports whether a model's name is ModelAuto, or of its family.
+// IsModelAuto reports whether a model's name is ModelAuto or begins with auto-.
 func IsModelAuto(name string) bool {
 	return name == ModelAuto || strings.HasPrefix(name, ModelAuto+"-")
 }
 
-// Model returns the model that the configuration names for its harness, "" where
-// it names none.
+// Model returns the model that the configuration names for its harness, or "".
 func (c *Config) Model() string {
 	if c.Harness != nil && c.Harness.ModelID != "" {
 		return c.Harness.ModelID
@@ -108,7 +107,7 @@ type Budget struct {
 	MaxCostUSD     float64 `json:"max_cost_usd,omitzero"`
 }
 
-// SessionSharing says what anybody with the link may do.
+// SessionSharing says what a person with the link may do.
 type SessionSharing struct {
 	PublicAccess string `json:"public_access,omitempty"` // VIEWER or EDITOR
 }
@@ -128,12 +127,11 @@ type MCPServer struct {
 // maxConfigName bounds the name by which runs are found, in bytes.
 const maxConfigName = 500
 
-// Check reports what is wrong with c by itself, with JSON pointers below at; of
-// one that is too large, that alone. It also puts aliases into their canonical
-// form.
+// Check returns the errors that c alone shows, with JSON pointers below at. If c is too large,
+// it returns only that error. It also makes aliases canonical.
 func (c *Config) Check(at string, harnesses []string) []FieldError {
 	if errs := c.CheckSize(at); errs != nil {
-		return errs // of what is in there, it would take as much again to say what is wrong
+		return errs // the errors of its content could be as large as c
 	}
 	var errs []FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -184,7 +182,7 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 	return errs
 }
 
-// checkSkills reports references that are none.
+// checkSkills returns the invalid references.
 func (c *Config) checkSkills(bad func(pointer, format string, args ...any)) {
 	if c.SkillSpec != "" && len(c.Skills) > 0 {
 		bad("/skills", "cannot be given together with skill_spec")
@@ -211,7 +209,7 @@ func (m MCPServer) canonical() MCPServer {
 	return m
 }
 
-// check reports what is wrong with a server, each at the key that the caller gave.
+// check returns the errors of a server, each at the key that the caller used.
 func (m MCPServer) check(at string) []FieldError {
 	var errs []FieldError
 	var given []string
@@ -270,7 +268,7 @@ func validEnvName(s string) bool {
 // environment variable of the agent.
 func ValidSecretName(s string) bool { return len(s) <= 128 && validEnvName(s) }
 
-// SecretRefs lists the secrets that a value names as ${{ secrets.NAME }}.
+// SecretRefs lists the secrets that a value refers to as ${{ secrets.NAME }}.
 func SecretRefs(value string) ([]string, error) {
 	var names []string
 	for {

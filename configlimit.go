@@ -10,8 +10,8 @@ import (
 
 // Limits of a configuration.
 const (
-	// MaxConfigBytes bounds the whole as JSON: every list of runs shows it. It holds
-	// for what a caller sends, for each layer, and for what they resolve to.
+	// MaxConfigBytes limits the JSON of a configuration, because every list of runs shows it.
+	// The limit applies to requests, to each layer, and to the resolved configuration.
 	MaxConfigBytes = 256 << 10
 
 	maxConfigText    = 200       // bytes of an id or a name
@@ -20,7 +20,7 @@ const (
 	maxVariable      = 128 << 10 // bytes of a variable as NAME=value with its end: what Linux gives to a program
 )
 
-// Size is how many bytes c has as JSON.
+// Size returns the size of c as JSON, in bytes.
 func (c *Config) Size() int {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -31,8 +31,7 @@ func (c *Config) Size() int {
 	return b.Len() - 1 // the line break
 }
 
-// CheckSize reports at its largest key, below a pointer, that a configuration is
-// too large; nil where it is not.
+// CheckSize returns an error at the largest key if a configuration is too large, or nil.
 func (c *Config) CheckSize(at string) []FieldError {
 	size := c.Size()
 	if size <= MaxConfigBytes {
@@ -56,7 +55,7 @@ func (c *Config) largestKey() (largest string) {
 	return largest
 }
 
-// checkLimits reports what is too long or too many.
+// checkLimits returns the values that are too long, and the lists with too many entries.
 func (c *Config) checkLimits(bad func(pointer, format string, args ...any)) {
 	harness := Harness{}
 	if c.Harness != nil {

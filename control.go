@@ -7,61 +7,59 @@ import (
 	"time"
 )
 
-// Lease is a worker's right to one execution. Every write about the execution
-// carries it; once it is lost or ended each of them is ErrLeaseLost.
+// Lease is a worker's right to one execution. Every write of the execution carries it. After
+// the lease is lost or has ended, each write returns ErrLeaseLost.
 type Lease struct {
 	RunID       string `json:"run_id"`
 	ExecutionID int    `json:"execution_id"`
 	Token       string `json:"token"`
 }
 
-// LeaseTime is how long a lease holds after it was taken or renewed, by the
-// database's clock. A worker that cannot renew ends its sandboxes before that.
+// LeaseTime is how long a lease is valid after a claim or renewal, by the database's clock. A
+// worker that cannot renew its lease stops its sandboxes before that.
 const LeaseTime = 30 * time.Second
 
-// What a Control answers besides failures of transport and storage.
+// The errors of a Control, besides those of transport and storage.
 var (
 	ErrNoWork    = errors.New("no work is waiting for this worker")
 	ErrLeaseLost = errors.New("the lease is lost: the run was cancelled, ended or given to another worker")
 )
 
-// Control is what a worker needs of the control plane, in process or over
-// HTTP. Every method is safe to repeat after an error of transport.
+// Control is the part of the control plane that a worker needs, in process or over HTTP. Every
+// method can safely be repeated after a transport error.
 type Control interface {
-	// Claim takes one run that waits and that this worker can execute. It waits
-	// for one up to c.Wait, then answers ErrNoWork. The call also tells the
-	// control plane that the worker is there.
+	// Claim claims one waiting run that this worker can execute. If there is none, it waits up
+	// to c.Wait and returns ErrNoWork. The call also registers the worker with the control
+	// plane.
 	Claim(ctx context.Context, c ClaimRequest) (Assignment, error)
 
-	// Heartbeat renews the lease at once, then waits up to wait for something
-	// that the worker should know, and answers with it. ErrLeaseLost tells to
-	// drop the execution: the caller has been told CANCELLED already, or another
-	// worker has it.
+	// Heartbeat renews the lease at once. Then it waits up to wait for a signal to the worker,
+	// and returns it. ErrLeaseLost means that the worker must drop the execution: the run was
+	// cancelled or has ended, or another worker has it.
 	Heartbeat(ctx context.Context, l Lease, wait time.Duration) (Signal, error)
 
-	// Append adds events to the log. A draft of type state moves the run
-	// (CLAIMED → PENDING → INPROGRESS); every other move is Finish's. Once the
-	// lease is over one thing can still be told, once: that the sandbox is gone,
-	// by a draft of the moment vm_shutdown alone.
+	// Append appends events to the log. A draft of type state moves the run (CLAIMED → PENDING
+	// → INPROGRESS); Finish makes every other move. After the end of the lease, one append is
+	// still possible, once: a single draft of the timeline event vm_shutdown.
 	Append(ctx context.Context, l Lease, drafts []Draft) error
 
-	// Finish ends a turn. Where it answers prompts, follow-ups waited: the run
-	// is INPROGRESS still and the worker goes on with them. Otherwise the run is
-	// in r.State and the lease is over.
+	// Finish ends a turn. If it returns prompts, follow-ups were waiting: the run is still
+	// INPROGRESS, and the worker continues with them. Otherwise the run is in r.State and the
+	// lease has ended.
 	Finish(ctx context.Context, l Lease, r Result) ([]Prompt, error)
 
 	// Open reads a file of the execution: an attachment, a webhook's body, the
 	// saved session.
 	Open(ctx context.Context, l Lease, f File) (io.ReadCloser, error)
 
-	// Save stores what the execution made: an artifact (answered with its uid)
-	// or the session to be resumed later.
+	// Save stores a result of the execution: an artifact, whose UID it returns, or the session
+	// for a later resume.
 	Save(ctx context.Context, l Lease, u Upload, content io.Reader) (uid string, err error)
 }
 
-// ClaimRequest says what a worker can take.
+// ClaimRequest says which runs a worker can execute.
 type ClaimRequest struct {
-	WorkerID    string        `json:"worker_id"`   // of this process, made at its start
+	WorkerID    string        `json:"worker_id"`   // of this process, created at its start
 	Host        string        `json:"worker_host"` // matched against config.worker_host
 	Local       bool          `json:"local"`       // embedded in serve
 	Version     string        `json:"version"`
@@ -72,7 +70,7 @@ type ClaimRequest struct {
 	Platform    string        `json:"platform"` // such as linux/x86_64
 	Capacity    int           `json:"capacity"` // slots in all
 	Busy        int           `json:"busy"`     // slots in use
-	Stopping    bool          `json:"stopping"` // takes no more: only says good-bye
+	Stopping    bool          `json:"stopping"` // the worker is stopping and claims nothing
 	Wait        time.Duration `json:"wait"`
 }
 
@@ -83,10 +81,10 @@ type Assignment struct {
 	Prompts     []Prompt         `json:"prompts"`
 	Environment *EnvironmentSpec `json:"environment,omitempty"`
 	Runner      *RunnerSpec      `json:"runner,omitempty"`
-	Skills      []SkillFolder    `json:"skills,omitempty"`  // that no repository has to be looked through for
+	Skills      []SkillFolder    `json:"skills,omitempty"`  // skills that need no search in repositories
 	Files       []File           `json:"files,omitempty"`   // attachments, event-payload.json
 	Session     *SavedSession    `json:"session,omitempty"` // to be resumed
-	History     []Step           `json:"history,omitempty"` // of the conversation, for a harness that cannot load
+	History     []Step           `json:"history,omitempty"` // of the conversation, for a harness that cannot load a session
 	// Secrets are granted to this run: environment variables of the sandbox, masked in records.
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// Network decides what the run may reach.
@@ -109,14 +107,14 @@ type HarnessSecret struct {
 	Value string `json:"value"`
 }
 
-// Prompt is one message to be given to the agent as a turn.
+// Prompt is one message to the agent, which starts a turn.
 type Prompt struct {
 	ID          string `json:"id"` // of the message in the conversation
 	Text        string `json:"text"`
 	Mode        Mode   `json:"mode,omitempty"`
 	Followup    bool   `json:"followup,omitzero"`
-	Redelivered bool   `json:"redelivered,omitzero"` // given before, to a worker that died
-	Files       []File `json:"files,omitempty"`      // to be put into the workspace first
+	Redelivered bool   `json:"redelivered,omitzero"` // delivered before, to a worker that was lost
+	Files       []File `json:"files,omitempty"`      // written into the workspace first
 }
 
 // File names content that Control.Open reads and where it goes in the workspace.
@@ -127,7 +125,7 @@ type File struct {
 	Size     int64  `json:"size"`
 }
 
-// SavedSession is the agent's HOME as it was kept after an earlier turn.
+// SavedSession is the agent's HOME, saved after an earlier turn.
 type SavedSession struct {
 	SessionID string `json:"session_id"` // the harness's own
 	Harness   string `json:"harness"`
@@ -140,23 +138,22 @@ type EnvironmentSpec struct {
 	Config EnvironmentConfig `json:"config"`
 }
 
-// Signal is what a heartbeat tells.
+// Signal is the result of a heartbeat.
 type Signal struct {
-	Followups int `json:"followups"`          // how many wait; Finish hands them over
-	Interrupt int `json:"interrupt,omitzero"` // the turn that is to be ended, 0: none
+	Followups int `json:"followups"`          // how many wait; Finish delivers them
+	Interrupt int `json:"interrupt,omitzero"` // the turn to end; 0: none
 }
 
 // Result ends a turn.
 type Result struct {
-	// State is SUCCEEDED, FAILED, ERROR, BLOCKED (the agent asks, Message holds
-	// the question), or QUEUED: handed back, to be executed again.
+	// State is SUCCEEDED, FAILED, ERROR, BLOCKED (the agent asks a question, which is in
+	// Message), or QUEUED (requeue the run).
 	State   State          `json:"state"`
 	Message *StatusMessage `json:"message,omitempty"`
-	// Turn is which turn of the execution this ends, from 1: a repeat of a call
-	// whose answer was lost is answered with the same prompts. 0: not said.
+	// Turn is the number of the turn to end, from 1. A repeated call for the same turn returns
+	// the same prompts. 0: unknown.
 	Turn int `json:"turn,omitzero"`
-	// KeepOpen asks for follow-ups without ending the run: an interactive
-	// session in its idle time.
+	// KeepOpen asks for follow-ups without ending the run, for an idle interactive session.
 	KeepOpen bool `json:"keep_open,omitzero"`
 	// Usage is what this turn consumed.
 	Usage *TurnUsage `json:"usage,omitempty"`
@@ -166,18 +163,18 @@ type Result struct {
 type TurnUsage struct {
 	ModelID string     `json:"model_id,omitempty"`
 	Tokens  TokenUsage `json:"tokens"`
-	CostUSD *float64   `json:"cost_usd,omitempty"` // where the agent knows it; else from the price list
+	CostUSD *float64   `json:"cost_usd,omitempty"` // if the agent knows it; otherwise from the price list
 }
 
-// The most that one turn is believed to have consumed: of each kind of tokens,
-// and in US dollars; of a model with a longer name nothing is known. Sums of such turns are numbers still.
+// The largest consumption that is accepted for one turn: tokens of each kind, and US dollars.
+// They keep the sums of turns finite.
 const (
 	maxTurnTokens = 1_000_000_000_000
 	maxTurnCost   = 1_000_000_000
 	maxModelID    = 200 // bytes of the model's name
 )
 
-// Bounded is what of u can be believed, whoever reports it.
+// Bounded returns u within these limits, because the reporter is not trusted.
 func (u TurnUsage) Bounded() TurnUsage {
 	if len(u.ModelID) > maxModelID {
 		u.ModelID = ""
@@ -195,7 +192,7 @@ func (u TurnUsage) Bounded() TurnUsage {
 // Upload describes what Control.Save stores. Exactly one of Artifact and
 // Session is set.
 type Upload struct {
-	ID       string        `json:"id"` // made by the caller once, so that a repeat stores nothing twice
+	ID       string        `json:"id"` // chosen by the caller once, so that a repeated call stores nothing twice
 	Type     ArtifactType  `json:"type,omitempty"`
 	Artifact *ArtifactData `json:"artifact,omitempty"`
 	Session  *SavedSession `json:"session,omitempty"`

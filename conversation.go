@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Conversation is what was said and done, in the contract's public form.
+// Conversation has the messages and actions of its runs, in the contract's form.
 type Conversation struct {
 	ID    string `json:"conversation_id"`
 	Steps []Step `json:"steps"`
 }
 
-// Step is one turn: a prompt and what followed from it.
+// Step is one turn: a prompt and everything that followed.
 type Step struct {
 	ID          string    `json:"id"`
 	Description string    `json:"description,omitempty"`
@@ -31,8 +31,8 @@ const (
 	RoleSystem    = "system"
 )
 
-// Message is one utterance. As the data of a message event it has its ID; in a
-// conversation the ids are in MessageIDs.
+// Message is one message. As the data of a message event it has an ID. In a conversation,
+// MessageIDs has the ids.
 type Message struct {
 	ID         string   `json:"message_id,omitempty"`
 	Role       string   `json:"role"`
@@ -58,9 +58,8 @@ const (
 	ActionDenied    = "denied"
 )
 
-// Block is one part of a message; Type says which fields it has. Input, Output
-// and Data are a curated public form with secrets masked, never what a harness
-// sent.
+// Block is one part of a message; Type says which fields it has. Input, Output and Data have a
+// curated form with masked secrets, never the data of the harness.
 type Block struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`      // text
@@ -82,8 +81,7 @@ type Block struct {
 	Part   int `json:"-"`
 }
 
-// MarshalJSON writes the fields that a block of its type always has, empty ones
-// too, and no others.
+// MarshalJSON writes exactly the fields of the block's type, including empty ones.
 func (b Block) MarshalJSON() ([]byte, error) {
 	type optional struct {
 		MessageID string `json:"message_id,omitempty"`
@@ -124,7 +122,7 @@ func (b Block) MarshalJSON() ([]byte, error) {
 	}{b.Type, b.Name, object(b.Data), rest})
 }
 
-// object is raw, or {} where it holds nothing.
+// object returns raw, or {} if it is empty.
 func object(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}")

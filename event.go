@@ -21,8 +21,8 @@ const (
 	EventNetwork EventType = "network"
 )
 
-// Event is one entry of a run's log. Seq is taken in the transaction that
-// appends, so commit order is sequence order; deltas leave gaps.
+// Event is one entry of a run's log. The transaction that appends it assigns Seq, so commit
+// order is sequence order. Deltas leave gaps.
 type Event struct {
 	RunID       string          `json:"run_id"`
 	Seq         int64           `json:"seq"`
@@ -37,16 +37,16 @@ type Draft struct {
 	Type EventType       `json:"type"`
 	At   Time            `json:"at"`
 	Data json.RawMessage `json:"data"`
-	// Key is the message id of a message or message_delta: the message removes
-	// its deltas from the log. Of a timeline event it is the type.
+	// Key is the message id of a message or message_delta: the message removes its deltas from
+	// the log. For a timeline event, it is the type.
 	Key string `json:"key,omitempty"`
-	// N numbers the drafts of a lease, from 1: one that was appended already is
-	// passed over. 0: not numbered.
+	// N numbers the drafts of a lease, from 1, so that a repeated draft is skipped. 0: not
+	// numbered.
 	N int64 `json:"n,omitzero"`
 }
 
-// NewDraft makes a draft with data marshalled; data is one of the types below,
-// which always can be.
+// NewDraft creates a draft. data must be one of the types below, which can always be
+// marshalled.
 func NewDraft(t EventType, at Time, data any) Draft {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -69,7 +69,7 @@ type StateData struct {
 	StatusMessage *StatusMessage `json:"status_message,omitempty"`
 }
 
-// MessageDelta is a piece of a message that is still being written.
+// MessageDelta is a part of an unfinished message.
 type MessageDelta struct {
 	ID   string `json:"message_id"`
 	Role string `json:"role"`
@@ -95,7 +95,7 @@ type TimelineData struct {
 	Payload map[string]any `json:"payload,omitempty"`
 }
 
-// The moments of a run's timeline.
+// The types of timeline events.
 const (
 	TimelineCreated             = "run_created"
 	TimelineClaimed             = "run_claimed"
@@ -112,10 +112,10 @@ const (
 	TimelineFollowupDelivered   = "followup_delivered"
 	TimelineSetupStep           = "setup_step"
 	TimelineImageNotUsed        = "image_not_used"
-	TimelineRequeued            = "run_requeued"         // lease lost or handed back
-	TimelineWorkspaceReused     = "workspace_reused"     // a follow-up found the files of the execution before
+	TimelineRequeued            = "run_requeued"         // the lease was lost, or the worker requeued the run
+	TimelineWorkspaceReused     = "workspace_reused"     // a follow-up reused the files of the previous execution
 	TimelineFollowupUndelivered = "followup_undelivered" // the run ended before the agent got it
-	TimelineInterrupt           = "interrupt_requested"  // somebody wants the agent's turn to end
+	TimelineInterrupt           = "interrupt_requested"  // a caller asked to end the agent's turn
 	TimelineInterrupted         = "turn_interrupted"     // it has ended
 	TimelineAnyWorker           = "any_worker"           // hosted execution was asked for, so any worker may take the run
 	TimelineMCPNotUsed          = "mcp_server_not_used"  // it is a managed one, and this server manages none
@@ -123,7 +123,7 @@ const (
 	TimelineNetworkDenied       = "network_denied"       // the first time that the policy refused a host
 )
 
-// Timeline makes a timeline draft.
+// Timeline creates a draft of a timeline event.
 func Timeline(at Time, eventType string, payload map[string]any) Draft {
 	d := NewDraft(EventTimeline, at, TimelineData{NewID(), eventType, payload})
 	d.Key = eventType
@@ -139,8 +139,8 @@ func (e Event) Timeline() (TimelineEvent, error) {
 	}, err
 }
 
-// Public is the event with its data as the API shows it: a moment of the
-// timeline says of itself what the log's row says.
+// Public returns the event with its data as the API shows it. A timeline event repeats the
+// values of its row.
 func (e Event) Public() Event {
 	if e.Type != EventTimeline {
 		return e

@@ -231,7 +231,7 @@ type Actor struct {
 	PhotoURL    string `json:"photo_url,omitempty"`
 }
 
-// Scoped says who sees a resource: one user, or the team.
+// Scoped says who can see a resource: one user, or the team.
 type Scoped struct {
 	Type string `json:"type"` // User or Team
 	UID  string `json:"uid,omitempty"`
@@ -244,8 +244,8 @@ type RunSchedule struct {
 	Cron string `json:"cron_schedule"`
 }
 
-// Usage is what a run has consumed so far. Costs are in US dollars; those
-// without a known price are left out, never guessed.
+// Usage is what a run has consumed so far. Costs are in US dollars. A cost without a known
+// price is omitted, never guessed.
 type Usage struct {
 	TotalTokens      int64          `json:"total_tokens,omitzero"`
 	InferenceCost    *float64       `json:"inference_cost,omitempty"`
@@ -263,7 +263,7 @@ type CostBreakdown struct {
 	Output     float64 `json:"output_cost_usd"`
 }
 
-// RunRequest asks for a run: the contract's RunAgentRequest.
+// RunRequest creates a run: the contract's RunAgentRequest.
 type RunRequest struct {
 	Prompt           string            `json:"prompt,omitempty"`
 	Title            string            `json:"title,omitempty"`
@@ -280,7 +280,7 @@ type RunRequest struct {
 	Metadata         map[string]string `json:"metadata,omitempty"`
 }
 
-// RunCreated answers a RunRequest.
+// RunCreated is the response to a RunRequest.
 type RunCreated struct {
 	ID         string `json:"run_id"`
 	TaskID     string `json:"task_id"`
@@ -301,16 +301,16 @@ type Attachment struct {
 const (
 	MaxTitle           = 80
 	MaxAttachments     = 5
-	MaxAttachmentBytes = 25 << 20 // all together, decoded; of one that is uploaded
-	MaxBodyBytes       = 10 << 20 // of a JSON body, attachments aside
+	MaxAttachmentBytes = 25 << 20 // all attachments of a request, decoded; or one uploaded attachment
+	MaxBodyBytes       = 10 << 20 // of a JSON body without attachments
 	MaxMetadataKeys    = 20
 	MaxMetadataKey     = 64
 	MaxMetadataValue   = 256
 	MaxDepth           = 8
 )
 
-// DeriveTitle makes a title of a prompt: its first line that is not blank, cut
-// at a word, at most MaxTitle characters.
+// DeriveTitle derives a title from a prompt: its first line with text, cut at a word, at most
+// MaxTitle characters.
 func DeriveTitle(prompt string) string {
 	line := ""
 	for l := range strings.Lines(prompt) {
@@ -348,29 +348,27 @@ func beginning(line string) string {
 	return b.String()
 }
 
-// The metadata by which a run says what has started it. The server alone sets
-// them.
+// The metadata keys that say what started a run. Only the server sets them.
 const (
 	MetadataAutomation = "automation_id"
 	MetadataWebhook    = "webhook_uid"
 	MetadataDelivery   = "delivery_id"
 )
 
-// Provenance is the metadata of a run that an automation has started, for a
-// delivery where there was one; a key without a value is left out.
+// Provenance returns the metadata of a run that an automation or delivery started. It omits
+// keys without a value.
 func Provenance(automationID, webhookUID, deliveryID string) map[string]string {
 	m := map[string]string{MetadataAutomation: automationID, MetadataWebhook: webhookUID, MetadataDelivery: deliveryID}
 	maps.DeleteFunc(m, func(_, value string) bool { return value == "" })
 	return m
 }
 
-// IsProvenance reports whether the server alone sets the key of a run's metadata.
+// IsProvenance reports whether only the server sets a metadata key.
 func IsProvenance(key string) bool {
 	return key == MetadataAutomation || key == MetadataWebhook || key == MetadataDelivery
 }
 
-// CheckProvenance reports the keys of a caller's metadata that only the server
-// sets.
+// CheckProvenance returns an error for each metadata key that only the server may set.
 func CheckProvenance(m map[string]string) []FieldError {
 	var errs []FieldError
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -387,7 +385,7 @@ func CheckProvenance(m map[string]string) []FieldError {
 	return errs
 }
 
-// CheckMetadata reports what is wrong with metadata that a caller sent.
+// CheckMetadata returns the errors of a caller's metadata.
 func CheckMetadata(m map[string]string) []FieldError {
 	var errs []FieldError
 	if len(m) > MaxMetadataKeys {
@@ -417,7 +415,7 @@ func validMetadataKey(k string) bool {
 	})
 }
 
-// Artifact is something a run has made.
+// Artifact is a result of a run.
 type Artifact struct {
 	Type      ArtifactType    `json:"artifact_type"`
 	CreatedAt Time            `json:"created_at"`
@@ -441,13 +439,12 @@ func ArtifactTypes() []ArtifactType {
 	return []ArtifactType{ArtifactPlan, ArtifactPullRequest, ArtifactScreenshot, ArtifactFile, ArtifactReference}
 }
 
-// PullRequestStatuses lists what a pull request can be; unknown is what nobody
-// said.
+// PullRequestStatuses lists the statuses of a pull request.
 func PullRequestStatuses() []string {
 	return []string{"open", "draft", "merged", "closed", PullRequestUnknown}
 }
 
-// PullRequestUnknown is the status of a pull request that nobody said.
+// PullRequestUnknown is the default status of a pull request.
 const PullRequestUnknown = "unknown"
 
 // ArtifactData is the union of the fields of every kind of artifact.

@@ -2,13 +2,12 @@ package penstock
 
 import "fmt"
 
-// RunnerSpec is what a run executes on: a runner of its factory's files as it
-// was when the run was created.
+// RunnerSpec is the runner of a run, as it was in the factory's files when the run was created.
 type RunnerSpec struct {
 	Name          string   `json:"name"`
 	SetupCommands []string `json:"setup_commands,omitempty"`
-	// Image is a container image, VCPUs and MemoryGB are the size of a machine;
-	// a sandbox that is no container cannot give either.
+	// Image is a container image, VCPUs and MemoryGB are the size of a machine; a sandbox that
+	// is not a container ignores both.
 	Image    string  `json:"image,omitempty"`
 	VCPUs    int     `json:"vcpus,omitzero"`
 	MemoryGB float64 `json:"memory_gb,omitzero"`
@@ -18,8 +17,8 @@ type RunnerSpec struct {
 	Network *Network `json:"network,omitempty"`
 }
 
-// Platform is the system that a worker has to have, such as linux/x86_64; "" for
-// any, which a run without a runner takes.
+// Platform is the required platform of the worker, such as linux/x86_64. "" means any; a run
+// without a runner requires none.
 func (r *RunnerSpec) Platform() string {
 	if r == nil {
 		return ""
@@ -27,13 +26,12 @@ func (r *RunnerSpec) Platform() string {
 	return r.OS + "/" + r.Arch
 }
 
-// Container reports whether r asks for what only a container or a machine of its
-// own can give.
+// Container reports whether r requires a container or its own machine.
 func (r *RunnerSpec) Container() bool {
 	return r != nil && (r.Image != "" || r.VCPUs != 0)
 }
 
-// Shape is the size of the machine in words, "" where r gives none.
+// Shape returns the size of the machine in words, or "".
 func (r *RunnerSpec) Shape() string {
 	if r == nil || r.VCPUs == 0 {
 		return ""
@@ -41,8 +39,8 @@ func (r *RunnerSpec) Shape() string {
 	return fmt.Sprintf("%d vCPUs, %g GB", r.VCPUs, r.MemoryGB)
 }
 
-// Platform is a system as workers and runners name it, made of the names that Go
-// has for it: linux/amd64 is linux/x86_64.
+// Platform converts Go's names of a platform to those of workers and runners: linux/amd64 is
+// linux/x86_64.
 func Platform(os, arch string) string {
 	rename := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "darwin": "macos"}
 	for _, part := range []*string{&os, &arch} {

@@ -1,6 +1,6 @@
 package penstock
 
-// Schedule starts runs by the clock: the contract's ScheduledAgentItem.
+// Schedule starts runs on a schedule: the contract's ScheduledAgentItem.
 type Schedule struct {
 	ID             string             `json:"id"`
 	Name           string             `json:"name"`
@@ -22,7 +22,7 @@ type Schedule struct {
 	Upcoming       []Time             `json:"upcoming,omitempty"` // the next five times while enabled
 }
 
-// ScheduleHistory says when a schedule fired last and will fire next.
+// ScheduleHistory says when a schedule last fired and will next fire.
 type ScheduleHistory struct {
 	LastRan *Time `json:"last_ran"`
 	NextRun *Time `json:"next_run"`

@@ -8,26 +8,25 @@ import (
 	"strings"
 )
 
-// Selection is the key of a filter that selects resources by uid or name: those
-// of In without those of NotIn. JSON has it as a list, which is short for in, or
-// as an object.
+// Selection is a filter key that selects resources by UID or name: those in In but not in
+// NotIn. Its JSON is an object, or a list as the short form of in.
 type Selection struct {
 	In    []string
 	NotIn []string
 
-	object bool // the form it was read in
+	object bool // whether the JSON was an object
 }
 
-// Select is the selection of these.
+// Select returns a selection of the given names.
 func Select(names ...string) Selection { return Selection{In: names} }
 
-// Has reports whether a resource with these names is selected.
+// Has reports whether the selection includes a resource with these names.
 func (s Selection) Has(names ...string) bool {
 	called := func(name string) bool { return slices.Contains(names, name) }
 	return slices.ContainsFunc(s.In, called) && !slices.ContainsFunc(s.NotIn, called)
 }
 
-// Pointer is the JSON pointer of the i-th of In, below that of the selection.
+// Pointer returns the JSON pointer of In[i], relative to the selection.
 func (s Selection) Pointer(i int) string {
 	if s.object {
 		return fmt.Sprintf("/in/%d", i)
@@ -60,7 +59,7 @@ func (s *Selection) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// checkSelection checks a key that selects: it names at least one.
+// checkSelection checks a selection: it must name at least one resource.
 func checkSelection(at, key string, filter map[string]json.RawMessage, none string) []FieldError {
 	pointer := at + "/filter/" + key
 	if absent(filter[key]) {

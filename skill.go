@@ -23,33 +23,32 @@ type SkillSpec struct {
 	Name        string
 }
 
-// Bare reports whether the reference is only a name, so that it may mean a skill
-// that is in no repository.
+// Bare reports whether the reference is only a name. It may then mean a skill outside of
+// repositories.
 func (s SkillSpec) Bare() bool { return s.Repo == "" && s.Path == "" }
 
-// SkillOrigin is where a skill that a worker is given comes from.
+// SkillOrigin is the origin of a skill in an assignment.
 type SkillOrigin string
 
 // The origins; all other skills are found in the workspace's repositories.
 const (
 	SkillOfAgent   SkillOrigin = "agent"   // the files of the agent's factory, for this agent alone
 	SkillOfFactory SkillOrigin = "factory" // the same files, for every agent
-	SkillBundled   SkillOrigin = "bundled" // the server came with it; its name is its id
+	SkillBundled   SkillOrigin = "bundled" // part of the server; its name is its id
 )
 
-// SkillFolder is a skill with all its files, by their path below its folder;
-// SKILL.md is among them.
+// SkillFolder is a skill with all its files, by path in its folder. They include SKILL.md.
 type SkillFolder struct {
 	Name   string            `json:"name"`
 	Origin SkillOrigin       `json:"origin"`
 	Files  map[string]string `json:"files"`
 }
 
-// MaxSkillSpec bounds a reference to a skill, in bytes.
+// MaxSkillSpec is the longest reference to a skill, in bytes.
 const MaxSkillSpec = 1024
 
-// ParseSkillSpec checks a reference for its form and length; whether the skill
-// exists is found out while the run is PENDING.
+// ParseSkillSpec checks the form and length of a reference. The worker finds out whether the
+// skill exists, while the run is PENDING.
 func ParseSkillSpec(s string) (SkillSpec, error) {
 	if len(s) > MaxSkillSpec {
 		return SkillSpec{}, fmt.Errorf("a reference to a skill has at most %d bytes, not %d", MaxSkillSpec, len(s))

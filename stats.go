@@ -1,31 +1,30 @@
 package penstock
 
-// StatsHours is how many hours [Stats] look back, the present one included.
+// StatsHours is how many hours [Stats] cover, including the current one.
 const StatsHours = 24
 
-// Stats sum up what happened in a team lately, by the hour: what charts are
-// drawn of.
+// Stats has the recent figures of a team by the hour, for charts.
 type Stats struct {
 	Since Time        `json:"since"` // when the first hour began
 	Until Time        `json:"until"` // now
 	Hours []HourStats `json:"hours"` // StatsHours of them, the earliest first
-	// Factories are those whose runs of this time cost the most; one without a
-	// uid stands for the runs of no factory.
+	// Factories are the factories with the highest costs in this time. An entry without a UID
+	// stands for runs without a factory.
 	Factories []FactoryStats `json:"factories"`
 	Capacity  Capacity       `json:"capacity"`
 }
 
-// HourStats sum up an hour.
+// HourStats has the figures of one hour.
 type HourStats struct {
 	Start Time            `json:"start"`
 	Runs  map[State]int64 `json:"runs"` // those created in it, by the state that they have now
 	Wait  QueueWait       `json:"queue_wait"`
-	// Deliveries are nil for who may not see factories.
+	// Deliveries is nil for callers who may not see factories.
 	Deliveries *DeliveryCounts `json:"deliveries,omitempty"`
 }
 
-// QueueWait is how long the runs that were created in an hour waited until a
-// worker took them. Those that wait still do not count.
+// QueueWait is how long the runs of an hour waited until a worker claimed them. Runs that still
+// wait do not count.
 type QueueWait struct {
 	Runs        int64   `json:"runs"`
 	MeanSeconds float64 `json:"mean_seconds"`
@@ -40,8 +39,8 @@ type FactoryStats struct {
 	CostUSD float64 `json:"cost_usd"`
 }
 
-// Capacity is what the connected workers can execute at once, and do. Server is
-// the part of the worker inside the server, of every replica that has one.
+// Capacity is how many runs the connected workers can execute at once, and how many they
+// execute now. Server is the share of the workers inside the server replicas.
 type Capacity struct {
 	Slots       int   `json:"slots"`
 	Busy        int   `json:"busy"`

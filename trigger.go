@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Most of what an automation may have.
+// The limits of an automation.
 const (
 	MaxTriggers     = 20
 	MaxTriggerNames = 100 // values of one key of a filter
@@ -19,7 +19,7 @@ const (
 type provider struct {
 	events []string
 	keys   []string // of a filter, each with values to be matched
-	ids    bool     // each key can be given by id as well: teams and team_ids
+	ids    bool     // each key also has a form with ids: teams and team_ids
 }
 
 // filterKeys lists the keys of a filter with values to be matched.
@@ -33,7 +33,7 @@ func (p provider) filterKeys() []string {
 	return keys
 }
 
-// providers is the one table of what triggers there are.
+// providers is the table of all triggers.
 var providers = map[string]provider{
 	ProviderWebhook:  {events: []string{EventReceived}},
 	ProviderSchedule: {events: []string{EventCronFired}},
@@ -84,11 +84,11 @@ var providers = map[string]provider{
 // Providers lists the providers of triggers, sorted.
 func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 
-// TriggerEvents lists the events of a provider, none of an unknown one.
+// TriggerEvents lists the events of a provider. It returns nothing for an unknown provider.
 func TriggerEvents(provider string) []string { return slices.Clone(providers[provider].events) }
 
-// TriggerKeys lists the keys of a provider's filters, none of an unknown one. All but
-// payload hold a list of values, or an object of in and not_in.
+// TriggerKeys lists the filter keys of a provider. It returns nothing for an unknown provider.
+// All except payload have a list of values, or an object with in and not_in.
 func TriggerKeys(provider string) []string {
 	switch provider {
 	case ProviderWebhook:
@@ -99,8 +99,7 @@ func TriggerKeys(provider string) []string {
 	return providers[provider].filterKeys()
 }
 
-// Scheme is the signature scheme of the webhooks whose deliveries tell of t's
-// events; "" where none do.
+// Scheme returns the signature scheme of the webhooks that report t's events, or "".
 func (t Trigger) Scheme() SignatureScheme {
 	if t.Provider == ProviderGitHub || t.Provider == ProviderLinear {
 		return SignatureScheme(t.Provider)
@@ -108,8 +107,8 @@ func (t Trigger) Scheme() SignatureScheme {
 	return ""
 }
 
-// Check reports what is wrong with t by itself, with JSON pointers below at.
-// Cron expressions and payload filters have their own checks.
+// Check returns the errors that t alone shows, with JSON pointers below at. Cron expressions
+// and payload filters have their own checks.
 func (t Trigger) Check(at string) []FieldError {
 	p, known := providers[t.Provider]
 	if !known {
@@ -138,13 +137,13 @@ func (t Trigger) Check(at string) []FieldError {
 	return errs
 }
 
-// absent reports whether raw says nothing.
+// absent reports whether raw is absent or null.
 func absent(raw json.RawMessage) bool {
 	text := strings.TrimSpace(string(raw))
 	return text == "" || text == "null"
 }
 
-// unknown says that a word is none of those that are known.
+// unknown returns the message for an unknown word.
 func unknown(what, word string, known []string) string {
 	if word == "" {
 		return "is required: " + strings.Join(known, ", ")
@@ -190,15 +189,15 @@ func onlyKeys(at string, filter map[string]json.RawMessage, known ...string) []F
 	return errs
 }
 
-// Matcher is what the value of a filter's key asks for: any of In where that has
-// some, and none of NotIn.
+// Matcher is the value of a filter key. It matches if In is empty or has one of the values, and
+// NotIn has none of them.
 type Matcher struct {
 	In    []json.RawMessage `json:"in"`
 	NotIn []json.RawMessage `json:"not_in"`
 }
 
-// ReadMatcher reads the value of a filter's key: a list is short for in, and null
-// asks for nothing.
+// ReadMatcher reads the value of a filter key. A list is the short form of in, and null matches
+// everything.
 func ReadMatcher(raw json.RawMessage) (m Matcher, err error) {
 	if json.Unmarshal(raw, &m.In) == nil {
 		return m, nil
@@ -272,8 +271,8 @@ func checkValues(at, key string, values []json.RawMessage) []FieldError {
 	return errs
 }
 
-// validGlob reports whether each segment of a pattern is one for itself: between
-// segments ** stands for any number of folders.
+// validGlob reports whether each segment of a pattern is valid. A segment ** stands for any
+// number of folders.
 func validGlob(pattern string) bool {
 	for segment := range strings.SplitSeq(pattern, "/") {
 		if _, err := path.Match(segment, ""); err != nil {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// An agent program to which the operator gives keys must not be told by a run where to
-// send them, whom to trust on the way, or which code to load beside its own. The names of
-// variables that can are patterns of [path.Match], in capital letters.
+// If the operator gives keys to an agent program, a run must not tell the program where to send
+// them, whom to trust, or which code to load. These are the variables that could, as
+// [path.Match] patterns in capital letters.
 var (
 	networkVariables = []string{
 		"PROXY", "*_PROXY", "*_PROXY_*", "PROXY_*", "PROXYCHAINS_*", "GLOBAL_AGENT_*",
@@ -36,7 +36,7 @@ var (
 		"*_ASKPASS", "*_EDITOR", "*_PAGER", "*_RSH", "*_SSH", "*_SSH_COMMAND", "*_WRAPPER", "*_PRELOAD",
 		"USERPROFILE", "APPDATA", "LOCALAPPDATA", "INPUTRC", "SCREENRC", "WGETRC", "NETRC", "TERMINFO*", "TERMCAP",
 	}
-	// Programs that agents start read what else to run from these.
+	// Programs that agents start read from these variables what else to run.
 	toolVariables = []string{
 		"MAKEFILES", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "CGO_*", "CMAKE_*", "*_CONFIG_PATH",
 		"*_CONFIG_FILE",
@@ -49,7 +49,7 @@ var (
 		"AWS_ENDPOINT_URL*",
 		"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_*",
 	}
-	// Of these two a credential is harmless, and so is the choice of a model.
+	// A credential for these two is harmless, and so is the choice of a model.
 	runtimeVariables = []string{
 		"NODE_*", "NPM_*", "NVM_*", "YARN_*", "PNPM_*", "COREPACK_*", "BUN_*", "DENO_*", "TS_NODE_*", "TSX_*", "UV_*", "V8_*",
 		"ELECTRON_*",
@@ -78,12 +78,12 @@ var (
 	// credential is a name of a variable that holds a key rather than a setting.
 	credential = regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
 	model      = regexp.MustCompile(`_MODEL(_ID)?$`)
-	// address are the words of which one says where a key of the same owner goes. They may be
-	// written without an underscore, as in PGHOST.
+	// address has the words of variables that say where a key of the same owner is sent. They
+	// may follow the owner without an underscore, as in PGHOST.
 	address = regexp.MustCompile(
 		`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`,
 	)
-	// ending is what stands behind the owner in a name without an underscore.
+	// ending has the endings that follow the owner without an underscore.
 	ending = regexp.MustCompile(
 		`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|` +
 			`API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
@@ -92,17 +92,17 @@ var (
 	aliases = map[string]string{"GH": "GITHUB", "GL": "GITLAB", "HF": "HUGGINGFACE", "HUGGING": "HUGGINGFACE"}
 )
 
-// owner is whose a variable is: what its name begins with.
+// owner returns the owner of a variable: the beginning of its name.
 func owner(name string) string {
 	first, _, _ := strings.Cut(name, "_")
 	first = ending.ReplaceAllString(first, "$1")
 	return cmp.Or(aliases[first], first)
 }
 
-// ReservedVariable reports whether a run must not set a variable of an agent program to
-// which the operator gives variables of its own, whose names are own: it could decide
-// where the program sends the operator's keys, or what code it runs. Names are compared
-// without regard to case, as many programs do.
+// ReservedVariable reports whether a run must not set a variable, because it could decide where
+// an agent program sends the operator's keys, or which code it runs. own has the names of the
+// variables that the operator gives to the program. Names are compared without regard to case,
+// as many programs do.
 func ReservedVariable(name string, own []string) bool {
 	name = strings.ToUpper(name)
 	is := func(pattern string) bool {
@@ -126,10 +126,10 @@ func ReservedVariable(name string, own []string) bool {
 	})
 }
 
-// CheckVariables reports the variables that c gives to its agent program and must not,
-// where the program has variables of its own from the operator: those of env, and the
-// secrets that become variables. Pointers are below c. The environment of an MCP server
-// is not looked at: the server is a program of the run's own choice, and holds no keys.
+// CheckVariables returns an error for each reserved variable that c gives to an agent program
+// with variables of the operator: variables in env, and secrets that become variables. Pointers
+// are relative to c. It ignores the environment of MCP servers, because the run chooses these
+// programs and they hold no keys.
 func (c *Config) CheckVariables(own []string) []FieldError {
 	var errs []FieldError
 	check := func(pointer, name, detail string) {

@@ -1,6 +1,6 @@
 package penstock
 
-// AuthMode is how a sender shows that a delivery is its own.
+// AuthMode is how a sender authenticates its deliveries.
 type AuthMode string
 
 // The modes of authentication.
@@ -10,11 +10,10 @@ const (
 	AuthSignature AuthMode = "signature" // a signature over the body, by a scheme
 )
 
-// SignatureScheme names a sender's way to sign its deliveries; internal/signature
-// knows them all.
+// SignatureScheme names how a sender signs its deliveries. internal/signature has all schemes.
 type SignatureScheme string
 
-// The schemes that rules elsewhere know by name.
+// The schemes that other code refers to.
 const (
 	SchemeStandardWebhooks SignatureScheme = "standard_webhooks"
 	SchemeGitLab           SignatureScheme = "gitlab"
@@ -29,7 +28,7 @@ const (
 // Grafana contact point is configured with: the contract's signature object.
 type Signature struct {
 	Header          string `json:"header,omitempty"`           // holds the signature
-	Prefix          string `json:"prefix,omitempty"`           // stands before each signature, such as sha256=
+	Prefix          string `json:"prefix,omitempty"`           // before each signature, such as sha256=
 	Hash            string `json:"hash,omitempty"`             // sha1, sha256, sha512
 	Encoding        string `json:"encoding,omitempty"`         // of the signature: hex, base64
 	KeyForm         string `json:"key_form,omitempty"`         // of the secret: text, base64, hex, whsec
@@ -37,8 +36,8 @@ type Signature struct {
 	TimestampHeader string `json:"timestamp_header,omitempty"` // holds {timestamp}
 }
 
-// MinWebhookSecret is how many characters the secret of a webhook has at least, as
-// it is given; a webhook that had a shorter one before keeps it.
+// MinWebhookSecret is the minimum length of a new webhook secret, in characters. A webhook
+// keeps an older, shorter one.
 const MinWebhookSecret = 16
 
 // Webhook is an authenticated URL that starts automations: the contract's
@@ -46,7 +45,7 @@ const MinWebhookSecret = 16
 type Webhook struct {
 	UID              string          `json:"uid"`
 	Name             string          `json:"name"`
-	Label            string          `json:"label"` // the name as it was typed
+	Label            string          `json:"label"` // the name as the user typed it
 	AuthMode         AuthMode        `json:"auth_mode"`
 	SignatureScheme  SignatureScheme `json:"signature_scheme,omitempty"`
 	Signature        *Signature      `json:"signature,omitempty"`
@@ -55,27 +54,27 @@ type Webhook struct {
 	ReplayGuard      bool            `json:"replay_guard"`
 	SecretRefresh    SecretRefresh   `json:"secret_refresh"`
 	Enabled          bool            `json:"enabled"`
-	Suspended        bool            `json:"suspended"` // takes no deliveries although it is enabled; no part of the files
+	Suspended        bool            `json:"suspended"` // accepts no deliveries although it is enabled; not part of the files
 	PendingSecret    bool            `json:"pending_secret"`
 	// OutdatedSecret: the managed secret has a value that the webhook does not use yet. Not stored.
 	OutdatedSecret bool            `json:"outdated_secret"`
-	IngressURL     string          `json:"ingress_url"` // of url_token: with {token} in the secret's place
+	IngressURL     string          `json:"ingress_url"` // for url_token, with {token} in place of the secret
 	Secrets        []WebhookSecret `json:"secrets"`
 	Counts         DeliveryCounts  `json:"counts"`
 	CreatedAt      Time            `json:"created_at"`
 	UpdatedAt      Time            `json:"updated_at"`
 	LastDeliveryAt Time            `json:"last_delivery_at,omitzero"`
-	// Secret is in the answer that makes it, never again.
+	// Secret appears only in the response that creates it.
 	Secret string `json:"secret,omitempty"`
 }
 
-// SecretRefresh says when a webhook takes a new value of its managed secret.
+// SecretRefresh says when a webhook starts to use a new value of its managed secret.
 type SecretRefresh string
 
-// The ways to take a new value.
+// The ways to use a new value.
 const (
-	RefreshApply     SecretRefresh = "apply"     // when the webhook is changed or switched on
-	RefreshImmediate SecretRefresh = "immediate" // with the change of the value
+	RefreshApply     SecretRefresh = "apply"     // when the webhook is changed or enabled
+	RefreshImmediate SecretRefresh = "immediate" // when the value changes
 )
 
 // WebhookSecret is one of the secrets that are valid now, the newest first.
@@ -93,8 +92,8 @@ type DeliveryCounts struct {
 	RateLimited int64 `json:"rate_limited"`
 }
 
-// WebhookRequest creates or changes a webhook; on a change an absent field
-// stays as it is, and name, auth_mode and signature_scheme cannot be given.
+// WebhookRequest creates or changes a webhook. In a change, an absent field stays unchanged,
+// and name, auth_mode and signature_scheme are not allowed.
 type WebhookRequest struct {
 	Name             *string          `json:"name,omitempty"`
 	AuthMode         *AuthMode        `json:"auth_mode,omitempty"`
@@ -109,8 +108,7 @@ type WebhookRequest struct {
 	Suspended        *bool            `json:"suspended,omitempty"` // of a change only
 }
 
-// Defines reports whether the request says anything that a factory's files
-// say, and not only what they leave open.
+// Defines reports whether the request sets any field that a factory's files define.
 func (r WebhookRequest) Defines() bool {
 	r.Secret, r.Suspended = nil, nil
 	return r != WebhookRequest{}
@@ -119,7 +117,7 @@ func (r WebhookRequest) Defines() bool {
 // RotateRequest replaces a webhook's secret.
 type RotateRequest struct {
 	Secret         *string `json:"secret,omitempty"`         // generated when absent
-	OverlapSeconds int64   `json:"overlap_seconds,omitzero"` // how long the old one stays valid
+	OverlapSeconds int64   `json:"overlap_seconds,omitzero"` // how long the old secret stays valid
 }
 
 // MaxOverlapSeconds is the longest time that an old secret may stay valid.

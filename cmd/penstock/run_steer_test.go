@@ -60,8 +60,8 @@ func TestInterruptAndGoOnWithAFile(t *testing.T) {
 		t, env, "run", "follow-up", id, "demo: run cat .penstock/attachments/note.txt", "--attach", note, "--wait",
 	).want(t, 0, "SUCCEEDED")
 	call(t, env, "run", "logs", id).want(t, 0, "look at line 7", "note.txt")
-	call(t, env, "run", "interrupt", id).want(t, 65, "interrupt run "+id, "the run is over")
-	call(t, env, "run", "interrupt", startRun(t, env, "x", "--worker-host", "none")).want(t, 65, "nothing to interrupt")
+	call(t, env, "run", "interrupt", id).want(t, 65, "interrupt run "+id, "has already ended")
+	call(t, env, "run", "interrupt", startRun(t, env, "x", "--worker-host", "none")).want(t, 65, "no turn to interrupt")
 	if timeline := timeline(t, s, id); slices.Contains(timeline, "run_requeued") ||
 		!slices.Contains(timeline, "agent_started") {
 		t.Errorf("the timeline is %v", timeline)

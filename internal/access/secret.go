@@ -202,7 +202,7 @@ func (s *Secrets) Delete(ctx context.Context, p penstock.Principal, name string)
 			return err
 		}
 		return penstock.Errorf(
-			penstock.CodeConflict, "%s uses the secret: first change, pause or delete each user",
+			penstock.CodeConflict, "the secret is used by %s: change, pause or delete these first",
 			NameSecretUsers(p, users),
 		)
 	})

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// Size is how many entries of a log are removed in one transaction:
-// deliveries that come meanwhile wait for it.
+// Size is how many log entries one transaction removes. New deliveries wait for this
+// transaction.
 const Size = 100
 
-// Clear clears until there is no more, and takes at most a quarter of the time
-// for it.
+// Clear clears batches until nothing is left. It works at most a quarter of the time.
 func Clear(ctx context.Context, some func() (int, error)) error {
 	for {
 		start := time.Now()
@@ -34,7 +33,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Drain does some until there are fewer than the limit.
+// Drain calls a function until it handles less than the limit.
 func Drain(limit int, some func(limit int) (int, error)) error {
 	for {
 		if n, err := some(limit); err != nil || n < limit {

@@ -1,4 +1,3 @@
-// Package batch lets many callers share the work of one: reads of the store that are
-// made once for all who ask, marks that are written together, and tables that are
-// cleared a few rows at a time.
+// Package batch combines the work of many callers: reads of the store that callers share,
+// last-use times that are written together, and tables that are cleared a few rows at a time.
 package batch

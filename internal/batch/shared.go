@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Shared lets callers that ask the same at the same time share one read of the
-// store. No answer is older than its question: whoever asks while a read is under
-// way gets the next one. The zero value is ready.
+// Shared lets concurrent callers share one read of the store. No result is older than its call:
+// a caller during a read gets the next one. The zero value is ready.
 type Shared[T any] struct {
 	mu   sync.Mutex
 	keys map[string]*reads[T]
 }
 
-// reads are the reads of one key, one after the other.
+// reads are the consecutive reads of one key.
 type reads[T any] struct {
 	turn  chan struct{} // full while a read is under way
 	next  *read[T]      // that has not begun; nil: nobody waits for one
@@ -28,13 +27,13 @@ type read[T any] struct {
 	err   error
 }
 
-// sharedTime bounds a read, which does not end with the caller that made it.
+// sharedTime limits a read, which does not end with its caller's context.
 const sharedTime = 10 * time.Second
 
-// errNotRead is what those get who joined a read that panicked.
+// errNotRead is the error of callers that shared a read that panicked.
 var errNotRead = errors.New("the read that was shared with others broke off")
 
-// Ask answers with what read answers, called by this or by another caller.
+// Ask returns the result of read, which this or another caller runs.
 func (s *Shared[T]) Ask(ctx context.Context, key string, read func(context.Context) (T, error)) (T, error) {
 	all, r, first := s.join(key)
 	defer s.leave(key, all)
@@ -52,7 +51,7 @@ func (s *Shared[T]) Ask(ctx context.Context, key string, read func(context.Conte
 	return r.value, r.err
 }
 
-// join enters the caller for the next read; the first one is to make it.
+// join registers the caller for the next read. The first caller runs it.
 func (s *Shared[T]) join(key string) (all *reads[T], r *read[T], first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +69,7 @@ func (s *Shared[T]) join(key string) (all *reads[T], r *read[T], first bool) {
 	return all, all.next, first
 }
 
-// begin lets nobody else join.
+// begin closes a read to further callers.
 func (s *Shared[T]) begin(all *reads[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Used gathers when things were used, so that a use does not write.
+// Used collects last-use times, so that a use does not write.
 type Used[K comparable] struct {
 	mu sync.Mutex
 	at map[K]penstock.Time
 }
 
-// Mark notes that the keys were used now.
+// Mark records that the keys were used now.
 func (u *Used[K]) Mark(keys ...K) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -25,8 +25,7 @@ func (u *Used[K]) Mark(keys ...K) {
 	}
 }
 
-// Flush hands on what was used since the last time; what could not be written
-// is kept for the next.
+// Flush writes the uses since the last call. It keeps them if the write fails.
 func (u *Used[K]) Flush(write func(map[K]penstock.Time) error) error {
 	u.mu.Lock()
 	at := u.at

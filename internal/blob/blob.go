@@ -1,10 +1,9 @@
-// Package blob keeps what is too large for the database: attachments,
-// artifacts, transcripts, saved sessions. They are files below one folder, which
-// several processes may share, on several machines where the file system has locks
-// for them (flock(2)).
+// Package blob stores data that is too large for the database: attachments, artifacts,
+// transcripts and saved sessions. They are files in one folder. Several processes may share it,
+// also on several machines if the file system supports flock(2) between them.
 //
-// What Put has answered is on the disk, also after a power cut, and what it has
-// not answered has left nothing. Keys are made by us, never by a caller.
+// When Put returns, its content is on the disk and survives a power cut. A failed Put leaves
+// nothing. Callers of the API never choose keys.
 package blob
 
 import (
@@ -25,31 +24,31 @@ import (
 )
 
 var (
-	// ErrNotFound says that there is nothing under a key.
+	// ErrNotFound means that no blob has the key.
 	ErrNotFound = errors.New("no such blob")
-	// ErrTooLarge says that a Put met its limit.
+	// ErrTooLarge means that the content of a Put exceeds its limit.
 	ErrTooLarge = errors.New("blob too large")
-	// ErrOwned says that a folder is another owner's.
+	// ErrOwned means that the folder belongs to another owner.
 	ErrOwned = errors.New("the folder of another database")
-	// ErrFull says that the storage has no room left, or the user no quota.
+	// ErrFull means that the storage is full, or the user's quota is used up.
 	ErrFull = errors.New("storage full")
 )
 
-// MaxKey is how long a key may be, in bytes, and MaxSegment each of its parts.
+// MaxKey is the longest key, and MaxSegment the longest part of a key, in bytes.
 const (
 	MaxKey     = 512
 	MaxSegment = 128
 )
 
-// No key leads to these: a folder that holds what is being written, a file that is
-// locked while folders come and go, and one that says whose blobs they are.
+// No key leads to these: the folder of unfinished files, a file that is locked while folders
+// are created or removed, and a file that names the owner.
 const (
 	tempDir   = ".tmp"
 	treeFile  = ".tree"
 	ownerFile = ".owner"
 )
 
-// Store is a folder of blobs. Its methods may be called at the same time.
+// Store is a folder of blobs. It is safe for concurrent use.
 type Store struct {
 	// root holds every file that we touch inside of the folder.
 	root *os.Root
@@ -60,9 +59,8 @@ type Store struct {
 	shared *os.File
 }
 
-// Open opens the folder dir, which it makes if need be, and removes what
-// writers that are gone have not finished. Writers of other processes that are
-// still at work are not disturbed. The caller closes the store.
+// Open opens the folder dir, creates it if necessary, and removes the unfinished files of dead
+// writers. It does not disturb active writers of other processes. The caller closes the store.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open blobs: %w", err)
@@ -81,10 +79,10 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Close lets go of the folder. What Open has returned stays open.
+// Close closes the folder. Files that Open returned stay open.
 func (s *Store) Close() error { return errors.Join(s.shared.Close(), s.root.Close()) }
 
-// lockTree keeps everybody else from making and removing folders.
+// lockTree keeps all other callers and processes from creating and removing folders.
 func (s *Store) lockTree() (unlock func(), err error) {
 	s.tree.Lock()
 	if err := flock(s.shared, syscall.LOCK_EX); err != nil {
@@ -97,9 +95,8 @@ func (s *Store) lockTree() (unlock func(), err error) {
 	}, nil
 }
 
-// Own makes the folder that of owner, such as a database whose rows name the blobs,
-// or answers ErrOwned where it is another's: each would remove, as lost, what the
-// other one has put.
+// Own assigns the folder to owner, such as a database whose rows name the blobs. It returns
+// ErrOwned if it belongs to another owner: each would remove the other's blobs as orphans.
 func (s *Store) Own(owner string) error {
 	unlock, err := s.lockTree()
 	if err != nil {
@@ -131,10 +128,10 @@ func (s *Store) writeOwner(owner string) error {
 	return errors.Join(s.root.Rename(name, ownerFile), s.syncDir("."))
 }
 
-// Put stores what r holds under key, in place of what was there, and returns its
-// size and its SHA-256 in hexadecimal. More than limit bytes are ErrTooLarge,
-// a limit below zero is none. After any error, also one of r, key is as it was
-// before; only a disk that fails to confirm may have the new content all the same.
+// Put stores the content of r under key, replaces an older blob, and returns the size and the
+// SHA-256 in hexadecimal. More than limit bytes are ErrTooLarge; a negative limit means no
+// limit. After any error, including an error of r, key is unchanged. If only the final sync
+// fails, key may have the new content.
 //
 // A key that ends where another goes on (a and a/b) cannot be stored beside it.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, limit int64) (size int64, sum string, err error) {
@@ -172,8 +169,8 @@ func (s *Store) put(ctx context.Context, key string, r io.Reader, limit int64) (
 	return size, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Open opens what is stored under key and tells its size. What Put and Delete
-// do to the key later does not show in it. The caller closes it.
+// Open opens the blob of a key and returns its size. Later calls of Put and Delete do not
+// change the open blob. The caller closes it.
 func (s *Store) Open(_ context.Context, key string) (io.ReadSeekCloser, int64, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, 0, err
@@ -196,14 +193,14 @@ func (s *Store) Open(_ context.Context, key string) (io.ReadSeekCloser, int64, e
 	return f, info.Size(), nil
 }
 
-// Delete removes what is stored under key. It is no error if there is nothing.
+// Delete removes the blob of a key. A missing blob is not an error.
 func (s *Store) Delete(_ context.Context, key string) error {
 	_, err := s.remove(key, func(fs.FileInfo) bool { return true })
 	return err
 }
 
-// DeleteOlder removes what is stored under key unless it was put at t or later, and
-// tells whether it did.
+// DeleteOlder removes the blob of a key unless it was put at t or later. It reports whether it
+// removed the blob.
 func (s *Store) DeleteOlder(_ context.Context, key string, t time.Time) (bool, error) {
 	return s.remove(key, func(info fs.FileInfo) bool { return info.ModTime().Before(t) })
 }
@@ -233,9 +230,9 @@ func (s *Store) remove(key string, wanted func(fs.FileInfo) bool) (bool, error) 
 	return true, nil
 }
 
-// Between lists the keys that were last put at from or later and before to, in no
-// order that counts. It ends with the first error. What is put or deleted meanwhile
-// may or may not be listed.
+// Between lists the keys that were last put at from or later and before to, in no order that
+// counts. It ends with the first error. Blobs that are put or deleted in the meantime may or
+// may not be listed.
 func (s *Store) Between(ctx context.Context, from, to time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		_, err := s.walk(ctx, ".", func(key string, info fs.FileInfo) bool {
@@ -296,8 +293,8 @@ func (s *Store) visit(ctx context.Context, key string, visit func(string, fs.Fil
 	return !info.Mode().IsRegular() || visit(key, info), nil
 }
 
-// CheckKey tells what is wrong with a key: it is made of parts of the characters
-// a-z 0-9 _ . - with slashes between them, and no part begins with a dot.
+// CheckKey returns the error of a key: it is made of parts of the characters a-z 0-9 _ . - with
+// slashes between them, and no part begins with a dot.
 func CheckKey(key string) error {
 	if len(key) > MaxKey {
 		return fmt.Errorf("blob key has %d bytes; at most %d are allowed", len(key), MaxKey)
@@ -317,7 +314,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// publish moves temp to key and returns when that will survive a power cut.
+// publish moves temp to key, and returns when the move survives a power cut.
 func (s *Store) publish(temp, key string) error {
 	parents, err := s.place(temp, key)
 	if err != nil {
@@ -332,7 +329,7 @@ func (s *Store) publish(temp, key string) error {
 	return nil
 }
 
-// place moves temp to key and returns the folders that got a new folder for it.
+// place moves temp to key, and returns the folders in which it created a folder.
 func (s *Store) place(temp, key string) (parents []string, err error) {
 	unlock, err := s.lockTree()
 	if err != nil {
@@ -379,12 +376,12 @@ func (s *Store) syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// absent tells whether err says that there is no such file.
+// absent reports whether err means that the file does not exist.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// full makes the ways of an operating system to say it ErrFull.
+// full converts the operating system's errors of a full disk to ErrFull.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
@@ -392,7 +389,8 @@ func full(err error) error {
 	return err
 }
 
-// limited reads r until ctx ends, and errs on more than limit bytes unless limit is below zero.
+// limited reads r until ctx ends, and returns an error after limit bytes unless limit is
+// negative.
 func limited(ctx context.Context, r io.Reader, limit int64) io.Reader {
 	left := limit
 	return readFunc(func(p []byte) (int, error) {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// create makes a file to write to. Its writer holds a lock on it for as long as
-// it is open, so that a sweep tells what is being written from what was left.
+// create creates a temporary file. Its writer locks it while it is open, so that a sweep
+// recognizes active writers.
 func (s *Store) create() (f *os.File, name string, err error) {
 	for {
 		name = path.Join(tempDir, rand.Text())
@@ -30,7 +30,7 @@ func (s *Store) create() (f *os.File, name string, err error) {
 	}
 }
 
-// sweep makes the folder of create and removes the files whose writers are gone.
+// sweep creates the folder of create, and removes the files of dead writers.
 func (s *Store) sweep() error {
 	if err := s.root.MkdirAll(tempDir, 0o700); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Store) sweep() error {
 
 func lock(f *os.File) error { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// flock waits on when a signal interrupts it.
+// flock retries when a signal interrupts it.
 func flock(f *os.File, how int) error {
 	for {
 		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
@@ -70,7 +70,7 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// linked tells whether f is what has name.
+// linked reports whether name still refers to f.
 func (s *Store) linked(f *os.File, name string) bool {
 	info, err := f.Stat()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-dev/penstock/skills"
 )
 
-// BundledSkills lists the catalogue of skills that a server may come with.
+// BundledSkills lists the catalog of bundled skills.
 func (s *Skills) BundledSkills(p penstock.Principal) ([]penstock.BundledSkill, error) {
 	return skills.Catalogue(), access.Require(p, penstock.ScopeRunsRead)
 }

@@ -52,8 +52,8 @@ func providerOf(modelID string) penstock.ModelProvider {
 	return penstock.ProviderUnknown
 }
 
-// Workers sums up the connected workers outside of the server by host: since
-// when there has been one, and when one was heard of last.
+// Workers lists the hosts of connected workers outside of the server: since when each has a
+// worker, and when one was last seen.
 func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock.ConnectedWorker, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
@@ -80,6 +80,5 @@ func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 	return hosts, nil
 }
 
-// SignatureSchemes lists what is known of the ways in which senders sign, in the
-// order in which to show them.
+// SignatureSchemes lists the signature schemes, in display order.
 func (s *Catalog) SignatureSchemes() []signature.Preset { return signature.Presets() }

@@ -25,7 +25,7 @@ const (
 	maxRetention     = 60 // minutes
 )
 
-// ViewerOf is for whom lists are made.
+// ViewerOf returns the viewer of a caller's lists.
 func ViewerOf(p penstock.Principal) store.Viewer {
 	return store.Viewer{Team: p.Team, UID: p.Actor.UID, All: p.May(penstock.ScopeAdmin)}
 }
@@ -41,7 +41,7 @@ func (s *Catalog) ListEnvironments(
 	return s.store.Environments(ctx, ViewerOf(p), sortBy == "name")
 }
 
-// Environment answers one environment.
+// Environment returns one environment.
 func (s *Catalog) Environment(ctx context.Context, p penstock.Principal, uid string) (penstock.Environment, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Environment{}, err
@@ -49,8 +49,8 @@ func (s *Catalog) Environment(ctx context.Context, p penstock.Principal, uid str
 	return s.store.EnvironmentFor(ctx, ViewerOf(p), uid)
 }
 
-// CreateEnvironment makes an environment. Its name, if it has one, is the only
-// one of the team, in whatever case it is written.
+// CreateEnvironment creates an environment. Its name, if it has one, is unique in the team,
+// regardless of case.
 func (s *Catalog) CreateEnvironment(
 	ctx context.Context, p penstock.Principal, config penstock.EnvironmentConfig,
 ) (penstock.Environment, error) {
@@ -75,8 +75,8 @@ func (s *Catalog) CreateEnvironment(
 	})
 }
 
-// ReplaceEnvironment changes the whole configuration. Executions that have
-// begun keep what they began with; a run that waits gets the new one.
+// ReplaceEnvironment replaces the whole configuration. Active executions keep the old one;
+// waiting runs get the new one.
 func (s *Catalog) ReplaceEnvironment(
 	ctx context.Context, p penstock.Principal, uid string, config penstock.EnvironmentConfig,
 ) (penstock.Environment, error) {
@@ -101,9 +101,9 @@ func (s *Catalog) ReplaceEnvironment(
 	})
 }
 
-// DeleteEnvironment takes an environment away from new runs; runs that have it
-// keep it. It is a conflict as long as an agent, or an automation or schedule
-// that is switched on, names it: their next run could not be created.
+// DeleteEnvironment deletes an environment for new runs; existing runs keep it. It is a
+// conflict while an agent, or an enabled automation or schedule, names it, because their next
+// run would fail.
 func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, uid string) error {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, u
 			return err
 		}
 		return penstock.Errorf(
-			penstock.CodeConflict, "%s uses the environment: first change, pause or delete each user",
+			penstock.CodeConflict, "the environment is used by %s: change, pause or delete these first",
 			nameUsers(p, users),
 		)
 	})
@@ -148,8 +148,7 @@ var (
 	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]{0,99}$`)
 )
 
-// checkEnvironment reports all that is wrong with a configuration, and puts its
-// name into its canonical form.
+// checkEnvironment returns all errors of a configuration, and makes its name canonical.
 func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -228,8 +227,8 @@ func githubURL(r penstock.GitHubRepo) string {
 	return "https://github.com/" + r.Owner + "/" + r.Repo + ".git"
 }
 
-// CheckRemote refuses, besides what git could not clone, credentials in a URL:
-// everybody in the team would see them.
+// CheckRemote returns an error for a URL that git cannot clone, or that contains credentials:
+// the whole team would see them.
 func CheckRemote(cache *git.Cache, raw string) error {
 	if err := cache.CheckURL(raw); err != nil {
 		return err
@@ -240,8 +239,7 @@ func CheckRemote(cache *git.Cache, raw string) error {
 	return nil
 }
 
-// UseEnvironment makes sure that the environment is there when the transaction
-// is committed.
+// UseEnvironment ensures that the environment exists when the transaction commits.
 func UseEnvironment(ctx context.Context, tx *store.Tx, p penstock.Principal, uid, pointer string) error {
 	if uid == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// CheckGrants refuses a run that names secrets which it could not be given.
+// CheckGrants returns an error if a run names secrets that it cannot get.
 func (s *Catalog) CheckGrants(ctx context.Context, p penstock.Principal, run *store.NewRun) error {
 	uses := run.Config.SecretUses()
 	if len(uses) == 0 {

@@ -11,8 +11,8 @@ import (
 // maxListBytes is the default of Options.MaxListBytes.
 const maxListBytes = 16 << 20
 
-// RoomInList refuses what makes a list of the team too large. It comes after the write,
-// in the same transaction.
+// RoomInList returns an error if a list of the team is too large. Call it after the write, in
+// the same transaction.
 func (s *Catalog) RoomInList(ctx context.Context, tx *store.Tx, list store.List, team string) error {
 	most := cmp.Or(s.maxListBytes, maxListBytes)
 	size, err := tx.ListSize(ctx, list, team)
@@ -24,8 +24,7 @@ func (s *Catalog) RoomInList(ctx context.Context, tx *store.Tx, list store.List,
 	return err
 }
 
-// roomForEnvironment does so for an environment, which stands in the list of schedules
-// as well.
+// roomForEnvironment does this for an environment, which is also part of the list of schedules.
 func (s *Catalog) roomForEnvironment(ctx context.Context, tx *store.Tx, team string) error {
 	if err := s.RoomInList(ctx, tx, store.ListOfEnvironments, team); err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// maxShownModel bounds what a message repeats of a model's name, in bytes.
+// maxShownModel limits the model name in a message, in bytes.
 const maxShownModel = 100
 
-// QuotedModel is the name of a model for messages and headers: quoted, in ASCII,
-// without control characters and commas, and cut where it is long.
+// QuotedModel returns the name of a model for messages and headers: quoted, in ASCII, without
+// control characters and commas, and shortened.
 func QuotedModel(name string) string {
 	if len(name) > maxShownModel {
 		name = strings.ToValidUTF8(name[:maxShownModel], "") + "..."
@@ -30,8 +30,8 @@ var providerKeys = map[string]string{
 	"anthropic/": "ANTHROPIC_API_KEY", "openai/": "OPENAI_API_KEY", "google/": "GEMINI_API_KEY",
 }
 
-// NoProvider says that no connected worker has a provider for a model, and how to
-// fix it.
+// NoProvider returns the message that no connected worker has a provider for a model, and how
+// to fix this.
 func NoProvider(model string) string {
 	text := "no connected worker has a provider for the model " + QuotedModel(model)
 	if key, known := providerKeys[penstock.ProviderPrefix(model)]; known {
@@ -41,9 +41,9 @@ func NoProvider(model string) string {
 		": the built-in agent supports anthropic/, openai/ and google/ models; cancel the run and create one with such a model"
 }
 
-// knownModel reports whether the server knows the built-in agent's model, or an
-// alias of one. Which models a provider has only the provider knows: any name that
-// begins with the built-in agent's providers, or a worker's, is known.
+// knownModel reports whether the server knows the built-in agent's model, or an alias of one.
+// Only a provider knows its models, so any name with the prefix of a provider of the built-in
+// agent or of a worker is known.
 func (s *Catalog) knownModel(name string, workers []store.Worker) bool {
 	if name == "" || name == s.defaults.ModelID || penstock.IsModelAuto(name) {
 		return true
@@ -61,7 +61,7 @@ func (s *Catalog) knownModel(name string, workers []store.Worker) bool {
 		slices.ContainsFunc(workers, func(w store.Worker) bool { return slices.Contains(w.Providers, provider) })
 }
 
-// Warnings say of a new run what will keep it from starting.
+// Warnings returns what will keep a new run from starting.
 func (s *Catalog) Warnings(ctx context.Context, run *store.NewRun) ([]string, error) {
 	if run.Harness != penstock.HarnessBuiltin {
 		return nil, nil
@@ -81,7 +81,7 @@ func (s *Catalog) Warnings(ctx context.Context, run *store.NewRun) ([]string, er
 	return []string{text}, nil
 }
 
-// ModelCheck is how definitions are checked for models.
+// ModelCheck returns the check of model names in definitions.
 func (s *Catalog) ModelCheck(workers []store.Worker) func(string) (problem, nearest string) {
 	return func(name string) (problem, nearest string) {
 		if s.knownModel(name, workers) {
@@ -91,8 +91,7 @@ func (s *Catalog) ModelCheck(workers []store.Worker) func(string) (problem, near
 	}
 }
 
-// unknownModel says that a model is unknown and who waits for it, and names the nearest
-// one that is known.
+// unknownModel returns the message for an unknown model. It suggests a similar name.
 func unknownModel(name, whoWaits string) (problem, nearest string) {
 	return "unknown model " + QuotedModel(name) + ": " + whoWaits + " for a worker that has a provider for it",
 		penstock.NearestModel(name)
@@ -125,7 +124,7 @@ func (s *Catalog) listedModel(id string) (penstock.ModelInfo, bool) {
 	return m, known
 }
 
-// Model is the model that a name stands for; "" is the one that the server takes.
+// Model resolves a model name; "" is the server's default.
 func (s *Catalog) Model(name string) string {
 	if model, known := s.aliases[name]; known {
 		name = model

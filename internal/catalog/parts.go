@@ -1,5 +1,4 @@
-// Package catalog holds what runs are put together from: environments, runners, models
-// and skills.
+// Package catalog owns the building blocks of runs: environments, runners, models and skills.
 package catalog
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what the catalog is made of.
+// Options are the dependencies and settings of the catalog.
 type Options struct {
 	Store      *store.Store
 	Log        *slog.Logger
@@ -22,12 +21,12 @@ type Options struct {
 	KeyHolders map[string][]string  // harnesses to which the configuration gives variables, with their names
 	Network    ServerNetwork        // the layer of every run's network
 	SkillCache *git.Cache           // where skills are looked for; nil: nowhere
-	// MaxListBytes is how much the schedules of a team may hold together, and so its
-	// agents and its environments; 0: 16 MiB.
+	// MaxListBytes limits the total size of a team's schedules, of its agents, and of its
+	// environments; 0: 16 MiB.
 	MaxListBytes int64
 }
 
-// Catalog holds environments, runners, models and connected workers.
+// Catalog manages environments, runners, models and connected workers.
 type Catalog struct {
 	store        *store.Store
 	answers      *access.Answers
@@ -40,7 +39,7 @@ type Catalog struct {
 	maxListBytes int64
 }
 
-// Skills finds the skills that the repositories of environments hold.
+// Skills finds the skills in the repositories of environments.
 type Skills struct {
 	store   *store.Store
 	catalog *Catalog

@@ -18,24 +18,23 @@ const (
 	skillReaders     = 4                // at the same time
 )
 
-// skillFile is a SKILL.md with what is wrong with it.
+// skillFile is a SKILL.md with its error.
 type skillFile struct {
 	skillfile.File
 	path string
 	err  error
 }
 
-// repoSkills is what a repository had when it was read last. Where it cannot be
-// read, files are those of the reading before.
+// repoSkills has the skills of a repository at its last read. If the read failed, files are
+// those of the previous read.
 type repoSkills struct {
 	files   []skillFile
 	err     error
 	started time.Time
 }
 
-// skillReader reads repositories, each once at a time however many ask, and
-// keeps what it found. A reading outlives the request that began it, so that a
-// large repository is there at the next one.
+// skillReader reads repositories and caches the results. Concurrent callers share one read. A
+// read outlives the request that started it, so that a later request finds a large repository.
 type skillReader struct {
 	cache *git.Cache // nil: there is no git
 	log   *slog.Logger
@@ -48,7 +47,7 @@ type skillReader struct {
 	running sync.WaitGroup
 }
 
-// reading is one that is under way.
+// reading is an active read.
 type reading struct {
 	done   chan struct{} // closed at its end
 	cancel context.CancelFunc
@@ -61,7 +60,7 @@ func newSkillReader(cache *git.Cache, log *slog.Logger) *skillReader {
 	}
 }
 
-// close ends the readings under way and waits for them; later ones fail.
+// close ends the active reads and waits for them. Later reads fail.
 func (k *skillReader) close() {
 	k.mu.Lock()
 	k.over = true
@@ -72,7 +71,7 @@ func (k *skillReader) close() {
 	k.running.Wait()
 }
 
-// begin makes sure that there is a reading begun after since, or one under way.
+// begin ensures that a read is active or has started after since.
 func (k *skillReader) begin(source git.Source, since time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,8 +113,8 @@ var (
 	errStillRead = errors.New("it is being read for the first time; try again in a few seconds")
 )
 
-// wait answers what a reading begun after since has found. When ctx ends
-// before, it is what was found before that.
+// wait returns the result of a read that started after since. If ctx ends first, it returns the
+// previous result.
 func (k *skillReader) wait(ctx context.Context, source git.Source, since time.Time) repoSkills {
 	for {
 		k.mu.Lock()

@@ -18,9 +18,8 @@ const (
 	runnerSuffix = ".yaml"
 )
 
-// SetRunner finds the runner that a run's configuration names among those of its
-// factory's files, and keeps it on the run as it is now. A run does not go
-// without the one that it asks for.
+// SetRunner looks up the run's runner in the files of its factory, and stores its current state
+// on the run. A missing runner is an error.
 func (s *Catalog) SetRunner(ctx context.Context, _ penstock.Principal, run *store.NewRun) error {
 	name := run.Config.RunnerID
 	if name == "" {
@@ -50,8 +49,8 @@ func (s *Catalog) SetRunner(ctx context.Context, _ penstock.Principal, run *stor
 	return nil
 }
 
-// filesOf reads files of the run's factory, as they were when the run was
-// created: those whose path begins with one of the given texts.
+// filesOf reads the files of the run's factory at the run's revision, whose path has one of the
+// prefixes.
 func (s *Catalog) filesOf(ctx context.Context, run store.RunRow, beginnings ...string) (map[string][]byte, error) {
 	if run.FactoryUID == "" || run.Revision == 0 {
 		return map[string][]byte{}, nil
@@ -59,8 +58,8 @@ func (s *Catalog) filesOf(ctx context.Context, run store.RunRow, beginnings ...s
 	return s.store.FilesAt(ctx, run.FactoryUID, run.Revision, beginnings...)
 }
 
-// Misplaced lets an error about a key of a run's configuration point to where
-// the request has it, or to what the key came from.
+// Misplaced corrects the pointer of an error about a run's configuration: it points to the
+// request's field, or to the source of the key.
 func Misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
 	key, layer := CameFrom(&run.Run, e.Pointer)
 	switch layer {
@@ -74,8 +73,7 @@ func Misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
 	return e
 }
 
-// CameFrom says which key of a run's configuration a pointer leads into, and
-// which layer its value came from.
+// CameFrom returns the configuration key of a pointer, and the layer of its value.
 func CameFrom(run *penstock.Run, pointer string) (key, layer string) {
 	parts := strings.Split(pointer[1:], "/")
 	key = parts[0]

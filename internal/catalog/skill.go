@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
-// skillDirs are where repositories keep skills, a folder for each.
+// skillDirs are the folders of skills in a repository. Each skill has its own folder.
 var skillDirs = []string{
 	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills",
 	".opencode/skills",
@@ -37,8 +37,8 @@ type skillSource struct {
 	environments []penstock.SkillEnvironment
 }
 
-// label names the repository in references; it has no owner where the URL has
-// none that a reference could name.
+// label names the repository in references. It has no owner if the URL has no owner that a
+// reference could name.
 func (r skillSource) label() string {
 	full := r.owner + "/" + r.name
 	if _, err := penstock.ParseSkillSpec(full + ":x"); err != nil {
@@ -47,9 +47,8 @@ func (r skillSource) label() string {
 	return full
 }
 
-// Skills lists the skills that the repositories of the team's environments
-// have. A repository that cannot be read, and a skill that is malformed, is
-// told only where the query asks for it: neither makes the list fail.
+// Skills lists the skills that the repositories of the team's environments have. Unreadable
+// repositories and malformed skills appear only on request, and never make the list fail.
 func (s *Skills) Skills(
 	ctx context.Context, p penstock.Principal, q penstock.SkillQuery,
 ) ([]penstock.AgentSkillItem, error) {
@@ -109,7 +108,7 @@ func skillSources(environments []penstock.Environment) []*skillSource {
 	return list
 }
 
-// readSkills reads every source, as far as that is done in time.
+// readSkills reads every source that can be read in time.
 func (s *Skills) readSkills(ctx context.Context, sources []*skillSource, refresh bool) []repoSkills {
 	since, wait := time.Now().Add(-skillCacheFresh), skillWait
 	if refresh {
@@ -133,7 +132,7 @@ type place struct {
 	variant penstock.SkillVariant
 }
 
-// places are the skills of a repository, and what is wrong with it.
+// places returns the skills of a repository, and its error.
 func places(r *skillSource, skills repoSkills) []place {
 	var out []place
 	for _, f := range skills.files {
@@ -256,13 +255,13 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 	return skills, nil
 }
 
-// isSkill tells a SKILL.md in a folder of its own below one of skillDirs.
+// isSkill reports whether a path is a SKILL.md in its own folder below one of skillDirs.
 func isSkill(file string) bool {
 	dir, base := path.Split(file)
 	return base == "SKILL.md" && slices.Contains(skillDirs, path.Dir(path.Dir(dir)))
 }
 
-// Limits of what is read of one repository.
+// The limits for reading one repository.
 const (
 	maxSkills     = 200
 	maxSkillBytes = 8 << 20

@@ -143,8 +143,7 @@ func findSkill(all []place, spec penstock.SkillSpec) (place, bool) {
 	return all[i], true
 }
 
-// checkSkills refuses skills that the run has at hand where no server of this
-// release could have them.
+// checkSkills returns an error for each skill that does not exist in this release.
 func (s *Skills) checkSkills(ctx context.Context, run *store.NewRun) error {
 	for i, reference := range run.Config.Skills {
 		err := checkBundled(run, reference, fmt.Sprintf("/skills/%d", i))
@@ -158,8 +157,9 @@ func (s *Skills) checkSkills(ctx context.Context, run *store.NewRun) error {
 	return nil
 }
 
-// checkBundled says why there is no bundled skill of a name, which has an id; nil
-// where there is one, the name is no id, or it may be a repository's.
+// checkBundled returns an error if name is the id of a bundled skill that this release does not
+// include. It returns nil if the skill exists, if the name is not such an id, or if a
+// repository may have it.
 func checkBundled(run *store.NewRun, name, pointer string) error {
 	bundled, known := skills.Find(name)
 	if !known || bundled.Shipped || run.Config.EnvironmentID != "" {
@@ -187,9 +187,9 @@ func (s *Skills) skillOfFactory(
 
 const skillDocument = "SKILL.md"
 
-// SkillFolders are the skills that a run has without its repositories: those of
-// its agent and its factory, an agent's before its factory's of the same name,
-// and the bundled ones that it names. They are as they were when it was created.
+// SkillFolders returns the skills of a run outside of its repositories: those of its agent and
+// its factory (the agent's take precedence), and the bundled skills that it names. They are of
+// the revision at which the run was created.
 func (s *Skills) SkillFolders(ctx context.Context, run store.RunRow) ([]penstock.SkillFolder, error) {
 	files, err := s.catalog.filesOf(ctx, run, agentSkills(run.AgentName), factorySkills)
 	if err != nil {

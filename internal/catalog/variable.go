@@ -4,8 +4,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Reserved reports the variables of a configuration that its harness must not be given.
-// Without a harness it is not known yet which they are.
+// Reserved returns the variables of a configuration that its harness must not get. Without a
+// harness, they are not known yet.
 func (s *Catalog) Reserved(c *penstock.Config) []penstock.FieldError {
 	own, holds := s.keyHolders[c.Harness.Kind()]
 	if c.Harness == nil || !holds {

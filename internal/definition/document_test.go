@@ -444,7 +444,7 @@ func TestTrees(t *testing.T) {
 				"scorers/a/scorer.md",
 				"---\nagents: [foreman]\nlabels: [{value: a, score: 0}]\npassingScore: 1\nmodel: m\n---\nText.\n",
 			),
-			"FF_INVALID_VALUE at least one label must have a score",
+			"FF_INVALID_VALUE at least one label must reach passingScore",
 		},
 		{
 			"a scorer without a rubric",

@@ -55,7 +55,7 @@ func TestNullLeavesAKeyUnset(t *testing.T) {
 		"a list": {
 			"agents/a/agent.md", "---\nsecrets: null\n---\n", "FF_TYPE_MISMATCH secrets must be a list",
 		},
-		"an empty model":      {"agents/a/agent.md", "---\nmodel: ''\n---\n", "FF_INVALID_VALUE model must be one line"},
+		"an empty model":      {"agents/a/agent.md", "---\nmodel: ''\n---\n", "FF_INVALID_VALUE model must be one non-empty line"},
 		"an alias of nothing": {"agents/a/agent.md", "---\nworkerHost: *x\n---\n", "FF_ALIAS"},
 		"null twice": {
 			"agents/a/agent.md", "---\nworkerHost: null\nworkerHost: null\n---\n", "FF_DUPLICATE_KEY",
@@ -63,7 +63,7 @@ func TestNullLeavesAKeyUnset(t *testing.T) {
 		"the worker's credentials": {
 			"agents/a/agent.md",
 			"---\nworkerHost: null\nharness: {type: claude, model: m, auth: {source: workerEnvironment}}\n---\n",
-			"workerEnvironment needs a workerHost",
+			"workerEnvironment needs a self-hosted workerHost",
 		},
 	} {
 		if got := findings(with(test.path, test.content)); !strings.Contains(got, test.want) {
@@ -177,19 +177,19 @@ func TestNamedTwice(t *testing.T) {
 		},
 		"a secret of the factory": {
 			with("factory.yaml", smallFactory+"secrets: [A, B, A]\n"),
-			"factory.yaml:5:17: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			"factory.yaml:5:17: FF_DUPLICATE_KEY the secret \"A\" is listed twice\n",
 		},
 		"a secret of the defaults": {
 			with("factory.yaml", smallFactory+"  secrets: [A, A]\n"),
-			"factory.yaml:5:16: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			"factory.yaml:5:16: FF_DUPLICATE_KEY the secret \"A\" is listed twice\n",
 		},
 		"a secret of an agent": {
 			with("agents/a/agent.md", "---\nsecrets: [A, A]\n---\n"),
-			"agents/a/agent.md:2:14: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			"agents/a/agent.md:2:14: FF_DUPLICATE_KEY the secret \"A\" is listed twice\n",
 		},
 		"a secret of an automation": {
 			with("automations/a.md", "---\ntriggers: [{provider: github, event: push}]\nsecrets: [A, A]\n---\nText.\n"),
-			"automations/a.md:3:14: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			"automations/a.md:3:14: FF_DUPLICATE_KEY the secret \"A\" is listed twice\n",
 		},
 	} {
 		if got := findings(test.files); got != test.want {

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// Trigger is an event that an automation waits for.
+// Trigger is an event that starts an automation.
 type Trigger struct {
 	Provider string    `json:"provider" rule:"provider" about:"Where the event comes from."`
 	Event    string    `json:"event" about:"The kind of event."`

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// application makes the rows of a factory what its files say, in one
-// transaction that has given the team its next version.
+// application makes the rows of a factory match its files, in one transaction that has raised
+// the version of the team.
 type application struct {
 	s       *Factories
 	tx      *store.Tx
@@ -35,8 +35,8 @@ type application struct {
 	found   []definition.Diagnostic
 }
 
-// apply defines the factory by files in place of those before. Findings that are
-// errors end it; the transaction is to be undone then.
+// apply replaces the files of the factory. If a finding is an error, it stops, and the caller
+// rolls the transaction back.
 func (a *application) apply(ctx context.Context, before, files map[string][]byte) (Applied, error) {
 	plan := definition.Plan{Created: []definition.Change{}, Changed: []definition.Change{}, Removed: []definition.Change{}}
 	unchanged := Applied{plan, a.factory.Definition.Revision, []penstock.Diagnostic{}}
@@ -73,7 +73,7 @@ func (a *application) apply(ctx context.Context, before, files map[string][]byte
 	return Applied{plan, revision, diagnostics(a.found)}, err
 }
 
-// read parses files and makes sure of what they name.
+// read parses the files and checks their references.
 func (a *application) read(ctx context.Context, before, files map[string][]byte) (*definition.Definition, error) {
 	if a.files = files; a.edit != nil {
 		return a.readEdited(before, files)
@@ -130,8 +130,8 @@ func taken(
 	}
 }
 
-// use locks what the files name outside of the factory: it is there when the
-// transaction is committed.
+// use locks the resources outside of the factory that the files name, so that they exist when
+// the transaction commits.
 func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	var names, environments []string
 	add := func(c *penstock.Config) {
@@ -185,8 +185,8 @@ func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	return err
 }
 
-// badf reports what is wrong with a file beyond what its reader knows, at a key
-// of the document or, with "", at its beginning.
+// badf adds a finding that the parser cannot make, at a key of the document or, with "", at its
+// beginning.
 func (a *application) badf(kind definition.Kind, name, key, format string, args ...any) {
 	path := definition.DocumentPath(a.files, kind, name)
 	line := 1
@@ -210,7 +210,7 @@ func (a *application) badFields(kind definition.Kind, name string, errs []pensto
 	}
 }
 
-// imageSecrets are the secrets with which the images of runners are fetched.
+// imageSecrets returns the secrets that fetch the images of runners.
 func imageSecrets(d *definition.Definition) []string {
 	var names []string
 	for _, r := range d.Runners {
@@ -266,8 +266,8 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	return a.tx.SetFactory(ctx, row)
 }
 
-// agents stores the agents, and which of them is the foreman. An agent keeps
-// its UID, and what no file can say of it, as long as its name is there.
+// agents stores the agents and the foreman. An agent keeps its UID and the values that files
+// cannot set as long as the files have its name.
 func (a *application) agents(ctx context.Context, d *definition.Definition) error {
 	if !a.edits(definition.KindAgent) {
 		return nil
@@ -346,7 +346,7 @@ func same(x, y any) bool {
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
-// rendered are the files of a factory that is made by its name.
+// rendered returns the files of a factory that is created by its name.
 func rendered(f definition.Factory) (map[string][]byte, error) {
 	f.SchemaVersion, f.AgentDefaults.Model = definition.SchemaVersion, penstock.ModelAuto
 	yaml, err := definition.WriteFactory(nil, f)

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// CreateAutomation makes an automation; it fires from the next delivery on.
+// CreateAutomation creates an automation. It fires from the next delivery on.
 func (s *Resources) CreateAutomation(
 	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.AutomationRequest,
 ) (penstock.Automation, error) {
@@ -31,8 +31,8 @@ func (s *Resources) CreateAutomation(
 	if err := change.Apply(s.automations, &row); err != nil {
 		return penstock.Automation{}, err
 	}
-	// What is told of the surroundings may be out of date by a moment; what is
-	// refused for them is read in the transaction.
+	// The reported problems may be slightly out of date. The transaction reads everything that
+	// can reject the request.
 	around, err := s.automations.Checker(ctx, factory)
 	if err != nil {
 		return penstock.Automation{}, err
@@ -68,8 +68,8 @@ func (s *Resources) CreateAutomation(
 	})
 }
 
-// UpdateAutomation changes what the request has: an absent field stays and null
-// clears. Runs that there are keep their configuration.
+// UpdateAutomation changes the given fields: an absent field stays unchanged, and null clears.
+// Existing runs keep their configuration.
 func (s *Resources) UpdateAutomation(
 	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.AutomationRequest,
 ) (penstock.Automation, error) {
@@ -105,8 +105,8 @@ func (s *Resources) UpdateAutomation(
 	return s.automations.ReadAutomation(ctx, p, factoryUID, uid)
 }
 
-// automationEdit makes the document of an automation say what the row is to be; before is
-// its name there, "" while it has none.
+// automationEdit writes the new values of an automation into its document. before is its
+// current name in the files, or "".
 func automationEdit(factory store.FactoryRow, before string, row penstock.Automation) edit {
 	return edit{
 		kind: definition.KindAutomation, from: before, to: row.Name, automation: row,
@@ -132,7 +132,7 @@ func automationEdit(factory store.FactoryRow, before string, row penstock.Automa
 	}
 }
 
-// DeleteAutomation ends an automation. Runs that it started go on.
+// DeleteAutomation deletes an automation. Its runs continue.
 func (s *Resources) DeleteAutomation(ctx context.Context, p penstock.Principal, factoryUID, uid string) error {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// applySnapshot makes a factory what a commit says, or keeps why it cannot be.
+// applySnapshot applies a commit to a factory, or stores why it is rejected.
 func (s *Repositories) applySnapshot(
 	ctx context.Context, before, row store.RepositoryRow, snapshot git.Snapshot,
 ) error {
@@ -82,7 +82,7 @@ func (s *Repositories) applySnapshot(
 	return s.rejectCommit(ctx, before, row, snapshot.Commit, rejection.Explain(), nil)
 }
 
-// ours is what is told of an error that nobody but the operator can mend.
+// ours returns the message of an error that only the operator can fix.
 func (s *Repositories) ours(row store.RepositoryRow, err error) error {
 	if known, ok := errors.AsType[*penstock.Error](err); ok && known.Code == penstock.CodeUnavailable ||
 		errors.Is(err, context.Canceled) { // the server ends
@@ -92,7 +92,7 @@ func (s *Repositories) ours(row store.RepositoryRow, err error) error {
 	return errors.New("the server cannot apply the commit; its log says why")
 }
 
-// succeeded is what is known of a repository once a commit is in force.
+// succeeded returns the state of a repository after a commit was applied.
 func succeeded(row store.RepositoryRow, commit git.Commit, applied Applied, revision int64) store.RepositoryRow {
 	if applied.Revision != revision {
 		row.Result, row.Diagnostics = penstock.CommitApplied, few(applied.Diagnostics)
@@ -107,7 +107,7 @@ func succeeded(row store.RepositoryRow, commit git.Commit, applied Applied, revi
 	return row
 }
 
-// finishUnchanged stores that a commit has the files that are in force.
+// finishUnchanged stores that a commit has the same files as the active revision.
 func (s *Repositories) finishUnchanged(ctx context.Context, before, row store.RepositoryRow, commit git.Commit) error {
 	factory, err := s.store.Factory(ctx, row.Team, row.FactoryUID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -122,8 +122,8 @@ func (s *Repositories) finishUnchanged(ctx context.Context, before, row store.Re
 	return s.finishSync(ctx, row, commitRow(row, commit, factory.Definition.Revision))
 }
 
-// rejectCommit stores why a commit is not applied; what is in force stays. A commit
-// that is rejected again for the same reasons is not told twice.
+// rejectCommit stores why a commit is not applied; the active files stay. A commit that is
+// rejected again for the same reasons is not logged twice.
 func (s *Repositories) rejectCommit(
 	ctx context.Context, before, row store.RepositoryRow, commit git.Commit, detail string, found []penstock.Diagnostic,
 ) error {

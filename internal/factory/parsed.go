@@ -24,7 +24,7 @@ type parsedDefinition struct {
 	definition *definition.Definition
 }
 
-// keep remembers a revision in place of the factory's others.
+// keep stores a revision and drops the factory's older ones.
 func (k *parsedDefinitions) keep(factoryUID string, revision int64, d *definition.Definition) {
 	if d == nil {
 		return
@@ -38,7 +38,7 @@ func (k *parsedDefinitions) keep(factoryUID string, revision int64, d *definitio
 	}
 }
 
-// find is nil for what is not remembered.
+// find returns nil for an unknown revision.
 func (k *parsedDefinitions) find(factoryUID string, revision int64) *definition.Definition {
 	k.mu.Lock()
 	defer k.mu.Unlock()

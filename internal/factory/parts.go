@@ -1,6 +1,5 @@
-// Package factory holds the rules of factories: their files and what is made of them,
-// the repositories that the files come from, and the changes that the API makes to what
-// files define.
+// Package factory owns the rules of factories: their files and resources, the repositories of
+// the files, and the API's edits of resources that files define.
 package factory
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what the rules of factories are made of.
+// Options are the dependencies and settings of the factory rules.
 type Options struct {
 	Store       *store.Store
 	Log         *slog.Logger
@@ -37,7 +36,7 @@ type Options struct {
 	GitPoll     time.Duration // how often those are looked at; 0: only when told to
 }
 
-// Factories holds factories and applies their files.
+// Factories manages factories and applies their files.
 type Factories struct {
 	store        *store.Store
 	publicURL    string
@@ -55,7 +54,7 @@ type Factories struct {
 	parsed       *parsedDefinitions
 }
 
-// Repositories follows the repositories that factories come from.
+// Repositories syncs factories with their repositories.
 type Repositories struct {
 	store     *store.Store
 	log       *slog.Logger
@@ -71,8 +70,8 @@ type Repositories struct {
 	syncing sync.WaitGroup
 }
 
-// Resources changes agents, automations and webhooks one by one, by their files
-// where they have some.
+// Resources changes single agents, automations and webhooks, through their files if they have
+// any.
 type Resources struct {
 	store        *store.Store
 	harnesses    []string

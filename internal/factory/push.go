@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// push is what of such a delivery matters, of whichever host.
+// push has the relevant fields of such a delivery from any host.
 type push struct {
 	Ref        string `json:"ref"`
 	Repository struct {
@@ -31,7 +31,7 @@ type push struct {
 	} `json:"project"`
 }
 
-// places are where the repository may be known to be.
+// places returns the possible addresses of the repository.
 func (n push) places() []string {
 	var places []string
 	for _, url := range []string{
@@ -46,9 +46,8 @@ func (n push) places() []string {
 	return slices.Compact(places)
 }
 
-// NoticePush has the factories looked at at once that come from the repository of
-// which the body of a team's delivery tells a push. It is a hint: where it fails, the
-// next poll finds the commit.
+// NoticePush polls at once the factories whose repository was pushed to, according to the body
+// of a team's delivery. It is a hint: if it fails, the next poll finds the commit.
 func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte) {
 	var n push
 	if json.Unmarshal(body, &n, jsontext.AllowInvalidUTF8(true)) != nil { // of a commit message cut within a character

@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// createFromRepository makes a factory that a repository is to define. It has no
-// agents until the first commit is applied.
+// createFromRepository creates a factory that a repository defines. It has no agents until the
+// first commit is applied.
 func (s *Repositories) createFromRepository(
 	ctx context.Context, p penstock.Principal, req penstock.FactoryRequest,
 ) (penstock.Factory, error) {
@@ -72,9 +72,9 @@ func (s *Repositories) createFromRepository(
 	})
 }
 
-// moveRepository changes where a factory comes from. What is in force stays until
-// a commit of the other place is applied. The same place, named by a caller who
-// manages secrets, lets its webhooks name secrets from then on.
+// moveRepository changes the repository of a factory. The active files stay until a commit of
+// the new repository is applied. If a caller who manages secrets names the same repository
+// again, its webhooks may name secrets from then on.
 func (s *Repositories) moveRepository(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req penstock.FactoryRequest,
 ) (penstock.Factory, error) {
@@ -114,8 +114,8 @@ func (s *Repositories) moveRepository(
 	return s.factories.presentFactory(ctx, tx.SecretCopies, moved)
 }
 
-// checkRepository reports all that is wrong with where a factory is to come from,
-// and puts it into its canonical form.
+// checkRepository returns all errors of a factory's repository settings, and makes them
+// canonical.
 func (s *Repositories) checkRepository(r penstock.Repository) (penstock.Repository, []penstock.FieldError) {
 	var errs []penstock.FieldError
 	bad := func(field, format string, args ...any) {
@@ -152,9 +152,9 @@ func (s *Repositories) checkRepository(r penstock.Repository) (penstock.Reposito
 // maxRepositoryPath is the longest path of a factory in its repository, in bytes.
 const maxRepositoryPath = 512
 
-// useRepositorySecret makes sure that the credential of a repository is there when
-// the transaction is committed. Whoever chooses where it is sent to could read
-// it: that needs more than to manage factories.
+// useRepositorySecret ensures that the credential of a repository exists when the transaction
+// commits. A caller who chooses where it is sent could read it, so this needs more than the
+// right to manage factories.
 func useRepositorySecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name string) error {
 	if name == "" {
 		return nil
@@ -171,8 +171,8 @@ func useRepositorySecret(ctx context.Context, tx *store.Tx, p penstock.Principal
 
 var scpForm = regexp.MustCompile(`^(?:[^@/]+@)?([^:/]+):(.+)$`)
 
-// placeOf is by what different URLs of one repository are known to be of the same:
-// host and path. "": the repository is one of this machine.
+// placeOf returns the host and path of a repository, which all its URLs share. It returns ""
+// for a repository on this machine.
 func placeOf(raw string) string {
 	host, path := "", ""
 	if u, err := url.Parse(raw); err == nil && u.Host != "" {
@@ -187,8 +187,8 @@ func placeOf(raw string) string {
 	return strings.ToLower(host + "/" + path)
 }
 
-// readOnly refuses to change what the files of a repository define, and says where
-// to do it; nil of a factory that is edited here.
+// readOnly returns an error if a repository defines the factory. The error says where to edit
+// it. It returns nil for a factory that is edited on this server.
 func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name string) error {
 	if r.Source != penstock.FactoryRepository {
 		return nil
@@ -198,7 +198,7 @@ func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name s
 		r.Name, definition.DocumentPath(nil, kind, name), r.Repository)
 }
 
-// readOnlyFactory is [Repositories.readOnly] of a factory by its uid; "" is none.
+// readOnlyFactory is [Repositories.readOnly] for the UID of a factory; "" means no factory.
 func (s *Repositories) readOnlyFactory(
 	ctx context.Context, tx *store.Tx, team, uid string, kind definition.Kind, name string,
 ) error {
@@ -219,9 +219,9 @@ const (
 	syncGlimpse = 2 * time.Second
 )
 
-// Sync has the repository of a factory looked at now, by whichever replica,
-// and answers the factory when that is done, or with the status syncing where it
-// takes long. A factory without a repository is a conflict.
+// Sync polls the repository of a factory now, on any replica. It returns the factory when that
+// is done, or with the status syncing if it takes long. A factory without a repository is a
+// conflict.
 func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid string) (penstock.Factory, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// fileSecrets judges the secrets that a factory's files name. What names no
-// secret of the team, and what may not be named, is a finding.
+// fileSecrets checks the secrets that a factory's files name. A secret that does not exist or
+// may not be named is a finding.
 type fileSecrets struct {
 	manages    bool // the author manages secrets
 	repository bool // the files come from a repository: its findings suggest no names
@@ -25,7 +25,7 @@ func (f fileSecrets) into(known *definition.Known) {
 	known.RunSecret, known.WebhookSecret, known.NetworkSecret = f.run, f.webhook, f.network
 }
 
-// run says why a run cannot have a secret, and which one was perhaps meant.
+// run returns why a run cannot use a secret, and a similar name.
 func (f fileSecrets) run(name string) (problem, nearest string) {
 	madeFor, exists := f.find(name)
 	problem = access.RunSecret{Exists: exists, OfWebhook: madeFor != ""}.Problem(name, f.manages)
@@ -72,8 +72,8 @@ func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
 		"that the webhook has, or that the server made for it", name), ""
 }
 
-// values lets a parser ask about the values of secrets that webhooks may name. Of
-// a secret without a value it says nothing.
+// values lets a parser ask about the values of secrets that webhooks may name. It ignores a
+// secret without a value.
 func (f fileSecrets) values(s *Factories, known *definition.Known, read func(name string) ([]store.SecretRow, error)) {
 	value := func(name string) (string, bool) {
 		rows, err := read(name)

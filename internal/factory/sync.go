@@ -15,8 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// How repositories are looked at. A replica that says nothing for the length of a
-// lease has lost it.
+// The pace of polling repositories. A replica that does not renew its lease in time loses it.
 const (
 	syncLease   = 15 * time.Second
 	syncRenew   = 5 * time.Second
@@ -28,10 +27,10 @@ const (
 	syncNever   = 100 * 365 * 24 * time.Hour
 )
 
-// errSyncLost ends a sync whose factory is somebody else's now, or gone.
+// errSyncLost ends a sync if another replica has the factory now, or the factory was deleted.
 var errSyncLost = errors.New("another replica is polling the repository, or the factory was deleted")
 
-// HastenSyncs lets a shorter poll than before hold from the start.
+// HastenSyncs applies a shortened poll interval at the start.
 func (s *Repositories) HastenSyncs(ctx context.Context) error {
 	if s.gitPoll <= 0 || s.cache == nil {
 		return nil
@@ -39,8 +38,8 @@ func (s *Repositories) HastenSyncs(ctx context.Context) error {
 	return s.store.HastenRepositories(ctx, 2*max(s.gitPoll, syncSlowest).Milliseconds())
 }
 
-// SyncRepositories begins to look at the repositories whose time has come, so many
-// as there is room for. They go on when it returns.
+// SyncRepositories starts to poll the repositories that are due, up to a limit. The polls
+// continue after it returns.
 func (s *Repositories) SyncRepositories(ctx context.Context) error {
 	if s.cache == nil {
 		return nil
@@ -72,7 +71,7 @@ func (s *Repositories) SyncRepositories(ctx context.Context) error {
 	return err
 }
 
-// sync looks at one repository under the lease of row, and applies what is new.
+// sync polls one repository under the lease of row, and applies a new commit.
 func (s *Repositories) sync(ctx context.Context, row store.RepositoryRow) {
 	working, cancel := context.WithCancelCause(ctx)
 	working, end := context.WithTimeoutCause(working, syncWithin, fmt.Errorf("it took more than %s", syncWithin))
@@ -113,8 +112,8 @@ func (s *Repositories) renewSync(ctx context.Context, row store.RepositoryRow, c
 	}
 }
 
-// look asks where the branch is, and reads and applies the commit where it is one
-// that has no result yet, or one that was rejected for what may have changed.
+// look reads the head of the branch. It applies the commit if it has no result yet, or if the
+// reasons of its rejection may have changed.
 func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error {
 	before := row
 	row.CheckedAt = penstock.Now()
@@ -179,8 +178,8 @@ func (s *Repositories) source(ctx context.Context, row store.RepositoryRow) (git
 	return source, nil
 }
 
-// windowOf is what of a repository a factory is read from: nothing but what a
-// tree of files may have, and no more of it than is needed to refuse it.
+// windowOf returns which files of a repository are read: only those that a factory may have,
+// and no more than needed to reject too many.
 func windowOf(row store.RepositoryRow) git.Window {
 	var strays definition.Strays
 	return git.Window{
@@ -194,7 +193,7 @@ func windowOf(row store.RepositoryRow) git.Window {
 	}
 }
 
-// unreadable says why a commit is none that can be applied, whoever reads it.
+// unreadable returns why no replica can apply a commit.
 func unreadable(row store.RepositoryRow, err error) (detail string, rejected bool) {
 	switch {
 	case errors.Is(err, git.ErrNoFolder):
@@ -210,8 +209,8 @@ func unreadable(row store.RepositoryRow, err error) (detail string, rejected boo
 	return "", false
 }
 
-// failedSync remembers why a repository cannot be read. What is in force stays; the
-// repository is looked at again, less often each time.
+// failedSync stores why a repository cannot be read. The active files stay, and the repository
+// is polled again at growing intervals.
 func (s *Repositories) failedSync(ctx context.Context, row store.RepositoryRow, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errSyncLost) || errors.Is(cause, context.Canceled) {
 		return cause
@@ -236,7 +235,7 @@ func (s *Repositories) failedSync(ctx context.Context, row store.RepositoryRow, 
 	return s.finishSync(ctx, row, nil)
 }
 
-// finishSync stores what is known now, and gives the repository back.
+// finishSync stores the result, and releases the repository.
 func (s *Repositories) finishSync(ctx context.Context, row store.RepositoryRow, commit *store.CommitRow) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error { return s.endSync(ctx, tx, row, commit) })
 }
@@ -254,8 +253,8 @@ func (s *Repositories) endSync(
 	return tx.AddCommit(ctx, row.FactoryUID, *commit)
 }
 
-// nextLook is after how long a repository is looked at again, spread so that
-// many that began together do not stay so.
+// nextLook returns the time until the next poll. It is randomized, so that repositories are not
+// all polled together.
 func (s *Repositories) nextLook(row store.RepositoryRow) time.Duration {
 	poll := s.gitPoll
 	if poll <= 0 {
@@ -280,5 +279,5 @@ func (s *Repositories) EvictMirrors(ctx context.Context) error {
 	return err
 }
 
-// Wait waits for the syncs that are under way.
+// Wait waits for active syncs.
 func (s *Repositories) Wait() { s.syncing.Wait() }

@@ -10,10 +10,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// CreateWebhook makes a webhook of a factory with the managed secret that it
-// takes its value from. The answer alone shows a secret that was made with it.
-// Where only the sender can make the secret, the webhook is disabled until it is
-// given.
+// CreateWebhook creates a webhook and its managed secret. Only this response shows a generated
+// secret. If only the sender can create the secret, the webhook is disabled until the secret is
+// set.
 func (s *Resources) CreateWebhook(
 	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.WebhookRequest,
 ) (penstock.Webhook, error) {
@@ -47,9 +46,9 @@ func (s *Resources) CreateWebhook(
 	})
 }
 
-// UpdateWebhook changes what the request has: an absent field stays. A secret
-// finishes a webhook that waits for it. A change of a webhook that is enabled,
-// and the switch to it, makes it read its managed secret again.
+// UpdateWebhook changes the given fields: an absent field stays unchanged. A secret completes a
+// pending webhook. Changing an enabled webhook, or enabling it, makes it read its managed
+// secret again.
 func (s *Resources) UpdateWebhook(
 	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.WebhookRequest,
 ) (penstock.Webhook, error) {
@@ -97,9 +96,9 @@ func webhookEdit(before string, row store.WebhookRow) edit {
 	}
 }
 
-// RotateWebhookSecret gives a webhook and its managed secret a new value, made
-// here unless it is given, which the answer alone shows. The one before stops
-// at once, or is valid for the overlap still.
+// RotateWebhookSecret gives a webhook and its managed secret a new value, which it generates
+// unless the request has one. Only this response shows it. The old value expires at once or
+// after the overlap.
 func (s *Resources) RotateWebhookSecret(
 	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.RotateRequest,
 ) (penstock.Webhook, error) {
@@ -132,8 +131,8 @@ func (s *Resources) RotateWebhookSecret(
 	})
 }
 
-// DeleteWebhook ends a webhook from the next request on, on every replica. The
-// automations that select it stay; so does its managed secret.
+// DeleteWebhook deletes a webhook. It stops with the next request, on every replica. The
+// automations that select it and its managed secret stay.
 func (s *Resources) DeleteWebhook(ctx context.Context, p penstock.Principal, factoryUID, uid string) error {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
@@ -150,8 +149,8 @@ func (s *Resources) DeleteWebhook(ctx context.Context, p penstock.Principal, fac
 	})
 }
 
-// webhooks stores the webhooks, each with the value that its secret has now.
-// One whose file is gone ends: from the next request on it answers 404.
+// webhooks stores the webhooks, each with the current value of its secret. A webhook without a
+// file is deleted: it returns 404 from the next request on.
 func (a *application) webhooks(ctx context.Context, d *definition.Definition) error {
 	rows, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
 	if err != nil {
@@ -186,8 +185,8 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 	return nil
 }
 
-// define makes a row what its document says. Whether it is enabled depends on its secret
-// as well.
+// define applies a document to its row. Whether the webhook is enabled also depends on its
+// secret.
 func define(row *store.WebhookRow, w penstock.Webhook) {
 	row.Name, row.AuthMode, row.SignatureScheme, row.Signature = w.Name, w.AuthMode, w.SignatureScheme, w.Signature
 	row.SecretName, row.SecretRefresh = w.SecretName, w.SecretRefresh

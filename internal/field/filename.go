@@ -10,13 +10,13 @@ import (
 // maxFileName is the longest name of a file, in bytes.
 const maxFileName = 200
 
-// Hidden reports whether r is a control character, or one that changes how the
-// text around it is shown, such as those that turn its direction.
+// Hidden reports whether r is a control character, or changes how the text around it is shown,
+// such as its direction.
 func Hidden(r rune) bool {
 	return unicode.Is(unicode.C, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
 }
 
-// shownPath is a path without hidden characters, with slashes where it has backslashes.
+// shownPath returns a path without hidden characters, and with slashes instead of backslashes.
 func shownPath(name string) string {
 	shown := strings.Map(func(r rune) rune {
 		if Hidden(r) {
@@ -27,8 +27,8 @@ func shownPath(name string) string {
 	return strings.ReplaceAll(shown, `\`, "/")
 }
 
-// FilePath is a path without hidden characters and without steps above where it
-// begins. "" where it names no file.
+// FilePath returns a path without hidden characters and without steps above its start, or "" if
+// it names no file.
 func FilePath(name string) string {
 	name = strings.TrimSpace(shownPath(name))
 	clean := path.Clean("/" + name)
@@ -41,8 +41,8 @@ func FilePath(name string) string {
 	return clean[1:]
 }
 
-// FileName is the name of a file alone: without folders and hidden characters,
-// and cut to what a file system takes, with its extension. "" where nothing is left.
+// FileName returns the name of a file without folders and hidden characters. It shortens the
+// name for file systems, but keeps the extension. It returns "" if nothing is left.
 func FileName(name string) string {
 	name = strings.TrimSpace(path.Base(shownPath(name)))
 	if strings.Trim(name, "./ ") == "" {

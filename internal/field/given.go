@@ -1,13 +1,13 @@
 package field
 
-// Value is what a field of a request says, the zero value where it says nothing.
+// Value returns the value of a request's field, or the zero value if it is absent.
 func Value[T any](field *T) T {
 	var v T
 	Set(&v, field)
 	return v
 }
 
-// Clear does what belongs to each of the fields that were given as null.
+// Clear calls the function of each field that the request sets to null.
 func Clear(cleared []string, fields map[string]func()) {
 	for _, name := range cleared {
 		if do, ok := fields[name]; ok {
@@ -16,7 +16,7 @@ func Clear(cleared []string, fields map[string]func()) {
 	}
 }
 
-// Set changes a field where the request has a value for it.
+// Set changes a field if the request has a value for it.
 func Set[T any](field, value *T) {
 	if value != nil {
 		*field = *value

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Settable is a field of a resource that a request gives or leaves alone.
+// Settable is a field of a resource that a request may set.
 type Settable struct {
 	Name        string // in JSON
 	from, to    []int
 	dereference bool
 }
 
-// SettableOf lists the fields of a request that the resource has by the same name in
-// JSON, except some. It panics where the two do not fit together.
+// SettableOf lists the fields of a request that the resource has with the same JSON name,
+// except the given ones. It panics if their types differ.
 func SettableOf[Request, Resource any](except ...string) []Settable {
 	fields := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Resource]()) {
@@ -44,12 +44,12 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// Given reports whether the request, a pointer, gives the field.
+// Given reports whether the request, a pointer, sets the field.
 func (s Settable) Given(request any) bool {
 	return !reflect.ValueOf(request).Elem().FieldByIndex(s.from).IsNil()
 }
 
-// Set takes the field over into the resource where it is given. Both are pointers.
+// Set copies the field to the resource if the request sets it. Both are pointers.
 func (s Settable) Set(request, resource any) {
 	value := reflect.ValueOf(request).Elem().FieldByIndex(s.from)
 	if value.IsNil() {

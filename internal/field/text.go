@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Errors are the findings of an invalid request.
+// Errors returns the field errors of an invalid request.
 func Errors(err error) ([]penstock.FieldError, bool) {
 	known, ok := errors.AsType[*penstock.Error](err)
 	if !ok || len(known.Fields) == 0 {
@@ -17,7 +17,7 @@ func Errors(err error) ([]penstock.FieldError, bool) {
 	return known.Fields, true
 }
 
-// Unknown says that nothing has a name, and which name was perhaps meant.
+// Unknown returns the message for an unknown name. It suggests a similar name.
 func Unknown(kind, name string, names []string) string {
 	text := "there is no " + kind + " named \"" + name + "\""
 	if near := penstock.Nearest(name, names); near != "" {
@@ -26,13 +26,13 @@ func Unknown(kind, name string, names []string) string {
 	return text
 }
 
-// Limits of what people name and describe, in bytes.
+// The limits of names and descriptions, in bytes.
 const (
 	MaxName        = 100
 	MaxDescription = 4 << 10
 )
 
-// Name checks a name that people give.
+// Name checks a name that a user chose.
 func Name(bad func(pointer, format string, args ...any), name string, required bool) {
 	const pointer = "/name"
 	switch {
@@ -45,14 +45,14 @@ func Name(bad func(pointer, format string, args ...any), name string, required b
 	}
 }
 
-// MaxURL is the longest address that is kept, in bytes. One by which runs are found
-// is in an index, and PostgreSQL's take 2,704.
+// MaxURL is the longest stored URL, in bytes. Some URLs are in an index, whose entries
+// PostgreSQL limits to 2,704 bytes.
 const MaxURL = 2048
 
-// MaxAgentPrompt bounds the prompt of an agent or an automation, in bytes.
+// MaxAgentPrompt is the longest prompt of an agent or automation, in bytes.
 const MaxAgentPrompt = 256 << 10
 
-// Enumerated lists words as a sentence has them.
+// Enumerated joins words for a sentence.
 func Enumerated[T ~string](words []T) string {
 	var list []string
 	for _, w := range words {
@@ -61,7 +61,7 @@ func Enumerated[T ~string](words []T) string {
 	return strings.Join(list, ", ")
 }
 
-// Text refuses what PostgreSQL cannot store and what is too long.
+// Text returns an error if a text is too long or PostgreSQL cannot store it.
 func Text(bad func(pointer, format string, args ...any), pointer, text string, limit int) {
 	switch {
 	case len(text) > limit:

@@ -168,7 +168,7 @@ func (c *compiler) fields(members []member, level int) []field {
 	for _, m := range members {
 		switch {
 		case level > maxLevels:
-			c.badf(m.pointer, "keys are nested deeper than %d levels", maxLevels)
+			c.badf(m.pointer, "deeper than %d levels of keys", maxLevels)
 		case len(m.key) > maxKey:
 			c.badf(m.pointer, "key has %d bytes; at most %d are allowed", len(m.key), maxKey)
 		default:
@@ -244,7 +244,7 @@ func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 		here := func() string { return pointer + "/" + strconv.Itoa(len(set)) }
 		switch s.kind {
 		case '[', '{':
-			c.badf(here(), "array has an object or array; only strings, numbers, booleans and null are allowed")
+			c.badf(here(), "array holds an object or array; only strings, numbers, booleans and null are allowed")
 		case '"':
 			if c.document.halved(i) {
 				c.badf(here(), "string has half of a surrogate pair, which matches nothing; write the whole character")

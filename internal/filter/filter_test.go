@@ -46,7 +46,7 @@ func TestFiltersAreAccepted(t *testing.T) {
 func TestFiltersAreRefused(t *testing.T) {
 	t.Parallel()
 	const (
-		nested = "array has an object or array; only strings, numbers, booleans and null are allowed"
+		nested = "array holds an object or array; only strings, numbers, booleans and null are allowed"
 		scalar = `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
 		beside = "a field of the payload beside an operator; an object holds either fields or the operators in, not_in " +
 			"and exists"

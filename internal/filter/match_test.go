@@ -50,14 +50,14 @@ func TestMatch(t *testing.T) {
 		{"exists true and not_in on a missing key", `{"a": {"exists": true, "not_in": [1]}}`, `{}`, "/a", missing},
 		{
 			"exists false and not_in on a key that is there", `{"a": {"exists": false, "not_in": [1]}}`, `{"a": 2}`, "/a",
-			"the key is there",
+			"the key exists",
 		},
 		{"a nested object on a missing key", `{"a": {"b": {"exists": false}}}`, `{}`, "/a", missing},
 
 		// null is a value.
 		{"null is null", `{"a": [null]}`, `{"a": null}`, "", ""},
 		{"null is there", `{"a": {"exists": true}}`, `{"a": null}`, "", ""},
-		{"null is there, also for exists false", `{"a": {"exists": false}}`, `{"a": null}`, "/a", "the key is there"},
+		{"null is there, also for exists false", `{"a": {"exists": false}}`, `{"a": null}`, "/a", "the key exists"},
 		{
 			"null is not false, 0 or empty", `{"a": [false, 0, ""]}`, `{"a": null}`, "/a",
 			"the value, null, is not in the list",

@@ -94,7 +94,7 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 	var major, minor int
 	if _, err := fmt.Sscanf(out, "git version %d.%d", &major, &minor); err == nil && (major < 2 ||
 		major == 2 && minor < 32) {
-		return nil, fmt.Errorf("git %s is too old; at least 2.32 is required", strings.TrimSpace(out))
+		return nil, fmt.Errorf("%s is too old; at least 2.32 is required", strings.TrimSpace(out))
 	}
 	return c, nil
 }

@@ -247,7 +247,7 @@ func TestFailedCheckoutLeavesTheDirectoryAsItWas(t *testing.T) {
 		"no such repository": {Source{URL: fileURL(from) + "/nowhere"}, "does not appear to be a git repository"},
 		"no such branch":     {Source{URL: fileURL(from), Ref: "nowhere"}, `the repository has no branch or tag "nowhere"`},
 		"no such ref":        {Source{URL: fileURL(from), Ref: "refs/pull/9/head"}, "couldn't find remote ref"},
-		"no such commit":     {Source{URL: fileURL(from), Ref: strings.Repeat("ab", 20)}, "is in no branch or tag"},
+		"no such commit":     {Source{URL: fileURL(from), Ref: strings.Repeat("ab", 20)}, "no branch or tag of the repository contains"},
 		"not a commit": {
 			Source{URL: fileURL(from), Ref: git(t, from, "rev-parse", "HEAD:README.md")}, "is not a commit",
 		},
@@ -385,8 +385,8 @@ func TestOpen(t *testing.T) {
 	program(t, old, "#!/bin/sh\necho git version 2.25.1\n")
 	for program, want := range map[string]string{
 		"/no/git":    "git is not installed",
-		old:          "git is too old: git version 2.25.1, needed is 2.32",
-		"/bin/false": "git does not run",
+		old:          "git version 2.25.1 is too old; at least 2.32 is required",
+		"/bin/false": "git cannot be run",
 	} {
 		if _, err := Open(t.Context(), Options{Dir: t.TempDir(), Program: program}); err == nil ||
 			!strings.Contains(err.Error(), want) {

@@ -77,8 +77,8 @@ func TestURLs(t *testing.T) {
 		"https://host:port/repo":                   "cannot be parsed",
 		"ssh://-oProxyCommand=touch/repo":          "no valid host name",
 		"ssh://-oProxyCommand/repo":                "no valid host name",
-		"ssh://-l@host/repo":                       "user name in the URL is not one",
-		"ssh://git:secret@host/repo":               "takes no password",
+		"ssh://-l@host/repo":                       "no valid user name",
+		"ssh://git:secret@host/repo":               "must not have a password",
 		"-oProxyCommand@host:repo":                 "begins with a dash",
 		"host:":                                    "neither https",
 		"host::repo":                               "neither https",
@@ -89,7 +89,7 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", raw, err, want)
 		}
 	}
-	if err := CheckURL("http://192.0.2.1/repo", true); err == nil || !strings.Contains(err.Error(), "this machine only") {
+	if err := CheckURL("http://192.0.2.1/repo", true); err == nil || !strings.Contains(err.Error(), "only for this machine") {
 		t.Errorf("got %v", err)
 	}
 	if err := CheckURL("file://host/repo", true); err == nil {

@@ -1,4 +1,4 @@
-// Package problem is how errors are answered over HTTP (RFC 9457), with the contract's fields.
+// Package problem writes errors as HTTP responses (RFC 9457) with the contract's fields.
 package problem
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ContentType is that of a [Details].
+// ContentType is the media type of a [Details].
 const ContentType = "application/problem+json"
 
-// Details is the body of every error.
+// Details is the body of every error response.
 type Details struct {
 	Type      string                `json:"type"`   // {origin}/docs/errors/{code}
 	Title     string                `json:"title"`  // the code in words
@@ -29,11 +29,11 @@ type Details struct {
 	Retryable bool                  `json:"retryable"`
 	TraceID   string                `json:"trace_id,omitempty"`
 	Errors    []penstock.FieldError `json:"errors,omitempty"`
-	// Diagnostics are what is wrong with a factory's files.
+	// Diagnostics are the findings in a factory's files.
 	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"`
 }
 
-// Of is what a server at origin tells of e.
+// Of returns the response body for e from a server at origin.
 func Of(origin string, e *penstock.Error) Details {
 	d := Details{
 		Type: origin + "/docs/errors/" + string(e.Code), Title: e.Code.Title(), Status: e.Code.Status(), Detail: e.Explain(),
@@ -46,7 +46,7 @@ func Of(origin string, e *penstock.Error) Details {
 	return d
 }
 
-// JSON is the body. Where the details are not UTF-8 it has the title alone.
+// JSON returns the body. If the details are not UTF-8, it has only the title.
 func (d Details) JSON() []byte {
 	body, err := json.Marshal(d)
 	if err != nil {
@@ -57,8 +57,9 @@ func (d Details) JSON() []byte {
 	return body
 }
 
-// Panicked logs what a handler's recover returned, with its stack, and reports whether there was
-// anything. [http.ErrAbortHandler] is how a handler breaks an answer off: it goes on to net/http.
+// Panicked logs what a handler's recover returned, with its stack, and reports whether there
+// was anything. It repeats a panic with [http.ErrAbortHandler], with which a handler aborts a
+// response.
 func Panicked(ctx context.Context, log *slog.Logger, recovered any, attrs ...any) bool {
 	if recovered == nil {
 		return false

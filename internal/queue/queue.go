@@ -1,10 +1,10 @@
-// Package queue runs leased work: it claims while slots are free, renews every
-// lease until its work has returned, and ends the work of a lease that cannot be
-// kept while there is still time to clear away what the work has started.
+// Package queue runs leased work. It claims work while slots are free, and renews each lease
+// until its work has returned. If a lease cannot be renewed, it ends the work early enough for
+// the work to stop its processes.
 //
-// There are two ways to stop. [Runner.Drain] takes no more and finishes what is
-// in hand; the end of [Runner.Run]'s context also asks for what is in hand to
-// be handed back. In both, leases are renewed until the last work has returned.
+// There are two ways to stop. [Runner.Drain] claims no more and finishes the current work.
+// Ending the context of [Runner.Run] also asks the current work to requeue its runs. In both
+// cases, leases are renewed until the last work has returned.
 package queue
 
 import (
@@ -19,12 +19,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ErrNotRenewed is the cause with which work ends whose lease could not be
-// renewed in time: nothing more can be said about it, and another worker may
-// have it in [Options.Margin].
+// ErrNotRenewed is the cause of work that ended because its lease could not be renewed in time.
+// The work can report nothing more, and another worker may claim it after [Options.Margin].
 var ErrNotRenewed = errors.New("the lease could not be renewed in time")
 
-// errReturned ends the renewals of work that is over.
+// errReturned ends the renewals of finished work.
 var errReturned = errors.New("the work has returned")
 
 // How the runner paces itself.
@@ -39,7 +38,7 @@ const (
 	maxBackoff    = 10 * time.Second
 )
 
-// Leases is where work comes from: the part of penstock.Control that is needed.
+// Leases is the source of work: the part of penstock.Control that a Runner needs.
 type Leases interface {
 	Claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error)
 	Heartbeat(ctx context.Context, l penstock.Lease, wait time.Duration) (penstock.Signal, error)
@@ -48,36 +47,36 @@ type Leases interface {
 // Job is work under a lease.
 type Job struct {
 	penstock.Assignment
-	// Followups gets a value when the control plane has said that follow-ups
-	// wait. It holds at most one.
+	// Followups gets a value when the control plane reports waiting follow-ups. It holds at
+	// most one.
 	Followups <-chan struct{}
-	// Interrupts gets the turn that is to be ended, by its number. It holds the
-	// latest one, and may get the same one often.
+	// Interrupts gets the number of the turn to end. It holds the latest one, and may get the
+	// same one repeatedly.
 	Interrupts <-chan int
-	// HandBack is closed when the work should be given back: this worker stops.
-	// The lease goes on until Work returns.
+	// HandBack is closed when the worker stops and should requeue the work. The lease continues
+	// until Work returns.
 	HandBack <-chan struct{}
 }
 
 // Options say what to run and how.
 type Options struct {
 	Leases Leases
-	// Claim says what this worker can take; Capacity is the number of slots, 1
-	// by default. Busy, Stopping and Wait are filled in.
+	// Claim is the template of claims. Capacity is the number of slots, 1 by default. The
+	// runner sets Busy, Stopping and Wait.
 	Claim penstock.ClaimRequest
-	// Work executes one assignment and returns when nothing of it is left. The
-	// context is the lease: it ends with the cause penstock.ErrLeaseLost when
-	// the control plane took it away, with ErrNotRenewed when it runs out.
+	// Work executes one assignment and returns when nothing of it is left. The context is the
+	// lease: it ends with the cause penstock.ErrLeaseLost when the control plane ended the
+	// lease, and with ErrNotRenewed when the lease expires.
 	Work func(lease context.Context, job Job)
 	Log  *slog.Logger
-	// LeaseTime is how long a lease holds; penstock.LeaseTime by default.
+	// LeaseTime is how long a lease is valid; penstock.LeaseTime by default.
 	LeaseTime time.Duration
-	// Margin is how long before its end a lease that cannot be renewed is given
-	// up: what Work needs to clear away. 7 s by default.
+	// Margin is how long before its end a lease is given up if it cannot be renewed. Work needs
+	// this time to stop its processes. 7 s by default.
 	Margin time.Duration
 }
 
-// Runner takes work and sees it through.
+// Runner claims and executes work.
 type Runner struct {
 	o     Options
 	slots chan struct{} // one taken for each work in hand, and for the claim of the next
@@ -88,7 +87,7 @@ type Runner struct {
 	stop    func() // ends the claims of Run; nil before Run
 }
 
-// New makes a runner. It does nothing until Run.
+// New creates a runner. It does nothing until Run.
 func New(o Options) *Runner {
 	o.Claim.Capacity = max(o.Claim.Capacity, 1)
 	if o.LeaseTime == 0 {
@@ -100,8 +99,8 @@ func New(o Options) *Runner {
 	return &Runner{o: o, slots: make(chan struct{}, o.Claim.Capacity)}
 }
 
-// Drain makes Run take no more work and return once what is in hand is done. A
-// claim on its way is cancelled.
+// Drain makes Run claim no more work, and return after the current work. It cancels an active
+// claim.
 func (r *Runner) Drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +110,7 @@ func (r *Runner) Drain() {
 	}
 }
 
-// endAtDrain calls stop when Drain is called, or at once if it was.
+// endAtDrain calls stop when Drain is called, or at once if it was called before.
 func (r *Runner) endAtDrain(stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +120,7 @@ func (r *Runner) endAtDrain(stop func()) {
 	}
 }
 
-// Busy is how much work is in hand.
+// Busy returns the number of active jobs.
 func (r *Runner) Busy() int { return int(r.busy.Load()) }
 
 // Run claims and runs work until ctx ends or Drain is called. It returns when
@@ -161,8 +160,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// takeSlot waits for a free slot, and tells now and then that the worker is
-// there. It is false when no more is to be taken.
+// takeSlot waits for a free slot, and regularly reports that the worker is alive. It returns
+// false when the runner must claim no more.
 func (r *Runner) takeSlot(ctx context.Context) bool {
 	tick := time.NewTicker(presence)
 	defer tick.Stop()
@@ -172,7 +171,7 @@ func (r *Runner) takeSlot(ctx context.Context) bool {
 			return true
 		case <-ctx.Done():
 		case <-tick.C:
-			// A claim without a free slot is never answered with work.
+			// A claim without a free slot never gets work.
 			_, _ = r.claim(ctx, penstock.ClaimRequest{Busy: r.Busy()})
 		}
 	}
@@ -181,7 +180,7 @@ func (r *Runner) takeSlot(ctx context.Context) bool {
 
 func (r *Runner) freeSlot() { <-r.slots }
 
-// claim calls the control plane with what is the same in all calls filled in.
+// claim calls the control plane with the common fields of all claims.
 func (r *Runner) claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
 	full := r.o.Claim
 	full.Busy, full.Wait, full.Stopping = c.Busy, c.Wait, c.Stopping
@@ -190,8 +189,8 @@ func (r *Runner) claim(ctx context.Context, c penstock.ClaimRequest) (penstock.A
 	return r.o.Leases.Claim(ctx, full)
 }
 
-// goodbye tells that no more is taken. It is a courtesy: a worker that says
-// nothing is forgotten all the same.
+// goodbye reports that the worker claims no more. It is optional: the control plane also
+// forgets a worker that stops calling.
 func (r *Runner) goodbye(ctx context.Context) {
 	_, err := r.claim(context.WithoutCancel(ctx), penstock.ClaimRequest{Busy: r.Busy(), Stopping: true})
 	if err != nil && !errors.Is(err, penstock.ErrNoWork) {
@@ -199,7 +198,7 @@ func (r *Runner) goodbye(ctx context.Context) {
 	}
 }
 
-// run executes one assignment, whose lease was taken at claimed or later.
+// run executes one assignment. Its lease began at claimed or later.
 func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.Time) {
 	lease, end := context.WithCancelCause(context.WithoutCancel(stop))
 	defer end(errReturned)
@@ -229,9 +228,9 @@ func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.T
 	renewing.Wait()
 }
 
-// renew keeps a lease until its context ends, and ends that when the lease is
-// lost. What counts is the start of the last renewal that succeeded, by the
-// monotonic clock: the control plane cannot have renewed earlier.
+// renew renews a lease until its context ends, and ends the context when the lease is lost. The
+// lease counts from the start of the last successful renewal, by the monotonic clock, because
+// the control plane cannot have renewed it earlier.
 func (r *Runner) renew(
 	lease context.Context, end context.CancelCauseFunc, l penstock.Lease, good time.Time, notify func(penstock.Signal),
 ) {

@@ -10,9 +10,9 @@ import (
 	"github.com/tink-crypto/tink-go/v2/streamingaead/subtle"
 )
 
-// File seals and opens the content of one file with a key of its own, in
-// segments, so that a large file takes as much memory as a small one. The key is
-// sealed by the keyset: a rotation seals it again and leaves the file alone.
+// File encrypts and decrypts one file with its own key, in segments, so that a large file needs
+// no more memory than a small one. The keyset encrypts the key: a rotation re-encrypts the key
+// and does not touch the file.
 type File struct {
 	cipher  *subtle.AESGCMHKDF
 	context []byte
@@ -23,8 +23,8 @@ const (
 	fileSegment  = 64 << 10 // bytes of the sealed content
 )
 
-// NewFile makes the key of a new file. sealedKey must be kept to open it, and the
-// context, which says which file it is, must be given again.
+// NewFile creates the key of a new file. To open the file, the caller needs sealedKey and the
+// same context, which identifies the file.
 func (k *Keyset) NewFile(context string) (f *File, sealedKey []byte, err error) {
 	var key [fileKeyBytes]byte
 	_, _ = rand.Read(key[:]) // never fails
@@ -35,8 +35,7 @@ func (k *Keyset) NewFile(context string) (f *File, sealedKey []byte, err error) 
 	return f, sealedKey, err
 }
 
-// OpenFile is the file whose key NewFile sealed for the same context; ErrSealed
-// where it was not.
+// OpenFile decrypts the key that NewFile encrypted for the same context, or returns ErrSealed.
 func (k *Keyset) OpenFile(sealedKey []byte, context string) (*File, error) {
 	key, err := k.Open(sealedKey, context)
 	if err != nil {
@@ -53,8 +52,8 @@ func newFile(key []byte, context string) (*File, error) {
 	return &File{cipher, []byte(context)}, nil
 }
 
-// Seal reads content from r and gives it sealed. An error of r ends it as it is:
-// what was read until then does not open.
+// Seal returns the encrypted content of r. It passes on an error of r: the partial output
+// cannot be decrypted.
 func (f *File) Seal(r io.Reader) (io.Reader, error) {
 	s := &sealing{from: r, piece: make([]byte, fileSegment)}
 	var err error
@@ -94,8 +93,8 @@ func (s *sealing) Read(p []byte) (int, error) {
 	return s.sealed.Read(p)
 }
 
-// Open reads what Seal gave from r. Content that was changed, cut off, or sealed
-// as another file is ErrSealed, at the latest at its end.
+// Open decrypts the output of Seal from r. It returns ErrSealed, at the latest at the end, if
+// the content was changed, truncated, or encrypted for another file.
 func (f *File) Open(r io.Reader) (io.Reader, error) {
 	source := &watched{Reader: r}
 	opened, err := f.cipher.NewDecryptingReader(source, f.context)
@@ -105,7 +104,7 @@ func (f *File) Open(r io.Reader) (io.Reader, error) {
 	return &opening{opened, source}, nil
 }
 
-// opening tells what is wrong with the content from what is wrong with its source.
+// opening distinguishes errors of the content from errors of its source.
 type opening struct {
 	from   io.Reader
 	source *watched

@@ -1,10 +1,9 @@
-// Package secret seals what must not be read from the database, and masks
-// known secret values in what is recorded.
+// Package secret encrypts values that nobody may read from the database, and masks known secret
+// values in recorded data.
 //
-// The keys that seal are a Tink keyset in a file that all replicas of one
-// database share. A change of the file is noticed while the server runs. A key
-// management service may encrypt the file; it is asked when the file is read
-// or written, never for a value.
+// The keys are a Tink keyset in a file that all replicas of one database share. A running
+// server notices a change of the file. A key management service may encrypt the file. It is
+// called only to read or write the file, never for a value.
 package secret
 
 import (
@@ -23,10 +22,9 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// Keyset seals and opens small values with AES-256-GCM. The context that a
-// value is sealed with (which row it belongs to) must be given to open it, so
-// that a sealed value is of no use in another place. It is safe for concurrent
-// use.
+// Keyset encrypts and decrypts small values with AES-256-GCM. Each value is bound to a context
+// (its row), which is needed to decrypt it, so an encrypted value cannot be used elsewhere. It
+// is safe for concurrent use.
 type Keyset struct {
 	file      KeysetFile
 	keys      atomic.Pointer[keys]
@@ -38,7 +36,7 @@ type Keyset struct {
 	undecryptableErr error
 }
 
-// keys is what a keyset's file holds.
+// keys is the content of a keyset file.
 type keys struct {
 	handle  *keyset.Handle
 	primary uint32 // id of the key that seals
@@ -46,14 +44,13 @@ type keys struct {
 	file    fs.FileInfo
 }
 
-// RefreshInterval is how long a server may go on sealing with the key that was
-// the newest before the file was changed.
+// RefreshInterval is how long a server may still encrypt with the old key after the file has
+// changed.
 const RefreshInterval = time.Second
 
-// OpenKeyset reads the keyset in a file, making it (mode 0600) where there is
-// none. All replicas of one database share one file's content. ErrPlain,
-// ErrEncrypted: the file is of the other form; ErrKMS: the KMS has not
-// decrypted it.
+// OpenKeyset reads the keyset file, or creates it (mode 0600). All replicas of one database
+// need the same file content. It returns ErrPlain or ErrEncrypted if the file has the wrong
+// form, and ErrKMS if the KMS did not decrypt it.
 func OpenKeyset(ctx context.Context, file KeysetFile) (*Keyset, error) {
 	k := &Keyset{file: file}
 	found, err := file.read(ctx)
@@ -78,8 +75,8 @@ func newKeys(handle *keyset.Handle, file fs.FileInfo) (*keys, error) {
 	return &keys{handle, handle.KeysetInfo().GetPrimaryKeyId(), a, file}, nil
 }
 
-// refresh reads the file again if it was changed and nobody has looked for the
-// given time. A file that cannot be read leaves the keys as they are.
+// refresh reads the file again if it has changed, at most once in the given time. If the file
+// cannot be read, the keys stay unchanged.
 func (k *Keyset) refresh(after time.Duration) (changed bool, err error) {
 	now, looked := time.Now().UnixNano(), k.checkedAt.Load()
 	if now-looked < int64(after) || !k.checkedAt.CompareAndSwap(looked, now) && after > 0 {
@@ -104,8 +101,8 @@ func (k *Keyset) refresh(after time.Duration) (changed bool, err error) {
 	return k.reread(file)
 }
 
-// reread reads the changed file. What a KMS refuses, or does not answer, is not
-// asked again at once: every value that does not open leads here.
+// reread reads the changed file. After a failed KMS call it waits before the next one, because
+// every value that cannot be decrypted leads here.
 func (k *Keyset) reread(file fs.FileInfo) (changed bool, err error) {
 	// For all callers, so none of them can end it.
 	ctx, cancel := context.WithTimeout(context.Background(), rereadTimeout)
@@ -121,8 +118,7 @@ func (k *Keyset) reread(file fs.FileInfo) (changed bool, err error) {
 	return true, nil
 }
 
-// How long reading a changed file may take while values wait to be sealed and
-// opened, and how long a KMS is left alone that could not decrypt it.
+// How long reading a changed file may take, and how long to wait after a failed KMS call.
 const (
 	rereadTimeout = 3 * time.Second
 	retryAfter    = 10 * time.Second
@@ -138,7 +134,7 @@ func (k *Keyset) Seal(value []byte, context string) ([]byte, error) {
 	return k.keys.Load().aead.Encrypt(value, []byte(context))
 }
 
-// Open decrypts what Seal made with the same context.
+// Open decrypts a value that Seal encrypted with the same context.
 func (k *Keyset) Open(sealed []byte, context string) ([]byte, error) {
 	_, _ = k.refresh(RefreshInterval)
 	value, err := k.keys.Load().aead.Decrypt(sealed, []byte(context))
@@ -154,16 +150,16 @@ func (k *Keyset) Open(sealed []byte, context string) ([]byte, error) {
 	return nil, errors.Join(ErrSealed, unread)
 }
 
-// ErrSealed is a sealed value that cannot be opened.
+// ErrSealed means that a value cannot be decrypted.
 var ErrSealed = errors.New("cannot decrypt a value: it was encrypted with another keyset or for another purpose")
 
-// isCurrent reports whether a value was sealed with the key that seals now:
-// Tink begins each with a byte 1 and the key's id.
+// isCurrent reports whether the primary key encrypted a value: Tink's output begins with a byte
+// 1 and the key's id.
 func (k *keys) isCurrent(sealed []byte) bool {
 	return len(sealed) > 5 && sealed[0] == 1 && binary.BigEndian.Uint32(sealed[1:5]) == k.primary
 }
 
-// newest is the id of the key that was added last.
+// newest returns the id of the newest key.
 func (k *keys) newest() uint32 {
 	all := k.handle.KeysetInfo().GetKeyInfo()
 	return all[len(all)-1].GetKeyId()

@@ -16,8 +16,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// KeysetFile says where a keyset is kept, and in which of Tink's two JSON
-// forms.
+// KeysetFile is the file of a keyset, in one of Tink's two JSON forms.
 type KeysetFile struct {
 	Path string
 	KMS  *KMS // encrypts the keys in the file; nil: they stand there in plain text
@@ -50,7 +49,7 @@ func (f KeysetFile) Check(ctx context.Context) error {
 	return nil
 }
 
-// rehearse makes the content of a file and drops it.
+// rehearse encodes the content of a file and discards it.
 func (f KeysetFile) rehearse(ctx context.Context) error {
 	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err == nil {
@@ -170,8 +169,8 @@ func (f KeysetFile) place(ctx context.Context, handle *keyset.Handle, put func(f
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// keepOwner gives a file the owner of the one that it replaces: whoever
-// changes the keyset, the server must be able to read it.
+// keepOwner gives a file the owner of the file that it replaces, so that the server can still
+// read it.
 func keepOwner(f *os.File, replaced string) error {
 	old, err := os.Stat(replaced)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ type KMS struct {
 	encrypt, decrypt func(ctx context.Context, text []byte, about map[string]string) ([]byte, error)
 }
 
-// NewKMS is a key that client is to use.
+// NewKMS returns a KMS key that uses client.
 func NewKMS(client *kms.Client, key string) *KMS {
 	return &KMS{
 		Key: key,
@@ -50,8 +50,8 @@ func NewKMS(client *kms.Client, key string) *KMS {
 	}
 }
 
-// ErrKMS is a call to the KMS that was refused, or got no answer in time. The
-// error of the SDK is wrapped beside it.
+// ErrKMS means that the KMS refused a call or did not respond in time. It wraps the error of
+// the SDK.
 var ErrKMS = errors.New("AWS KMS refused the request or did not respond")
 
 // The encryption context of every call. Policies can ask for it

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Masked stands for a secret value in what is recorded.
+// Masked replaces a secret value in recorded data.
 const Masked = "***"
 
-// minMasked is the length from which a value counts as a secret: anything
-// shorter stands in every text by chance.
+// minMasked is the length from which a value is masked: shorter values occur by chance in every
+// text.
 const minMasked = 4
 
-// Masker replaces known secret values in text, also where they are written in
-// base64, percent-encoded, in hexadecimal or as a JSON string. It is made once
-// and safe for use by several goroutines. The zero Masker masks nothing.
+// Masker replaces known secret values in text, including their base64, percent-encoded,
+// hexadecimal and JSON string forms. It is immutable and safe for concurrent use. The zero
+// Masker masks nothing.
 //
-// It is an Aho-Corasick automaton: one pass over the text whatever the number
-// of values, and at every point it knows how much of the text seen last may be
-// the beginning of a value, which is what a stream has to hold back.
+// It is an Aho-Corasick automaton: one pass over the text whatever the number of values, and at
+// every point it knows how much of the text seen last may be the beginning of a value, which is
+// what a stream has to hold back.
 type Masker struct {
 	nodes []node // 0 is the root; none: nothing to mask
 }
@@ -58,7 +58,7 @@ func NewMasker(values ...string) *Masker {
 	return m
 }
 
-// add enters a value in all the forms in which it may be printed.
+// add adds a value in all its printed forms.
 func (m *Masker) add(value string) {
 	if len(value) < minMasked {
 		return
@@ -137,8 +137,8 @@ func (m *Masker) step(at int32, char byte) int32 {
 	}
 }
 
-// String is text with every known value replaced by Masked. Values that
-// overlap are replaced together.
+// String returns text with every known value replaced by Masked. Overlapping values are
+// replaced together.
 func (m *Masker) String(text string) string {
 	if m == nil || len(m.nodes) == 0 || !m.found(text) {
 		return text
@@ -157,8 +157,8 @@ func (m *Masker) found(text string) bool {
 	return false
 }
 
-// Blank reads from r with every known value overwritten by asterisks of the
-// same length: for files, whose size and structure must stay.
+// Blank reads from r and overwrites every known value with asterisks of the same length. It is
+// for files whose size and structure must not change.
 func (m *Masker) Blank(r io.Reader) io.Reader {
 	if m == nil || len(m.nodes) == 0 {
 		return r
@@ -193,11 +193,11 @@ func (b *blankReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Stream masks a text that comes in pieces. What may be the beginning of a
-// value is held back until the next piece shows whether it is.
+// Stream masks a text that arrives in pieces. It holds back a possible beginning of a value
+// until the next piece.
 func (m *Masker) Stream() *Stream { return &Stream{m: m} }
 
-// Stream is one text in pieces. It is used by one goroutine.
+// Stream is one text in pieces. It is not safe for concurrent use.
 type Stream struct {
 	m     *Masker
 	blank bool // asterisks of the same length in place of Masked
@@ -209,7 +209,7 @@ type Stream struct {
 
 type span struct{ from, to int }
 
-// Write takes the next piece and returns what can be shown now.
+// Write adds the next piece, and returns the text that is safe to show.
 func (s *Stream) Write(piece string) string {
 	if s.m == nil || len(s.m.nodes) == 0 {
 		return piece
@@ -217,7 +217,7 @@ func (s *Stream) Write(piece string) string {
 	return string(s.write([]byte(piece)))
 }
 
-// Close returns what was held back: the text is over.
+// Close ends the text and returns its rest.
 func (s *Stream) Close() string { return string(s.take(len(s.held))) }
 
 func (s *Stream) write(piece []byte) []byte {

@@ -12,12 +12,12 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// ErrBusy is a keyset that somebody else is changing or copying.
+// ErrBusy means that another process is changing or copying the keyset.
 var ErrBusy = errors.New("the keyset is being changed or copied by another process")
 
-// LockKeyset takes the keyset of a path: alone for who changes it, shared for
-// who copies it together with what it seals. ErrBusy: it is taken. The lock
-// ends with release or with the process.
+// LockKeyset locks the keyset at a path: exclusively to change it, or shared to copy it
+// together with the data. It returns ErrBusy if it is locked. The lock ends with release or
+// with the process.
 func LockKeyset(path string, alone bool) (release func(), err error) {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
 		path = file // by whatever link the file is named, there is one lock
@@ -40,10 +40,9 @@ func LockKeyset(path string, alone bool) (release func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
-// Rotation replaces the key that seals. From its begin new values are sealed
-// with a new key, while old keys still open what they sealed; when everything
-// was sealed again, Finish drops them. A rotation that was broken off is begun
-// again and goes on with the same new key.
+// Rotation replaces the encryption key. From its beginning, new values use a new key, and old
+// keys still decrypt old values. When everything is re-encrypted, Finish removes the old keys.
+// An interrupted rotation continues with the same new key.
 type Rotation struct {
 	Resumed bool // an earlier one had begun it
 
@@ -120,7 +119,7 @@ func openRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
 	return &Rotation{file: file, keys: found, stale: stale, release: release}, nil
 }
 
-// rewrite writes a file of the wrong form anew, with the same keys.
+// rewrite writes a file in the right form, with the same keys.
 func (r *Rotation) rewrite(ctx context.Context) error {
 	if !r.stale {
 		return nil
@@ -128,7 +127,7 @@ func (r *Rotation) rewrite(ctx context.Context) error {
 	return r.change(ctx, func(*keyset.Manager) error { return nil })
 }
 
-// change puts a changed keyset into the file's place, and goes on with it.
+// change writes a changed keyset to the file, and uses it.
 func (r *Rotation) change(ctx context.Context, how func(*keyset.Manager) error) error {
 	changed, err := r.changed(how)
 	if err == nil {
@@ -152,11 +151,11 @@ func (r *Rotation) changed(how func(*keyset.Manager) error) (*keyset.Handle, err
 	return manager.Handle()
 }
 
-// Close gives the keyset back to others.
+// Close releases the keyset.
 func (r *Rotation) Close() { r.release() }
 
-// Reencrypt is a sealed value as the new key seals it; fresh is nil where it is
-// that already. ErrSealed: no key opens it.
+// Reencrypt re-encrypts a value with the new key. fresh is nil if the new key already encrypted
+// it. It returns ErrSealed if no key can decrypt it.
 func (r *Rotation) Reencrypt(sealed []byte, context string) (fresh []byte, err error) {
 	if r.keys.isCurrent(sealed) {
 		return nil, nil
@@ -168,8 +167,8 @@ func (r *Rotation) Reencrypt(sealed []byte, context string) (fresh []byte, err e
 	return r.keys.aead.Encrypt(value, []byte(context))
 }
 
-// Finish drops all keys but the new one from the file. Reseal still knows them,
-// for values that come to light late.
+// Finish removes all keys except the new one from the file. Reencrypt can still use them, for
+// late values.
 func (r *Rotation) Finish(ctx context.Context) error {
 	all := r.keys
 	defer func() { r.keys = all }()

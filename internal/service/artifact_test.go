@@ -74,7 +74,7 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		a := w.work()
 		for metadata, want := range map[string]string{
-			`{"a":1,"a":2}`: "without equal keys", `[1]`: "must be a JSON object", `{"a":`: "must be a JSON object",
+			`{"a":1,"a":2}`: "without duplicate keys", `[1]`: "must be a JSON object", `{"a":`: "must be a JSON object",
 			`{"a":"` + strings.Repeat("x", 64<<10) + `"}`: "at most 65536",
 		} {
 			data := penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7", Metadata: []byte(metadata)}

@@ -160,7 +160,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 			"one name twice": {
 				[]penstock.FollowupAttachment{textFile("a", ""), textFile("a", "")},
 				penstock.CodeInvalidRequest,
-				"/attachments/1/file_name is the name of two",
+				"/attachments/1/file_name is used by two attachments",
 			},
 			"no content": {
 				[]penstock.FollowupAttachment{{FileName: "a", MimeType: "text/plain"}},
@@ -193,7 +193,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 			"an unknown id": {
 				[]penstock.FollowupAttachment{textFile("good", "x"), uploaded},
 				penstock.CodeNotSupported,
-				"/attachments/1/attachment_id names no attachment",
+				"/attachments/1/attachment_id names the attachment",
 			},
 		} {
 			err := w.attach(id, "look", tt.files...)
@@ -254,7 +254,7 @@ func TestFollowupsThatWaitAreBounded(t *testing.T) {
 		for range 16 {
 			w.followUp(id, large)
 		}
-		wantCode(w.t, w.attach(id, "x"), penstock.CodeConflict, "16 follow-ups wait")
+		wantCode(w.t, w.attach(id, "x"), penstock.CodeConflict, "16 follow-ups are already waiting")
 	})
 }
 
@@ -287,7 +287,7 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		id, other := w.create(penstock.RunRequest{Prompt: "p"}).ID, w.create(penstock.RunRequest{Prompt: "q"}).ID
 		token, attachment := w.prepare(id, 1)
 		named := penstock.FollowupAttachment{ID: attachment, FileName: "shown.txt"}
-		wantCode(w.t, w.attach(id, "look", named), penstock.CodeNotSupported, "that has been uploaded")
+		wantCode(w.t, w.attach(id, "look", named), penstock.CodeNotSupported, "was not uploaded for this run")
 		for _, content := range []string{"first", "the second"} { // sent again
 			done, err := w.Files.Upload(ctx, token, strings.NewReader(content))
 			if err != nil || done.ID != attachment || done.SizeBytes != int64(len(content)) || done.Filename != "file0.txt" {

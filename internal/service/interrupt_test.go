@@ -114,7 +114,7 @@ func TestInterruptOfAnIdleRunIsAConflict(t *testing.T) {
 		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1, KeepOpen: true})
 		w.mustBe(id, penstock.StateInProgress)
 		_, err := w.Runs.Interrupt(w.t.Context(), w.admin, id)
-		wantCode(w.t, err, penstock.CodeConflict, "nothing to interrupt")
+		wantCode(w.t, err, penstock.CodeConflict, "no turn to interrupt")
 	})
 }
 
@@ -180,7 +180,7 @@ func TestInterruptThatCameTooLateIsDropped(t *testing.T) {
 		w.interrupt(id)
 		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1, KeepOpen: true})
 		_, err := w.Runs.Interrupt(w.t.Context(), w.admin, id)
-		wantCode(w.t, err, penstock.CodeConflict, "nothing to interrupt")
+		wantCode(w.t, err, penstock.CodeConflict, "no turn to interrupt")
 		w.loseLease(a.Lease)
 		testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, penstock.StateQueued) })
 		if n := w.countTimeline(id, penstock.TimelineInterrupted); n != 0 {
@@ -203,7 +203,7 @@ func TestConversationIsSteered(t *testing.T) {
 		w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
 
 		_, err = w.Runs.InterruptConversation(ctx, w.admin, conversation)
-		wantCode(w.t, err, penstock.CodeInvalidRequest, "the run is over")
+		wantCode(w.t, err, penstock.CodeInvalidRequest, "has already ended")
 		accepted, err := w.Runs.FollowUpConversation(
 			ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the newest"},
 		)
@@ -233,7 +233,7 @@ func TestConversationIsSteered(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		err = w.attach(newer.ID, "another run's", penstock.FollowupAttachment{ID: prepared.Attachments[0].ID})
-		wantCode(w.t, err, penstock.CodeConflict, "talks in this conversation")
+		wantCode(w.t, err, penstock.CodeConflict, "is still active in this conversation")
 
 		for _, id := range []string{penstock.NewID(), "nonsense"} {
 			_, err := w.Runs.FollowUpConversation(ctx, w.admin, id, penstock.FollowupRequest{Message: "m"})

@@ -21,7 +21,7 @@ func workerOf(id string, providers ...string) penstock.ClaimRequest {
 	return c
 }
 
-// takes claims a run for a worker and brings it to where the agent works; "" where
+// takes claims a run on a worker and brings it to where the agent works; "" where
 // there is none.
 func (w *world) takes(c penstock.ClaimRequest) (id string, l penstock.Lease) {
 	w.t.Helper()
@@ -46,12 +46,12 @@ func TestRunWaitsForAProviderOfItsModel(t *testing.T) {
 		for name, test := range map[string]struct{ model, provider, reason string }{
 			"of a provider": {
 				"anthropic/claude-x", "anthropic/",
-				`a provider for the model "anthropic/claude-x": set ANTHROPIC_API_KEY for a worker`,
+				`a provider for the model "anthropic/claude-x": set ANTHROPIC_API_KEY on a worker`,
 			},
 			"by a bare name": {"gpt-x", "openai/", `"gpt-x": set OPENAI_API_KEY`},
 			"by an alias":    {"small", "google/", `"google/gemini-flash": set GEMINI_API_KEY`},
 			"of an unknown provider": {
-				"acme/x", "acme/", `"acme/x": the built-in agent has models of anthropic/, openai/ and google/`,
+				"acme/x", "acme/", `"acme/x": the built-in agent supports anthropic/, openai/ and google/ models`,
 			},
 		} {
 			if id, _ := w.takes(workerOf(name, penstock.ModelOffline)); id != "" {
@@ -194,7 +194,7 @@ func TestRunWithAnUnknownModelIsWarnedOf(t *testing.T) {
 			}
 		}
 		for model, want := range map[string]string{
-			"sonnet":                 `unknown model "sonnet": the run waits for a worker that has a provider for it`,
+			"sonnet":                 `unknown model "sonnet": the run waits on a worker that has a provider for it`,
 			"antropic/claude-opus":   `unknown model "antropic/claude-opus"`,
 			"claud-opus-5-5":         `did you mean "claude-opus-5-5"?`,
 			"demo/online":            `"demo/online"`,

@@ -121,7 +121,7 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 	})
 }
 
-// What the server made for a webhook, who manages factories may replace; not
+// What the server belongs to a webhook, who manages factories may replace; not
 // once another webhook of the same name stands there.
 func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
@@ -200,7 +200,7 @@ func TestASharedSecretIsRotatedByNeitherWebhook(t *testing.T) {
 	})
 }
 
-// No run gets a secret that was made for a webhook, whoever names it and where.
+// No run gets a secret that was belongs to a webhook, whoever names it and where.
 func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
@@ -214,21 +214,21 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 			_, err = h.Schedules.Create(
 				ctx, h.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
 			)
-			wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
+			wantCode(h.t, err, penstock.CodeInvalidRequest, "belongs to a webhook")
 			user := h.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 			_, err = h.Runs.Create(ctx, user, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, "it does not exist, has no value, or belongs to a webhook")
 		}
 		agentName, secrets := "thief", []penstock.NamedSecret{{Name: own.SecretName}}
 		_, err := h.Resources.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
-		wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "belongs to a webhook")
 		_, err = h.Resources.CreateAutomation(ctx, h.admin, h.factory, penstock.AutomationRequest{
 			Name: new("a"), Prompt: new("go"), Secrets: &[]string{own.SecretName},
 			Triggers: &[]penstock.Trigger{
 				{Provider: penstock.ProviderSchedule, Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily"}},
 			},
 		})
-		wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "belongs to a webhook")
 		files := h.files().Files
 		for path, content := range map[string]string{
 			"agents/thief/agent.md": "---\nsecrets: [" + own.SecretName + "]\n---\nGo.\n",
@@ -239,7 +239,7 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 				"mcpServers:\n  m:\n    command: m\n    env: {T: '${{ secrets." + own.SecretName + " }}'}\n",
 		} {
 			_, err := h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(files, path, content)})
-			if found := findings(err); len(found) != 1 || !strings.Contains(found[0].Message, "made for a webhook") ||
+			if found := findings(err); len(found) != 1 || !strings.Contains(found[0].Message, "belongs to a webhook") ||
 				found[0].Path != path {
 				h.t.Errorf("%s: got %v", path, err)
 			}
@@ -263,7 +263,7 @@ func TestAClaimedRunDoesNotGetTheSecretOfAWebhook(t *testing.T) {
 			h.t.Errorf("got run %s, want the next, %s", got, next.ID)
 		}
 		if message := h.mustBe(run.ID, penstock.StateFailed).StatusMessage.Message; !strings.Contains(
-			message, "made for a webhook",
+			message, "belongs to a webhook",
 		) {
 			h.t.Errorf("got %q", message)
 		}

@@ -71,7 +71,7 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 			"without a factory": {
 				penstock.RunRequest{Prompt: "go", Config: &penstock.Config{RunnerID: "here"}},
 				"/config/runner_id",
-				"the run has none",
+				"the run has no such agent",
 			},
 			"an agent's": {
 				penstock.RunRequest{Prompt: "go", AgentIdentityUID: alone.UID}, "/agent_identity_uid", "the agent's runner_id: ",

@@ -622,7 +622,7 @@ func TestSchedulesOfATeamAreBounded(t *testing.T) {
 			w.t.Context(), w.admin, environment.UID,
 			penstock.EnvironmentConfig{SetupCommands: []string{strings.Repeat("x", 2<<10)}},
 		)
-		wantCode(w.t, err, penstock.CodeConflict, "the schedules of the team")
+		wantCode(w.t, err, penstock.CodeConflict, "the team's schedules")
 		all, err := w.Schedules.List(w.t.Context(), w.admin)
 		if err != nil || len(all) != 16 {
 			w.t.Errorf("got %d schedules, want 16 (%v)", len(all), err)

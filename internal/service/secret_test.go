@@ -194,7 +194,7 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 			w.t.Errorf("with nobody left: %v", err)
 		}
 		_, err = w.Schedules.Resume(ctx, bob, schedule.ID)
-		wantCode(w.t, err, penstock.CodeConflict, "secret that has been deleted")
+		wantCode(w.t, err, penstock.CodeConflict, "names a deleted secret")
 	})
 }
 

@@ -200,7 +200,7 @@ func (s *Service) jobs() []job {
 		{"drop sessions that have ended", "", 10 * time.Minute, s.Sessions.DropEnded},
 		{"record when secrets were used", "", 10 * time.Second, s.Secrets.Touch},
 		{"record which secrets sign deliveries", "", time.Minute, s.Webhooks.TouchWebhookSecrets},
-		{"count refused deliveries", "", 3 * time.Second, s.Ingress.FlushRejections},
+		{"count rejected deliveries", "", 3 * time.Second, s.Ingress.FlushRejections},
 		{"clear the logs of deliveries", "", time.Minute, s.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, s.Upkeep.RemoveOldRuns},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.Files.ExpireAttachments},

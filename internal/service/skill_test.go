@@ -358,7 +358,7 @@ func TestSkillsWithoutGit(t *testing.T) {
 			w.t.Errorf("got %v", idsOf(got))
 		}
 		got := w.skills(penstock.SkillQuery{IncludeMalformed: true})
-		if len(got) != 1 || !strings.Contains(got[0].Variants[0].Error, "no git") {
+		if len(got) != 1 || !strings.Contains(got[0].Variants[0].Error, "git is not installed") {
 			w.t.Errorf("got %+v, want that there is no git", got)
 		}
 	})

@@ -87,8 +87,8 @@ func TestAWebhookKeepsAShortSecret(t *testing.T) {
 		if err := h.KeepSecret(ctx, h.admin, hook, short); err != nil {
 			h.t.Fatal(err)
 		}
-		const warning = "FF_INVALID_VALUE the value of the secret CI_TOKEN has fewer than 16 characters: the webhook goes " +
-			"on with it, but give it a longer one"
+		const warning = "FF_INVALID_VALUE the value of the secret CI_TOKEN has fewer than 16 characters: the webhook keeps " +
+			"it, but should get a longer one"
 		warned := func(what string, found []penstock.Diagnostic) {
 			h.t.Helper()
 			for _, d := range found {

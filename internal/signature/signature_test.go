@@ -192,7 +192,7 @@ func TestSignatureCheck(t *testing.T) {
 		},
 		"an unknown placeholder": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body}{id}" }),
-			"/signature/template has {id}, which is none of",
+			"/signature/template has {id}, ; allowed are",
 		},
 		"an argument that is not taken": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body:x}" }),
@@ -312,7 +312,7 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 	own := &penstock.Signature{Header: "X-Own-Sig"}
 	for name, want := range map[string]string{
 		"X-Request-Id": "", "Idempotency-Key": "", "webhook-id": "", "X-GitHub-Delivery": "", "Ce-Id": "",
-		"": "is required", "X Id": "is not the name", "authorization": "cannot be Authorization",
+		"": "is required", "X Id": "is not a valid header name", "authorization": "cannot be Authorization",
 		"Cookie": "cannot be Cookie", "TE": "cannot be Te",
 		"Proxy-Authorization": "cannot be", "Connection": "cannot be", "Keep-Alive": "cannot be", "Upgrade": "cannot be",
 		"Proxy-Authenticate": "cannot be",
@@ -333,11 +333,11 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 		"Digest": "a credential", "X-Path-Id": "", "X-Passenger-Id": "", "X-Side-Id": "", "X-Function-Id": "",
 		"X-Goog-Message-Number": "", "X-Idempotency-Token": "", "X-Request-Key": "", "X-Author-Id": "",
 		"X-Amz-Sns-Message-Id": "", "X-Order-Key": "", "X-Penstock-Delivery-Id": "",
-		"X-Buildkite-Token":   "carries the signature",
-		"x-hub-signature-256": "carries the signature", "Stripe-Signature": "carries the signature",
-		"X-Gitlab-Token":         "carries the signature",
-		"X-DocuSign-Signature-7": "carries the signature", "x-own-sig": "carries the signature",
-		"SVIX-SIGNATURE": "carries the signature",
+		"X-Buildkite-Token":   "carries a signature",
+		"x-hub-signature-256": "carries a signature", "Stripe-Signature": "carries a signature",
+		"X-Gitlab-Token":         "carries a signature",
+		"X-DocuSign-Signature-7": "carries a signature", "x-own-sig": "carries a signature",
+		"SVIX-SIGNATURE": "carries a signature",
 	} {
 		got := signature.CheckIDHeader(name, own)
 		if (got == "") != (want == "") || !strings.Contains(got, want) {

@@ -232,11 +232,11 @@ func TestDeliveryWithoutAnEventReportsWhy(t *testing.T) {
 	t.Parallel()
 	opened := sample(t, "github/issues.opened")
 	for name, test := range map[string]struct{ header, body, want string }{
-		"no header":         {"", opened, "none of the events"},
-		"another header":    {"pull_request", opened, "none of the events"},
-		"a ping":            {"ping", `{"zen": "Keep it logically awesome."}`, "none of the events"},
-		"no object":         {"issues", `[]`, "none of the events"},
-		"no payload at all": {"issues", `null`, "none of the events"},
+		"no header":         {"", opened, "no event that triggers support"},
+		"another header":    {"pull_request", opened, "no event that triggers support"},
+		"a ping":            {"ping", `{"zen": "Keep it logically awesome."}`, "no event that triggers support"},
+		"no object":         {"issues", `[]`, "no event that triggers support"},
+		"no payload at all": {"issues", `null`, "no event that triggers support"},
 		"duplicate keys": {
 			"issues", strings.Replace(opened, `"issue": {`, `"issue": {"user": {"login": "x", "login": "y"},`, 1),
 			"duplicate keys",

@@ -357,7 +357,7 @@ func TestNewVerifierRefuses(t *testing.T) {
 	}{
 		"an unknown scheme":           {"hmac", nil, `unknown signature scheme "hmac"`},
 		"a custom one without detail": {"custom_hmac", nil, "/signature is required"},
-		"detail for a known sender":   {"github", &penstock.Signature{Header: "X-Sig"}, "custom_hmac and grafana only"},
+		"detail for a known sender":   {"github", &penstock.Signature{Header: "X-Sig"}, "only for custom_hmac and grafana"},
 	} {
 		_, err := webhook.NewVerifier(test.scheme, test.signature)
 		if err == nil || !strings.Contains(err.Error(), test.says) {

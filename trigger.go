@@ -263,7 +263,8 @@ func checkValues(at, key string, values []json.RawMessage) []FieldError {
 			errs = append(
 				errs,
 				FieldError{
-					pointer, "is not a path pattern: close each [ with ], put a character after each \\, and exclude paths with not_in instead of !",
+					pointer, "is not a path pattern: close each [ with ], put a character after each \\, " +
+						"and exclude paths with not_in instead of !",
 				},
 			)
 		}

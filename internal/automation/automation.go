@@ -186,7 +186,10 @@ func checkTriggers(list []penstock.Trigger) []penstock.FieldError {
 		name := t.Schedule.Name
 		if names[name] {
 			errs = append(
-				errs, penstock.FieldError{Pointer: at + "/schedule/name", Detail: "is already the name of another trigger's schedule"},
+				errs,
+				penstock.FieldError{
+					Pointer: at + "/schedule/name", Detail: "is already the name of another trigger's schedule",
+				},
 			)
 		}
 		names[name] = true

@@ -152,7 +152,9 @@ func (a *checker) eventProblems(at string, t penstock.Trigger) []penstock.FieldE
 	for _, key := range trigger.UnreportedKeys(t) {
 		found = append(found, penstock.FieldError{
 			Pointer: at + "/filter/" + key,
-			Detail:  fmt.Sprintf("%s does not report this for the event %s, so the trigger never starts a run", t.Provider, t.Event),
+			Detail: fmt.Sprintf(
+				"%s does not report this for the event %s, so the trigger never starts a run", t.Provider, t.Event,
+			),
 		})
 	}
 	return found

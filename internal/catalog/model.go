@@ -38,7 +38,8 @@ func NoProvider(model string) string {
 		return fmt.Sprintf("%s: set %s on a worker, or cancel the run and create one with another model", text, key)
 	}
 	return text +
-		": the built-in agent supports anthropic/, openai/ and google/ models; cancel the run and create one with such a model"
+		": the built-in agent supports anthropic/, openai/ and google/ models; " +
+		"cancel the run and create one with such a model"
 }
 
 // knownModel reports whether the server knows the built-in agent's model, or an alias of one.

@@ -341,8 +341,8 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		{
 			"a large configuration", "agents/a/agent.md",
 			"---\nmcpServers:\n  x: {command: " + strings.Repeat("x", 200_000) + "}\n---\n" + strings.Repeat("p", 100_000),
-			"agents/a/agent.md:1:1: FF_INVALID_DOCUMENT the configuration has 300053 bytes as JSON, the prompt of an agent " +
-				"included; at most 262144 are allowed",
+			"agents/a/agent.md:1:1: FF_INVALID_DOCUMENT the configuration has 300053 bytes of JSON, including the " +
+				"agent's prompt; at most 262144 are allowed",
 		},
 		{
 			"a large runner", "runners/a.yaml",

@@ -55,7 +55,7 @@ func TestNullLeavesAKeyUnset(t *testing.T) {
 		"a list": {
 			"agents/a/agent.md", "---\nsecrets: null\n---\n", "FF_TYPE_MISMATCH secrets must be a list",
 		},
-		"an empty model":      {"agents/a/agent.md", "---\nmodel: ''\n---\n", "FF_INVALID_VALUE model must be one non-empty line"},
+		"an empty model":      {"agents/a/agent.md", "---\nmodel: ''\n---\n", "FF_INVALID_VALUE model must be one non-empty"},
 		"an alias of nothing": {"agents/a/agent.md", "---\nworkerHost: *x\n---\n", "FF_ALIAS"},
 		"null twice": {
 			"agents/a/agent.md", "---\nworkerHost: null\nworkerHost: null\n---\n", "FF_DUPLICATE_KEY",

@@ -88,7 +88,7 @@ func TestStrayFolderHasOneNote(t *testing.T) {
 			"agent/c.go", "",
 		),
 	)
-	want := `agent/a/agent.md:1:1: FF_UNSUPPORTED_PATH (warning) the folder "agent" is not part of a factory and is ignored`
+	want := `agent/a/agent.md:1:1: FF_UNSUPPORTED_PATH (warning) the folder "agent" is not part of a factory`
 	if strings.Count(got, "\n") != 4 || !strings.HasPrefix(got, want) || !strings.Contains(got, "docs/a.md:1:1") ||
 		!strings.Contains(got, "src/a.go:1:1") {
 		t.Errorf("got\n%s", got)

@@ -138,7 +138,7 @@ func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
 	}
 	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
 		d.badf(
-			child(at, "timezone"), InvalidTrigger, "%s is not an IANA time zone, such as UTC or Europe/Berlin", quote(s.Timezone),
+			child(at, "timezone"), InvalidTrigger, "%s is not an IANA time zone, such as Europe/Berlin", quote(s.Timezone),
 		)
 	}
 }

@@ -112,7 +112,7 @@ func (d *document) syntax(err error) {
 	switch {
 	case strings.HasPrefix(message, "unknown anchor"):
 		d.badf(at, Alias, "aliases are not allowed: write the value out")
-	case strings.Contains(message, "is not valid here"):
+	case strings.Contains(message, "cannot start any token"):
 		d.badf(
 			at, InvalidYAML, "a value cannot begin with this character: put it in quotes, and indent with spaces, not tabs",
 		)

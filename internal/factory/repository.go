@@ -31,7 +31,8 @@ func (s *Repositories) createFromRepository(
 	} {
 		if given {
 			errs = append(
-				errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with repository: its files define it"},
+				errs,
+				penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with repository: its files define it"},
 			)
 		}
 	}
@@ -193,8 +194,9 @@ func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name s
 	if r.Source != penstock.FactoryRepository {
 		return nil
 	}
-	return penstock.Errorf(penstock.CodeConflict, "the factory %q comes from a repository and is read-only on this server: edit "+
-		"%s on %s, and push",
+	return penstock.Errorf(
+		penstock.CodeConflict, "the factory %q comes from a repository and is read-only on this server: edit "+
+			"%s on %s, and push",
 		r.Name, definition.DocumentPath(nil, kind, name), r.Repository)
 }
 
@@ -235,7 +237,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 		}
 		r, err := tx.Factory(ctx, p.Team, uid)
 		if err == nil && r.Source != penstock.FactoryRepository {
-			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited on this server: it has no repository to sync with")
+			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited on this server: it has no repository to sync")
 		}
 		mine = r.Origin.PollsRequested
 		return err

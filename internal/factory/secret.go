@@ -67,7 +67,8 @@ func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
 			"repository did not have: "+
 			"a key with it allows this by naming the same repository again (PATCH /factory/{uid})", name), ""
 	}
-	return fmt.Sprintf("to name the secret %q, the key needs the scope secrets:manage: without it, the file of a webhook may name only "+
+	return fmt.Sprintf("to name the secret %q, the key needs the scope secrets:manage: "+
+		"without it, the file of a webhook may name only "+
 		"the secret "+
 		"that the webhook has, or that the server made for it", name), ""
 }

@@ -46,10 +46,9 @@ func TestFiltersAreAccepted(t *testing.T) {
 func TestFiltersAreRefused(t *testing.T) {
 	t.Parallel()
 	const (
-		nested = "array holds an object or array; only strings, numbers, booleans and null are allowed"
-		scalar = `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
-		beside = "a field of the payload beside an operator; an object holds either fields or the operators in, not_in " +
-			"and exists"
+		nested   = "array holds an object or array; only strings, numbers, booleans and null are allowed"
+		scalar   = `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
+		beside   = "object mixes payload keys and operators; use either keys or the operators in, not_in and exists"
 		both     = "value in both in and not_in; use one of them"
 		twice    = "duplicate key; each key may occur only once"
 		notArray = "must be an array of 1 to 32 values"

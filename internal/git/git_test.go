@@ -247,7 +247,7 @@ func TestFailedCheckoutLeavesTheDirectoryAsItWas(t *testing.T) {
 		"no such repository": {Source{URL: fileURL(from) + "/nowhere"}, "does not appear to be a git repository"},
 		"no such branch":     {Source{URL: fileURL(from), Ref: "nowhere"}, `the repository has no branch or tag "nowhere"`},
 		"no such ref":        {Source{URL: fileURL(from), Ref: "refs/pull/9/head"}, "couldn't find remote ref"},
-		"no such commit":     {Source{URL: fileURL(from), Ref: strings.Repeat("ab", 20)}, "no branch or tag of the repository contains"},
+		"no such commit":     {Source{URL: fileURL(from), Ref: strings.Repeat("ab", 20)}, "no branch or tag of the"},
 		"not a commit": {
 			Source{URL: fileURL(from), Ref: git(t, from, "rev-parse", "HEAD:README.md")}, "is not a commit",
 		},

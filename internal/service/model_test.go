@@ -194,7 +194,7 @@ func TestRunWithAnUnknownModelIsWarnedOf(t *testing.T) {
 			}
 		}
 		for model, want := range map[string]string{
-			"sonnet":                 `unknown model "sonnet": the run waits on a worker that has a provider for it`,
+			"sonnet":                 `unknown model "sonnet": the run waits for a worker that has a provider for it`,
 			"antropic/claude-opus":   `unknown model "antropic/claude-opus"`,
 			"claud-opus-5-5":         `did you mean "claude-opus-5-5"?`,
 			"demo/online":            `"demo/online"`,

@@ -639,7 +639,7 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 				w.t.Context(), w.admin, penstock.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large},
 			)
 			if err != nil {
-				wantCode(w.t, err, penstock.CodeConflict, "the prompts and configurations of the team's agents have more than 16 KiB")
+				wantCode(w.t, err, penstock.CodeConflict, "of the team's agents have more than 16 KiB")
 				break
 			}
 			if n > 32 {
@@ -681,7 +681,7 @@ func TestEnvironmentsOfATeamAreBounded(t *testing.T) {
 		for ; ; n++ {
 			_, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, config(n, 1<<10))
 			if err != nil {
-				wantCode(w.t, err, penstock.CodeConflict, "the prompts and configurations of the team's environments have more than 16 KiB")
+				wantCode(w.t, err, penstock.CodeConflict, "of the team's environments have more than 16 KiB")
 				break
 			}
 			if n > 32 {

@@ -192,7 +192,7 @@ func TestSignatureCheck(t *testing.T) {
 		},
 		"an unknown placeholder": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body}{id}" }),
-			"/signature/template has {id}, ; allowed are",
+			"/signature/template has {id}; allowed are",
 		},
 		"an argument that is not taken": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body:x}" }),

@@ -131,7 +131,7 @@ func (k *key) failure(values []string) string {
 		}
 		return ""
 	case !k.in.empty() && !slices.ContainsFunc(values, k.in.has):
-		return "the event has no value of those asked for"
+		return "no value of the event is in the list"
 	case slices.ContainsFunc(values, k.notIn.has):
 		return "a value of the event is in not_in"
 	}

@@ -350,7 +350,8 @@ func TestHostilePayloadsReportNoEvent(t *testing.T) {
 			"wrong types":    {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
 			"a text for all": {`"labeled"`, none, none},
 			"nothing but it": {
-				`{"action": "labeled", "issue": {}}`, "/labels the event has no value", "the delivery is not the event issue_created",
+				`{"action": "labeled", "issue": {}}`, "/labels the event has no value",
+				"the delivery is not the event issue_created",
 			},
 			"a label of lists": {
 				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has no value",

@@ -58,7 +58,7 @@ type Reason string
 // The reasons.
 const (
 	MissingHeader Reason = "missing_header" // a required header is missing or empty
-	BadFormat     Reason = "bad_format"     // a header occurs twice, is too long, or does not have the format of the scheme
+	BadFormat     Reason = "bad_format"     // a header occurs twice, is too long, or has another format
 	Stale         Reason = "stale"          // the timestamp is older than the scheme allows
 	Future        Reason = "future"         // the timestamp is further ahead than the scheme allows
 	Mismatch      Reason = "mismatch"       // no signature matches any secret

@@ -164,7 +164,7 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 	for name := range c.Env {
 		switch at := "/env/" + EscapePointer(name); {
 		case !validEnvName(name):
-			bad(at, "is not a name of an environment variable")
+			bad(at, "is not a valid name of an environment variable")
 		case OwnedVariable(name, nil):
 			bad(at, "must not be set by a run: the sandbox sets it, so that programs use its proxy")
 		}

@@ -117,8 +117,8 @@ const (
 	TimelineFollowupUndelivered = "followup_undelivered" // the run ended before the agent got it
 	TimelineInterrupt           = "interrupt_requested"  // a caller asked to end the agent's turn
 	TimelineInterrupted         = "turn_interrupted"     // it has ended
-	TimelineAnyWorker           = "any_worker"           // hosted execution was asked for, so any worker may take the run
-	TimelineMCPNotUsed          = "mcp_server_not_used"  // it is a managed one, and this server manages none
+	TimelineAnyWorker           = "any_worker"           // hosted execution was requested: any worker may claim it
+	TimelineMCPNotUsed          = "mcp_server_not_used"  // managed MCP servers are not supported
 	TimelineSandboxVerified     = "sandbox_verified"     // before the agent started, with what was checked
 	TimelineNetworkDenied       = "network_denied"       // the first time that the policy refused a host
 )

@@ -128,9 +128,9 @@ func (s *Secrets) Add(
 	return row, tx.AddSecret(ctx, row)
 }
 
-// Set gives a secret its next value, its hosts, or both. Runs get them from their next
-// execution on: one that has begun keeps those that it began with. Nothing keeps the
-// value before. A change of nothing is an invalid request.
+// Set sets the next value of a secret, its hosts, or both. Runs get them with their next
+// execution; an active execution keeps the old ones. The old value is deleted. An empty change
+// is an invalid request.
 func (s *Secrets) Set(
 	ctx context.Context, p penstock.Principal, name string, change penstock.SecretChange,
 ) (penstock.ManagedSecret, error) {

@@ -86,9 +86,9 @@ func (s *Ingress) result(
 	return r
 }
 
-// rejectEarly answers without a transaction what one has shown to be refused: until
-// a known moment the rate admits none, or no more failures are logged. That the
-// webhook is still the same one is looked up first.
+// rejectEarly rejects a delivery without a transaction if an earlier transaction has shown that
+// the rate limit rejects it, or that its failure is not logged, until a known time. It first
+// checks that the webhook has not changed.
 func (s *Ingress) rejectEarly(
 	ctx context.Context, p *Plan, a *penstock.InboundDelivery,
 ) (penstock.DeliveryResult, bool, error) {

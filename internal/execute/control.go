@@ -132,7 +132,8 @@ func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, ca
 func (s *Executions) buildAssignment(
 	ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string,
 ) error {
-	// As read, it still waits, and would be looked for in the queue.
+	// The row was read while the run was waiting, so Present would look for its position in the
+	// queue.
 	row.State, row.SessionID = penstock.StateClaimed, sessionID
 	runs, err := s.runs.Present(ctx, []store.RunRow{row})
 	if err != nil {
@@ -393,9 +394,8 @@ func checkReport(d penstock.Draft) error {
 	return nil
 }
 
-// sandboxGone is what drafts say where they say that a sandbox is gone, and
-// nothing else. Of who has no lease any more not a word is taken over but the
-// kind of the sandbox.
+// sandboxGone returns a new draft if the only draft reports the end of a sandbox. The worker
+// has no lease any more, so only the kind of the sandbox is copied.
 func sandboxGone(drafts []penstock.Draft) (draft penstock.Draft, ok bool) {
 	var event penstock.TimelineData
 	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &event) != nil ||

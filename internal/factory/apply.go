@@ -230,7 +230,7 @@ func runnerSecrets(d *definition.Definition) []string {
 	return names
 }
 
-// always is what every run of a factory has.
+// always returns the configuration of every run of a factory.
 type always struct {
 	secrets []string
 	servers map[string]penstock.MCPServer

@@ -48,8 +48,8 @@ func (f fileSecrets) network(name, host string) (problem, nearest string) {
 	return "", ""
 }
 
-// webhook says why a webhook may not have a secret. One that it has, and one
-// that the server made for it, need no right.
+// webhook returns why a webhook cannot use a secret. Its current secret, and a secret that the
+// server created for it, need no right.
 func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
 	madeFor, exists := f.find(name)
 	for _, w := range f.webhooks {

@@ -49,7 +49,7 @@ type IngressOptions struct {
 	Client    func(*http.Request) netip.Addr // the sender's address
 	Limits    penstock.WebhookLimits
 
-	BodyTime   time.Duration         // time time for a body to arrive; default 10 s
+	BodyTime   time.Duration         // time for a body to arrive; default 10 s
 	HeldBytes  int64                 // total size of large bodies in memory; default 32 MB
 	Registerer prometheus.Registerer // nil: nothing is counted
 	Tracer     trace.TracerProvider  // nil: nothing is traced

@@ -280,7 +280,7 @@ func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
 		"memory_stores   ": {
 			`[{"uid": "m1", "access": "read_only", "instructions": "x"}, {"uid": "m1", "access": "read_only", ` +
 				`"instructions": "x"}]`,
-			400, `"/config/memory_stores/1/uid","detail":"names a memory store that is listed already"`,
+			400, `"/config/memory_stores/1/uid","detail":"names a memory store that is already listed"`,
 		},
 		"inference_providers": {
 			`{"aws": {"disabled": true, "region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}}`, 200, "",

@@ -217,8 +217,9 @@ func (b *bench) modelStreams(ctx context.Context, n int, ways []*process) error 
 	if n == 200 {
 		mine, other := quantile(ours.first, .99), quantile(bare.first, .99)
 		b.out.row(row{
-			what: name + "first byte, p99", penstock: millis(mine), bare: millis(other), ratio: ratio(float64(mine), float64(other)),
-			aim: upTo(float64(mine-other), float64(2*time.Millisecond), "at most 2 ms more"),
+			what: name + "first byte, p99", penstock: millis(mine), bare: millis(other),
+			ratio: ratio(float64(mine), float64(other)),
+			aim:   upTo(float64(mine-other), float64(2*time.Millisecond), "at most 2 ms more"),
 		})
 	}
 	mine, other = quantile(ours.transit, .5), quantile(bare.transit, .5)
@@ -230,8 +231,9 @@ func (b *bench) modelStreams(ctx context.Context, n int, ways []*process) error 
 		scale := float64(1000) / float64(n*(rounds-1))
 		mine, other := time.Duration(float64(ours.cpu)*scale), time.Duration(float64(bare.cpu)*scale)
 		b.out.row(row{
-			what: "CPU for 1,000 streams", penstock: millis(mine), bare: millis(other), ratio: ratio(float64(mine), float64(other)),
-			aim: upTo(float64(mine), 1.2*float64(other), "ratio ≤ 1.2"),
+			what: "CPU for 1,000 streams", penstock: millis(mine), bare: millis(other),
+			ratio: ratio(float64(mine), float64(other)),
+			aim:   upTo(float64(mine), 1.2*float64(other), "ratio ≤ 1.2"),
 		})
 		b.out.row(row{
 			what: name + "memory", penstock: megabytes(ours.memory), bare: megabytes(bare.memory),

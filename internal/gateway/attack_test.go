@@ -45,14 +45,18 @@ func TestForeignPathsAreRefused(t *testing.T) {
 	for _, target := range []string{
 		"POST /model/anthropic/v1/files", "POST /model/anthropic/v1/messages/batches", "GET /model/anthropic/v1/messages",
 		"POST /model/anthropic/v1/messages/", "POST /model/anthropic//v1/messages", "POST /model//anthropic/v1/messages",
-		"POST /model/anthropic/v1/./messages", "POST /model/anthropic/v1/x/../messages", "POST /model/anthropic/v1/%6dessages",
-		"POST /model/anthropic/v1%2fmessages", "POST /model/anthropic/%2e%2e/v1/messages", "POST /model/anthropic/v1/messages%00",
+		"POST /model/anthropic/v1/./messages", "POST /model/anthropic/v1/x/../messages",
+		"POST /model/anthropic/v1/%6dessages",
+		"POST /model/anthropic/v1%2fmessages", "POST /model/anthropic/%2e%2e/v1/messages",
+		"POST /model/anthropic/v1/messages%00",
 		"POST /model/anthropic/v1/messages;x", "POST /model/anthropic/V1/messages", "POST /model/anthropic/v1/messages%3Fa",
-		"GET /model/anthropic/v1/models/..", "GET /model/anthropic/v1/models/%2e%2e%2ffiles", "GET /model/anthropic/v1/models/a/b",
+		"GET /model/anthropic/v1/models/..", "GET /model/anthropic/v1/models/%2e%2e%2ffiles",
+		"GET /model/anthropic/v1/models/a/b",
 		"GET /model/openai/v1/files", "POST /model/openai/v1/embeddings", "POST /model/openai/v1/responses/resp_1/cancel",
 		"DELETE /model/openai/v1/responses/resp_1", "GET /model/openai/v1/responses/resp_1/input_items",
 		"GET /model/openai/v1/chat/completions", "POST /model/openai/chat/completions", "POST /model/openai/v1/conversations",
-		"GET /model/gemini/v1beta/models", "POST /model/gemini/v1beta/cachedContents", "POST /model/gemini/upload/v1beta/files",
+		"GET /model/gemini/v1beta/models", "POST /model/gemini/v1beta/cachedContents",
+		"POST /model/gemini/upload/v1beta/files",
 		"POST /model/gemini/v1beta/models/m:embedContent", "POST /model/gemini/v1beta/models/m:generateContent:x",
 		"POST /model/gemini/v1/models/m:generateContent", "POST /model/gemini/v1beta/models/..:generateContent",
 		"POST /model/gemini/v1beta/tunedModels/m:generateContent", "POST /model/gemini/v1beta/models/a%2fb:generateContent",
@@ -65,7 +69,8 @@ func TestForeignPathsAreRefused(t *testing.T) {
 		if strings.HasPrefix(target, "P") {
 			body = `{"model":"m"}`
 		}
-		status := r.raw(t, fmt.Sprintf("%s HTTP/1.1\r\nHost: relay\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		status := r.raw(t, fmt.Sprintf("%s HTTP/1.1\r\nHost: relay\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\n\r\n%s",
 			target, len(body), body))
 		if status != http.StatusForbidden && status != http.StatusBadRequest {
 			t.Errorf("%s is answered with %d", target, status)
@@ -171,7 +176,8 @@ func TestSourcesByURLNeedAnAllowedHost(t *testing.T) {
 	t.Parallel()
 	const no, malformed = "may not fetch from", "must be a data: URL"
 	image := func(u string) string {
-		return fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":%q}}]}]}`, u)
+		return fmt.Sprintf(
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":%q}}]}]}`, u)
 	}
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{AllowSource: func(host string, port int) string {
 		if host == "allowed.example" && port == 443 {
@@ -196,20 +202,30 @@ func TestSourcesByURLNeedAnAllowedHost(t *testing.T) {
 		{chat, image("https://evil.example#.allowed.example/"), no},
 		{chat, image("https://allowed.example.evil.example/"), no},
 		{chat, image("https://аllowed.example/"), malformed},
-		{chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":"https://evil.example"}]}]}`, no},
+		{
+			chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":"https:` +
+				`//evil.example"}]}]}`, no,
+		},
 		{chat, `{"model":"m","messages":[{"role":"user","content":"see https://evil.example"}]}`, ""},
 		{
-			chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"video_url","video_url":{"u\u0072l":"https://evil.example"}}]}]}`,
+			chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"video_url",` +
+				`"video_url":{"u\u0072l":"https://evil.example"}}]}]}`,
 			no,
 		},
-		{messages, `{"model":"m","messages":[{"content":[{"type":"image","source":{"type":"url","url":"https://evil.example"}}]}]}`, no},
+		{
+			messages, `{"model":"m","messages":[{"content":[{"type":"image","source":{"type":"url","url":"https:/` +
+				`/evil.example"}}]}]}`, no,
+		},
 		{
 			messages, `{"model":"m","messages":[{"content":[{"type":"tool_result","content":[{"type":"document","source":` +
 				`{"type":"url","url":"https://evil.example"}}]}]}]}`, no,
 		},
 		{messages, `{"model":"m","messages":[{"content":[{"type":"tool_use","input":{"url":"https://evil.example"}}]}]}`, ""},
 		{messages, `{"model":"m","messages":[{"content":[{"type":"web_search_result","url":"https://evil.example"}]}]}`, ""},
-		{response, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_url":"https://evil.example"}]}]}`, no},
+		{
+			response, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_url":"https://e` +
+				`vil.example"}]}]}`, no,
+		},
 		{
 			response, `{"model":"m","input":[{"type":"function_call_output","output":[{"type":"input_image","image_url":` +
 				`"https://evil.example"}]}]}`, no,
@@ -241,7 +257,10 @@ func TestIDsOfOtherRunsAreRefused(t *testing.T) {
 			{response, `{"model":"m","input":[{"type":"reasoning","id":"msg_2","summary":[]}]}`, want},
 			{response, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"cfile_1"}]}]}`, want},
 			{response, `{"model":"m","tools":[{"type":"code_interpreter","container":"cntr_1"}]}`, want},
-			{response, `{"model":"m","tools":[{"type":"code_interpreter","container":{"type":"auto","file_ids":["cfile_1"]}}]}`, want},
+			{
+				response, `{"model":"m","tools":[{"type":"code_interpreter","container":{"type":"auto","file_ids":["c` +
+					`file_1"]}}]}`, want,
+			},
 			{response + "/compact", `{"model":"m","previous_response_id":"resp_1"}`, want},
 			{response + "/input_tokens", `{"model":"m","previous_response_id":"resp_1"}`, want},
 		}
@@ -265,7 +284,9 @@ func TestIDsOfOtherRunsAreRefused(t *testing.T) {
 		attempt{chat, `{"model":"m","messages":[{"content":[{"type":"file","file":{"file_id":"file-1"}}]}]}`, no},
 		attempt{messages, `{"model":"m","container":"container_1"}`, no},
 		attempt{messages, `{"model":"m","container":{"id":"container_1"}}`, no},
-		attempt{messages, `{"model":"m","messages":[{"content":[{"type":"document","source":{"type":"file","file_id":"f"}}]}]}`, no},
+		attempt{
+			messages, `{"model":"m","messages":[{"content":[{"type":"document","source":{"type":"file","file_id":"f"}}]}]}`, no,
+		},
 		attempt{messages, `{"model":"m","messages":[{"content":[{"type":"tool_result","tool_use_id":"toolu_1"}]}]}`, ""},
 		attempt{messages, `{"model":"m","metadata":{"user_id":"u"}}`, ""},
 		attempt{messages, `{"model":"m","something_new_id":"x"}`, no},
@@ -354,11 +375,14 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 		{"Content-Type", "application/x-www-form-urlencoded"},
 		{"Content-Type", "multipart/form-data; boundary=x"},
 	} {
-		if res, body := r.send(t, http.MethodPost, chat, `{"model":"m"}`, header[0], header[1]); res.StatusCode != http.StatusBadRequest {
+		res, body := r.send(t, http.MethodPost, chat, `{"model":"m"}`, header[0], header[1])
+		if res.StatusCode != http.StatusBadRequest {
 			t.Errorf("%v is answered with %d %s", header, res.StatusCode, body)
 		}
 	}
-	for _, query := range []string{"$alt=proto", "alt=proto", "fields=candidates", "$httpMethod=GET", "callback=x", "alt=sse&alt=x", "a=%zz"} {
+	for _, query := range []string{
+		"$alt=proto", "alt=proto", "fields=candidates", "$httpMethod=GET", "callback=x", "alt=sse&alt=x", "a=%zz",
+	} {
 		if res, body := r.send(t, http.MethodPost, generates+"?"+query, `{}`); res.StatusCode < 400 {
 			t.Errorf("?%s is answered with %d %s", query, res.StatusCode, body)
 		}
@@ -366,7 +390,8 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 	// Two lengths: whichever one believes, the provider gets one request with the body that was checked.
 	before := len(r.got())
 	r.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: relay\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"+
-		"Content-Type: application/json\r\nConnection: close\r\n\r\nd\r\n{\"model\":\"m\"}\r\n0\r\nX-Trailer: x\r\n\r\nGET /x HTTP/1.1\r\n\r\n")
+		"Content-Type: application/json\r\nConnection: close\r\n\r\nd\r\n{\"model\":\"m\"}\r\n0\r\nX-Trailer: x\r\n\r\n"+
+		"GET /x HTTP/1.1\r\n\r\n")
 	for _, got := range r.got()[before:] {
 		if got.Body != `{"model":"m"}` || got.Header.Get("Content-Length") != "13" || got.Header.Get("X-Trailer") != "" {
 			t.Errorf("the provider got %+v", got)
@@ -384,7 +409,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, req, "/elsewhere", http.StatusTemporaryRedirect)
 	}, gateway.SessionOptions{})
 	res, body := r.send(t, http.MethodPost, chat, `{"model":"m"}`)
-	if res.StatusCode != http.StatusBadGateway || res.Header.Get("Location") != "" || !strings.Contains(body, "redirects") ||
+	if res.StatusCode != http.StatusBadGateway || res.Header.Get("Location") != "" ||
+		!strings.Contains(body, "redirects") ||
 		len(r.got()) != 1 {
 		t.Errorf("answered with %d %s after %d requests", res.StatusCode, body, len(r.got()))
 	}

@@ -124,8 +124,8 @@ func (n *node) list() []node {
 // allowModel checks a model against the policies of the run.
 func (c *checker) allowModel(model, at string) *Refusal {
 	if searchingModel.MatchString(model) && !allowsTool(c.s.opts.ProviderTools, "web_search") {
-		return refuse(at, fmt.Sprintf("The model %.80q searches the web. Add web_search to network.provider_tools to allow it.",
-			model))
+		return refuse(at, fmt.Sprintf(
+			"The model %.80q searches the web. Add web_search to network.provider_tools to allow it.", model))
 	}
 	if c.s.allowsModel(c.u.ModelID(model)) {
 		return nil
@@ -174,7 +174,8 @@ func (c *checker) known(id, at string) *Refusal {
 	if id == "" || c.s.ids.has(id) {
 		return nil
 	}
-	return refuse(at, fmt.Sprintf("The field %.200s names something that this run has not received from the provider.", at))
+	return refuse(at, fmt.Sprintf(
+		"The field %.200s names something that this run has not received from the provider.", at))
 }
 
 // checkRetrieve examines GET /v1/responses/{id}.

@@ -120,7 +120,8 @@ func checkCut(t *testing.T, calls []gateway.Call) {
 		t.Fatalf("%d calls are settled", len(calls))
 	}
 	call := calls[0]
-	if call.Complete || call.Usage == nil || call.Usage.Input != 10 || call.Usage.CacheRead != 3 || call.ResponseBytes == 0 ||
+	if call.Complete || call.Usage == nil || call.Usage.Input != 10 || call.Usage.CacheRead != 3 ||
+		call.ResponseBytes == 0 ||
 		!call.Sent {
 		t.Errorf("settled as %+v with usage %+v", call, call.Usage)
 	}
@@ -135,7 +136,8 @@ func TestACutAnswerIsCutForTheAgent(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}, gateway.SessionOptions{})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.relay+messages, strings.NewReader(`{"model":"m"}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.relay+messages,
+		strings.NewReader(`{"model":"m"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func TestNewExplainsWhatIsWrongWithAProvider(t *testing.T) {
 		"name":     {gateway.Provider{Name: "My Server", API: gateway.OpenAI}, "lower-case letters"},
 		"api":      {gateway.Provider{Name: "x", API: "soap"}, "api must be anthropic, openai or gemini"},
 		"url":      {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "localhost:11434"}, "must be a URL"},
-		"file":     {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "file:///etc", Setting: "X_URL"}, "X_URL must be"},
+		"file":     {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "file:///", Setting: "X_URL"}, "X_URL must"},
 		"password": {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "https://u:geheim@h/v1"}, "no user"},
 		"query":    {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "https://h/v1?a=geheim"}, "query"},
 		"key":      {gateway.Provider{Name: "x", API: gateway.OpenAI, Key: "geheim\nx"}, "its key has"},
@@ -220,7 +220,8 @@ func TestTheKeyReplacesThePlaceholder(t *testing.T) {
 	r := newRig(t, func(w http.ResponseWriter, req *http.Request) { // quotes what it gets, as some servers do
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, `{"error":{"message":"wrong key `+req.Header.Get("Authorization")+req.Header.Get("X-Api-Key")+
+		_, _ = io.WriteString(w, `{"error":{"message":"wrong key `+req.Header.Get("Authorization")+
+			req.Header.Get("X-Api-Key")+
 			req.Header.Get("X-Goog-Api-Key")+`"}}`)
 	}, gateway.SessionOptions{})
 	for path, header := range map[string]string{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -66,29 +67,16 @@ const (
 	jsonBody  = "application/json"
 )
 
-var anthropicStream = strings.ReplaceAll(`event: message_start
-data: {"type":"message_start","message":{"id":"msg_1","type":"message","model":"claude-x","content":[],"container":{"id":"container_1"},"usage":{"input_tokens":12,"cache_creation_input_tokens":300,"cache_read_input_tokens":4000,"cache_creation":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":200},"output_tokens":1,"service_tier":"priority","speed":"fast","inference_geo":"us"}}}
+// sampleFile is an answer in testdata.
+func sampleFile(name string) string {
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
 
-: a comment
-event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"quote \" and \\ and \"usage\":{\"output_tokens\":99999}"}}
-
-event: content_block_start
-data: {"type":"content_block_start","index":1,"content_block":{"type":"bash_code_execution_tool_result","content":{"content":[{"type":"bash_code_execution_output","file_id":"file_made"}]}}}
-
-event: content_block_start
-data: {"type":"content_block_start","index":2,"content_block":{"type":"tool_use","input":{"usage":{"output_tokens":77777},"file_id":"file_forged","content":{"content":[{"file_id":"file_forged2"}]}}}}
-
-event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":40,"server_tool_use":{"web_search_requests":1}}}
-
-event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":15,"output_tokens":90,"output_tokens_details":{"thinking_tokens":30},"server_tool_use":{"web_search_requests":2,"web_fetch_requests":0},"iterations":[{"type":"message","input_tokens":15,"output_tokens":90},{"type":"advisor_message","model":"claude-big","input_tokens":7,"output_tokens":8,"cache_creation_input_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":5}},{"type":"compaction","input_tokens":1000,"output_tokens":50}]}}
-
-event: message_stop
-data: {"type":"message_stop"}
-
-`, "\\\\n", "\\n")
+var anthropicStream = sampleFile("anthropic.sse")
 
 var anthropicWant = answer{
 	Usage: &Usage{
@@ -109,20 +97,12 @@ var anthropicWant = answer{
 	Model: "claude-x", Complete: true, IDs: []string{"container_1", "file_made", "msg_1"},
 }
 
-const (
-	chatStart = `data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-x","service_tier":"flex","choices":[{"index":0,"delta":{"content":"a\nb"},"finish_reason":null}],"usage":null}
-
-data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-x","choices":[],"prompt_filter_results":[]}
-
-data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-x","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}
-
-`
-	chatUsageChunk = `data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-x","choices":[],
-data: "usage":{"prompt_tokens":1000,"completion_tokens":50,"prompt_tokens_details":{"cached_tokens":700,"cache_write_tokens":100},"completion_tokens_details":{"reasoning_tokens":20}}}
-
-`
-	chatEnd = "data: [DONE]\n\n"
+var (
+	chatStart      = sampleFile("chat-start.sse")
+	chatUsageChunk = sampleFile("chat-usage.sse")
 )
+
+const chatEnd = "data: [DONE]\n\n"
 
 var chatWant = answer{
 	Usage: &Usage{
@@ -132,19 +112,7 @@ var chatWant = answer{
 	Model: "gpt-x", Complete: true,
 }
 
-const responsesStream = `event: response.created
-data: {"type":"response.created","response":{"id":"resp_1","status":"in_progress","model":"gpt-x","usage":null,"instructions":[{"id":"item_echo"}],"previous_response_id":"resp_other","output":[]}}
-
-event: response.output_item.done
-data: {"type":"response.output_item.done","item":{"type":"code_interpreter_call","id":"ci_1","container_id":"cntr_1"}}
-
-event: response.output_text.annotation.added
-data: {"type":"response.output_text.annotation.added","annotation":{"type":"container_file_citation","file_id":"cfile_1","container_id":"cntr_1"}}
-
-event: response.incomplete
-data: {"type":"response.incomplete","response":{"id":"resp_1","status":"incomplete","model":"gpt-x-2026","service_tier":"default","conversation":{"id":"conv_1"},"output":[{"type":"message","id":"msg_2","content":[{"type":"output_text","text":"{\"id\":\"resp_forged\"}","annotations":[]}]}],"tool_usage":{"web_search":{"num_requests":3},"image_gen":{"input_tokens":10,"output_tokens":400,"total_tokens":410}},"usage":{"input_tokens":500,"input_tokens_details":{"cached_tokens":200,"cache_write_tokens":30,"cache_write_tokens_details":{"ttl_30m_tokens":30}},"output_tokens":80,"output_tokens_details":{"reasoning_tokens":60},"total_tokens":580}}}
-
-`
+var responsesStream = sampleFile("responses.sse")
 
 var responsesWant = answer{
 	Usage: &Usage{
@@ -156,11 +124,7 @@ var responsesWant = answer{
 	Model: "gpt-x-2026", Complete: true, IDs: []string{"cfile_1", "ci_1", "cntr_1", "conv_1", "msg_2", "resp_1"},
 }
 
-const geminiStream = `data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":1,"totalTokenCount":101},"modelVersion":"gemini-x"}
-
-data: {"candidates":[{"content":{"parts":[{"functionCall":{"args":{"usageMetadata":{"promptTokenCount":9}}}}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["x","y"]}}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":40,"candidatesTokenCount":7,"thoughtsTokenCount":11,"toolUsePromptTokenCount":5,"totalTokenCount":123,"trafficType":"ON_DEMAND"},"modelVersion":"gemini-x"}
-
-`
+var geminiStream = sampleFile("gemini.sse")
 
 var geminiWant = answer{
 	Usage: &Usage{
@@ -196,7 +160,10 @@ func samples() []sample {
 	wholeWant.IDs = []string{"conv_1", "msg_2", "resp_1"}
 	return []sample{
 		{"anthropic stream", Messages, eventType, false, anthropicStream, with(anthropicWant, anthropicStream)},
-		{"anthropic stream, CRLF", Messages, eventType, false, crlf(anthropicStream), with(anthropicWant, crlf(anthropicStream))},
+		{
+			"anthropic stream, CRLF", Messages, eventType, false, crlf(anthropicStream),
+			with(anthropicWant, crlf(anthropicStream)),
+		},
 		{"chat stream", ChatCompletions, eventType, false, chat, with(chatWant, chat)},
 		{"chat stream, hidden", ChatCompletions, eventType, true, chat, with(chatWant, chatStart+chatEnd)},
 		{"chat stream, hidden, CRLF", ChatCompletions, eventType, true, crlf(chat), with(chatWant, crlf(chatStart+chatEnd))},
@@ -245,7 +212,8 @@ func TestACutStreamIsPassedOnAndNotComplete(t *testing.T) {
 			if got.Body != s.body[:i] {
 				t.Fatalf("%s cut at %d: got %q", s.name, i, got.Body)
 			}
-			if got.Complete && !strings.Contains(s.body[:i], "message_stop") && !strings.Contains(s.body[:i], `_reason":"stop"`) &&
+			if got.Complete && !strings.Contains(s.body[:i], "message_stop") &&
+				!strings.Contains(s.body[:i], `_reason":"stop"`) &&
 				!strings.Contains(s.body[:i], "incomplete") && !strings.Contains(s.body[:i], "STOP") {
 				t.Fatalf("%s cut at %d counts as complete", s.name, i)
 			}
@@ -295,7 +263,8 @@ func TestAHugeAnswerIsNotKept(t *testing.T) {
 	c := &call{s: s}
 	c.Operation = Responses
 	r := newReader(c, &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonBody}}, Body: io.NopCloser(strings.NewReader(body)),
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonBody}},
+		Body: io.NopCloser(strings.NewReader(body)),
 	})
 	n, err := io.Copy(io.Discard, r)
 	if err != nil || int(n) != len(body) {

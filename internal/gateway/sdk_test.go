@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -19,12 +20,27 @@ import (
 	"github.com/penstock-dev/penstock/internal/gateway"
 )
 
+// The streams of the SDKs' tests.
+var (
+	anthropicEvents = stream("sdk-anthropic.sse")
+	chatEvents      = stream("sdk-chat.sse")
+)
+
+func stream(name string) string {
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
 // vendor answers the calls of all APIs, streaming where the request asks for it.
 func vendor(w http.ResponseWriter, r *http.Request) {
 	answers := map[string][2]string{
-		"/v1/messages":                                  {anthropicWhole, anthropicEvents},
-		"/v1/chat/completions":                          {chatWhole, chatEvents},
-		"/v1/responses":                                 {responseWhole, responseEvents},
+		"/v1/messages":         {anthropicWhole, anthropicEvents},
+		"/v1/chat/completions": {chatWhole, chatEvents},
+		"/v1/responses":        {responseWhole, responseEvents},
+
 		"/v1beta/models/gemini-x:generateContent":       {geminiWhole, ""},
 		"/v1beta/models/gemini-x:streamGenerateContent": {"", geminiEvents},
 	}
@@ -45,38 +61,11 @@ const (
 	anthropicWhole = `{"id":"msg_1","type":"message","role":"assistant","model":"claude-x-2026",` +
 		`"content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn",` +
 		`"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}}`
-	anthropicEvents = `event: message_start
-data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x-2026","content":[],"usage":{"input_tokens":10,"output_tokens":1,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}}}
-
-event: content_block_start
-data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hello"}}
-
-event: content_block_stop
-data: {"type":"content_block_stop","index":0}
-
-event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}
-
-event: message_stop
-data: {"type":"message_stop"}
-
-`
 	chatWhole = `{"id":"c","object":"chat.completion","model":"gpt-x-2026","choices":[{"index":0,"message":` +
 		`{"role":"assistant","content":"hello"},"finish_reason":"stop"}],` +
 		`"usage":{"prompt_tokens":13,"completion_tokens":5,"total_tokens":18,"prompt_tokens_details":{"cached_tokens":3}}}`
-	chatEvents = `data: {"id":"c","object":"chat.completion.chunk","model":"gpt-x-2026","choices":[{"index":0,"delta":{"role":"assistant","content":"hello"},"finish_reason":null}]}
-
-data: {"id":"c","object":"chat.completion.chunk","model":"gpt-x-2026","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
-
-data: {"id":"c","object":"chat.completion.chunk","model":"gpt-x-2026","choices":[],"usage":{"prompt_tokens":13,"completion_tokens":5,"total_tokens":18,"prompt_tokens_details":{"cached_tokens":3}}}
-
-data: [DONE]
-
-`
-	responseWhole = `{"id":"resp_1","object":"response","status":"completed","model":"gpt-x-2026","output":[{"type":"message",` +
+	responseWhole = `{"id":"resp_1","object":"response","status":"completed","model":"gpt-x-2026",` +
+		`"output":[{"type":"message",` +
 		`"id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"hello","annotations":[]}]}],` +
 		`"usage":{"input_tokens":13,"input_tokens_details":{"cached_tokens":3},"output_tokens":5}}`
 	responseEvents = `event: response.output_text.delta
@@ -278,7 +267,8 @@ func streamResponses(t *testing.T, r *rig) (string, error) {
 func geminiSDK(t *testing.T, r *rig) *genai.Client {
 	t.Helper()
 	client, err := genai.NewClient(t.Context(), &genai.ClientConfig{
-		APIKey: "placeholder", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: r.address(t, "gemini")},
+		APIKey: "placeholder", Backend: genai.BackendGeminiAPI,
+		HTTPOptions: genai.HTTPOptions{BaseURL: r.address(t, "gemini")},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -126,7 +126,8 @@ func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, f
 	}
 	c := &call{s: s, u: u, target: u.address(found.path, query), route: found}
 	c.Call = Call{
-		Provider: u.Name, API: u.API, Operation: found.operation, Host: u.base.Hostname(), Port: u.port(), Started: time.Now(),
+		Provider: u.Name, API: u.API, Operation: found.operation, Host: u.base.Hostname(), Port: u.port(),
+		Started: time.Now(),
 	}
 	if r.Method == http.MethodGet {
 		if r.ContentLength != 0 {
@@ -184,7 +185,8 @@ func (s *Session) refuse(w http.ResponseWriter, r *http.Request, u *upstream, re
 	if s.opts.Refused != nil {
 		s.opts.Refused(*refusal)
 	}
-	writeError(w, api, refusal.Status, refusal.Reason, strings.ReplaceAll(strings.TrimPrefix(refusal.Field, "/"), "/", "."))
+	field := strings.ReplaceAll(strings.TrimPrefix(refusal.Field, "/"), "/", ".")
+	writeError(w, api, refusal.Status, refusal.Reason, field)
 }
 
 func (s *Session) limitsModels() bool {

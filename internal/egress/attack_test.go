@@ -78,9 +78,8 @@ func TestAttackHostNames(t *testing.T) {
 
 func TestAttackWildcards(t *testing.T) {
 	t.Parallel()
-	policy, err := Compile(penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{{Source: "server", Network: penstock.Network{
-		Allow: []penstock.NetworkRule{{Host: "*.corp.example"}, {Host: "api.example.test"}},
-	}}}})
+	network := penstock.Network{Allow: []penstock.NetworkRule{{Host: "*.corp.example"}, {Host: "api.example.test"}}}
+	policy, err := Compile(penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{{Source: "server", Network: network}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,11 +225,18 @@ func TestAttackRequests(t *testing.T) {
 		{"two Host headers", "GET http://PLAIN/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "malformed"},
 		{"a folded header", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\n evil.test\r\n\r\n", "malformed"},
 		{"a space before a colon", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc", "malformed"},
-		{"two lengths", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "malformed"},
-		{"an unknown coding", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "malformed"},
+		{
+			"two lengths", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+			"malformed",
+		},
+		{
+			"an unknown coding", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+			"malformed",
+		},
 		{
 			"chunked twice",
-			"POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" +
+				"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 			"malformed",
 		},
 		{"HTTP/2 prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "only HTTP/1.1 is served"},
@@ -238,7 +244,10 @@ func TestAttackRequests(t *testing.T) {
 		{"TRACE, which repeats a credential", "TRACE http://PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "not forwarded"},
 		{"a method in small letters", "get http://METHODS/ HTTP/1.1\r\nHost: x\r\n\r\n", "methods are compared exactly"},
 		{"a method that is not listed", "POST http://METHODS/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "same"},
-		{"a header that is too long", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 80<<10) + "\r\n\r\n", "64 KiB"},
+		{
+			"a header that is too long",
+			"GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 80<<10) + "\r\n\r\n", "64 KiB",
+		},
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -312,7 +321,9 @@ func TestAttackServerName(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"SSH-2.0-x\r\n", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n", "\x15\x03\x01\x00\x02\x02\x28"} {
+	for _, text := range []string{
+		"SSH-2.0-x\r\n", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n", "\x15\x03\x01\x00\x02\x02\x28",
+	} {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
 		if err != nil {
 			t.Fatal(err)
@@ -348,9 +359,15 @@ func TestAttackInside(t *testing.T) {
 		{"the absolute form of the same host", "GET https://AUTHORITY/ HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},
 		{"CONNECT", "CONNECT evil.test:443 HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},
 		{"HTTP/2 prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
-		{"a WebSocket past a rule with methods", "GET / HTTP/1.1\r\nHost: AUTHORITY\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 403},
+		{
+			"a WebSocket past a rule with methods",
+			"GET / HTTP/1.1\r\nHost: AUTHORITY\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 403,
+		},
 		{"an upload that is not listed", "PUT / HTTP/1.1\r\nHost: AUTHORITY\r\nContent-Length: 0\r\n\r\n", 403},
-		{"a method override by name", "PUT / HTTP/1.1\r\nX-HTTP-Method-Override: GET\r\nHost: AUTHORITY\r\nContent-Length: 0\r\n\r\n", 403},
+		{
+			"a method override by name",
+			"PUT / HTTP/1.1\r\nX-HTTP-Method-Override: GET\r\nHost: AUTHORITY\r\nContent-Length: 0\r\n\r\n", 403,
+		},
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -381,7 +398,8 @@ func TestAttackSplitting(t *testing.T) {
 	defer conn.Close()
 	smuggled := fmt.Sprintf("GET /admin HTTP/1.1\r\nHost: api.example.test:%d\r\n\r\n", w.port())
 	exchangeRaw(t, conn, fmt.Sprintf("POST /ok HTTP/1.1\r\nHost: api.example.test:%d\r\nContent-Length: 4\r\n"+
-		"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n%s", w.port(), len(smuggled), smuggled, smuggled))
+		"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n%s",
+		w.port(), len(smuggled), smuggled, smuggled))
 	for i, r := range w.requests() {
 		if r.RequestURI != "/ok" || len(r.TransferEncoding) > 0 && r.ContentLength >= 0 || i > 0 {
 			t.Errorf("request %d: %s with length %d and coding %v", i, r.RequestURI, r.ContentLength, r.TransferEncoding)
@@ -394,7 +412,9 @@ func TestAttackSplitting(t *testing.T) {
 func TestAttackRedirects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{
-		rules: []penstock.NetworkRule{{Host: "api.example.test", Credential: &penstock.NetworkCredential{Secret: "TOKEN", As: "bearer"}}},
+		rules: []penstock.NetworkRule{{
+			Host: "api.example.test", Credential: &penstock.NetworkCredential{Secret: "TOKEN", As: "bearer"},
+		}},
 		hosts: map[string][]string{"TOKEN": {"api.example.test"}},
 		serve: func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "https://evil.test/", http.StatusTemporaryRedirect)

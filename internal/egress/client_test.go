@@ -74,7 +74,9 @@ func TestGit(t *testing.T) {
 	git := need(t, "git")
 	root, home := t.TempDir(), t.TempDir()
 	w := newWorld(t, setup{
-		rules: []penstock.NetworkRule{{Host: "git.example.test", Credential: &penstock.NetworkCredential{Secret: "TOKEN", As: "basic"}}},
+		rules: []penstock.NetworkRule{{
+			Host: "git.example.test", Credential: &penstock.NetworkCredential{Secret: "TOKEN", As: "basic"},
+		}},
 		hosts: map[string][]string{"TOKEN": {"git.example.test"}},
 		serve: func(rw http.ResponseWriter, r *http.Request) {
 			if _, password, ok := r.BasicAuth(); !ok || password != secretValue {
@@ -116,7 +118,8 @@ func TestJavaTrustStore(t *testing.T) {
 	t.Parallel()
 	keytool := need(t, "keytool")
 	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Methods: []string{"GET"}}}})
-	out, err := w.run(t, t.TempDir(), keytool, "-list", "-storepass", trustPassword, "-keystore", filepath.Join(w.bundle, bundleJava))
+	store := filepath.Join(w.bundle, bundleJava)
+	out, err := w.run(t, t.TempDir(), keytool, "-list", "-storepass", trustPassword, "-keystore", store)
 	if want := len(certificates(w.roots)) + 1; err != nil || strings.Count(out, "trustedCertEntry") < want-5 {
 		t.Errorf("%v: %d trusted certificates, want about %d: %.500s", err, strings.Count(out, "trustedCertEntry"), want, out)
 	}

@@ -111,7 +111,8 @@ func (p *Proxy) intercept(ctx context.Context, conn *bufferedConn, t target, mod
 }
 
 func (p *Proxy) wrongName(t target, name string) error {
-	reason := fmt.Sprintf("%s is refused: the server name in TLS is %q, but the connection is for %s.", t, cut(name), t.host)
+	reason := fmt.Sprintf("%s is refused: the server name in TLS is %q, but the connection is for %s.",
+		t, cut(name), t.host)
 	if name == "" {
 		reason = fmt.Sprintf("%s is refused: the ClientHello has no server name (SNI).", t)
 	}

@@ -62,6 +62,8 @@ func (p *Proxy) Environment(bundle string) map[string]string {
 	env["NODE_EXTRA_CA_CERTS"] = filepath.Join(bundle, bundleExtra)
 	env["JAVA_TOOL_OPTIONS"] = p.javaOptions(bundle)
 	env["APT_CONFIG"] = filepath.Join(bundle, bundleApt)
+	// A cafile in the settings of npm would win over NODE_EXTRA_CA_CERTS.
+	env["npm_config_cafile"] = file
 	// Yarn 2 and later read no other variables, and npm passes these to the programs it starts.
 	env["YARN_HTTP_PROXY"], env["YARN_HTTPS_PROXY"] = address, address
 	// The git of cargo itself knows none of the settings of git.

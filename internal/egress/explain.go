@@ -51,7 +51,7 @@ func (c *Policy) Explain(what string) (string, error) {
 		lines = append(lines, modeSentence(d))
 		if addr, err := netip.ParseAddr(t.host); err == nil {
 			if reason := (guard{own: noAddresses}).check(addr); reason != "" {
-				lines = append(lines, fmt.Sprintf("The address is %s: the operator of the server must also open its network.", reason))
+				lines = append(lines, "The address is "+reason+": the operator of the server must also open its network.")
 			}
 		}
 	}

@@ -104,7 +104,8 @@ func TestHelloInSeveralRecords(t *testing.T) {
 		split = append(append(split, recordHandshake, 3, 1, 0, byte(n)), rest[:n]...)
 		rest = rest[n:]
 	}
-	if got, name, err := readHello(bytes.NewReader(split)); err != nil || name != "api.example.test" || !bytes.Equal(got, split) {
+	got, name, err := readHello(bytes.NewReader(split))
+	if err != nil || name != "api.example.test" || !bytes.Equal(got, split) {
 		t.Errorf("got %q, %v", name, err)
 	}
 }

@@ -313,7 +313,8 @@ func (c *Policy) decideRequest(t target, method, path string) (Decision, *pensto
 		for _, r := range b.covering(t) {
 			ok, why := r.allows(method, path)
 			if !ok {
-				reason = fmt.Sprintf("the rule for %s of %s does not allow it: %s. To allow it, change that rule", r.Host, r.origin, why)
+				reason = fmt.Sprintf("the rule for %s of %s does not allow it: %s. To allow it, change that rule",
+					r.Host, r.origin, why)
 				continue
 			}
 			if !found && i == 0 || credential == nil && r.Credential != nil {

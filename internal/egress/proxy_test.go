@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,10 +12,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 func TestModes(t *testing.T) {
@@ -41,8 +44,8 @@ func TestModes(t *testing.T) {
 		t.Errorf("an inspected host shows a certificate of %q", got)
 	}
 	status, body := w.do(t, "POST", w.url("read.wild.test", "/x"), "data")
-	want := fmt.Sprintf("POST /x on read.wild.test:%d is refused: the rule for read.wild.test of the environment ci does not "+
-		"allow it: POST is not among its methods (GET). To allow it, change that rule.\n", w.port())
+	want := fmt.Sprintf("POST /x on read.wild.test:%d is refused: the rule for read.wild.test of the environment ci "+
+		"does not allow it: POST is not among its methods (GET). To allow it, change that rule.\n", w.port())
 	if status != 403 || body != want {
 		t.Errorf("got %d %q, want %q", status, body, want)
 	}
@@ -52,7 +55,8 @@ func TestModes(t *testing.T) {
 			t.Errorf("got %d %q", status, body)
 		}
 	}
-	if status, body = w.do(t, "GET", fmt.Sprintf("http://api.example.test:%d/p?a=;b", w.plainPort()), ""); body != "GET /p?a=;b" {
+	status, body = w.do(t, "GET", fmt.Sprintf("http://api.example.test:%d/p?a=;b", w.plainPort()), "")
+	if body != "GET /p?a=;b" {
 		t.Errorf("plain: %d %q", status, body)
 	}
 	w.mu.Lock()
@@ -91,7 +95,8 @@ func TestLocal(t *testing.T) {
 	if status, text := exchangeRaw(t, conn, "CONNECT "+w.address+" HTTP/1.1\r\nHost: a\r\n\r\n"); status != 200 {
 		t.Fatalf("%d %s", status, text)
 	}
-	if status, text := exchangeRaw(t, conn, "GET /m HTTP/1.1\r\nHost: a\r\n\r\n"); status != 200 || !strings.HasSuffix(text, "local /m") {
+	status, text := exchangeRaw(t, conn, "GET /m HTTP/1.1\r\nHost: a\r\n\r\n")
+	if status != 200 || !strings.HasSuffix(text, "local /m") {
 		t.Errorf("in CONNECT: %d %q", status, text)
 	}
 }
@@ -113,12 +118,17 @@ func TestCredential(t *testing.T) {
 			"basic", "Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+secretValue)),
 			rule("basic", "", ""),
 		},
-		{"basic with a user", "Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("oauth2:"+secretValue)), rule("basic", "oauth2", "")},
+		{
+			"basic with a user", "Authorization",
+			"Basic " + base64.StdEncoding.EncodeToString([]byte("oauth2:"+secretValue)), rule("basic", "oauth2", ""),
+		},
 		{"header", "Private-Token", secretValue, rule("header", "", "private-token")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{rules: []penstock.NetworkRule{c.rule}, hosts: map[string][]string{"TOKEN": {"api.example.test"}}})
+			w := newWorld(t, setup{
+				rules: []penstock.NetworkRule{c.rule}, hosts: map[string][]string{"TOKEN": {"api.example.test"}},
+			})
 			status, body := w.do(t, "GET", w.url("api.example.test", "/"), "", c.header, "agent", c.header, "second",
 				"Connection", "keep-alive, "+c.header)
 			if status != 200 {
@@ -142,7 +152,9 @@ func TestCredential(t *testing.T) {
 	}
 	t.Run("host that the secret does not list", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, setup{rules: []penstock.NetworkRule{rule("bearer", "", "")}, hosts: map[string][]string{"TOKEN": {"other.test"}}})
+		w := newWorld(t, setup{
+			rules: []penstock.NetworkRule{rule("bearer", "", "")}, hosts: map[string][]string{"TOKEN": {"other.test"}},
+		})
 		if status, body := w.do(t, "GET", w.url("api.example.test", "/"), ""); status != 0 {
 			t.Errorf("got %d %s", status, body)
 		}
@@ -173,11 +185,13 @@ func TestUploadLimit(t *testing.T) {
 		if status, body := w.do(t, "POST", w.url("api.example.test", "/"), strings.Repeat("a", 1<<20)); status == 200 {
 			t.Errorf("1 MiB was sent: %s", body)
 		}
+		w.mu.Lock()
 		for _, body := range w.bodies {
 			if len(body) > 20_000 {
 				t.Errorf("%d bytes arrived", len(body))
 			}
 		}
+		w.mu.Unlock()
 		status, text := w.raw(t, fmt.Sprintf("CONNECT api.example.test:%d HTTP/1.1\r\nHost: x\r\n\r\n", w.port()))
 		if status != 403 || !strings.Contains(text, "20000 bytes (max_upload_bytes)") {
 			t.Errorf("after the limit: %d %s", status, text)
@@ -205,11 +219,14 @@ func TestPullRequests(t *testing.T) {
 		{
 			"GitLab", "/api/v4/projects/g%2Fs%2Fp/merge_requests", "{}",
 			`{"web_url": "https://HOST/g/s/p/-/merge_requests/3", "iid": 3, "title": "T", "source_branch": "b"}`, 201,
-			[]PullRequest{{Repository: "g/s/p", Number: 3, Title: "T", Branch: "b", URL: "https://HOST/g/s/p/-/merge_requests/3"}},
+			[]PullRequest{{
+				Repository: "g/s/p", Number: 3, Title: "T", Branch: "b", URL: "https://HOST/g/s/p/-/merge_requests/3",
+			}},
 		},
 		{
 			"Bitbucket", "/2.0/repositories/w/r/pullrequests", "{}",
-			`{"links": {"html": {"href": "https://HOST/w/r/pull-requests/5"}}, "id": 5, "title": "T", "source": {"branch": {"name": "b"}}}`,
+			`{"links": {"html": {"href": "https://HOST/w/r/pull-requests/5"}}, "id": 5, "title": "T", ` +
+				`"source": {"branch": {"name": "b"}}}`,
 			201,
 			[]PullRequest{{Repository: "w/r", Number: 5, Title: "T", Branch: "b", URL: "https://HOST/w/r/pull-requests/5"}},
 		},
@@ -221,7 +238,10 @@ func TestPullRequests(t *testing.T) {
 		{"refused by the host", "/repos/o/r/pulls", "{}", `{"html_url": "https://HOST/o/r/pull/7"}`, 422, nil},
 		{"of another host", "/repos/o/r/pulls", "{}", `{"html_url": "https://evil.test/o/r/pull/7"}`, 201, nil},
 		{"of no valid URL", "/repos/o/r/pulls", "{}", `{"html_url": "javascript:alert(1)"}`, 201, nil},
-		{"too long", "/repos/o/r/pulls", "{}", `{"html_url": "https://HOST/o/r/pull/7"` + strings.Repeat(" ", 2<<20) + "}", 201, nil},
+		{
+			"too long", "/repos/o/r/pulls", "{}",
+			`{"html_url": "https://HOST/o/r/pull/7"` + strings.Repeat(" ", 2<<20) + "}", 201, nil,
+		},
 		{"another endpoint", "/repos/o/r/issues", "{}", `{"html_url": "https://HOST/o/r/pull/7"}`, 201, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,11 +265,15 @@ func TestPullRequests(t *testing.T) {
 			for i := range c.want {
 				c.want[i].URL, c.want[i].Host = fill(c.want[i].URL), "api.example.test"
 			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if diff := cmp.Diff(c.want, w.pulls); diff != "" {
-				t.Error(diff)
-			}
+			// The proxy reads the end of the response after the client may have it already.
+			testkit.Eventually(t, 10*time.Second, func() error {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if diff := cmp.Diff(c.want, w.pulls); diff != "" {
+					return errors.New(diff)
+				}
+				return nil
+			})
 		})
 	}
 }
@@ -274,7 +298,8 @@ func TestWebSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET /ws HTTP/1.1\r\nHost: api.example.test:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", w.port())
+	fmt.Fprintf(conn, "GET /ws HTTP/1.1\r\nHost: api.example.test:%d\r\nConnection: Upgrade\r\n"+
+		"Upgrade: websocket\r\n\r\n", w.port())
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil) //nolint:bodyclose // the connection itself is closed
 	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
@@ -329,7 +354,8 @@ func TestUpstreamProxy(t *testing.T) {
 			t.Errorf("%s: %d %s", host, status, body)
 		}
 	}
-	if _, body := w.do(t, "GET", fmt.Sprintf("http://api.example.test:%d/b", w.plainPort()), ""); body != "upstream /b from x" {
+	_, body := w.do(t, "GET", fmt.Sprintf("http://api.example.test:%d/b", w.plainPort()), "")
+	if body != "upstream /b from x" {
 		t.Errorf("plain: %s", body)
 	}
 	if len(w.asked) > 0 || !w.AddressesUnchecked() {

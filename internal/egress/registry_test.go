@@ -33,16 +33,19 @@ func TestRegistries(t *testing.T) {
 			}
 		},
 	})
-	crate := "export RUSTUP_HOME=" + os.Getenv("RUSTUP_HOME") + " && mkdir -p c/src && cd c && echo 'fn main(){}' > src/main.rs && " +
-		"printf '[package]\\nname=\"c\"\\nversion=\"0.1.0\"\\nedition=\"2021\"\\n[dependencies]\\nitoa=\"1\"\\n' > Cargo.toml && cargo fetch"
+	crate := "export RUSTUP_HOME=" + os.Getenv("RUSTUP_HOME") + ` && mkdir -p c/src && cd c &&
+echo 'fn main(){}' > src/main.rs &&
+printf '[package]\nname="c"\nversion="0.1.0"\nedition="2021"\n[dependencies]\nitoa="1"\n' > Cargo.toml && cargo fetch`
+	apt := `mkdir -p l/partial a/partial
+options="-o Dir::State::lists=$PWD/l -o Dir::Cache=$PWD/a -o APT::Sandbox::User=root"
+apt-get $options update -qq && apt-get $options download -q hostname`
 	for name, script := range map[string]string{
 		"npm":   "npm install --no-audit --no-fund is-number@7.0.0 && ls node_modules/is-number",
 		"pip":   "python3 -m pip download --no-deps --no-cache-dir six==1.16.0",
 		"go":    "GOPATH=$PWD/g GOFLAGS=-modcacherw go mod download -x github.com/google/uuid@v1.6.0",
 		"cargo": crate,
 		"mvn":   "mvn -B -q -Dmaven.repo.local=$PWD/m2 dependency:get -Dartifact=junit:junit:4.13.2",
-		"apt": "mkdir -p l/partial a/partial && apt-get -o Dir::State::lists=$PWD/l -o Dir::Cache=$PWD/a -o APT::Sandbox::User=root " +
-			"update -qq && apt-get -o Dir::State::lists=$PWD/l -o Dir::Cache=$PWD/a -o APT::Sandbox::User=root download -q hostname",
+		"apt":   apt,
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := w.run(t, t.TempDir(), "sh", "-c", script)

@@ -42,7 +42,8 @@ func TestInvalidPricesStopTheStart(t *testing.T) {
 	t.Parallel()
 	list := writeFile(t, "prices.yaml", "models:\n  corp/large: {input: -1, output: 2}\n")
 	for _, path := range []string{list, "nowhere.yaml"} {
-		call(t, nil, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--prices", path).want(t, 78, "--prices", path)
+		args := []string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--prices", path}
+		call(t, nil, args...).want(t, 78, "--prices", path)
 	}
 }
 

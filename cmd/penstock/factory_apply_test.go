@@ -47,18 +47,18 @@ func TestFactoryOfARepository(t *testing.T) {
 	call(t, env, "factory", "create", "x", "--branch", "main").want(t, 64, "need --repository")
 	call(
 		t, env, "factory", "create", "--repository", w.repository.URL(), "--branch", "gone",
-	).want(t, 1, "problem", "no such branch")
-	call(t, env, "factory", "update", "factories", "--name", "x").want(t, 65, "read-only here")
+	).want(t, 1, "problem", "the branch does not exist")
+	call(t, env, "factory", "update", "factories", "--name", "x").want(t, 65, "read-only on this server")
 	var f penstock.Factory
 	fromJSON(t, call(t, env, "factory", "get", "factories", "-o", "json").out, &f)
 	call(t, env, "factory", "update", f.UID, "--repository", w.repository.URL()).want(t, 0, "syncing")
 	call(t, env, "factory", "sync", f.UID).want(t, 0, "in a repository", "the default branch", "applied", "lead (foreman)")
-	call(t, env, "webhook", "disable", "ci", "--factory", "tracked").want(t, 65, "read-only here", "webhooks/ci.yaml")
+	call(t, env, "webhook", "disable", "ci", "--factory", "tracked").want(t, 65, "read-only on this server", "webhooks/ci.yaml")
 	more := filepath.Join(t.TempDir(), "more.json")
 	if err := os.WriteFile(more, []byte(`{"secrets_append": []}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, env, "agent", "update", "lead", "--file", more).want(t, 65, "read-only here", "agents/lead/agent.md")
+	call(t, env, "agent", "update", "lead", "--file", more).want(t, 65, "read-only on this server", "agents/lead/agent.md")
 	call(t, env, "webhook", "suspend", "ci", "--factory", "tracked").want(t, 0, "suspended")
 	call(t, env, "webhook", "resume", "ci", "--factory", "tracked").want(t, 0, "enabled")
 	id := w.repository.Commit("Break it", with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"))

@@ -32,7 +32,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 		"key of a map": {
 			"run create x --metadata a=b --metadata c/d=e", 65, "Invalid request: --metadata c/d is not a valid key",
 		},
-		"name of a variable": {"run create x --env A-B=c", 65, "Invalid request: --env A-B is not a name"},
+		"name of a variable": {"run create x --env A-B=c", 65, "Invalid request: --env A-B is not a valid name"},
 		"field of an object": {
 			"run create x --harness none", 65, `Invalid request: --harness "none" is not a harness`,
 		},
@@ -53,7 +53,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 			"environment create x --repo a/b --repo ftp://x", 65, "Invalid request: --repo the URL names no repository",
 		},
 		"another field in the detail": {
-			"webhook create x --mode token --scheme github", 65, "Invalid request: --scheme is for --mode signature only",
+			"webhook create x --mode token --scheme github", 65, "Invalid request: --scheme is allowed only with --mode signature",
 		},
 		"place in a filter": {
 			"automation create x --prompt x --webhook y --filter {\"a\":[]}", 65, "Invalid request: --filter /a empty",

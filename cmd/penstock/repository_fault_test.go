@@ -34,16 +34,16 @@ func TestRepositoryCommitsThatCannotBeApplied(t *testing.T) {
 		"a symbolic link": {func() {
 			w.repository.Commit("Link", good)
 			w.link("/etc/passwd", "webhooks/all.yaml")
-		}, "webhooks/all.yaml FF_UNSUPPORTED_PATH only plain files are read"},
+		}, "webhooks/all.yaml FF_UNSUPPORTED_PATH must be a plain file"},
 		"a folder that is a link": {func() {
 			w.repository.Commit("Link", good)
 			w.link("../../..", "skills")
-		}, "skills FF_UNSUPPORTED_PATH only plain files are read"},
+		}, "skills FF_UNSUPPORTED_PATH must be a plain file"},
 		"a submodule": {func() {
 			w.repository.Commit("Module", good)
 			w.repository.Git("update-index", "--add", "--cacheinfo", "160000,"+first+",runners")
 			w.repository.Git("commit", "-q", "-m", "Module")
-		}, "runners FF_UNSUPPORTED_PATH only plain files are read"},
+		}, "runners FF_UNSUPPORTED_PATH must be a plain file"},
 		"no factory.yaml": {func() {
 			w.repository.Commit("Lose it", map[string]string{"agents/lead/agent.md": good["agents/lead/agent.md"]})
 		}, "FF_MISSING_FACTORY"},
@@ -55,7 +55,7 @@ func TestRepositoryCommitsThatCannotBeApplied(t *testing.T) {
 		},
 		"a name that is no text": {
 			func() { w.repository.Commit("Name", with(good, "skills/s/\xff", "x")) },
-			"FF_UNSUPPORTED_PATH a path must be printable text",
+			"FF_UNSUPPORTED_PATH a path must be printable UTF-8 text",
 		},
 		"a secret that is not there": {
 			func() { w.repository.Commit("Secret", with(good, "webhooks/ci.yaml", "secretName: NONE\n")) },
@@ -131,7 +131,7 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 	git.Break(answer(http.StatusBadGateway))
 	problem("an error of the host", "HTTP status 502")
 	git.Break(answer(http.StatusNotFound))
-	problem("a repository that is gone", "no such repository", "404")
+	problem("a repository that is gone", "the repository does not exist", "404")
 	git.Break(func(rw http.ResponseWriter, _ *http.Request) bool {
 		http.Redirect(rw, &http.Request{}, "https://127.0.0.1:1/elsewhere", http.StatusFound)
 		return true
@@ -157,7 +157,7 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 		},
 		http.StatusOK, nil,
 	)
-	if d := w.sync().Definition; d.Commit != first || !has(d.Problem, "no such branch", "main") {
+	if d := w.sync().Definition; d.Commit != first || !has(d.Problem, "the branch does not exist", "main") {
 		t.Errorf("a branch that was deleted: got %+v", d)
 	}
 	w.repository.Git("checkout", "-q", "-b", "main")
@@ -213,7 +213,7 @@ func TestRepositoryThatNoFactoryCanComeFrom(t *testing.T) {
 		{map[string]string{"url": "https://example.com/a/b", "path": "../x"}, "/repository/path"},
 		{map[string]string{"url": "https://example.com/a/b", "path": "a/../../x"}, "/repository/path"},
 		{map[string]string{"url": "https://example.com/a/b", "secret": "NONE"}, "there is no secret"},
-		{map[string]string{"url": "git@example.com:a/b", "secret": "CI_TOKEN"}, "is for https URLs"},
+		{map[string]string{"url": "git@example.com:a/b", "secret": "CI_TOKEN"}, "only with an https URL"},
 	} {
 		got := w.ask(
 			http.MethodPost, "/factory", map[string]any{"name": "x", "repository": tt.repository}, http.StatusBadRequest, nil,

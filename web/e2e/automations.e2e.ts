@@ -92,7 +92,7 @@ test('a clock shows its next five times by the rules of the server', async ({ wo
   await world.look('automation');
   const cron = page.getByRole('textbox', { name: 'Cron' });
   await cron.fill('0 3 31 2 *');
-  await page.getByText('never comes true').waitFor();
+  await page.getByText('never matches a date').waitFor();
   await cron.fill('30 4 * * *');
   await expect.poll(() => times.getByRole('listitem').first().textContent()).toContain('04:30');
   await page.getByRole('button', { name: 'Save' }).click();

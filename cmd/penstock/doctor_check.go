@@ -142,8 +142,8 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 
 // sandboxKind tries a kind of sandbox. If it was not selected, it may be missing.
 func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
-	const todo = "remove the cause, or install bubblewrap (Debian: apt-get install bubblewrap). Without a sandbox, only the " +
-		"model demo/offline runs; --sandbox process --allow-open-network runs agents without isolation"
+	const todo = "remove the cause, or install bubblewrap (Debian: apt-get install bubblewrap). Without a sandbox, " +
+		"only the model demo/offline runs; --sandbox process --allow-open-network runs agents without isolation"
 	chosen := kind == cmd.Sandbox
 	exe, err := os.Executable()
 	if err == nil {

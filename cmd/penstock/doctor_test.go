@@ -99,7 +99,10 @@ func TestDoctorLooksForRoomOnTheDisk(t *testing.T) {
 		dir, _ := smallDisk(t, size)
 		r := examine(t, want.code, nil, "--data", filepath.Join(dir, "data"), "--sandbox", "process", "--allow-open-network")
 		r.want(t, "disk space", want.status, "free")
-		r = examine(t, want.code, nil, "--data", t.TempDir(), "--blobs", filepath.Join(dir, "blobs"), "--sandbox", "process", "--allow-open-network")
+		r = examine(
+			t, want.code, nil, "--data", t.TempDir(), "--blobs", filepath.Join(dir, "blobs"),
+			"--sandbox", "process", "--allow-open-network",
+		)
 		r.want(t, "blobs", "ok", "can be created")
 		r.want(t, "blobs' space", want.status, "free")
 	}

@@ -192,7 +192,9 @@ func TestSecretOfARunIsNowhereButInItsEnvironment(t *testing.T) {
 			"echo \"error: $TOKEN\" >&2']\n",
 	)
 	s := testkit.Serve(
-		t, testkit.ServeOptions{Args: []string{"--config", config, "--sandbox", "process", "--allow-open-network", "--log-level", "debug"}},
+		t, testkit.ServeOptions{Args: []string{
+			"--config", config, "--sandbox", "process", "--allow-open-network", "--log-level", "debug",
+		}},
 	)
 	env := client(s)
 	const value = "tok_8Jq2vX7mZk-in-the-clear"

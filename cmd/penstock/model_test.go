@@ -17,7 +17,9 @@ import (
 func TestRunWaitsForAWorkerWithTheProvider(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
-		s := testkit.Serve(t, testkit.ServeOptions{Database: url, Args: []string{"--sandbox", "process", "--allow-open-network"}})
+		s := testkit.Serve(t, testkit.ServeOptions{
+			Database: url, Args: []string{"--sandbox", "process", "--allow-open-network"},
+		})
 		env := client(s)
 		id := startRun(t, env, "Fix the login", "--model", "openai/gpt-test")
 		testkit.Eventually(t, timeout, func() error {

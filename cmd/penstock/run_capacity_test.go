@@ -19,7 +19,10 @@ func TestPlaceInTheQueue(t *testing.T) {
 		s := testkit.Serve(
 			t,
 			testkit.ServeOptions{
-				Database: database, Args: []string{"--concurrency", "1", "--sandbox", "process", "--allow-open-network", "--demo-directives"},
+				Database: database,
+				Args: []string{
+					"--concurrency", "1", "--sandbox", "process", "--allow-open-network", "--demo-directives",
+				},
 			},
 		)
 		create := func(body string) (created penstock.RunCreated) {

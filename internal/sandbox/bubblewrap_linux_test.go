@@ -212,7 +212,8 @@ func TestProbeOnMachinesThatForbidIt(t *testing.T) {
 			want: "network namespaces are switched off; set sysctl user.max_net_namespaces",
 		},
 		"a service manager that forbids network namespaces": {
-			forbid: "true", filter: "namespaces", want: "network namespaces are forbidden; in a systemd service, set RestrictNamespaces=no",
+			forbid: "true", filter: "namespaces",
+			want: "network namespaces are forbidden; in a systemd service, set RestrictNamespaces=no",
 		},
 		"a service manager that forbids netlink": {
 			forbid: "true", filter: "netlink", want: "add AF_NETLINK, AF_UNIX, AF_INET and AF_INET6 to RestrictAddressFamilies=",
@@ -308,7 +309,9 @@ func TestABwrapThatCannotDisableUserNamespaces(t *testing.T) {
 	t.Parallel()
 	open(t, Bubblewrap)
 	old := filepath.Join(t.TempDir(), "bwrap")
-	script := `printf '#!/bin/sh\nfor a; do [ "$a" = --disable-userns ] && exit 1; done; exec bwrap "$@"\n' > "$1" && chmod 755 "$1"`
+	script := `
+		printf '#!/bin/sh\nfor a; do [ "$a" = --disable-userns ] && exit 1; done; exec bwrap "$@"\n' > "$1"
+		chmod 755 "$1"`
 	if err := exec.Command("/bin/sh", "-c", script, "sh", old).Run(); err != nil {
 		t.Fatal(err)
 	}

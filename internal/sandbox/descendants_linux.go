@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// descendants lists the processes below pid, parents before their children. It
-// is a picture taken while they live: some may be gone, newer ones missing.
+// descendants lists the processes below pid, parents before their children. Meanwhile some may
+// end and others start.
 func descendants(pid int) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -28,10 +28,10 @@ func descendants(pid int) []int {
 	return tree
 }
 
-// procStat is what we use of /proc/PID/stat (proc(5)).
+// procStat has the fields of /proc/PID/stat that we use (proc_pid_stat(5)).
 type procStat struct {
 	parent int
-	start  uint64 // in clock ticks after boot; with the PID it names a process for good
+	start  uint64 // in clock ticks after boot; together with the PID, it identifies a process
 }
 
 func readStat(pid int) (procStat, bool) {

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaveSessionKeyring gives this thread, and what it will start, a session keyring of
-// its own (session-keyring(7)). A process inherits that of its parent otherwise, so that
-// each tree could read the keys of whoever started the server, and of all other trees.
+// leaveSessionKeyring gives this thread, and all that it starts, a session keyring of its own
+// (session-keyring(7)). Otherwise each tree would inherit that of the worker, and could read the
+// keys of the worker's user and of all other trees.
 func leaveSessionKeyring() error {
-	// No name: a keyring with a name, though it be empty, can be joined by others.
+	// Without a name: others can join a keyring that has one, even an empty one.
 	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
 	if err == nil || noKeyrings(err) {
 		return nil
@@ -19,8 +19,8 @@ func leaveSessionKeyring() error {
 	return fmt.Errorf("join a new session keyring: %w", err)
 }
 
-// noKeyrings says that keyrings do not exist here: the kernel has none, or a filter, as
-// container engines have one, allows no process to use them.
+// noKeyrings reports whether an error means that this machine has no keyrings, or that a filter
+// like those of container engines forbids them.
 func noKeyrings(err error) bool {
 	if errors.Is(err, unix.EPERM) {
 		_, err = unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)

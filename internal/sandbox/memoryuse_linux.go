@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryUse is how much memory and swap the processes take, in bytes. Pages that they share are
-// counted once where that decides whether the sum is above limit: it is dear to find out.
+// memoryUse returns the memory and swap of the processes, in bytes. It counts shared pages once
+// only if that decides whether the sum exceeds limit, because finding them is expensive.
 func memoryUse(pids []int, limit int64) int64 {
 	files := memoryFiles(pids)
 	if sum := sumMemory(pids, files, inStatus); sum <= limit {
@@ -20,7 +20,7 @@ func memoryUse(pids []int, limit int64) int64 {
 	return sumMemory(pids, files, inSmaps)
 }
 
-// memory is what a process takes of it, in bytes.
+// memory is the use of a process, in bytes.
 type memory struct{ private, shared int64 }
 
 func sumMemory(pids []int, files int64, read func(pid int) memory) int64 {
@@ -33,7 +33,7 @@ func sumMemory(pids []int, files int64, read func(pid int) memory) int64 {
 	return sum.private + max(sum.shared, files) // a file may be mapped, too
 }
 
-// inStatus takes no account of sharing (proc_pid_status(5)).
+// inStatus ignores sharing (proc_pid_status(5)).
 func inStatus(pid int) memory {
 	f := fields(fmt.Sprintf("/proc/%d/status", pid))
 	return memory{f["RssAnon"] + f["VmSwap"], f["RssShmem"]}
@@ -43,7 +43,7 @@ func inStatus(pid int) memory {
 func inSmaps(pid int) memory {
 	f := fields(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	anonymous, ok := f["Pss_Anon"]
-	if !ok { // an old kernel, or a process that may not be looked into
+	if !ok { // an old kernel, or a process that we may not read
 		return inStatus(pid)
 	}
 	return memory{anonymous + f["SwapPss"], f["Pss_Shmem"]}
@@ -51,7 +51,7 @@ func inSmaps(pid int) memory {
 
 // fields are the sizes in a file of lines such as "RssAnon:  12 kB", in bytes.
 func fields(file string) map[string]int64 {
-	content, _ := os.ReadFile(file) // of a process that is gone: it takes nothing
+	content, _ := os.ReadFile(file) // a process that is gone uses nothing
 	sizes := map[string]int64{}
 	for line := range strings.Lines(string(content)) {
 		name, rest, _ := strings.Cut(line, ":")
@@ -63,7 +63,7 @@ func fields(file string) map[string]int64 {
 	return sizes
 }
 
-// memoryFiles is how much the open files of memfd_create(2) hold, mapped or not.
+// memoryFiles returns the size of the open files of memfd_create(2), mapped or not.
 func memoryFiles(pids []int) (bytes int64) {
 	device, ok := memoryDevice()
 	if !ok {

@@ -99,7 +99,10 @@ func obstacle(ctx context.Context) string {
 			"/proc/sys/user/max_user_namespaces", "0",
 			"user namespaces are switched off; set sysctl user.max_user_namespaces to 1000 or more",
 		},
-		{userns, "0", "user namespaces are forbidden to users other than root; set sysctl kernel.unprivileged_userns_clone=1"},
+		{
+			userns, "0",
+			"user namespaces are forbidden to users other than root; set sysctl kernel.unprivileged_userns_clone=1",
+		},
 		{
 			apparmor, "1",
 			"AppArmor forbids user namespaces; set sysctl kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap an " +

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Result is how a command that [Run] ran has ended.
+// Result is the end of a command that [Run] ran.
 type Result struct {
 	Exit
 	// Output is the end of what the command wrote to its standard output and
 	// standard error, in the order written: at most [TailSize] bytes.
 	Output string
-	// Limits is what Running.Limits said.
+	// Limits is the text of Running.Limits.
 	Limits string
 }
 
-// Run runs one command to its end, with an empty standard input. The error is
-// about the sandbox or ctx; a command that fails is a Result with its code.
+// Run runs one command to its end, with an empty standard input. An error concerns the sandbox
+// or ctx. A command that fails is not an error: the Result has its code.
 func Run(ctx context.Context, s Sandbox, spec Spec) (Result, error) {
 	spec.Stderr = nil
 	running, err := s.Start(ctx, spec)
@@ -28,7 +28,7 @@ func Run(ctx context.Context, s Sandbox, spec Spec) (Result, error) {
 	}
 	_ = running.Stdin().Close()
 	var tail Tail
-	// A read error means what the end means: nothing more comes.
+	// A read error means the same as the end: nothing more comes.
 	_, _ = io.Copy(&tail, running.Stdout())
 	_ = running.Stdout().Close()
 	exit, err := running.Wait()
@@ -64,7 +64,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String is what is kept, from the first whole character on.
+// String returns the kept bytes from the first whole character on.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,25 +7,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scopes are what Landlock keeps within a sandbox (landlock(7)): connections to abstract
-// unix sockets, whose names belong to the network namespace, which is the host's, and
-// signals. Over such a socket one run could hand another a descriptor of its workspace.
+// scopes are what Landlock confines to a sandbox (landlock(7)): signals, and connections to
+// abstract unix sockets. Their names belong to the network namespace, which is that of the host
+// unless the sandbox is sealed. Through such a socket, one run could pass another a descriptor
+// of its workspace.
 const scopes = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 
 // scopesABI is the version of Landlock that has scopes: that of Linux 6.12.
 const scopesABI = 6
 
-// SeparatesSockets reports whether the kernel can keep abstract unix sockets within a
-// sandbox of kind Bubblewrap. Where it cannot, runs reach those of each other and of the host.
+// SeparatesSockets reports whether the kernel can confine abstract unix sockets to a sandbox of
+// kind Bubblewrap that is not sealed. Otherwise runs reach those of each other and of the host.
 func SeparatesSockets() bool {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	return errno == 0 && abi >= scopesABI
 }
 
-// scope restricts this thread, and what it becomes and starts, to the abstract unix
-// sockets and processes that are so restricted with it. It does nothing where the kernel
-// has no such restriction. Within it no process can be traced that is not restricted: so
-// the program of a sandbox cannot use bwrap to leave it.
+// scope restricts this thread, and all that it starts, to the abstract unix sockets and
+// processes in the same restriction. It does nothing if the kernel cannot do that. A restricted
+// process cannot trace one that is not, so the program of a sandbox cannot use bwrap, nor the
+// relay, to leave it.
 func scope() error {
 	if !SeparatesSockets() {
 		return nil

@@ -200,7 +200,8 @@ func TestASocketThatOthersReachIsNoRelay(t *testing.T) {
 	}
 	sp := spec(t, "exit 0")
 	seal(t, &sp)
-	if _, err := open(t, Process).Start(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "cannot be sealed") {
+	_, err := open(t, Process).Start(t.Context(), sp)
+	if err == nil || !strings.Contains(err.Error(), "cannot be sealed") {
 		t.Errorf("the kind process: got %v", err)
 	}
 }

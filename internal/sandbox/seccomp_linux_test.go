@@ -106,26 +106,52 @@ func TestFilterChecksArguments(t *testing.T) {
 		want    unix.Errno
 		wantLax unix.Errno // where the operator allows user namespaces
 	}{
-		"a thread":              {unix.SYS_CLONE, []uint32{0x3d0f00}, allowed, allowed},
-		"a process":             {unix.SYS_CLONE, []uint32{uint32(unix.SIGCHLD)}, allowed, allowed},
-		"a user namespace":      {unix.SYS_CLONE, []uint32{unix.CLONE_NEWUSER | 17}, unix.EPERM, allowed},
-		"a network namespace":   {unix.SYS_CLONE, []uint32{unix.CLONE_NEWNET | unix.CLONE_NEWUSER}, unix.EPERM, allowed},
-		"unshare files":         {unix.SYS_UNSHARE, []uint32{unix.CLONE_FILES}, allowed, allowed},
-		"unshare users":         {unix.SYS_UNSHARE, []uint32{unix.CLONE_NEWUSER}, unix.EPERM, allowed},
-		"unshare time":          {unix.SYS_UNSHARE, []uint32{unix.CLONE_NEWTIME}, unix.EPERM, allowed},
-		"a mount":               {unix.SYS_MOUNT, nil, unix.EPERM, allowed},
-		"bpf":                   {unix.SYS_BPF, nil, unix.EPERM, unix.EPERM},
-		"TCP":                   {unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allowed, allowed},
-		"UDP over IPv6":         {unix.SYS_SOCKET, []uint32{unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, allowed, allowed},
-		"multipath TCP":         {unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, allowed, allowed},
-		"unix":                  {unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_SEQPACKET, 0}, allowed, allowed},
-		"route netlink":         {unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, allowed, allowed},
-		"netfilter netlink":     {unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, unix.EPROTONOSUPPORT, unix.EPROTONOSUPPORT},
-		"raw IP":                {unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP}, unix.EPERM, unix.EPERM},
-		"SCTP":                  {unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, unix.EPROTONOSUPPORT, unix.EPROTONOSUPPORT},
-		"vsock":                 {unix.SYS_SOCKET, []uint32{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, unix.EAFNOSUPPORT, unix.EAFNOSUPPORT},
-		"packet":                {unix.SYS_SOCKET, []uint32{unix.AF_PACKET, unix.SOCK_RAW, 0}, unix.EAFNOSUPPORT, unix.EAFNOSUPPORT},
-		"the kernel's crypto":   {unix.SYS_SOCKET, []uint32{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, unix.EAFNOSUPPORT, unix.EAFNOSUPPORT},
+		"a thread":            {unix.SYS_CLONE, []uint32{0x3d0f00}, allowed, allowed},
+		"a process":           {unix.SYS_CLONE, []uint32{uint32(unix.SIGCHLD)}, allowed, allowed},
+		"a user namespace":    {unix.SYS_CLONE, []uint32{unix.CLONE_NEWUSER | 17}, unix.EPERM, allowed},
+		"a network namespace": {unix.SYS_CLONE, []uint32{unix.CLONE_NEWNET | unix.CLONE_NEWUSER}, unix.EPERM, allowed},
+		"unshare files":       {unix.SYS_UNSHARE, []uint32{unix.CLONE_FILES}, allowed, allowed},
+		"unshare users":       {unix.SYS_UNSHARE, []uint32{unix.CLONE_NEWUSER}, unix.EPERM, allowed},
+		"unshare time":        {unix.SYS_UNSHARE, []uint32{unix.CLONE_NEWTIME}, unix.EPERM, allowed},
+		"a mount":             {unix.SYS_MOUNT, nil, unix.EPERM, allowed},
+		"bpf":                 {unix.SYS_BPF, nil, unix.EPERM, unix.EPERM},
+		"TCP": {
+			unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allowed, allowed,
+		},
+		"UDP over IPv6": {
+			unix.SYS_SOCKET, []uint32{unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, allowed, allowed,
+		},
+		"multipath TCP": {
+			unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, allowed, allowed,
+		},
+		"unix": {unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_SEQPACKET, 0}, allowed, allowed},
+		"route netlink": {
+			unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, allowed, allowed,
+		},
+		"netfilter netlink": {
+			unix.SYS_SOCKET,
+			[]uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
+			unix.EPROTONOSUPPORT, unix.EPROTONOSUPPORT,
+		},
+		"raw IP": {
+			unix.SYS_SOCKET,
+			[]uint32{unix.AF_INET, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP},
+			unix.EPERM, unix.EPERM,
+		},
+		"SCTP": {
+			unix.SYS_SOCKET,
+			[]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP},
+			unix.EPROTONOSUPPORT, unix.EPROTONOSUPPORT,
+		},
+		"vsock": {
+			unix.SYS_SOCKET, []uint32{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, unix.EAFNOSUPPORT, unix.EAFNOSUPPORT,
+		},
+		"packet": {
+			unix.SYS_SOCKET, []uint32{unix.AF_PACKET, unix.SOCK_RAW, 0}, unix.EAFNOSUPPORT, unix.EAFNOSUPPORT,
+		},
+		"the kernel's crypto": {
+			unix.SYS_SOCKET, []uint32{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, unix.EAFNOSUPPORT, unix.EAFNOSUPPORT,
+		},
 		"a pair":                {unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX}, allowed, allowed},
 		"a pair of TIPC":        {unix.SYS_SOCKETPAIR, []uint32{unix.AF_TIPC}, unix.EAFNOSUPPORT, unix.EAFNOSUPPORT},
 		"the size of terminal":  {unix.SYS_IOCTL, []uint32{0, unix.TIOCGWINSZ}, allowed, allowed},

@@ -352,6 +352,11 @@ func (e *apiError) Error() string {
 		about = append(about, "request "+e.requestID)
 	}
 	text.WriteString(" (" + strings.Join(about, ", ") + ")")
+	if e.code == penstock.CodeAuthenticationRequired {
+		text.WriteString(
+			"\n  set PENSTOCK_API_KEY or --key-file to a valid key; an admin can create one with penstock key create",
+		)
+	}
 	for _, f := range e.fields {
 		if !one {
 			text.WriteString("\n  " + fieldText(f))

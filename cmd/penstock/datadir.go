@@ -137,7 +137,7 @@ func (s *storage) prepare() (release func(), err error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
-		return nil, exitf(exitConfig, "create the data folder: %w", err)
+		return nil, exitf(exitConfig, "create the data folder: %w: set --data to a folder that this user can write to", err)
 	}
 	return lockData(s.Data)
 }

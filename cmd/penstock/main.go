@@ -68,7 +68,7 @@ Exit codes:
   2    the run was CANCELLED
   3    the run is BLOCKED (run wait --until-blocked)
   64   usage error
-  65   the server refused the request
+  65   the server rejected the request
   69   the server, its database or the KMS is unavailable
   70   any other error
   77   the API key is missing or lacks permission

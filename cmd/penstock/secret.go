@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-const howToGiveKey = "set PENSTOCK_API_KEY, or set --key-file to a file with the key, or set neither to be prompted"
+const howToGiveKey = "set PENSTOCK_API_KEY or --key-file, or run the command in a terminal and enter the key"
 
 // secretShapes are the forms that secrets of well-known services have. The
 // list needs not be complete: it catches the slip, not the determined.
@@ -77,7 +77,7 @@ func (s *stdio) apiKey(file string) (string, error) {
 	case file != "":
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return "", exitf(exitNotAllowed, "read the key: %w", err)
+			return "", exitf(exitNotAllowed, "read the key: %w: set --key-file to a file that this user can read", err)
 		}
 		key, from = string(content), file
 	case env != "":

@@ -277,7 +277,8 @@ func keepSummary(written part, steps []message, done string) reply {
 // summary is the content of summary.md.
 func summary(prompt string, listing, payload part) string {
 	var b strings.Builder
-	b.WriteString("# Summary\n\nWritten by `demo/offline`, which is not a language model.\n\n## The task\n\n" + quote(prompt))
+	b.WriteString("# Summary\n\nWritten by `demo/offline`, which is not a language model.\n\n")
+	b.WriteString("## The task\n\n" + quote(prompt))
 	b.WriteString("\n## The workspace\n\n")
 	if listing.Failed {
 		b.WriteString("I could not list the workspace.\n")

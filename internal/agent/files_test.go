@@ -339,7 +339,11 @@ func TestArtifactsAreChecked(t *testing.T) {
 	}{
 		{"a picture", object{"type": "SCREENSHOT", "path": "shot.png"}, "Saved as artifact"},
 		{"a plan", object{"type": "PLAN", "content": "# Plan"}, "Saved as artifact"},
-		{"a pull request", object{"type": "PULL_REQUEST", "branch": "b", "url": "https://example.com/1"}, "Saved as artifact"},
+		{
+			"a pull request",
+			object{"type": "PULL_REQUEST", "branch": "b", "url": "https://example.com/1"},
+			"Saved as artifact",
+		},
 		{
 			"a reference",
 			object{

@@ -23,7 +23,7 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
               {factory?.name ?? '…'}
             </Anchor>
           </Fact>
-          <Fact name="Credential">{authenticationOf(webhook, preset?.sender)}</Fact>
+          <Fact name="Authentication">{authenticationOf(webhook, preset?.sender)}</Fact>
           <Fact name="Delivery ID">
             {id
               ? `the header ${id}`
@@ -42,7 +42,7 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
             {webhook.outdated_secret ? ' (its new value applies with the next change to the factory)' : ''}
           </Fact>
           <Secrets webhook={webhook} />
-          <Fact name="Last 24 h">
+          <Fact name="Last 24 hours">
             <Counts counts={webhook.counts} />
           </Fact>
           <Fact name="Last delivery">
@@ -57,7 +57,7 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
 /** The valid secrets and their last use. If an old one is still in use, a sender was not updated. */
 function Secrets({ webhook }: { webhook: Webhook }) {
   return webhook.secrets.map((secret) => (
-    <Fact key={secret.index} name={secret.index === 0 ? 'Secret last used' : 'Old secret last used'}>
+    <Fact key={secret.index} name={secret.index === 0 ? 'Last used' : 'Old secret'}>
       {secret.last_used_at ? <Time at={secret.last_used_at} /> : 'never'}
       {secret.expires_at && (
         <Text component="span" inherit c="dimmed">

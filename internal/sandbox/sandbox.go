@@ -218,7 +218,7 @@ func (s Spec) check() error {
 		}
 	}
 	if s.Cwd != "" && !filepath.IsLocal(s.Cwd) {
-		return fmt.Errorf("sandbox: working directory %q leads out of the workspace", s.Cwd)
+		return fmt.Errorf("sandbox: working directory %q is outside the workspace", s.Cwd)
 	}
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return errors.New("sandbox: no program to run")

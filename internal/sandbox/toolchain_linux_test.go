@@ -14,7 +14,7 @@ func TestToolchainsWorkInASealedSandbox(t *testing.T) {
 		"gcc": `printf '#include <stdio.h>\nint main(){puts("works");}' > a.c && gcc -O2 a.c && ./a.out`,
 		// Without a compiler run: the first one builds the standard library, which takes long.
 		"go": `printf 'package main\nimport _ "net"\nfunc main(){}' > a.go
-			GOTOOLCHAIN=local go list -deps a.go > deps && grep -qx net deps && gofmt -l . && echo works`,
+			GOTOOLCHAIN=local go list -deps a.go > deps && grep -qx net deps && gofmt -w . && echo works`,
 		"python3": `python3 -c '
 import asyncio, socket, subprocess, threading
 socket.socketpair()

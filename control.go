@@ -84,7 +84,7 @@ type Assignment struct {
 	Skills      []SkillFolder    `json:"skills,omitempty"`  // skills that need no search in repositories
 	Files       []File           `json:"files,omitempty"`   // attachments, event-payload.json
 	Session     *SavedSession    `json:"session,omitempty"` // to be resumed
-	History     []Step           `json:"history,omitempty"` // of the conversation, for a harness that cannot load a session
+	History     []Step           `json:"history,omitempty"` // of the conversation, if a harness cannot load a session
 	// Secrets are granted to this run: environment variables of the sandbox, masked in records.
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// Network decides what the run may reach.

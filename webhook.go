@@ -54,7 +54,7 @@ type Webhook struct {
 	ReplayGuard      bool            `json:"replay_guard"`
 	SecretRefresh    SecretRefresh   `json:"secret_refresh"`
 	Enabled          bool            `json:"enabled"`
-	Suspended        bool            `json:"suspended"` // accepts no deliveries although it is enabled; not part of the files
+	Suspended        bool            `json:"suspended"` // accepts no deliveries, even if enabled; not in the files
 	PendingSecret    bool            `json:"pending_secret"`
 	// OutdatedSecret: the managed secret has a value that the webhook does not use yet. Not stored.
 	OutdatedSecret bool            `json:"outdated_secret"`

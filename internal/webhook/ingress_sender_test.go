@@ -290,7 +290,8 @@ func TestASecretWithAValueTakesNoOffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := s.signed("notion", "", func(r *penstock.WebhookRequest) { r.SecretName = new("NOTION") })
-		if _, err := s.Secrets.Set(ctx, s.admin, "NOTION", penstock.SecretChange{Value: new("given-by-a-manager")}); err != nil {
+		change := penstock.SecretChange{Value: new("given-by-a-manager")}
+		if _, err := s.Secrets.Set(ctx, s.admin, "NOTION", change); err != nil {
 			t.Fatal(err)
 		}
 		offer := []byte(`{"verification_token": "secret_of_a_stranger_1234"}`)

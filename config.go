@@ -162,11 +162,8 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 		bad("/budget/max_cost_usd", "must not be negative")
 	}
 	for name := range c.Env {
-		switch at := "/env/" + EscapePointer(name); {
-		case !validEnvName(name):
-			bad(at, "is not a valid name of an environment variable")
-		case OwnedVariable(name, nil):
-			bad(at, "must not be set by a run: the sandbox sets it, so that programs use its proxy")
+		if !validEnvName(name) {
+			bad("/env/"+EscapePointer(name), "is not a valid name of an environment variable")
 		}
 	}
 	if c.Network != nil {

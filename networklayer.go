@@ -273,25 +273,6 @@ func SortTraffic(hosts []HostTraffic) {
 	})
 }
 
-// wallVariables are the variables that lead programs of a sealed run to the proxy and make
-// them trust it. Names are compared without regard to case.
-var wallVariables = []string{
-	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY",
-	"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
-	"PIP_CERT", "NODE_EXTRA_CA_CERTS", "NODE_USE_ENV_PROXY", "JAVA_TOOL_OPTIONS",
-}
-
-// presetVariables are the variables that presets own, by their names.
-var presetVariables = map[string][]string{"github": {"GH_TOKEN"}}
-
-// OwnedVariable reports whether the wall, or one of some presets, sets a variable, so that
-// a run must not.
-func OwnedVariable(name string, presets []string) bool {
-	name = strings.ToUpper(name)
-	return slices.Contains(wallVariables, name) ||
-		slices.ContainsFunc(presets, func(p string) bool { return slices.Contains(presetVariables[p], name) })
-}
-
 // CanonicalHost is a host name in the form in which rules have it: in lower case and
 // without a dot at its end.
 func CanonicalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

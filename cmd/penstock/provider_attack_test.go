@@ -78,12 +78,12 @@ func TestARunSetsNoProxyForAnAgentWithKeys(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "c.yaml", "harnesses:\n  keyed:\n    protocol: command\n    command: [sh, -c, 'echo $COLOUR']\n"+
 		"    env: {ACME_API_KEY: abc}\n"+
-		"  keyless:\n    protocol: command\n    command: [sh, -c, 'echo $HTTPS_PROXY']\n")
+		"  keyless:\n    protocol: command\n    command: [sh, -c, 'echo $RSYNC_PROXY']\n")
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", file}})
 	env := client(s)
-	const set = "HTTPS_PROXY=http://127.0.0.1:1"
+	const set = "RSYNC_PROXY=http://127.0.0.1:1"
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", set).want(
-		t, 65, "--env HTTPS_PROXY must not be set", "keys of the server",
+		t, 65, "--env RSYNC_PROXY must not be set", "keys of the server",
 	)
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", "COLOUR=blue", "--watch").want(t, 0, "blue")
 	call(t, env, "run", "create", "x", "--harness", "keyless", "--env", set, "--watch").want(t, 0, "http://127.0.0.1:1")

@@ -7,9 +7,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -20,11 +22,14 @@ type ServerNetwork struct {
 	Models  penstock.ModelPolicy
 }
 
-// presets are the names that a rule may have as its preset.
-var presets = []string{"packages", "github"}
-
-// NetworkPresets lists the presets of this server.
-func NetworkPresets() []string { return slices.Clone(presets) }
+// NetworkPresets lists the names that a rule may have as its preset.
+func NetworkPresets() []string {
+	var names []string
+	for _, preset := range egress.Presets() {
+		names = append(names, preset.Name)
+	}
+	return names
+}
 
 // CheckNetwork reports what is wrong with a network and a policy of models, either of which
 // may be nil, with pointers below at.
@@ -32,7 +37,7 @@ func CheckNetwork(at string, network *penstock.Network, models *penstock.ModelPo
 	var errs []penstock.FieldError
 	if network != nil {
 		errs = append(errs, network.Check(at+"/network")...)
-		errs = append(errs, network.CheckPresets(at+"/network", presets)...)
+		errs = append(errs, network.CheckPresets(at+"/network", NetworkPresets())...)
 	}
 	if models != nil {
 		errs = append(errs, models.Check(at+"/models")...)
@@ -152,14 +157,15 @@ func (s *Catalog) checkPolicy(
 ) error {
 	var errs []penstock.FieldError
 	if run.Config.Network != nil {
-		errs = append(errs, run.Config.Network.CheckPresets("/network", presets)...)
+		errs = append(errs, run.Config.Network.CheckPresets("/network", NetworkPresets())...)
 	}
 	var named []string
 	for _, layer := range policy.Layers {
 		named = append(named, layer.Network.Presets()...)
 	}
+	owned := ofPresets(named)
 	for _, name := range slices.Sorted(maps.Keys(run.Config.Env)) {
-		if penstock.OwnedVariable(name, named) {
+		if _, is := owned[strings.ToUpper(name)]; is {
 			errs = append(errs, penstock.FieldError{
 				Pointer: "/env/" + penstock.EscapePointer(name),
 				Detail:  "must not be set by a run: a preset of its network sets it",

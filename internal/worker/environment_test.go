@@ -22,7 +22,7 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 		w.start(func(o *worker.Options) { o.Sandbox, o.Dir = box, dir })
 		config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{"env > setup.txt"}})
 		config.Env = map[string]string{
-			"HTTPS_PROXY": "http://proxy.test", "GODEBUG": "http2debug=2", "STATE": "/nowhere", "TMPDIR": "/nowhere",
+			"RSYNC_PROXY": "http://proxy.test", "GODEBUG": "http2debug=2", "STATE": "/nowhere", "TMPDIR": "/nowhere",
 		}
 		config.Secrets = []string{"SSL_CERT_DIR"}
 		config.MCPServers = map[string]penstock.MCPServer{
@@ -35,7 +35,7 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 
 		place := filepath.Join(dir, "runs", id)
 		own := []string{
-			"HTTPS_PROXY=http://proxy.test", "GODEBUG=http2debug=2", "SSL_CERT_DIR=secret-place-1", "PENSTOCK_RUN_ID=" + id,
+			"RSYNC_PROXY=http://proxy.test", "GODEBUG=http2debug=2", "SSL_CERT_DIR=secret-place-1", "PENSTOCK_RUN_ID=" + id,
 		}
 		for _, file := range []string{"setup.txt", "command.txt"} {
 			env := entries(t, filepath.Join(place, "work", file))
@@ -48,7 +48,7 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 				t.Errorf("%s holds the provider's key", file)
 			}
 		}
-		if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "HTTPS_PROXY=") ||
+		if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "RSYNC_PROXY=") ||
 			strings.Contains(out, "OPENAI_API_KEY") {
 			t.Errorf("the MCP server says %s", out)
 		}
@@ -87,8 +87,8 @@ func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
 	w.secret("LD_PRELOAD", "/workspace/thief.so")
 	harness := &penstock.Harness{Type: "misbehaving"}
 	for what, config := range map[string]penstock.Config{
-		"config/env/HTTPS_PROXY must not": {
-			Harness: harness, Env: map[string]string{"HTTPS_PROXY": "http://thief.test"},
+		"config/env/RSYNC_PROXY must not": {
+			Harness: harness, Env: map[string]string{"RSYNC_PROXY": "http://thief.test"},
 		},
 		"config/secrets/0 the secret LD_PRELOAD must not": {Harness: harness, Secrets: []string{"LD_PRELOAD"}},
 	} {

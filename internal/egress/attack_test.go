@@ -31,6 +31,7 @@ var attackHosts = []struct{ name, host, stops string }{
 	{"a label that is too long", strings.Repeat("a", 64) + ".example.test", "labels have up to 63 bytes"},
 	{"a name that is too long", strings.Repeat("a.", 130) + "test", "names have up to 253 bytes"},
 	{"an invalid xn-- label", "xn--a.example.test", "IDNA refuses it"},
+	{"bytes that are no UTF-8", "0\x83", "IDNA gets valid text only"},
 	{"a zero-width joiner", "api\u200d.example.test", "IDNA refuses it"},
 	{"a right-to-left mark", "api\u202e.example.test", "IDNA refuses it"},
 	{"a fullwidth slash", "evil.test\uff0fexample.test", "IDNA refuses it"},

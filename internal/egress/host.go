@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -79,10 +80,13 @@ func asciiName(host string) (string, error) {
 		return lower, nil
 	}
 	name, err := idna.Lookup.ToASCII(host)
-	if err != nil {
-		return "", errors.New("the host is not a valid internationalized name")
+	if err == nil && utf8.ValidString(host) {
+		// The mapping must be final: what it returns means nothing else to another resolver.
+		if again, err := idna.Lookup.ToASCII(name); err == nil && again == name {
+			return name, nil
+		}
 	}
-	return name, nil
+	return "", errors.New("the host is not a valid internationalized name")
 }
 
 // validLabel reports whether s is one label of a host name (RFC 1123 §2.1) in lower case, or

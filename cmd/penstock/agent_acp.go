@@ -3,11 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/penstock-dev/penstock/internal/agent"
+	"github.com/penstock-dev/penstock/internal/gateway"
 )
 
 // agentACPCmd is the built-in agent, as a worker starts it in a sandbox:
@@ -30,17 +34,38 @@ func (cmd *agentACPCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil && cmd.State == "" {
 		return exitf(exitUsage, "no home folder for sessions: set --state")
 	}
-	p := providersFromEnvironment()
+	list, err := agentProviders()
+	if err != nil {
+		return exitf(exitUsage, "%w", err)
+	}
 	return agent.Run(ctx, agent.Config{
 		In: std.in, Out: std.out,
 		Log:        slog.New(slog.NewTextHandler(std.err, nil)),
 		Version:    buildVersion(),
-		Anthropic:  agent.Provider{Key: p.anthropic.key, BaseURL: p.anthropic.baseURL},
-		OpenAI:     agent.Provider{Key: p.openai.key, BaseURL: p.openai.baseURL},
-		Google:     agent.Provider{Key: p.google.key, BaseURL: p.google.baseURL},
+		Providers:  list,
 		Model:      cmd.Model,
 		StateDir:   cmp.Or(cmd.State, filepath.Join(home, ".penstock", "sessions")),
 		Env:        os.Environ(),
 		Directives: cmd.Directives,
 	})
+}
+
+// agentProviders reads the providers that a worker gives to the built-in agent. A vendor's
+// names of models begin with another word than its provider only for Google.
+func agentProviders() ([]agent.Provider, error) {
+	var list []agent.Provider
+	for _, v := range vendors {
+		name, _, _ := strings.Cut(gateway.Provider{Name: v.name, API: v.api}.ModelID(""), "/")
+		list = append(list, agent.Provider{
+			Name: name, API: string(v.api), Key: os.Getenv(v.key), BaseURL: os.Getenv(v.url),
+		})
+	}
+	if text := os.Getenv(providersVariable); text != "" {
+		var named []agent.Provider
+		if err := json.Unmarshal([]byte(text), &named); err != nil {
+			return nil, fmt.Errorf("%s is not a list of providers: %w", providersVariable, err)
+		}
+		list = append(list, named...)
+	}
+	return list, nil
 }

@@ -32,10 +32,12 @@ type fileSettings struct {
 	// Network is the server's layer of every run's network, with the models that runs may use.
 	Network      catalog.ServerNetwork
 	networkGiven bool
+	// Providers are model providers by their names.
+	Providers map[string]providerSettings
 }
 
 // fileKeys are the keys of fileSettings.
-var fileKeys = []string{"harnesses", "models", "network"}
+var fileKeys = []string{"harnesses", "models", "network", "providers"}
 
 // harnessSettings is an agent program; see harness.Program. Values of its
 // environment may take the server's: ${NAME}.
@@ -124,6 +126,8 @@ func parseConfig(content []byte, flags []string, settings *fileSettings) (map[st
 			err = settings.readModels(&node)
 		case key == "network":
 			err = settings.readNetwork(&node)
+		case key == "providers":
+			err = settings.readProviders(&node)
 		case slices.Contains(flags, key):
 			values[key], err = flagText(&node)
 		default:

@@ -177,10 +177,8 @@ func gitProgram(ctx context.Context) finding {
 // modelProviders looks which models runs can name.
 func modelProviders(context.Context) finding {
 	var named []string
-	for _, p := range providersFromEnvironment().all() {
-		if p.key != "" {
-			named = append(named, p.name)
-		}
+	for _, p := range allProviders(&fileSettings{}) {
+		named = append(named, p.Name)
 	}
 	if len(named) == 0 {
 		return warn(

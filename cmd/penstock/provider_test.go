@@ -1,23 +1,50 @@
 package main
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock/internal/gateway"
 )
 
-// What a run brings along as environment stands where the agent is told nothing, and
-// must not name the address to which a key is sent.
-func TestTheAddressOfAKeyIsNotARunsToSay(t *testing.T) {
+func TestBuiltInAgentGetsTheGatewayInPlaceOfKeys(t *testing.T) {
 	t.Parallel()
-	var p providers
-	p.anthropic.key = "sk-1"
-	p.openai.key, p.openai.baseURL = "sk-2", "https://models.example.com/v1"
+	p := providers{
+		{Name: "openai", API: gateway.OpenAI, Key: "sk-2", BaseURL: "https://models.example.com/v1"},
+		{Name: "local", API: gateway.OpenAI, BaseURL: "http://127.0.0.1:11434/v1"},
+	}
 	want := map[string]string{
-		"ANTHROPIC_API_KEY": "sk-1", "ANTHROPIC_BASE_URL": "",
-		"OPENAI_API_KEY": "sk-2", "OPENAI_BASE_URL": "https://models.example.com/v1",
+		"OPENAI_API_KEY": gatewayKey, "OPENAI_BASE_URL": "{gateway}/model/openai/v1",
+		providersVariable: `[{"name":"local","api":"openai","key":"penstock-gateway","base_url":"{gateway}/model/local/v1"}]`,
 	}
 	if diff := cmp.Diff(want, p.environment()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"demo/offline", "openai/", "local/"}, p.served()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestKeysOfHarnessesMoveToTheGateway(t *testing.T) {
+	t.Parallel()
+	settings := &fileSettings{Harnesses: map[string]harnessSettings{
+		"claude": {Env: map[string]string{"ANTHROPIC_API_KEY": "sk-1", "COLOUR": "blue"}},
+		"plain":  {Env: map[string]string{"ACME_API_KEY": "abc"}},
+	}}
+	got := settings.harnessProviders(slog.New(slog.DiscardHandler))
+	want := []gateway.Provider{{
+		Name: "claude-anthropic", API: gateway.Anthropic, Key: "sk-1", Vendor: "anthropic",
+		Setting: "harnesses.claude.env.ANTHROPIC_BASE_URL",
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	wantEnv := map[string]string{
+		"ANTHROPIC_API_KEY": gatewayKey, "ANTHROPIC_BASE_URL": "{gateway}/model/claude-anthropic", "COLOUR": "blue",
+	}
+	if diff := cmp.Diff(wantEnv, settings.Harnesses["claude"].Env); diff != "" {
 		t.Error(diff)
 	}
 }

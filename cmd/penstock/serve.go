@@ -197,12 +197,15 @@ func (cmd *serveCmd) openBack(
 		return nil, errors.Join(err, b.store.Close())
 	}
 	b.repositories = cmd.repositories(ctx, log, cmd.Data)
-	p := providersFromEnvironment()
+	models, defaultModel, err := listedModels(ctx, log, settings)
+	if err != nil {
+		return nil, errors.Join(err, b.store.Close())
+	}
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
-		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: p.models(),
+		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: models,
 		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(), Prices: prices,
-		Defaults:     penstock.Config{ModelID: p.defaultModel()},
+		Defaults:     penstock.Config{ModelID: defaultModel},
 		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
 		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,

@@ -7,13 +7,16 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/gateway"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/httpapi"
@@ -23,22 +26,25 @@ import (
 
 // working says how runs are executed on this machine.
 type working struct {
-	Host                   string        `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
-	Concurrency            int           `default:"4" help:"Maximum number of runs executed at once."`
-	Sandbox                string        `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
-	AllowOpenNetwork       bool          `help:"Allow runs that reach every network of this machine. Required by --sandbox process; with bubblewrap, the worker then also starts where it cannot give a run a network of its own."`
-	AllowUserNamespaces    bool          `help:"Allow runs in bubblewrap to create user namespaces. A hostile program can attack more of the kernel from one."`
-	LimitMemory            int64         `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
-	LimitDisk              int64         `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
-	LimitTmp               int64         `default:"2048" help:"Maximum size of a run's /tmp, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
-	LimitShm               int64         `default:"512" help:"Maximum size of a run's /dev/shm, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
-	LimitProcesses         int           `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
-	LimitCPUs              float64       `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
-	StrictEnvironment      bool          `help:"Do not take runs whose environment names a container image."`
-	Prices                 priceFile     `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one; penstock prices prints that. Restart to read it again."`
-	KeepWorkspaces         time.Duration `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
-	DemoDirectives         bool          `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
-	AllowLocalRepositories bool          `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read all of them."`
+	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
+	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
+	Sandbox                string         `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
+	AllowOpenNetwork       bool           `help:"Allow runs that reach every network of this machine. Required by --sandbox process; with bubblewrap, the worker then also starts where it cannot give a run a network of its own."`
+	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network that runs may reach if a rule of theirs allows the host; repeatable. None by default."`
+	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for everything that runs send. Penstock then cannot check addresses."`
+	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs and the proxy trust besides those of this system."`
+	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. A hostile program can attack more of the kernel from one."`
+	LimitMemory            int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
+	LimitDisk              int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
+	LimitTmp               int64          `default:"2048" help:"Maximum size of a run's /tmp, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitShm               int64          `default:"512" help:"Maximum size of a run's /dev/shm, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitProcesses         int            `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
+	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
+	StrictEnvironment      bool           `help:"Do not take runs whose environment names a container image."`
+	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one; penstock prices prints that. Restart to read it again."`
+	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
+	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
+	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read all of them."`
 }
 
 // Validate is called by kong.
@@ -79,7 +85,16 @@ func (w *working) worker(
 	if o.Prices, err = w.Prices.table(); err != nil {
 		return nil, err
 	}
-	p := providersFromEnvironment()
+	p := allProviders(settings)
+	if o.Gateway, err = gateway.New(gateway.Options{
+		Providers: slices.Concat(p, settings.harnessProviders(log)), Log: log,
+	}); err != nil {
+		return nil, exitf(exitConfig, "%w", err)
+	}
+	if o.Network, err = w.network(); err != nil {
+		return nil, exitf(exitConfig, "%w", err)
+	}
+	o.OwnRoutes = ownRoutes()
 	if err := w.enclose(ctx, log, exe, &o); err != nil {
 		return nil, err
 	}
@@ -88,6 +103,37 @@ func (w *working) worker(
 	}
 	o.Harnesses = w.programs(p, o.Sandbox, settings)
 	return worker.New(o)
+}
+
+// ownRoutes are the routes of the API that a run may call about itself.
+func ownRoutes() []string {
+	var list []string
+	for _, r := range httpapi.Routes() {
+		if r.OwnRun {
+			list = append(list, r.Method+" "+r.Pattern)
+		}
+	}
+	return list
+}
+
+// network says how runs are connected.
+func (w *working) network() (worker.Network, error) {
+	n := worker.Network{Open: w.PrivateNetwork}
+	if w.UpstreamProxy != "" {
+		upstream, err := url.Parse(w.UpstreamProxy)
+		if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
+			return n, errors.New("--upstream-proxy must be an http or https URL, such as http://proxy.corp.example:3128")
+		}
+		n.Upstream = upstream
+	}
+	if w.CAFile != "" {
+		content, err := os.ReadFile(w.CAFile)
+		if err != nil {
+			return n, fmt.Errorf("--ca-file: %w", err)
+		}
+		n.CA = content
+	}
+	return n, nil
 }
 
 // defaultMemory is a quarter of this machine's memory, in MiB; 0 where that is not known.
@@ -123,6 +169,7 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 			)
 		}
 		o.Sandbox, err = sandbox.New(chosen)
+		o.OpenNetwork = w.AllowOpenNetwork
 		return err
 	}
 	if ctx.Err() != nil {
@@ -138,8 +185,7 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 	return err
 }
 
-// programs are the agent programs: the built-in one with the providers' keys,
-// and those of the configuration.
+// programs are the agent programs: the built-in one and those of the configuration.
 func (w *working) programs(p providers, confined sandbox.Sandbox, settings *fileSettings) map[string]harness.Program {
 	builtin := harness.Program{
 		Argv:  []string{"{exe}", "agent", "acp", "--state", "{home}/" + agentState},

@@ -30,9 +30,8 @@ type Config struct {
 	Log     *slog.Logger // default: discarded
 	Version string       // default: "dev"
 
-	// The providers' keys and addresses. A model of a provider without a key
-	// cannot be used; an empty address is the provider's own.
-	Anthropic, OpenAI, Google Provider
+	// Providers are those whose models can be used.
+	Providers []Provider
 
 	// Model is the model of sessions that name none. Default: demo/offline.
 	Model string
@@ -62,10 +61,14 @@ type Config struct {
 	Stall time.Duration
 }
 
-// Provider is how to reach one company's models.
+// Provider is a model provider.
 type Provider struct {
-	Key     string
-	BaseURL string
+	// Name begins the ids of its models: anthropic, openai, google, or another.
+	Name string `json:"name"`
+	// API is anthropic, openai or gemini. By default, it follows from the name.
+	API     string `json:"api,omitempty"`
+	Key     string `json:"key"`
+	BaseURL string `json:"base_url,omitempty"` // the vendor's own by default
 }
 
 func (c Config) withDefaults() Config {
@@ -77,7 +80,11 @@ func (c Config) withDefaults() Config {
 	c.MaxSteps = cmp.Or(c.MaxSteps, 200)
 	c.Backoff = cmp.Or(c.Backoff, time.Second)
 	c.Stall = cmp.Or(c.Stall, 5*time.Minute)
-	c.Env = withoutProviders(c.Env, c.Anthropic.Key, c.OpenAI.Key, c.Google.Key)
+	var keys []string
+	for _, p := range c.Providers {
+		keys = append(keys, p.Key)
+	}
+	c.Env = withoutProviders(c.Env, keys...)
 	return c
 }
 

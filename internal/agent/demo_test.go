@@ -291,7 +291,7 @@ func TestCommandsDoNotSeeTheKeys(t *testing.T) {
 	t.Parallel()
 	const key = "sk-secret-1234"
 	h := start(t, func(c *Config) {
-		c.OpenAI.Key = key
+		c.Providers = []Provider{{Name: openaiID, Key: key}}
 		c.Env = append(c.Env, "OPENAI_API_KEY="+key, "MY_COPY="+key, "GEMINI_API_KEY=other", "WANTED=yes", "PAGER=less")
 	})
 	id := h.open()

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -112,50 +114,62 @@ func splitModel(id string) (provider, name string) {
 	return provider, name
 }
 
-// usable tells why a model cannot be used, nil when it can.
-func (a *agent) usable(id string) error {
-	canonical, known := penstock.CanonicalModelID(id)
-	if !known {
-		return &acp.Error{
-			Code:    acp.CodeInvalidParams,
-			Message: fmt.Sprintf("unknown model %q: it must be demo/offline or begin with anthropic/, openai/ or google/", id),
-		}
-	}
-	provider, _ := splitModel(canonical)
-	var key, variable string
-	switch provider {
-	case anthropicID:
-		key, variable = a.cfg.Anthropic.Key, "ANTHROPIC_API_KEY"
-	case openaiID:
-		key, variable = a.cfg.OpenAI.Key, "OPENAI_API_KEY"
-	case googleID:
-		key, variable = a.cfg.Google.Key, "GEMINI_API_KEY"
-	default:
-		return nil
-	}
-	if key == "" {
-		return &acp.Error{
-			Code:    acp.CodeAuthRequired,
-			Message: fmt.Sprintf("model %s needs a key: set %s", canonical, variable),
-		}
-	}
-	return nil
+// vendorKeys are the variables that configure the vendors, by the names of the providers.
+var vendorKeys = map[string]string{
+	anthropicID: "ANTHROPIC_API_KEY", openaiID: "OPENAI_API_KEY", googleID: "GEMINI_API_KEY",
 }
 
-// model is what answers for a model that is usable, and its provider's name for
-// it.
+// provider finds the provider of a model's canonical id.
+func (a *agent) provider(id string) (Provider, bool) {
+	name, _ := splitModel(id)
+	i := slices.IndexFunc(a.cfg.Providers, func(p Provider) bool { return p.Name == name && p.Key != "" })
+	if i < 0 {
+		return Provider{}, false
+	}
+	return a.cfg.Providers[i], true
+}
+
+// usable returns an error for a model that cannot be used, with the reason.
+func (a *agent) usable(id string) error {
+	canonical, known := penstock.CanonicalModelID(id)
+	if _, configured := a.provider(canonical); configured || canonical == penstock.ModelOffline {
+		return nil
+	}
+	if !known {
+		names := []string{penstock.ModelOffline}
+		for _, p := range a.cfg.Providers {
+			names = append(names, p.Name+"/…")
+		}
+		return &acp.Error{
+			Code:    acp.CodeInvalidParams,
+			Message: fmt.Sprintf("unknown model %q: it must be one of %s", id, strings.Join(names, ", ")),
+		}
+	}
+	name, _ := splitModel(canonical)
+	return &acp.Error{
+		Code:    acp.CodeAuthRequired,
+		Message: fmt.Sprintf("model %s needs a key: set %s", canonical, vendorKeys[name]),
+	}
+}
+
+// model returns the client for a model that is usable, and the provider's name for the
+// model.
 func (a *agent) model(ctx context.Context, id string) (m model, name string, err error) {
 	id, _ = penstock.CanonicalModelID(id)
-	provider, name := splitModel(id)
-	switch provider {
+	_, name = splitModel(id)
+	p, configured := a.provider(id)
+	if !configured {
+		return demo{directives: a.cfg.Directives}, name, nil
+	}
+	switch cmp.Or(p.API, p.Name) {
 	case anthropicID:
-		m = newAnthropic(a.cfg.Anthropic, a.http)
+		m = newAnthropic(p, a.http)
 	case openaiID:
-		m = newOpenAI(a.cfg.OpenAI, a.http)
-	case googleID:
-		m, err = newGoogle(ctx, a.cfg.Google, a.http)
+		m = newOpenAI(p, a.http)
+	case googleID, "gemini":
+		m, err = newGoogle(ctx, p, a.http)
 	default:
-		m = demo{directives: a.cfg.Directives}
+		err = fmt.Errorf("provider %s: the API %q is not anthropic, openai or gemini", p.Name, p.API)
 	}
 	return m, name, err
 }

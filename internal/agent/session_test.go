@@ -139,7 +139,7 @@ func TestModelsThatCannotBeUsed(t *testing.T) {
 
 func TestOnlyUsableModelsAreOffered(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(c *Config) { c.OpenAI.Key = "k" })
+	h := start(t, func(c *Config) { c.Providers = []Provider{{Name: openaiID, Key: "k"}} })
 	s, err := h.NewSession(h.ctx, acp.NewSessionRequest{Cwd: h.workspace})
 	if err != nil {
 		t.Fatal(err)

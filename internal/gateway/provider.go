@@ -38,6 +38,8 @@ type Provider struct {
 	Key string
 	// Models are ids without prefix, for a provider that does not list them itself.
 	Models []string
+	// Vendor is the provider whose name the ids of the models have; empty means Name.
+	Vendor string
 	// Setting names the setting that BaseURL comes from, for errors: OPENAI_BASE_URL.
 	// Empty means "the base URL of provider NAME".
 	Setting string
@@ -97,10 +99,11 @@ func (p Provider) AgentURL(origin string) string {
 // ModelID returns the id by which runs and allow lists name a model of p: provider/model,
 // where Google's models have the prefix google.
 func (p Provider) ModelID(model string) string {
-	if p.API == Gemini && p.Name == "gemini" {
-		return "google/" + model
+	name := cmp.Or(p.Vendor, p.Name)
+	if name == "gemini" {
+		name = "google"
 	}
-	return p.Name + "/" + model
+	return name + "/" + model
 }
 
 // address returns the URL of a call. Path begins with the version, such as v1/messages.

@@ -44,6 +44,7 @@ type execution struct {
 	started bool // a sandbox was
 	lost    bool // the lease is: what is recorded is not stored any more
 	space   *workspace
+	outlet  *outlet     // nil until it is open
 	full    atomic.Bool // the workspace is more than may be kept
 	preparation
 
@@ -128,6 +129,7 @@ func (e *execution) watch(work context.Context) {
 // run is the execution without what surrounds it.
 func (e *execution) run(ctx context.Context) {
 	defer e.closeWorkspace()
+	defer e.closeOutlet()
 	defer e.reportGone()
 	defer e.stopSandbox()
 	if err := e.prepare(ctx); err != nil {
@@ -222,6 +224,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	}
 	result := penstock.Result{State: penstock.StateFailed, Usage: usage}
 	var told *penstock.Error
+	var open *sandbox.OpenError
 	var over overLimitError
 	switch {
 	case e.lease.Err() != nil, errors.Is(cause, penstock.ErrLeaseLost):
@@ -239,6 +242,13 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	case errors.Is(cause, errRecorded):
 		result.Message = &penstock.StatusMessage{
 			Message: "The run was stopped because its agent produced more output than the server stores for a run.",
+		}
+	case errors.As(err, &open):
+		e.log.Error("a sandbox is not sealed", "open", open.Open)
+		result.State = penstock.StateError
+		result.Message = &penstock.StatusMessage{
+			Message:   "The agent was not started: " + open.Error() + ".",
+			ErrorCode: penstock.CodeEnvironmentSetupFailed,
 		}
 	case errors.As(err, &told):
 		result.Message = &penstock.StatusMessage{Message: told.Explain(), ErrorCode: told.Code, Retryable: told.Retryable}
@@ -299,6 +309,7 @@ func (e *execution) end(result penstock.Result) []penstock.Prompt {
 // finish ends a turn in the control plane, after all that was recorded of it.
 func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, err error) {
 	defer func() { e.lost = e.lost || errors.Is(err, penstock.ErrLeaseLost) }()
+	e.reportTraffic()
 	if err := e.events.Flush(); err != nil {
 		return nil, err
 	}

@@ -60,6 +60,9 @@ func (e *execution) prepare(ctx context.Context) error {
 	if e.space, err = e.w.spaces.open(ctx, e.Lease.RunID); err != nil {
 		return err
 	}
+	if err := e.openOutlet(); err != nil {
+		return err
+	}
 	e.program = e.expand(e.program)
 	if err := e.fillWorkspace(ctx); err != nil {
 		return err
@@ -121,7 +124,9 @@ func (e *execution) hasMCPServers() bool {
 // expand fills the paths of the sandbox into a program's command.
 func (e *execution) expand(p harness.Program) harness.Program {
 	layout := e.layout()
-	fill := strings.NewReplacer("{exe}", layout.Exe, "{home}", layout.Home, "{workspace}", layout.Dir).Replace
+	fill := strings.NewReplacer(
+		"{exe}", layout.Exe, "{home}", layout.Home, "{workspace}", layout.Dir, "{gateway}", e.outlet.origin,
+	).Replace
 	p.Argv = slices.Clone(p.Argv)
 	for i := range p.Argv {
 		p.Argv[i] = fill(p.Argv[i])

@@ -50,8 +50,13 @@ func (e *execution) fillSecrets(value string) (text, missing string) {
 // secrets lists every value that must not be recorded.
 func (e *execution) secrets() []string {
 	list := []string{e.APIKey, e.Lease.Token}
-	for _, value := range e.Secrets {
-		list = append(list, value)
+	for _, secrets := range []map[string]string{e.Secrets, e.NetworkSecrets} {
+		for _, value := range secrets {
+			list = append(list, value)
+		}
+	}
+	for _, own := range e.HarnessSecrets {
+		list = append(list, own.Value)
 	}
 	for name, value := range e.program.Env {
 		if secretName.MatchString(name) {

@@ -234,15 +234,22 @@ func (e *execution) launch(ctx context.Context, c harness.Command) (harness.Proc
 func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbox.Running, error) {
 	spec.Dir, spec.Home, spec.Limits = e.space.work, e.space.home, e.w.Limits
 	spec.Tmp, spec.Shm, spec.Exceeded = e.w.Tmp, e.w.Shm, e.exceed
+	if spec.Relay = e.outlet.socket; spec.Relay != "" {
+		spec.ReadOnly = append(spec.ReadOnly, sandbox.Mount{Source: e.outlet.trust, Target: insideTrust})
+	}
 	running, err := e.sandbox.Start(ctx, spec)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		if _, open := errors.AsType[*sandbox.OpenError](err); open {
+			return nil, err
+		}
 		return nil, &penstock.Error{
 			Code: penstock.CodeUnavailable, Detail: "This worker cannot start the sandbox.", Retryable: true, Cause: err,
 		}
 	}
+	e.seal(running)
 	if !e.running {
 		e.running, e.started = true, true
 		e.timeline(penstock.TimelineSandboxReady, map[string]any{"sandbox": e.sandbox.Kind(), "limits": running.Limits()})
@@ -283,10 +290,5 @@ func (e *execution) environment() []string {
 			add(name, value)
 		}
 	}
-	return append(env,
-		"PENSTOCK_API_KEY="+e.APIKey,
-		"PENSTOCK_RUN_ID="+e.Lease.RunID,
-		"PENSTOCK_BASE_URL="+e.w.BaseURL,
-		"PENSTOCK_CLI="+e.layout().Exe,
-	)
+	return slices.Concat(env, e.outlet.env, e.ownEnvironment())
 }

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/gateway"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/price"
@@ -77,8 +78,17 @@ type Options struct {
 	// In Argv and in the values of Env, {exe}, {home} and {workspace} stand for
 	// the paths of this program, of HOME and of the workspace in the sandbox.
 	Harnesses map[string]harness.Program
-	// BaseURL is where an agent reaches the API, with its own key.
-	BaseURL string
+	// BaseURL is where this worker reaches the API for an agent, and OwnRoutes are the routes
+	// that an agent may call about its own run, such as "GET /api/v1/agent/runs/{runId}".
+	BaseURL   string
+	OwnRoutes []string
+
+	// Gateway holds the model providers; nil: none.
+	Gateway *gateway.Gateway
+	Network Network
+	// OpenNetwork gives runs the network of this machine. By default, a run in bubblewrap is
+	// sealed: it reaches only what its network policy allows.
+	OpenNetwork bool
 }
 
 // Worker executes runs.
@@ -104,6 +114,12 @@ func New(o Options) (*Worker, error) {
 	o.Dir = filepath.Clean(o.Dir)
 	if err := os.MkdirAll(filepath.Join(o.Dir, "runs"), 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the workspaces: %w", err)
+	}
+	if o.Gateway == nil {
+		var err error
+		if o.Gateway, err = gateway.New(gateway.Options{Log: o.Log}); err != nil {
+			return nil, err
+		}
 	}
 	o.ID = cmp.Or(o.ID, penstock.NewID())
 	o.KeepWorkspaces = cmp.Or(o.KeepWorkspaces, 24*time.Hour)

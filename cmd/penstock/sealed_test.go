@@ -1,0 +1,92 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// look is a program that reports what a run finds in its sandbox.
+const look = `
+echo "interfaces: $(grep -c : /proc/net/dev)"
+env | grep -c 'psk_\|sk-canary' | sed 's/^/keys: /'
+echo "own: $(curl -s -o /dev/null -w '%{http_code}' "$PENSTOCK_BASE_URL/api/v1/agent/runs/$PENSTOCK_RUN_ID")"
+echo "others: $(curl -s -o /dev/null -w '%{http_code}' "$PENSTOCK_BASE_URL/api/v1/agent/runs")"
+echo "named: $(curl -s "$PROVIDER" -m 5 --noproxy '*' || echo no way)"
+curl -s -m 20 http://unknown.example.com/
+echo "model: $(curl -s -m 20 "$GATEWAY/chat/completions" -H 'Content-Type: application/json' \
+  -d '{"model":"test","messages":[{"role":"user","content":"hi"}]}')"
+`
+
+func sealedConfig(t *testing.T, provider string) string {
+	t.Helper()
+	script, err := json.Marshal(look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "penstock.yaml", fmt.Sprintf(`
+providers:
+  local: {api: openai, base_url: %[1]s/v1, key: sk-canary-of-the-provider, models: [test]}
+harnesses:
+  look:
+    protocol: command
+    command: [sh, -c, %[2]s]
+    env: {PROVIDER: "%[1]s", GATEWAY: "{gateway}/model/local/v1"}
+`, provider, script))
+}
+
+// A run in bubblewrap reaches its model through the gateway, the API for itself, and
+// nothing else; it has no key.
+func TestARunIsSealed(t *testing.T) {
+	t.Parallel()
+	keys := make(chan string, 100)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id":"1","object":"chat.completion","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}`)
+	}))
+	t.Cleanup(provider.Close)
+	testkit.Engines(t, func(t *testing.T, database string) {
+		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--config", sealedConfig(t, provider.URL)}})
+		env := client(s)
+		id := startRun(t, env, "Look around.", "--harness", "look", "--wait")
+		said := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/conversation", "").body)
+		for _, want := range []string{
+			"interfaces: 1", "keys: 0", "own: 200", "others: 403", "named: no way", "unknown.example.com",
+			"chat.completion",
+		} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the run did not say %q:\n%s", want, said)
+			}
+		}
+		if got := <-keys; got != "Bearer sk-canary-of-the-provider" {
+			t.Errorf("the provider got %q as key", got)
+		}
+		var network penstock.RunNetwork
+		if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs/"+id+"/network", "").body, &network); err != nil {
+			t.Fatal(err)
+		}
+		if network.Sealed == nil || !*network.Sealed {
+			t.Errorf("the run does not say that it is sealed: %+v", network)
+		}
+		modes := map[string]string{}
+		for _, h := range network.Hosts {
+			modes[h.Host] = h.Mode
+		}
+		if modes["unknown.example.com"] != penstock.TrafficRefused || modes["127.0.0.1"] != penstock.TrafficModel {
+			t.Errorf("got the traffic %+v", network.Hosts)
+		}
+		timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
+		for _, want := range []string{penstock.TimelineSandboxVerified, penstock.TimelineNetworkDenied} {
+			if strings.Count(timeline, want) != 1 {
+				t.Errorf("the timeline has %q %d times:\n%s", want, strings.Count(timeline, want), timeline)
+			}
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/egress"
+	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/sandbox"
+)
+
+// outlet is what an execution reaches outside of its sandbox: the model gateway, the
+// routes of the API for the run itself and, in a sealed sandbox, the forward proxy for
+// everything else.
+//
+// A sealed sandbox reaches it through a unix socket of this execution. Any other sandbox
+// has the network of this machine, and reaches gateway and API through a port of
+// loopback; its paths then begin with a secret of this execution.
+type outlet struct {
+	dir    string // on the host, of mode 0700; removed at the end
+	socket string // "" if the sandbox is not sealed
+	trust  string // folder with the certificates; "" if the sandbox is not sealed
+	origin string // base of the addresses that the agent gets
+	env    []string
+
+	models  *gateway.Session
+	proxy   *egress.Proxy // nil if the sandbox is not sealed
+	traffic modelTraffic
+
+	reportMu sync.Mutex
+	reported []penstock.HostTraffic
+
+	stop     context.CancelFunc
+	served   sync.WaitGroup
+	observed sync.WaitGroup // uploads of pull requests
+}
+
+// insideTrust is where a sealed sandbox finds the certificates of its proxy.
+const insideTrust = "/run/penstock/trust"
+
+// outletDir is the folder of an outlet, below that of the workspace.
+const outletDir = "outlet"
+
+// openOutlet starts serving the execution.
+func (e *execution) openOutlet() error {
+	o := &outlet{dir: filepath.Join(e.space.dir, outletDir)}
+	e.outlet = o
+	if err := errors.Join(os.RemoveAll(o.dir), os.Mkdir(o.dir, 0o700)); err != nil {
+		return fmt.Errorf("make the folder of the network of run %s: %w", e.Lease.RunID, err)
+	}
+	policy, err := e.networkPolicy()
+	if err != nil {
+		return err
+	}
+	o.models = e.modelSession(policy)
+	ctx, stop := context.WithCancel(context.WithoutCancel(e.lease))
+	o.stop = stop
+	serve := e.servePort
+	if e.sealed() {
+		serve = e.serveRelay
+	}
+	if err := serve(ctx, policy); err != nil {
+		return fmt.Errorf("open the network of run %s: %w", e.Lease.RunID, err)
+	}
+	o.served.Go(func() { e.keepReporting(ctx) })
+	return nil
+}
+
+// serveRelay serves a sealed sandbox.
+func (e *execution) serveRelay(ctx context.Context, policy *egress.Policy) (err error) {
+	o := e.outlet
+	o.socket, o.trust, o.origin = filepath.Join(o.dir, "relay"), filepath.Join(o.dir, "trust"), "http://"+sandbox.RelayAddress
+	if o.proxy, err = e.newProxy(policy); err != nil {
+		return err
+	}
+	if o.env, err = o.writeTrust(); err != nil {
+		return err
+	}
+	listener, err := listenUnix(o.dir, filepath.Base(o.socket))
+	if err != nil {
+		return err
+	}
+	o.served.Go(func() {
+		if err := o.proxy.Serve(ctx, listener); err != nil {
+			e.log.Error("the network of the execution failed", "error", err)
+		}
+	})
+	return nil
+}
+
+// listenUnix listens on a socket in dir. A socket's path has at most about 100 bytes, so
+// dir is named by a descriptor.
+func listenUnix(dir, name string) (net.Listener, error) {
+	open, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer open.Close()
+	path := fmt.Sprintf("/proc/self/fd/%d/%s", open.Fd(), name)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", filepath.Join(dir, name), err)
+	}
+	listener.SetUnlinkOnClose(false) // the descriptor may be another folder by then
+	return listener, nil
+}
+
+// servePort serves a sandbox that has the network of this machine.
+func (e *execution) servePort(ctx context.Context, _ *egress.Policy) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen on loopback: %w", err)
+	}
+	secret := "/" + rand.Text()
+	e.outlet.origin = "http://" + listener.Addr().String() + secret
+	local := http.StripPrefix(secret, http.HandlerFunc(e.serveLocal))
+	server := &http.Server{
+		ReadHeaderTimeout: headerTimeout,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n := min(len(secret), len(r.URL.Path))
+			if subtle.ConstantTimeCompare([]byte(r.URL.Path[:n]), []byte(secret)) != 1 {
+				http.NotFound(w, r)
+				return
+			}
+			local.ServeHTTP(w, r)
+		}),
+	}
+	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
+	e.outlet.served.Go(func() {
+		defer stopped()
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			e.log.Error("the gateway of the execution failed", "error", err)
+		}
+	})
+	return nil
+}
+
+// headerTimeout bounds how long the header of a request may take.
+const headerTimeout = 30 * time.Second
+
+// serveLocal serves what belongs to the run itself.
+func (e *execution) serveLocal(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/model/"):
+		e.outlet.models.ServeHTTP(w, r)
+	case strings.HasPrefix(r.URL.Path, ownPrefix+"/"):
+		e.serveOwn(w, r)
+	default:
+		http.Error(w, "Nothing is at this address. A run finds its models below /model/ and the API below "+ownPrefix+"/.",
+			http.StatusNotFound)
+	}
+}
+
+// closeOutlet ends every connection.
+func (e *execution) closeOutlet() {
+	o := e.outlet
+	if o == nil {
+		return
+	}
+	if o.models != nil {
+		o.models.Close()
+	}
+	if o.stop != nil {
+		o.stop()
+	}
+	o.served.Wait()
+	o.observed.Wait()
+	_ = os.RemoveAll(o.dir)
+}
+
+// sealed reports whether the sandbox of the execution has no network but its outlet.
+func (e *execution) sealed() bool {
+	return !e.w.OpenNetwork && e.sandbox.Kind() == sandbox.Bubblewrap
+}
+
+// seal records whether the sandbox that has just started is sealed.
+func (e *execution) seal(running sandbox.Running) {
+	sealed := e.sealed()
+	if sealed {
+		proof := running.Proof()
+		e.timeline(penstock.TimelineSandboxVerified, map[string]any{
+			"sandbox": e.sandbox.Kind(), "checked": proof.Checked, "duration_ms": proof.Took.Milliseconds(),
+		})
+	}
+	e.events.Record(penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Sealed: &sealed}))
+}

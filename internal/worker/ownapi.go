@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	"github.com/penstock-dev/penstock/internal/egress"
+)
+
+// ownPrefix is where a sealed run finds the routes of the API for itself.
+const ownPrefix = "/penstock"
+
+// serveOwn forwards a request of the agent about its own run to the API, with the key of
+// the execution, which the agent does not have. Everything else is 403.
+func (e *execution) serveOwn(w http.ResponseWriter, r *http.Request) {
+	target, err := url.Parse(e.w.BaseURL)
+	if err != nil {
+		http.Error(w, "The worker has no address of the API.", http.StatusBadGateway)
+		return
+	}
+	if !e.ownRoute(r) {
+		http.Error(w, "A run can call only the routes of the API about itself: "+strings.Join(e.w.OwnRoutes, ", ")+".",
+			http.StatusForbidden)
+		return
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(out *httputil.ProxyRequest) {
+			out.SetURL(target)
+			out.Out.URL.Path = strings.TrimPrefix(out.In.URL.Path, ownPrefix)
+			out.Out.URL.RawPath = ""
+			out.Out.Header.Del("Cookie")
+			out.Out.Header.Set("Authorization", "Bearer "+e.APIKey)
+		},
+		FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			e.log.Info("cannot reach the API for the agent", "error", err)
+			http.Error(w, "The worker cannot reach the Penstock server now. Try again.", http.StatusBadGateway)
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// ownRoute reports whether a request is one that a run may make about itself. A path with
+// escapes or empty elements is none: it could be read in two ways.
+func (e *execution) ownRoute(r *http.Request) bool {
+	path := strings.TrimPrefix(r.URL.Path, ownPrefix)
+	if r.URL.RawPath != "" || strings.Contains(path, "//") {
+		return false
+	}
+	for _, route := range e.w.OwnRoutes {
+		method, pattern, _ := strings.Cut(route, " ")
+		if r.Method == method && path == strings.Replace(pattern, "{runId}", e.Lease.RunID, 1) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownEnvironment is how programs of the run reach the API.
+func (e *execution) ownEnvironment() []string {
+	return []string{
+		"PENSTOCK_BASE_URL=" + e.outlet.origin + ownPrefix,
+		// The SDKs and the command line want a key. The relay replaces it.
+		"PENSTOCK_API_KEY=" + egress.Placeholder,
+		"PENSTOCK_RUN_ID=" + e.Lease.RunID,
+		"PENSTOCK_CLI=" + e.layout().Exe,
+	}
+}

@@ -1,0 +1,123 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/egress"
+	"github.com/penstock-dev/penstock/internal/gateway"
+)
+
+// modelTraffic counts what an execution exchanges with model providers.
+type modelTraffic struct {
+	mu    sync.Mutex
+	hosts []penstock.HostTraffic
+}
+
+func (t *modelTraffic) of(host string, port int, mode string) *penstock.HostTraffic {
+	i := slices.IndexFunc(t.hosts, func(h penstock.HostTraffic) bool {
+		return h.Host == host && h.Port == port && h.Mode == mode
+	})
+	if i < 0 {
+		i = len(t.hosts)
+		t.hosts = append(t.hosts, penstock.HostTraffic{Host: host, Port: port, Mode: mode})
+	}
+	return &t.hosts[i]
+}
+
+// settled counts a call that reached the provider.
+func (t *modelTraffic) settled(c gateway.Call) {
+	if !c.Sent {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(c.Host, c.Port, penstock.TrafficModel)
+	h.Requests++
+	h.BytesOut += c.RequestBytes
+	h.BytesIn += c.ResponseBytes
+}
+
+// refused counts a source by URL that no rule allows. Other refusals concern no host.
+func (t *modelTraffic) refused(r gateway.Refusal) {
+	if r.Host == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(r.Host, r.Port, penstock.TrafficRefused)
+	h.Refused++
+	h.Reason = r.Reason
+}
+
+func (t *modelTraffic) report() []penstock.HostTraffic {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.hosts)
+}
+
+// reportEvery is how often the traffic of an execution is reported while it changes.
+const reportEvery = 10 * time.Second
+
+// reportedHosts bounds the hosts of one report.
+const reportedHosts = 200
+
+// keepReporting reports the traffic now and then until ctx ends.
+func (e *execution) keepReporting(ctx context.Context) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			e.reportTraffic()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reportTraffic records what the execution has exchanged with each host, if that is new.
+func (e *execution) reportTraffic() {
+	o := e.outlet
+	if o == nil {
+		return
+	}
+	o.reportMu.Lock()
+	defer o.reportMu.Unlock()
+	hosts := o.traffic.report()
+	if o.proxy != nil {
+		hosts = append(hosts, o.proxy.Report()...)
+	}
+	if slices.Equal(hosts, o.reported) {
+		return
+	}
+	o.reported = hosts
+	for chunk := range slices.Chunk(hosts, reportedHosts) {
+		e.events.Record(penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Hosts: chunk}))
+	}
+}
+
+// denied puts the first refusal of a host on the timeline.
+func (e *execution) denied(d egress.Denial) {
+	e.timeline(penstock.TimelineNetworkDenied, map[string]any{"host": d.Host, "port": d.Port, "reason": d.Reason})
+}
+
+// observed keeps a pull request that the proxy saw being created. Whichever agent created
+// it, the response of its host is a fact.
+func (e *execution) observed(p egress.PullRequest) {
+	status := "open"
+	if p.Draft {
+		status = "draft"
+	}
+	data := penstock.ArtifactData{URL: p.URL, Branch: p.Branch, Title: p.Title, Status: status}
+	e.outlet.observed.Go(func() {
+		upload := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactPullRequest, Artifact: &data}
+		_, err := e.saveArtifact(e.lease, upload, nil)
+		if err != nil {
+			e.log.Warn("cannot keep an observed pull request", "url", p.URL, "error", err)
+		}
+	})
+}

@@ -34,6 +34,7 @@ type outlet struct {
 	origin string // base of the addresses that the agent gets
 	env    []string
 
+	policy  *egress.Policy
 	models  *gateway.Session
 	proxy   *egress.Proxy // nil if the sandbox is not sealed
 	traffic modelTraffic
@@ -63,7 +64,7 @@ func (e *execution) openOutlet() error {
 	if err != nil {
 		return err
 	}
-	o.models = e.modelSession(policy)
+	o.policy, o.models = policy, e.modelSession(policy)
 	ctx, stop := context.WithCancel(context.WithoutCancel(e.lease))
 	o.stop = stop
 	serve := e.servePort

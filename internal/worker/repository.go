@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,6 +93,9 @@ func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repositor
 		owner, name := splitURL(r.URL)
 		list = append(list, repository{owner: owner, name: name, source: git.Source{URL: r.URL, Ref: r.Ref}})
 	}
+	for i := range list {
+		e.authorize(&list[i].source)
+	}
 	taken := map[string]bool{".penstock": true}
 	for i := range list {
 		r := &list[i]
@@ -103,6 +108,30 @@ func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repositor
 		taken[r.dir] = true
 	}
 	return list, nil
+}
+
+// authorize gives a repository the credential that the network policy has for its host, as
+// the proxy does for the agent.
+func (e *execution) authorize(source *git.Source) {
+	address, err := url.Parse(source.URL)
+	if err != nil || address.Scheme != "https" {
+		return
+	}
+	port := 443
+	if n, err := strconv.Atoi(address.Port()); err == nil {
+		port = n
+	}
+	decision := e.outlet.policy.Decide(address.Hostname(), port)
+	if !decision.Allowed || decision.Rule.Credential == nil {
+		return
+	}
+	credential := decision.Rule.Credential
+	if credential.As == penstock.CredentialHeader {
+		return // git sends a user and a password
+	}
+	if value, granted := e.NetworkSecrets[credential.Secret]; granted {
+		source.Username, source.Password = credential.User, value
+	}
 }
 
 var repoName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)

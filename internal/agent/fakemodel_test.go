@@ -135,21 +135,23 @@ var providers = []provider{
 	{
 		name: "anthropic", model: "anthropic/claude-opus-5-5", key: "X-Api-Key", path: "/v1/messages",
 		config: func(c *Config, url string) {
-			c.Providers = []Provider{{Name: anthropicID, Key: "the-key", BaseURL: url}}
+			c.Providers = append(c.Providers, Provider{Name: anthropicID, Key: "the-key", BaseURL: url})
 		},
 		events: anthropicEvents,
 	},
 	{
 		name: "openai", model: "openai/gpt-6.1-sol", key: "Authorization", path: "/v1/chat/completions",
 		config: func(c *Config, url string) {
-			c.Providers = []Provider{{Name: openaiID, Key: "the-key", BaseURL: url + "/v1"}}
+			c.Providers = append(c.Providers, Provider{Name: openaiID, Key: "the-key", BaseURL: url + "/v1"})
 		},
 		events: openaiEvents,
 	},
 	{
 		name: "google", model: "google/gemini-4-argon", key: "X-Goog-Api-Key",
-		path:   "/v1beta/models/gemini-4-argon:streamGenerateContent",
-		config: func(c *Config, url string) { c.Providers = []Provider{{Name: googleID, Key: "the-key", BaseURL: url}} },
+		path: "/v1beta/models/gemini-4-argon:streamGenerateContent",
+		config: func(c *Config, url string) {
+			c.Providers = append(c.Providers, Provider{Name: googleID, Key: "the-key", BaseURL: url})
+		},
 		events: googleEvents,
 	},
 }

@@ -17,14 +17,14 @@ import (
 func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
-		w.secret("SSL_CERT_DIR", "secret-place-1")
+		w.secret("OPENAI_LOG", "secret-place-1")
 		dir := t.TempDir()
 		w.start(func(o *worker.Options) { o.Sandbox, o.Dir = box, dir })
 		config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{"env > setup.txt"}})
 		config.Env = map[string]string{
-			"RSYNC_PROXY": "http://proxy.test", "GODEBUG": "http2debug=2", "STATE": "/nowhere", "TMPDIR": "/nowhere",
+			"OPENAI_ORG": "other", "GODEBUG": "http2debug=2", "STATE": "/nowhere", "TMPDIR": "/nowhere",
 		}
-		config.Secrets = []string{"SSL_CERT_DIR"}
+		config.Secrets = []string{"OPENAI_LOG"}
 		config.MCPServers = map[string]penstock.MCPServer{
 			"tracker": {Command: box.Layout(sandbox.Spec{}).Exe, Args: []string{"misbehave", "reveal"}},
 		}
@@ -35,7 +35,7 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 
 		place := filepath.Join(dir, "runs", id)
 		own := []string{
-			"RSYNC_PROXY=http://proxy.test", "GODEBUG=http2debug=2", "SSL_CERT_DIR=secret-place-1", "PENSTOCK_RUN_ID=" + id,
+			"OPENAI_ORG=other", "GODEBUG=http2debug=2", "OPENAI_LOG=secret-place-1", "PENSTOCK_RUN_ID=" + id,
 		}
 		for _, file := range []string{"setup.txt", "command.txt"} {
 			env := entries(t, filepath.Join(place, "work", file))
@@ -48,7 +48,7 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 				t.Errorf("%s holds the provider's key", file)
 			}
 		}
-		if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "RSYNC_PROXY=") ||
+		if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "OPENAI_ORG=") ||
 			strings.Contains(out, "OPENAI_API_KEY") {
 			t.Errorf("the MCP server says %s", out)
 		}
@@ -87,8 +87,8 @@ func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
 	w.secret("LD_PRELOAD", "/workspace/thief.so")
 	harness := &penstock.Harness{Type: "misbehaving"}
 	for what, config := range map[string]penstock.Config{
-		"config/env/RSYNC_PROXY must not": {
-			Harness: harness, Env: map[string]string{"RSYNC_PROXY": "http://thief.test"},
+		"config/env/LD_LIBRARY_PATH must not": {
+			Harness: harness, Env: map[string]string{"LD_LIBRARY_PATH": "/workspace"},
 		},
 		"config/secrets/0 the secret LD_PRELOAD must not": {Harness: harness, Secrets: []string{"LD_PRELOAD"}},
 	} {

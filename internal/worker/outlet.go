@@ -185,8 +185,8 @@ func (e *execution) sealed() bool {
 	return !e.w.OpenNetwork && e.sandbox.Kind() == sandbox.Bubblewrap
 }
 
-// seal records whether the sandbox that has just started is sealed.
-func (e *execution) seal(running sandbox.Running) {
+// recordSeal records whether the sandbox that has just started is sealed.
+func (e *execution) recordSeal(running sandbox.Running) {
 	sealed := e.sealed()
 	if sealed {
 		proof := running.Proof()

@@ -82,8 +82,11 @@ func TestSetupCommandsRunInOrderBeforeTheAgent(t *testing.T) {
 			t.Errorf("the agent finds %s", out)
 		}
 		want := []string{
-			"worker_container_ready", "shared_session_started", "setup_step", "setup_step", "agent_started", "vm_shutdown",
+			"sandbox_verified", "worker_container_ready", "shared_session_started", "setup_step", "setup_step", "agent_started", "vm_shutdown",
 			"run_done",
+		}
+		if box.Kind() == sandbox.Process {
+			want = want[1:]
 		}
 		if diff := cmp.Diff(want, w.timelineTypes(id)[2:]); diff != "" {
 			t.Errorf("timeline (-want +got):\n%s", diff)
@@ -310,7 +313,7 @@ func TestAgentFindsItsOwnKeyAndRun(t *testing.T) {
 	})
 	w.becomes(id, penstock.StateSucceeded)
 	out := strings.Join(w.outputs(id, "run_command"), "")
-	if !strings.Contains(out, id+" http://127.0.0.1:1 ") || !strings.Contains(out, " 12 ") ||
+	if !strings.Contains(out, id+" http://") || !strings.Contains(out, "/penstock 20 12 none x") ||
 		strings.Contains(out, "forged") {
 		t.Errorf("the agent sees %s", out)
 	}

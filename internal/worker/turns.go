@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
@@ -249,9 +250,9 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 			Code: penstock.CodeUnavailable, Detail: "This worker cannot start the sandbox.", Retryable: true, Cause: err,
 		}
 	}
-	e.seal(running)
 	if !e.running {
 		e.running, e.started = true, true
+		e.recordSeal(running)
 		e.timeline(penstock.TimelineSandboxReady, map[string]any{"sandbox": e.sandbox.Kind(), "limits": running.Limits()})
 		e.timeline(
 			penstock.TimelineSessionStarted, map[string]any{"session_id": e.Run.SessionID, "session_link": e.Run.SessionLink},
@@ -286,7 +287,7 @@ func (e *execution) environment() []string {
 		add(name, value)
 	}
 	for _, name := range e.config.SecretVariables() {
-		if value, granted := e.Secrets[name]; granted {
+		if value, granted := e.Secrets[name]; granted && !(e.sealed() && egress.Owns(name)) {
 			add(name, value)
 		}
 	}

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,8 +21,11 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 		w.start(in(box))
 		run := w.becomes(id, penstock.StateSucceeded)
 		want := []string{
-			"run_created", "run_claimed", "worker_container_ready", "shared_session_started", "agent_started", "vm_shutdown",
+			"run_created", "run_claimed", "sandbox_verified", "worker_container_ready", "shared_session_started", "agent_started", "vm_shutdown",
 			"run_done",
+		}
+		if box.Kind() == sandbox.Process {
+			want = slices.DeleteFunc(want, func(s string) bool { return s == "sandbox_verified" })
 		}
 		if diff := cmp.Diff(want, w.timelineTypes(id)); diff != "" {
 			t.Errorf("timeline (-want +got):\n%s", diff)

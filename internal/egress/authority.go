@@ -52,6 +52,12 @@ func (c *Policy) inspectable() []string {
 			hosts = append(hosts, host)
 		}
 	}
+	for _, server := range c.mcp {
+		if host := server.target.host; !seen[host] {
+			seen[host] = true
+			hosts = append(hosts, host)
+		}
+	}
 	return hosts
 }
 

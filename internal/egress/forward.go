@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -23,6 +24,7 @@ type exchange struct {
 	target     target
 	account    *account
 	credential credential
+	headers    http.Header // of an MCP server
 	watch      *pullWatch // nil if the request creates no pull request
 }
 
@@ -59,6 +61,10 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request, t target) {
 	ex := &exchange{target: t}
 	var err error
 	if ex.credential, err = p.credentialFor(secret); err != nil {
+		p.fail(w, t, err)
+		return
+	}
+	if ex.headers, err = p.mcpHeaders(t, path); err != nil {
 		p.fail(w, t, err)
 		return
 	}
@@ -99,15 +105,9 @@ func (p *Proxy) credentialFor(c *penstock.NetworkCredential) (credential, error)
 	if c == nil {
 		return credential{}, nil
 	}
-	value, ok := "", false
-	if p.Secret != nil {
-		value, ok = p.Secret(c.Secret)
-	}
-	if !ok || value == "" {
-		return credential{}, fmt.Errorf("the secret %s of its rule has no value", c.Secret)
-	}
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return credential{}, fmt.Errorf("the secret %s of its rule has characters that no header can have", c.Secret)
+	value, err := p.secret(c.Secret)
+	if err != nil {
+		return credential{}, fmt.Errorf("the credential of its rule: %w", err)
 	}
 	switch c.As {
 	case penstock.CredentialBasic:
@@ -162,6 +162,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 			pr.Out.Header.Del(name)
 		}
 	}
+	maps.Copy(pr.Out.Header, ex.headers)
 	if ex.credential.header != "" {
 		pr.Out.Header.Set(ex.credential.header, ex.credential.value)
 	}

@@ -26,6 +26,7 @@ type Policy struct {
 	request   []rule // used if hasRequest
 	maxUpload int64
 	warnings  []string
+	mcp       []mcpServer
 
 	hasCeiling, hasRequest bool
 }
@@ -87,6 +88,11 @@ func Compile(p penstock.NetworkPolicy) (*Policy, error) {
 		}
 		*bound.rules = rules
 		c.limitUpload(bound.network.MaxUploadBytes)
+	}
+	for _, server := range p.MCP {
+		if err := c.compileMCP(server); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -243,7 +249,7 @@ func (c *Policy) decide(t target) Decision {
 		}
 		plain := slices.IndexFunc(covering, func(r rule) bool { return !r.Inspected() })
 		credential := slices.IndexFunc(covering, func(r rule) bool { return r.Credential != nil })
-		if plain < 0 || credential >= 0 {
+		if plain < 0 || credential >= 0 || c.hasHeaders(t) {
 			d.Mode = ModeInspect
 		}
 		if i == 0 {

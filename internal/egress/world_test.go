@@ -56,6 +56,7 @@ type setup struct {
 	ceiling *penstock.Network
 	request *penstock.Network
 	hosts   map[string][]string
+	mcp     func(port int) penstock.MCPHeaders
 	options func(*Options)
 	serve   http.HandlerFunc
 }
@@ -74,7 +75,12 @@ func newWorld(t *testing.T, s setup) *world {
 			s.rules[i].Ports = []int{w.port(), w.plainPort()}
 		}
 	}
+	var mcp []penstock.MCPHeaders
+	if s.mcp != nil {
+		mcp = append(mcp, s.mcp(w.port()))
+	}
 	policy, err := Compile(penstock.NetworkPolicy{
+		MCP: mcp,
 		Layers: []penstock.NetworkLayer{{
 			Source: "environment", Name: "ci", Network: penstock.Network{Allow: s.rules, MaxUploadBytes: s.limit},
 		}},

@@ -15,6 +15,9 @@ func (e *execution) resolveMCP() (map[string]penstock.MCPServer, error) {
 		if s.ID != "" {
 			continue
 		}
+		if s.URL != "" && e.sealed() {
+			s.Headers = ownHeaders(s)
+		}
 		for _, values := range []*map[string]string{&s.Env, &s.Headers} {
 			resolved := map[string]string{}
 			for key, value := range *values {
@@ -31,6 +34,18 @@ func (e *execution) resolveMCP() (map[string]penstock.MCPServer, error) {
 	return servers, nil
 }
 
+// ownHeaders are the headers of an HTTP MCP server that a sealed agent sends itself. The
+// proxy adds all headers of an https server. Over http no secret is sent.
+func ownHeaders(s penstock.MCPServer) map[string]string {
+	headers := map[string]string{}
+	for name, value := range s.Headers {
+		if refs, _ := penstock.SecretRefs(value); len(refs) == 0 && !strings.HasPrefix(s.URL, "https://") {
+			headers[name] = value
+		}
+	}
+	return headers
+}
+
 var secretRef = regexp.MustCompile(`\$\{\{\s*secrets\.([A-Za-z0-9_]+)\s*\}\}`)
 
 // fillSecrets replaces ${{ secrets.NAME }}; missing names one that the run does
@@ -39,6 +54,9 @@ func (e *execution) fillSecrets(value string) (text, missing string) {
 	text = secretRef.ReplaceAllStringFunc(value, func(ref string) string {
 		name := secretRef.FindStringSubmatch(ref)[1]
 		secret, ok := e.Secrets[name]
+		if !ok {
+			secret, ok = e.NetworkSecrets[name]
+		}
 		if !ok {
 			missing = name
 		}

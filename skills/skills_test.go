@@ -149,7 +149,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 
 var (
 	operation = regexp.MustCompile("`(GET|POST|PUT|PATCH|DELETE) (/[^`? ]+)")
-	called    = regexp.MustCompile(`\$PENSTOCK_BASE_URL(/[^"]*)"`)
+	called    = regexp.MustCompile(`\$PENSTOCK_(?:BASE|PUBLIC)_URL(/[^"]*)"`)
 	parameter = regexp.MustCompile(`\{[^}]+\}`)
 )
 

@@ -178,7 +178,7 @@ func gitProgram(ctx context.Context) finding {
 func modelProviders(context.Context) finding {
 	var named []string
 	for _, p := range allProviders(&fileSettings{}) {
-		named = append(named, p.Name)
+		named = append(named, vendorOf(p.Name).title)
 	}
 	if len(named) == 0 {
 		return warn(

@@ -214,7 +214,7 @@ func TestCommandsOfThePlatformSkillWork(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
-	h := serveHooks(t, testkit.ServeOptions{})
+	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--allow-open-network"}})
 	var key penstock.Key
 	h.ask(
 		http.MethodPost, "/keys", map[string]any{"name": "runs", "scopes": []string{"runs:read", "runs:write"}},

@@ -41,10 +41,8 @@ func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
 	if err := os.WriteFile(root, certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const place = "/workspace/.penstock/attachments/"
 	id := startRun(
 		t, env, "Hello.", "--attach", root,
-		"--env", "SSL_CERT_FILE="+place+"root.pem", "--env", "SSL_CERT_DIR="+place,
 		"--env", "GODEBUG=http2debug=2,x509usefallbackroots=1", "--env", "OPENAI_BASE_URL=http://127.0.0.1:1",
 	)
 	select {
@@ -72,19 +70,24 @@ func (f writerFunc) Write(p []byte) (int, error) {
 
 var _ io.Writer = writerFunc(nil)
 
-// An agent program with keys from the configuration file is not told by a run where to
-// send them.
-func TestARunSetsNoProxyForAnAgentWithKeys(t *testing.T) {
+// A run cannot set the variables that decide where programs send requests and whom they
+// trust. For an agent program with keys from the configuration file, there are more.
+func TestARunSetsNoVariableThatLeadsKeysAway(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "c.yaml", "harnesses:\n  keyed:\n    protocol: command\n    command: [sh, -c, 'echo $COLOUR']\n"+
 		"    env: {ACME_API_KEY: abc}\n"+
-		"  keyless:\n    protocol: command\n    command: [sh, -c, 'echo $RSYNC_PROXY']\n")
+		"  keyless:\n    protocol: command\n    command: [sh, -c, 'echo $LD_LIBRARY_PATH']\n")
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", file}})
 	env := client(s)
-	const set = "RSYNC_PROXY=http://127.0.0.1:1"
+	const set = "LD_LIBRARY_PATH=/workspace"
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", set).want(
-		t, 65, "--env RSYNC_PROXY must not be set", "keys of the server",
+		t, 65, "--env LD_LIBRARY_PATH must not be set", "keys of the server",
 	)
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", "COLOUR=blue", "--watch").want(t, 0, "blue")
-	call(t, env, "run", "create", "x", "--harness", "keyless", "--env", set, "--watch").want(t, 0, "http://127.0.0.1:1")
+	call(t, env, "run", "create", "x", "--harness", "keyless", "--env", set, "--watch").want(t, 0, "/workspace")
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "JAVA_TOOL_OPTIONS"} {
+		call(t, env, "run", "create", "x", "--harness", "keyless", "--env", name+"=x").want(
+			t, 65, "--env "+name+" must not be set by a run",
+		)
+	}
 }

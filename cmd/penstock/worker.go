@@ -259,7 +259,7 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 		return err
 	}
 	w, err := cmd.worker(ctx, log, cmd.Data, worker.Options{
-		Control: control, BaseURL: c.base.String(), Repositories: cmd.repositories(ctx, log, cmd.Data),
+		Control: control, BaseURL: c.base.String(), PublicURL: c.base.String(), Repositories: cmd.repositories(ctx, log, cmd.Data),
 	}, settings)
 	if err != nil {
 		return orderly(err)
@@ -299,7 +299,8 @@ func (cmd *serveCmd) work(ctx context.Context, b *back, settings *fileSettings) 
 		return nil
 	}
 	w, err := cmd.worker(ctx, b.log, cmd.Data, worker.Options{
-		Control: b.service.Executions.Control(), Local: true, BaseURL: b.local, Repositories: b.repositories,
+		Control: b.service.Executions.Control(), Local: true, BaseURL: b.local, PublicURL: b.origin,
+		Repositories: b.repositories,
 	}, settings)
 	if err != nil {
 		return err

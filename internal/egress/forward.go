@@ -25,7 +25,7 @@ type exchange struct {
 	account    *account
 	credential credential
 	headers    http.Header // of an MCP server
-	watch      *pullWatch // nil if the request creates no pull request
+	watch      *pullWatch  // nil if the request creates no pull request
 }
 
 // credential is the header that replaces the agent's. The zero value replaces nothing.

@@ -64,6 +64,7 @@ func (e *execution) ownEnvironment() []string {
 		"PENSTOCK_BASE_URL=" + e.outlet.origin + ownPrefix,
 		// The SDKs and the command line want a key. The relay replaces it.
 		"PENSTOCK_API_KEY=" + egress.Placeholder,
+		"PENSTOCK_PUBLIC_URL=" + e.w.PublicURL,
 		"PENSTOCK_RUN_ID=" + e.Lease.RunID,
 		"PENSTOCK_CLI=" + e.layout().Exe,
 	}

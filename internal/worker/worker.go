@@ -82,6 +82,9 @@ type Options struct {
 	// that an agent may call about its own run, such as "GET /api/v1/agent/runs/{runId}".
 	BaseURL   string
 	OwnRoutes []string
+	// PublicURL is the address of the whole API for clients, which a run may be allowed to
+	// reach.
+	PublicURL string
 
 	// Gateway holds the model providers; nil: none.
 	Gateway *gateway.Gateway

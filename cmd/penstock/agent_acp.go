@@ -55,9 +55,9 @@ func (cmd *agentACPCmd) Run(ctx context.Context, std *stdio) error {
 func agentProviders() ([]agent.Provider, error) {
 	var list []agent.Provider
 	for _, v := range vendors {
-		name, _, _ := strings.Cut(gateway.Provider{Name: v.name, API: v.api}.ModelID(""), "/")
+		name, _, _ := strings.Cut(gateway.Provider{Name: v.Name, API: v.API}.ModelID(""), "/")
 		list = append(list, agent.Provider{
-			Name: name, API: string(v.api), Key: os.Getenv(v.key), BaseURL: os.Getenv(v.url),
+			Name: name, API: string(v.API), Key: os.Getenv(v.Key), BaseURL: os.Getenv(v.URL),
 		})
 	}
 	if text := os.Getenv(providersVariable); text != "" {

@@ -20,18 +20,29 @@ import (
 	"github.com/penstock-dev/penstock/internal/gateway"
 )
 
-// vendor is a model provider that its own tools' variables configure.
+// vendor is a model provider as people know it.
 type vendor struct {
-	name, title string
-	api         gateway.API
-	id          penstock.ModelProvider
-	key, url    string // variables
+	gateway.Vendor
+
+	title string
+	id    penstock.ModelProvider
 }
 
-var vendors = []vendor{
-	{"anthropic", "Anthropic", gateway.Anthropic, penstock.ProviderAnthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"},
-	{"openai", "OpenAI", gateway.OpenAI, penstock.ProviderOpenAI, "OPENAI_API_KEY", "OPENAI_BASE_URL"},
-	{"gemini", "Google", gateway.Gemini, penstock.ProviderGoogle, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"},
+var vendors = knownVendors()
+
+func knownVendors() []vendor {
+	people := map[string]vendor{
+		"anthropic": {title: "Anthropic", id: penstock.ProviderAnthropic},
+		"openai":    {title: "OpenAI", id: penstock.ProviderOpenAI},
+		"gemini":    {title: "Google", id: penstock.ProviderGoogle},
+	}
+	var list []vendor
+	for _, v := range gateway.Vendors() {
+		known := people[v.Name]
+		known.Vendor = v
+		list = append(list, known)
+	}
+	return list
 }
 
 // providers are the model providers of this process: first the vendors, then the named
@@ -44,13 +55,13 @@ func allProviders(settings *fileSettings) providers {
 	var all providers
 	for _, v := range vendors {
 		p := gateway.Provider{
-			Name: v.name, API: v.api, Key: os.Getenv(v.key), BaseURL: os.Getenv(v.url), Setting: v.url,
+			Name: v.Name, API: v.API, Key: os.Getenv(v.Key), BaseURL: os.Getenv(v.URL), Setting: v.URL,
 		}
-		if set, ok := settings.Providers[v.name]; ok {
+		if set, ok := settings.Providers[v.Name]; ok {
 			p.Key, p.BaseURL = cmp.Or(set.Key, p.Key), cmp.Or(set.BaseURL, p.BaseURL)
 			p.Models = set.Models
 			if set.BaseURL != "" {
-				p.Setting = "providers." + v.name + ".base_url"
+				p.Setting = "providers." + v.Name + ".base_url"
 			}
 		}
 		if p.Key != "" || p.BaseURL != "" {
@@ -70,10 +81,21 @@ func allProviders(settings *fileSettings) providers {
 }
 
 func vendorOf(name string) *vendor {
-	if i := slices.IndexFunc(vendors, func(v vendor) bool { return v.name == name }); i >= 0 {
+	if i := slices.IndexFunc(vendors, func(v vendor) bool { return v.Name == name }); i >= 0 {
 		return &vendors[i]
 	}
 	return nil
+}
+
+// withVendors adds the vendors that have no key here: a run may bring its own.
+func (p providers) withVendors() providers {
+	all := slices.Clone(p)
+	for _, v := range vendors {
+		if !slices.ContainsFunc(p, func(p gateway.Provider) bool { return p.Name == v.Name }) {
+			all = append(all, gateway.Provider{Name: v.Name, API: v.API, Setting: v.URL})
+		}
+	}
+	return all
 }
 
 // served lists the models that this process can serve, as a worker claims them: prefixes
@@ -94,7 +116,7 @@ func (p providers) environment() map[string]string {
 	for _, provider := range p {
 		address := provider.AgentURL("{gateway}")
 		if v := vendorOf(provider.Name); v != nil {
-			env[v.key], env[v.url] = gatewayKey, address
+			env[v.Key], env[v.URL] = gatewayKey, address
 			continue
 		}
 		named = append(named, agent.Provider{
@@ -135,7 +157,7 @@ func (p providers) models(ctx context.Context, log *slog.Logger, g *gateway.Gate
 	list := penstock.Models()
 	for i, m := range list {
 		for _, v := range vendors {
-			if v.id == m.Provider && !slices.ContainsFunc(p, func(p gateway.Provider) bool { return p.Name == v.name }) {
+			if v.id == m.Provider && !slices.ContainsFunc(p, func(p gateway.Provider) bool { return p.Name == v.Name }) {
 				list[i].DisableReason = penstock.DisabledByAdmin
 				list[i].DisableDetail = "The server has no API key for " + v.title + "."
 			}
@@ -223,10 +245,10 @@ func (p *providerSettings) read(name string, document map[string]yaml.Node) erro
 	p.Key, p.BaseURL = os.Expand(p.Key, os.Getenv), os.Expand(p.BaseURL, os.Getenv)
 	v := vendorOf(name)
 	switch {
-	case v != nil && p.API != "" && p.API != string(v.api):
-		return fmt.Errorf("api: the provider %s speaks %s", name, v.api)
+	case v != nil && p.API != "" && p.API != string(v.API):
+		return fmt.Errorf("api: the provider %s speaks %s", name, v.API)
 	case v != nil:
-		p.API = string(v.api)
+		p.API = string(v.API)
 	case p.API == "":
 		return errors.New("api is missing: anthropic, openai or gemini")
 	case p.BaseURL == "":
@@ -242,18 +264,18 @@ func (s *fileSettings) harnessProviders(log *slog.Logger) []gateway.Provider {
 	for _, name := range slices.Sorted(maps.Keys(s.Harnesses)) {
 		env := s.Harnesses[name].Env
 		for _, v := range vendors {
-			key := env[v.key]
-			if key == "" || strings.Contains(env[v.url], "{gateway}") {
+			key := env[v.Key]
+			if key == "" || strings.Contains(env[v.URL], "{gateway}") {
 				continue
 			}
 			p := gateway.Provider{
-				Name: name + "-" + v.name, API: v.api, Key: key, BaseURL: env[v.url], Vendor: v.name,
-				Setting: "harnesses." + name + ".env." + v.url,
+				Name: name + "-" + v.Name, API: v.API, Key: key, BaseURL: env[v.URL], Vendor: v.Name,
+				Setting: "harnesses." + name + ".env." + v.URL,
 			}
 			list = append(list, p)
-			env[v.key], env[v.url] = gatewayKey, p.AgentURL("{gateway}")
+			env[v.Key], env[v.URL] = gatewayKey, p.AgentURL("{gateway}")
 			log.Warn("a key in the environment of a harness stays with the worker: its programs reach the provider through "+
-				"the model gateway", "harness", name, "variable", v.key)
+				"the model gateway", "harness", name, "variable", v.Key)
 		}
 	}
 	return list

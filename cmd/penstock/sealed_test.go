@@ -90,3 +90,52 @@ func TestARunIsSealed(t *testing.T) {
 		}
 	})
 }
+
+// A key that a run brings for its harness stays with the worker: the program gets a
+// placeholder, and the provider the key.
+func TestAHarnessKeyStaysWithTheGateway(t *testing.T) {
+	t.Parallel()
+	keys := make(chan string, 100)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id":"1","object":"chat.completion","choices":[]}`)
+	}))
+	t.Cleanup(provider.Close)
+	config := writeFile(t, "penstock.yaml", `
+harnesses:
+  ask:
+    protocol: command
+    command:
+      - sh
+      - -c
+      - |
+        echo "key: $OPENAI_API_KEY"
+        curl -s -m 20 "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
+          -H 'Content-Type: application/json' -d '{"model":"test","messages":[{"role":"user","content":"hi"}]}'
+`)
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Args: []string{"--config", config}, Env: []string{"OPENAI_BASE_URL=" + provider.URL + "/v1"},
+	})
+	const key = "sk-canary-of-the-run"
+	if got := send(t, s, http.MethodPost, "/secrets", `{"name": "OPENAI_API_KEY", "value": "`+key+`"}`); got.status != 201 {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	created := send(t, s, http.MethodPost, "/agent/runs", `{"prompt": "Ask.", "config": {"harness": {"type": "ask"},
+		"harness_auth_secrets": {"ask_auth_secret_name": "OPENAI_API_KEY"}}}`)
+	var run penstock.RunCreated
+	if err := json.Unmarshal(created.body, &run); err != nil || created.status != 200 {
+		t.Fatalf("got %d %s", created.status, created.body)
+	}
+	testkit.Eventually(t, timeout, func() error { return inState(t, client(s), run.ID, penstock.StateSucceeded) })
+	said := string(send(t, s, http.MethodGet, "/agent/runs/"+run.ID+"/conversation", "").body)
+	if !strings.Contains(said, "key: penstock-placeholder") || !strings.Contains(said, "chat.completion") {
+		t.Errorf("the program says %s", said)
+	}
+	// The server itself asks for the list of models, without a key.
+	for got := <-keys; got != "Bearer "+key; got = <-keys {
+		if got != "" {
+			t.Errorf("the provider got %q as key", got)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (w *working) worker(
 	}
 	p := allProviders(settings)
 	if o.Gateway, err = gateway.New(gateway.Options{
-		Providers: slices.Concat(p, settings.harnessProviders(log)), Log: log,
+		Providers: slices.Concat(p.withVendors(), settings.harnessProviders(log)), Log: log,
 	}); err != nil {
 		return nil, exitf(exitConfig, "%w", err)
 	}
@@ -118,7 +118,7 @@ func ownRoutes() []string {
 
 // network says how runs are connected.
 func (w *working) network() (worker.Network, error) {
-	n := worker.Network{Open: w.PrivateNetwork}
+	n := worker.Network{Open: w.PrivateNetwork, SystemRoots: os.Getenv("SSL_CERT_FILE")}
 	if w.UpstreamProxy != "" {
 		upstream, err := url.Parse(w.UpstreamProxy)
 		if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {

@@ -129,6 +129,9 @@ func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, f
 		Provider: u.Name, API: u.API, Operation: found.operation, Host: u.base.Hostname(), Port: u.port(),
 		Started: time.Now(),
 	}
+	if reason := c.keyMissing(); reason != "" {
+		return nil, refuse("", reason)
+	}
 	if r.Method == http.MethodGet {
 		if r.ContentLength != 0 {
 			return nil, invalid("", "A GET request must have no body.")

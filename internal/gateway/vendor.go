@@ -1,17 +1,46 @@
 package gateway
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// ProviderOfKey returns the provider that a vendor's own tools use the key in a variable for,
-// such as anthropic for ANTHROPIC_API_KEY. It is "" if no vendor has such a variable.
-func ProviderOfKey(variable string) string {
-	switch strings.ToUpper(variable) {
-	case "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN":
-		return "anthropic"
-	case "OPENAI_API_KEY":
-		return "openai"
-	case "GEMINI_API_KEY", "GOOGLE_API_KEY":
-		return "gemini"
+// Vendor is a provider that its own tools configure by variables of the environment.
+type Vendor struct {
+	Name string // of its Provider
+	API  API
+	// Key and URL are the variables of its key and of its base URL.
+	Key, URL string
+	// keys are further variables of its key.
+	keys []string
+}
+
+var vendors = []Vendor{
+	{"anthropic", Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", []string{"ANTHROPIC_AUTH_TOKEN"}},
+	{"openai", OpenAI, "OPENAI_API_KEY", "OPENAI_BASE_URL", nil},
+	{"gemini", Gemini, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", []string{"GOOGLE_API_KEY"}},
+}
+
+// Vendors lists the vendors.
+func Vendors() []Vendor { return slices.Clone(vendors) }
+
+// VendorOfKey returns the vendor whose tools read a key from a variable.
+func VendorOfKey(variable string) (Vendor, bool) {
+	variable = strings.ToUpper(variable)
+	i := slices.IndexFunc(vendors, func(v Vendor) bool { return v.Key == variable || slices.Contains(v.keys, variable) })
+	if i < 0 {
+		return Vendor{}, false
 	}
-	return ""
+	return vendors[i], true
+}
+
+// keyMissing explains why a call to a vendor cannot be authorized, "" if it can. A server at
+// another address may need no key.
+func (c *call) keyMissing() string {
+	i := slices.IndexFunc(vendors, func(v Vendor) bool { return v.Name == c.u.Name })
+	if c.key() != "" || c.u.BaseURL != "" || i < 0 {
+		return ""
+	}
+	return "This worker has no key for the provider " + c.u.Name + ": set " + vendors[i].Key +
+		" for the worker, or give the run its own key in harness_auth_secrets."
 }

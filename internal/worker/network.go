@@ -21,6 +21,9 @@ type Network struct {
 	Open []netip.Prefix
 	// Upstream is a proxy for everything that runs send; nil: none.
 	Upstream *url.URL
+	// SystemRoots is a file of CA certificates in PEM in the place of this system's; "" is
+	// the system's.
+	SystemRoots string
 	// CA has further CA certificates in PEM, for the proxy and for the programs of runs.
 	CA []byte
 }
@@ -49,7 +52,8 @@ func (e *execution) network() penstock.NetworkPolicy {
 func (e *execution) newProxy(policy *egress.Policy) (*egress.Proxy, error) {
 	return egress.New(egress.Options{
 		Policy: policy, Local: http.HandlerFunc(e.serveLocal), LocalAddress: sandbox.RelayAddress,
-		Networks: e.w.Network.Open, Upstream: e.w.Network.Upstream, CA: e.w.Network.CA,
+		Networks: e.w.Network.Open, Upstream: e.w.Network.Upstream,
+		SystemRoots: e.w.Network.SystemRoots, CA: e.w.Network.CA,
 		Secret: func(name string) (string, bool) {
 			value, granted := e.NetworkSecrets[name]
 			return value, granted
@@ -73,15 +77,55 @@ func (e *execution) modelSession(policy *egress.Policy) *gateway.Session {
 	})
 }
 
-// ownKeys are the keys that the run brings for its harness, by their providers.
+// ownKey is the key of a vendor that the run brings for its harness. In a sealed run it
+// stays in the gateway.
+func (e *execution) ownKey() (vendor gateway.Vendor, key penstock.HarnessSecret, ok bool) {
+	key, ok = e.HarnessSecrets[e.config.Harness.Kind()]
+	if !ok || !e.sealed() {
+		return vendor, key, false
+	}
+	vendor, ok = gateway.VendorOfKey(key.Name)
+	return vendor, key, ok
+}
+
+// ownKeys are the keys that the run brings, by their providers.
 func (e *execution) ownKeys() map[string]string {
-	keys := map[string]string{}
-	if own, brought := e.HarnessSecrets[e.config.Harness.Kind()]; brought {
-		if provider := gateway.ProviderOfKey(own.Name); provider != "" {
-			keys[provider] = own.Value
+	vendor, key, ok := e.ownKey()
+	if !ok {
+		return nil
+	}
+	return map[string]string{vendor.Name: key.Value}
+}
+
+// ownKeyEnvironment leads the harness to the gateway in the place of its key.
+func (e *execution) ownKeyEnvironment() []string {
+	vendor, key, ok := e.ownKey()
+	if !ok || slices.Contains(e.config.Secrets, key.Name) {
+		return nil
+	}
+	address := gateway.Provider{Name: vendor.Name, API: vendor.API}.AgentURL(e.outlet.origin)
+	return []string{key.Name + "=" + egress.Placeholder, vendor.URL + "=" + address}
+}
+
+// entersSandbox reports whether a secret becomes a variable of the run. In a sealed one, the
+// keys of harnesses do not, unless the configuration names them in secrets as well, nor does
+// what belongs to the wall.
+func (e *execution) entersSandbox(name string) bool {
+	if !e.sealed() {
+		return true
+	}
+	if egress.Owns(name) {
+		return false
+	}
+	if slices.Contains(e.config.Secrets, name) {
+		return true
+	}
+	for _, key := range e.HarnessSecrets {
+		if _, known := gateway.VendorOfKey(key.Name); known && key.Name == name {
+			return false
 		}
 	}
-	return keys
+	return true
 }
 
 // writeTrust writes the certificates that programs of a sealed run trust. It returns the

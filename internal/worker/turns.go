@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
@@ -287,9 +286,9 @@ func (e *execution) environment() []string {
 		add(name, value)
 	}
 	for _, name := range e.config.SecretVariables() {
-		if value, granted := e.Secrets[name]; granted && !(e.sealed() && egress.Owns(name)) {
+		if value, granted := e.Secrets[name]; granted && e.entersSandbox(name) {
 			add(name, value)
 		}
 	}
-	return slices.Concat(env, e.outlet.env, e.ownEnvironment())
+	return slices.Concat(env, e.ownKeyEnvironment(), e.outlet.env, e.ownEnvironment())
 }

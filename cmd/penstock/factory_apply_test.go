@@ -53,7 +53,9 @@ func TestFactoryOfARepository(t *testing.T) {
 	fromJSON(t, call(t, env, "factory", "get", "factories", "-o", "json").out, &f)
 	call(t, env, "factory", "update", f.UID, "--repository", w.repository.URL()).want(t, 0, "syncing")
 	call(t, env, "factory", "sync", f.UID).want(t, 0, "in a repository", "the default branch", "applied", "lead (foreman)")
-	call(t, env, "webhook", "disable", "ci", "--factory", "tracked").want(t, 65, "read-only on this server", "webhooks/ci.yaml")
+	call(t, env, "webhook", "disable", "ci", "--factory", "tracked").want(
+		t, 65, "read-only on this server", "webhooks/ci.yaml",
+	)
 	more := filepath.Join(t.TempDir(), "more.json")
 	if err := os.WriteFile(more, []byte(`{"secrets_append": []}`), 0o600); err != nil {
 		t.Fatal(err)

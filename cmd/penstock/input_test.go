@@ -53,7 +53,8 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 			"environment create x --repo a/b --repo ftp://x", 65, "Invalid request: --repo the URL names no repository",
 		},
 		"another field in the detail": {
-			"webhook create x --mode token --scheme github", 65, "Invalid request: --scheme is allowed only with --mode signature",
+			"webhook create x --mode token --scheme github", 65,
+			"Invalid request: --scheme is allowed only with --mode signature",
 		},
 		"place in a filter": {
 			"automation create x --prompt x --webhook y --filter {\"a\":[]}", 65, "Invalid request: --filter /a empty",

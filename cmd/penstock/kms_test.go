@@ -34,7 +34,8 @@ func TestKeysetInAKMS(t *testing.T) {
 	s.Restart()
 	use := func() {
 		t.Helper()
-		id := startRun(t, env, `demo: run echo "${#A}; $(env | grep ^AWS | grep -vc ^AWS_CA_BUNDLE=)"`, "--secret", "A", "--wait")
+		const look = `demo: run echo "${#A}; $(env | grep ^AWS | grep -vc ^AWS_CA_BUNDLE=)"`
+		id := startRun(t, env, look, "--secret", "A", "--wait")
 		call(t, env, "run", "logs", id).want(t, 0, "8; 0")
 	}
 	use()

@@ -85,7 +85,9 @@ func TestARunSetsNoVariableThatLeadsKeysAway(t *testing.T) {
 	)
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", "COLOUR=blue", "--watch").want(t, 0, "blue")
 	call(t, env, "run", "create", "x", "--harness", "keyless", "--env", set, "--watch").want(t, 0, "/workspace")
-	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "JAVA_TOOL_OPTIONS"} {
+	for _, name := range []string{
+		"HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "JAVA_TOOL_OPTIONS",
+	} {
 		call(t, env, "run", "create", "x", "--harness", "keyless", "--env", name+"=x").want(
 			t, 65, "--env "+name+" must not be set by a run",
 		)

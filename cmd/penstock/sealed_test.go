@@ -53,7 +53,9 @@ func TestARunIsSealed(t *testing.T) {
 	}))
 	t.Cleanup(provider.Close)
 	testkit.Engines(t, func(t *testing.T, database string) {
-		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--config", sealedConfig(t, provider.URL)}})
+		s := testkit.Serve(t, testkit.ServeOptions{
+			Database: database, Args: []string{"--config", sealedConfig(t, provider.URL)},
+		})
 		env := client(s)
 		id := startRun(t, env, "Look around.", "--harness", "look", "--wait")
 		said := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/conversation", "").body)
@@ -118,13 +120,14 @@ harnesses:
 		Args: []string{"--config", config}, Env: []string{"OPENAI_BASE_URL=" + provider.URL + "/v1"},
 	})
 	const key = "sk-canary-of-the-run"
-	if got := send(t, s, http.MethodPost, "/secrets", `{"name": "OPENAI_API_KEY", "value": "`+key+`"}`); got.status != 201 {
+	got := send(t, s, http.MethodPost, "/secrets", `{"name": "OPENAI_API_KEY", "value": "`+key+`"}`)
+	if got.status != http.StatusCreated {
 		t.Fatalf("got %d %s", got.status, got.body)
 	}
 	created := send(t, s, http.MethodPost, "/agent/runs", `{"prompt": "Ask.", "config": {"harness": {"type": "ask"},
 		"harness_auth_secrets": {"ask_auth_secret_name": "OPENAI_API_KEY"}}}`)
 	var run penstock.RunCreated
-	if err := json.Unmarshal(created.body, &run); err != nil || created.status != 200 {
+	if err := json.Unmarshal(created.body, &run); err != nil || created.status != http.StatusOK {
 		t.Fatalf("got %d %s", created.status, created.body)
 	}
 	testkit.Eventually(t, timeout, func() error { return inState(t, client(s), run.ID, penstock.StateSucceeded) })

@@ -259,7 +259,8 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 		return err
 	}
 	w, err := cmd.worker(ctx, log, cmd.Data, worker.Options{
-		Control: control, BaseURL: c.base.String(), PublicURL: c.base.String(), Repositories: cmd.repositories(ctx, log, cmd.Data),
+		Control: control, BaseURL: c.base.String(), PublicURL: c.base.String(),
+		Repositories: cmd.repositories(ctx, log, cmd.Data),
 	}, settings)
 	if err != nil {
 		return orderly(err)

@@ -81,7 +81,8 @@ func (e *execution) openOutlet() error {
 // serveRelay serves a sealed sandbox.
 func (e *execution) serveRelay(ctx context.Context, policy *egress.Policy) (err error) {
 	o := e.outlet
-	o.socket, o.trust, o.origin = filepath.Join(o.dir, "relay"), filepath.Join(o.dir, "trust"), "http://"+sandbox.RelayAddress
+	o.socket, o.trust = filepath.Join(o.dir, "relay"), filepath.Join(o.dir, "trust")
+	o.origin = "http://" + sandbox.RelayAddress
 	if o.proxy, err = e.newProxy(policy); err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func listenUnix(dir, name string) (net.Listener, error) {
 
 // servePort serves a sandbox that has the network of this machine.
 func (e *execution) servePort(ctx context.Context, _ *egress.Policy) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen on loopback: %w", err)
 	}

@@ -82,7 +82,8 @@ func TestSetupCommandsRunInOrderBeforeTheAgent(t *testing.T) {
 			t.Errorf("the agent finds %s", out)
 		}
 		want := []string{
-			"sandbox_verified", "worker_container_ready", "shared_session_started", "setup_step", "setup_step", "agent_started", "vm_shutdown",
+			"sandbox_verified", "worker_container_ready", "shared_session_started", "setup_step", "setup_step",
+			"agent_started", "vm_shutdown",
 			"run_done",
 		}
 		if box.Kind() == sandbox.Process {

@@ -21,7 +21,8 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 		w.start(in(box))
 		run := w.becomes(id, penstock.StateSucceeded)
 		want := []string{
-			"run_created", "run_claimed", "sandbox_verified", "worker_container_ready", "shared_session_started", "agent_started", "vm_shutdown",
+			"run_created", "run_claimed", "sandbox_verified", "worker_container_ready", "shared_session_started",
+			"agent_started", "vm_shutdown",
 			"run_done",
 		}
 		if box.Kind() == sandbox.Process {

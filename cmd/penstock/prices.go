@@ -2,12 +2,28 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/penstock-dev/penstock/internal/price"
 )
 
 // priceFile names the file of --prices; "" is the built-in list.
 type priceFile string
+
+// prices returns the price list: that of f, with the prices that the configuration file has
+// for its providers.
+func (s *fileSettings) prices(f priceFile) (*price.Table, error) {
+	table, err := f.table()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range allProviders(s) {
+		if own := s.Providers[p.Name].Prices; own != nil {
+			table = table.With(strings.TrimSuffix(p.ModelID(""), "/"), *own)
+		}
+	}
+	return table, nil
+}
 
 // table reads the file. A file that is invalid is a configuration error.
 func (f priceFile) table() (*price.Table, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/agent"
 	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/price"
 )
 
 // vendor is a model provider as people know it.
@@ -213,6 +214,8 @@ type providerSettings struct {
 	BaseURL string   `yaml:"base_url"`
 	Key     string   `yaml:"key"`
 	Models  []string `yaml:"models"` // none: the provider lists them
+	// Prices are free, one price, or the prices of models; docs/prices.md has the format.
+	Prices *price.Provider `yaml:"prices"`
 }
 
 func (s *fileSettings) readProviders(node *yaml.Node) error {
@@ -232,7 +235,9 @@ func (s *fileSettings) readProviders(node *yaml.Node) error {
 }
 
 func (p *providerSettings) read(name string, document map[string]yaml.Node) error {
-	fields := map[string]any{"api": &p.API, "base_url": &p.BaseURL, "key": &p.Key, "models": &p.Models}
+	fields := map[string]any{
+		"api": &p.API, "base_url": &p.BaseURL, "key": &p.Key, "models": &p.Models, "prices": &p.Prices,
+	}
 	for key, value := range document {
 		into, known := fields[key]
 		if !known {

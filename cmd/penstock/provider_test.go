@@ -2,11 +2,14 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/price"
 )
 
 func TestBuiltInAgentGetsTheGatewayInPlaceOfKeys(t *testing.T) {
@@ -46,5 +49,35 @@ func TestKeysOfHarnessesMoveToTheGateway(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantEnv, settings.Harnesses["claude"].Env); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestProvidersOfTheConfigurationFile(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ content, says string }{
+		"unknown key":      {"providers: {local: {api: openai, url: x}}", "url: unknown key"},
+		"without an API":   {"providers: {local: {base_url: 'http://127.0.0.1:1/v1'}}", "api is missing"},
+		"without a URL":    {"providers: {local: {api: openai}}", "base_url is missing"},
+		"another's API":    {"providers: {anthropic: {api: openai}}", "speaks anthropic"},
+		"price of no kind": {"providers: {local: {api: openai, base_url: 'http://x', prices: cheap}}", "prices"},
+	} {
+		_, err := parseConfig([]byte(test.content), nil, &fileSettings{})
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: got %v, want %q", name, err, test.says)
+		}
+	}
+	var settings fileSettings
+	_, err := parseConfig([]byte("providers:\n  local: {api: openai, base_url: 'http://127.0.0.1:1/v1', prices: free}\n"),
+		nil, &settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := settings.prices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost, known := table.Cost(price.Call{Model: "local/any", At: time.Now(), Usage: price.Usage{Input: 1000}})
+	if !known || cost != 0 {
+		t.Errorf("a free provider costs %d, known %v", cost, known)
 	}
 }

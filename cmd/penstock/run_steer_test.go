@@ -117,7 +117,8 @@ func TestInterruptSurvivesAKilledServer(t *testing.T) {
 // undelivered, and can be sent again.
 func TestFollowupsOfAKilledWorker(t *testing.T) {
 	t.Parallel()
-	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}})
+	// A slow machine asks for the timeline more often than a key may.
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
 	env := client(s)
 	note := filepath.Join(t.TempDir(), "note.txt")
 	if err := os.WriteFile(note, []byte("what the note says"), 0o600); err != nil {

@@ -175,7 +175,7 @@ type back struct {
 func (cmd *serveCmd) openBack(
 	ctx context.Context, log *slog.Logger, origin string, settings *fileSettings,
 ) (*back, error) {
-	prices, err := cmd.Prices.table()
+	prices, err := settings.prices(cmd.Prices)
 	if err != nil {
 		return nil, err
 	}

@@ -348,7 +348,7 @@ func TestLimitsOfDeliveriesAreSettings(t *testing.T) {
 	env := client(s)
 	makeFactory(t, s, "acme")
 	w := made(t, env, "webhook", "create", "a")
-	call(t, env, "webhook", "create", "b").want(t, 65, "conflict", "webhooks_per_factory is 1")
+	call(t, env, "webhook", "create", "b").want(t, 65, "conflict", "webhooks_per_factory")
 	deliver(t, 413, w.IngressURL, `{"a": "longer than 20"}`, "Authorization", "Bearer "+w.Secret)
 	deliver(t, 202, w.IngressURL, `{"n": 1}`, "Authorization", "Bearer "+w.Secret)
 	deliver(t, 202, w.IngressURL, `{"n": 2}`, "Authorization", "Bearer "+w.Secret)

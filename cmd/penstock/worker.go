@@ -82,7 +82,7 @@ func (w *working) worker(
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
-	if o.Prices, err = w.Prices.table(); err != nil {
+	if o.Prices, err = settings.prices(w.Prices); err != nil {
 		return nil, err
 	}
 	p := allProviders(settings)

@@ -58,6 +58,15 @@ demo: build ## see the main job: a run created, watched, steered and cancelled
 	@scripts/need bubblewrap curl
 	@scripts/demo
 
+.PHONY: attack
+attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes docs/security.md
+	@scripts/need bubblewrap
+	@scripts/attack
+
+.PHONY: toolchains
+toolchains: ## install from the real registries through the egress proxy, and print a table
+	@scripts/toolchains
+
 .PHONY: bench
 bench: build ## measure, as ratios to a bare handler in the same run: make bench BENCHFLAGS=-only=create
 	@scripts/need postgresql chromium

@@ -153,6 +153,28 @@ func TestThreatsNameTheirTests(t *testing.T) {
 	}
 }
 
+// The attacks in docs/security.md name a test that exists, and are at least 80. The tests
+// themselves keep their rows current.
+func TestAttacksNameTheirTests(t *testing.T) {
+	t.Parallel()
+	_, attacks, found := strings.Cut(readDocument(t, "docs/security.md"), "\n## Attacks\n")
+	attacks, _, closed := strings.Cut(attacks, "\n## ")
+	if !found || !closed {
+		t.Fatal("docs/security.md has no section about attacks")
+	}
+	declared := declaredTests(t)
+	count := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| (.*) \\| .* \\| `(Test\\w+)` \\|$").FindAllStringSubmatch(attacks, -1) {
+		count += 1 + strings.Count(row[1], "; ")
+		if !declared[row[2]] {
+			t.Errorf("%s does not exist, which is named for the attacks: %s", row[2], row[1])
+		}
+	}
+	if count < 80 {
+		t.Errorf("the tables have %d attacks, want at least 80", count)
+	}
+}
+
 // declaredTests are the names of all tests of the module.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()

@@ -10,6 +10,18 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// section is the part of docs/security.md that lists the attacks of this package.
+const section = "The egress proxy"
+
+const (
+	malformed = "malformed requests are refused"
+	digits    = "ports are digits without a leading zero, up to 65535"
+	strict    = "the authority is read strictly"
+	noUser    = "a URL with a user is refused"
+	exactly   = "methods are compared exactly"
 )
 
 // attackHosts are ways to write a host that another program could read as another host.
@@ -51,8 +63,9 @@ var attackHosts = []struct{ name, host, stops string }{
 func TestAttackHostNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test"}, {Host: "*.wild.test"}}})
+	attacks := testkit.NewAttacks(t, section)
 	for _, a := range attackHosts {
-		t.Run(a.name, func(t *testing.T) {
+		attacks.Run(a.name, a.stops, func(t *testing.T) {
 			t.Parallel()
 			got, err := canonical(a.host)
 			if err == nil && isAddress(got) && !isAddress(a.host) {
@@ -84,27 +97,30 @@ func TestAttackWildcards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, host := range []string{"git.corp.example", "a.b.corp.example", "GIT.Corp.Example", "git.corp.example."} {
+		if d := policy.Decide(host, 443); !d.Allowed {
+			t.Errorf("%s is refused: %s", host, d.Reason)
+		}
+	}
+	attacks := testkit.NewAttacks(t, section)
 	for _, a := range []struct {
 		name, host string
 		port       int
-		want       bool
 	}{
-		{"the name below", "git.corp.example", 443, true},
-		{"two names below", "a.b.corp.example", 443, true},
-		{"capital letters", "GIT.Corp.Example", 443, true},
-		{"a final dot", "git.corp.example.", 443, true},
-		{"the domain itself", "corp.example", 443, false},
-		{"a name that only ends alike", "xcorp.example", 443, false},
-		{"an empty first label", ".corp.example", 443, false},
-		{"the domain as a prefix", "git.corp.example.evil.test", 443, false},
-		{"a name below an exact host", "x.api.example.test", 443, false},
-		{"a port that is not written", "git.corp.example", 8443, false},
-		{"ssh", "api.example.test", 22, false},
-		{"an address", "127.0.0.1", 443, false},
+		{"the domain of a wildcard itself", "corp.example", 443},
+		{"a name that only ends like a wildcard", "xcorp.example", 443},
+		{"an empty first label", ".corp.example", 443},
+		{"the domain of a wildcard as a prefix", "git.corp.example.evil.test", 443},
+		{"a name below an exact host", "x.api.example.test", 443},
+		{"a port that is not listed", "git.corp.example", 8443},
+		{"the port of ssh", "api.example.test", 22},
+		{"an address instead of a name", "127.0.0.1", 443},
 	} {
-		if d := policy.Decide(a.host, a.port); d.Allowed != a.want {
-			t.Errorf("%s: allowed %t, want %t: %s", a.name, d.Allowed, a.want, d.Reason)
-		}
+		attacks.Run(a.name, "hosts are matched label by label, and ports by number", func(t *testing.T) {
+			if d := policy.Decide(a.host, a.port); d.Allowed {
+				t.Errorf("allowed: %s", d.Reason)
+			}
+		})
 	}
 }
 
@@ -113,49 +129,51 @@ func TestAttackAddresses(t *testing.T) {
 	own := func() ([]net.Addr, error) {
 		return []net.Addr{&net.IPNet{IP: net.IPv4(9, 9, 9, 9), Mask: net.CIDRMask(24, 32)}}, nil
 	}
-	for _, a := range []struct {
-		name, addr string
-		open       bool
-	}{
-		{"a public IPv4 address", "1.1.1.1", true},
-		{"a public IPv6 address", "2606:4700::1111", true},
-		{"a public address in NAT64", "64:ff9b::101:101", true},
-		{"loopback", "127.0.0.1", false},
-		{"loopback, another address", "127.8.8.8", false},
-		{"unspecified", "0.0.0.0", false},
-		{"this network", "0.1.2.3", false},
-		{"private 10", "10.1.2.3", false},
-		{"private 172", "172.31.0.1", false},
-		{"private 192", "192.168.1.1", false},
-		{"carrier-grade NAT", "100.64.0.1", false},
-		{"the metadata service of most clouds", "169.254.169.254", false},
-		{"the metadata service of Alibaba", "100.100.100.200", false},
-		{"the metadata service of Azure", "168.63.129.16", false},
-		{"the metadata service of Oracle", "192.0.0.192", false},
-		{"the metadata service of AWS in IPv6", "fd00:ec2::254", false},
-		{"multicast", "224.0.0.1", false},
-		{"broadcast", "255.255.255.255", false},
-		{"this machine", "9.9.9.9", false},
-		{"IPv6 loopback", "::1", false},
-		{"IPv6 unspecified", "::", false},
-		{"IPv6 link-local", "fe80::1", false},
-		{"IPv6 link-local with a zone", "fe80::1%lo", false},
-		{"IPv6 private", "fd12::1", false},
-		{"IPv6 site-local", "fec0::1", false},
-		{"IPv6 multicast", "ff02::1", false},
-		{"loopback mapped into IPv6", "::ffff:127.0.0.1", false},
-		{"this machine mapped into IPv6", "::ffff:9.9.9.9", false},
-		{"loopback compatible in IPv6", "::127.0.0.1", false},
-		{"loopback in NAT64", "64:ff9b::7f00:1", false},
-		{"metadata in NAT64", "64:ff9b::a9fe:a9fe", false},
-		{"NAT64 of local use", "64:ff9b:1::101:101", false},
-		{"loopback in 6to4", "2002:7f00:1::1", false},
-		{"Teredo", "2001:0:7f00:1::1", false},
-		{"documentation", "2001:db8::1", false},
-	} {
-		if reason := (guard{own: own}).check(netip.MustParseAddr(a.addr)); (reason == "") != a.open {
-			t.Errorf("%s: %q, want open %t", a.name, reason, a.open)
+	for _, addr := range []string{"1.1.1.1", "2606:4700::1111", "64:ff9b::101:101"} {
+		if reason := (guard{own: own}).check(netip.MustParseAddr(addr)); reason != "" {
+			t.Errorf("the public address %s is refused: %s", addr, reason)
 		}
+	}
+	attacks := testkit.NewAttacks(t, section)
+	for _, a := range []struct{ name, addr string }{
+		{"loopback", "127.0.0.1"},
+		{"loopback, another address", "127.8.8.8"},
+		{"unspecified", "0.0.0.0"},
+		{"this network", "0.1.2.3"},
+		{"private 10", "10.1.2.3"},
+		{"private 172", "172.31.0.1"},
+		{"private 192", "192.168.1.1"},
+		{"carrier-grade NAT", "100.64.0.1"},
+		{"the metadata service of most clouds", "169.254.169.254"},
+		{"the metadata service of Alibaba", "100.100.100.200"},
+		{"the metadata service of Azure", "168.63.129.16"},
+		{"the metadata service of Oracle", "192.0.0.192"},
+		{"the metadata service of AWS in IPv6", "fd00:ec2::254"},
+		{"multicast", "224.0.0.1"},
+		{"broadcast", "255.255.255.255"},
+		{"this machine", "9.9.9.9"},
+		{"IPv6 loopback", "::1"},
+		{"IPv6 unspecified", "::"},
+		{"IPv6 link-local", "fe80::1"},
+		{"IPv6 link-local with a zone", "fe80::1%lo"},
+		{"IPv6 private", "fd12::1"},
+		{"IPv6 site-local", "fec0::1"},
+		{"IPv6 multicast", "ff02::1"},
+		{"loopback mapped into IPv6", "::ffff:127.0.0.1"},
+		{"this machine mapped into IPv6", "::ffff:9.9.9.9"},
+		{"loopback compatible in IPv6", "::127.0.0.1"},
+		{"loopback in NAT64", "64:ff9b::7f00:1"},
+		{"metadata in NAT64", "64:ff9b::a9fe:a9fe"},
+		{"NAT64 of local use", "64:ff9b:1::101:101"},
+		{"loopback in 6to4", "2002:7f00:1::1"},
+		{"Teredo", "2001:0:7f00:1::1"},
+		{"documentation", "2001:db8::1"},
+	} {
+		attacks.Run(a.name, "addresses are checked before they are dialled", func(t *testing.T) {
+			if reason := (guard{own: own}).check(netip.MustParseAddr(a.addr)); reason == "" {
+				t.Errorf("%s is open", a.addr)
+			}
+		})
 	}
 	listed := guard{own: own, open: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	if reason := listed.check(netip.MustParseAddr("64:ff9b::a01:203")); reason != "" {
@@ -170,6 +188,11 @@ func TestAttackAddresses(t *testing.T) {
 // from then on. One look-up per connection is all that a resolver gets.
 func TestAttackRebinding(t *testing.T) {
 	t.Parallel()
+	testkit.NewAttacks(t, section).Run("a name that resolves to another address at the second look-up",
+		"each connection has one look-up, and its address is checked", rebind)
+}
+
+func rebind(t *testing.T) {
 	var w *world
 	turn := 0
 	w = newWorld(t, setup{
@@ -204,53 +227,58 @@ func TestAttackRebinding(t *testing.T) {
 func TestAttackRequests(t *testing.T) {
 	t.Parallel()
 	const host = "api.example.test"
+	attacks := testkit.NewAttacks(t, section)
 	for _, a := range []struct{ name, request, stops string }{
-		{"CONNECT with a user", "CONNECT user@HOST HTTP/1.1\r\nHost: x\r\n\r\n", "the authority is read strictly"},
+		{"CONNECT with a user", "CONNECT user@HOST HTTP/1.1\r\nHost: x\r\n\r\n", strict},
 		{"CONNECT without a port", "CONNECT api.example.test HTTP/1.1\r\nHost: x\r\n\r\n", "the port is required"},
-		{"CONNECT with a path", "CONNECT HOST/x HTTP/1.1\r\nHost: x\r\n\r\n", "the authority is read strictly"},
-		{"CONNECT with two ports", "CONNECT HOST:80 HTTP/1.1\r\nHost: x\r\n\r\n", "the authority is read strictly"},
-		{"CONNECT with a signed port", "CONNECT api.example.test:+443 HTTP/1.1\r\nHost: x\r\n\r\n", "ports are digits"},
-		{"CONNECT with a port of zeros", "CONNECT api.example.test:0443 HTTP/1.1\r\nHost: x\r\n\r\n", "no leading zero"},
-		{"CONNECT with a large port", "CONNECT api.example.test:65979 HTTP/1.1\r\nHost: x\r\n\r\n", "at most 65535"},
-		{"CONNECT with a body", "CONNECT HOST HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabcd", "it has none"},
+		{"CONNECT with a path", "CONNECT HOST/x HTTP/1.1\r\nHost: x\r\n\r\n", strict},
+		{"CONNECT with two ports", "CONNECT HOST:80 HTTP/1.1\r\nHost: x\r\n\r\n", strict},
+		{"CONNECT with a signed port", "CONNECT api.example.test:+443 HTTP/1.1\r\nHost: x\r\n\r\n", digits},
+		{"CONNECT with a port of zeros", "CONNECT api.example.test:0443 HTTP/1.1\r\nHost: x\r\n\r\n", digits},
+		{"CONNECT with a large port", "CONNECT api.example.test:65979 HTTP/1.1\r\nHost: x\r\n\r\n", digits},
+		{"CONNECT with a body", "CONNECT HOST HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabcd", "CONNECT has no body"},
 		{
 			"CONNECT with a chunked body", "CONNECT HOST HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-			"it has none",
+			"CONNECT has no body",
 		},
-		{"CONNECT to the port of ssh", "CONNECT api.example.test:22 HTTP/1.1\r\nHost: x\r\n\r\n", "ports are listed"},
-		{"a user in the URL", "GET http://u:p@PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "a URL with a user is refused"},
-		{"the allowed host as the user", "GET http://PLAIN@evil.test/ HTTP/1.1\r\nHost: x\r\n\r\n", "same"},
-		{"another scheme", "GET ftp://PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "only http and https"},
+		{"CONNECT to the port of ssh", "CONNECT api.example.test:22 HTTP/1.1\r\nHost: x\r\n\r\n", "ports need a rule"},
+		{"a user in the URL", "GET http://u:p@PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", noUser},
+		{"the allowed host as the user", "GET http://PLAIN@evil.test/ HTTP/1.1\r\nHost: x\r\n\r\n", noUser},
+		{"another scheme", "GET ftp://PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "only http and https are served"},
 		{"a URL without a host", "GET http:PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "the host is required"},
-		{"the absolute form of another host", "GET http://evil.test/ HTTP/1.1\r\nHost: PLAIN\r\n\r\n", "the URL is matched"},
-		{"two Host headers", "GET http://PLAIN/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "malformed"},
-		{"a folded header", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\n evil.test\r\n\r\n", "malformed"},
-		{"a space before a colon", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc", "malformed"},
+		{
+			"the absolute form of another host", "GET http://evil.test/ HTTP/1.1\r\nHost: PLAIN\r\n\r\n",
+			"the URL is matched, not the header",
+		},
+		{"two Host headers", "GET http://PLAIN/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", malformed},
+		{"a folded header", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\n evil.test\r\n\r\n", malformed},
+		{"a space before a colon", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc", malformed},
 		{
 			"two lengths", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-			"malformed",
+			malformed,
 		},
 		{
 			"an unknown coding", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-			"malformed",
+			malformed,
 		},
 		{
 			"chunked twice",
 			"POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" +
 				"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-			"malformed",
+			malformed,
 		},
 		{"HTTP/2 prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "only HTTP/1.1 is served"},
 		{"HTTP/2 in the request line", "GET http://PLAIN/ HTTP/2.0\r\nHost: x\r\n\r\n", "only HTTP/1.1 is served"},
-		{"TRACE, which repeats a credential", "TRACE http://PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "not forwarded"},
-		{"a method in small letters", "get http://METHODS/ HTTP/1.1\r\nHost: x\r\n\r\n", "methods are compared exactly"},
-		{"a method that is not listed", "POST http://METHODS/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "same"},
+		{"TRACE, which repeats a credential", "TRACE http://PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "TRACE is not forwarded"},
+		{"a method in small letters", "get http://METHODS/ HTTP/1.1\r\nHost: x\r\n\r\n", exactly},
+		{"a method that is not listed", "POST http://METHODS/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", exactly},
 		{
 			"a header that is too long",
-			"GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 80<<10) + "\r\n\r\n", "64 KiB",
+			"GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 80<<10) + "\r\n\r\n",
+			"headers have up to 64 KiB",
 		},
 	} {
-		t.Run(a.name, func(t *testing.T) {
+		attacks.Run(a.name, a.stops, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, setup{rules: []penstock.NetworkRule{
 				{Host: host}, {Host: "get.example.test", Methods: []string{"GET"}},
@@ -276,30 +304,33 @@ func TestAttackPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	attacks := testkit.NewAttacks(t, section)
 	for _, a := range []struct{ name, path string }{
-		{"dots", "/api/../admin"},
-		{"encoded dots", "/api/%2e%2e/admin"},
-		{"half encoded dots", "/api/.%2E/admin"},
-		{"one dot", "/api/./../admin"},
-		{"dots at the end", "/api/.."},
-		{"an empty segment", "/api//admin"},
-		{"an empty first segment", "//api/x"},
-		{"an encoded slash", "/api/..%2fadmin"},
-		{"a backslash", `/api/..\admin`},
-		{"an encoded backslash", "/api/..%5cadmin"},
+		{"dots in a path", "/api/../admin"},
+		{"encoded dots in a path", "/api/%2e%2e/admin"},
+		{"half encoded dots in a path", "/api/.%2E/admin"},
+		{"one dot in a path", "/api/./../admin"},
+		{"dots at the end of a path", "/api/.."},
+		{"an empty segment in a path", "/api//admin"},
+		{"an empty first segment in a path", "//api/x"},
+		{"an encoded slash in a path", "/api/..%2fadmin"},
+		{"a backslash in a path", `/api/..\admin`},
+		{"an encoded backslash in a path", "/api/..%5cadmin"},
 		{"encoded twice", "/api/%252e%252e/admin"},
 		{"parameters after dots", "/api/..;x=1/admin"},
 		{"encoded parameters after dots", "/api/..%3bx/admin"},
-		{"a NUL byte", "/api/%00/admin"},
-		{"a line break", "/api/%0d%0aX:y"},
+		{"a NUL byte in a path", "/api/%00/admin"},
+		{"a line break in a path", "/api/%0d%0aX:y"},
 		{"another path", "/admin"},
-		{"a longer name", "/apix"},
-		{"an encoded letter", "/%61dmin"},
+		{"a longer path", "/apix"},
+		{"an encoded letter in a path", "/%61dmin"},
 	} {
-		text := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: api.example.test:%d\r\n\r\n", a.path, w.port())
-		if status, body := exchangeRaw(t, conn, text); status != 403 {
-			t.Errorf("%s: %d %s", a.name, status, body)
-		}
+		attacks.Run(a.name, "ambiguous paths are refused, and the others matched as they are sent", func(t *testing.T) {
+			text := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: api.example.test:%d\r\n\r\n", a.path, w.port())
+			if status, body := exchangeRaw(t, conn, text); status != 403 {
+				t.Errorf("%d %s", status, body)
+			}
+		})
 	}
 	w.silent(t)
 	for _, path := range []string{"/api/", "/api/a-b_c~d", "/api/%E4%BD%A0?x=../..//"} {
@@ -315,28 +346,40 @@ func TestAttackServerName(t *testing.T) {
 	w := newWorld(t, setup{rules: []penstock.NetworkRule{
 		{Host: "api.example.test"}, {Host: "read.wild.test", Methods: []string{"GET"}},
 	}})
-	for _, host := range []string{"api.example.test", "read.wild.test"} {
-		for _, name := range []string{"evil.test", "", "api.example.test.evil.test", "x.read.wild.test"} {
-			if _, err := w.inside(t, host, name); err == nil {
-				t.Errorf("connection to %s with the server name %q is open", host, name)
-			}
-		}
-	}
-	for _, text := range []string{
-		"SSH-2.0-x\r\n", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n", "\x15\x03\x01\x00\x02\x02\x28",
+	attacks := testkit.NewAttacks(t, section)
+	for _, a := range []struct{ attack, name string }{
+		{"another server name in TLS", "evil.test"},
+		{"no server name in TLS", ""},
+		{"the allowed host as a prefix of the server name", "api.example.test.evil.test"},
+		{"a server name below an exact host", "x.read.wild.test"},
 	} {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		connect := fmt.Sprintf("CONNECT api.example.test:%d HTTP/1.1\r\nHost: x\r\n\r\n", w.port())
-		if status, answer := exchangeRaw(t, conn, connect); status != 200 {
-			t.Fatalf("%d %s", status, answer)
-		}
-		if status, answer := exchangeRaw(t, conn, text); status >= 200 && status < 400 {
-			t.Errorf("%q got %d %s", text, status, answer)
-		}
+		attacks.Run(a.attack, "the server name must be that of CONNECT", func(t *testing.T) {
+			for _, host := range []string{"api.example.test", "read.wild.test"} {
+				if _, err := w.inside(t, host, a.name); err == nil {
+					t.Errorf("connection to %s with the server name %q is open", host, a.name)
+				}
+			}
+		})
+	}
+	for _, a := range []struct{ attack, text string }{
+		{"SSH in a tunnel", "SSH-2.0-x\r\n"},
+		{"CONNECT in a tunnel", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n"},
+		{"an alert of TLS before its first message", "\x15\x03\x01\x00\x02\x02\x28"},
+	} {
+		attacks.Run(a.attack, "a tunnel carries TLS only", func(t *testing.T) {
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			connect := fmt.Sprintf("CONNECT api.example.test:%d HTTP/1.1\r\nHost: x\r\n\r\n", w.port())
+			if status, answer := exchangeRaw(t, conn, connect); status != 200 {
+				t.Fatalf("%d %s", status, answer)
+			}
+			if status, answer := exchangeRaw(t, conn, a.text); status >= 200 && status < 400 {
+				t.Errorf("got %d %s", status, answer)
+			}
+		})
 	}
 	if got := w.requests(); len(got) > 0 {
 		t.Errorf("%d requests arrived", len(got))
@@ -346,6 +389,11 @@ func TestAttackServerName(t *testing.T) {
 // TestAttackInside sends, within an inspected connection, requests for another host.
 func TestAttackInside(t *testing.T) {
 	t.Parallel()
+	attacks := testkit.NewAttacks(t, section)
+	stops := map[int]string{
+		400: "malformed and absolute requests are refused", 403: "the rule lists the methods",
+		421: "Host must be that of CONNECT", 505: "only HTTP/1.1 is served",
+	}
 	for _, a := range []struct {
 		name, request string
 		want          int
@@ -370,7 +418,7 @@ func TestAttackInside(t *testing.T) {
 			"PUT / HTTP/1.1\r\nX-HTTP-Method-Override: GET\r\nHost: AUTHORITY\r\nContent-Length: 0\r\n\r\n", 403,
 		},
 	} {
-		t.Run(a.name, func(t *testing.T) {
+		attacks.Run(a.name+" in an inspected connection", stops[a.want], func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Methods: []string{"GET"}}}})
 			conn, err := w.inside(t, "api.example.test", "api.example.test")
@@ -391,6 +439,11 @@ func TestAttackInside(t *testing.T) {
 // one request, with one framing.
 func TestAttackSplitting(t *testing.T) {
 	t.Parallel()
+	testkit.NewAttacks(t, section).Run("a second request in the body of a chunked one",
+		"the proxy writes each request anew", split)
+}
+
+func split(t *testing.T) {
 	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Paths: []string{"/ok"}}}})
 	conn, err := w.inside(t, "api.example.test", "api.example.test")
 	if err != nil {
@@ -412,6 +465,11 @@ func TestAttackSplitting(t *testing.T) {
 // credential must not either.
 func TestAttackRedirects(t *testing.T) {
 	t.Parallel()
+	testkit.NewAttacks(t, section).Run("a redirect to another host, with a credential",
+		"the proxy follows no redirect", redirect)
+}
+
+func redirect(t *testing.T) {
 	w := newWorld(t, setup{
 		rules: []penstock.NetworkRule{{
 			Host: "api.example.test", Credential: &penstock.NetworkCredential{Secret: "TOKEN", As: "bearer"},

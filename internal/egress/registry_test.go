@@ -1,18 +1,21 @@
 package egress
 
 import (
+	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 )
 
 // TestRegistries installs a package with each client from the real registry, through the preset.
-// It needs the internet and is run by hand: PENSTOCK_TEST_REGISTRIES=1, with RUSTUP_HOME if
-// rustup provides cargo.
+// It needs the internet and is run by `make toolchains`: PENSTOCK_TEST_REGISTRIES=1, with
+// RUSTUP_HOME if rustup provides cargo.
 func TestRegistries(t *testing.T) {
 	if os.Getenv("PENSTOCK_TEST_REGISTRIES") == "" {
 		t.Skip("PENSTOCK_TEST_REGISTRIES is not set")
@@ -39,16 +42,39 @@ printf '[package]\nname="c"\nversion="0.1.0"\nedition="2021"\n[dependencies]\nit
 	apt := `mkdir -p l/partial a/partial
 options="-o Dir::State::lists=$PWD/l -o Dir::Cache=$PWD/a -o APT::Sandbox::User=root"
 apt-get $options update -qq && apt-get $options download -q hostname`
-	for name, script := range map[string]string{
-		"npm":   "npm install --no-audit --no-fund is-number@7.0.0 && ls node_modules/is-number",
-		"pip":   "python3 -m pip download --no-deps --no-cache-dir six==1.16.0",
-		"go":    "GOPATH=$PWD/g GOFLAGS=-modcacherw go mod download -x github.com/google/uuid@v1.6.0",
-		"cargo": crate,
-		"mvn":   "mvn -B -q -Dmaven.repo.local=$PWD/m2 dependency:get -Dartifact=junit:junit:4.13.2",
-		"apt":   apt,
+	for _, client := range []struct{ name, program, host, script string }{
+		{
+			"npm", "npm", "registry.npmjs.org",
+			"npm install --no-audit --no-fund is-number@7.0.0 && ls node_modules/is-number",
+		},
+		{"pnpm", "npx", "registry.npmjs.org", "npx --yes pnpm@9 add is-number@7.0.0 && ls node_modules/is-number"},
+		{"yarn", "npx", "registry.npmjs.org", "npx --yes yarn@1 add is-number@7.0.0 && ls node_modules/is-number"},
+		{"pip", "pip", "pypi.org", "python3 -m pip download --no-deps --no-cache-dir six==1.16.0"},
+		{
+			"uv", "pip", "pypi.org", "python3 -m pip install -q --no-cache-dir --target p uv &&" +
+				" PYTHONPATH=p python3 -m uv pip install --no-cache --target u six==1.16.0 && ls u/six.py",
+		},
+		{
+			"go", "go", "proxy.golang.org",
+			"GOPATH=$PWD/g GOFLAGS=-modcacherw go mod download -x github.com/google/uuid@v1.6.0",
+		},
+		{"cargo", "cargo", "index.crates.io", crate},
+		{
+			"maven", "mvn", "repo.maven.apache.org",
+			"mvn -B -q -Dmaven.repo.local=$PWD/m2 dependency:get -Dartifact=junit:junit:4.13.2",
+		},
+		{"apt-get", "apt-get", "deb.debian.org", apt},
 	} {
-		t.Run(name, func(t *testing.T) {
-			out, err := w.run(t, t.TempDir(), "sh", "-c", script)
+		t.Run(client.name, func(t *testing.T) {
+			if _, err := exec.LookPath(client.program); err != nil {
+				t.Skip(client.program + " is missing")
+			}
+			reach, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(t.Context(), "tcp", client.host+":443")
+			if err != nil {
+				t.Skipf("this machine does not reach %s: %v", client.host, err)
+			}
+			_ = reach.Close()
+			out, err := w.run(t, t.TempDir(), "sh", "-c", client.script)
 			if err != nil {
 				t.Errorf("%v: %s", err, out[max(0, len(out)-3000):])
 			}

@@ -8,12 +8,17 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
+
+// section is the part of docs/security.md that lists the attacks of this package.
+const section = "The model gateway"
 
 // raw sends bytes as they are and returns the status of the answer.
 func (r *rig) raw(t *testing.T, request string) int {
@@ -39,51 +44,77 @@ func (r *rig) raw(t *testing.T, request string) int {
 }
 
 // No other path of a provider can be reached, however it is spelled.
-func TestForeignPathsAreRefused(t *testing.T) {
+func TestAttackForeignPaths(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
-	for _, target := range []string{
-		"POST /model/anthropic/v1/files", "POST /model/anthropic/v1/messages/batches", "GET /model/anthropic/v1/messages",
-		"POST /model/anthropic/v1/messages/", "POST /model/anthropic//v1/messages", "POST /model//anthropic/v1/messages",
-		"POST /model/anthropic/v1/./messages", "POST /model/anthropic/v1/x/../messages",
-		"POST /model/anthropic/v1/%6dessages",
-		"POST /model/anthropic/v1%2fmessages", "POST /model/anthropic/%2e%2e/v1/messages",
-		"POST /model/anthropic/v1/messages%00",
-		"POST /model/anthropic/v1/messages;x", "POST /model/anthropic/V1/messages", "POST /model/anthropic/v1/messages%3Fa",
-		"GET /model/anthropic/v1/models/..", "GET /model/anthropic/v1/models/%2e%2e%2ffiles",
-		"GET /model/anthropic/v1/models/a/b",
-		"GET /model/openai/v1/files", "POST /model/openai/v1/embeddings", "POST /model/openai/v1/responses/resp_1/cancel",
-		"DELETE /model/openai/v1/responses/resp_1", "GET /model/openai/v1/responses/resp_1/input_items",
-		"GET /model/openai/v1/chat/completions", "POST /model/openai/chat/completions", "POST /model/openai/v1/conversations",
-		"GET /model/gemini/v1beta/models", "POST /model/gemini/v1beta/cachedContents",
-		"POST /model/gemini/upload/v1beta/files",
-		"POST /model/gemini/v1beta/models/m:embedContent", "POST /model/gemini/v1beta/models/m:generateContent:x",
-		"POST /model/gemini/v1/models/m:generateContent", "POST /model/gemini/v1beta/models/..:generateContent",
-		"POST /model/gemini/v1beta/tunedModels/m:generateContent", "POST /model/gemini/v1beta/models/a%2fb:generateContent",
-		"POST /model/other/v1/messages", "POST /model/anthropic@evil.example/v1/messages", "POST /model/anthropic",
-		"POST /model/anthropic/http://evil.example/v1/messages", "POST /model/evil.example:443/v1/messages",
-		"POST /v1/messages", "POST /penstock/model/anthropic/v1/messages", "PUT /model/anthropic/v1/messages",
-		"POST http://evil.example/model/anthropic/v1/files", "POST /model/anthropic/\\v1\\messages",
+	attacks := testkit.NewAttacks(t, section)
+	for _, a := range []struct {
+		name    string
+		targets []string
+	}{
+		{"another path of a provider", []string{
+			"POST /model/anthropic/v1/files", "POST /model/anthropic/v1/messages/batches",
+			"GET /model/anthropic/v1/models/a/b", "GET /model/openai/v1/files",
+			"POST /model/openai/v1/embeddings", "POST /model/openai/v1/responses/resp_1/cancel",
+			"GET /model/openai/v1/responses/resp_1/input_items", "POST /model/openai/chat/completions",
+			"POST /model/openai/v1/conversations", "GET /model/gemini/v1beta/models",
+			"POST /model/gemini/v1beta/cachedContents", "POST /model/gemini/upload/v1beta/files",
+			"POST /model/gemini/v1beta/models/m:embedContent",
+			"POST /model/gemini/v1beta/models/m:generateContent:x",
+			"POST /model/gemini/v1/models/m:generateContent",
+			"POST /model/gemini/v1beta/tunedModels/m:generateContent", "POST /model/other/v1/messages",
+			"POST /model/anthropic", "POST /v1/messages", "POST /penstock/model/anthropic/v1/messages",
+		}},
+		{"another method", []string{
+			"GET /model/anthropic/v1/messages", "DELETE /model/openai/v1/responses/resp_1",
+			"GET /model/openai/v1/chat/completions", "PUT /model/anthropic/v1/messages",
+		}},
+		{"another path or host behind unusual spellings", []string{
+			"POST /model/anthropic/v1/messages/", "POST /model/anthropic//v1/messages",
+			"POST /model//anthropic/v1/messages", "POST /model/anthropic/v1/./messages",
+			"POST /model/anthropic/v1/x/../messages", "POST /model/anthropic/v1/%6dessages",
+			"POST /model/anthropic/v1%2fmessages", "POST /model/anthropic/%2e%2e/v1/messages",
+			"POST /model/anthropic/v1/messages%00", "POST /model/anthropic/v1/messages;x",
+			"POST /model/anthropic/V1/messages", "POST /model/anthropic/v1/messages%3Fa",
+			"GET /model/anthropic/v1/models/..", "GET /model/anthropic/v1/models/%2e%2e%2ffiles",
+			"POST /model/gemini/v1beta/models/..:generateContent",
+			"POST /model/gemini/v1beta/models/a%2fb:generateContent",
+			"POST /model/anthropic@evil.example/v1/messages",
+			"POST /model/anthropic/http://evil.example/v1/messages",
+			"POST /model/evil.example:443/v1/messages", "POST http://evil.example/model/anthropic/v1/files",
+			"POST /model/anthropic/\\v1\\messages",
+		}},
 	} {
-		body := ""
-		if strings.HasPrefix(target, "P") {
-			body = `{"model":"m"}`
-		}
-		status := r.raw(t, fmt.Sprintf("%s HTTP/1.1\r\nHost: relay\r\nContent-Type: application/json\r\n"+
-			"Content-Length: %d\r\n\r\n%s",
-			target, len(body), body))
-		if status != http.StatusForbidden && status != http.StatusBadRequest {
-			t.Errorf("%s is answered with %d", target, status)
-		}
+		attacks.Run(a.name, "paths are compared as they are sent, with a list", func(t *testing.T) {
+			for _, target := range a.targets {
+				r.foreign(t, target)
+			}
+		})
 	}
-	for _, header := range []string{"Upgrade: websocket\r\nConnection: Upgrade", "Connection: upgrade\r\nupgrade: h2c"} {
-		status := r.raw(t, "GET /model/openai/v1/models HTTP/1.1\r\nHost: relay\r\n"+header+"\r\n\r\n")
-		if status != http.StatusForbidden {
-			t.Errorf("%q is answered with %d", header, status)
+	attacks.Run("an upgrade to another protocol", "upgrades are refused", func(t *testing.T) {
+		for _, header := range []string{"Upgrade: websocket\r\nConnection: Upgrade", "Connection: upgrade\r\nupgrade: h2c"} {
+			status := r.raw(t, "GET /model/openai/v1/models HTTP/1.1\r\nHost: relay\r\n"+header+"\r\n\r\n")
+			if status != http.StatusForbidden {
+				t.Errorf("%q is answered with %d", header, status)
+			}
 		}
-	}
+	})
 	if got := r.got(); len(got) > 0 {
 		t.Errorf("the provider got %+v", got)
+	}
+}
+
+// foreign sends a request that must be refused.
+func (r *rig) foreign(t *testing.T, target string) {
+	t.Helper()
+	body := ""
+	if strings.HasPrefix(target, "P") {
+		body = `{"model":"m"}`
+	}
+	status := r.raw(t, fmt.Sprintf("%s HTTP/1.1\r\nHost: relay\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\n\r\n%s", target, len(body), body))
+	if status != http.StatusForbidden && status != http.StatusBadRequest {
+		t.Errorf("%s is answered with %d", target, status)
 	}
 }
 
@@ -110,7 +141,29 @@ func (a attempt) try(t *testing.T, r *rig) {
 	}
 }
 
-func TestToolsOfTheProviderNeedThePolicy(t *testing.T) {
+// tryEach tries the attempts of each API as one attack.
+func tryEach(t *testing.T, r *rig, name, stoppedBy string, attempts []attempt) {
+	t.Helper()
+	attacks := testkit.NewAttacks(t, section)
+	for _, api := range []struct{ name, path string }{
+		{"Anthropic Messages", messages},
+		{"OpenAI Chat", chat},
+		{"OpenAI Responses", response},
+		{"Gemini", strings.TrimSuffix(generates, "m:generateContent")},
+	} {
+		of := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return !strings.HasPrefix(a.path, api.path) })
+		if len(of) == 0 {
+			continue
+		}
+		attacks.Run(fmt.Sprintf("%s through %s", name, api.name), stoppedBy, func(t *testing.T) {
+			for _, a := range of {
+				a.try(t, r)
+			}
+		})
+	}
+}
+
+func TestAttackToolsOfTheProvider(t *testing.T) {
 	t.Parallel()
 	const no = "network.provider_tools"
 	attempts := []attempt{
@@ -155,9 +208,8 @@ func TestToolsOfTheProviderNeedThePolicy(t *testing.T) {
 		},
 	}
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
-	for _, a := range attempts {
-		a.try(t, r)
-	}
+	tryEach(t, r, "a provider's own tool that reaches the network",
+		"the policy must name tools of the provider", attempts)
 	all := newRig(t, replies(`{}`), gateway.SessionOptions{
 		ProviderTools: []string{
 			"web_search", "web_fetch", "code_execution", "mcp", "teleport", "plugins", "builtin_function", "image_generation",
@@ -172,7 +224,7 @@ func TestToolsOfTheProviderNeedThePolicy(t *testing.T) {
 	}
 }
 
-func TestSourcesByURLNeedAnAllowedHost(t *testing.T) {
+func TestAttackSourcesByURL(t *testing.T) {
 	t.Parallel()
 	const no, malformed = "may not fetch from", "must be a data: URL"
 	image := func(u string) string {
@@ -185,58 +237,60 @@ func TestSourcesByURLNeedAnAllowedHost(t *testing.T) {
 		}
 		return "no rule allows it"
 	}})
-	for _, a := range []attempt{
-		{chat, image("https://allowed.example/a.png"), ""},
-		{chat, image("HTTPS://Allowed.Example./a.png"), ""},
-		{chat, image("data:image/png;base64,AAAA"), ""},
-		{chat, image("https://evil.example/?leak=1"), no},
-		{chat, image("http://allowed.example/"), no},
-		{chat, image("https://allowed.example:8443/"), no},
-		{chat, image("https://allowed.example@evil.example/"), malformed},
-		{chat, image(`https://evil.example\@allowed.example/`), malformed},
-		{chat, image("https://allowed.example%2eevil.example/"), malformed},
-		{chat, image("https://allowed.example\t.evil.example/"), malformed},
-		{chat, image("//evil.example/a"), malformed},
-		{chat, image("ftp://allowed.example/a"), malformed},
-		{chat, image(" https://evil.example/"), malformed},
-		{chat, image("https://evil.example#.allowed.example/"), no},
-		{chat, image("https://allowed.example.evil.example/"), no},
-		{chat, image("https://аllowed.example/"), malformed},
-		{
-			chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":"https:` +
-				`//evil.example"}]}]}`, no,
-		},
-		{chat, `{"model":"m","messages":[{"role":"user","content":"see https://evil.example"}]}`, ""},
-		{
-			chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"video_url",` +
-				`"video_url":{"u\u0072l":"https://evil.example"}}]}]}`,
-			no,
-		},
-		{
-			messages, `{"model":"m","messages":[{"content":[{"type":"image","source":{"type":"url","url":"https:/` +
-				`/evil.example"}}]}]}`, no,
-		},
-		{
-			messages, `{"model":"m","messages":[{"content":[{"type":"tool_result","content":[{"type":"document","source":` +
-				`{"type":"url","url":"https://evil.example"}}]}]}]}`, no,
-		},
-		{messages, `{"model":"m","messages":[{"content":[{"type":"tool_use","input":{"url":"https://evil.example"}}]}]}`, ""},
-		{messages, `{"model":"m","messages":[{"content":[{"type":"web_search_result","url":"https://evil.example"}]}]}`, ""},
-		{
-			response, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_url":"https://e` +
-				`vil.example"}]}]}`, no,
-		},
-		{
-			response, `{"model":"m","input":[{"type":"function_call_output","output":[{"type":"input_image","image_url":` +
-				`"https://evil.example"}]}]}`, no,
-		},
-		{generates, `{"contents":[{"parts":[{"fileData":{"fileUri":"https://evil.example"}}]}]}`, no},
-		{generates, `{"contents":{"parts":{"file_data":{"file_uri":"https://evil.example"}}}}`, no},
-		{generates, `{"contents":[{"parts":[{"fileData":{"fileUri":"gs://bucket/x"}}]}]}`, malformed},
-		{generates, `{"contents":[{"parts":[{"functionCall":{"args":{"fileUri":"https://evil.example"}}}]}]}`, ""},
-	} {
-		a.try(t, r)
-	}
+	tryEach(t, r, "a picture or file by the URL of another host",
+		"a source needs a host that the policy allows", []attempt{
+			{chat, image("https://allowed.example/a.png"), ""},
+			{chat, image("HTTPS://Allowed.Example./a.png"), ""},
+			{chat, image("data:image/png;base64,AAAA"), ""},
+			{chat, image("https://evil.example/?leak=1"), no},
+			{chat, image("http://allowed.example/"), no},
+			{chat, image("https://allowed.example:8443/"), no},
+			{chat, image("https://allowed.example@evil.example/"), malformed},
+			{chat, image(`https://evil.example\@allowed.example/`), malformed},
+			{chat, image("https://allowed.example%2eevil.example/"), malformed},
+			{chat, image("https://allowed.example\t.evil.example/"), malformed},
+			{chat, image("//evil.example/a"), malformed},
+			{chat, image("ftp://allowed.example/a"), malformed},
+			{chat, image(" https://evil.example/"), malformed},
+			{chat, image("https://evil.example#.allowed.example/"), no},
+			{chat, image("https://allowed.example.evil.example/"), no},
+			{chat, image("https://аllowed.example/"), malformed},
+			{
+				chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":"https:` +
+					`//evil.example"}]}]}`, no,
+			},
+			{chat, `{"model":"m","messages":[{"role":"user","content":"see https://evil.example"}]}`, ""},
+			{
+				chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"video_url",` +
+					`"video_url":{"u\u0072l":"https://evil.example"}}]}]}`,
+				no,
+			},
+			{
+				messages, `{"model":"m","messages":[{"content":[{"type":"image","source":{"type":"url","url":"https:/` +
+					`/evil.example"}}]}]}`, no,
+			},
+			{
+				messages, `{"model":"m","messages":[{"content":[{"type":"tool_result","content":[{"type":"document","source":` +
+					`{"type":"url","url":"https://evil.example"}}]}]}]}`, no,
+			},
+			{
+				messages, `{"model":"m","messages":[{"content":[{"type":"tool_use","input":{"url":"https://evil.example"}}]}]}`,
+				"",
+			},
+			{messages, `{"model":"m","messages":[{"content":[{"type":"web_search_result","url":"https://evil.example"}]}]}`, ""},
+			{
+				response, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_url":"https://e` +
+					`vil.example"}]}]}`, no,
+			},
+			{
+				response, `{"model":"m","input":[{"type":"function_call_output","output":[{"type":"input_image","image_url":` +
+					`"https://evil.example"}]}]}`, no,
+			},
+			{generates, `{"contents":[{"parts":[{"fileData":{"fileUri":"https://evil.example"}}]}]}`, no},
+			{generates, `{"contents":{"parts":{"file_data":{"file_uri":"https://evil.example"}}}}`, no},
+			{generates, `{"contents":[{"parts":[{"fileData":{"fileUri":"gs://bucket/x"}}]}]}`, malformed},
+			{generates, `{"contents":[{"parts":[{"functionCall":{"args":{"fileUri":"https://evil.example"}}}]}]}`, ""},
+		})
 	r.session.Close()
 	if len(r.refused) == 0 || r.refused[0].Host != "evil.example" || r.refused[0].Port != 443 {
 		t.Errorf("the first refusal is %+v", r.refused[0])
@@ -244,7 +298,7 @@ func TestSourcesByURLNeedAnAllowedHost(t *testing.T) {
 }
 
 // What another run keeps at the provider cannot be read, and what this run received can.
-func TestIDsOfOtherRunsAreRefused(t *testing.T) {
+func TestAttackIDsOfOtherRuns(t *testing.T) {
 	t.Parallel()
 	const no = "has not received"
 	attempts := func(want string) []attempt {
@@ -274,7 +328,7 @@ func TestIDsOfOtherRunsAreRefused(t *testing.T) {
 		a.try(t, r)
 	}
 	attempt{response, `{"model":"m","input":"hi"}`, ""}.try(t, other)
-	for _, a := range append(attempts(no),
+	tryEach(t, r, "what another run keeps", "only ids that this run received are sent", append(attempts(no),
 		attempt{response, `{"model":"m","prompt":{"id":"pmpt_1"}}`, no},
 		attempt{response, `{"model":"m","background":true}`, "background"},
 		attempt{response, `{"model":"m","input":[{"type":"message","role":"assistant","id":"x","content":"y"}]}`, ""},
@@ -293,9 +347,7 @@ func TestIDsOfOtherRunsAreRefused(t *testing.T) {
 		attempt{generates, `{"cachedContent":"cachedContents/1"}`, no},
 		attempt{generates, `{"cached_content":"cachedContents/1"}`, no},
 		attempt{generates, `{"contents":[{"parts":[{"fileData":{"fileUri":"files/1"}}]}]}`, no},
-	) {
-		a.try(t, r)
-	}
+	))
 	for _, a := range attempts("") { // it has received them
 		a.try(t, other)
 	}
@@ -312,7 +364,7 @@ func TestIDsOfOtherRunsAreRefused(t *testing.T) {
 	}
 }
 
-func TestModelsNeedEachPolicy(t *testing.T) {
+func TestAttackModels(t *testing.T) {
 	t.Parallel()
 	const no = "may not use the model"
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{Models: []penstock.ModelPolicy{
@@ -320,7 +372,7 @@ func TestModelsNeedEachPolicy(t *testing.T) {
 		{Allow: []string{"openai/gpt-*", "anthropic/claude-a", "google/gemini-*"}},
 		{Allow: []string{"openai/gpt-6*", "anthropic/*", "google/gemini-x"}},
 	}})
-	for _, a := range []attempt{
+	tryEach(t, r, "a model that is not allowed", "the model is checked before a call is sent", []attempt{
 		{chat, `{"model":"gpt-6-mini"}`, ""},
 		{chat, `{"model":"gpt-5"}`, no},
 		{chat, `{"model":"claude-a"}`, no},
@@ -338,17 +390,15 @@ func TestModelsNeedEachPolicy(t *testing.T) {
 		{strings.Replace(generates, "/m:", "/gemini-x:", 1), `{}`, ""},
 		{strings.Replace(generates, "/m:", "/gemini-x:", 1), `{"model":"models/gemini-y"}`, "not that of the path"},
 		{strings.Replace(generates, "/m:", "/gemini-y:", 1), `{}`, no},
-	} {
-		a.try(t, r)
-	}
+	})
 }
 
 // Nothing is sent that a provider could read in another way than the gateway.
-func TestAmbiguousBodiesAreRefused(t *testing.T) {
+func TestAttackAmbiguousBodies(t *testing.T) {
 	t.Parallel()
 	const no = "not JSON that can be checked"
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
-	for _, a := range []attempt{
+	tryEach(t, r, "a body with two readings", "only strict JSON is sent", []attempt{
 		{chat, `{"model":"m","model":"n"}`, no},
 		{chat, `{"model":"m","mod\u0065l":"n"}`, no},
 		{messages, `{"model":"m","tools":[],"tools":[{"type":"web_search_20250305"}]}`, no},
@@ -366,9 +416,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 		{chat, `[{"model":"m"}]`, "must be a JSON object"},
 		{chat, `{"model":"m","messages":[{"content":"a lone surrogate \ud83d"}]}`, ""},
 		{chat, `{"model":"m","x":"` + strings.Repeat("x", 1<<20) + `"}`, "larger than the model gateway forwards (1 MB)"},
-	} {
-		a.try(t, r)
-	}
+	})
 	for _, header := range [][2]string{
 		{"Content-Encoding", "gzip"},
 		{"Content-Type", "application/json; charset=utf-16"},
@@ -403,8 +451,13 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 }
 
 // Redirects are neither followed nor passed on.
-func TestRedirectsAreNotFollowed(t *testing.T) {
+func TestAttackRedirectsOfAProvider(t *testing.T) {
 	t.Parallel()
+	testkit.NewAttacks(t, section).Run("a provider that redirects",
+		"redirects are neither followed nor passed on", redirect)
+}
+
+func redirect(t *testing.T) {
 	r := newRig(t, func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, "/elsewhere", http.StatusTemporaryRedirect)
 	}, gateway.SessionOptions{})

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 func dialOut(network, address string) error {
@@ -130,7 +132,7 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// attack is the part of the attacker. It prints each attack that does not fail as it should.
+// attack is the part of the attacker. It prints each attack with its result.
 func attack(args []string) int {
 	if args[0] == "relay" {
 		conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", RelayAddress)
@@ -147,9 +149,12 @@ func attack(args []string) int {
 	}
 	for _, a := range attacks[args[0]] {
 		err := a.try(p)
-		if err == nil {
+		switch {
+		case err == nil:
 			fmt.Printf("%s: succeeds\n", a.attack)
-		} else if !slices.ContainsFunc(a.want, func(want error) bool { return errors.Is(err, want) }) {
+		case slices.ContainsFunc(a.want, func(want error) bool { return errors.Is(err, want) }):
+			fmt.Printf("%s: stopped\n", a.attack)
+		default:
 			fmt.Printf("%s: fails with %v, want %v\n", a.attack, err, a.want)
 		}
 	}
@@ -218,10 +223,19 @@ func sally(t *testing.T, group string) {
 	sp := spec(t, "")
 	seal(t, &sp)
 	sp.Argv = []string{s.Layout(sp).Exe, "attack", group, string(aim)}
-	if got := output(t, s, sp); got != "" {
-		t.Error(got)
+	got := strings.Split(output(t, s, sp), "\n")
+	tried := testkit.NewAttacks(t, section)
+	for _, a := range attacks[group] {
+		tried.Run(a.attack, a.stoppedBy, func(t *testing.T) {
+			if !slices.Contains(got, a.attack+": stopped") {
+				t.Errorf("not stopped as expected: %q", got)
+			}
+		})
 	}
 }
+
+// section is the part of docs/security.md that lists the attacks of this package.
+const section = "The wall"
 
 func TestAttackNetwork(t *testing.T)   { sally(t, "Network") }
 func TestAttackKernel(t *testing.T)    { sally(t, "Kernel") }
@@ -256,6 +270,11 @@ func TestAttacksSucceedWithoutTheWall(t *testing.T) {
 // Two runs have two relays with one address, and each reaches its own socket.
 func TestAttackRelayOfAnotherRun(t *testing.T) {
 	t.Parallel()
+	testkit.NewAttacks(t, section).Run("another run behind the same address of the relay",
+		"a socket of its own", reachOtherRelay)
+}
+
+func reachOtherRelay(t *testing.T) {
 	s := open(t, Bubblewrap)
 	for _, name := range []string{"one", "other"} {
 		sp := spec(t, "")
@@ -277,6 +296,11 @@ func TestAttackRelayOfAnotherRun(t *testing.T) {
 // The relay is not a child of the program, and nevertheless ends with it.
 func TestAttackLeftoverProcesses(t *testing.T) {
 	t.Parallel()
+	testkit.NewAttacks(t, section).Run("a process that outlives its run",
+		"the whole process tree is killed", leaveProcesses)
+}
+
+func leaveProcesses(t *testing.T) {
 	s := open(t, Bubblewrap)
 	m := mark()
 	sp := spec(t, `setsid sleep "$1" & (setsid sleep "$1" &) ; echo; read wait`, m)

@@ -41,7 +41,13 @@ class Server:
     def start(self) -> None:
         """Start it, again on the port that it had."""
         command = [BINARY, "serve", "--listen", f"127.0.0.1:{self._port}", "--data", str(self.data)]
-        command += ["--sandbox", "process", "--allow-open-network", "--demo-directives", *self._flags]
+        command += [
+            "--sandbox",
+            "process",
+            "--allow-open-network",
+            "--demo-directives",
+            *self._flags,
+        ]
         env = {
             name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")
         }

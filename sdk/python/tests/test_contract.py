@@ -181,7 +181,7 @@ def test_examples_are_read_and_nothing_is_lost(
     answer = OPERATIONS[id_].decode(raw)
     assert plain(
         types.InterruptResponse.model_validate({"it": answer}).model_dump(
-            mode="json", exclude_unset=True
+            mode="json", exclude_unset=True, by_alias=True
         )["it"]
     ) == plain(value)
     assert unknown(answer) == []

@@ -124,7 +124,7 @@ def test_an_interrupted_run_goes_on_with_an_uploaded_file(client: Penstock) -> N
     assert client.runs.wait(run.run_id, timeout=60).state == "SUCCEEDED"
     assert b"what b says" in client.runs.transcript(run.run_id)
     assert any(e.event_type == "turn_interrupted" for e in client.runs.timeline(run.run_id).events)
-    with pytest.raises(BadRequestError, match="over"):
+    with pytest.raises(BadRequestError, match="already ended"):
         client.conversations.interrupt(conversation)
 
 

@@ -37,12 +37,14 @@ OURS: dict[str, set[str]] = {
         "followup_undelivered",
         "interrupt_requested",
         "turn_interrupted",
+        "sandbox_verified",
         "setup_step",
         "image_not_used",
         "run_requeued",
         "workspace_reused",
         "any_worker",
         "mcp_server_not_used",
+        "network_denied",
     },
 }
 

@@ -27,6 +27,9 @@ export const descendantsQuery = (id: string) =>
 export const timelineQuery = (id: string) =>
   queryOptions({ queryKey: ['run', id, 'timeline'], queryFn: ({ signal }) => client.runs.timeline(id, { signal }) });
 
+export const runNetworkQuery = (id: string) =>
+  queryOptions({ queryKey: ['run', id, 'network'], queryFn: ({ signal }) => client.runs.network(id, { signal }) });
+
 /** The choices for a new run. */
 export const modelsQuery = queryOptions({
   queryKey: ['models'],

@@ -22,6 +22,7 @@ import type { Transcript } from './transcript.ts';
 import { useRunLog } from './useRunLog.ts';
 
 const TimelineTab = lazy(() => import('./TimelineTab.tsx'));
+const NetworkTab = lazy(() => import('./NetworkTab.tsx'));
 const ConfigTab = lazy(() => import('./ConfigTab.tsx'));
 const ArtifactsTab = lazy(() => import('./ArtifactsTab.tsx'));
 const CurlCommands = lazy(() => import('./CurlCommands.tsx'));
@@ -130,6 +131,7 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
       <Tabs.List mb="sm" className={classes.tabs ?? ''}>
         <Tabs.Tab value="transcript">Transcript</Tabs.Tab>
         <Tabs.Tab value="timeline">Timeline</Tabs.Tab>
+        <Tabs.Tab value="network">Network</Tabs.Tab>
         <Tabs.Tab value="config">Configuration</Tabs.Tab>
         <Tabs.Tab value="artifacts">Artifacts{artifacts > 0 ? ` (${artifacts})` : ''}</Tabs.Tab>
       </Tabs.List>
@@ -140,6 +142,9 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
       <Suspense>
         <Tabs.Panel value="timeline">
           <TimelineTab runId={run.run_id} log={log} />
+        </Tabs.Panel>
+        <Tabs.Panel value="network">
+          <NetworkTab runId={run.run_id} working={isActive(log.state ?? run.state)} />
         </Tabs.Panel>
         <Tabs.Panel value="config">
           <ConfigTab run={run} />

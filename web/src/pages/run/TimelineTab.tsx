@@ -58,6 +58,8 @@ const events: Record<string, string> = {
   image_not_used: 'Image not used',
   any_worker: 'Any worker may execute it',
   mcp_server_not_used: 'MCP server not used',
+  sandbox_verified: 'Sandbox checked: it has no network of its own',
+  network_denied: 'Host refused by the network policy',
 };
 
 function Moment({ moment, start }: { moment: TimelineEvent; start: number }) {

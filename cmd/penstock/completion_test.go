@@ -35,6 +35,7 @@ func TestCompletionCandidates(t *testing.T) {
 			[]string{"key", "--server", "run", "list", "--"}, []string{"--help", "--config", "--version", "--server", "..."},
 		},
 		"a folder":              {[]string{"factory", "apply", ""}, []string{":file"}},
+		"presets":               {[]string{"network", "presets", "p"}, []string{"packages", "npm", "pypi", "..."}},
 		"nothing without a key": {[]string{"run", "get", ""}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/catalog"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
@@ -37,6 +38,7 @@ type cli struct {
 	Automation  automationCmds  `cmd:"" group:"client" help:"Start runs on webhook deliveries or on a schedule."`
 	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs that other systems post to."`
 	Environment environmentCmds `cmd:"" group:"client" help:"Manage environments: the repositories and setup commands of runs."`
+	Network     networkCmds     `cmd:"" group:"client" help:"Explain which hosts runs may reach."`
 	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents: the names and settings that runs use."`
 	Secret      secretCmds      `cmd:"" group:"client" help:"Manage the secrets of runs and webhooks."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
@@ -143,6 +145,7 @@ func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, err
 			"data": defaultDataDir(), "host": defaultHost(), "memory": defaultMemory(),
 			"scopes":  strings.Join(scopeNames(penstock.Scopes()), ", "),
 			"schemes": strings.Join(schemeNames(), ","), "outcomes": strings.Join(outcomeNames(), ","),
+			"presets": strings.Join(catalog.NetworkPresets(), ","),
 		},
 		kong.Writers(std.out, std.err),
 		kong.PostBuild(nameVariables),

@@ -52,10 +52,9 @@ type RunLayers struct {
 	Agent   *penstock.Identity
 }
 
-// SetNetwork keeps on the run what its runner, factory and agent allow and what it asks
-// for itself, and checks what is known of the policy by now.
-func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *store.NewRun, from RunLayers) error {
-	policy := penstock.NetworkPolicy{Request: run.Config.Network}
+// policy has what a runner, which may be nil, the factory and the agent allow.
+func (l RunLayers) policy(runner *penstock.RunnerSpec) penstock.NetworkPolicy {
+	var policy penstock.NetworkPolicy
 	layer := func(source, name string, network *penstock.Network) {
 		if !network.IsZero() {
 			policy.Layers = append(policy.Layers, penstock.NetworkLayer{Source: source, Name: name, Network: *network})
@@ -66,17 +65,25 @@ func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *sto
 			policy.Models = append(policy.Models, *m)
 		}
 	}
-	if run.Runner != nil {
-		layer(penstock.NetworkRunner, run.Runner.Name, run.Runner.Network)
+	if runner != nil {
+		layer(penstock.NetworkRunner, runner.Name, runner.Network)
 	}
-	if from.Factory != "" {
-		layer(penstock.NetworkFactory, from.Factory, from.Of.Network)
-		models(from.Of.Models)
+	if l.Factory != "" {
+		layer(penstock.NetworkFactory, l.Factory, l.Of.Network)
+		models(l.Of.Models)
 	}
-	if from.Agent != nil {
-		layer(penstock.NetworkAgent, from.Agent.Name, from.Agent.Network)
-		models(from.Agent.Models)
+	if l.Agent != nil {
+		layer(penstock.NetworkAgent, l.Agent.Name, l.Agent.Network)
+		models(l.Agent.Models)
 	}
+	return policy
+}
+
+// SetNetwork keeps on the run what its runner, factory and agent allow and what it asks
+// for itself, and checks what is known of the policy by now.
+func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *store.NewRun, from RunLayers) error {
+	policy := from.policy(run.Runner)
+	policy.Request = run.Config.Network
 	if err := inheritNetwork(&policy, run); err != nil {
 		return err
 	}

@@ -37,10 +37,10 @@ func (t target) String() string { return authority(t.host, t.port, 443) }
 // Explain says in a few lines what the policy does with a host, host:port or URL, and which
 // rule decides, or where one is missing. For a URL it is about a GET of that URL. The error is
 // for a text that is none of these.
-func (c *Policy) Explain(what string) (string, error) {
+func (c *Policy) Explain(what string) (string, Decision, error) {
 	t, path, err := parseWhat(what)
 	if err != nil {
-		return "", err
+		return "", Decision{}, err
 	}
 	d := c.decide(t)
 	if path != "" && d.Allowed && d.Mode != ModeTunnel {
@@ -58,7 +58,7 @@ func (c *Policy) Explain(what string) (string, error) {
 	if c.maxUpload > 0 {
 		lines = append(lines, fmt.Sprintf("The run may send %d bytes to all hosts together.", c.maxUpload))
 	}
-	return strings.Join(lines, "\n") + "\n", nil
+	return strings.Join(lines, "\n") + "\n", d, nil
 }
 
 // noAddresses stands for the addresses of the worker, which are unknown here.

@@ -398,7 +398,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s: %s, %s; want %s", host, d.Mode, d.Reason, want)
 		}
 	}
-	text, err := policy.Explain("https://pypi.org/simple/")
+	text, _, err := policy.Explain("https://pypi.org/simple/")
 	want := "pypi.org is allowed by the rule for pypi.org of the preset packages of the server.\n" +
 		"The proxy reads the requests (inspect): methods GET, HEAD.\nThe run may send 300 bytes to all hosts together.\n"
 	if err != nil || text != want {

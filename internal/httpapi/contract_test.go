@@ -114,6 +114,7 @@ func (d *driver) operations() []operation {
 		{"POST", waiting + "/cancel", nil, write},
 		{"GET", run + "/timeline", nil, read},
 		{"GET", run + "/network", nil, read},
+		{"GET", agent + "/network", nil, read},
 		{"GET", run + "/conversation", nil, read},
 		{"GET", run + "/transcript", nil, read},
 		{"GET", run + "/events", nil, read},
@@ -544,6 +545,8 @@ func (d *driver) callBadly() {
 		},
 		{400, "GET", agent + "/run-by-external-reference", nil},
 		{404, "GET", agent + "/run-by-external-reference?url=https://example.com/nobody", nil},
+		{404, "GET", agent + "/network?environment_id=nothing", nil},
+		{400, "GET", agent + "/network?agent_uid=a&factory_uid=b", nil},
 		{400, "GET", agent + "/runs/" + d.seen["run"] + "/events?after=x", nil},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/cancel", nil}, // it is over
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/artifacts", `{"artifact_type": "POEM", "data": {}}`},

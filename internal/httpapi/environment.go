@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/catalog"
 )
 
 func (a *API) createEnvironment(c *call) error {
@@ -56,4 +57,22 @@ func (a *API) deleteEnvironment(c *call) error {
 		return err
 	}
 	return c.noContent()
+}
+
+func (a *API) networkPolicy(c *call) error {
+	q := c.query()
+	of := catalog.PolicyQuery{
+		Environment: q.text("environment_id"), Factory: q.text("factory_uid"), Agent: q.text("agent_uid"),
+	}
+	if of.Factory != "" && of.Agent != "" {
+		q.badf("factory_uid", "must not be set together with agent_uid: an agent has the factory that it belongs to")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	policy, err := a.svc.Catalog.PolicyOf(c.ctx(), c.principal, of)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, policy)
 }

@@ -200,6 +200,10 @@ func resourceRoutes() []Route {
 		},
 		{Method: get, Pattern: "/models", Scope: runsRead, handle: (*API).models, Who: "dashboard, when a user starts a run"},
 		{
+			Method: get, Pattern: "/network", Scope: runsRead, handle: (*API).networkPolicy,
+			Who: "CLI; people who check why a host is refused",
+		},
+		{
 			Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers,
 			Who: "operators; people who check why a run waits",
 		},

@@ -36,6 +36,7 @@ import type {
   FilterVerdict,
   FindRunByExternalReferenceQuery,
   FollowupResponse,
+  GetNetworkPolicyQuery,
   HandoffAttachmentsResponse,
   InterruptResponse,
   Key,
@@ -64,6 +65,7 @@ import type {
   ListSignatureSchemesResponse,
   ListWebhooksResponse,
   Me,
+  NetworkPolicy,
   PrepareAttachmentsRequest,
   PrepareAttachmentsResponse,
   PreviewScheduleTimesQuery,
@@ -1151,6 +1153,31 @@ export class ModelsResource extends Resource {
   }
 }
 
+/** `client.network` */
+export class NetworkResource extends Resource {
+
+  /**
+   * Get a network policy.
+   *
+   * Returns what would decide about the network of a run with the given environment, factory or agent if it were
+   * created now and asked for nothing itself. An agent brings its factory, and both bring their environment and
+   * runner. Without parameters, the layers of the server alone.
+   *
+   * Needs the scope `runs:read`.
+   */
+  get(query?: GetNetworkPolicyQuery, options?: RequestOptions): APIPromise<NetworkPolicy> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/network',
+        query,
+        known: ['environment_id', 'factory_uid', 'agent_uid'],
+      },
+      options,
+    );
+  }
+}
+
 /** `client.runs` */
 export class RunsResource extends Waiting {
 
@@ -2113,6 +2140,7 @@ export class Resources {
   readonly limits: LimitsResource;
   readonly me: MeResource;
   readonly models: ModelsResource;
+  readonly network: NetworkResource;
   readonly runs: RunsResource;
   readonly schedules: SchedulesResource;
   readonly secrets: SecretsResource;
@@ -2138,6 +2166,7 @@ export class Resources {
     this.limits = new LimitsResource(core);
     this.me = new MeResource(core);
     this.models = new ModelsResource(core);
+    this.network = new NetworkResource(core);
     this.runs = new RunsResource(core);
     this.schedules = new SchedulesResource(core);
     this.secrets = new SecretsResource(core);

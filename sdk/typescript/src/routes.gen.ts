@@ -39,6 +39,7 @@ import type {
   ListSignatureSchemesResponse,
   ListWebhooksResponse,
   Me,
+  NetworkPolicy,
   PrepareAttachmentsResponse,
   RunAgentResponse,
   RunItem,
@@ -101,6 +102,7 @@ export interface Routes {
   'DELETE /agent/identities/{agentUid}': undefined;
   'GET /agent/models': ListModelsResponse;
   'GET /agent/connected-self-hosted-workers': ListConnectedWorkersResponse;
+  'GET /agent/network': NetworkPolicy;
   'GET /agent/environments': ListEnvironmentsResponse;
   'POST /agent/environments': CloudEnvironment;
   'GET /agent/environments/{environmentUid}': CloudEnvironment;

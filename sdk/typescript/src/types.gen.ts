@@ -569,6 +569,8 @@ export interface NetworkPolicy {
   request?: Network;
   /** The policies of server, factory and agent. A model must be allowed by each. */
   models?: ModelPolicy[];
+  /** The hosts that may get a managed secret, by its name. Only in the response of `GET /agent/network`. */
+  secret_hosts?: Record<string, string[]>;
 }
 
 /** What one source allows. */
@@ -670,7 +672,7 @@ export interface TimelineEvent {
   event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'sandbox_verified' | 'network_denied'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with `sealed`, the `checks` and their `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. */
   payload?: Record<string, unknown>;
 }
 
@@ -3052,6 +3054,16 @@ export interface ListAgentSkillsQuery {
 export interface ListAgentsQuery {
   /** Only agents of this factory. */
   factory_uid?: string | undefined;
+}
+
+/** Parameters of {@link network.get}. */
+export interface GetNetworkPolicyQuery {
+  /** The environment. By default that of the agent, the factory or the server. */
+  environment_id?: string | undefined;
+  /** The factory. Not together with `agent_uid`. */
+  factory_uid?: string | undefined;
+  /** The agent. */
+  agent_uid?: string | undefined;
 }
 
 /** Parameters of {@link environments.list}. */

@@ -522,6 +522,20 @@ class AsyncModels(AsyncResource):
         return await self._call(operations.list_models, arguments)
 
 
+class AsyncNetwork(AsyncResource):
+    """`client.network`: get."""
+
+    async def get(self, **arguments: Unpack[params.GetNetworkPolicyParams]) -> types.NetworkPolicy:
+        """Get a network policy.
+
+        Returns what would decide about the network of a run with the given environment, factory
+        or agent if it were created now and asked for nothing itself. An agent brings its
+        factory, and both bring their environment and runner. Without parameters, the layers of
+        the server alone.
+        """
+        return await self._call(operations.get_network_policy, arguments)
+
+
 class AsyncWorkers(AsyncResource):
     """`client.workers`: list."""
 
@@ -1213,6 +1227,11 @@ class AsyncResources(AsyncResource):
     def models(self) -> AsyncModels:
         """Methods: list."""
         return AsyncModels(self._connection)
+
+    @cached_property
+    def network(self) -> AsyncNetwork:
+        """Methods: get."""
+        return AsyncNetwork(self._connection)
 
     @cached_property
     def workers(self) -> AsyncWorkers:

@@ -461,6 +461,20 @@ list_models: Operation[types.ListModelsResponse] = Operation(
     "listModels", "models.list", "GET", "/agent/models", answer=types.ListModelsResponse
 )
 
+get_network_policy: Operation[types.NetworkPolicy] = Operation(
+    "getNetworkPolicy",
+    "network.get",
+    "GET",
+    "/agent/network",
+    answer=types.NetworkPolicy,
+    query=(
+        "environment_id",
+        "factory_uid",
+        "agent_uid",
+    ),
+    params=params.GetNetworkPolicyParams,
+)
+
 list_connected_workers: Operation[types.ListConnectedWorkersResponse] = Operation(
     "listConnectedWorkers",
     "workers.list",

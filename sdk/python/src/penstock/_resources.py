@@ -510,6 +510,20 @@ class Models(Resource):
         return self._call(operations.list_models, arguments)
 
 
+class Network(Resource):
+    """`client.network`: get."""
+
+    def get(self, **arguments: Unpack[params.GetNetworkPolicyParams]) -> types.NetworkPolicy:
+        """Get a network policy.
+
+        Returns what would decide about the network of a run with the given environment, factory
+        or agent if it were created now and asked for nothing itself. An agent brings its
+        factory, and both bring their environment and runner. Without parameters, the layers of
+        the server alone.
+        """
+        return self._call(operations.get_network_policy, arguments)
+
+
 class Workers(Resource):
     """`client.workers`: list."""
 
@@ -1179,6 +1193,11 @@ class Resources(Resource):
     def models(self) -> Models:
         """Methods: list."""
         return Models(self._connection)
+
+    @cached_property
+    def network(self) -> Network:
+        """Methods: get."""
+        return Network(self._connection)
 
     @cached_property
     def workers(self) -> Workers:

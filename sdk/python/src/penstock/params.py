@@ -57,6 +57,7 @@ __all__ = [
     "FollowUpConversationParams",
     "FollowUpRunParams",
     "FollowupAttachment",
+    "GetNetworkPolicyParams",
     "GitHubRepo",
     "GitRepo",
     "Harness",
@@ -1683,6 +1684,20 @@ class ListAgentsParams(Options, total=False):
 @with_config(STRICT)
 class UpdateAgentParams(UpdateAgent, Options, total=False):
     """Keywords of `agents.update`."""
+
+
+@with_config(STRICT)
+class GetNetworkPolicyParams(Options, total=False):
+    """Keywords of `network.get`."""
+
+    environment_id: str
+    """The environment. By default that of the agent, the factory or the server."""
+
+    factory_uid: str
+    """The factory. Not together with `agent_uid`."""
+
+    agent_uid: str
+    """The agent."""
 
 
 @with_config(STRICT)

@@ -981,6 +981,11 @@ class NetworkPolicy(Model):
     models: list[ModelPolicy] | None = None
     """The policies of server, factory and agent. A model must be allowed by each."""
 
+    secret_hosts: dict[str, list[str]] | None = None
+    """The hosts that may get a managed secret, by its name. Only in the response of `GET
+    /agent/network`.
+    """
+
 
 class NetworkLayer(Model):
     """What one source allows."""
@@ -1144,8 +1149,8 @@ class TimelineEvent(Model):
     `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox
     does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has
     the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts,
-    with `sealed`, the `checks` and their `duration_ms`. `network_denied` comes once for each
-    host that the policy refused, with `host`, `port` and `reason`.
+    with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once
+    for each host that the policy refused, with `host`, `port` and `reason`.
     """
 
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/egress"
+)
+
+type networkCmds struct {
+	connection
+
+	Explain networkExplainCmd `cmd:"" help:"Show whether runs may reach a host, and which rule decides."`
+	Presets networkPresetsCmd `cmd:"" help:"Print the presets that rules can name, in full."`
+}
+
+type networkExplainCmd struct {
+	Environment string `placeholder:"UID|NAME" help:"Environment of the runs; by default that of the agent, the factory or the server."`
+	Factory     string `xor:"of" placeholder:"UID|NAME" help:"Factory of the runs."`
+	Agent       string `xor:"of" placeholder:"UID|NAME" help:"Agent of the runs, with its factory."`
+	Host        string `arg:"" name:"host" help:"HOST, HOST:PORT or a URL; the port is 443 by default."`
+}
+
+func (*networkExplainCmd) Help() string {
+	return "Shows the rule that decides and where it was written, or which rule is missing and where to add it. " +
+		"Nothing is sent to the host. The network of a run's own request can narrow the result; run network shows that."
+}
+
+func (cmd *networkExplainCmd) Run(ctx context.Context, std *stdio, in *networkCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	query, err := cmd.query(ctx, c)
+	if err != nil {
+		return err
+	}
+	var policy penstock.NetworkPolicy
+	if _, err := c.call(ctx, http.MethodGet, "agent/network?"+query.Encode(), nil, &policy); err != nil {
+		return err
+	}
+	compiled, err := egress.Compile(policy)
+	if err != nil {
+		return fmt.Errorf("read the policy of the server: %w", err)
+	}
+	text, d, err := compiled.Explain(cmd.Host)
+	if err != nil {
+		return exitf(exitUsage, "%s: %w", cmd.Host, err)
+	}
+	if c.json {
+		return std.json(explanation{
+			Host: d.Host, Port: d.Port, Allowed: d.Allowed, Mode: d.Mode, Source: d.Source, Name: d.Name, Preset: d.Preset,
+			Rule: d.Rule, Explanation: strings.TrimSpace(text),
+		})
+	}
+	_, err = io.WriteString(std.out, cleanText(text))
+	return err
+}
+
+// explanation is what network explain prints as JSON.
+type explanation struct {
+	Host        string                `json:"host"`
+	Port        int                   `json:"port"`
+	Allowed     bool                  `json:"allowed"`
+	Mode        string                `json:"mode"`
+	Source      string                `json:"source,omitempty"`
+	Name        string                `json:"name,omitempty"`
+	Preset      string                `json:"preset,omitempty"`
+	Rule        *penstock.NetworkRule `json:"rule,omitempty"`
+	Explanation string                `json:"explanation"`
+}
+
+// query has the UIDs of what the flags name.
+func (cmd *networkExplainCmd) query(ctx context.Context, c *client) (url.Values, error) {
+	query := url.Values{}
+	for _, of := range []struct {
+		parameter, called string
+		uid               func(context.Context, string) (string, error)
+	}{
+		{"environment_id", cmd.Environment, c.environmentUID},
+		{"factory_uid", cmd.Factory, c.factoryUID},
+		{"agent_uid", cmd.Agent, c.agentUID},
+	} {
+		if of.called == "" {
+			continue
+		}
+		uid, err := of.uid(ctx, of.called)
+		if err != nil {
+			return nil, err
+		}
+		query.Set(of.parameter, uid)
+	}
+	return query, nil
+}
+
+type networkPresetsCmd struct {
+	Name string `arg:"" optional:"" enum:",${presets}" default:"" name:"preset" help:"Preset to print; by default all."`
+}
+
+func (*networkPresetsCmd) Help() string {
+	return "The presets are those of this program. They change only with its version."
+}
+
+func (cmd *networkPresetsCmd) Run(std *stdio) error {
+	list := egress.Presets()
+	if cmd.Name != "" {
+		preset, err := egress.FindPreset(cmd.Name)
+		if err != nil {
+			return exitf(exitUsage, "%w", err)
+		}
+		list = []egress.Preset{preset}
+	}
+	var texts []string
+	for _, preset := range list {
+		texts = append(texts, preset.String())
+	}
+	_, err := io.WriteString(std.out, strings.Join(texts, "\n"))
+	return err
+}

@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// PolicyQuery names the parts of a run by their UIDs. Each may be "". An agent brings its
+// factory, and both bring their environment and runner.
+type PolicyQuery struct {
+	Environment, Factory, Agent string
+}
+
+// PolicyOf is what would decide about the network of a run with these parts, if it were
+// created now and asked for nothing itself. A part that does not exist is
+// penstock.CodeNotFound.
+func (s *Catalog) PolicyOf(
+	ctx context.Context, p penstock.Principal, q PolicyQuery,
+) (penstock.NetworkPolicy, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return penstock.NetworkPolicy{}, err
+	}
+	run := store.NewRun{RunRow: store.RunRow{Team: p.Team}}
+	run.Config = &penstock.Config{}
+	from, err := s.partsOf(ctx, &run, q)
+	if err != nil {
+		return penstock.NetworkPolicy{}, err
+	}
+	if uid := run.Config.EnvironmentID; uid != "" {
+		if _, err := s.store.Environment(ctx, p.Team, uid); err != nil {
+			return penstock.NetworkPolicy{}, err
+		}
+	}
+	if err := s.SetRunner(ctx, p, &run); err != nil {
+		return penstock.NetworkPolicy{}, err
+	}
+	run.Network = new(from.policy(run.Runner))
+	policy, err := s.Policy(ctx, run.RunRow)
+	if err != nil {
+		return penstock.NetworkPolicy{}, err
+	}
+	return policy, s.addSecretHosts(ctx, p, &policy)
+}
+
+// partsOf reads the factory and the agent of q, and sets on the run what follows from them.
+func (s *Catalog) partsOf(ctx context.Context, run *store.NewRun, q PolicyQuery) (RunLayers, error) {
+	from := RunLayers{Factory: q.Factory}
+	agent := &penstock.Config{}
+	if q.Agent != "" {
+		identity, err := s.store.Identity(ctx, run.Team, q.Agent)
+		if err != nil {
+			return from, err
+		}
+		from.Agent, agent = &identity, identity.Config()
+		from.Factory = identity.FactoryUID
+	}
+	var err error
+	if from.Factory != "" {
+		if from.Of, run.Revision, err = s.store.FactoryConfig(ctx, run.Team, from.Factory); err != nil {
+			return from, err
+		}
+		run.FactoryUID = from.Factory
+	}
+	factory := from.Of.Defaults.Config()
+	run.Config.EnvironmentID = cmp.Or(
+		q.Environment, agent.EnvironmentID, factory.EnvironmentID, s.defaults.EnvironmentID,
+	)
+	run.Config.RunnerID = cmp.Or(agent.RunnerID, factory.RunnerID)
+	return from, nil
+}
+
+// addSecretHosts adds the hosts that the secrets of the policy list. Without them, no rule
+// with a credential has an effect.
+func (s *Catalog) addSecretHosts(ctx context.Context, p penstock.Principal, policy *penstock.NetworkPolicy) error {
+	names := policy.SecretNames()
+	if len(names) == 0 {
+		return nil
+	}
+	found, err := s.store.SecretsNamed(ctx, p.Team, names)
+	if err != nil {
+		return err
+	}
+	policy.SecretHosts = map[string][]string{}
+	for _, row := range found {
+		if len(row.Hosts) > 0 {
+			policy.SecretHosts[row.Name] = row.Hosts
+		}
+	}
+	return nil
+}

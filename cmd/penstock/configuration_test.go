@@ -95,7 +95,7 @@ func flagTable(t *testing.T, root *kong.Node, command string) string {
 	case "all commands":
 		words, wanted = nil, func(f *kong.Flag) bool { return f.Name == "config" }
 	case "clients":
-		words = []string{"run", "list"}
+		words = []string{"run"}
 		wanted = func(f *kong.Flag) bool { return f.Group != nil && f.Group.Key == "connection" }
 	}
 	for _, word := range words {

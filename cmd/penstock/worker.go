@@ -29,8 +29,8 @@ type working struct {
 	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
 	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
 	Sandbox                string         `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
-	AllowOpenNetwork       bool           `help:"Allow runs that reach every network of this machine. Required by --sandbox process; with bubblewrap, the worker then also starts where it cannot give a run a network of its own."`
-	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network that runs may reach if a rule of theirs allows the host; repeatable. None by default."`
+	AllowOpenNetwork       bool           `help:"Allow runs that reach every network of this machine. Required by --sandbox process; with bubblewrap, the worker starts even on a machine where it cannot isolate the network of a run."`
+	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
 	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for everything that runs send. Penstock then cannot check addresses."`
 	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs and the proxy trust besides those of this system."`
 	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. A hostile program can attack more of the kernel from one."`

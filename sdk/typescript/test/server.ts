@@ -43,7 +43,17 @@ export class Server {
     const log = join(this.#dir, `log-${crypto.randomUUID()}`);
     const file = openSync(log, 'a');
     const listen = this.url ? new URL(this.url).host : '127.0.0.1:0';
-    const args = ['serve', '--listen', listen, '--data', join(this.#dir, 'data'), '--sandbox', 'process', '--allow-open-network', '--demo-directives'];
+    const args = [
+      'serve',
+      '--listen',
+      listen,
+      '--data',
+      join(this.#dir, 'data'),
+      '--sandbox',
+      'process',
+      '--allow-open-network',
+      '--demo-directives',
+    ];
     const child = spawn(binary, [...args, '--limit-requests-per-minute', '0', ...this.#args], {
       env: { PATH: process.env.PATH, HOME: this.#dir, PENSTOCK_BOOTSTRAP_KEY: this.key },
       stdio: ['ignore', file, file],

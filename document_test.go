@@ -164,7 +164,8 @@ func TestAttacksNameTheirTests(t *testing.T) {
 	}
 	declared := declaredTests(t)
 	count := 0
-	for _, row := range regexp.MustCompile("(?m)^\\| (.*) \\| .* \\| `(Test\\w+)` \\|$").FindAllStringSubmatch(attacks, -1) {
+	rows := regexp.MustCompile("(?m)^\\| (.*) \\| .* \\| `(Test\\w+)` \\|$")
+	for _, row := range rows.FindAllStringSubmatch(attacks, -1) {
 		count += 1 + strings.Count(row[1], "; ")
 		if !declared[row[2]] {
 			t.Errorf("%s does not exist, which is named for the attacks: %s", row[2], row[1])

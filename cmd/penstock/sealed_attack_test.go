@@ -76,7 +76,10 @@ var attacksOfARun = []attackOfARun{
 		`curl -s -o /dev/null -w '%{http_connect}' -m 20 -p --noproxy '' -x http://127.0.0.1:3128 "$SERVER"`, "403",
 	},
 	{"the metadata service through the proxy", noRule, `through http://169.254.169.254/latest/meta-data/`, "403"},
-	{"the socket of another run", "mounts of its own", `status --unix-socket "$SOCKET" http://relay/penstock/api/v1/me`, "000"},
+	{
+		"the socket of another run", "mounts of its own",
+		`status --unix-socket "$SOCKET" http://relay/penstock/api/v1/me`, "000",
+	},
 }
 
 // attackConfig has a harness that waits, and one that tries every attack and prints what happens.
@@ -157,7 +160,7 @@ func TestAttackFromARun(t *testing.T) {
 	}
 	made := send(t, s, http.MethodPost, "/agent/environments", `{"name": "with a credential", "network": {"allow": [
 		{"host": "api.example.com", "credential": {"secret": "TOKEN", "as": "bearer"}}]}}`)
-	var environment struct{ UID string }
+	var environment penstock.Environment
 	if err := json.Unmarshal(made.body, &environment); err != nil || environment.UID == "" {
 		t.Fatalf("got %d %s", made.status, made.body)
 	}

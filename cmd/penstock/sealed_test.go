@@ -142,3 +142,45 @@ harnesses:
 		}
 	}
 }
+
+// A follow-up may refer to a response that its run received, and another run may not.
+func TestAFollowUpKnowsTheIDsOfItsRun(t *testing.T) {
+	t.Parallel()
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id":"resp_of_the_first","object":"response","status":"completed","output":[]}`)
+	}))
+	t.Cleanup(provider.Close)
+	config := writeFile(t, "penstock.yaml", fmt.Sprintf(`
+providers:
+  local: {api: openai, base_url: %s/v1, models: [test]}
+harnesses:
+  ask:
+    protocol: command
+    env: {GATEWAY: "{gateway}/model/local/v1"}
+    command:
+      - sh
+      - -c
+      - |
+        curl -s -m 20 "$GATEWAY/responses" -H 'Content-Type: application/json' -d "$(tail -n 1 "$PENSTOCK_PROMPT_FILE")"
+`, provider.URL))
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", config}})
+	env := client(s)
+	said := func(id string) string {
+		return string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/conversation", "").body)
+	}
+	const answer = `\"object\":\"response\"`
+	const refers = `{"model":"test","input":"more","previous_response_id":"resp_of_the_first"}`
+	id := startRun(t, env, `{"model":"test","input":"hi"}`, "--harness", "ask", "--wait")
+	call(t, env, "run", "follow-up", id, refers).want(t, 0)
+	testkit.Eventually(t, timeout, func() error {
+		if n := strings.Count(said(id), answer); n < 2 {
+			return fmt.Errorf("%d responses: %s", n, said(id))
+		}
+		return nil
+	})
+	other := startRun(t, env, refers, "--harness", "ask", "--wait")
+	if text := said(other); !strings.Contains(text, "previous_response_id") || strings.Contains(text, answer) {
+		t.Errorf("another run gets %s", text)
+	}
+}

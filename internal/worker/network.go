@@ -1,11 +1,15 @@
 package worker
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/penstock-dev/penstock"
@@ -73,8 +77,43 @@ func (e *execution) modelSession(policy *egress.Policy) *gateway.Session {
 			}
 			return ""
 		},
-		Keys: e.ownKeys(), Refused: e.outlet.traffic.refused, Settled: e.outlet.traffic.settled,
+		Keys: e.ownKeys(), Received: e.received(), Refused: e.outlet.traffic.refused, Settled: e.outlet.traffic.settled,
 	})
+}
+
+// receivedFile has the ids that the run received from its providers, beside its workspace.
+const receivedFile = "received.json"
+
+// received are the ids that earlier executions of the run received here, so that a follow-up
+// may refer to them.
+func (e *execution) received() []string {
+	var ids []string
+	data, err := os.ReadFile(filepath.Join(e.space.dir, receivedFile))
+	if err == nil {
+		err = json.Unmarshal(data, &ids)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e.log.Warn("cannot read the ids that the run received from its providers", "error", err)
+	}
+	return ids
+}
+
+// keepReceived stores the ids for the next execution.
+func (e *execution) keepReceived() {
+	if e.outlet == nil || e.outlet.models == nil {
+		return
+	}
+	ids := e.outlet.models.Received()
+	if len(ids) == 0 {
+		return
+	}
+	data, err := json.Marshal(ids)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(e.space.dir, receivedFile), data, 0o600)
+	}
+	if err != nil {
+		e.log.Warn("cannot keep the ids that the run received from its providers", "error", err)
+	}
 }
 
 // ownKey is the key of a vendor that the run brings for its harness. In a sealed run it

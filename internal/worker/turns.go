@@ -72,6 +72,7 @@ func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Res
 	}
 	e.budget.endTurn(result.Usage)
 	e.remember(p)
+	e.keepReceived()
 	e.saveSession(e.lease)
 	if e.cut {
 		e.timeline(penstock.TimelineInterrupted, nil)

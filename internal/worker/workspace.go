@@ -22,6 +22,8 @@ import (
 //	runs/<run id>/home          HOME of the agent
 //	runs/<run id>/checkout      a repository on its way into the workspace
 //	runs/<run id>/ready.json    the workspace is set up, and for what
+//	runs/<run id>/outlet        the socket and the certificates of an execution
+//	runs/<run id>/received.json ids that the run received from its model providers
 type workspaces struct {
 	dir  string
 	keep time.Duration

@@ -258,10 +258,9 @@ func (h *harnessSettings) program() harness.Program {
 	return harness.Program{Protocol: h.Protocol, Argv: h.Command, Env: h.Env, Mode: h.Mode, State: h.State}
 }
 
-func (h *harnessSettings) read(document map[string]yaml.Node) error {
-	fields := map[string]any{
-		"protocol": &h.Protocol, "command": &h.Command, "env": &h.Env, "mode": &h.Mode, "state": &h.State,
-	}
+// loadFields reads each key of a mapping into the value that fields has for it. Other keys
+// are errors.
+func loadFields(document map[string]yaml.Node, fields map[string]any) error {
 	for key, value := range document {
 		into, known := fields[key]
 		if !known {
@@ -270,6 +269,16 @@ func (h *harnessSettings) read(document map[string]yaml.Node) error {
 		if err := value.Load(into); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
+	}
+	return nil
+}
+
+func (h *harnessSettings) read(document map[string]yaml.Node) error {
+	fields := map[string]any{
+		"protocol": &h.Protocol, "command": &h.Command, "env": &h.Env, "mode": &h.Mode, "state": &h.State,
+	}
+	if err := loadFields(document, fields); err != nil {
+		return err
 	}
 	if len(h.Command) == 0 || h.Command[0] == "" {
 		return errors.New("command must name the program and its arguments")

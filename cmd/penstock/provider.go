@@ -238,14 +238,8 @@ func (p *providerSettings) read(name string, document map[string]yaml.Node) erro
 	fields := map[string]any{
 		"api": &p.API, "base_url": &p.BaseURL, "key": &p.Key, "models": &p.Models, "prices": &p.Prices,
 	}
-	for key, value := range document {
-		into, known := fields[key]
-		if !known {
-			return fmt.Errorf("%s: %w", key, noSuchKey(key, slices.Sorted(maps.Keys(fields))))
-		}
-		if err := value.Load(into); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
+	if err := loadFields(document, fields); err != nil {
+		return err
 	}
 	p.Key, p.BaseURL = os.Expand(p.Key, os.Getenv), os.Expand(p.BaseURL, os.Getenv)
 	v := vendorOf(name)

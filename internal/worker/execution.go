@@ -129,7 +129,7 @@ func (e *execution) watch(work context.Context) {
 // run is the execution without what surrounds it.
 func (e *execution) run(ctx context.Context) {
 	defer e.closeWorkspace()
-	defer e.closeOutlet()
+	defer func() { e.outlet.close() }() // not open yet
 	defer e.reportGone()
 	defer e.stopSandbox()
 	if err := e.prepare(ctx); err != nil {
@@ -309,7 +309,7 @@ func (e *execution) end(result penstock.Result) []penstock.Prompt {
 // finish ends a turn in the control plane, after all that was recorded of it.
 func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, err error) {
 	defer func() { e.lost = e.lost || errors.Is(err, penstock.ErrLeaseLost) }()
-	e.reportTraffic()
+	e.outlet.settle()
 	if err := e.events.Flush(); err != nil {
 		return nil, err
 	}

@@ -33,43 +33,43 @@ type Network struct {
 }
 
 // networkPolicy compiles what the control plane says about the network of the run.
-func (e *execution) networkPolicy() (*egress.Policy, error) {
-	policy, err := egress.Compile(e.network())
+func (o *outlet) networkPolicy() (*egress.Policy, error) {
+	policy, err := egress.Compile(o.network())
 	if err != nil {
 		return nil, setupFailed("The network of the run cannot be set up: %s.", err)
 	}
 	for _, warning := range policy.Warnings() {
-		e.log.Warn("a network rule has no effect", "reason", warning)
+		o.e.log.Warn("a network rule has no effect", "reason", warning)
 	}
 	return policy, nil
 }
 
 // network is the assignment's policy. An older server says nothing: nothing is allowed.
-func (e *execution) network() penstock.NetworkPolicy {
-	if e.Network == nil {
+func (o *outlet) network() penstock.NetworkPolicy {
+	if o.e.Network == nil {
 		return penstock.NetworkPolicy{}
 	}
-	return *e.Network
+	return *o.e.Network
 }
 
 // newProxy creates the forward proxy of a sealed sandbox.
-func (e *execution) newProxy(policy *egress.Policy) (*egress.Proxy, error) {
+func (o *outlet) newProxy(policy *egress.Policy) (*egress.Proxy, error) {
 	return egress.New(egress.Options{
-		Policy: policy, Local: http.HandlerFunc(e.serveLocal), LocalAddress: sandbox.RelayAddress,
-		Networks: e.w.Network.Open, Upstream: e.w.Network.Upstream,
-		SystemRoots: e.w.Network.SystemRoots, CA: e.w.Network.CA,
+		Policy: policy, Local: http.HandlerFunc(o.serveLocal), LocalAddress: sandbox.RelayAddress,
+		Networks: o.e.w.Network.Open, Upstream: o.e.w.Network.Upstream,
+		SystemRoots: o.e.w.Network.SystemRoots, CA: o.e.w.Network.CA,
 		Secret: func(name string) (string, bool) {
-			value, granted := e.NetworkSecrets[name]
+			value, granted := o.e.NetworkSecrets[name]
 			return value, granted
 		},
-		Denied: e.denied, PullRequest: e.observed, Log: e.log,
+		Denied: o.denied, PullRequest: o.observed, Log: o.e.log,
 	})
 }
 
 // modelSession opens the gateway for the execution.
-func (e *execution) modelSession(policy *egress.Policy) *gateway.Session {
-	network := e.network()
-	return e.w.Gateway.Session(gateway.SessionOptions{
+func (o *outlet) modelSession(policy *egress.Policy) *gateway.Session {
+	network := o.network()
+	return o.e.w.Gateway.Session(gateway.SessionOptions{
 		Models: network.Models, ProviderTools: egress.ProviderTools(network),
 		AllowSource: func(host string, port int) (reason string) {
 			if d := policy.Decide(host, port); !d.Allowed {
@@ -77,7 +77,7 @@ func (e *execution) modelSession(policy *egress.Policy) *gateway.Session {
 			}
 			return ""
 		},
-		Keys: e.ownKeys(), Received: e.received(), Refused: e.outlet.traffic.refused, Settled: e.outlet.traffic.settled,
+		Keys: o.ownKeys(), Received: o.received(), Refused: o.traffic.refused, Settled: o.traffic.settled,
 	})
 }
 
@@ -86,41 +86,41 @@ const receivedFile = "received.json"
 
 // received are the ids that earlier executions of the run received here, so that a follow-up
 // may refer to them.
-func (e *execution) received() []string {
+func (o *outlet) received() []string {
 	var ids []string
-	data, err := os.ReadFile(filepath.Join(e.space.dir, receivedFile))
+	data, err := os.ReadFile(filepath.Join(o.e.space.dir, receivedFile))
 	if err == nil {
 		err = json.Unmarshal(data, &ids)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.log.Warn("cannot read the ids that the run received from its providers", "error", err)
+		o.e.log.Warn("cannot read the ids that the run received from its providers", "error", err)
 	}
 	return ids
 }
 
 // keepReceived stores the ids for the next execution.
-func (e *execution) keepReceived() {
-	if e.outlet == nil || e.outlet.models == nil {
+func (o *outlet) keepReceived() {
+	if o.e.outlet == nil || o.models == nil {
 		return
 	}
-	ids := e.outlet.models.Received()
+	ids := o.models.Received()
 	if len(ids) == 0 {
 		return
 	}
 	data, err := json.Marshal(ids)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(e.space.dir, receivedFile), data, 0o600)
+		err = os.WriteFile(filepath.Join(o.e.space.dir, receivedFile), data, 0o600)
 	}
 	if err != nil {
-		e.log.Warn("cannot keep the ids that the run received from its providers", "error", err)
+		o.e.log.Warn("cannot keep the ids that the run received from its providers", "error", err)
 	}
 }
 
 // ownKey is the key of a vendor that the run brings for its harness. In a sealed run it
 // stays in the gateway.
-func (e *execution) ownKey() (vendor gateway.Vendor, key penstock.HarnessSecret, ok bool) {
-	key, ok = e.HarnessSecrets[e.config.Harness.Kind()]
-	if !ok || !e.sealed() {
+func (o *outlet) ownKey() (vendor gateway.Vendor, key penstock.HarnessSecret, ok bool) {
+	key, ok = o.e.HarnessSecrets[o.e.config.Harness.Kind()]
+	if !ok || !o.e.sealed() {
 		return vendor, key, false
 	}
 	vendor, ok = gateway.VendorOfKey(key.Name)
@@ -128,8 +128,8 @@ func (e *execution) ownKey() (vendor gateway.Vendor, key penstock.HarnessSecret,
 }
 
 // ownKeys are the keys that the run brings, by their providers.
-func (e *execution) ownKeys() map[string]string {
-	vendor, key, ok := e.ownKey()
+func (o *outlet) ownKeys() map[string]string {
+	vendor, key, ok := o.ownKey()
 	if !ok {
 		return nil
 	}
@@ -137,29 +137,29 @@ func (e *execution) ownKeys() map[string]string {
 }
 
 // ownKeyEnvironment leads the harness to the gateway in the place of its key.
-func (e *execution) ownKeyEnvironment() []string {
-	vendor, key, ok := e.ownKey()
-	if !ok || slices.Contains(e.config.Secrets, key.Name) {
+func (o *outlet) ownKeyEnvironment() []string {
+	vendor, key, ok := o.ownKey()
+	if !ok || slices.Contains(o.e.config.Secrets, key.Name) {
 		return nil
 	}
-	address := gateway.Provider{Name: vendor.Name, API: vendor.API}.AgentURL(e.outlet.origin)
+	address := gateway.Provider{Name: vendor.Name, API: vendor.API}.AgentURL(o.origin)
 	return []string{key.Name + "=" + egress.Placeholder, vendor.URL + "=" + address}
 }
 
 // entersSandbox reports whether a secret becomes a variable of the run. In a sealed one, the
 // keys of harnesses do not, unless the configuration names them in secrets as well, nor does
 // what belongs to the wall.
-func (e *execution) entersSandbox(name string) bool {
-	if !e.sealed() {
+func (o *outlet) entersSandbox(name string) bool {
+	if !o.e.sealed() {
 		return true
 	}
 	if egress.Owns(name) {
 		return false
 	}
-	if slices.Contains(e.config.Secrets, name) {
+	if slices.Contains(o.e.config.Secrets, name) {
 		return true
 	}
-	for _, key := range e.HarnessSecrets {
+	for _, key := range o.e.HarnessSecrets {
 		if _, known := gateway.VendorOfKey(key.Name); known && key.Name == name {
 			return false
 		}

@@ -28,6 +28,7 @@ import (
 // has the network of this machine, and reaches gateway and API through a port of
 // loopback; its paths then begin with a secret of this execution.
 type outlet struct {
+	e      *execution
 	dir    string // on the host, of mode 0700; removed at the end
 	socket string // "" if the sandbox is not sealed
 	trust  string // folder with the certificates; "" if the sandbox is not sealed
@@ -42,9 +43,9 @@ type outlet struct {
 	reportMu sync.Mutex
 	reported []penstock.HostTraffic
 
-	stop     context.CancelFunc
-	served   sync.WaitGroup
-	observed sync.WaitGroup // uploads of pull requests
+	stop    context.CancelFunc
+	served  sync.WaitGroup
+	uploads sync.WaitGroup // of observed pull requests
 }
 
 // insideTrust is where a sealed sandbox finds the certificates of its proxy.
@@ -55,35 +56,34 @@ const outletDir = "outlet"
 
 // openOutlet starts serving the execution.
 func (e *execution) openOutlet() error {
-	o := &outlet{dir: filepath.Join(e.space.dir, outletDir)}
+	o := &outlet{e: e, dir: filepath.Join(e.space.dir, outletDir)}
 	e.outlet = o
 	if err := errors.Join(os.RemoveAll(o.dir), os.Mkdir(o.dir, 0o700)); err != nil {
 		return fmt.Errorf("make the folder of the network of run %s: %w", e.Lease.RunID, err)
 	}
-	policy, err := e.networkPolicy()
+	policy, err := o.networkPolicy()
 	if err != nil {
 		return err
 	}
-	o.policy, o.models = policy, e.modelSession(policy)
+	o.policy, o.models = policy, o.modelSession(policy)
 	ctx, stop := context.WithCancel(context.WithoutCancel(e.lease))
 	o.stop = stop
-	serve := e.servePort
+	serve := o.servePort
 	if e.sealed() {
-		serve = e.serveRelay
+		serve = o.serveRelay
 	}
 	if err := serve(ctx, policy); err != nil {
 		return fmt.Errorf("open the network of run %s: %w", e.Lease.RunID, err)
 	}
-	o.served.Go(func() { e.keepReporting(ctx) })
+	o.served.Go(func() { o.keepReporting(ctx) })
 	return nil
 }
 
 // serveRelay serves a sealed sandbox.
-func (e *execution) serveRelay(ctx context.Context, policy *egress.Policy) (err error) {
-	o := e.outlet
+func (o *outlet) serveRelay(ctx context.Context, policy *egress.Policy) (err error) {
 	o.socket, o.trust = filepath.Join(o.dir, "relay"), filepath.Join(o.dir, "trust")
 	o.origin = "http://" + sandbox.RelayAddress
-	if o.proxy, err = e.newProxy(policy); err != nil {
+	if o.proxy, err = o.newProxy(policy); err != nil {
 		return err
 	}
 	if o.env, err = o.writeTrust(); err != nil {
@@ -95,7 +95,7 @@ func (e *execution) serveRelay(ctx context.Context, policy *egress.Policy) (err 
 	}
 	o.served.Go(func() {
 		if err := o.proxy.Serve(ctx, listener); err != nil {
-			e.log.Error("the network of the execution failed", "error", err)
+			o.e.log.Error("the network of the execution failed", "error", err)
 		}
 	})
 	return nil
@@ -119,14 +119,14 @@ func listenUnix(dir, name string) (net.Listener, error) {
 }
 
 // servePort serves a sandbox that has the network of this machine.
-func (e *execution) servePort(ctx context.Context, _ *egress.Policy) error {
+func (o *outlet) servePort(ctx context.Context, _ *egress.Policy) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen on loopback: %w", err)
 	}
 	secret := "/" + rand.Text()
-	e.outlet.origin = "http://" + listener.Addr().String() + secret
-	local := http.StripPrefix(secret, http.HandlerFunc(e.serveLocal))
+	o.origin = "http://" + listener.Addr().String() + secret
+	local := http.StripPrefix(secret, http.HandlerFunc(o.serveLocal))
 	server := &http.Server{
 		ReadHeaderTimeout: headerTimeout,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -139,10 +139,10 @@ func (e *execution) servePort(ctx context.Context, _ *egress.Policy) error {
 		}),
 	}
 	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
-	e.outlet.served.Go(func() {
+	o.served.Go(func() {
 		defer stopped()
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			e.log.Error("the gateway of the execution failed", "error", err)
+			o.e.log.Error("the gateway of the execution failed", "error", err)
 		}
 	})
 	return nil
@@ -152,21 +152,29 @@ func (e *execution) servePort(ctx context.Context, _ *egress.Policy) error {
 const headerTimeout = 30 * time.Second
 
 // serveLocal serves what belongs to the run itself.
-func (e *execution) serveLocal(w http.ResponseWriter, r *http.Request) {
+func (o *outlet) serveLocal(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/model/"):
-		e.outlet.models.ServeHTTP(w, r)
+		o.models.ServeHTTP(w, r)
 	case strings.HasPrefix(r.URL.Path, ownPrefix+"/"):
-		e.serveOwn(w, r)
+		o.serveOwn(w, r)
 	default:
 		http.Error(w, "Nothing is at this address. A run finds its models below /model/ and the API below "+ownPrefix+"/.",
 			http.StatusNotFound)
 	}
 }
 
-// closeOutlet ends every connection.
-func (e *execution) closeOutlet() {
-	o := e.outlet
+// settle waits until observed pull requests are kept, and reports the traffic.
+func (o *outlet) settle() {
+	if o == nil {
+		return
+	}
+	o.uploads.Wait()
+	o.reportTraffic()
+}
+
+// close ends every connection.
+func (o *outlet) close() {
 	if o == nil {
 		return
 	}
@@ -177,7 +185,7 @@ func (e *execution) closeOutlet() {
 		o.stop()
 	}
 	o.served.Wait()
-	o.observed.Wait()
+	o.uploads.Wait()
 	_ = os.RemoveAll(o.dir)
 }
 

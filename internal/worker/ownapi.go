@@ -14,14 +14,14 @@ const ownPrefix = "/penstock"
 
 // serveOwn forwards a request of the agent about its own run to the API, with the key of
 // the execution, which the agent does not have. Everything else is 403.
-func (e *execution) serveOwn(w http.ResponseWriter, r *http.Request) {
-	target, err := url.Parse(e.w.BaseURL)
+func (o *outlet) serveOwn(w http.ResponseWriter, r *http.Request) {
+	target, err := url.Parse(o.e.w.BaseURL)
 	if err != nil {
 		http.Error(w, "The worker has no address of the API.", http.StatusBadGateway)
 		return
 	}
-	if !e.ownRoute(r) {
-		http.Error(w, "A run can call only the routes of the API about itself: "+strings.Join(e.w.OwnRoutes, ", ")+".",
+	if !o.ownRoute(r) {
+		http.Error(w, "A run can call only the routes of the API about itself: "+strings.Join(o.e.w.OwnRoutes, ", ")+".",
 			http.StatusForbidden)
 		return
 	}
@@ -31,11 +31,11 @@ func (e *execution) serveOwn(w http.ResponseWriter, r *http.Request) {
 			out.Out.URL.Path = strings.TrimPrefix(out.In.URL.Path, ownPrefix)
 			out.Out.URL.RawPath = ""
 			out.Out.Header.Del("Cookie")
-			out.Out.Header.Set("Authorization", "Bearer "+e.APIKey)
+			out.Out.Header.Set("Authorization", "Bearer "+o.e.APIKey)
 		},
 		FlushInterval: -1,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			e.log.Info("cannot reach the API for the agent", "error", err)
+			o.e.log.Info("cannot reach the API for the agent", "error", err)
 			http.Error(w, "The worker cannot reach the Penstock server now. Try again.", http.StatusBadGateway)
 		},
 	}
@@ -44,14 +44,14 @@ func (e *execution) serveOwn(w http.ResponseWriter, r *http.Request) {
 
 // ownRoute reports whether a request is one that a run may make about itself. A path with
 // escapes or empty elements is none: it could be read in two ways.
-func (e *execution) ownRoute(r *http.Request) bool {
+func (o *outlet) ownRoute(r *http.Request) bool {
 	path := strings.TrimPrefix(r.URL.Path, ownPrefix)
 	if r.URL.RawPath != "" || strings.Contains(path, "//") {
 		return false
 	}
-	for _, route := range e.w.OwnRoutes {
+	for _, route := range o.e.w.OwnRoutes {
 		method, pattern, _ := strings.Cut(route, " ")
-		if r.Method == method && path == strings.Replace(pattern, "{runId}", e.Lease.RunID, 1) {
+		if r.Method == method && path == strings.Replace(pattern, "{runId}", o.e.Lease.RunID, 1) {
 			return true
 		}
 	}
@@ -59,13 +59,13 @@ func (e *execution) ownRoute(r *http.Request) bool {
 }
 
 // ownEnvironment is how programs of the run reach the API.
-func (e *execution) ownEnvironment() []string {
+func (o *outlet) ownEnvironment() []string {
 	return []string{
-		"PENSTOCK_BASE_URL=" + e.outlet.origin + ownPrefix,
+		"PENSTOCK_BASE_URL=" + o.origin + ownPrefix,
 		// The SDKs and the command line want a key. The relay replaces it.
 		"PENSTOCK_API_KEY=" + egress.Placeholder,
-		"PENSTOCK_PUBLIC_URL=" + e.w.PublicURL,
-		"PENSTOCK_RUN_ID=" + e.Lease.RunID,
-		"PENSTOCK_CLI=" + e.layout().Exe,
+		"PENSTOCK_PUBLIC_URL=" + o.e.w.PublicURL,
+		"PENSTOCK_RUN_ID=" + o.e.Lease.RunID,
+		"PENSTOCK_CLI=" + o.e.layout().Exe,
 	}
 }

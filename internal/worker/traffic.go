@@ -66,13 +66,13 @@ const reportEvery = 10 * time.Second
 const reportedHosts = 200
 
 // keepReporting reports the traffic now and then until ctx ends.
-func (e *execution) keepReporting(ctx context.Context) {
+func (o *outlet) keepReporting(ctx context.Context) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			e.reportTraffic()
+			o.reportTraffic()
 		case <-ctx.Done():
 			return
 		}
@@ -80,11 +80,7 @@ func (e *execution) keepReporting(ctx context.Context) {
 }
 
 // reportTraffic records what the execution has exchanged with each host, if that is new.
-func (e *execution) reportTraffic() {
-	o := e.outlet
-	if o == nil {
-		return
-	}
+func (o *outlet) reportTraffic() {
 	o.reportMu.Lock()
 	defer o.reportMu.Unlock()
 	hosts := o.traffic.report()
@@ -96,28 +92,28 @@ func (e *execution) reportTraffic() {
 	}
 	o.reported = hosts
 	for chunk := range slices.Chunk(hosts, reportedHosts) {
-		e.events.Record(penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Hosts: chunk}))
+		o.e.events.Record(penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Hosts: chunk}))
 	}
 }
 
 // denied puts the first refusal of a host on the timeline.
-func (e *execution) denied(d egress.Denial) {
-	e.timeline(penstock.TimelineNetworkDenied, map[string]any{"host": d.Host, "port": d.Port, "reason": d.Reason})
+func (o *outlet) denied(d egress.Denial) {
+	o.e.timeline(penstock.TimelineNetworkDenied, map[string]any{"host": d.Host, "port": d.Port, "reason": d.Reason})
 }
 
 // observed keeps a pull request that the proxy saw being created. Whichever agent created
 // it, the response of its host is a fact.
-func (e *execution) observed(p egress.PullRequest) {
+func (o *outlet) observed(p egress.PullRequest) {
 	status := "open"
 	if p.Draft {
 		status = "draft"
 	}
 	data := penstock.ArtifactData{URL: p.URL, Branch: p.Branch, Title: p.Title, Status: status}
-	e.outlet.observed.Go(func() {
+	o.uploads.Go(func() {
 		upload := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactPullRequest, Artifact: &data}
-		_, err := e.saveArtifact(e.lease, upload, nil)
+		_, err := o.e.saveArtifact(o.e.lease, upload, nil)
 		if err != nil {
-			e.log.Warn("cannot keep an observed pull request", "url", p.URL, "error", err)
+			o.e.log.Warn("cannot keep an observed pull request", "url", p.URL, "error", err)
 		}
 	})
 }

@@ -72,7 +72,7 @@ func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Res
 	}
 	e.budget.endTurn(result.Usage)
 	e.remember(p)
-	e.keepReceived()
+	e.outlet.keepReceived()
 	e.saveSession(e.lease)
 	if e.cut {
 		e.timeline(penstock.TimelineInterrupted, nil)
@@ -287,9 +287,9 @@ func (e *execution) environment() []string {
 		add(name, value)
 	}
 	for _, name := range e.config.SecretVariables() {
-		if value, granted := e.Secrets[name]; granted && e.entersSandbox(name) {
+		if value, granted := e.Secrets[name]; granted && e.outlet.entersSandbox(name) {
 			add(name, value)
 		}
 	}
-	return slices.Concat(env, e.ownKeyEnvironment(), e.outlet.env, e.ownEnvironment())
+	return slices.Concat(env, e.outlet.ownKeyEnvironment(), e.outlet.env, e.outlet.ownEnvironment())
 }

@@ -159,7 +159,9 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 		pids = descendants(r.supervisor.Process.Pid)
 		return len(pids) == 9 && sumMemory(pids, 0, inStatus) > limit
 	})
-	if got := memoryUse(pids, limit); got > limit || got < 40<<20 {
-		t.Errorf("got %d MiB, want less than %d", got>>20, limit>>20)
-	}
+	// While the shell still forks, a page may count for two of them.
+	eventually(t, 30*time.Second, "memory that counts once", func() bool {
+		got := memoryUse(pids, limit)
+		return got <= limit && got >= 40<<20
+	})
 }

@@ -71,6 +71,17 @@ func NotForHost(secret, host string, manages bool) string {
 	return fmt.Sprintf("the managed secret %q does not list the host %s: add it to the hosts of the secret", secret, host)
 }
 
+// SecretHosts are the hosts that each of the secrets lists, by its name.
+func SecretHosts(found []store.SecretRow) map[string][]string {
+	hosts := map[string][]string{}
+	for _, row := range found {
+		if len(row.Hosts) > 0 {
+			hosts[row.Name] = row.Hosts
+		}
+	}
+	return hosts
+}
+
 // GrantNetwork reads the secrets that the policy of an execution names, and adds the hosts
 // that each lists to the policy. The values are for the worker and never for the sandbox.
 // Something that the execution cannot have is a *GrantError.
@@ -89,12 +100,7 @@ func (s *Secrets) GrantNetwork(
 	if err != nil {
 		return nil, err
 	}
-	policy.SecretHosts = map[string][]string{}
-	for _, row := range found {
-		if len(row.Hosts) > 0 {
-			policy.SecretHosts[row.Name] = row.Hosts
-		}
-	}
+	policy.SecretHosts = SecretHosts(found)
 	for _, layer := range policy.Layers {
 		for _, use := range layer.Network.Credentials("") {
 			if !slices.Contains(policy.SecretHosts[use.Name], use.Host) {

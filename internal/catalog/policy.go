@@ -84,11 +84,6 @@ func (s *Catalog) addSecretHosts(ctx context.Context, p penstock.Principal, poli
 	if err != nil {
 		return err
 	}
-	policy.SecretHosts = map[string][]string{}
-	for _, row := range found {
-		if len(row.Hosts) > 0 {
-			policy.SecretHosts[row.Name] = row.Hosts
-		}
-	}
+	policy.SecretHosts = access.SecretHosts(found)
 	return nil
 }

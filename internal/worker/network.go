@@ -53,9 +53,9 @@ func (o *outlet) network() penstock.NetworkPolicy {
 }
 
 // newProxy creates the forward proxy of a sealed sandbox.
-func (o *outlet) newProxy(policy *egress.Policy) (*egress.Proxy, error) {
+func (o *outlet) newProxy() (*egress.Proxy, error) {
 	return egress.New(egress.Options{
-		Policy: policy, Local: http.HandlerFunc(o.serveLocal), LocalAddress: sandbox.RelayAddress,
+		Policy: o.policy, Local: http.HandlerFunc(o.serveLocal), LocalAddress: sandbox.RelayAddress,
 		Networks: o.e.w.Network.Open, Upstream: o.e.w.Network.Upstream,
 		SystemRoots: o.e.w.Network.SystemRoots, CA: o.e.w.Network.CA,
 		Secret: func(name string) (string, bool) {
@@ -67,12 +67,12 @@ func (o *outlet) newProxy(policy *egress.Policy) (*egress.Proxy, error) {
 }
 
 // modelSession opens the gateway for the execution.
-func (o *outlet) modelSession(policy *egress.Policy) *gateway.Session {
+func (o *outlet) modelSession() *gateway.Session {
 	network := o.network()
 	return o.e.w.Gateway.Session(gateway.SessionOptions{
 		Models: network.Models, ProviderTools: egress.ProviderTools(network),
 		AllowSource: func(host string, port int) (reason string) {
-			if d := policy.Decide(host, port); !d.Allowed {
+			if d := o.policy.Decide(host, port); !d.Allowed {
 				return d.Reason
 			}
 			return ""
@@ -100,9 +100,6 @@ func (o *outlet) received() []string {
 
 // keepReceived stores the ids for the next execution.
 func (o *outlet) keepReceived() {
-	if o.e.outlet == nil || o.models == nil {
-		return
-	}
 	ids := o.models.Received()
 	if len(ids) == 0 {
 		return

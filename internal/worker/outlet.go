@@ -61,18 +61,18 @@ func (e *execution) openOutlet() error {
 	if err := errors.Join(os.RemoveAll(o.dir), os.Mkdir(o.dir, 0o700)); err != nil {
 		return fmt.Errorf("make the folder of the network of run %s: %w", e.Lease.RunID, err)
 	}
-	policy, err := o.networkPolicy()
-	if err != nil {
+	var err error
+	if o.policy, err = o.networkPolicy(); err != nil {
 		return err
 	}
-	o.policy, o.models = policy, o.modelSession(policy)
+	o.models = o.modelSession()
 	ctx, stop := context.WithCancel(context.WithoutCancel(e.lease))
 	o.stop = stop
 	serve := o.servePort
 	if e.sealed() {
 		serve = o.serveRelay
 	}
-	if err := serve(ctx, policy); err != nil {
+	if err := serve(ctx); err != nil {
 		return fmt.Errorf("open the network of run %s: %w", e.Lease.RunID, err)
 	}
 	o.served.Go(func() { o.keepReporting(ctx) })
@@ -80,10 +80,10 @@ func (e *execution) openOutlet() error {
 }
 
 // serveRelay serves a sealed sandbox.
-func (o *outlet) serveRelay(ctx context.Context, policy *egress.Policy) (err error) {
+func (o *outlet) serveRelay(ctx context.Context) (err error) {
 	o.socket, o.trust = filepath.Join(o.dir, "relay"), filepath.Join(o.dir, "trust")
 	o.origin = "http://" + sandbox.RelayAddress
-	if o.proxy, err = o.newProxy(policy); err != nil {
+	if o.proxy, err = o.newProxy(); err != nil {
 		return err
 	}
 	if o.env, err = o.writeTrust(); err != nil {
@@ -119,7 +119,7 @@ func listenUnix(dir, name string) (net.Listener, error) {
 }
 
 // servePort serves a sandbox that has the network of this machine.
-func (o *outlet) servePort(ctx context.Context, _ *egress.Policy) error {
+func (o *outlet) servePort(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen on loopback: %w", err)

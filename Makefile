@@ -31,10 +31,17 @@ build: ## build bin/penstock, with the dashboard where there is Node
 test: build ## run every test of the repository, on SQLite and on a PostgreSQL of its own
 	@scripts/need postgresql bubblewrap
 	@scripts/npm-ci internal/webhook/testdata/senders
+	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),scripts/harness-packages .tools)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript)
-	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres go test -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
+	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 2 -run 'TestAgents/.*/turns')
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
+		go test -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
+
+# The real agents start slowly beside other tests, so they run alone.
+TEST_AGENTS = PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_TEST_HARNESSES='$(CURDIR)/.tools/harnesses' \
+	go test -count=1 ./internal/harness
 
 .PHONY: test-web
 test-web: build ## run the tests of the dashboard, in a browser against a real server
@@ -63,8 +70,14 @@ attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes 
 	@scripts/need bubblewrap
 	@scripts/attack
 
+.PHONY: cap
+cap: build ## prove that no budget is crossed: random schedules, killed processes, both engines; prints a table
+	@scripts/need postgresql bubblewrap curl
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/cap
+
 .PHONY: toolchains
 toolchains: ## install from the real registries through the egress proxy, and print a table
+	@scripts/need gh
 	@scripts/toolchains
 
 .PHONY: bench
@@ -73,7 +86,7 @@ bench: build ## measure, as ratios to a bare handler in the same run: make bench
 	@PENSTOCK_TEST_POSTGRES_OPTIONS='-c fsync=on -c full_page_writes=on' scripts/with-postgres go run ./bench $(BENCHFLAGS)
 
 .PHONY: check
-check: check-format lint check-generated vulncheck fuzz ## what CI runs: all checks, then the tests with the race detector
+check: .tools/versitygw check-format lint check-generated vulncheck fuzz ## what CI runs: all checks, then the tests with the race detector
 	@scripts/need build-essential
 	@$(MAKE) test TESTFLAGS='-race $(WITHOUT_SQLITE) -count=1 -timeout=20m'
 
@@ -128,9 +141,25 @@ cover: ## coverage of each package by all tests, those that run the binary inclu
 prices: ## collect the built-in prices anew, and show where the public lists disagree
 	@scripts/prices
 
+.PHONY: harness-test
+harness-test: build ## test each agent that can be installed, from npm, and write the table of docs/harnesses.md
+	@scripts/need bubblewrap
+	@CI=true scripts/harness-packages .tools
+	@PENSTOCK_HARNESS_TABLE='$(CURDIR)/docs/harnesses.md' $(TEST_AGENTS) -run TestAgents -v -parallel 2 -timeout 1h
+
+.PHONY: harness-locks
+harness-locks: ## pin the newest agents that can be installed, and Node 24
+	@scripts/harness-locks
+
 .PHONY: clean
 clean: ## remove what was built
 	@rm -rf bin .tools coverage.out web/dist web/test-results
+
+# The object store of the tests, in a module of its own: nothing of it is in the product.
+.tools/versitygw: tools/s3/go.mod tools/s3/go.sum
+	@echo 'building the object store of the tests (once, about one minute)' >&2
+	@CGO_ENABLED=0 go build -C tools/s3 -buildvcs=false -trimpath -ldflags '-s -w' -o ../../.tools/ tool
+	@touch $@
 
 # The tools' versions are pinned in tools/go.mod.
 .tools/built: tools/go.mod tools/go.sum

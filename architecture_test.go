@@ -23,8 +23,8 @@ const (
 	kit    = "internal/testkit"
 )
 
-// TestImportsFollowTheTable holds every import between our packages to the table
-// in docs/architecture.md, in all files, whatever their build constraints.
+// TestImportsFollowTheTable checks every import between our packages against the table in
+// docs/architecture.md, in all files and under all build constraints.
 func TestImportsFollowTheTable(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("docs/architecture.md")
@@ -40,7 +40,7 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTestsSleepInSynctestOnly: elsewhere a test that sleeps is slow, flaky or both.
+// Outside of synctest, a test that sleeps is slow, flaky or both.
 func TestTestsSleepInSynctestOnly(t *testing.T) {
 	t.Parallel()
 	for _, source := range readSources(t) {
@@ -205,7 +205,7 @@ func readTable(document string) (map[string]row, error) {
 	return table, nil
 }
 
-// source is what the rules need to know of a file.
+// source has the facts about a file that the rules need.
 type source struct {
 	path    string
 	test    bool
@@ -243,7 +243,7 @@ func violations(table map[string]row, sources []source) []string {
 	return found
 }
 
-// violation says what is wrong with one import, "" where nothing is.
+// violation describes what is wrong with one import. It returns "" for a valid one.
 func violation(table map[string]row, there map[string]bool, file source, imported string) string {
 	own := path.Dir(file.path)
 	target, ours := strings.CutPrefix(imported, module)
@@ -271,9 +271,8 @@ func violation(table map[string]row, there map[string]bool, file source, importe
 	}
 }
 
-// above reports whether a package may reach folder, directly or through others.
-// A test takes what it wires up from beside or beneath its package: real stores,
-// a real service for a worker.
+// above reports whether a package may reach folder, directly or through others. A test may import
+// packages at or below the level of its own, such as real stores, or a real service for a worker.
 func above(table map[string]row, upper, folder string) bool {
 	seen := map[string]bool{}
 	for next := []string{upper}; len(next) > 0; next = next[1:] {
@@ -315,7 +314,7 @@ func readSources(t *testing.T) []source {
 	return sources
 }
 
-// notOurs reports whether a folder is none of the module's, as the go tool sees it.
+// notOurs reports whether the go tool ignores a folder, or sees another module in it.
 func notOurs(name, base string) bool {
 	_, err := os.Stat(filepath.Join(name, "go.mod"))
 	return err == nil || base == "testdata" || base == "node_modules" || base[0] == '.' || base[0] == '_'

@@ -12,6 +12,7 @@ type Automation struct {
 	Name     string    `json:"name"`
 	Enabled  bool      `json:"enabled"`
 	Agent    string    `json:"agent,omitempty"` // name of an agent of the factory; absent: its foreman
+	Title    string    `json:"title,omitempty"` // a TitleTemplate; absent: the automation's name
 	Prompt   string    `json:"prompt"`
 	Triggers []Trigger `json:"triggers"`
 	Overrides
@@ -157,6 +158,7 @@ type AutomationRequest struct {
 	Name     *string    `json:"name,omitempty"`
 	Enabled  *bool      `json:"enabled,omitempty"`
 	Agent    *string    `json:"agent,omitempty"`
+	Title    *string    `json:"title,omitempty"`
 	Prompt   *string    `json:"prompt,omitempty"`
 	Triggers *[]Trigger `json:"triggers,omitempty"`
 
@@ -209,6 +211,18 @@ type FilterCheck struct {
 
 // FilterSample says how many of a webhook's last stored deliveries match.
 type FilterSample struct {
-	Matched int `json:"matched"`
-	Of      int `json:"of"`
+	Matched    int              `json:"matched"`
+	Of         int              `json:"of"`
+	Deliveries []FilterDelivery `json:"deliveries"` // newest first
+}
+
+// FilterDelivery says whether a stored delivery matches, and why not.
+type FilterDelivery struct {
+	ID           string `json:"delivery_id"`
+	ReceivedAt   Time   `json:"received_at"`
+	EventType    string `json:"event_type,omitempty"`
+	Summary      string `json:"summary,omitempty"`
+	WouldTrigger bool   `json:"would_trigger"`
+	Path         string `json:"path,omitempty"` // JSON pointer of the first failing key
+	Reason       string `json:"reason,omitempty"`
 }

@@ -16,11 +16,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// How a block of shell commands in a document is tested, by what follows "sh" in its fence.
+// The ways to test a block of shell commands in a document. The word after "sh" in the fence
+// selects one.
 const (
 	blockRuns       = ""           // in order with the others of the document
 	blockBackground = "background" // it starts the server
-	blockNoRun      = "no-run"     // it needs what a test has not: its commands and flags must exist
+	blockNoRun      = "no-run"     // a test cannot run it; its commands and flags must exist
 )
 
 // block is a fenced block of shell commands.
@@ -190,7 +191,8 @@ func TestCommandsOfDocumentsExist(t *testing.T) {
 	}
 }
 
-// penstockLines are the arguments of each call of penstock in a block, continued lines joined.
+// penstockLines returns the arguments of each call of penstock in a block. It joins continued
+// lines.
 func penstockLines(text string) []string {
 	var lines []string
 	form := regexp.MustCompile(`(?:^|\$\(|[|&;] *|sudo )(?:-u \S+ )?penstock ([a-z-].*)$`)
@@ -203,7 +205,7 @@ func penstockLines(text string) []string {
 	return lines
 }
 
-// helpOf reads what commands are from their help.
+// helpOf finds commands and flags in the help of the program.
 type helpOf struct {
 	binary string
 	known  map[string]string // by command
@@ -251,4 +253,32 @@ func (h helpOf) check(t *testing.T, line string) error {
 		}
 	}
 	return nil
+}
+
+// Each make target and script that a document names exists.
+func TestTargetsOfDocumentsExist(t *testing.T) {
+	t.Parallel()
+	makefile := readDocument(t, "Makefile")
+	target := regexp.MustCompile("(?m)(?:`|^    |^)make ([a-z][a-z-]*(?: [a-z][a-z-]*)*)")
+	script := regexp.MustCompile(`\bscripts/([a-z][a-z0-9-]*)\b`)
+	checked := 0
+	for _, name := range append(documents(t), "bench/NOTES.md") {
+		document := readDocument(t, name)
+		for _, match := range target.FindAllStringSubmatch(document, -1) {
+			for word := range strings.FieldsSeq(match[1]) {
+				checked++
+				if !regexp.MustCompile(`(?m)^` + word + `:`).MatchString(makefile) {
+					t.Errorf("%s: make %s: the target does not exist", name, word)
+				}
+			}
+		}
+		for _, match := range script.FindAllStringSubmatch(document, -1) {
+			if _, err := os.Stat(match[0]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d targets were checked, want more", checked)
+	}
 }

@@ -65,7 +65,7 @@ const (
 // Harnesses lists the harnesses that every server knows. A run waits until a worker has its
 // harness.
 func Harnesses() []string {
-	return []string{HarnessBuiltin, "claude", "codex", "gemini", "opencode", HarnessCommand}
+	return []string{HarnessBuiltin, "claude", "codex", "gemini", "opencode", "qwen", HarnessCommand}
 }
 
 // HostedWorker is the worker host of hosted execution. This server hosts no workers, so any
@@ -101,13 +101,13 @@ func (h *Harness) Kind() string {
 	return h.Type
 }
 
-// Budget bounds what a run may consume; zero is no bound.
+// Budget bounds what a run may consume; zero disables the bound.
 type Budget struct {
 	MaxTotalTokens int64   `json:"max_total_tokens,omitzero"`
 	MaxCostUSD     float64 `json:"max_cost_usd,omitzero"`
 }
 
-// SessionSharing says what a person with the link may do.
+// SessionSharing defines the rights of a person with the link.
 type SessionSharing struct {
 	PublicAccess string `json:"public_access,omitempty"` // VIEWER or EDITOR
 }
@@ -158,8 +158,11 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 	if b := c.Budget; b != nil && b.MaxTotalTokens < 0 {
 		bad("/budget/max_total_tokens", "must not be negative")
 	}
-	if b := c.Budget; b != nil && b.MaxCostUSD < 0 {
-		bad("/budget/max_cost_usd", "must not be negative")
+	if b := c.Budget; b != nil && !(b.MaxCostUSD >= 0 && b.MaxCostUSD <= MaxBudgetUSD) {
+		bad("/budget/max_cost_usd", "must not be negative, and at most a billion")
+	}
+	if b := c.Budget; b != nil && b.MaxCostUSD > 0 && NanosOf(b.MaxCostUSD) == 0 { // else it would be no cap
+		bad("/budget/max_cost_usd", "must be at least a nano-dollar")
 	}
 	for name := range c.Env {
 		if !validEnvName(name) {

@@ -25,7 +25,7 @@ func (c *Config) Size() int {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(c); err != nil { // raw JSON that is none; whoever reads it says so
+	if err := e.Encode(c); err != nil { // invalid raw JSON; its reader reports it
 		return 0
 	}
 	return b.Len() - 1 // the line break

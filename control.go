@@ -40,7 +40,8 @@ type Control interface {
 
 	// Append appends events to the log. A draft of type state moves the run (CLAIMED → PENDING
 	// → INPROGRESS); Finish makes every other move. After the end of the lease, one append is
-	// still possible, once: a single draft of the timeline event vm_shutdown.
+	// still possible, once: a draft of the timeline event vm_shutdown, and behind it reports about
+	// traffic.
 	Append(ctx context.Context, l Lease, drafts []Draft) error
 
 	// Finish ends a turn. If it returns prompts, follow-ups were waiting: the run is still
@@ -48,12 +49,31 @@ type Control interface {
 	// lease has ended.
 	Finish(ctx context.Context, l Lease, r Result) ([]Prompt, error)
 
+	Ledger
+	Files
+}
+
+// Ledger counts the calls of an execution to models.
+type Ledger interface {
+	// Reserve counts a call to a model before it is sent. A repeated request with the same id
+	// reserves nothing twice. Only Reserved without Wait and Refusal lets the worker send the
+	// call.
+	Reserve(ctx context.Context, l Lease, r Reservation) (Reserved, error)
+
+	// Settle replaces a reservation with what the call has used. It also works after the lease
+	// has ended. A repeated settlement of a call changes nothing. ErrLeaseLost means that no such
+	// call was reserved under this lease.
+	Settle(ctx context.Context, l Lease, s Settlement) error
+}
+
+// Files are what an execution receives and leaves.
+type Files interface {
 	// Open reads a file of the execution: an attachment, a webhook's body, the
 	// saved session.
 	Open(ctx context.Context, l Lease, f File) (io.ReadCloser, error)
 
-	// Save stores a result of the execution: an artifact, whose UID it returns, or the session
-	// for a later resume.
+	// Save stores a result of the execution: an artifact, whose UID it returns, the session for a
+	// later resume, or the changes, which replace those of the turn before.
 	Save(ctx context.Context, l Lease, u Upload, content io.Reader) (uid string, err error)
 }
 
@@ -64,14 +84,23 @@ type ClaimRequest struct {
 	Local       bool          `json:"local"`       // embedded in serve
 	Version     string        `json:"version"`
 	Harnesses   []string      `json:"harnesses"`
-	Models      []string      `json:"models"`  // what its providers' keys allow, prefixes such as "anthropic/"; none: any
-	Sandbox     string        `json:"sandbox"` // bubblewrap, process, …
+	Agents      []AgentState  `json:"agents,omitempty"` // installed, usable or not
+	Models      []string      `json:"models"`           // prefixes such as "anthropic/" that its keys allow; empty: any
+	Sandbox     string        `json:"sandbox"`          // bubblewrap, process, …
 	StrictImage bool          `json:"strict_image"`
 	Platform    string        `json:"platform"` // such as linux/x86_64
-	Capacity    int           `json:"capacity"` // slots in all
+	Capacity    int           `json:"capacity"` // total number of slots
 	Busy        int           `json:"busy"`     // slots in use
 	Stopping    bool          `json:"stopping"` // the worker is stopping and claims nothing
 	Wait        time.Duration `json:"wait"`
+}
+
+// AgentState is an agent that is installed on a worker.
+type AgentState struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Reason says why it cannot be used, "" if it can.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Assignment is everything a worker needs for one execution.
@@ -89,14 +118,14 @@ type Assignment struct {
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// Network decides what the run may reach.
 	Network *NetworkPolicy `json:"network,omitempty"`
-	// NetworkSecrets are the secrets of Network by their names. They stay with the worker:
-	// a secret that is only here never enters the sandbox.
+	// NetworkSecrets are the values of the secrets that Network names, by name. They stay with the
+	// worker: a secret that is only here never enters the sandbox.
 	NetworkSecrets map[string]string `json:"network_secrets,omitempty"`
-	// HarnessSecrets are those of harness_auth_secrets by the harness, such as claude. A
-	// sealed run's gateway uses them as keys of its upstream, in place of the worker's own.
-	// Each is in Secrets, too, for a sandbox without a gateway.
+	// HarnessSecrets are the secrets of harness_auth_secrets, by harness, such as claude. The
+	// gateway of a sealed run sends them to the model provider instead of the worker's own keys.
+	// Each is also in Secrets, for a sandbox without a gateway.
 	HarnessSecrets map[string]HarnessSecret `json:"harness_secrets,omitempty"`
-	// APIKey is the agent's own, for its own run, as long as the lease.
+	// APIKey is the agent's key for its own run. It is valid as long as the lease.
 	APIKey    string        `json:"api_key"`
 	TimeLimit time.Duration `json:"time_limit,omitzero"` // of max_duration_minutes
 }
@@ -140,7 +169,7 @@ type EnvironmentSpec struct {
 
 // Signal is the result of a heartbeat.
 type Signal struct {
-	Followups int `json:"followups"`          // how many wait; Finish delivers them
+	Followups int `json:"followups"`          // how many are waiting; Finish delivers them
 	Interrupt int `json:"interrupt,omitzero"` // the turn to end; 0: none
 }
 
@@ -189,12 +218,12 @@ func (u TurnUsage) Bounded() TurnUsage {
 	return u
 }
 
-// Upload describes what Control.Save stores. Exactly one of Artifact and
-// Session is set.
+// Upload describes what Control.Save stores. Exactly one of Artifact, Session and Changes is set.
 type Upload struct {
 	ID       string        `json:"id"` // chosen by the caller once, so that a repeated call stores nothing twice
 	Type     ArtifactType  `json:"type,omitempty"`
 	Artifact *ArtifactData `json:"artifact,omitempty"`
 	Session  *SavedSession `json:"session,omitempty"`
+	Changes  *SavedChanges `json:"changes,omitempty"`
 	Size     int64         `json:"size"`
 }

@@ -75,8 +75,9 @@ type Block struct {
 	Data      json.RawMessage `json:"data,omitempty"`   // event
 	MessageID string          `json:"message_id,omitempty"`
 
-	// In an outline, Source counts from 1 the event that holds the block, and Part is
-	// the block's place in a message. Source 0: the block is here.
+	// In an outline, Source is the number of the event that holds the block, counted from 1, and
+	// Part is the index of the block in its message. With Source 0, the block itself has the
+	// content.
 	Source int `json:"-"`
 	Part   int `json:"-"`
 }
@@ -133,16 +134,16 @@ func object(raw json.RawMessage) json.RawMessage {
 // Text makes a text block.
 func Text(s string) Block { return Block{Type: BlockText, Text: s} }
 
-// blockUndelivered is the name of the event block that marks a follow-up which the
-// agent never got.
+// blockUndelivered is the name of the event block that marks a follow-up that never reached the
+// agent.
 const blockUndelivered = "followup_undelivered"
 
-// Undelivered makes the block that marks the message of a follow-up which the agent
-// never got, since the run ended first.
+// Undelivered makes the block that marks a follow-up that never reached the agent, because the run
+// ended first.
 func Undelivered(followupID string) Block {
 	data, err := json.Marshal(map[string]string{"followup_id": followupID})
 	if err != nil {
-		panic("penstock: an id cannot be marshalled: " + err.Error())
+		panic("penstock: an id cannot be marshaled: " + err.Error())
 	}
 	return Block{Type: BlockEvent, Name: blockUndelivered, Data: data}
 }
@@ -162,26 +163,24 @@ func AttachmentsBlock(files []File) Block {
 	}
 	data, err := json.Marshal(map[string][]attached{"attachments": list})
 	if err != nil {
-		panic("penstock: files cannot be marshalled: " + err.Error())
+		panic("penstock: files cannot be marshaled: " + err.Error())
 	}
 	return Block{Type: BlockEvent, Name: "attachments", Data: data}
 }
 
-// Undelivered reports whether m is a follow-up that the agent never got.
+// Undelivered reports whether m is a follow-up that never reached the agent.
 func (m Message) Undelivered() bool {
 	marks := func(b Block) bool { return b.Type == BlockEvent && b.Name == blockUndelivered }
 	return m.Role == RoleUser && slices.ContainsFunc(m.Content, marks)
 }
 
-// Undelivered reports whether the step is nothing but a follow-up that the agent
-// never got.
+// Undelivered reports whether the step contains only a follow-up that never reached the agent.
 func (s Step) Undelivered() bool { return len(s.Messages) == 1 && s.Messages[0].Undelivered() }
 
-// Converse folds the events of a conversation's runs, in order, into steps: a
-// user message opens a step, actions of one turn stand together in one
-// assistant message each, results in a tool message. A result replaces an
-// earlier one of the same action, and an undelivered follow-up the same message
-// as it was given to a worker that died.
+// Converse builds a conversation from the events of its runs, in order. A user message starts a
+// step. Consecutive actions form one assistant message, and consecutive results one tool message. A
+// result replaces an earlier result of the same action. An undelivered follow-up replaces its
+// message that went to a worker that died.
 func Converse(id string, events []Event) Conversation {
 	c := Conversation{ID: id, Steps: []Step{}}
 	for _, e := range events {
@@ -190,8 +189,8 @@ func Converse(id string, events []Event) Conversation {
 	return c
 }
 
-// Outline adds the next event, as [Converse] does, but keeps of its content only what
-// decides how later ones are folded. source counts the events from 1.
+// Outline adds the next event, as [Converse] does, but keeps only the content that it needs to add
+// later events. source is the number of the event, counted from 1.
 func (c *Conversation) Outline(e Event, source int) { c.add(e, source) }
 
 func (c *Conversation) add(e Event, source int) {
@@ -214,8 +213,8 @@ func (c *Conversation) add(e Event, source int) {
 	}
 }
 
-// outline is b without what the folding of later events does not ask for; source 0
-// leaves it whole.
+// outline returns b without the content that adding later events does not need. Source 0 keeps b
+// whole.
 func (b Block) outline(source, part int) Block {
 	if source == 0 {
 		return b
@@ -261,7 +260,7 @@ func (c *Conversation) message(m Message, at Time, source int) {
 			},
 		)
 	}
-	if m.Undelivered() { // nothing follows from it
+	if m.Undelivered() { // later events do not depend on it
 		last := &c.Steps[len(c.Steps)-1]
 		last.CompletedAt, last.Messages = at, append(last.Messages, m)
 		return
@@ -270,7 +269,7 @@ func (c *Conversation) message(m Message, at Time, source int) {
 	step.Messages = append(step.Messages, m)
 }
 
-// replace puts m in the place of the message with its id; false: there is none.
+// replace replaces the message that has m's id by m. It returns false if no message has it.
 func (c *Conversation) replace(m Message) bool {
 	for i := range c.Steps {
 		for j, old := range c.Steps[i].Messages {
@@ -310,7 +309,7 @@ func (m Message) holdsOnly(role, blockType string) bool {
 	return m.Role == role && !slices.ContainsFunc(m.Content, other)
 }
 
-// step is the last step that an agent has worked on, a new one when there is none yet.
+// step returns the last step that an agent has worked on. It adds a step if there is none.
 func (c *Conversation) step(at Time) *Step {
 	for i := len(c.Steps) - 1; i >= 0; i-- {
 		if !c.Steps[i].Undelivered() {

@@ -1,6 +1,6 @@
 package penstock
 
-// Outcome is what became of a delivery; it never changes.
+// Outcome is the final result of a delivery. It never changes.
 type Outcome string
 
 // The outcomes of a delivery.
@@ -12,13 +12,13 @@ const (
 	OutcomeRejectedSize Outcome = "rejected_size"
 )
 
-// Outcomes lists every outcome. Databases have an outcome's place in this list: one
-// more comes at its end.
+// Outcomes lists every outcome. Databases store the index of an outcome in this list, so append new
+// ones.
 func Outcomes() []Outcome {
 	return []Outcome{OutcomeAccepted, OutcomeDuplicate, OutcomeRejectedAuth, OutcomeRejectedJSON, OutcomeRejectedSize}
 }
 
-// Label is the outcome in the words of the delivery log.
+// Label is the name of the outcome in the delivery log.
 func (o Outcome) Label() string {
 	switch o {
 	case OutcomeAccepted:
@@ -35,7 +35,7 @@ func (o Outcome) Label() string {
 	return string(o)
 }
 
-// IdentitySource says by what a delivery is told from others.
+// IdentitySource says which value identifies a delivery.
 type IdentitySource string
 
 // The sources of an identity, the strongest first.
@@ -55,7 +55,7 @@ type Delivery struct {
 	Outcome        Outcome           `json:"outcome"`
 	Label          string            `json:"label"`
 	Reason         string            `json:"reason,omitempty"`
-	Size           int64             `json:"size"` // of the body in bytes, as far as it was read
+	Size           int64             `json:"size"` // bytes of the body that were read
 	ReceivedAt     Time              `json:"received_at"`
 	IdentitySource IdentitySource    `json:"identity_source"`
 	DuplicateOf    string            `json:"duplicate_of,omitempty"`
@@ -63,35 +63,52 @@ type Delivery struct {
 	Runs           []string          `json:"runs"`
 	Matches        []DeliveryMatch   `json:"matches"`
 	ReplayOf       string            `json:"replay_of,omitempty"`
-	Headers        map[string]string `json:"headers"` // of an allow-list, that never holds a secret
+	Headers        map[string]string `json:"headers"` // only those on an allow-list, which has no header with a secret
 	PayloadSHA256  string            `json:"payload_sha256,omitempty"`
+	EventType      string            `json:"event_type,omitempty"` // as the sender names the event
+	Summary        string            `json:"summary,omitempty"`    // the first values of the payload, for people
 	ClientIP       string            `json:"client_ip"`
+
+	// Head is the start of the payload, at most [DeliveryHead] bytes; nil if none is stored.
+	Head []byte `json:"-"`
 }
 
-// DeliveryMatch is what a delivery meant to one automation.
+// DeliveryHead is how much of a payload its event type and summary are read from.
+const DeliveryHead = 4096
+
+// DeliveryMatch says whether a delivery matched one automation, and why not.
 type DeliveryMatch struct {
 	Automation   string `json:"automation"` // its name
 	UID          string `json:"automation_uid"`
 	WouldTrigger bool   `json:"would_trigger"`
 	RunID        string `json:"run_id,omitempty"`
-	// FailedAt is the JSON pointer of the first key of its filter that failed, ""
-	// for the body as a whole, or FailedAtAutomation; nil where it started a run.
+	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
+	// failed, or FailedAtAutomation. It is nil if the delivery started a run.
 	FailedAt *string `json:"failed_at,omitzero"`
-	Reason   string  `json:"reason,omitempty"` // why, for people
+	Reason   string  `json:"reason,omitempty"` // the same in words
 }
 
-// FailedAtAutomation is where an automation failed that is broken.
+// FailedAtAutomation is the FailedAt of a broken automation.
 const FailedAtAutomation = "automation"
 
-// DefaultDeliveries is the size of a page of a log where the caller says none.
+// DefaultDeliveries is the default page size of a log.
 const DefaultDeliveries = 50
 
 // DeliveryQuery selects and pages a webhook's log.
 type DeliveryQuery struct {
-	Outcomes []Outcome // any of them; none: all
-	Limit    int       // 1-500; 0 is DefaultDeliveries
-	Cursor   string
+	Outcomes []Outcome // any of them; empty: all
+	NoRun    bool      // only accepted ones that started no run, without handshakes
+	// Search selects accepted ones whose payload contains these bytes. "" selects all. A page looks
+	// at no more than [SearchedDeliveries], so it may have few entries, or none, and a next page.
+	Search         string
+	ReceivedAfter  Time // 0: no limit
+	ReceivedBefore Time
+	Limit          int // 1-500; 0 is DefaultDeliveries
+	Cursor         string
 }
+
+// SearchedDeliveries is how many payloads one page of a search reads at most.
+const SearchedDeliveries = 500
 
 // DeliveryPage is a page of a webhook's log, newest first.
 type DeliveryPage struct {

@@ -16,8 +16,7 @@ import (
 // widest is how many columns a line of a document may have.
 const widest = 100
 
-// documents are the Markdown files that a reader of the repository meets first: those at the top
-// and everything in docs.
+// documents returns the Markdown files at the top of the repository and in docs.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.md")
@@ -61,7 +60,7 @@ func TestDocumentsHaveShortLines(t *testing.T) {
 	}
 }
 
-// breaks reports whether a line could be broken.
+// breaks reports whether a line can be broken.
 func breaks(line string) bool {
 	return !strings.HasPrefix(line, "|") && len(strings.Fields(line)) > 2
 }
@@ -106,7 +105,7 @@ func links(document string) []string {
 	return found
 }
 
-// anchors are the names of a document's headings, as GitHub forms them.
+// anchors returns the anchors that GitHub gives to a document's headings.
 func anchors(document string) []string {
 	var found []string
 	for _, match := range headingForm.FindAllStringSubmatch(withoutBlocks(document), -1) {
@@ -123,7 +122,7 @@ func withoutBlocks(document string) string {
 // Each threat in the table of docs/security.md names tests, and these tests exist.
 func TestThreatsNameTheirTests(t *testing.T) {
 	t.Parallel()
-	_, table, found := strings.Cut(readDocument(t, "docs/security.md"), "| Threat | Defence | Test |\n")
+	_, table, found := strings.Cut(readDocument(t, "docs/security.md"), "| Threat | Defense | Test |\n")
 	if !found {
 		t.Fatal("docs/security.md has no table of threats")
 	}
@@ -153,7 +152,7 @@ func TestThreatsNameTheirTests(t *testing.T) {
 	}
 }
 
-// The attacks in docs/security.md name a test that exists, and are at least 80. The tests
+// docs/security.md lists at least 80 attacks, and each names a test that exists. The tests
 // themselves keep their rows current.
 func TestAttacksNameTheirTests(t *testing.T) {
 	t.Parallel()
@@ -176,7 +175,7 @@ func TestAttacksNameTheirTests(t *testing.T) {
 	}
 }
 
-// declaredTests are the names of all tests of the module.
+// declaredTests returns the names of all tests of the module.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	form := regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)

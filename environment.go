@@ -1,6 +1,6 @@
 package penstock
 
-// Environment is where runs work: repositories and set-up.
+// Environment has the repositories and the setup that runs use: the contract's CloudEnvironment.
 type Environment struct {
 	UID           string            `json:"uid"` // 22 characters of [A-Za-z0-9]
 	Config        EnvironmentConfig `json:"config"`
@@ -13,17 +13,17 @@ type Environment struct {
 	LastEditor    *Actor            `json:"last_editor,omitempty"`
 }
 
-// EnvironmentTask is the run that used an environment last.
+// EnvironmentTask is the last run that used an environment.
 type EnvironmentTask struct {
 	ID        string `json:"id"`
 	Title     string `json:"title"`
 	State     State  `json:"state"`
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
-	StartedAt Time   `json:"started_at,omitzero"` // when a worker first took it
+	StartedAt Time   `json:"started_at,omitzero"` // when a worker first claimed it
 }
 
-// EnvironmentConfig is what a caller says about an environment.
+// EnvironmentConfig is the part of an environment that callers set.
 type EnvironmentConfig struct {
 	Name                           string         `json:"name,omitempty"`
 	Description                    string         `json:"description,omitempty"`
@@ -42,7 +42,7 @@ type GitHubRepo struct {
 	Repo  string `json:"repo"`
 }
 
-// GitRepo is any Git remote; an empty Ref is its default branch.
+// GitRepo is any Git remote. An empty Ref stands for its default branch.
 type GitRepo struct {
 	URL string `json:"url"`
 	Ref string `json:"ref,omitempty"`

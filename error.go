@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Code names a kind of error in the contract; clients switch on it.
+// Code identifies a kind of error in the contract. Clients switch on it.
 type Code string
 
 // The codes of API errors; each has its HTTP status in [Code.Status].
@@ -30,13 +30,14 @@ const (
 	CodeUnavailable            Code = "resource_unavailable"
 )
 
-// The further codes of a run's status message.
+// More codes, which only a run's status message has.
 const (
 	CodeEnvironmentSetupFailed Code = "environment_setup_failed"
 	CodeAgentProcessFailed     Code = "agent_process_failed"
 	CodeInfrastructureTimeout  Code = "infrastructure_timeout"
 	CodeExternalAuthRequired   Code = "external_authentication_required"
 	CodeIntegrationMissing     Code = "integration_not_configured"
+	CodeUnpricedModel          Code = "unpriced_model"
 )
 
 var codes = map[Code]struct {
@@ -82,8 +83,8 @@ func (c Code) Retryable() bool {
 	return c == CodeInternal || c == CodeUnavailable || c == CodeRateLimited || c == CodeInfrastructureTimeout
 }
 
-// OurFault reports whether a run that ends for this cause ends in ERROR rather
-// than FAILED: nothing that the user could mend.
+// OurFault reports whether a run with this code ends in ERROR instead of FAILED, because the user
+// cannot fix the cause.
 func (c Code) OurFault() bool {
 	switch c {
 	case CodeAuthenticationRequired, CodeUnavailable, CodeInfrastructureTimeout, CodeInternal:
@@ -97,10 +98,10 @@ func (c Code) OurFault() bool {
 type Error struct {
 	Code        Code
 	Detail      string
-	Fields      []FieldError  // what is wrong with which field, for invalid_request
-	Diagnostics []Diagnostic  // of the files, for invalid_definition
-	Retryable   bool          // beyond what the code says by itself
-	RetryAfter  time.Duration // 0: not said
+	Fields      []FieldError  // the invalid fields of an invalid_request
+	Diagnostics []Diagnostic  // findings in the files, for invalid_definition
+	Retryable   bool          // true makes an error retryable whose code is not
+	RetryAfter  time.Duration // 0: unknown
 	Cause       error         // for the log only
 }
 
@@ -118,7 +119,7 @@ type Diagnostic struct {
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
 	Severity string `json:"severity"`          // error or warning
-	Nearest  string `json:"nearest,omitempty"` // what was perhaps meant
+	Nearest  string `json:"nearest,omitempty"` // the known name that is most similar
 }
 
 func (e *Error) Error() string {
@@ -132,7 +133,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Explain is the detail for the caller: Detail, or else the fields in one line.
+// Explain returns the detail for the caller: Detail, or the fields in one line if it is empty.
 func (e *Error) Explain() string {
 	if e.Detail != "" {
 		return e.Detail
@@ -146,7 +147,7 @@ func (e *Error) Explain() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf is the code of the first *Error in err's chain, "" when it has none.
+// CodeOf returns the code of the first *Error in err's chain, or "".
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -169,7 +170,8 @@ func InvalidFields(fields ...FieldError) *Error {
 	return &Error{Code: CodeInvalidRequest, Fields: fields}
 }
 
-// NotFound makes a resource_not_found error: what is absent, or another team's.
+// NotFound makes a resource_not_found error. A resource of another team gets the same error as a
+// missing one.
 func NotFound(kind, id string) *Error {
 	return Errorf(CodeNotFound, "there is no %s %q", kind, id)
 }

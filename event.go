@@ -9,7 +9,7 @@ type EventType string
 const (
 	EventState        EventType = "state"
 	EventMessage      EventType = "message"
-	EventMessageDelta EventType = "message_delta" // in the log until its message is
+	EventMessageDelta EventType = "message_delta" // in the log until its message follows
 	EventAction       EventType = "action"
 	EventActionResult EventType = "action_result"
 	EventPlan         EventType = "plan"
@@ -32,7 +32,7 @@ type Event struct {
 	Data        json.RawMessage `json:"data"`
 }
 
-// Draft is an event before it has its place in the log.
+// Draft is an event before it is appended to the log.
 type Draft struct {
 	Type EventType       `json:"type"`
 	At   Time            `json:"at"`
@@ -46,11 +46,11 @@ type Draft struct {
 }
 
 // NewDraft creates a draft. data must be one of the types below, which can always be
-// marshalled.
+// marshaled.
 func NewDraft(t EventType, at Time, data any) Draft {
 	raw, err := json.Marshal(data)
 	if err != nil {
-		panic("penstock: event data cannot be marshalled: " + err.Error())
+		panic("penstock: event data cannot be marshaled: " + err.Error())
 	}
 	d := Draft{Type: t, At: at, Data: raw}
 	switch m := data.(type) {
@@ -76,7 +76,7 @@ type MessageDelta struct {
 	Text string `json:"text"`
 }
 
-// PlanData is the agent's current plan, whole.
+// PlanData is the complete current plan of the agent.
 type PlanData struct {
 	Entries []PlanEntry `json:"entries"`
 }
@@ -114,13 +114,15 @@ const (
 	TimelineImageNotUsed        = "image_not_used"
 	TimelineRequeued            = "run_requeued"         // the lease was lost, or the worker requeued the run
 	TimelineWorkspaceReused     = "workspace_reused"     // a follow-up reused the files of the previous execution
-	TimelineFollowupUndelivered = "followup_undelivered" // the run ended before the agent got it
+	TimelineFollowupUndelivered = "followup_undelivered" // the run ended before it reached the agent
 	TimelineInterrupt           = "interrupt_requested"  // a caller asked to end the agent's turn
+	TimelineChangesSaved        = "changes_saved"        // what the turn changed in repositories, or why that is unknown
 	TimelineInterrupted         = "turn_interrupted"     // it has ended
 	TimelineAnyWorker           = "any_worker"           // hosted execution was requested: any worker may claim it
 	TimelineMCPNotUsed          = "mcp_server_not_used"  // managed MCP servers are not supported
-	TimelineSandboxVerified     = "sandbox_verified"     // before the agent started, with what was checked
-	TimelineNetworkDenied       = "network_denied"       // the first time that the policy refused a host
+	TimelineSandboxVerified     = "sandbox_verified"     // checked before the agent started; lists the checks
+	TimelineNetworkDenied       = "network_denied"       // the policy rejected a host for the first time
+	TimelineBudgetThreshold     = "budget_threshold"     // a call brought a budget to one of its notify_at
 )
 
 // Timeline creates a draft of a timeline event.
@@ -130,7 +132,7 @@ func Timeline(at Time, eventType string, payload map[string]any) Draft {
 	return d
 }
 
-// Timeline reads an event of type timeline as the API shows it.
+// Timeline converts an event of type timeline to its form in the API.
 func (e Event) Timeline() (TimelineEvent, error) {
 	var d TimelineData
 	err := json.Unmarshal(e.Data, &d)
@@ -153,7 +155,7 @@ func (e Event) Public() Event {
 	return e
 }
 
-// TimelineEvent is a moment in the answer of the API.
+// TimelineEvent is a timeline event in a response of the API.
 type TimelineEvent struct {
 	UUID        string         `json:"event_uuid"`
 	RunID       string         `json:"run_id"`

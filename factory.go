@@ -18,7 +18,7 @@ type Factory struct {
 	Alias           string            `json:"alias,omitempty"`
 	Description     string            `json:"description,omitempty"`
 	Source          FactorySource     `json:"source"`
-	Repository      *Repository       `json:"repository,omitempty"` // of FactoryRepository
+	Repository      *Repository       `json:"repository,omitempty"` // if Source is FactoryRepository
 	ForemanUID      string            `json:"foreman_agent_uid"`    // "" until a commit of its repository is applied
 	Agents          []FactoryAgent    `json:"agents"`
 	WebhookCount    int               `json:"webhooks_count"`
@@ -38,7 +38,7 @@ type FactoryPage struct {
 
 // FactoryQuery selects and pages factories.
 type FactoryQuery struct {
-	Search string // part of a name or alias, in whatever case; "": all
+	Search string // part of a name or alias, ignoring case; "": all
 	Limit  int    // 1-500; 0 is DefaultLimit
 	Cursor string
 }
@@ -46,56 +46,56 @@ type FactoryQuery struct {
 // FactorySource says where a factory is edited.
 type FactorySource string
 
-// The homes of a factory's definition.
+// The places where a factory can be edited.
 const (
-	FactoryService    FactorySource = "service"    // here, through the API
+	FactoryService    FactorySource = "service"    // on this server, through the API
 	FactoryRepository FactorySource = "repository" // in a Git repository
 )
 
-// FactoryAgent is an agent of a factory, in short.
+// FactoryAgent is the short form of an agent of a factory.
 type FactoryAgent struct {
 	UID  string    `json:"uid"`
 	Name string    `json:"name"`
 	Type AgentType `json:"agent_type"`
 }
 
-// FactoryDefinition is the state of what a factory is defined by. The revision
-// counts its changes, from 1; 0: nothing was applied yet. What follows Status is
-// of factories that come from a repository.
+// FactoryDefinition is the state of a factory's files. Revision counts their changes, from 1; 0
+// means that nothing was applied yet. The fields after Status belong to factories that come from a
+// repository.
 type FactoryDefinition struct {
 	Revision    int64            `json:"revision"`
 	Status      DefinitionStatus `json:"status"`
-	Commit      string           `json:"commit,omitempty"`          // that is in force
-	Rejected    string           `json:"rejected_commit,omitempty"` // the newest one, where it was rejected
-	Detail      string           `json:"detail,omitempty"`          // why it was
-	Diagnostics []Diagnostic     `json:"diagnostics,omitempty"`     // of the newest one, warnings too
+	Commit      string           `json:"commit,omitempty"`          // the active one
+	Rejected    string           `json:"rejected_commit,omitempty"` // the newest one, if it was rejected
+	Detail      string           `json:"detail,omitempty"`          // why it was rejected
+	Diagnostics []Diagnostic     `json:"diagnostics,omitempty"`     // of the newest commit, including warnings
 	Problem     string           `json:"problem,omitempty"`         // why the repository cannot be read at the moment
-	CheckedAt   Time             `json:"checked_at,omitzero"`       // when it was looked at last
+	CheckedAt   Time             `json:"checked_at,omitzero"`       // when the repository was last checked
 
-	// OutdatedWebhooks name the webhooks whose managed secret has a value that
-	// they are yet to take. Of a factory from anywhere; not stored.
+	// OutdatedWebhooks names the webhooks that do not use the current value of their managed secret
+	// yet. Every factory can have them. Not stored.
 	OutdatedWebhooks []string `json:"outdated_webhooks,omitempty"`
 }
 
-// DefinitionStatus says whether what a factory is defined by is in force.
+// DefinitionStatus says whether the newest files of a factory are active.
 type DefinitionStatus string
 
 // The states of a definition.
 const (
-	DefinitionApplied DefinitionStatus = "applied" // what was read last is in force
-	DefinitionInvalid DefinitionStatus = "invalid" // the newest commit was rejected, the one before it is in force
-	DefinitionSyncing DefinitionStatus = "syncing" // it is being read
+	DefinitionApplied DefinitionStatus = "applied" // the newest files are active
+	DefinitionInvalid DefinitionStatus = "invalid" // the newest commit was rejected; an earlier one is active
+	DefinitionSyncing DefinitionStatus = "syncing" // the repository is being read
 )
 
 // Repository is a Git repository that defines a factory.
 type Repository struct {
 	URL    string `json:"url"`              // without credentials
 	Branch string `json:"branch,omitempty"` // "": the repository's default branch
-	Path   string `json:"path,omitempty"`   // of the folder with factory.yaml; "": the top
+	Path   string `json:"path,omitempty"`   // the folder with factory.yaml; "": the root of the repository
 	Secret string `json:"secret,omitempty"` // name of the managed secret with the credential
 }
 
-// String names the place in a sentence.
+// String describes the place for a sentence.
 func (r Repository) String() string {
 	text := "the default branch of " + r.URL
 	if r.Branch != "" {
@@ -107,57 +107,57 @@ func (r Repository) String() string {
 	return text
 }
 
-// Commit is a commit of a repository, as its author says.
+// Commit is a commit of a repository. Its values come from the author.
 type Commit struct {
 	ID          string `json:"id"`
-	Author      string `json:"author"`  // name and address
+	Author      string `json:"author"`  // name and email address
 	Message     string `json:"message"` // its first line
 	CommittedAt Time   `json:"committed_at,omitzero"`
 }
 
-// CommitResult is what became of a commit of a factory's repository.
+// CommitResult is the result of reading a commit of a factory's repository.
 type CommitResult string
 
-// The results. Of a factory that is edited here every revision is applied.
+// The results. Every revision of a factory that is edited on this server is applied.
 const (
 	CommitApplied   CommitResult = "applied"
-	CommitUnchanged CommitResult = "unchanged" // the files are as before
+	CommitUnchanged CommitResult = "unchanged" // the files did not change
 	CommitRejected  CommitResult = "rejected"
 )
 
-// FactoryRequest creates or changes a factory; on a change an absent field
-// stays as it is and null clears it.
+// FactoryRequest creates or changes a factory. In a change, an absent field stays unchanged, and
+// null clears it.
 type FactoryRequest struct {
 	Name        *string `json:"name,omitempty"`
 	Alias       *string `json:"alias,omitempty"`
 	Description *string `json:"description,omitempty"`
-	// Network and Models are those of all runs of the factory; empty ones are removed.
+	// Network and Models apply to all runs of the factory. An empty value removes them.
 	Network *Network     `json:"network,omitempty"`
 	Models  *ModelPolicy `json:"models,omitempty"`
-	// Files define a new factory, by path; absent: it has a foreman and nothing
-	// else. Of a factory that there is they are applied, not changed.
+	// Files are the files of a new factory, by path. If they are absent, it has only a foreman. The
+	// files of an existing factory are applied, never changed by this request.
 	Files map[string]string `json:"-"`
-	// Repository defines a new factory in place of files; of one that comes from a
-	// repository it is replaced.
+	// Repository is the source of a new factory, instead of files. If a factory already comes from
+	// a repository, it is replaced.
 	Repository *Repository `json:"repository,omitempty"`
 	Cleared    []string    `json:"-"` // the fields that were given as null
 }
 
 var resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// ResourceName makes the name of an automation or webhook, which is also the
-// name of its file, of a label as it was typed: in lower case, with one - for
-// spaces that follow each other. ok is false where that is no such name.
+// ResourceName turns a label into the name of an automation or webhook, which is also the name of
+// its file. The name is in lower case and has one - for consecutive spaces. ok is false if the
+// result is not a valid name.
 func ResourceName(label string) (name string, ok bool) {
 	name = strings.Join(strings.Fields(strings.ToLower(label)), "-")
 	return name, resourceName.MatchString(name)
 }
 
-// ResourceNameRule says what a [ResourceName] may be made of.
+// ResourceNameRule describes the labels that [ResourceName] accepts.
 const ResourceNameRule = "must be 1 to 63 letters, digits, - and spaces, the first one a letter or digit"
 
-// ValidAlias reports whether a factory may be called so: 1 to 60 letters and
-// digits of any script, spaces and . _ -, without a space at either end.
+// ValidAlias reports whether a factory may have this alias: 1 to 60 letters and digits of any
+// script, spaces and . _ -, without a space at either end.
 func ValidAlias(alias string) bool {
 	n := utf8.RuneCountInString(alias)
 	return n >= 1 && n <= maxAlias && strings.TrimSpace(alias) == alias && !strings.ContainsFunc(alias, notOfAlias)
@@ -172,8 +172,8 @@ func notOfAlias(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ._-", r)
 }
 
-// FactorySettings show what factory.yaml says about the work of a factory and
-// its agents. All are empty until files were applied.
+// FactorySettings are the settings in factory.yaml for a factory and its agents. All are empty
+// until files are applied.
 type FactorySettings struct {
 	Repositories       []WorkRepository `json:"repositories"`
 	CodeForge          CodeForge        `json:"code_forge"`
@@ -188,10 +188,11 @@ type FactorySettings struct {
 	Scoring            struct{}         `json:"scoring"`         // likewise
 }
 
-// CodeForge is a host of repositories.
+// CodeForge is a service that hosts repositories.
 type CodeForge string
 
-// The hosts that a factory can have. Files name no host, and GitHub's is meant.
+// The hosts of a factory's repositories. Files do not name a host; their repositories are on
+// GitHub.
 const (
 	ForgeGitHub CodeForge = "GITHUB"
 	ForgeNone   CodeForge = "NONE" // of a factory without repositories
@@ -204,7 +205,7 @@ type WorkRepository struct {
 	CodeForge CodeForge `json:"code_forge,omitempty"`
 }
 
-// AgentDefaults are what the agents of a factory have unless they say otherwise.
+// AgentDefaults are the default settings of a factory's agents.
 type AgentDefaults struct {
 	// DefaultRunnerUID is the name of one of the factory's runners.
 	DefaultRunnerUID   string               `json:"default_runner_uid" config:"runner_id"`
@@ -215,7 +216,7 @@ type AgentDefaults struct {
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
 }
 
-// SettingsOf shows the defaults of a factory that works on repositories.
+// SettingsOf returns the settings of a factory with these defaults and repositories.
 func SettingsOf(defaults Overrides, repositories []WorkRepository) FactorySettings {
 	settings := FactorySettings{
 		Repositories: []WorkRepository{}, CodeForge: ForgeNone,
@@ -251,14 +252,14 @@ type DispatchRequest struct {
 	TicketURL string `json:"ticket_url,omitempty"`
 }
 
-// Dispatched answers a dispatch.
+// Dispatched is the response to a DispatchRequest.
 type Dispatched struct {
 	RunID        string `json:"run_id"`
 	RunURL       string `json:"run_url"`
 	State        State  `json:"state"`
 	FactoryUID   string `json:"factory_uid"`
 	ForemanAgent string `json:"foreman_agent"` // its name
-	TicketRef    string `json:"ticket_ref"`    // <source>:<id>, adhoc:<run> where the request has none
+	TicketRef    string `json:"ticket_ref"`    // <source>:<id>, or adhoc:<run> if the request has no ticket
 
-	Warnings []string `json:"-"` // as those of a RunCreated
+	Warnings []string `json:"-"` // like those of RunCreated
 }

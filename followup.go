@@ -7,62 +7,61 @@ type FollowupRequest struct {
 	Attachments []FollowupAttachment `json:"attachments,omitempty"`
 }
 
-// FollowupAttachment is a file that goes with a follow-up: either with its content,
-// as in an [Attachment], or by the id under which it was uploaded.
+// FollowupAttachment is a file of a follow-up. It has either its content, as an [Attachment] does,
+// or the id of an uploaded file.
 type FollowupAttachment struct {
 	ID       string `json:"attachment_id,omitempty"`
-	FileName string `json:"file_name,omitempty"` // with an id: what to call it instead
+	FileName string `json:"file_name,omitempty"` // with an id: the new name of the file
 	MimeType string `json:"mime_type,omitempty"`
-	Data     []byte `json:"data,omitzero"` // base64 in JSON; an empty file has some, too
+	Data     []byte `json:"data,omitzero"` // base64 in JSON; empty but not nil for an empty file
 }
 
 // Limits of the attachments of follow-ups.
 const (
-	MaxFollowupAttachments = 25        // of one follow-up; at most MaxAttachments with their content
-	MaxRunAttachments      = 100       // of a run and all its follow-ups, those that were only prepared included
+	MaxFollowupAttachments = 25        // of one follow-up; at most MaxAttachments of them with content
+	MaxRunAttachments      = 100       // of a run and all its follow-ups, including prepared ones
 	MaxRunAttachmentBytes  = 256 << 20 // of a run and all its follow-ups
 )
 
-// The outcomes of a follow-up, by what its run did when it was sent.
+// The outcomes of a follow-up. They depend on the state of its run.
 const (
 	FollowupQueued  = "queue_pending"     // it waits until the agent has started
-	FollowupLive    = "live_session"      // the agent gets it at its next turn
+	FollowupLive    = "live_session"      // it becomes the agent's next turn
 	FollowupHandoff = "handoff_execution" // it starts another execution
 )
 
-// FollowupAccepted answers a FollowupRequest.
+// FollowupAccepted is the response to a FollowupRequest.
 type FollowupAccepted struct {
-	RunID      string `json:"run_id,omitempty"` // where the conversation was named
+	RunID      string `json:"run_id,omitempty"` // if the request named the conversation
 	FollowupID string `json:"followup_id"`
 	Outcome    string `json:"outcome"`
 }
 
-// InterruptAccepted answers a request to end an agent's turn.
+// InterruptAccepted is the response to a request to end an agent's turn.
 type InterruptAccepted struct {
-	RunID string `json:"run_id,omitempty"` // where the conversation was named
+	RunID string `json:"run_id,omitempty"` // if the request named the conversation
 }
 
 // Interrupted explains a run that is BLOCKED because its agent's turn was interrupted.
 const Interrupted = "The agent was interrupted. Send a follow-up to continue."
 
-// PrepareRequest names files that are to be uploaded for follow-ups of a run.
+// PrepareRequest announces files that will be uploaded for follow-ups of a run.
 type PrepareRequest struct {
 	Files []PrepareFile `json:"files"`
 }
 
-// PrepareFile is one of them.
+// PrepareFile is a file of a PrepareRequest.
 type PrepareFile struct {
 	Filename string `json:"filename"`
 	MimeType string `json:"mime_type"`
 }
 
-// PreparedAttachments answers a PrepareRequest, in its order.
+// PreparedAttachments is the response to a PrepareRequest, in the same order.
 type PreparedAttachments struct {
 	Attachments []PreparedAttachment `json:"attachments"`
 }
 
-// PreparedAttachment is where a file is to be uploaded, and the id by which a
-// follow-up then names it.
+// PreparedAttachment says where to upload a file. A follow-up refers to the file by the id.
 type PreparedAttachment struct {
 	ID        string       `json:"attachment_id"`
 	UploadURL string       `json:"upload_url"`
@@ -75,10 +74,10 @@ type UploadTarget struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"`
-	Fields  []string          `json:"fields"` // of a form; always none: the file is the body
+	Fields  []string          `json:"fields"` // of a form; always empty, because the file is the body
 }
 
-// UploadedAttachment answers an upload.
+// UploadedAttachment is the response to an upload.
 type UploadedAttachment struct {
 	ID        string `json:"attachment_id"`
 	Filename  string `json:"filename"`

@@ -2,11 +2,10 @@ package penstock
 
 import "encoding/json"
 
-// AgentType is an agent's part in a factory.
+// AgentType is an agent's role in a factory.
 type AgentType string
 
-// AgentForeman is the type of a factory's entry point; a factory has exactly
-// one.
+// AgentForeman is the type of a factory's entry point. A factory has exactly one foreman.
 const AgentForeman AgentType = "FOREMAN"
 
 // AgentTypes lists every type; CUSTOM is the default.
@@ -14,8 +13,7 @@ func AgentTypes() []AgentType {
 	return []AgentType{AgentForeman, "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"}
 }
 
-// Identity is an agent under whose name and configuration runs are made: the
-// contract's AgentResponse.
+// Identity is an agent. Its runs have its name and configuration: the contract's AgentResponse.
 type Identity struct {
 	UID       string `json:"uid"`
 	Name      string `json:"name" config:"-"`
@@ -23,7 +21,7 @@ type Identity struct {
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
 
-	Secrets          []NamedSecret        `json:"secrets"` // nil: what weaker layers say; empty: none
+	Secrets          []NamedSecret        `json:"secrets"` // nil: those of weaker layers; empty: no secrets
 	Skills           []string             `json:"skills"`
 	Memory           Memory               `json:"memory"`
 	DefaultRunnerUID string               `json:"default_runner_uid" config:"runner_id"`
@@ -39,7 +37,7 @@ type Identity struct {
 	OnBehalfOfEnabled  bool            `json:"on_behalf_of_enabled,omitzero"`
 	Type               AgentType       `json:"agent_type,omitempty"`
 	FactoryUID         string          `json:"factory_uid,omitempty"`
-	Network            *Network        `json:"network,omitempty" config:"-"` // a layer of its own
+	Network            *Network        `json:"network,omitempty" config:"-"` // a layer of the run's network
 	Models             *ModelPolicy    `json:"models,omitempty" config:"-"`
 	LayerKeys
 }
@@ -55,13 +53,13 @@ type Memory struct {
 	AttachedStores []MemoryStore `json:"attached_stores"`
 }
 
-// AutoMemory switches the automatic memory.
+// AutoMemory enables or disables the automatic memory.
 type AutoMemory struct {
 	Enabled bool `json:"enabled"`
 }
 
-// IdentityRequest creates or changes an agent. On a change an absent or null
-// field stays as it is and an empty value clears it.
+// IdentityRequest creates or changes an agent. In a change, an absent or null field stays
+// unchanged, and an empty value clears it.
 type IdentityRequest struct {
 	Name               *string               `json:"name,omitempty"`
 	Description        *string               `json:"description,omitempty"`
@@ -83,7 +81,7 @@ type IdentityRequest struct {
 	LayerKeysRequest
 }
 
-// SecretsAppend gives an agent more secrets. It is the whole request.
+// SecretsAppend adds secrets to an agent. It is a complete request.
 type SecretsAppend struct {
 	Secrets []NamedSecret `json:"secrets_append"`
 }

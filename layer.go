@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Layer is one source of configuration, the strongest first in [Resolve].
+// Layer is one source of a run's configuration.
 type Layer struct {
 	Name   string // request, automation, agent, factory, server
 	Config *Config
 }
 
-// Resolve takes each key from the first layer that has it, whole: maps and
-// lists are replaced, never merged, and an empty one that is not nil is one that
-// is given. Sources says for each key of the result which layer it came from.
+// Resolve takes each key from the first layer that has it, so the strongest layer comes first. Maps
+// and lists replace weaker ones and are never merged. An empty list that is not nil counts as set.
+// sources names the layer of each key in the result.
 //
-// Harness, model and the harness's credentials belong together: a harness comes
-// with the model that its own layer gives it, unless a stronger one names
-// another, and credentials of a weaker layer are those of the same program only.
+// Harness, model and the harness's credentials belong together. A harness keeps the model of its
+// own layer, unless a stronger layer names another model. Credentials of a weaker layer apply only
+// to the same program.
 func Resolve(layers ...Layer) (result Config, sources map[string]string) {
 	sources = map[string]string{}
 	out := reflect.ValueOf(&result).Elem()
@@ -52,9 +52,9 @@ func Resolve(layers ...Layer) (result Config, sources map[string]string) {
 	return result, sources
 }
 
-// CarryKeys sets those keys of a run's configuration that two structures share, by
-// their names and kinds, in the one that to points to. A field's key is its tag config,
-// else its name in JSON.
+// CarryKeys copies the keys of a run's configuration that both structures have, with equal name and
+// kind, from one to the other. The key of a field is its tag config, or its name in JSON without
+// one.
 func CarryKeys(to, from any) {
 	out, in := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
 	into := keysOf(out.Type())
@@ -70,7 +70,7 @@ func CarryKeys(to, from any) {
 	}
 }
 
-// keysOf maps the keys of a structure's fields to their places.
+// keysOf maps each key of a structure to the index of its field.
 func keysOf(t reflect.Type) map[string][]int {
 	keys := map[string][]int{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -82,12 +82,12 @@ func keysOf(t reflect.Type) map[string][]int {
 	return keys
 }
 
-// settleModel makes the model and that of the harness one.
+// settleModel makes the model and the model of the harness equal.
 func (c *Config) settleModel(layers []Layer, sources map[string]string, from map[string]int) {
 	harness, named := from["harness"], c.ModelID != ""
 	switch model := from["model_id"]; {
 	case c.Harness.ModelID != "" && named && model < harness:
-		h := *c.Harness // the layer's own is not ours to change
+		h := *c.Harness // a copy, because the layer keeps its own
 		h.ModelID, c.Harness = c.ModelID, &h
 	case c.Harness.ModelID != "" && (!named || model > harness):
 		c.ModelID, sources["model_id"] = c.Harness.ModelID, sources["harness"]
@@ -105,15 +105,14 @@ func (c *Config) settleModel(layers []Layer, sources map[string]string, from map
 	}
 }
 
-// layerServer is the layer of the server's own defaults, the weakest.
+// layerServer is the weakest layer: the defaults of the server.
 const layerServer = "server"
 
-// sameProgram reports whether a model that a layer gives beside another harness
-// is one for h: where that layer names no harness, it is for whichever there is.
+// sameProgram reports whether the model of a layer fits h. other is the harness of that layer.
+// Without one, the model fits every harness.
 func sameProgram(h, other *Harness) bool { return other == nil || other.Kind() == h.Kind() }
 
-// settleAuth drops credentials of other programs that a weaker layer than the
-// harness's names.
+// settleAuth removes credentials of other programs that come from a weaker layer than the harness.
 func (c *Config) settleAuth(sources map[string]string, from map[string]int) {
 	names, ok := c.authSecrets()
 	if !ok || len(names) == 0 || from["harness_auth_secrets"] <= from["harness"] {
@@ -139,12 +138,12 @@ func (c *Config) settleAuth(sources map[string]string, from map[string]int) {
 // harness_auth_secrets.
 const HarnessAuthSuffix = "_auth_secret_name"
 
-// noAuth is harness_auth_secrets without any: a harness is replaced with its
-// credentials, though there be none.
+// noAuth is an empty harness_auth_secrets. A new harness replaces the credentials too, even if it
+// has none.
 var noAuth = json.RawMessage("{}")
 
-// withHarness is what a layer says that is made of files: naming a model means
-// the built-in harness, and naming a harness means its credentials as well.
+// withHarness completes a layer that comes from files. A model alone selects the built-in harness,
+// and a harness replaces the credentials too.
 func (c *Config) withHarness() *Config {
 	if c.ModelID != "" && c.Harness == nil {
 		c.Harness = &Harness{Type: HarnessBuiltin}

@@ -2,18 +2,17 @@ package penstock
 
 import "time"
 
-// WebhookLimits bound what comes in through webhooks. Zero of a number is no
-// limit.
+// WebhookLimits limit deliveries to webhooks. Zero disables a limit.
 type WebhookLimits struct {
 	WebhooksPerFactory     int
-	DeliveryBytes          int64         // of a body as it is sent
-	DeliveriesPerMinute    int           // admitted of one webhook in any 60 seconds, over all replicas
+	DeliveryBytes          int64         // of a body as the sender sends it
+	DeliveriesPerMinute    int           // accepted by one webhook in any 60 seconds, on all replicas together
 	AuthFailuresPerAddress int           // of one webhook and client address in a minute
-	AuthFailuresPerWebhook int           // in a minute, after which failures are not logged
+	AuthFailuresPerWebhook int           // in a minute; more failures are not logged
 	LoggedRejections       int           // of one webhook and outcome in a minute
-	KeepDeliveries         int           // the newest of each outcome that retention leaves alone
-	KeepDeliveriesFor      time.Duration // and all that are younger
-	DedupBodyWindow        time.Duration // how long an equal body is a duplicate where nothing else tells deliveries apart
+	KeepDeliveries         int           // how many of the newest of each outcome retention keeps
+	KeepDeliveriesFor      time.Duration // retention keeps all that are younger
+	DedupBodyWindow        time.Duration // how long an equal body is a duplicate, if deliveries have no other identity
 }
 
 // DefaultWebhookLimits are the limits of the contract.

@@ -8,39 +8,39 @@ import (
 	"strings"
 )
 
-// MaxSecretBytes is the most that the value of a managed secret may hold: an
-// environment variable of Linux holds 128 KB together with its name.
+// MaxSecretBytes limits the value of a managed secret. On Linux, an environment variable has up to
+// 128 KB, including its name.
 const MaxSecretBytes = 64 << 10
 
-// ManagedSecret is a value that the server keeps for a team's runs and
-// webhooks: the contract's Secret. No answer holds the value.
+// ManagedSecret is a value that the server keeps for a team's runs and webhooks: the contract's
+// Secret. No response contains the value.
 type ManagedSecret struct {
 	Name       string `json:"name"`
-	Version    int64  `json:"version"` // counts the values it was given; 0: none yet
-	Pending    bool   `json:"pending"` // declared, without a value
+	Version    int64  `json:"version"` // counts the values it has had; 0: it has no value yet
+	Pending    bool   `json:"pending"` // declared, but without a value
 	CreatedAt  Time   `json:"created_at"`
 	UpdatedAt  Time   `json:"updated_at"`
-	LastUsedAt Time   `json:"last_used_at,omitzero"` // by a run, seconds late
+	LastUsedAt Time   `json:"last_used_at,omitzero"` // by a run; stored some seconds late
 	CreatedBy  *Actor `json:"created_by,omitempty"`
 	UpdatedBy  *Actor `json:"updated_by,omitempty"`
-	// WebhookUID is the webhook that the server made the secret for. Runs never
-	// get it, and who manages webhooks may replace it there.
+	// WebhookUID is the webhook that the server created the secret for. Runs never get such a
+	// secret. A caller who may manage webhooks may replace it there.
 	WebhookUID string `json:"webhook_uid,omitempty"`
-	// Hosts are those to which the proxy of a sealed run may send the value.
+	// Hosts are the hosts that may get the value from the proxy of a sealed run.
 	Hosts  []string     `json:"hosts,omitempty"`
 	UsedBy []SecretUser `json:"used_by"`
 }
 
-// SecretUser is what names a managed secret and keeps it from being deleted.
+// SecretUser is a resource that uses a managed secret. A secret with users cannot be deleted.
 type SecretUser struct {
 	Type        SecretUserType `json:"type"`
-	UID         string         `json:"uid,omitempty"` // absent, like Name, for somebody else's personal schedule
+	UID         string         `json:"uid,omitempty"` // absent, like Name, for another person's personal schedule
 	Name        string         `json:"name,omitempty"`
 	FactoryUID  string         `json:"factory_uid,omitempty"`
 	FactoryName string         `json:"factory_name,omitempty"`
 }
 
-// String names the user in a sentence.
+// String describes the resource for a sentence.
 func (u SecretUser) String() string {
 	switch {
 	case u.Name == "":
@@ -54,7 +54,7 @@ func (u SecretUser) String() string {
 // SecretUserType is a kind of user of managed secrets.
 type SecretUserType string
 
-// What can name a managed secret.
+// The resources that can use a managed secret.
 const (
 	SecretOfAgent      SecretUserType = "agent"
 	SecretOfSchedule   SecretUserType = "schedule"
@@ -65,32 +65,32 @@ const (
 	SecretOfFactory     SecretUserType = "factory" // for all its agents, the image of a runner, or its repository
 )
 
-// SecretRequest creates a managed secret; without a value it is pending.
+// SecretRequest creates a managed secret. Without a value, the secret is pending.
 type SecretRequest struct {
 	Name  string   `json:"name"`
 	Value *string  `json:"value,omitempty"`
 	Hosts []string `json:"hosts,omitempty"`
 }
 
-// SecretChange changes a managed secret; an absent field stays.
+// SecretChange changes a managed secret. An absent field stays unchanged.
 type SecretChange struct {
 	Value *string   `json:"value,omitempty"`
-	Hosts *[]string `json:"hosts,omitempty"` // replaces the hosts; empty: none
+	Hosts *[]string `json:"hosts,omitempty"` // replaces the hosts; empty removes them
 }
 
 // SecretNames are the names of managed secrets. In a request a name may also be
 // the name of an object, as in an agent's secrets.
 type SecretNames []string
 
-// SecretUse is one place of a configuration that names a secret.
+// SecretUse is a place in a configuration that names a secret.
 type SecretUse struct {
 	Pointer string // JSON pointer below the configuration
 	Name    string
 }
 
-// SecretUses lists where c names secrets, in a stable order: secrets,
-// harness_auth_secrets, and env and headers of MCP servers. What is malformed
-// is left out; [Config.Check] reports it.
+// SecretUses lists the places where c names secrets, in a stable order: secrets,
+// harness_auth_secrets, and env and headers of MCP servers. It skips malformed values;
+// [Config.Check] reports them.
 func (c *Config) SecretUses() []SecretUse {
 	var uses []SecretUse
 	for i, name := range c.Secrets {
@@ -127,9 +127,9 @@ func (c *Config) SecretNames() []string {
 	return slices.Compact(names)
 }
 
-// SecretVariables lists the secrets that become environment variables of the
-// agent: those of secrets and harness_auth_secrets. What only an MCP server
-// names goes to that server alone.
+// SecretVariables lists the secrets that become environment variables of the agent: those of
+// secrets and harness_auth_secrets. A secret that only an MCP server names goes to that server
+// alone.
 func (c *Config) SecretVariables() []string {
 	auth, _ := c.authSecrets()
 	names := slices.Sorted(maps.Values(auth))
@@ -138,8 +138,8 @@ func (c *Config) SecretVariables() []string {
 	return slices.Compact(names)
 }
 
-// authSecrets reads harness_auth_secrets: secrets by what they are for. ok is
-// false for what is no such object.
+// authSecrets reads harness_auth_secrets: the name of a secret by key. ok is false if the value is
+// not such an object.
 func (c *Config) authSecrets() (names map[string]string, ok bool) {
 	raw := strings.TrimSpace(string(c.HarnessAuthSecrets))
 	if raw == "" || raw == "null" {
@@ -151,8 +151,8 @@ func (c *Config) authSecrets() (names map[string]string, ok bool) {
 	return names, true
 }
 
-// HarnessSecrets are the names of the secrets of harness_auth_secrets by the harness that
-// each is for, such as claude.
+// HarnessSecrets returns the names of the secrets in harness_auth_secrets, by harness, such as
+// claude.
 func (c *Config) HarnessSecrets() map[string]string {
 	auth, _ := c.authSecrets()
 	names := map[string]string{}
@@ -164,7 +164,7 @@ func (c *Config) HarnessSecrets() map[string]string {
 	return names
 }
 
-// checkSecrets reports names that no secret can have.
+// checkSecrets reports invalid names of secrets.
 func (c *Config) checkSecrets(bad func(pointer, format string, args ...any)) {
 	for i, name := range c.Secrets {
 		if !ValidSecretName(name) {

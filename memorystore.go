@@ -18,15 +18,14 @@ type InferenceProviders struct {
 	AWS *AWSInference `json:"aws,omitempty"`
 }
 
-// AWSInference is how AWS Bedrock is reached.
+// AWSInference has the settings of AWS Bedrock.
 type AWSInference struct {
 	Disabled bool   `json:"disabled,omitzero"` // opts out of Bedrock
 	Region   string `json:"region,omitempty"`
 	RoleARN  string `json:"role_arn,omitempty"`
 }
 
-// CheckMemoryStores reports what is wrong with memory stores that are listed at a
-// pointer.
+// CheckMemoryStores returns the errors of a list of memory stores at a pointer.
 func CheckMemoryStores(at string, stores []MemoryStore) []FieldError {
 	var errs []FieldError
 	checkMemoryStores(func(pointer, format string, args ...any) {

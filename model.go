@@ -8,7 +8,7 @@ import (
 // ModelProvider is the company whose API serves a model.
 type ModelProvider string
 
-// The contract's providers; anything else, demo/offline included, is UNKNOWN.
+// The contract's providers. Every other model, such as demo/offline, is UNKNOWN.
 const (
 	ProviderOpenAI    ModelProvider = "OPENAI"
 	ProviderAnthropic ModelProvider = "ANTHROPIC"
@@ -19,8 +19,8 @@ const (
 // DisableReason is why a model cannot be used.
 type DisableReason string
 
-// DisabledByAdmin is a model whose provider has no key on this server. The
-// contract has more reasons; no model of this server has them.
+// DisabledByAdmin means that the model's provider has no key on this server. The server does not
+// use the other reasons of the contract.
 const DisabledByAdmin DisableReason = "ADMIN_DISABLED"
 
 // ModelInfo describes one model that a run can name.
@@ -31,16 +31,16 @@ type ModelInfo struct {
 	VisionSupported bool          `json:"vision_supported"`
 	Description     string        `json:"description,omitempty"`
 	ReasoningLevel  string        `json:"reasoning_level,omitempty"`
-	DisableReason   DisableReason `json:"disable_reason,omitempty"` // why no run can use it here now
-	DisableDetail   string        `json:"disable_detail,omitempty"` // the same for people
+	DisableReason   DisableReason `json:"disable_reason,omitempty"` // why no run can use it now
+	DisableDetail   string        `json:"disable_detail,omitempty"` // the same in words
 
-	// PromptLimit is how many tokens a prompt may hold: the model's window, or
-	// less where its price rises before that. 0 is not known.
+	// PromptLimit is the largest prompt in tokens: the context window of the model, or less if
+	// longer prompts have a higher price. 0 means unknown.
 	PromptLimit int64 `json:"-"`
 }
 
-// TokenUsage counts tokens. The four counts are disjoint: Input holds neither
-// what was read from the provider's cache nor what was written to it.
+// TokenUsage counts tokens. The four counts are disjoint: Input excludes tokens that were read from
+// the provider's cache or written to it.
 type TokenUsage struct {
 	Input      int64 `json:"input_tokens"`
 	Output     int64 `json:"output_tokens"`
@@ -61,9 +61,9 @@ func (u TokenUsage) Add(v TokenUsage) TokenUsage {
 // Total is the number of all tokens.
 func (u TokenUsage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
-// models is the catalogue: a few current models of each provider. Runs may name
-// any other model of these providers. Prices are in internal/price; none of these
-// models costs more below its PromptLimit, which the built-in agent keeps.
+// models is the catalog: a few current models of each provider. Runs may name any other model of
+// these providers. Prices are in internal/price; The price of each model is constant up to its
+// PromptLimit, and the built-in agent keeps prompts below that.
 var models = []ModelInfo{
 	{
 		ID: ModelOffline, DisplayName: "Demo (offline)", Provider: ProviderUnknown,
@@ -109,11 +109,10 @@ var models = []ModelInfo{
 	},
 }
 
-// Models is the catalogue, demo/offline first. The caller owns the slice.
+// Models is the catalog, demo/offline first. The caller owns the slice.
 func Models() []ModelInfo { return slices.Clone(models) }
 
-// LookupModel finds a model of the catalogue by any id that CanonicalModelID
-// understands.
+// LookupModel finds a model of the catalog by any id that CanonicalModelID accepts.
 func LookupModel(id string) (ModelInfo, bool) {
 	id, ok := CanonicalModelID(id)
 	if !ok {
@@ -126,10 +125,9 @@ func LookupModel(id string) (ModelInfo, bool) {
 	return models[i], true
 }
 
-// CanonicalModelID writes a model's id as provider/model. A bare name is given
-// its provider where its beginning tells it (claude-, gpt-, o1 and so on,
-// gemini-). It is false for an id of no provider that the built-in agent knows;
-// whether the provider has such a model only the provider can tell.
+// CanonicalModelID returns a model's id as provider/model. It derives the provider of a bare name
+// from its prefix (claude-, gpt-, o1 and so on, gemini-). It returns false if the built-in agent
+// does not know the provider. It does not check whether the provider has such a model.
 func CanonicalModelID(id string) (string, bool) {
 	provider, model, found := strings.Cut(id, "/")
 	if found {
@@ -148,10 +146,10 @@ func CanonicalModelID(id string) (string, bool) {
 	return id, false
 }
 
-// NearestModel returns the id of the catalogue that a model's name was perhaps
-// meant to be, with its provider or without; "" where none comes near.
+// NearestModel returns the id in the catalog that is most similar to a name, with or without its
+// provider, or "" if no id is similar.
 func NearestModel(name string) string {
-	if len(name) > 64 { // nobody misspells such a name, and measuring it takes time
+	if len(name) > 64 { // too long for a misspelled name, and comparing it takes time
 		return ""
 	}
 	var ids []string
@@ -165,12 +163,12 @@ func NearestModel(name string) string {
 // NoProvider is the ProviderPrefix of a model that belongs to no provider.
 const NoProvider = "?"
 
-// maxProvider bounds a provider's prefix, in bytes.
+// maxProvider limits a provider's prefix, in bytes.
 const maxProvider = 100
 
-// ProviderPrefix returns how the ids of a model's provider begin, such as
-// "anthropic/". It is "" where no provider is needed: for demo/offline, and where
-// no model is named. The provider need not be one that the built-in agent knows.
+// ProviderPrefix returns the prefix of the model ids of a provider, such as "anthropic/". It is ""
+// if no provider is needed: for demo/offline, and without a model. The built-in agent may not know
+// the provider.
 func ProviderPrefix(modelID string) string {
 	if modelID == "" || modelID == ModelOffline {
 		return ""

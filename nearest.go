@@ -2,10 +2,9 @@ package penstock
 
 import "strings"
 
-// Nearest is the name that takes the fewest changes of one character to become
-// word, in whatever case it is written; of several the first. "" where nothing
-// comes so near that it may have been meant: a third of word and one more
-// character may differ.
+// Nearest returns the name with the smallest edit distance to word, ignoring case. Of several, it
+// returns the first. It returns "" if every name differs in more than a third of the characters of
+// word, plus one.
 func Nearest(word string, names []string) string {
 	best, least := "", len(word)/3+2
 	for _, name := range names {
@@ -16,7 +15,7 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance is Levenshtein's.
+// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

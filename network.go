@@ -12,10 +12,11 @@ import (
 type Network struct {
 	// Allow are the rules. A request is allowed if one of them allows it.
 	Allow []NetworkRule `json:"allow,omitempty"`
-	// ProviderTools are the tools of model providers that reach the network themselves,
-	// such as web_search; those that are not listed are refused.
+	// ProviderTools are the tools of model providers that reach the network themselves, such as
+	// web_search; all others are rejected.
 	ProviderTools []string `json:"provider_tools,omitempty"`
-	// MaxUploadBytes bounds what the run sends to all hosts together; 0 does not.
+	// MaxUploadBytes limits the bytes that the run sends to all hosts together; 0 disables the
+	// limit.
 	MaxUploadBytes int64 `json:"max_upload_bytes,omitzero"`
 }
 
@@ -27,8 +28,8 @@ type NetworkRule struct {
 	// or an IP address.
 	Host  string `json:"host,omitempty"`
 	Ports []int  `json:"ports,omitempty"` // 80 and 443 by default
-	// Methods, Paths and Credential have the proxy read the requests: it ends TLS itself.
-	Methods []string `json:"methods,omitempty"` // none: all
+	// Methods, Paths and Credential make the proxy read the requests. It terminates TLS for that.
+	Methods []string `json:"methods,omitempty"` // empty: all
 	// Paths begin with a slash; a final * stands for the rest. None: all.
 	Paths      []string           `json:"paths,omitempty"`
 	Credential *NetworkCredential `json:"credential,omitempty"`
@@ -39,25 +40,26 @@ type NetworkRule struct {
 type NetworkCredential struct {
 	Secret string `json:"secret"`
 	As     string `json:"as"`               // basic, bearer or header
-	User   string `json:"user,omitempty"`   // of basic; x-access-token by default
-	Header string `json:"header,omitempty"` // of header: its name
+	User   string `json:"user,omitempty"`   // for basic; x-access-token by default
+	Header string `json:"header,omitempty"` // for header: the name of the header
 }
 
-// The ways in which a credential is put into a request.
+// The ways to put a credential into a request.
 const (
 	CredentialBasic  = "basic"
 	CredentialBearer = "bearer"
 	CredentialHeader = "header"
 )
 
-// Inspected reports whether the proxy has to read the requests that r allows.
+// Inspected reports whether the proxy must read the requests that r allows.
 func (r NetworkRule) Inspected() bool {
 	return len(r.Methods) > 0 || len(r.Paths) > 0 || r.Credential != nil
 }
 
 // ModelPolicy limits the models of a run.
 type ModelPolicy struct {
-	// Allow lists models by id; a final * stands for the rest. None: all.
+	// Allow lists models by id (anthropic/claude-x), or by name at any provider (claude-x). A
+	// final * stands for the rest. None: all.
 	Allow []string `json:"allow,omitempty"`
 }
 
@@ -68,8 +70,8 @@ const (
 	maxHostName      = 253
 )
 
-// Check reports what is wrong with n by itself, with JSON pointers below at. Whether
-// a preset or a secret exists is for others to say.
+// Check returns the errors that n alone shows, with JSON pointers below at. It does not check
+// whether presets and secrets exist.
 func (n *Network) Check(at string) []FieldError {
 	var errs []FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -158,7 +160,7 @@ func (c *NetworkCredential) check(host string, bad func(key, format string, args
 	}
 }
 
-// checkRuleHost says what is wrong with the host of a rule, "" for nothing.
+// checkRuleHost describes what is wrong with the host of a rule. It returns "" for a valid one.
 func checkRuleHost(host string) string {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" || addr.Is4In6() {
@@ -186,8 +188,8 @@ func checkRuleHost(host string) string {
 	return ""
 }
 
-// validLabel reports whether s is one label of a host name in lower case (RFC 1123 §2.1);
-// underscores, which some hosts have, are fine.
+// validLabel reports whether s is one label of a host name in lower case (RFC 1123 §2.1).
+// Underscores are valid, because some hosts have them.
 func validLabel(s string) bool {
 	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
@@ -216,15 +218,15 @@ type NetworkLayer struct {
 // within Ceiling and, for a run that asks for less, within Request.
 type NetworkPolicy struct {
 	Layers []NetworkLayer `json:"layers"`
-	// Ceiling is the most that the operator of the server allows; nil is every public host.
+	// Ceiling is the maximum that the operator of the server allows; nil allows every public host.
 	Ceiling *Network `json:"ceiling,omitempty"`
-	// Request is the run's own, which can only narrow; nil does not.
+	// Request is the network of the run request. It can only narrow the layers; nil changes nothing.
 	Request *Network `json:"request,omitempty"`
-	// Models are those of server, factory and agent: a model must be allowed by each.
+	// Models are the policies of server, factory and agent. Each of them must allow a model.
 	Models []ModelPolicy `json:"models,omitempty"`
 	// MCP are the headers of the run's HTTP MCP servers, which the proxy adds to requests.
 	MCP []MCPHeaders `json:"mcp,omitempty"`
-	// SecretHosts are, by the name of a managed secret, the hosts that may get it.
+	// SecretHosts lists the hosts that may get a managed secret, by its name.
 	SecretHosts map[string][]string `json:"secret_hosts,omitempty"`
 }
 

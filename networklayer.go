@@ -19,14 +19,14 @@ const (
 	NetworkMCP = "mcp_servers"
 )
 
-// IsZero reports whether n says nothing. As a layer it allows nothing then; as the
-// network of a run request it allows nothing at all.
+// IsZero reports whether n sets nothing. Such a layer adds nothing to the others. Such a run
+// request allows no network at all.
 func (n *Network) IsZero() bool {
 	return n == nil || len(n.Allow) == 0 && len(n.ProviderTools) == 0 && n.MaxUploadBytes == 0
 }
 
-// CheckRequest reports what is wrong with n as the network of a run request, which can
-// only narrow: it has no credentials to give. Pointers are below at.
+// CheckRequest returns the errors of n as the network of a run request, with pointers below at. A
+// request can only narrow the layers, so it cannot have credentials.
 func (n *Network) CheckRequest(at string) []FieldError {
 	errs := n.Check(at)
 	for i, rule := range n.Allow {
@@ -41,7 +41,7 @@ func (n *Network) CheckRequest(at string) []FieldError {
 	return errs
 }
 
-// CheckPresets reports rules whose preset does not exist, with pointers below at.
+// CheckPresets returns an error for each preset that does not exist, with pointers below at.
 func (n *Network) CheckPresets(at string, presets []string) []FieldError {
 	if n == nil {
 		return nil
@@ -105,8 +105,8 @@ func (n *Network) SecretNames() []string {
 	return slices.Compact(names)
 }
 
-// Within reports whether n is outer or a part of it: each of its rules and tools is one of
-// outer's, and its uploads have no wider limit. nil is everything.
+// Within reports whether outer includes n: outer has each of its rules and tools, and n's upload
+// limit is not higher. nil allows everything.
 func (n *Network) Within(outer *Network) bool {
 	if outer == nil {
 		return true
@@ -127,8 +127,8 @@ func (n *Network) Within(outer *Network) bool {
 	return outer.MaxUploadBytes == 0 || n.MaxUploadBytes > 0 && n.MaxUploadBytes <= outer.MaxUploadBytes
 }
 
-// CheckSecretHosts reports what is wrong with the hosts of a managed secret, with pointers
-// below at: they are exact names in their canonical form, or IP addresses.
+// CheckSecretHosts returns the errors of the hosts of a managed secret, with pointers below at.
+// Valid hosts are exact names in canonical form, and IP addresses.
 func CheckSecretHosts(at string, hosts []string) []FieldError {
 	if len(hosts) > maxSecretHosts {
 		return []FieldError{{at, fmt.Sprintf("must have at most %d hosts", maxSecretHosts)}}
@@ -157,7 +157,7 @@ const maxPolicyModels = 200
 // IsZero reports whether p allows every model.
 func (p *ModelPolicy) IsZero() bool { return p == nil || len(p.Allow) == 0 }
 
-// Check reports what is wrong with p, with JSON pointers below at.
+// Check returns the errors of p, with JSON pointers below at.
 func (p *ModelPolicy) Check(at string) []FieldError {
 	if len(p.Allow) > maxPolicyModels {
 		return []FieldError{{at + "/allow", fmt.Sprintf("must have at most %d models", maxPolicyModels)}}
@@ -174,15 +174,22 @@ func (p *ModelPolicy) Check(at string) []FieldError {
 	return errs
 }
 
-// Allows reports whether a run may use a model. claude-x is anthropic/claude-x, in p as well.
+// Allows reports whether a run may use a model. An entry with a slash is compared with the
+// model's canonical id, any other entry with its name at whichever provider has it.
 func (p *ModelPolicy) Allows(id string) bool {
 	if p.IsZero() {
 		return true
 	}
 	full, _ := CanonicalModelID(id)
-	return slices.ContainsFunc(p.Allow, func(pattern string) bool {
-		_, bare, _ := strings.Cut(full, "/")
-		return matchesModel(pattern, id) || matchesModel(pattern, full) || matchesModel(pattern, bare)
+	_, name, found := strings.Cut(full, "/")
+	if !found {
+		name = full
+	}
+	return slices.ContainsFunc(p.Allow, func(entry string) bool {
+		if strings.Contains(entry, "/") {
+			return matchesModel(entry, full)
+		}
+		return matchesModel(entry, name)
 	})
 }
 
@@ -193,8 +200,8 @@ func matchesModel(pattern, id string) bool {
 	return pattern == id
 }
 
-// MCPHeaders are headers that the proxy adds to the requests to an HTTP MCP server of a
-// run. Values may name secrets as ${{ secrets.NAME }}; see [Assignment.NetworkSecrets].
+// MCPHeaders are headers that the proxy adds to requests to an HTTP MCP server of a run. Values may
+// name secrets as ${{ secrets.NAME }}; see [Assignment.NetworkSecrets].
 type MCPHeaders struct {
 	Name    string            `json:"name"` // of the server in the run's configuration
 	URL     string            `json:"url"`
@@ -233,7 +240,7 @@ const (
 	maxTrafficReason = 500  // bytes
 )
 
-// Check reports what is wrong with a row of a worker's report.
+// Check returns an error if a row of a worker's report is invalid.
 func (t HostTraffic) Check() error {
 	switch {
 	case t.Host == "" || len(t.Host) > maxHostName:
@@ -250,10 +257,10 @@ func (t HostTraffic) Check() error {
 	return nil
 }
 
-// NetworkReport is the data of a draft of type network: what an execution has exchanged
-// since its start. A later report of the execution replaces an earlier one.
+// NetworkReport is the data of a draft of type network: the traffic of an execution since its
+// start. A later report of the execution replaces an earlier one.
 type NetworkReport struct {
-	// Sealed says whether the execution's sandbox was proved to be sealed; nil: not said.
+	// Sealed says whether a check proved that the execution's sandbox is sealed; nil: unknown.
 	Sealed *bool         `json:"sealed,omitempty"`
 	Hosts  []HostTraffic `json:"hosts,omitempty"`
 }
@@ -266,15 +273,14 @@ type RunNetwork struct {
 	Hosts  []HostTraffic `json:"hosts"`
 }
 
-// SortTraffic puts hosts into the order in which they are shown.
+// SortTraffic sorts hosts for display.
 func SortTraffic(hosts []HostTraffic) {
 	slices.SortFunc(hosts, func(a, b HostTraffic) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Mode, b.Mode))
 	})
 }
 
-// CanonicalHost is a host name in the form in which rules have it: in lower case and
-// without a dot at its end.
+// CanonicalHost returns a host name as rules write it: in lower case and without a dot at its end.
 func CanonicalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // Names reports whether a rule of a layer names a host by itself, without a preset.

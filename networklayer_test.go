@@ -13,12 +13,20 @@ func TestAPolicyOfModels(t *testing.T) {
 		want                 bool
 	}{
 		{"the same id", "anthropic/claude-x", "anthropic/claude-x", true},
-		{"without its provider", "anthropic/claude-x", "claude-x", true},
-		{"allowed without its provider", "claude-*", "anthropic/claude-x", true},
+		{"the id of a name", "anthropic/claude-x", "claude-x", true},
+		{"the name of an id", "claude-x", "anthropic/claude-x", true},
+		{"names of a beginning", "claude-*", "anthropic/claude-x", true},
+		{"a name at another provider", "claude-x", "router/claude-x", true},
+		{"an id of another provider", "anthropic/claude-x", "router/claude-x", false},
+		{"a router's id for a vendor's model", "anthropic/*", "router/anthropic/claude-x", false},
+		{"the beginning of a provider", "anth*", "anthropic/claude-x", false},
+		{"a provider's name", "anthropic", "anthropic/claude-x", false},
 		{"all of a provider", "openai/*", "gpt-5", true},
 		{"of another provider", "demo/*", "gpt-5", false},
 		{"another model", "anthropic/claude-x", "anthropic/claude-x-2", false},
+		{"another case", "claude-x", "anthropic/Claude-x", false},
 		{"everything", "*", "some/model", true},
+		{"a name without a provider", "qwen*", "qwen3", true},
 		{"the beginning only", "claude", "claude-x", false},
 	} {
 		policy := penstock.ModelPolicy{Allow: []string{test.pattern}}

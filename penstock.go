@@ -1,29 +1,28 @@
-// Package penstock is the vocabulary of the control plane: runs and their
-// states, events, configuration, principals, and what a worker and the control
-// plane say to each other. It holds types and pure rules and imports the
-// standard library only; the JSON tags are those of the public contract.
+// Package penstock is the vocabulary of the control plane: runs and their states, events,
+// configuration, principals, and what a worker and the control plane say to each other. It has
+// types and pure rules, and imports only the standard library. The JSON tags are those of the
+// public contract.
 //
-// Words used throughout: a run is one piece of work for an agent; an execution
-// is one attempt of a worker at it (numbered from 1 within the run); a turn is
-// one prompt to the agent and all that follows from it; a lease is the right of
-// one worker to write about one execution.
+// The main terms are: A run is one piece of work for an agent. An execution is one attempt of a
+// worker at a run, numbered from 1. A turn is one prompt to the agent with everything that follows
+// from it. A lease is the right of one worker to write about one execution.
 package penstock
 
 import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Time is a moment in epoch milliseconds, UTC. Zero means absent: optional
-// fields are tagged omitzero.
+// Time is a timestamp in epoch milliseconds, UTC. Zero means absent: optional fields are tagged
+// omitzero.
 type Time int64
 
-// TimeOf converts t, dropping what is below a millisecond. The zero time.Time
-// becomes the zero Time.
+// TimeOf converts t and truncates it to milliseconds. The zero time.Time becomes the zero Time.
 func TimeOf(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -31,7 +30,7 @@ func TimeOf(t time.Time) Time {
 	return Time(t.UnixMilli())
 }
 
-// Now is the wall clock's moment.
+// Now returns the current time.
 func Now() Time { return Time(time.Now().UnixMilli()) }
 
 // Std converts back; the zero Time becomes the zero time.Time.
@@ -42,10 +41,10 @@ func (t Time) Std() time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-// Add returns the moment d later.
+// Add returns the time d after t.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
-// Sub returns how much later t is than u.
+// Sub returns the duration from u to t.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Millisecond }
 
 // timeLayout is RFC 3339 with exactly millisecond precision, so that times of
@@ -69,12 +68,17 @@ func (t *Time) UnmarshalText(b []byte) error {
 
 var idClock struct {
 	sync.Mutex
-	last uint64 // milliseconds << 12 | sequence, of the id made last
+	last uint64 // milliseconds << 12 | sequence, of the last id
 }
 
-// NewID makes a UUID version 7 (RFC 9562 §5.7). Ids made by one process are
-// strictly increasing: the 12 bits after the milliseconds count up within one
-// (§6.2 method 1), and the clock never steps back.
+// IDAt returns the smallest id of a time: an id of [NewID] that sorts before it is older.
+func IDAt(t Time) string {
+	digits := fmt.Sprintf("%012x", max(0, int64(t))&(1<<48-1))
+	return digits[:8] + "-" + digits[8:] + "-7000-8000-000000000000"
+}
+
+// NewID makes a UUID version 7 (RFC 9562 §5.7). The ids of one process strictly increase: the 12
+// bits after the milliseconds are a counter (§6.2 method 1), and the time in them never goes back.
 func NewID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[6:]) // never fails: crypto/rand aborts the program instead
@@ -127,7 +131,7 @@ func NewUID() string {
 	for {
 		_, _ = rand.Read(buf[:])
 		for _, c := range buf {
-			if c >= 248 { // 248 = 4 * 62: anything above would favour the first characters
+			if c >= 248 { // 248 = 4 * 62: higher values would make the first characters more likely
 				continue
 			}
 			if out = append(out, alphanumeric[c%62]); len(out) == cap(out) {

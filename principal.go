@@ -2,13 +2,12 @@ package penstock
 
 import "slices"
 
-// Scope is a right of an API key.
+// Scope is a permission of an API key.
 type Scope string
 
-// The scopes. ScopeAdmin includes all others, ScopeFactoriesManage includes
-// ScopeFactoriesRead. ScopeSecretsUse lets a request for a run, or a schedule,
-// name managed secrets, which an agent can read then; ScopeSecretsManage does
-// not include it.
+// The scopes. ScopeAdmin includes all others, ScopeFactoriesManage includes ScopeFactoriesRead.
+// ScopeSecretsUse allows a run request or a schedule to name managed secrets, which its agent can
+// then read. ScopeSecretsManage does not include it.
 const (
 	ScopeRunsRead        Scope = "runs:read"
 	ScopeRunsWrite       Scope = "runs:write"
@@ -19,14 +18,13 @@ const (
 	ScopeKeysManage      Scope = "keys:manage"
 	ScopeMetricsRead     Scope = "metrics:read" // GET /metrics
 	ScopeAdmin           Scope = "admin"
-	// ScopeWorker lets a key serve as a worker; ScopeOwnRun is what an
-	// execution's own key has. Neither can be given to another key by a caller
-	// that is no admin.
+	// A worker needs ScopeWorker. The key of an execution has ScopeOwnRun. Only an admin can give
+	// them to another key.
 	ScopeWorker Scope = "worker"
 	ScopeOwnRun Scope = "own_run"
 )
 
-// Scopes lists the scopes that a key may be created with.
+// Scopes lists the scopes that a new key can have.
 func Scopes() []Scope {
 	return []Scope{
 		ScopeRunsRead, ScopeRunsWrite, ScopeFactoriesRead, ScopeFactoriesManage,
@@ -34,16 +32,17 @@ func Scopes() []Scope {
 	}
 }
 
-// Principal is who makes a request, and what they may do.
+// Principal is the caller of a request with its permissions.
 type Principal struct {
 	Team   string
 	KeyUID string
 	Actor  Actor
 	Scopes []Scope
 	RunID  string // of an execution's own key
-	// ExpiresAt is when the key ends by itself, 0: never. What it makes ends with it.
+	// ExpiresAt is when the key expires; 0: never. Keys and sessions that it creates expire with
+	// it.
 	ExpiresAt Time
-	// AgentUID is the agent that an agent's key acts as.
+	// AgentUID is set for an agent's key: the caller acts as this agent.
 	AgentUID string
 }
 
@@ -58,24 +57,24 @@ type Key struct {
 	UID        string  `json:"uid"`
 	Name       string  `json:"name"`
 	Scopes     []Scope `json:"scopes"`
-	Prefix     string  `json:"prefix"` // first characters of the key, to tell keys apart
+	Prefix     string  `json:"prefix"` // the first characters of the key, which identify it to people
 	Owner      Actor   `json:"owner"`
 	AgentUID   string  `json:"agent_uid,omitempty"`
 	CreatedAt  Time    `json:"created_at"`
 	ExpiresAt  Time    `json:"expires_at,omitzero"`
 	LastUsedAt Time    `json:"last_used_at,omitzero"`
-	Key        string  `json:"key,omitempty"` // in the answer that creates it, never again
+	Key        string  `json:"key,omitempty"` // only in the response that creates it
 }
 
-// KeyRequest asks for a key.
+// KeyRequest creates a key.
 type KeyRequest struct {
 	Name             string  `json:"name"`
 	Scopes           []Scope `json:"scopes"`
-	ExpiresInSeconds int64   `json:"expires_in_seconds,omitzero"` // 0: with the key that makes it, or never
+	ExpiresInSeconds int64   `json:"expires_in_seconds,omitzero"` // 0: with the key that creates it, or never
 	AgentUID         string  `json:"agent_uid,omitempty"`         // acts as this agent
 }
 
-// Me returns the caller.
+// Me describes the caller.
 type Me struct {
 	Team   string  `json:"team"`
 	Actor  Actor   `json:"actor"`

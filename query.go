@@ -6,16 +6,16 @@ import "encoding/json"
 // result; the fields combine with AND.
 type RunQuery struct {
 	Limit     int    // 1-500; 0 is 20
-	Cursor    string // opaque, from the page before
+	Cursor    string // opaque, from the previous page
 	SortBy    string // updated_at (default), created_at, title, agent
 	Ascending bool
 
-	States        []State // any of; empty is all
+	States        []State // any of these; empty: all
 	Name          string  // config.name
 	ModelID       string
 	Creator       string
 	Executor      string
-	Sources       []Source // any of; empty is all
+	Sources       []Source // any of these; empty: all
 	Location      string   // LOCAL or REMOTE
 	CreatedAfter  Time
 	CreatedBefore Time
@@ -25,12 +25,12 @@ type RunQuery struct {
 	ScheduleID    string
 	AncestorID    string
 	AutomationID  string
-	FactoryUIDs   []string // any of
+	FactoryUIDs   []string // any of these
 	FactoryOnly   bool     // runs of any factory
 	WebhookUID    string
 	ArtifactType  ArtifactType
-	Metadata      map[string]string // all of, at most 5
-	Text          string            // every word, as case-insensitive substring of title, prompt or skill
+	Metadata      map[string]string // all of these, at most 5
+	Text          string            // each word must be in the title, prompt or skill, ignoring case
 }
 
 // EmptyEnvironment is the value of the environment filter that selects runs
@@ -42,7 +42,7 @@ const (
 	DefaultLimit      = 20
 	MaxLimit          = 500
 	MaxMetadataFilter = 5
-	MaxPageBytes      = 4 << 20  // of JSON; a page of runs ends before it has more, with one run at least
+	MaxPageBytes      = 4 << 20  // of JSON; a page of runs ends before this, but has at least one run
 	MaxListedPrompt   = 16 << 10 // bytes of a prompt in a list
 )
 
@@ -52,13 +52,13 @@ type RunPage struct {
 	PageInfo PageInfo `json:"page_info"`
 }
 
-// PageInfo says whether there is more, and how to get it.
+// PageInfo says whether a next page exists, and its cursor.
 type PageInfo struct {
 	HasNext    bool   `json:"has_next_page"`
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
-// HandoffAttachment is a file that was sent along with a run.
+// HandoffAttachment is a file that was sent with a run.
 type HandoffAttachment struct {
 	ID          string `json:"attachment_id"`
 	Filename    string `json:"filename"`
@@ -66,7 +66,7 @@ type HandoffAttachment struct {
 	MimeType    string `json:"mime_type,omitempty"`
 }
 
-// ArtifactUpload is what a caller says about an artifact that it adds.
+// ArtifactUpload describes an artifact that a caller adds.
 type ArtifactUpload struct {
 	Type ArtifactType `json:"artifact_type"`
 	Data ArtifactData `json:"data"`
@@ -81,7 +81,7 @@ type ArtifactItem struct {
 	Data      json.RawMessage `json:"data"`
 }
 
-// ModelList is what models a run can name.
+// ModelList has the models that a run can name.
 type ModelList struct {
 	Default string      `json:"default_model_id"`
 	Models  []ModelInfo `json:"models"`
@@ -91,21 +91,31 @@ type ModelList struct {
 type ConnectedWorker struct {
 	Host        string `json:"worker_host"`
 	Connections int    `json:"connection_count"`
-	Capacity    int    `json:"capacity"` // runs at once, of all of them
+	Capacity    int    `json:"capacity"` // simultaneous runs of all its workers
 	Busy        int    `json:"busy"`
 	ConnectedAt Time   `json:"connected_at"`
 	LastSeenAt  Time   `json:"last_seen_at"`
 }
 
-// SkillQuery selects skills of the environments' repositories.
+// HarnessInfo is an agent program that runs can name.
+type HarnessInfo struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version,omitempty"` // of an installed agent
+	Models  []string `json:"models"`            // ids of models that it can use; none: unknown, or its own
+	Usable  bool     `json:"usable"`
+	Reason  string   `json:"reason,omitempty"` // why it is not usable
+	Workers int      `json:"workers"`          // connected workers that take runs for it
+}
+
+// SkillQuery selects skills in the repositories of environments.
 type SkillQuery struct {
-	Repo             string // owner/repo; empty is all
-	Refresh          bool   // look at the remotes now
+	Repo             string // owner/repo; empty: all
+	Refresh          bool   // read the repositories again first
 	SortBy           string // name (default) or last_run
 	IncludeMalformed bool
 }
 
-// AgentSkillItem is a skill and the places where it was found.
+// AgentSkillItem is a skill with the places where it was found.
 type AgentSkillItem struct {
 	Name     string         `json:"name"`
 	Variants []SkillVariant `json:"variants"`
@@ -122,7 +132,7 @@ type SkillVariant struct {
 	Error        string             `json:"error,omitempty"` // why it is malformed
 }
 
-// SkillSource says where the file lies.
+// SkillSource says where the file is.
 type SkillSource struct {
 	Owner      string `json:"owner"`
 	Name       string `json:"name"`
@@ -130,7 +140,7 @@ type SkillSource struct {
 	WorkerHost string `json:"worker_host,omitempty"`
 }
 
-// SkillEnvironment is an environment that holds the repository of a skill.
+// SkillEnvironment is an environment with the repository of a skill.
 type SkillEnvironment struct {
 	UID  string `json:"uid"`
 	Name string `json:"name"`

@@ -12,24 +12,24 @@ import (
 	"unicode/utf8"
 )
 
-// State is where a run stands.
+// State is the state of a run.
 type State string
 
 // The states of a run.
 const (
 	StateQueued     State = "QUEUED"     // waits for a worker
-	StateClaimed    State = "CLAIMED"    // taken by a worker
+	StateClaimed    State = "CLAIMED"    // claimed by a worker
 	StatePending    State = "PENDING"    // workspace and set-up are being prepared
 	StateInProgress State = "INPROGRESS" // the agent works
 	StateBlocked    State = "BLOCKED"    // waits for a person; holds no lease and no slot
 	StateSucceeded  State = "SUCCEEDED"
-	StateFailed     State = "FAILED" // a cause that the user can mend
-	StateError      State = "ERROR"  // a cause of ours
+	StateFailed     State = "FAILED" // for a cause that the user can fix
+	StateError      State = "ERROR"  // for any other cause
 	StateCancelled  State = "CANCELLED"
 )
 
-// moves is the one table of what may follow what. The store asks it before
-// every conditional write.
+// moves lists the states that may follow each state. The store checks it before every conditional
+// write.
 var moves = map[State][]State{
 	StateQueued:     {StateClaimed, StateError, StateCancelled},
 	StateClaimed:    {StatePending, StateQueued, StateFailed, StateError, StateCancelled},
@@ -56,7 +56,7 @@ func (s State) Valid() bool { _, ok := moves[s]; return ok }
 // CanMove reports whether a run may go from s to next.
 func (s State) CanMove(next State) bool { return slices.Contains(moves[s], next) }
 
-// Done reports whether the run is over; a follow-up can start it again.
+// Done reports whether the run has ended. A follow-up can start it again.
 func (s State) Done() bool {
 	switch s {
 	case StateSucceeded, StateFailed, StateError, StateCancelled:
@@ -70,8 +70,8 @@ func (s State) Held() bool {
 	return s == StateClaimed || s == StatePending || s == StateInProgress
 }
 
-// TaskStatus groups states for the `task_status` filter; ok is false for an
-// unknown group.
+// TaskStatus returns the states of a group of the `task_status` filter. ok is false for an unknown
+// group.
 func TaskStatus(group string) (states []State, ok bool) {
 	switch group {
 	case "running":
@@ -88,10 +88,10 @@ func TaskStatus(group string) (states []State, ok bool) {
 	return nil, false
 }
 
-// Source says what made a run.
+// Source says what started a run.
 type Source string
 
-// The sources that this server sets itself or lets a caller name.
+// The sources that this server sets, or that a caller may name.
 const (
 	SourceAPI           Source = "API"
 	SourceCLI           Source = "CLI"
@@ -102,7 +102,7 @@ const (
 	SourceOrchestration Source = "ORCHESTRATION"
 )
 
-// Sources lists every source that the contract knows.
+// Sources lists every source of the contract.
 func Sources() []Source {
 	return []Source{
 		SourceAPI, SourceCLI, SourceWebApp, SourceSchedule, SourceWebhook, SourceOrchestration, SourceGitHubAction,
@@ -111,18 +111,18 @@ func Sources() []Source {
 	}
 }
 
-// sourceAliases are names that other servers of this API have for a source.
+// sourceAliases are the names of sources on other servers with this API.
 var sourceAliases = map[Source]Source{"CUSTOM_WEBHOOK": SourceWebhook}
 
 // SourceNames lists every name that [LookupSource] knows.
 func SourceNames() []Source {
 	names := append(
 		Sources(), "MCP", "TEAMS", "AZURE_DEVOPS_WEBHOOK", "BENCHMARK_TRIAL", "CREATE_BENCHMARK_TASK",
-	) // no run here has these
+	) // no run on this server has these
 	return append(names, slices.Sorted(maps.Keys(sourceAliases))...)
 }
 
-// LookupSource is the source that a filter names, false for a name of none.
+// LookupSource returns the source that a filter names, or false for an unknown name.
 func LookupSource(name string) (Source, bool) {
 	s := Source(name)
 	if !slices.Contains(SourceNames(), s) {
@@ -131,7 +131,7 @@ func LookupSource(name string) (Source, bool) {
 	return cmp.Or(sourceAliases[s], s), true
 }
 
-// Mode says how the agent should go about a prompt.
+// Mode says how the agent should handle a prompt.
 type Mode string
 
 // The modes; the empty mode is ModeNormal.
@@ -152,8 +152,8 @@ type Run struct {
 	TaskID         string            `json:"task_id"` // the same as ID, deprecated
 	Title          string            `json:"title"`
 	State          State             `json:"state"`
-	Prompt         string            `json:"prompt"`                    // "" when the run came from a skill alone
-	PromptCut      bool              `json:"prompt_truncated,omitzero"` // in a list: it has more than MaxListedPrompt
+	Prompt         string            `json:"prompt"`                    // "" if the run has only a skill
+	PromptCut      bool              `json:"prompt_truncated,omitzero"` // in a list: longer than MaxListedPrompt
 	CreatedAt      Time              `json:"created_at"`
 	UpdatedAt      Time              `json:"updated_at"`
 	StartedAt      Time              `json:"started_at,omitzero"`
@@ -181,17 +181,17 @@ type Run struct {
 	Metadata       map[string]string `json:"metadata,omitempty"`
 	SandboxRunning bool              `json:"is_sandbox_running"`
 	Cancellable    bool              `json:"is_run_type_cancellable"`
-	Location       string            `json:"execution_location,omitempty"` // REMOTE once a worker has taken it
+	Location       string            `json:"execution_location,omitempty"` // REMOTE once a worker has claimed it
 	Artifacts      []Artifact        `json:"artifacts,omitempty"`
 	Schedule       *RunSchedule      `json:"schedule,omitempty"`
 	Scope          *Scoped           `json:"scope,omitempty"`
 	Usage          *Usage            `json:"request_usage,omitempty"`
 
-	// Sealed says whether each execution so far was proved to be sealed; nil: none was
-	// checked yet.
+	// Sealed says whether checks proved that every execution so far was sealed; nil: no execution
+	// was checked yet.
 	Sealed *bool `json:"sealed,omitempty"`
-	// Network has what was fixed when the run was created: the layers of its runner,
-	// factory and agent, and its own. Server and environment are read at each claim.
+	// Network has the layers that were fixed when the run was created: those of its runner, factory
+	// and agent, and of the request. The layers of server and environment are read at each claim.
 	Network *NetworkPolicy `json:"network,omitempty"`
 }
 
@@ -220,9 +220,11 @@ type StatusMessage struct {
 	Message   string `json:"message"`
 	ErrorCode Code   `json:"error_code,omitempty"`
 	Retryable bool   `json:"retryable,omitzero"`
+	// Budget is what a run lacks that is BLOCKED or FAILED with CodeBudgetExceeded.
+	Budget *BudgetShortage `json:"budget,omitempty"`
 }
 
-// Actor is a person or service account in an answer.
+// Actor is a person or service account in a response.
 type Actor struct {
 	Type        string `json:"type"` // user or service_account
 	UID         string `json:"uid"`
@@ -231,7 +233,7 @@ type Actor struct {
 	PhotoURL    string `json:"photo_url,omitempty"`
 }
 
-// Scoped says who can see a resource: one user, or the team.
+// Scoped says whether one user or the whole team can see a resource.
 type Scoped struct {
 	Type string `json:"type"` // User or Team
 	UID  string `json:"uid,omitempty"`
@@ -290,7 +292,7 @@ type RunCreated struct {
 	Warnings []string `json:"-"` // in ASCII, without commas; sent in a header
 }
 
-// Attachment is a file sent along with a run.
+// Attachment is a file sent with a run.
 type Attachment struct {
 	FileName string `json:"file_name"`
 	MimeType string `json:"mime_type"`
@@ -301,7 +303,7 @@ type Attachment struct {
 const (
 	MaxTitle           = 80
 	MaxAttachments     = 5
-	MaxAttachmentBytes = 25 << 20 // all attachments of a request, decoded; or one uploaded attachment
+	MaxAttachmentBytes = 25 << 20 // of all attachments of a request, decoded, or of one uploaded attachment
 	MaxBodyBytes       = 10 << 20 // of a JSON body without attachments
 	MaxMetadataKeys    = 20
 	MaxMetadataKey     = 64
@@ -318,6 +320,11 @@ func DeriveTitle(prompt string) string {
 			break
 		}
 	}
+	return cutTitle(line)
+}
+
+// cutTitle cuts a line at a word, after at most MaxTitle characters.
+func cutTitle(line string) string {
 	if utf8.RuneCountInString(line) <= MaxTitle {
 		return line
 	}
@@ -329,8 +336,8 @@ func DeriveTitle(prompt string) string {
 	return strings.TrimRight(cut, " ")
 }
 
-// beginning is a line's words with one space between them, as far as a title
-// needs them: a prompt is often one line of many kilobytes.
+// beginning returns the first words of a line, with one space between them. It stops once it has
+// enough for a title, because a prompt is often one line of many kilobytes.
 func beginning(line string) string {
 	const enough = (MaxTitle + 1) * utf8.UTFMax
 	var b strings.Builder
@@ -348,7 +355,7 @@ func beginning(line string) string {
 	return b.String()
 }
 
-// The metadata keys that say what started a run. Only the server sets them.
+// The metadata keys of what started a run. Only the server sets them.
 const (
 	MetadataAutomation = "automation_id"
 	MetadataWebhook    = "webhook_uid"

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Skill is the skill that a run came from: full_path or bundled_skill_id says
-// where it lives.
+// Skill is the skill of a run. full_path or bundled_skill_id says where it is.
 type Skill struct {
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
@@ -19,7 +18,7 @@ type Skill struct {
 // "owner/repo:name", "repo:name", or a bare name.
 type SkillSpec struct {
 	Owner, Repo string
-	Path        string // of the SKILL.md within the repository; "" when only named
+	Path        string // of the SKILL.md within the repository; "" if the reference has only a name
 	Name        string
 }
 

@@ -1,13 +1,16 @@
 package penstock
 
-// StatsHours is how many hours [Stats] cover, including the current one.
-const StatsHours = 24
+// The hours that [Stats] cover, including the current one.
+const (
+	StatsHours    = 24
+	MaxStatsHours = 30*24 + 24 // 30 days of any time zone
+)
 
 // Stats has the recent figures of a team by the hour, for charts.
 type Stats struct {
 	Since Time        `json:"since"` // when the first hour began
 	Until Time        `json:"until"` // now
-	Hours []HourStats `json:"hours"` // StatsHours of them, the earliest first
+	Hours []HourStats `json:"hours"` // the earliest first
 	// Factories are the factories with the highest costs in this time. An entry without a UID
 	// stands for runs without a factory.
 	Factories []FactoryStats `json:"factories"`
@@ -17,7 +20,7 @@ type Stats struct {
 // HourStats has the figures of one hour.
 type HourStats struct {
 	Start Time            `json:"start"`
-	Runs  map[State]int64 `json:"runs"` // those created in it, by the state that they have now
+	Runs  map[State]int64 `json:"runs"` // the runs created in it, by their current state
 	Wait  QueueWait       `json:"queue_wait"`
 	// Deliveries is nil for callers who may not see factories.
 	Deliveries *DeliveryCounts `json:"deliveries,omitempty"`

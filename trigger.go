@@ -18,11 +18,11 @@ const (
 // provider is a source of events that a trigger can name.
 type provider struct {
 	events []string
-	keys   []string // of a filter, each with values to be matched
+	keys   []string // of a filter; each has values to match
 	ids    bool     // each key also has a form with ids: teams and team_ids
 }
 
-// filterKeys lists the keys of a filter with values to be matched.
+// filterKeys lists the keys of a filter that have values to match.
 func (p provider) filterKeys() []string {
 	keys := slices.Clone(p.keys)
 	if p.ids {

@@ -13,7 +13,7 @@ func TestTriggersAreCheckedByTheTable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		trigger string
-		want    []string // pointers of what is wrong
+		want    []string // pointers of the errors
 	}{
 		"a webhook": {
 			`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["ci"], "payload": {"a": [1]}}}`, nil,

@@ -36,7 +36,7 @@ var (
 		"*_ASKPASS", "*_EDITOR", "*_PAGER", "*_RSH", "*_SSH", "*_SSH_COMMAND", "*_WRAPPER", "*_PRELOAD",
 		"USERPROFILE", "APPDATA", "LOCALAPPDATA", "INPUTRC", "SCREENRC", "WGETRC", "NETRC", "TERMINFO*", "TERMCAP",
 	}
-	// Programs that agents start read from these variables what else to run.
+	// Programs that agents start run code that these variables name.
 	toolVariables = []string{
 		"MAKEFILES", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "CGO_*", "CMAKE_*", "*_CONFIG_PATH",
 		"*_CONFIG_FILE",
@@ -75,7 +75,7 @@ var (
 )
 
 var (
-	// credential is a name of a variable that holds a key rather than a setting.
+	// credential matches the name of a variable that holds a key and not a setting.
 	credential = regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
 	model      = regexp.MustCompile(`_MODEL(_ID)?$`)
 	// address has the words of variables that say where a key of the same owner is sent. They

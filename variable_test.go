@@ -44,7 +44,7 @@ func TestReservedVariables(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"COLOUR", "CI", "DEBUG", "TZ", "LANG", "LC_ALL", "TERM", "DATABASE_URL", "JIRA_URL", "GIT_AUTHOR_NAME",
+		"COLOR", "CI", "DEBUG", "TZ", "LANG", "LC_ALL", "TERM", "DATABASE_URL", "JIRA_URL", "GIT_AUTHOR_NAME",
 		"GIT_COMMITTER_EMAIL",
 		"GITHUB_REPOSITORY", "ACME_API_KEY", "ACME_PROJECT", "REGION_URL", "NO_HOST", "ANTHROPIC_API_KEY", "ANTHROPIC_MODEL",
 		"CLAUDE_CODE_OAUTH_TOKEN", "NPM_TOKEN", "NODE_AUTH_TOKEN", "GOPROXY", "GOOGLE_APPLICATION_CREDENTIALS", "AWS_REGION",
@@ -60,7 +60,7 @@ func TestReservedVariables(t *testing.T) {
 func TestCheckVariables(t *testing.T) {
 	t.Parallel()
 	c := Config{
-		Harness: &Harness{Type: "claude"}, Env: map[string]string{"COLOUR": "blue", "https_proxy": "http://x"},
+		Harness: &Harness{Type: "claude"}, Env: map[string]string{"COLOR": "blue", "https_proxy": "http://x"},
 		Secrets:            []string{"TOKEN", "NODE_OPTIONS", "SSL_CERT_FILE"},
 		HarnessAuthSecrets: []byte(`{"claude": "LD_PRELOAD"}`),
 		MCPServers: map[string]MCPServer{"x": {

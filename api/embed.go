@@ -1,7 +1,7 @@
 // Package api holds the contract of /api/v1 as an OpenAPI document, what every
 // error code means, and the pages that show both to people: [Docs].
 //
-// The document is the source: the server's routes and answers, the SDKs and
+// The document is the source: the server's routes and responses, the SDKs and
 // the reference page are held to it by tests.
 package api
 

@@ -78,12 +78,14 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "budget_exceeded", Title: "Budget exceeded", Status: 403, Run: true, State: failed,
-		Meaning: "The run reached the token or cost limit of `config.budget`, or the team's budget is used up. The work of " +
-			"the run is kept.",
+		Meaning: "The next call to a model could cross a budget: the run's own `config.budget`, that of a run above it, or " +
+			"a budget that runs share. The call was not sent. The run is BLOCKED, or FAILED if the budget's `action` is " +
+			"`refuse`. The work of the run is kept, and follow-ups to a blocked run wait.",
 		Remedy: []string{
-			"Check the run's `request_usage` to see what it used.",
-			"Raise `config.budget` where it is set (the request, the agent or the automation: see `agent_config_sources`) and " +
-				"create the run again.",
+			"The `budget` of the status message says which budget it is, what it has spent, and what the next call needs.",
+			"Raise the run's own budget with `PATCH /api/v1/agent/runs/{runId}`, or a shared one with " +
+				"`PATCH /api/v1/budgets/{uid}`. A blocked run continues within a second, and also when a new period begins.",
+			"Send a follow-up to a run that FAILED, once the budget has room.",
 		},
 	},
 	{
@@ -203,6 +205,16 @@ var errorInfos = []ErrorInfo{
 			"The message names the service. Store the credential as a managed secret and name it in `config.secrets`, in the " +
 				"environment or in the MCP server's `headers`.",
 			"Check whether a token has expired.",
+		},
+	},
+	{
+		Code: "unpriced_model", Title: "Unpriced model", Run: true, State: failed,
+		Meaning: "A cap on costs applies to the run, and its model has no known price. A model without a price is not " +
+			"free, so the call was not sent.",
+		Remedy: []string{
+			"`penstock prices` shows the known prices. Ask the operator to set one with `prices:` of the provider in the " +
+				"configuration, or to replace the list with `--prices`. A local provider can have `prices: free`.",
+			"Or choose a model that has a price, or remove the cap.",
 		},
 	},
 	{

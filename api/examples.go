@@ -22,17 +22,17 @@ func (b referenceBuilder) examples(view *operationView, op tree, parameters []tr
 	for _, more := range request[min(1, len(request)):] {
 		view.Examples = append(view.Examples, exampleView{"Body: " + more.Title, more.Text})
 	}
-	for _, answer := range op.at("responses").pairs() {
-		if answer.key >= "400" {
+	for _, response := range op.at("responses").pairs() {
+		if response.key >= "400" {
 			continue
 		}
-		target, _ := answer.value.resolve(b.root)
+		target, _ := response.value.resolve(b.root)
 		examples, err := b.example(target)
 		if err != nil {
 			return err
 		}
 		for _, e := range examples {
-			title := "Response " + answer.key
+			title := "Response " + response.key
 			if e.Title != "" {
 				title += ": " + e.Title
 			}
@@ -42,7 +42,7 @@ func (b referenceBuilder) examples(view *operationView, op tree, parameters []tr
 	return nil
 }
 
-// example are the examples of a request's or an answer's content.
+// example are the examples of a request's or a response's content.
 func (b referenceBuilder) example(of tree) ([]exampleView, error) {
 	var out []exampleView
 	for _, media := range of.at("content").pairs() {
@@ -117,7 +117,7 @@ func (b referenceBuilder) curl(view *operationView, parameters []tree, body stri
 		lines = append(lines, `-H "Content-Type: application/json"`, "-d '"+quoted+"'")
 	}
 	command := "curl"
-	switch kind, status := view.Answers[0].Kind, view.Answers[0].Status; {
+	switch kind, status := view.Responses[0].Kind, view.Responses[0].Status; {
 	case kind == "text/event-stream":
 		command += " -N"
 	case kind == "*/*" || status == "302":

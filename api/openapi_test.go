@@ -205,7 +205,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 			code := fmt.Sprint(example["type"])
 			info, ok := api.FindError(code[strings.LastIndex(code, "/")+1:])
 			if !ok || info.Title != example["title"] || fmt.Sprint(info.Status) != status {
-				t.Errorf("%s: the example of %s differs from the catalogue: %v", op, status, example)
+				t.Errorf("%s: the example of %s differs from the catalog: %v", op, status, example)
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func TestEverySchemaIsDescribed(t *testing.T) {
 	}
 }
 
-func TestTheCatalogueOfErrorsIsThatOfTheContract(t *testing.T) {
+func TestTheCatalogOfErrorsIsThatOfTheContract(t *testing.T) {
 	t.Parallel()
 	var got, want []string
 	for _, code := range load(t).Components.Schemas["ErrorCode"].Value.Enum {
@@ -314,6 +314,6 @@ func TestTheCatalogueOfErrorsIsThatOfTheContract(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("codes (-contract +catalogue):\n%s", diff)
+		t.Errorf("codes (-contract +catalog):\n%s", diff)
 	}
 }

@@ -31,8 +31,8 @@ type operationView struct {
 	Description               template.HTML
 	Parameters                []field
 	Bodies                    []bodyView
-	Answers                   []answerView // below 400
-	Errors                    []answerView
+	Responses                 []responseView // below 400
+	Errors                    []responseView
 	Curl                      string
 	Examples                  []exampleView
 }
@@ -44,7 +44,7 @@ type bodyView struct {
 	Fields   []field
 }
 
-type answerView struct {
+type responseView struct {
 	Status, Words string
 	Description   template.HTML
 	Kind          string
@@ -132,10 +132,10 @@ func (b referenceBuilder) operation(path, member pair) (operationView, error) {
 			Fields: b.properties(target),
 		})
 	}
-	for _, answer := range op.at("responses").pairs() {
-		a := b.answer(answer)
-		if answer.key < "400" {
-			view.Answers = append(view.Answers, a)
+	for _, response := range op.at("responses").pairs() {
+		a := b.response(response)
+		if response.key < "400" {
+			view.Responses = append(view.Responses, a)
 		} else {
 			view.Errors = append(view.Errors, a)
 		}
@@ -154,11 +154,11 @@ func (b referenceBuilder) parameter(p tree) field {
 	return f
 }
 
-func (b referenceBuilder) answer(answer pair) answerView {
-	target, _ := answer.value.resolve(b.root)
-	status, _ := strconv.Atoi(answer.key)
-	view := answerView{
-		Status: answer.key, Words: http.StatusText(status), Description: inline(target.at("description").text()),
+func (b referenceBuilder) response(response pair) responseView {
+	target, _ := response.value.resolve(b.root)
+	status, _ := strconv.Atoi(response.key)
+	view := responseView{
+		Status: response.key, Words: http.StatusText(status), Description: inline(target.at("description").text()),
 	}
 	for _, media := range target.at("content").pairs() {
 		view.Kind, view.Type = media.key, b.typeOf(media.value.at("schema"))

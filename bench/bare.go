@@ -21,7 +21,7 @@ import (
 // request whose path ends in /events stays open, and gets the body of each request
 // whose path ends in /append as an event.
 type bare struct {
-	answer []byte
+	response []byte
 
 	mu        sync.Mutex
 	listeners map[chan []byte]struct{}
@@ -54,7 +54,7 @@ func serveBare(ctx context.Context, kind, argument string) error {
 	return nil
 }
 
-// bareHandler is what a process of a kind serves. The argument is the size of its answers,
+// bareHandler is what a process of a kind serves. The argument is the size of its responses,
 // or the address behind a proxy.
 func bareHandler(kind, argument string) (http.Handler, error) {
 	if kind != bareRuns && kind != bareHooks {
@@ -64,11 +64,11 @@ func bareHandler(kind, argument string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := bytes.Repeat([]byte{' '}, n)
+	response := bytes.Repeat([]byte{' '}, n)
 	if kind == bareHooks {
-		return &bareHook{answer}, nil
+		return &bareHook{response}, nil
 	}
-	return &bare{answer: answer, listeners: map[chan []byte]struct{}{}}, nil
+	return &bare{response: response, listeners: map[chan []byte]struct{}{}}, nil
 }
 
 func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -87,8 +87,8 @@ func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
-	h["Content-Length"] = []string{strconv.Itoa(len(b.answer))}
-	_, _ = w.Write(b.answer)
+	h["Content-Length"] = []string{strconv.Itoa(len(b.response))}
+	_, _ = w.Write(b.response)
 }
 
 // tell sends an event to all listeners. A slow listener loses some;

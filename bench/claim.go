@@ -67,8 +67,8 @@ func (b *bench) reportClaim(l *lane, echoed []time.Duration) {
 			ratio: ratio(float64(whole), float64(bare)),
 		})
 	}
-	b.out.row(row{what: l.name + "  from its answer, p50", penstock: millis(quantile(l.after, .5))})
-	b.out.row(row{what: l.name + "  from its answer, p99", penstock: millis(quantile(l.after, .99))})
+	b.out.row(row{what: l.name + "  from its response, p50", penstock: millis(quantile(l.after, .5))})
+	b.out.row(row{what: l.name + "  from its response, p99", penstock: millis(quantile(l.after, .99))})
 }
 
 // lane is a client that creates runs and a worker that takes them.
@@ -77,7 +77,7 @@ type lane struct {
 	client *conn
 	worker *httpapi.Client
 	whole  []time.Duration // from the request to the worker
-	after  []time.Duration // from the answer, which says that the run is stored
+	after  []time.Duration // from the response, which says that the run is stored
 }
 
 func newLane(ctx context.Context, name string, p *process) (*lane, error) {

@@ -20,7 +20,7 @@ func createBody(name string) string {
 const createPath = "/agent/runs"
 
 // create measures how many runs a second are accepted, each durable before it
-// is answered.
+// gets its response.
 func (b *bench) create(ctx context.Context) error {
 	return b.onEach(func(e engine) error { return b.createOn(ctx, e) })
 }
@@ -56,8 +56,8 @@ func (b *bench) createOn(ctx context.Context, e engine) error {
 
 const connections = 64
 
-func (b *bench) bareTarget(ctx context.Context, answer, connections int, requests ...[]byte) (*target, error) {
-	p, err := startBare(ctx, bareRuns, answer)
+func (b *bench) bareTarget(ctx context.Context, response, connections int, requests ...[]byte) (*target, error) {
+	p, err := startBare(ctx, bareRuns, response)
 	if err != nil {
 		return nil, err
 	}

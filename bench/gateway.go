@@ -29,6 +29,7 @@ const (
 	modelChunks  = 20
 	modelPause   = 20 * time.Millisecond
 	modelRounds  = 3
+	singleRounds = 20  // of one stream, which is only one figure
 	modelStreams = 500 // at most at once
 )
 
@@ -43,7 +44,7 @@ func modelHandler(kind, target string) (http.Handler, error) {
 			Transport: gateway.NewTransport(), FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base) },
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// Under load an answer can come before the transport has seen the end of the body. The
+			// Under load a response can come before the transport has seen the end of the body. The
 			// server then closes the body, and the transport the stream.
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -62,19 +63,19 @@ func modelHandler(kind, target string) (http.Handler, error) {
 	return g.Session(gateway.SessionOptions{Settled: func(gateway.Call) {}}), nil
 }
 
-// provide answers as a model provider: a stream whose events have the time at which they
-// were sent, or a whole answer.
+// provide responds like a model provider: a stream whose events have the time at which they
+// were sent, or a whole response.
 func provide(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
 	if !bytes.Contains(body, []byte(`"stream":true`)) {
-		answer := []byte(`{"id":"msg_1","model":"m","content":[{"type":"text","text":"hello"}],` +
+		response := []byte(`{"id":"msg_1","model":"m","content":[{"type":"text","text":"hello"}],` +
 			`"usage":{"input_tokens":100,"output_tokens":20}}`)
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-		_, _ = w.Write(answer)
+		w.Header().Set("Content-Length", strconv.Itoa(len(response)))
+		_, _ = w.Write(response)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -191,6 +192,9 @@ func (b *bench) gateway(ctx context.Context) error {
 func (b *bench) modelStreams(ctx context.Context, n int, ways []*process) error {
 	var sum [3]streamed
 	rounds := modelRounds + 1
+	if n == 1 {
+		rounds = singleRounds + 1
+	}
 	for round := range rounds {
 		for i, p := range ways {
 			s, err := p.streams(ctx, n)

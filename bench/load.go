@@ -14,7 +14,7 @@ import (
 )
 
 // conn is a keep-alive connection of a client that costs as little as it can:
-// the requests are bytes made beforehand, of an answer only the status and the
+// the requests are bytes made beforehand, of a response only the status and the
 // length are looked at. So most of the machine is the server's.
 type conn struct {
 	net.Conn
@@ -29,10 +29,10 @@ func dial(ctx context.Context, addr string) (*conn, error) {
 	return &conn{c, bufio.NewReaderSize(c, 64<<10)}, nil
 }
 
-// timeout is how long an answer may take.
+// timeout is how long a response may take.
 const timeout = 30 * time.Second
 
-// do sends a request and reads the answer, which must be a 2xx with a
+// do sends a request and reads the response, which must be a 2xx with a
 // Content-Length. size is that of its body.
 func (c *conn) do(request []byte) (size int, err error) {
 	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
@@ -46,7 +46,7 @@ func (c *conn) do(request []byte) (size int, err error) {
 		return 0, err
 	}
 	refused := !bytes.HasPrefix(status, []byte("HTTP/1.1 2"))
-	answer := string(bytes.TrimSpace(status))
+	response := string(bytes.TrimSpace(status))
 	size = -1
 	for {
 		line, err := c.r.ReadSlice('\n')
@@ -63,12 +63,12 @@ func (c *conn) do(request []byte) (size int, err error) {
 		}
 	}
 	if size < 0 {
-		return 0, fmt.Errorf("%s without a Content-Length", answer)
+		return 0, fmt.Errorf("%s without a Content-Length", response)
 	}
 	if refused {
 		body := make([]byte, size)
 		_, _ = io.ReadFull(c.r, body) // what there is of it
-		return 0, fmt.Errorf("%s: %s", answer, body)
+		return 0, fmt.Errorf("%s: %s", response, body)
 	}
 	_, err = c.r.Discard(size)
 	return size, err
@@ -94,7 +94,7 @@ type target struct {
 // round is what one turn of a target came to.
 type round struct {
 	rate     float64       // responses a second
-	cpu      time.Duration // of the process, for each answer
+	cpu      time.Duration // of the process, for each response
 	p50, p99 time.Duration
 }
 

@@ -51,6 +51,9 @@ func run(ctx context.Context, args []string) error {
 		// started by this program itself
 		return serveBare(ctx, args[0], args[1])
 	}
+	if len(args) == 2 && slices.Contains([]string{plainRelay, tunnel}, args[0]) {
+		return serveRelay(ctx, args[0], args[1])
+	}
 	b := &bench{out: &table{w: os.Stdout}}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&b.binary, "binary", "bin/penstock", "the binary to measure, stripped")
@@ -94,16 +97,18 @@ type part struct {
 
 func (b *bench) parts() []part {
 	return []part{
-		{"create", "POST /agent/runs, durable before the answer; 64 connections", b.create},
+		{"create", "POST /agent/runs, durable before the response; 64 connections", b.create},
 		{"claim", "POST /agent/runs until a worker that waits has the run; one at a time", b.claim},
+		{"reserve", "a call to a model is reserved under a budget, beside the creation of a run (bare)", b.reserve},
 		{"list", "GET /agent/runs, 20 rows of a state and a name; one connection", b.list},
 		{"stream", "one run's live events to 1,000 listeners, 20 events a second", b.stream},
-		{"deliver", "POST /webhooks/w/…, 2 KB signed, durable before the answer; 64 connections", b.deliver},
+		{"deliver", "POST /webhooks/w/…, 2 KB signed, durable before the response; 64 connections", b.deliver},
 		{"hooks", "deliveries to 1,000 webhooks with 20 automations each, beside one with one", b.hooks},
 		{"log", "deliveries to a long log, beside an empty one", b.longLog},
 		{"start", "a delivery until a worker that waits has its run; one at a time", b.start},
 		{"definitions", "factories by files: PUT and POST of 500 files, and 200 repositories", b.definitions},
 		{"gateway", "the model gateway, beside a bare reverse proxy", b.gateway},
+		{"wall", "what surrounds a sealed run, beside a plain relay and bwrap alone", b.wall},
 		{"memory", "resident memory of serve, as it comes", b.memory},
 		{"python", "the Python SDK, 1,000 calls one after the other, in turns with bare httpx", b.python},
 		{"typescript", "the TypeScript SDK, beside bare fetch; one call at a time", b.typescript},

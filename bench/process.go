@@ -79,8 +79,8 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 
 // startBare starts this program as a bare server of a kind, whose responses have
 // the given size.
-func startBare(ctx context.Context, kind string, answer int) (*process, error) {
-	return startSelf(ctx, kind, strconv.Itoa(answer))
+func startBare(ctx context.Context, kind string, response int) (*process, error) {
+	return startSelf(ctx, kind, strconv.Itoa(response))
 }
 
 // startSelf starts this program as a server of a kind.
@@ -148,8 +148,7 @@ func (b *bench) serveWith(ctx context.Context, database string, env []string, ar
 	return p, nil
 }
 
-// serveFresh starts a server without a worker on a database of its own; end removes
-// both.
+// serveFresh starts a server without a worker on a new database. end removes both.
 func (b *bench) serveFresh(
 	ctx context.Context, fresh func(context.Context) (string, func(), error),
 ) (p *process, end func(), err error) {

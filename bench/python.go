@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// python measures the Python SDK beside bare httpx, in a process of Python's
-// that talks to a server of its own.
+// python compares the Python SDK with bare httpx, in a Python process with its own server.
 func (b *bench) python(ctx context.Context) error {
 	if _, err := output(ctx, "scripts/python-venv"); err != nil {
 		return fmt.Errorf("packages of Python: %w", err)

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// typescript measures the TypeScript SDK beside bare fetch, in a process of
-// Node's that talks to a server of its own.
+// typescript compares the TypeScript SDK with bare fetch, in a Node process with its own server.
 func (b *bench) typescript(ctx context.Context) error {
 	const folder = "sdk/typescript"
 	if _, err := output(ctx, "scripts/npm-ci", folder); err != nil {

@@ -14,8 +14,8 @@ type hookTarget struct {
 	undo  []func()
 }
 
-// hookOptions says what a server has and gets; the zero value is one webhook
-// with one automation, and no limit.
+// hookOptions configures a server and its load. The zero value is one webhook with one automation
+// and no limit.
 type hookOptions struct {
 	webhooks    int // default 1
 	automations int // of each; default 1
@@ -134,7 +134,7 @@ func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (b
 }
 
 // deliver measures how many deliveries a second are accepted, each durable
-// before it is answered: of those that start nothing, and of those that start a
+// before its response: of those that start nothing, and of those that start a
 // run each.
 func (b *bench) deliver(ctx context.Context) error {
 	return b.onEach(func(e engine) error { return b.deliverTo(ctx, e) })
@@ -286,8 +286,8 @@ func (b *bench) start(ctx context.Context) error {
 	for _, l := range lanes {
 		b.out.row(row{what: l.name + "  from the request, p50", penstock: millis(quantile(l.whole, .5))})
 		b.out.row(row{what: l.name + "  from the request, p99", penstock: millis(quantile(l.whole, .99))})
-		b.out.row(row{what: l.name + "  from its answer, p50", penstock: millis(quantile(l.after, .5))})
-		b.out.row(row{what: l.name + "  from its answer, p99", penstock: millis(quantile(l.after, .99))})
+		b.out.row(row{what: l.name + "  from its response, p50", penstock: millis(quantile(l.after, .5))})
+		b.out.row(row{what: l.name + "  from its response, p99", penstock: millis(quantile(l.after, .99))})
 	}
 	return nil
 }

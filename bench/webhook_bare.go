@@ -19,7 +19,7 @@ const signatureHeader = "X-Hub-Signature-256"
 // bareHook is the least that a Go server can do for a delivery: it reads the
 // body, verifies its signature, checks that it is JSON, and returns 202 with as
 // many bytes as Penstock does. It stores nothing.
-type bareHook struct{ answer []byte }
+type bareHook struct{ response []byte }
 
 func (b *bareHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -29,9 +29,9 @@ func (b *bareHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
-	h["Content-Length"] = []string{strconv.Itoa(len(b.answer))}
+	h["Content-Length"] = []string{strconv.Itoa(len(b.response))}
 	w.WriteHeader(http.StatusAccepted)
-	_, _ = w.Write(b.answer)
+	_, _ = w.Write(b.response)
 }
 
 func signed(h http.Header, body []byte) bool {

@@ -88,7 +88,7 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 	return d, nil
 }
 
-// call makes a request of the API, and reads its answer into out unless that is nil.
+// call makes a request of the API, and reads its response into out unless that is nil.
 func (p *process) call(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

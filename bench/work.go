@@ -134,8 +134,8 @@ func (w *work) piece(i int) string {
 	return text
 }
 
-// action is the n-th one, or its result: commands, files that are read, and of
-// each seven one that is edited, which is shown with what has changed.
+// action is the n-th action or its result: commands, reads of files, and one edit in seven, which
+// is shown as a diff.
 func (w *work) action(n int, result bool) penstock.Draft {
 	id := "action-" + strconv.Itoa(n)
 	category, name, input, output := "command", "run_command", map[string]any{

@@ -84,7 +84,7 @@ func (w *world) follow(t *testing.T, folder string, shows []string) {
 	}
 }
 
-// read gets an answer of the API, whose body it is where into is nil.
+// read gets a response of the API. It returns the body if into is nil.
 func (w *world) read(t *testing.T, path string, into any) []byte {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/api/v1/"+path, http.NoBody)

@@ -1,4 +1,4 @@
-// Package skills holds the skills that come with Penstock, each a folder with a SKILL.md, and the catalogue of all ids
+// Package skills holds the skills that come with Penstock, each a folder with a SKILL.md, and the catalog of all ids
 // that such skills have or had. A run uses one by naming its id; an id stays what it is for, so that usage can be
 // grouped by it, even where this release has no skill for it.
 package skills
@@ -28,8 +28,8 @@ const (
 		"svc-platform tells of."
 )
 
-// catalogue has every id, in order. Where there is a reason, there is no skill.
-var catalogue = []penstock.BundledSkill{
+// catalog has every id, in order. Where there is a reason, there is no skill.
+var catalog = []penstock.BundledSkill{
 	{ID: "add-mcp-server", Purpose: "Give agents the tools of an MCP server."},
 	{ID: "change-keybinding", Purpose: "Change keyboard shortcuts of a terminal app.", Reason: noTerminal},
 	{ID: "create-skill", Purpose: "Write a new skill, or improve one."},
@@ -47,7 +47,7 @@ var catalogue = []penstock.BundledSkill{
 }
 
 var read = sync.OnceValue(func() []penstock.BundledSkill {
-	list := slices.Clone(catalogue)
+	list := slices.Clone(catalog)
 	for i := range list {
 		if list[i].Reason != "" {
 			continue
@@ -65,8 +65,8 @@ var read = sync.OnceValue(func() []penstock.BundledSkill {
 	return list
 })
 
-// Catalogue lists every id, in order, with the skill where there is one.
-func Catalogue() []penstock.BundledSkill { return slices.Clone(read()) }
+// Catalog lists every id, in order, with the skill where there is one.
+func Catalog() []penstock.BundledSkill { return slices.Clone(read()) }
 
 // Find is the entry of an id; ok is false for what is none.
 func Find(id string) (skill penstock.BundledSkill, ok bool) {

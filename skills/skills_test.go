@@ -21,10 +21,10 @@ import (
 // shipped are the skills that users count on.
 var shipped = []string{"add-mcp-server", "create-skill", "factory-files", "pr-comments", "svc-platform", "vendor-api"}
 
-func TestCatalogue(t *testing.T) {
+func TestCatalog(t *testing.T) {
 	t.Parallel()
 	var ids, there []string
-	for _, s := range skills.Catalogue() {
+	for _, s := range skills.Catalog() {
 		ids = append(ids, s.ID)
 		if s.Shipped {
 			there = append(there, s.ID)
@@ -70,7 +70,7 @@ func TestFilesAreThoseOfTheFolders(t *testing.T) {
 	}
 }
 
-// What a skill shows as a definition is one.
+// Each definition that a skill shows is valid.
 func TestDefinitionsAreValid(t *testing.T) {
 	t.Parallel()
 	foreman := []byte("---\nagentType: FOREMAN\n---\nwork\n")
@@ -153,7 +153,7 @@ var (
 	parameter = regexp.MustCompile(`\{[^}]+\}`)
 )
 
-// What a skill says can be called is an operation of the contract.
+// Each operation that a skill names exists in the contract.
 func TestOperationsExist(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"GET /docs": true, "GET /docs/openapi.yaml": true}

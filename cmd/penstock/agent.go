@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// agentCmds manage agents. Without a verb, and with no terminal to talk to,
-// `penstock agent` is itself an agent: the built-in one, as workers start it.
+// agentCmds manage agents. Without a verb and without a terminal, `penstock agent` is the built-in
+// agent, which workers start.
 type agentCmds struct {
 	connection
 
@@ -49,7 +49,7 @@ func (f *agentFields) body(ctx context.Context, std *stdio, c *client) (map[stri
 	if err := c.settle(ctx, f.Prompt, f.Environment); err != nil {
 		return nil, err
 	}
-	// Not an IdentityRequest: an empty value says something here.
+	// Not an IdentityRequest, because an empty value has a meaning here.
 	fields := given(map[string]*string{
 		"name": f.Name, "description": f.Description, "prompt": f.Prompt, "base_model": f.Model,
 		"environment_id": f.Environment, "worker_host": f.WorkerHost, "agent_type": f.Type,
@@ -80,7 +80,7 @@ func (cmd *agentListCmd) Run(ctx context.Context, std *stdio, in *agentCmds) err
 	if err != nil {
 		return err
 	}
-	return answer(ctx, c, http.MethodGet, "agent/identities", nil, func(l agentList) error {
+	return perform(ctx, c, http.MethodGet, "agent/identities", nil, func(l agentList) error {
 		names, err := c.factoryNames(ctx, l.Agents)
 		if err != nil {
 			return err
@@ -97,8 +97,8 @@ type agentList struct {
 	Agents []penstock.Identity `json:"agents"`
 }
 
-// factoryNames are the names of the factories of agents by uid. Where the key may
-// not read factories the uid is the name.
+// factoryNames returns the names of the agents' factories, by uid. If the key may not read
+// factories, the uid is the name.
 func (c *client) factoryNames(ctx context.Context, agents []penstock.Identity) (map[string]string, error) {
 	names := map[string]string{}
 	for _, a := range agents {
@@ -152,8 +152,8 @@ func (cmd *agentUpdateCmd) Run(ctx context.Context, std *stdio, in *agentCmds) e
 	return in.write(ctx, std, http.MethodPut, cmd.Agent, cmd.body)
 }
 
-// write sends what body makes, nothing without it, about the agent that is called
-// so, with POST about a new one, and shows the agent that comes back.
+// write sends the result of body for the agent with this name or uid, and shows the agent in the
+// response. With POST, the agent is new. A nil body sends nothing.
 func (in *agentCmds) write(
 	ctx context.Context, std *stdio, method, called string,
 	body func(context.Context, *stdio, *client) (map[string]any, error),
@@ -176,7 +176,7 @@ func (in *agentCmds) write(
 			return err
 		}
 	}
-	return answer(ctx, c, method, path, request, func(a penstock.Identity) error {
+	return perform(ctx, c, method, path, request, func(a penstock.Identity) error {
 		factories, err := c.factoryNames(ctx, []penstock.Identity{a})
 		if err != nil {
 			return err
@@ -216,10 +216,10 @@ func (cmd *agentDeleteCmd) Run(ctx context.Context, std *stdio, in *agentCmds) e
 	if err != nil {
 		return err
 	}
-	return answer[any](ctx, c, http.MethodDelete, agentPath(uid), nil, nil)
+	return perform[any](ctx, c, http.MethodDelete, agentPath(uid), nil, nil)
 }
 
-// agentUID is the uid of the agent that a person calls by its uid or its name.
+// agentUID returns the uid of the agent with this uid or name.
 func (c *client) agentUID(ctx context.Context, called string) (string, error) {
 	if called == "" {
 		return "", nil
@@ -240,7 +240,7 @@ func (c *client) agentUID(ctx context.Context, called string) (string, error) {
 	if len(named) == 1 {
 		return named[0].UID, nil
 	}
-	factories, err := c.factoryNames(ctx, named) // each has its foreman
+	factories, err := c.factoryNames(ctx, named) // each factory has a foreman
 	if err != nil {
 		return "", err
 	}

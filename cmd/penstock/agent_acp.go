@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/gateway"
 )
 
-// agentACPCmd is the built-in agent, as a worker starts it in a sandbox:
-// `penstock agent`, or with its name `penstock agent acp`.
+// agentACPCmd is the built-in agent, which a worker starts in a sandbox: `penstock agent`, or
+// `penstock agent acp`.
 type agentACPCmd struct {
 	State      string `type:"path" placeholder:"DIR" help:"Folder for its sessions; by default a folder in the home folder."`
 	Model      string `placeholder:"ID" help:"Model for sessions that do not name one."`
@@ -50,8 +50,8 @@ func (cmd *agentACPCmd) Run(ctx context.Context, std *stdio) error {
 	})
 }
 
-// agentProviders reads the providers that a worker gives to the built-in agent. A vendor's
-// names of models begin with another word than its provider only for Google.
+// agentProviders reads the providers that a worker gives to the built-in agent. Only Google's model
+// names do not begin with the name of the provider.
 func agentProviders() ([]agent.Provider, error) {
 	var list []agent.Provider
 	for _, v := range vendors {

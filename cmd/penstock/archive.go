@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,18 +21,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/blob"
 )
 
-// A backup is a tar archive, compressed when its name ends in gz. Its last
-// entry is the manifest, so an archive that was cut off has none.
+// A backup is a tar archive, compressed if its name ends in gz. The manifest is its last entry, so
+// a truncated archive has no manifest.
 const (
 	manifestFile  = "manifest.json"
-	dumpFile      = "database.dump" // of PostgreSQL, by pg_dump
+	dumpFile      = "database.dump" // of PostgreSQL, from pg_dump
 	archiveFormat = 1
 	maxManifest   = 1 << 30
 )
 
-// manifest says what a backup holds.
+// manifest lists the content of a backup.
 type manifest struct {
 	Format    int           `json:"format"`
 	Version   string        `json:"version"` // of the program that made it
@@ -46,7 +48,7 @@ type archiveItem struct {
 	SHA256 string `json:"sha256"`
 }
 
-// archiveWriter makes a backup beside its place and moves it there in the end.
+// archiveWriter writes a backup to a temporary file, and moves it to its place at the end.
 type archiveWriter struct {
 	target   string
 	file     *os.File
@@ -56,7 +58,7 @@ type archiveWriter struct {
 	manifest manifest
 }
 
-// newArchive begins a backup for a path where there is nothing yet.
+// newArchive begins a backup for a path that does not exist yet.
 func newArchive(target, engine string) (*archiveWriter, error) {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return nil, exitf(exitUsage, "--to %s already exists", target)
@@ -76,8 +78,7 @@ func newArchive(target, engine string) (*archiveWriter, error) {
 	return a, nil
 }
 
-// add copies a file into the archive. Files do not change once they are there,
-// but may go.
+// add copies a file into the archive. Existing files never change, but may disappear.
 func (a *archiveWriter) add(name, from string) error {
 	file, err := os.Open(from)
 	if err != nil {
@@ -88,20 +89,49 @@ func (a *archiveWriter) add(name, from string) error {
 	if err != nil {
 		return fmt.Errorf("back up %s: %w", name, err)
 	}
-	header := &tar.Header{Name: name, Mode: 0o600, Size: info.Size(), ModTime: info.ModTime(), Format: tar.FormatPAX}
+	return a.addContent(name, file, info.Size(), info.ModTime())
+}
+
+func (a *archiveWriter) addContent(name string, content io.Reader, size int64, at time.Time) error {
+	header := &tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: at, Format: tar.FormatPAX}
 	if err := a.tar.WriteHeader(header); err != nil {
 		return fmt.Errorf("back up %s: %w", name, err)
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(a.tar, sum), io.LimitReader(file, info.Size())); err != nil {
+	if _, err := io.Copy(io.MultiWriter(a.tar, sum), io.LimitReader(content, size)); err != nil {
 		return fmt.Errorf("back up %s: %w", name, err)
 	}
-	a.manifest.Files = append(a.manifest.Files, archiveItem{name, info.Size(), hex.EncodeToString(sum.Sum(nil))})
+	a.manifest.Files = append(a.manifest.Files, archiveItem{name, size, hex.EncodeToString(sum.Sum(nil))})
 	return nil
 }
 
-// addDir adds every file below a folder; hidden ones are not finished yet. A
-// folder that is not there holds nothing.
+// addBucket adds every blob of an object store.
+func (a *archiveWriter) addBucket(ctx context.Context, name string, blobs *blob.Store) error {
+	for key, err := range blobs.Keys(ctx) {
+		if err == nil {
+			err = a.addBlob(ctx, path.Join(name, key), blobs, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *archiveWriter) addBlob(ctx context.Context, name string, blobs *blob.Store, key string) error {
+	content, size, err := blobs.Open(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) { // the server has removed it meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return a.addContent(name, content, size, a.manifest.CreatedAt.Std())
+}
+
+// addDir adds every file below a folder, except hidden ones, which are incomplete. A missing folder
+// counts as empty.
 func (a *archiveWriter) addDir(name, from string) error {
 	return filepath.WalkDir(from, func(p string, entry fs.DirEntry, err error) error {
 		switch {
@@ -128,7 +158,7 @@ func (a *archiveWriter) addDir(name, from string) error {
 	})
 }
 
-// finish writes the manifest and puts the archive into its place, on disk.
+// finish writes the manifest, flushes the archive to disk, and moves it to its place.
 func (a *archiveWriter) finish() error {
 	raw, err := json.Marshal(a.manifest, jsontext.WithIndent("  "))
 	if err == nil {
@@ -159,15 +189,14 @@ func (a *archiveWriter) finish() error {
 	return nil
 }
 
-// close removes what is left of an archive, finished or not.
+// close removes the temporary file of an archive, if it still exists.
 func (a *archiveWriter) close() {
 	_ = a.file.Close()
 	_ = os.Remove(a.file.Name())
 }
 
-// unpackArchive writes the files of a backup below dir and checks each against
-// the manifest. Only names that a backup has are written, and nothing outside
-// of dir can be.
+// unpackArchive writes the files of a backup below dir and checks each against the manifest. It
+// writes only names that a backup can have, and nothing outside of dir.
 func unpackArchive(from, dir string) (manifest, error) {
 	var m manifest
 	file, err := os.Open(from)
@@ -236,7 +265,7 @@ func unpackArchive(from, dir string) (manifest, error) {
 	return m, nil
 }
 
-// recordingReader tells errors of what is read from those of what is written.
+// recordingReader distinguishes errors of reading from errors of writing.
 type recordingReader struct {
 	io.Reader
 	err error
@@ -250,8 +279,7 @@ func (r *recordingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed reports whether err came from here: an archive that is broken, or
-// ends too soon.
+// failed reports whether err comes from this reader: the archive is broken or truncated.
 func (r *recordingReader) failed(err error) bool {
 	return r.err != nil || errors.Is(err, io.ErrUnexpectedEOF)
 }

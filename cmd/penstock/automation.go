@@ -23,6 +23,7 @@ type automationCmds struct {
 	Update  automationUpdateCmd  `cmd:"" help:"Change the given fields of an automation."`
 	Enable  automationEnableCmd  `cmd:"" help:"Enable an automation."`
 	Disable automationDisableCmd `cmd:"" help:"Disable an automation."`
+	Run     automationRunCmd     `cmd:"" help:"Start a run of an automation now, without an event."`
 	Delete  automationDeleteCmd  `cmd:"" help:"Delete automations; their runs are kept."`
 }
 
@@ -34,8 +35,7 @@ func (in *automationCmds) find(ctx context.Context, std *stdio) (at, error) {
 	return in.atFactory(ctx, std, in.Factory)
 }
 
-// automation is the path of the automation that a person calls by its uid or
-// its name.
+// automation returns the path of the automation with this uid or name.
 func (a at) automation(ctx context.Context, called string) (string, error) {
 	var list automationList
 	if _, err := a.call(ctx, http.MethodGet, a.factory+"/automations", nil, &list); err != nil {
@@ -52,7 +52,7 @@ func (a at) automation(ctx context.Context, called string) (string, error) {
 	return a.factory + "/automations/" + url.PathEscape(uid), err
 }
 
-// change makes a call about an automation and shows it as it is then.
+// change makes a call about an automation and shows its new state.
 func (in *automationCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
 	a, err := in.find(ctx, std)
 	if err != nil {
@@ -62,7 +62,7 @@ func (in *automationCmds) change(ctx context.Context, std *stdio, method, called
 	if err != nil {
 		return err
 	}
-	return answer(
+	return perform(
 		ctx, a.client, method, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) },
 	)
 }
@@ -74,7 +74,7 @@ func (cmd *automationListCmd) Run(ctx context.Context, std *stdio, in *automatio
 	if err != nil {
 		return err
 	}
-	return answer(ctx, a.client, http.MethodGet, a.factory+"/automations", nil, func(l automationList) error {
+	return perform(ctx, a.client, http.MethodGet, a.factory+"/automations", nil, func(l automationList) error {
 		var rows [][]string
 		for _, one := range l.Automations {
 			var triggers []string
@@ -105,6 +105,7 @@ func automationFacts(a penstock.Automation) []fact {
 		{"name", a.Name},
 		{"state", automationState(a)},
 		{"agent", a.Agent},
+		{"title", a.Title},
 		{"model", a.Model},
 		{"environment", a.EnvironmentID},
 		{"secrets", strings.Join(a.Secrets, ", ")},
@@ -146,9 +147,28 @@ func (cmd *automationGetCmd) Run(ctx context.Context, std *stdio, in *automation
 	return in.change(ctx, std, http.MethodGet, cmd.Automation, nil)
 }
 
+type automationRunCmd struct {
+	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
+}
+
+func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	path, err := a.automation(ctx, cmd.Automation)
+	if err != nil {
+		return err
+	}
+	return perform(ctx, a.client, http.MethodPost, path+"/run", nil, func(run penstock.RunCreated) error {
+		return std.facts([]fact{{"run", run.ID}, {"state", string(run.State)}})
+	})
+}
+
 // automationFields are the flags that describe an automation.
 type automationFields struct {
 	Prompt      *string  `field:"/prompt" help:"Prompt for its runs; - reads it from standard input."`
+	Title       *string  `field:"/title" help:"Title of its runs; {{data.order}} stands for that value of the payload. Its name by default."`
 	Webhook     []string `placeholder:"UID|NAME" field:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries trigger it; repeatable."`
 	Filter      string   `placeholder:"JSON|FILE" field:"/triggers/0/filter/payload" help:"Payload filter for these webhooks: JSON, or a file with JSON; - reads standard input."`
 	Cron        string   `placeholder:"EXPRESSION" field:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
@@ -160,8 +180,7 @@ type automationFields struct {
 	requestBody
 }
 
-// body is the request that the flags and the file make; name is not nil where
-// it is given.
+// body returns the request from the flags and the file. name is nil if it was not set.
 func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name *string) (map[string]any, error) {
 	inputs := 0
 	for _, from := range []string{f.Filter, f.File} {
@@ -180,7 +199,8 @@ func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name
 	}
 	flags := given(
 		map[string]*string{
-			"name": name, "prompt": f.Prompt, "agent": f.Agent, "environment_id": f.Environment, "model": f.Model,
+			"name": name, "prompt": f.Prompt, "title": f.Title, "agent": f.Agent, "environment_id": f.Environment,
+			"model": f.Model,
 		},
 	)
 	if len(f.Secret) > 0 {
@@ -196,7 +216,7 @@ func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name
 	return f.with(std, flags)
 }
 
-// triggers are those that the flags say: one for webhooks, one for the clock.
+// triggers returns the triggers from the flags: one for webhooks, and one for a schedule.
 func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 	var list []penstock.Trigger
 	switch {
@@ -226,7 +246,7 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 	return list, nil
 }
 
-// payloadFilter reads --filter as it is: its numbers must not change.
+// payloadFilter reads --filter unchanged, because its numbers must not change.
 func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
 	switch text := strings.TrimSpace(f.Filter); {
 	case text == "":
@@ -262,7 +282,7 @@ func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *automat
 	if cmd.Disabled {
 		body["enabled"] = false
 	}
-	return answer(ctx, a.client, http.MethodPost, a.factory+"/automations", body, func(one penstock.Automation) error {
+	return perform(ctx, a.client, http.MethodPost, a.factory+"/automations", body, func(one penstock.Automation) error {
 		return std.facts(automationFacts(one))
 	})
 }
@@ -293,7 +313,7 @@ func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automat
 	if len(body) == 0 {
 		return exitf(exitUsage, "nothing to change: set a flag or --file")
 	}
-	return answer(
+	return perform(
 		ctx, a.client, http.MethodPatch, path, body,
 		func(one penstock.Automation) error { return std.facts(automationFacts(one)) },
 	)

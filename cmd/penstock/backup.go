@@ -58,7 +58,7 @@ the backup does not contain it.`
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
-	if err := cmd.checkDatabase(); err != nil {
+	if err := cmd.check(); err != nil {
 		return err
 	}
 	file, embedded := cmd.sqliteFile()
@@ -79,7 +79,7 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 		return err
 	}
 	defer archive.close()
-	// The database first: a blob is there before the row that names it.
+	// The database first, because a blob exists before the row that names it.
 	scratch, err := os.MkdirTemp(filepath.Dir(cmd.To), ".penstock-backup-*")
 	if err != nil {
 		return exitf(exitUsage, "--to: %w", err)
@@ -106,11 +106,11 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	case err != nil:
 		return err
 	}
-	// Without it nobody might get into what is restored.
+	// Without it, the restored server might have no usable key.
 	if err := archive.add(adminKeyFile, cmd.path(adminKeyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := archive.addDir(blobDir, cmd.blobPath()); err != nil {
+	if err := cmd.addBlobs(ctx, archive); err != nil {
 		return err
 	}
 	if err := archive.finish(); err != nil {
@@ -124,8 +124,20 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	return nil
 }
 
-// holdKeyset keeps the keyset from being changed: a copy of the database is
-// worth nothing without the keys that its values were sealed with.
+// addBlobs leaves a folder as it is, so that another user can back it up.
+func (cmd *backupCmd) addBlobs(ctx context.Context, archive *archiveWriter) error {
+	if !cmd.blobPlace().isBucket() {
+		return archive.addDir(blobDir, string(cmd.blobPlace()))
+	}
+	blobs, err := cmd.openBlobs(ctx)
+	if err != nil {
+		return err
+	}
+	return blobError(cmd.Blobs, archive.addBucket(ctx, blobDir, blobs))
+}
+
+// holdKeyset prevents changes of the keyset, because a copy of the database is useless without the
+// keys of its encrypted values.
 func (s *storage) holdKeyset() (release func(), err error) {
 	release, err = secret.LockKeyset(s.keysetPath(), false)
 	switch {
@@ -139,7 +151,7 @@ func (s *storage) holdKeyset() (release func(), err error) {
 	return release, nil
 }
 
-// copySQLite copies the database while another process may be writing to it.
+// copySQLite copies the database, even while another process writes to it.
 func (cmd *backupCmd) copySQLite(ctx context.Context, std *stdio, to string) error {
 	s, err := cmd.openStore(ctx, store.Options{Log: cmd.logger(std), AsIs: true})
 	if err != nil {
@@ -148,13 +160,13 @@ func (cmd *backupCmd) copySQLite(ctx context.Context, std *stdio, to string) err
 	return errors.Join(s.Backup(ctx, to), s.Close())
 }
 
-// dump lets pg_dump copy a PostgreSQL database in one snapshot.
+// dump copies a PostgreSQL database in one snapshot, with pg_dump.
 func (cmd *backupCmd) dump(ctx context.Context, std *stdio, to string) error {
 	return cmd.postgresTool(ctx, std, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file="+to)
 }
 
-// postgresTool runs one of PostgreSQL's programs on the database. The password
-// goes through the environment: arguments can be read by everybody.
+// postgresTool runs one of PostgreSQL's programs on the database. The password is in the
+// environment, because everybody can read arguments.
 func (s *storage) postgresTool(ctx context.Context, std *stdio, program string, args ...string) error {
 	where, err := exec.LookPath(program)
 	if err != nil {

@@ -41,8 +41,8 @@ func sessionsOf(t *testing.T, backup string) (sessions [][]byte) {
 	}
 }
 
-// A backup holds no saved session in clear; restored with its keyset, also after
-// the key was replaced, the agent goes on with its session.
+// A backup contains no saved session in clear text. After a restore with its keyset, even if the
+// key was rotated in between, the agent continues its session.
 func TestBackupHoldsSessionsSealed(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {

@@ -16,7 +16,7 @@ func client(s *testkit.Server) []string {
 	return []string{"PENSTOCK_BASE_URL=" + s.URL, "PENSTOCK_API_KEY=" + s.Key}
 }
 
-// startRun makes a run and returns its id.
+// startRun creates a run and returns its id.
 func startRun(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	got := call(t, env, append([]string{"run", "create"}, args...)...)
@@ -24,8 +24,8 @@ func startRun(t *testing.T, env []string, args ...string) string {
 	return strings.TrimSpace(strings.Split(got.out, "\n")[0])
 }
 
-// A backup taken while runs are created holds each that was answered before it
-// began, and serves them, their artifacts included, when it is restored.
+// A backup that is taken while runs are created contains every run that was acknowledged before it
+// began. After a restore, the server serves these runs and their artifacts.
 func TestBackupWhileServingAndRestore(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
@@ -48,7 +48,7 @@ func TestBackupWhileServingAndRestore(t *testing.T) {
 	}
 	if err := os.WriteFile(
 		filepath.Join(s.Data, "admin.key"), []byte(s.Key+"\n"), 0o600,
-	); err != nil { // as serve does without PENSTOCK_BOOTSTRAP_KEY
+	); err != nil { // like serve without PENSTOCK_BOOTSTRAP_KEY
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

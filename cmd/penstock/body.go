@@ -14,13 +14,13 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// requestBody is the body of a request from a file, in which flags win.
+// requestBody is the body of a request from a file and flags. Flags win.
 type requestBody struct {
 	File string `short:"f" placeholder:"FILE" help:"File with the request as JSON or YAML, with the API's field names; - reads standard input. Flags override it."`
 }
 
-// with reads the file, if one is named, and lays what the flags say over it:
-// objects are merged, everything else is replaced.
+// with reads the file, if there is one, and applies the flags: objects are merged, and everything
+// else is replaced.
 func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 	overlay, err := toMap(flags)
 	if err != nil || b.File == "" {
@@ -42,7 +42,7 @@ func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 	if bytes.HasPrefix(content, []byte("{")) {
 		err = json.Unmarshal(content, &body, exactNumbers)
 	} else {
-		err = yaml.Load(content, &body) // refuses duplicate keys
+		err = yaml.Load(content, &body) // rejects duplicate keys
 	}
 	if err != nil {
 		return nil, exitf(exitUsage, "--file %s: %w", b.File, err)
@@ -51,8 +51,8 @@ func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 	return body, nil
 }
 
-// exactNumbers keeps numbers as they are written: an id in a payload filter may
-// have more digits than a float64.
+// exactNumbers keeps numbers as they are written, because an id in a payload filter may have more
+// digits than a float64.
 var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, value *any) error {
 	if dec.PeekKind() != '0' {
 		return errors.ErrUnsupported
@@ -62,7 +62,7 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 	return err
 }))
 
-// given are the flags that were given, though it were with an empty value.
+// given returns the flags that are set, even to an empty value.
 func given(flags map[string]*string) map[string]any {
 	fields := map[string]any{}
 	for name, value := range flags {
@@ -73,9 +73,8 @@ func given(flags map[string]*string) map[string]any {
 	return fields
 }
 
-// settle makes of what a person says what the API takes, in place: of a prompt -
-// what standard input has, of an environment's name its uid. What is nil was not
-// given.
+// settle converts flags for the API, in place: the prompt - to the text on standard input, and an
+// environment's name to its uid. nil means not set.
 func (c *client) settle(ctx context.Context, prompt, environment *string) (err error) {
 	if prompt != nil {
 		if *prompt, err = c.std.text(*prompt); err != nil {
@@ -101,7 +100,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// toMap is value as its JSON object.
+// toMap returns value as a JSON object.
 func toMap(value any) (map[string]any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -118,8 +117,7 @@ func objectOf(raw jsontext.Value) (map[string]any, error) {
 	return object, nil
 }
 
-// nameGiven is the name of what is created, as an argument or by --name; nil is
-// neither.
+// nameGiven returns the name of a new resource, from the argument or from --name, or nil.
 func nameGiven(argument, flag *string) (*string, error) {
 	switch {
 	case argument == nil:

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// cleanText makes text of an agent or a server safe to print: terminal
-// sequences go, other control characters and those that reverse the direction
-// of writing too; line breaks stay, tabs become spaces.
+// cleanText makes the text of an agent or server safe to print. It removes terminal sequences,
+// other control characters, and characters that change the writing direction. Line breaks stay, and
+// tabs become spaces.
 func cleanText(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -25,18 +25,18 @@ func cleanText(s string) string {
 		case r == '\t':
 			b.WriteString("    ")
 		case !harmful(r):
-			b.WriteRune(r) // a broken byte has become U+FFFD
+			b.WriteRune(r) // an invalid byte has become U+FFFD
 		}
 	}
 	return b.String()
 }
 
-// cleanLine is cleanText in one line.
+// cleanLine is cleanText for a single line.
 func cleanLine(s string) string {
 	return strings.Join(strings.Fields(cleanText(s)), " ")
 }
 
-// harmful reports whether a terminal may do something else than show r.
+// harmful reports whether r may affect a terminal in another way than by being shown.
 func harmful(r rune) bool {
 	return unicode.IsControl(r) || // C0, DEL, C1
 		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u200e' || r == '\u200f' ||
@@ -44,13 +44,13 @@ func harmful(r rune) bool {
 		r == '\u2028' || r == '\u2029'
 }
 
-// maxSequence bounds a terminal sequence with text in it. A longer one, or one
-// that does not end in its line, loses its first character only: otherwise an
-// agent could hide what it says by never ending one.
+// maxSequence limits a terminal sequence that contains text. A longer sequence, or one that does
+// not end in its line, only loses its first character. Otherwise an agent could hide text in an
+// unterminated sequence.
 const maxSequence = 4096
 
-// sequence is the length of the terminal sequence that s begins with (ECMA-48
-// §5.4, §5.6), 0 for none.
+// sequence returns the length of the terminal sequence at the start of s (ECMA-48 §5.4, §5.6), or
+// 0.
 func sequence(s string) int {
 	var kind rune
 	var at int
@@ -87,8 +87,8 @@ func sequence(s string) int {
 	return 0
 }
 
-// cleanJSON escapes in JSON what a terminal would obey. Such characters occur
-// in strings only, so the value stays the same.
+// cleanJSON escapes harmful characters in JSON. They occur only in strings, so the value stays the
+// same.
 func cleanJSON(raw []byte) []byte {
 	if !strings.ContainsFunc(string(raw), func(r rune) bool { return r != '\n' && harmful(r) }) {
 		return raw

@@ -14,7 +14,7 @@ func TestCleanText(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
 		"plain text stays":                     {"a b\nç 漢", "a b\nç 漢"},
-		"colours go":                           {"\x1b[1;31mred\x1b[0m", "red"},
+		"colors go":                            {"\x1b[1;31mred\x1b[0m", "red"},
 		"the cursor does not move":             {"a\x1b[2J\x1b[Hb\x1b[10Ac", "abc"},
 		"carriage return and backspace go":     {"good\rbad\b\b", "goodbad"},
 		"a title does not change":              {"\x1b]0;owned\aok", "ok"},
@@ -38,7 +38,7 @@ func TestCleanText(t *testing.T) {
 	}
 }
 
-// Whatever goes in, nothing that a terminal obeys comes out.
+// No input produces output that a terminal would interpret as a control sequence.
 func TestCleanTextProperty(t *testing.T) {
 	t.Parallel()
 	hostile := rapid.SliceOf(

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// connection is what every command that talks to a server has in common.
+// connection has the common flags of all commands that call a server.
 type connection struct {
 	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"URL of the server; may end in /api/v1."`
 	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File with the API key; by default PENSTOCK_API_KEY, or a prompt."`
@@ -31,7 +31,7 @@ type connection struct {
 	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
-// dial makes the client of the server; nothing is sent yet.
+// dial creates a client of the server. It sends nothing yet.
 func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 	base, err := checkServer(ctx, c.Server, c.TrustedProxies)
 	if err != nil {
@@ -55,9 +55,8 @@ func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 	}, nil
 }
 
-// checkServer parses the address of a server, which may end in /api/v1, and
-// refuses one to which the key would travel in the clear: http beyond loopback
-// and the trusted networks.
+// checkServer parses the address of a server, which may end in /api/v1. It rejects http, except on
+// loopback and trusted networks, because the key would not be encrypted.
 func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*url.URL, error) {
 	address = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api/v1"), "/")
 	base, err := url.Parse(address)
@@ -86,8 +85,8 @@ func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*
 	return base, nil
 }
 
-// client speaks the public contract. Calls are repeated where that is safe:
-// every POST carries an Idempotency-Key made once per call.
+// client calls the public API. It retries calls if that is safe. Every POST has an Idempotency-Key
+// that is created once per call.
 type client struct {
 	base *url.URL
 	key  string
@@ -96,8 +95,8 @@ type client struct {
 	json bool // print results as JSON
 }
 
-// Bounds of one call. An answer may take as long as callTime in all; a server
-// that asks to wait longer than maxRetryAfter is not waited for.
+// Limits of one call. A whole response may take callTime. The client does not wait longer than
+// maxRetryAfter, even if the server asks for it.
 const (
 	maxAttempts   = 4
 	callTime      = 2 * time.Minute
@@ -105,9 +104,9 @@ const (
 	maxAnswer     = 256 << 20
 )
 
-// checkRedirect follows signed links, but never carries the key from https to
-// http or to another server, be it on another port or a host below this one, and
-// never lets a redirect turn a write into a read.
+// checkRedirect follows signed links. It never sends the key from https to http, or to another
+// server, which includes another port and a subdomain. It never lets a redirect turn a write into a
+// read.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if first.Method != http.MethodGet || len(via) > 5 ||
@@ -141,7 +140,7 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 		defer cancel()
 		response, err := c.send(ctx, method, path, header, sent)
 		if again && method == http.MethodDelete && isStatus(err, http.StatusNotFound) {
-			return nil // the first attempt did it, its answer was lost
+			return nil // the first attempt succeeded, but its response was lost
 		}
 		if err != nil {
 			return err
@@ -170,9 +169,9 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 	return raw, nil
 }
 
-// answer makes a call and prints what comes back: whole as JSON, or by show
-// (nil: nothing). An answer without a body prints nothing.
-func answer[T any](ctx context.Context, c *client, method, path string, body any, show func(T) error) error {
+// perform makes a call and prints the response: as complete JSON, or with show. A nil show prints
+// nothing, and so does a response without a body.
+func perform[T any](ctx context.Context, c *client, method, path string, body any, show func(T) error) error {
 	var result T
 	raw, err := c.call(ctx, method, path, body, &result)
 	switch {
@@ -188,7 +187,7 @@ func answer[T any](ctx context.Context, c *client, method, path string, body any
 	return show(result)
 }
 
-// send makes one request. Any answer but 2xx is an *apiError, none at all a
+// send makes one request. A response other than 2xx is an *apiError, and a missing response is a
 // *transportError. The caller closes the body.
 func (c *client) send(
 	ctx context.Context, method, path string, header http.Header, body []byte,
@@ -218,7 +217,7 @@ func (c *client) send(
 	return response, nil
 }
 
-// retry repeats attempt while its error may pass.
+// retry repeats attempt while its error is temporary.
 func (c *client) retry(ctx context.Context, attempt func(ctx context.Context, again bool) error) error {
 	for n := 1; ; n++ {
 		err := attempt(ctx, n > 1)
@@ -232,9 +231,8 @@ func (c *client) retry(ctx context.Context, attempt func(ctx context.Context, ag
 	}
 }
 
-// retryable reports whether a call that ended with err is worth repeating, and
-// after which pause: what the server asked for, or 0.2 s doubled each time
-// with jitter.
+// retryable reports whether to retry a call after err, and the pause before that: the one that the
+// server asked for, or 0.2 s, doubled each time, with jitter.
 func retryable(err error, attempt int) (time.Duration, bool) {
 	pause := time.Duration(float64(100*time.Millisecond<<attempt) * (0.5 + rand.Float64()))
 	var api *apiError
@@ -260,7 +258,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// transportError says that no answer came.
+// transportError means that no response arrived.
 type transportError struct {
 	server *url.URL
 	cause  error
@@ -268,7 +266,7 @@ type transportError struct {
 
 func (e *transportError) Error() string {
 	cause := e.cause
-	if inURL, ok := errors.AsType[*url.Error](cause); ok { // repeats method and address
+	if inURL, ok := errors.AsType[*url.Error](cause); ok { // its text repeats method and address
 		cause = inURL.Err
 	}
 	return fmt.Sprintf(
@@ -277,7 +275,7 @@ func (e *transportError) Error() string {
 	)
 }
 
-// Unwrap makes it exit code 69, unless the caller gave up.
+// Unwrap sets the exit code 69, unless the caller gave up.
 func (e *transportError) Unwrap() []error {
 	if errors.Is(e.cause, context.Canceled) {
 		return []error{e.cause}
@@ -285,7 +283,7 @@ func (e *transportError) Unwrap() []error {
 	return []error{e.cause, &exitError{exitUnavailable, e.cause}}
 }
 
-// apiError is an answer that is not 2xx.
+// apiError is a response that is not 2xx.
 type apiError struct {
 	status      int
 	title       string
@@ -298,8 +296,8 @@ type apiError struct {
 	retryAfter  time.Duration
 }
 
-// readProblem reads a problem body (RFC 9457); an answer without one, such as
-// a proxy's, still becomes an apiError.
+// readProblem reads a problem body (RFC 9457). A response without one, such as that of a proxy,
+// also becomes an apiError.
 func readProblem(r *http.Response) *apiError {
 	var body struct {
 		Type   string                `json:"type"`
@@ -309,7 +307,7 @@ func readProblem(r *http.Response) *apiError {
 
 		Diagnostics []penstock.Diagnostic `json:"diagnostics"`
 	}
-	raw, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // what could be read is shown
+	raw, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // shows the part that could be read
 	e := &apiError{
 		status: r.StatusCode, requestID: r.Header.Get("X-Request-ID"),
 		mayRetry: slices.Contains([]int{408, 429, 502, 503, 504}, r.StatusCode),

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a server that works never does is done by one that is made for the test.
+// These tests use scripted servers for behavior that a correct server never shows.
 
-// scripted is a server that gives each request the next of its answers.
+// scripted is a server that returns its responses in order, one for each request.
 type scripted struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -34,7 +34,7 @@ func (s *scripted) seen() []request {
 	return slices.Clone(s.requests)
 }
 
-func script(t *testing.T, answers ...http.HandlerFunc) *scripted {
+func script(t *testing.T, responses ...http.HandlerFunc) *scripted {
 	t.Helper()
 	s := &scripted{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,12 +46,12 @@ func script(t *testing.T, answers ...http.HandlerFunc) *scripted {
 		n := len(s.requests)
 		s.requests = append(s.requests, request{r, string(body)})
 		s.mu.Unlock()
-		if n >= len(answers) {
+		if n >= len(responses) {
 			t.Errorf("request %d was not expected: %s %s", n+1, r.Method, r.URL)
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		answers[n](w, r)
+		responses[n](w, r)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -61,7 +61,7 @@ func (s *scripted) env() []string {
 	return []string{"PENSTOCK_BASE_URL=" + s.URL, "PENSTOCK_API_KEY=" + someKey}
 }
 
-func answers(status int, body string, headers ...string) http.HandlerFunc {
+func responds(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for _, h := range headers {
 			name, value, _ := strings.Cut(h, ": ")
@@ -72,7 +72,7 @@ func answers(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// breaks cuts the connection before an answer.
+// breaks cuts the connection before a response.
 func breaks(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -85,7 +85,7 @@ const created = `{"run_id":"01900000-0000-7000-8000-000000000001","task_id":"019
 
 func TestCreateIsRepeatedUnderOneKey(t *testing.T) {
 	t.Parallel()
-	s := script(t, breaks, answers(503, "", "Retry-After: 0"), answers(200, created))
+	s := script(t, breaks, responds(503, "", "Retry-After: 0"), responds(200, created))
 	call(t, s.env(), "run", "create", "do it").want(t, 0, "01900000-0000-7000-8000-000000000001\n")
 	keys := map[string]bool{}
 	requests := s.seen()
@@ -112,13 +112,13 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	problem := `{"type":"https://x.example/docs/errors/%s","title":"%s","status":%d,"error":"e","detail":"%s"%s}`
 	for name, test := range map[string]struct {
-		answer http.HandlerFunc
-		times  int
-		code   int
-		says   string
+		response http.HandlerFunc
+		times    int
+		code     int
+		says     string
 	}{
 		"a refusal is shown with code and request": {
-			answers(
+			responds(
 				400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "/prompt is missing", ""),
 				"X-Request-Id: req-1",
 			),
@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 			65, "penstock: Invalid request: /prompt is missing (invalid_request, request req-1)\n",
 		},
 		"every bad field is named": {
-			answers(
+			responds(
 				400,
 				fmt.Sprintf(
 					problem, "invalid_request", "Invalid request", 400, "two", `,"errors":[{"pointer":"/title","detail":"too long"}]`,
@@ -136,34 +136,34 @@ func TestRefusals(t *testing.T) {
 			65, "\n  --title too long",
 		},
 		"a bad key": {
-			answers(401, fmt.Sprintf(problem, "authentication_required", "Authentication required", 401, "", "")), 1, 77,
+			responds(401, fmt.Sprintf(problem, "authentication_required", "Authentication required", 401, "", "")), 1, 77,
 			"authentication_required",
 		},
 		"a key that may not": {
-			answers(403, fmt.Sprintf(problem, "not_authorized", "Not authorized", 403, "", "")), 1, 77, "not_authorized",
+			responds(403, fmt.Sprintf(problem, "not_authorized", "Not authorized", 403, "", "")), 1, 77, "not_authorized",
 		},
 		"what may pass is tried": {
-			answers(
+			responds(
 				503, fmt.Sprintf(problem, "resource_unavailable", "Resource unavailable", 503, "", ""), "X-Should-Retry: true",
 			),
 			4, 69, "resource_unavailable",
 		},
 		"the server's word on retries counts": {
-			answers(503, "", "X-Should-Retry: false"), 1, 69, "Service Unavailable (HTTP status 503)",
+			responds(503, "", "X-Should-Retry: false"), 1, 69, "Service Unavailable (HTTP status 503)",
 		},
 		"in flight under the same key": {
-			answers(409, fmt.Sprintf(problem, "conflict", "Conflict", 409, "", ""), "X-Should-Retry: true"), 4, 65, "conflict",
+			responds(409, fmt.Sprintf(problem, "conflict", "Conflict", 409, "", ""), "X-Should-Retry: true"), 4, 65, "conflict",
 		},
 		"too long a wait is not waited for": {
-			answers(429, fmt.Sprintf(problem, "rate_limited", "Rate limited", 429, "", ""), "Retry-After: 3600"), 1, 69,
+			responds(429, fmt.Sprintf(problem, "rate_limited", "Rate limited", 429, "", ""), "Retry-After: 3600"), 1, 69,
 			"rate_limited",
 		},
 		"a write is not turned into a read": {
-			answers(301, "", "Location: https://x.example/api/v1/agent/runs"), 1, 65, "set --server to that URL",
+			responds(301, "", "Location: https://x.example/api/v1/agent/runs"), 1, 65, "set --server to that URL",
 		},
-		"another server": {answers(200, "<html>"), 1, 69, "does not respond like a Penstock server"},
+		"another server": {responds(200, "<html>"), 1, 69, "does not respond like a Penstock server"},
 		"hostile text in an error does no harm": {
-			answers(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, `\u001b[2Jgone`, "")), 1, 65,
+			responds(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, `\u001b[2Jgone`, "")), 1, 65,
 			"Invalid request: gone (",
 		},
 	} {
@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 			t.Parallel()
 			list := make([]http.HandlerFunc, test.times)
 			for i := range list {
-				list[i] = test.answer
+				list[i] = test.response
 			}
 			s := script(t, list...)
 			got := call(t, s.env(), "run", "create", "x")
@@ -185,8 +185,8 @@ func TestRefusals(t *testing.T) {
 
 func TestDeleteWhoseAnswerWasLostHasSucceeded(t *testing.T) {
 	t.Parallel()
-	list := answers(200, `{"environments":[{"uid":"7Qm2ZrX0bN4kLw9TcYvE1a","config":{"name":"linux"}}]}`)
-	gone := answers(404, `{"title":"Resource not found"}`)
+	list := responds(200, `{"environments":[{"uid":"7Qm2ZrX0bN4kLw9TcYvE1a","config":{"name":"linux"}}]}`)
+	gone := responds(404, `{"title":"Resource not found"}`)
 	s := script(t, list, breaks, gone)
 	call(t, s.env(), "environment", "delete", "linux").want(t, 0)
 	s = script(t, list, gone)
@@ -195,7 +195,7 @@ func TestDeleteWhoseAnswerWasLostHasSucceeded(t *testing.T) {
 
 func TestIgnoredFieldsAreNamed(t *testing.T) {
 	t.Parallel()
-	s := script(t, answers(200, created, "X-Penstock-Ignored-Fields: /promt"))
+	s := script(t, responds(200, created, "X-Penstock-Ignored-Fields: /promt"))
 	file := writeFile(t, "run.yaml", "prompt: x\npromt: y\n")
 	call(t, s.env(), "run", "create", "-f", file).want(t, 0, "ignored an unknown field: /promt")
 }
@@ -203,13 +203,13 @@ func TestIgnoredFieldsAreNamed(t *testing.T) {
 func TestUnknownFieldsOfAnAnswerSurviveInJSON(t *testing.T) {
 	t.Parallel()
 	body := `{"runs":[{"run_id":"a","state":"NEWSTATE","novel":{"a":[1]}}],"page_info":{"has_next_page":false}}`
-	s := script(t, answers(200, body))
+	s := script(t, responds(200, body))
 	call(t, s.env(), "run", "list", "-o", "json").want(t, 0, `"NEWSTATE"`, `"novel"`)
 }
 
 func TestFileAndFlagsMakeOneRequest(t *testing.T) {
 	t.Parallel()
-	s := script(t, answers(200, created))
+	s := script(t, responds(200, created))
 	file := writeFile(
 		t, "run.yaml",
 		"prompt: from the file\ntitle: from the file\nconfig:\n  model_id: a/b\n  budget: {max_total_tokens: 5}\n",
@@ -231,7 +231,7 @@ func TestFileAndFlagsMakeOneRequest(t *testing.T) {
 func TestAllPagesOfFactoriesAreRead(t *testing.T) {
 	t.Parallel()
 	page := `{"factories":[{"uid":"%s","name":"Pay %[1]s"}],"page_info":{"has_next_page":%t,"next_cursor":"c1"}}`
-	first, second := answers(200, fmt.Sprintf(page, "f1", true)), answers(200, fmt.Sprintf(page, "f2", false))
+	first, second := responds(200, fmt.Sprintf(page, "f1", true)), responds(200, fmt.Sprintf(page, "f2", false))
 	s := script(t, first, second)
 	call(t, s.env(), "factory", "list", "--search", "pay").want(t, 0, "f1", "f2")
 	got := []string{
@@ -240,22 +240,21 @@ func TestAllPagesOfFactoriesAreRead(t *testing.T) {
 	if diff := cmp.Diff([]string{"pay", "pay", "c1"}, got); diff != "" {
 		t.Errorf("queries (-want +got):\n%s", diff)
 	}
-	s = script(t, first, second, answers(200, `{"uid":"f2","name":"Pay f2","foreman_agent_uid":"lead"}`))
+	s = script(t, first, second, responds(200, `{"uid":"f2","name":"Pay f2","foreman_agent_uid":"lead"}`))
 	call(t, s.env(), "factory", "get", "pay F2").want(t, 0, "Pay f2")
 }
 
-// The key is for the server that was named; one to which that sends the request on
-// gets it no more than any other.
+// The API key is sent only to the configured server. A redirect to another server does not get it.
 func TestTheKeyGoesToNoOtherServer(t *testing.T) {
 	t.Parallel()
 	const none = `{"factories":[],"page_info":{"has_next_page":false}}`
-	other := script(t, answers(200, none))
-	s := script(t, answers(302, "", "Location: "+other.URL+"/elsewhere"))
+	other := script(t, responds(200, none))
+	s := script(t, responds(302, "", "Location: "+other.URL+"/elsewhere"))
 	call(t, s.env(), "factory", "list").want(t, 0)
 	if r := other.seen()[0]; r.Header.Get("Authorization") != "" {
 		t.Errorf("the other server got %q", r.Header.Get("Authorization"))
 	}
-	s = script(t, answers(302, "", "Location: /elsewhere"), answers(200, none))
+	s = script(t, responds(302, "", "Location: /elsewhere"), responds(200, none))
 	call(t, s.env(), "factory", "list").want(t, 0)
 	if r := s.seen()[1]; r.Header.Get("Authorization") != "Bearer "+someKey {
 		t.Errorf("the same server got %q", r.Header.Get("Authorization"))
@@ -265,7 +264,7 @@ func TestTheKeyGoesToNoOtherServer(t *testing.T) {
 func TestAllPagesAreRead(t *testing.T) {
 	t.Parallel()
 	page := `{"runs":[{"run_id":"%s","state":"QUEUED","title":"t"}],"page_info":{"has_next_page":%t,"next_cursor":"c1"}}`
-	s := script(t, answers(200, fmt.Sprintf(page, "r1", true)), answers(200, fmt.Sprintf(page, "r2", false)))
+	s := script(t, responds(200, fmt.Sprintf(page, "r1", true)), responds(200, fmt.Sprintf(page, "r2", false)))
 	call(t, s.env(), "run", "list", "--limit", "0", "--state", "queued", "--metadata", "a=b").want(t, 0, "r1", "r2")
 	first, second := s.seen()[0].URL.Query(), s.seen()[1].URL.Query()
 	got := []string{

@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionCmd prints a script that asks this program what can follow, so
-// that it never disagrees with the version that is installed.
+// completionCmd prints a script that asks this program for candidates, so that they always fit the
+// installed version.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
@@ -25,8 +25,7 @@ func (cmd *completionCmd) Run(std *stdio) error {
 	return err
 }
 
-// The candidates come as lines: word, tab, description. One that stands for a
-// file is the word ":file".
+// Each line has one candidate: word, tab, description. The word ":file" stands for any file.
 var completionScripts = map[string]string{
 	"bash": `_penstock() {
   local word="${COMP_WORDS[COMP_CWORD]}" line lines
@@ -74,7 +73,7 @@ complete -c penstock -f -a '(__penstock_complete)'
 `,
 }
 
-// completeCmd prints what can stand in place of the last word.
+// completeCmd prints the candidates for the last word.
 type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
@@ -84,7 +83,7 @@ func (cmd *completeCmd) Run(ctx context.Context, std *stdio, k *kong.Kong) error
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
-	// bash makes three words of --flag=value.
+	// bash splits --flag=value into three words.
 	if n := len(words); n > 0 && words[n-1] == "=" {
 		words = append(words, "")
 	}
@@ -101,15 +100,15 @@ type candidate struct{ word, help string }
 
 var fileCandidate = []candidate{{word: ":file"}}
 
-// typed is what the words before the last one say.
+// typed is the parsed state of the words before the last one.
 type typed struct {
-	node      *kong.Node // the command, as far as it is named
+	node      *kong.Node // the command so far
 	flags     map[string]string
 	arguments int
-	waiting   *kong.Flag // whose value comes next
+	waiting   *kong.Flag // the flag whose value comes next
 }
 
-// understand walks the words down kong's model.
+// understand parses the words with kong's model.
 func understand(node *kong.Node, words []string) typed {
 	t := typed{node: node, flags: map[string]string{}}
 	for _, word := range words {
@@ -130,7 +129,7 @@ func understand(node *kong.Node, words []string) typed {
 	return t
 }
 
-// candidates lists what can stand in place of the last word.
+// candidates lists the candidates for the last word.
 func candidates(ctx context.Context, node *kong.Node, words []string) []candidate {
 	if len(words) == 0 {
 		words = []string{""}
@@ -170,7 +169,7 @@ func child(node *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// flagOf is the flag that a word names, and whether it holds the value too.
+// flagOf returns the flag that a word names, and whether the word also has the value.
 func flagOf(node *kong.Node, word string) (flag *kong.Flag, hasValue bool) {
 	name, _, hasValue := strings.Cut(word, "=")
 	for _, flags := range node.AllFlags(true) {
@@ -193,8 +192,7 @@ func flagsOf(node *kong.Node) []candidate {
 	return list
 }
 
-// values lists what a value can be: those of an enumeration, files, or what the
-// server has.
+// values lists the possible values: those of an enumeration, files, or names from the server.
 func (t typed) values(ctx context.Context, v *kong.Value, prefix string) []candidate {
 	var list []candidate
 	if v.Enum != "" {

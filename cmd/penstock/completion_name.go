@@ -16,16 +16,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// nameTime is how long a person who has pressed the tab key is kept waiting.
+// nameTime limits the wait after a person has pressed the tab key.
 const nameTime = 2 * time.Second
 
-// listing is where the API lists things of a kind.
+// listing is a list of the API with resources of one kind.
 type listing struct {
 	path, key string // of the list; {factory} stands for the path of the factory
-	uid       bool   // a command takes the uid only, not the name
+	uid       bool   // the command accepts only the uid, not the name
 }
 
-// listings are by what an argument or a flag is called.
+// listings has the list for each name of an argument or flag.
 var listings = map[string]listing{
 	"factory":     {path: "factory?limit=500", key: "factories"},
 	"webhook":     {path: "{factory}/webhooks", key: "webhooks"},
@@ -36,10 +36,11 @@ var listings = map[string]listing{
 	"secret":      {path: "secrets", key: "secrets"},
 	"model":       {path: "agent/models", key: "models", uid: true},
 	"key":         {path: "keys", key: "keys", uid: true},
+	"budget":      {path: "budgets", key: "budgets", uid: true},
 	"run":         {path: "agent/runs?limit=50", key: "runs", uid: true},
 }
 
-// listed is what completion needs to know of a thing.
+// listed has the fields of a resource that completion needs.
 type listed struct {
 	UID         string `json:"uid"`
 	ID          string `json:"id"`
@@ -58,12 +59,12 @@ type listed struct {
 func (l listed) uid() string  { return cmp.Or(l.UID, l.ID, l.RunID) }
 func (l listed) name() string { return cmp.Or(l.Name, l.Config.Name, l.DisplayName, l.Title) }
 
-// plainWord is a word that no shell takes for anything else. Names are made by
-// others, and a shell is not to do what they say.
+// plainWord matches words without a special meaning in any shell. Others choose the names, so a
+// shell must not interpret them.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
 
-// names lists what the server has of the kind that a value is called by. It says
-// nothing, and soon, where there is no key, no server or no right to see them.
+// names lists the server's resources for a value. It quickly returns nothing without a key, a
+// server or the permission.
 func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candidate {
 	of, known := listings[v.Name]
 	if !known {
@@ -101,7 +102,7 @@ func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candid
 	return list
 }
 
-// help is what is said beside a word, whichever is not the word itself.
+// help returns the description of a word: the name or the uid, whichever is not the word.
 func (l listed) help(word string) string {
 	for _, text := range []string{l.name(), l.Description, l.Config.Description} {
 		if text != word && text != "" {
@@ -111,8 +112,8 @@ func (l listed) help(word string) string {
 	return ""
 }
 
-// client is that of the server that the words and the environment name, nil
-// where somebody would have to be asked for the key.
+// client returns a client for the server in the words and the environment, or nil if a person would
+// have to type the key.
 func (t typed) client(ctx context.Context) *client {
 	in := connection{Server: t.value("server"), KeyFile: t.value("key-file")}
 	if in.Server == "" || in.KeyFile == "" && os.Getenv("PENSTOCK_API_KEY") == "" {
@@ -123,14 +124,14 @@ func (t typed) client(ctx context.Context) *client {
 			in.TrustedProxies = append(in.TrustedProxies, network)
 		}
 	}
-	c, err := in.dial(ctx, &stdio{}) // with nobody to talk to
+	c, err := in.dial(ctx, &stdio{}) // without a terminal
 	if err != nil {
 		return nil
 	}
 	return c
 }
 
-// value is what a flag is set to: by the words, the environment, or the default.
+// value returns the value of a flag: from the words, the environment, or the default.
 func (t typed) value(name string) string {
 	if value, said := t.flags[name]; said {
 		return value
@@ -147,7 +148,7 @@ func (t typed) value(name string) string {
 	return flag.Default
 }
 
-// factory is the uid of the factory that the words name, or of the only one.
+// factory returns the uid of the factory in the words, or of the only factory.
 func (t typed) factory(ctx context.Context, c *client) string {
 	called, factories := t.value("factory"), c.things(ctx, listings["factory"].path, "factories")
 	for _, f := range factories {
@@ -159,16 +160,16 @@ func (t typed) factory(ctx context.Context, c *client) string {
 	return called
 }
 
-// things reads a list, asking once; nothing where that fails.
+// things reads a list, without retries. It returns nothing if that fails.
 func (c *client) things(ctx context.Context, path, key string) []listed {
 	response, err := c.send(ctx, http.MethodGet, path, http.Header{"Accept": {"application/json"}}, nil)
 	if err != nil {
 		return nil
 	}
 	defer response.Body.Close()
-	var answer map[string]jsontext.Value
+	var body map[string]jsontext.Value
 	var list []listed
-	if json.UnmarshalRead(response.Body, &answer) != nil || json.Unmarshal(answer[key], &list) != nil {
+	if json.UnmarshalRead(response.Body, &body) != nil || json.Unmarshal(body[key], &list) != nil {
 		return nil
 	}
 	return list

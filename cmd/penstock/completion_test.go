@@ -16,7 +16,7 @@ func TestCompletionCandidates(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		words []string
-		want  []string // first words of the lines; "..." ends a beginning
+		want  []string // the first words of the lines; "..." marks a prefix
 	}{
 		"commands":        {[]string{""}, []string{"serve", "worker", "run", "..."}},
 		"verbs":           {[]string{"key", ""}, []string{"create", "list", "delete"}},
@@ -59,8 +59,8 @@ func TestCompletionCandidates(t *testing.T) {
 	call(t, nil, "completion", "tcsh").want(t, 64, "bash")
 }
 
-// Names come from the server, where there is a key: what a shell could take for
-// a command is never among them.
+// With a key, completion asks the server for names. It never returns one that a shell could run as
+// a command.
 func TestCompletionOfNames(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
@@ -136,7 +136,7 @@ func TestCompletionOfNames(t *testing.T) {
 	}
 }
 
-// The scripts are tried in the shells themselves, those that are installed.
+// The scripts run in the real shells, as far as these are installed.
 func TestCompletionInShells(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})

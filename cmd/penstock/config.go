@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,18 +17,18 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/gateway"
 	"github.com/penstock-dev/penstock/internal/harness"
 )
 
-// configFile names the file of --config. Its keys are the names of flags of
-// serve, worker, backup and the like, and of a connection; beside them only
-// those of fileSettings. A key that nothing knows is an error.
+// configFile is the path of --config. Its keys are flags of serve, worker and the maintenance
+// commands, flags of a connection, and the keys of fileSettings. An unknown key is an error.
 type configFile string
 
-// fileSettings is what only a file can say.
+// fileSettings has the settings that only a file can have.
 type fileSettings struct {
 	Harnesses map[string]harnessSettings
-	// ModelAliases are models by further names.
+	// ModelAliases are models by alias.
 	ModelAliases map[string]string
 	// Network is the server's layer of every run's network, with the models that runs may use.
 	Network      catalog.ServerNetwork
@@ -39,18 +40,23 @@ type fileSettings struct {
 // fileKeys are the keys of fileSettings.
 var fileKeys = []string{"harnesses", "models", "network", "providers"}
 
-// harnessSettings is an agent program; see harness.Program. Values of its
-// environment may take the server's: ${NAME}.
+// harnessSettings is an agent program; see harness.Program. Values of its environment may use
+// variables of the server: ${NAME}.
 type harnessSettings struct {
 	Protocol string            `yaml:"protocol"` // acp (default) or command
 	Command  []string          `yaml:"command"`
 	Env      map[string]string `yaml:"env"`
 	Mode     string            `yaml:"mode"`
 	State    []string          `yaml:"state"`
+	// Provider is a model provider: {provider} stands for its address at the gateway, and the
+	// variables of its API lead there unless Env sets them.
+	Provider string `yaml:"provider"`
+	// ReadOnly are folders of the worker's machine that the sandbox shows at the same paths.
+	ReadOnly []string `yaml:"read_only"`
 }
 
-// BeforeResolve reads the file and makes it the source of flags that neither
-// the command line nor the environment sets.
+// BeforeResolve reads the file, and uses it for flags that neither the command line nor the
+// environment sets.
 func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path, settings *fileSettings) error {
 	path, given := ctx.FlagValue(trace.Flag).(configFile)
 	if !given || path == "" {
@@ -66,7 +72,7 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	}
 	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (value any, err error) {
 		if !slices.ContainsFunc(flag.Envs, isSet) {
-			value = values[flag.Name] // nil: the file says nothing
+			value = values[flag.Name] // nil: not in the file
 		}
 		return value, nil
 	}))
@@ -75,9 +81,8 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 
 func isSet(variable string) bool { _, ok := os.LookupEnv(variable); return ok }
 
-// flagNames lists the flags that a file can set: those whose meaning does not
-// depend on one verb, told by their variable being PENSTOCK_FLAG, or named
-// explicitly.
+// flagNames lists the flags that a file can set: those that do not belong to one verb. Their
+// variable is PENSTOCK_FLAG or has an explicit name.
 func flagNames(root *kong.Node) []string {
 	names := map[string]bool{}
 	var visit func(node *kong.Node, depth int)
@@ -95,7 +100,7 @@ func flagNames(root *kong.Node) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// saysNothing reports whether nothing but comments is in a YAML file.
+// saysNothing reports whether a YAML file has only comments.
 func saysNothing(content []byte) bool {
 	for line := range bytes.Lines(content) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
@@ -105,8 +110,8 @@ func saysNothing(content []byte) bool {
 	return true
 }
 
-// parseConfig reads a file strictly: one mapping whose keys are flags or those
-// of settings, no key twice. Values are as kong takes them.
+// parseConfig reads a file strictly: one mapping whose keys are flags or keys of settings, without
+// duplicates. It returns values in the form that kong accepts.
 func parseConfig(content []byte, flags []string, settings *fileSettings) (map[string]any, error) {
 	if saysNothing(content) {
 		return nil, nil //nolint:nilnil // no value, and no fault: such as a template in which nothing is changed
@@ -140,8 +145,7 @@ func parseConfig(content []byte, flags []string, settings *fileSettings) (map[st
 	return values, nil
 }
 
-// lineOf is the line of a key at the top of the file; the node knows that of
-// its value only.
+// lineOf returns the line of a top-level key. The node only has the line of the value.
 func lineOf(node *yaml.Node, content []byte, key string) int {
 	at := regexp.MustCompile(`(?m)^['"]?` + regexp.QuoteMeta(key) + `['"]?\s*:`).FindIndex(content)
 	if at == nil {
@@ -150,8 +154,7 @@ func lineOf(node *yaml.Node, content []byte, key string) int {
 	return strings.Count(string(content[:at[0]]), "\n") + 1
 }
 
-// flagText is a value of the file as it would be typed: a list becomes one
-// text with commas.
+// flagText returns a value of the file as it would be typed. A list becomes one text with commas.
 func flagText(node *yaml.Node) (any, error) {
 	switch node.Kind {
 	case yaml.ScalarNode:
@@ -169,8 +172,8 @@ func flagText(node *yaml.Node) (any, error) {
 	return nil, fmt.Errorf("must be a value or a list of values")
 }
 
-// harnessName bounds what a harness of the file can be called; the contract
-// shows it as harness.type.
+// harnessName matches valid names of harnesses in the file. The contract shows the name as
+// harness.type.
 var harnessName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 func (s *fileSettings) readHarnesses(node *yaml.Node) error {
@@ -196,7 +199,7 @@ func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	return nil
 }
 
-// maxModelName bounds the name of a model, in bytes, as requests do.
+// maxModelName limits the name of a model in bytes, as in requests.
 const maxModelName = 200
 
 func (s *fileSettings) readModels(node *yaml.Node) error {
@@ -243,7 +246,7 @@ func (s *fileSettings) readModels(node *yaml.Node) error {
 
 func notInModelName(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// keyHolders are the harnesses to which the file gives variables, with their names.
+// keyHolders returns the names of the variables that the file gives to harnesses, by harness.
 func (s *fileSettings) keyHolders() map[string][]string {
 	holders := map[string][]string{}
 	for name, h := range s.Harnesses {
@@ -254,12 +257,31 @@ func (s *fileSettings) keyHolders() map[string][]string {
 	return holders
 }
 
-func (h *harnessSettings) program() harness.Program {
-	return harness.Program{Protocol: h.Protocol, Argv: h.Command, Env: h.Env, Mode: h.Mode, State: h.State}
+// programs returns what is known of the built-in agent, the presets and the harnesses of the file,
+// which win.
+func (s *fileSettings) programs() map[string]catalog.Program {
+	all := map[string]catalog.Program{penstock.HarnessBuiltin: {AnyModel: true}}
+	for _, preset := range harness.Presets() {
+		all[preset.Name] = catalog.Program{API: preset.API, Variables: preset.Variables()}
+	}
+	for name, h := range s.Harnesses {
+		var program catalog.Program
+		if h.Provider != "" {
+			program.Provider = gateway.Provider{Name: h.Provider}.ModelID("")
+		}
+		all[name] = program
+	}
+	return all
 }
 
-// loadFields reads each key of a mapping into the value that fields has for it. Other keys
-// are errors.
+func (h *harnessSettings) program() harness.Program {
+	return harness.Program{
+		Protocol: h.Protocol, Argv: h.Command, Env: h.Env, Mode: h.Mode, State: h.State, Provider: h.Provider,
+		ReadOnly: h.ReadOnly,
+	}
+}
+
+// loadFields reads each key of a mapping into its destination in fields. Other keys are errors.
 func loadFields(document map[string]yaml.Node, fields map[string]any) error {
 	for key, value := range document {
 		into, known := fields[key]
@@ -276,12 +298,18 @@ func loadFields(document map[string]yaml.Node, fields map[string]any) error {
 func (h *harnessSettings) read(document map[string]yaml.Node) error {
 	fields := map[string]any{
 		"protocol": &h.Protocol, "command": &h.Command, "env": &h.Env, "mode": &h.Mode, "state": &h.State,
+		"provider": &h.Provider, "read_only": &h.ReadOnly,
 	}
 	if err := loadFields(document, fields); err != nil {
 		return err
 	}
 	if len(h.Command) == 0 || h.Command[0] == "" {
 		return errors.New("command must name the program and its arguments")
+	}
+	for _, dir := range h.ReadOnly {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+			return fmt.Errorf("read_only: %q must be an absolute path of a folder", dir)
+		}
 	}
 	for key, value := range h.Env {
 		h.Env[key] = os.Expand(value, os.Getenv)
@@ -290,7 +318,7 @@ func (h *harnessSettings) read(document map[string]yaml.Node) error {
 	return err
 }
 
-// noSuchKey names the key that may have been meant, where there is one.
+// noSuchKey returns the error for an unknown key. It suggests a similar key.
 func noSuchKey(key string, names []string) error {
 	if near := penstock.Nearest(key, names); near != "" {
 		return fmt.Errorf("unknown key; did you mean %q?", near)

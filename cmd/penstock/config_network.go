@@ -19,12 +19,12 @@ type networkSettings struct {
 	Ceiling *penstock.Network `json:"ceiling"`
 }
 
-// defaultNetwork is the server's layer without the key network.
+// defaultNetwork returns the server's layer if the file has no key network.
 func defaultNetwork() penstock.Network {
 	return penstock.Network{Allow: []penstock.NetworkRule{{Preset: "packages"}}}
 }
 
-// serverNetwork is the server's part of the network of all runs.
+// serverNetwork returns the server's part of the network of all runs.
 func (s *fileSettings) serverNetwork() catalog.ServerNetwork {
 	network := s.Network
 	if !s.networkGiven {
@@ -65,7 +65,7 @@ func (s *fileSettings) readNetwork(node *yaml.Node) error {
 	return nil
 }
 
-// fileErrors are findings as one error of the configuration file.
+// fileErrors returns findings as one error of the configuration file.
 func fileErrors(found []penstock.FieldError) error {
 	var errs []error
 	for _, e := range found {

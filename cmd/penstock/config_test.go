@@ -58,7 +58,7 @@ func TestConfigFileIsReadStrictly(t *testing.T) {
 
 func TestClientTakesTheServerFromTheFile(t *testing.T) {
 	t.Parallel()
-	s := script(t, answers(200, `{"keys":[]}`))
+	s := script(t, responds(200, `{"keys":[]}`))
 	keyFile := writeFile(t, "key", someKey)
 	file := writeFile(t, "c.yaml", "server: "+s.URL+"\nkey-file: "+keyFile+"\noutput: json\n")
 	call(t, nil, "key", "list", "--config", file).want(t, 0, `"keys": []`)

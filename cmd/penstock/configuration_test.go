@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "write docs/configuration.md anew")
 
 const configurationReference = "../../docs/configuration.md"
 
-// TestConfigurationReference holds the tables of docs/configuration.md to the flags of the command
-// line. A table stands between <!-- flags of COMMAND --> and <!-- end -->.
+// TestConfigurationReference keeps the tables of docs/configuration.md equal to the flags of the
+// command line. A table stands between <!-- flags of COMMAND --> and <!-- end -->.
 func TestConfigurationReference(t *testing.T) {
 	t.Parallel()
 	before, err := os.ReadFile(configurationReference)
@@ -47,7 +47,7 @@ func TestConfigurationReference(t *testing.T) {
 	current(t, configurationReference, string(before), after)
 }
 
-// TestWebhookSenders holds the table of senders in docs/webhooks.md to the signature schemes.
+// TestWebhookSenders keeps the table of senders in docs/webhooks.md equal to the signature schemes.
 func TestWebhookSenders(t *testing.T) {
 	t.Parallel()
 	const document = "../../docs/webhooks.md"
@@ -56,7 +56,7 @@ func TestWebhookSenders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
-	table.WriteString("<!-- senders -->\n| Sender | `--scheme` | Where its secret is |\n| --- | --- | --- |\n")
+	table.WriteString("<!-- senders -->\n| Sender | `--scheme` | Where to find the secret |\n| --- | --- | --- |\n")
 	for _, preset := range signature.Presets() {
 		hint := strings.ReplaceAll(preset.Hint, "|", `\|`)
 		if preset.SecretAfterURL {
@@ -72,7 +72,7 @@ func TestWebhookSenders(t *testing.T) {
 	current(t, document, string(before), form.ReplaceAllLiteralString(string(before), table.String()))
 }
 
-// current fails where a document is not what it should be, or writes it with -update.
+// current fails if a document is out of date. With -update, it writes the document.
 func current(t *testing.T, document, before, after string) {
 	t.Helper()
 	if *update {
@@ -86,7 +86,7 @@ func current(t *testing.T, document, before, after string) {
 	}
 }
 
-// flagTable is the table of one command, or of what all clients share ("clients").
+// flagTable renders the flags of one command, or the flags that all clients share ("clients").
 func flagTable(t *testing.T, root *kong.Node, command string) string {
 	t.Helper()
 	node, wanted := root, func(f *kong.Flag) bool { return f.Name != "help" && f.Name != "config" && f.Name != "version" }

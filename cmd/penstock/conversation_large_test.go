@@ -15,8 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A conversation of 50 MB is answered whole, four times at once, and takes little
-// memory of the server.
+// The server returns a conversation of 50 MB completely, four times at once, with little memory.
 func TestLargeConversationTakesLittleMemory(t *testing.T) {
 	t.Parallel()
 	const messages, size, atOnce, atMost = 1000, 50_000, 4, 128 << 20

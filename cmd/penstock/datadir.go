@@ -18,19 +18,19 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// storage says where the server keeps what it knows.
+// storage has the locations of the server's data.
 type storage struct {
-	Data      string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for the server's data; created if it does not exist. Default: ${data}"`
-	Database  string `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database URL, such as postgres://user@host/penstock; by default SQLite in the data folder. Put a URL with a password into the environment or the --config file."`
-	Blobs     string `type:"path" env:"PENSTOCK_BLOBS" placeholder:"DIR" help:"Folder for attachments, artifacts and saved sessions; by default blobs in the data folder. All servers of one database share it, for example over NFS."`
-	Keyset    string `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that encrypt secrets at rest; by default keyset.json in the data folder. All servers of one database share it."`
-	KeysetKMS kmsKey `env:"PENSTOCK_KEYSET_KMS" placeholder:"URI" help:"AWS KMS key that encrypts the keyset: awskms://alias/NAME?region=REGION, or with the key's ID or ARN. Credentials and endpoint come from the standard AWS settings (AWS_PROFILE, AWS_ENDPOINT_URL_KMS, roles). By default the keyset holds its keys in plain text."`
+	Data      string    `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for the server's data; created if it does not exist. Default: ${data}"`
+	Database  string    `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database URL, such as postgres://user@host/penstock; by default SQLite in the data folder. Put a URL with a password into the environment or the --config file."`
+	Blobs     blobPlace `env:"PENSTOCK_BLOBS" placeholder:"PLACE" help:"Where attachments, artifacts and saved sessions are: a folder, by default blobs in the data folder, or s3://BUCKET/PREFIX?endpoint=URL&region=REGION&path_style=true in an object store, where the prefix and each parameter may be left out. Credentials come from the standard AWS settings (AWS_PROFILE, AWS_ACCESS_KEY_ID, roles). All servers of one database share it."`
+	Keyset    string    `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that encrypt secrets at rest; by default keyset.json in the data folder. All servers of one database share it."`
+	KeysetKMS kmsKey    `env:"PENSTOCK_KEYSET_KMS" placeholder:"URI" help:"AWS KMS key that encrypts the keyset: awskms://alias/NAME?region=REGION, or with the key's ID or ARN. Credentials and endpoint come from the standard AWS settings (AWS_PROFILE, AWS_ENDPOINT_URL_KMS, roles). By default, the keyset is in plain text."`
 }
 
 // defaultDataDir follows the XDG base directory specification.
 func defaultDataDir() string {
 	base := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(base) { // the specification has relative ones ignored
+	if !filepath.IsAbs(base) { // the specification ignores relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			home = string(filepath.Separator)
@@ -48,7 +48,7 @@ func defaultHost() string {
 	return name
 }
 
-// The names of what is in a data folder.
+// The files in a data folder.
 const (
 	databaseFile = "penstock.db"
 	keysetFile   = "keyset.json"
@@ -61,21 +61,21 @@ const (
 
 func (s *storage) path(name string) string { return filepath.Join(s.Data, name) }
 
-func (s *storage) blobPath() string { return cmp.Or(s.Blobs, s.path(blobDir)) }
+func (s *storage) blobPlace() blobPlace { return cmp.Or(s.Blobs, blobPlace(s.path(blobDir))) }
 
 func (s *storage) keysetPath() string { return cmp.Or(s.Keyset, s.path(keysetFile)) }
 
-// sqliteFile is the file of a SQLite database; ok is false for PostgreSQL.
+// sqliteFile returns the file of a SQLite database. ok is false for PostgreSQL.
 func (s *storage) sqliteFile() (path string, ok bool) {
 	return strings.CutPrefix(s.databaseURL(), "sqlite://")
 }
 
-// databaseURL is the URL as the store takes it.
+// databaseURL returns the URL for the store.
 func (s *storage) databaseURL() string {
 	return cmp.Or(s.Database, "sqlite://"+s.path(databaseFile))
 }
 
-// databaseName is the database without what must not be shown.
+// databaseName returns the database URL without its secret parts.
 func (s *storage) databaseName() string {
 	u, err := url.Parse(s.databaseURL())
 	if err != nil {
@@ -85,26 +85,26 @@ func (s *storage) databaseName() string {
 	return u.Redacted()
 }
 
-// ownBlobs refuses a shared folder with the blobs of another database.
+// ownBlobs rejects a shared place with the blobs of another database.
 func (s *storage) ownBlobs(ctx context.Context, db *store.Store, blobs *blob.Store) error {
 	if s.Blobs == "" {
-		return nil // the lock of the data folder keeps others from it
+		return nil // the lock of the data folder protects it
 	}
 	id, err := db.ID(ctx)
 	if err == nil {
-		err = blobs.Own(id)
+		err = blobs.Own(ctx, id)
 	}
 	if errors.Is(err, blob.ErrOwned) {
 		return exitf(
 			exitConfig,
-			"%s contains the blobs of another database: set --blobs to a different folder, or --database to that "+
+			"%s contains the blobs of another database: set --blobs to a different place, or --database to that "+
 				"database", s.Blobs,
 		)
 	}
-	return err
+	return blobError(s.Blobs, err)
 }
 
-// openStore opens the database and says what to do where that cannot be done.
+// openStore opens the database. Its errors say what to do.
 func (s *storage) openStore(ctx context.Context, o store.Options) (*store.Store, error) {
 	o.URL = s.databaseURL()
 	db, err := store.Open(ctx, o)
@@ -120,7 +120,7 @@ func (s *storage) openStore(ctx context.Context, o store.Options) (*store.Store,
 	return db, err
 }
 
-// checkDatabase refuses a database of an unknown kind.
+// checkDatabase rejects an unknown kind of database.
 func (s *storage) checkDatabase() error {
 	for _, scheme := range []string{"", "sqlite://", "postgres://", "postgresql://"} {
 		if s.Database == scheme || scheme != "" && strings.HasPrefix(s.Database, scheme) {
@@ -130,10 +130,15 @@ func (s *storage) checkDatabase() error {
 	return exitf(exitUsage, "--database must begin with postgres:// or sqlite://")
 }
 
-// prepare makes the folder, for this user alone, and takes it for this process.
-// The lock ends with release or with the process.
+// check rejects a database, and a place of blobs, of an unknown kind.
+func (s *storage) check() error {
+	return cmp.Or(s.checkDatabase(), s.Blobs.check())
+}
+
+// prepare creates the folder, for this user only, and locks it for this process. The lock ends with
+// release or with the process.
 func (s *storage) prepare() (release func(), err error) {
-	if err := s.checkDatabase(); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
@@ -142,7 +147,7 @@ func (s *storage) prepare() (release func(), err error) {
 	return lockData(s.Data)
 }
 
-// lockData takes the folder, or says who has it.
+// lockData locks the folder, or returns an error that names the process with the lock.
 func lockData(dir string) (release func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -153,7 +158,8 @@ func lockData(dir string) (release func(), err error) {
 		err = errors.Join(file.Truncate(0), writePID(file))
 	}
 	if err == nil {
-		// The file stays: removing it would let two processes lock two files of one name.
+		// The file stays, because after its removal two processes could lock two files with the
+		// same name.
 		return func() { _ = file.Close() }, nil
 	}
 	_ = file.Close()
@@ -165,7 +171,7 @@ func lockData(dir string) (release func(), err error) {
 	return nil, exitf(exitConfig, "lock the data folder %s: %w", dir, err)
 }
 
-// lockHolder is the process that holds the lock of a folder, as the file says.
+// lockHolder returns the process in the lock file of a folder, and whether the lock is held.
 func lockHolder(dir string) (pid string, held bool) {
 	file, err := os.Open(filepath.Join(dir, lockFile))
 	if err != nil {
@@ -175,7 +181,7 @@ func lockHolder(dir string) (pid string, held bool) {
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
 		return "", false
 	}
-	content, _ := io.ReadAll(file) // without it the answer says less
+	content, _ := io.ReadAll(file) // on an error, the message has less detail
 	return cmp.Or(strings.TrimSpace(string(content)), "unknown"), true
 }
 
@@ -184,7 +190,7 @@ func writePID(file *os.File) error {
 	return err
 }
 
-// isEmpty reports whether a folder is not there or holds nothing but a lock.
+// isEmpty reports whether a folder is missing, or has only a lock.
 func isEmpty(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

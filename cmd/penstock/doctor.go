@@ -16,8 +16,8 @@ type doctorCmd struct {
 }
 
 func (cmd *doctorCmd) Help() string {
-	return "Use the same flags, environment and --config file as for serve. Changes nothing. Exits with 1 if a check " +
-		"fails."
+	return "Use the same flags, environment and --config file as for serve. Changes nothing, but writes and removes one " +
+		"small object in an object store. Exits with 1 if a check fails."
 }
 
 // The results of a check.
@@ -27,7 +27,7 @@ const (
 	checkFail = "fail"
 )
 
-// finding is what one check found, and what to do about it.
+// finding is the result of one check, and how to fix a problem.
 type finding struct {
 	Check  string `json:"check"`
 	Status string `json:"status"`
@@ -47,8 +47,11 @@ func failing(todo, format string, args ...any) finding {
 	return finding{Status: checkFail, Found: fmt.Sprintf(format, args...), Todo: todo}
 }
 
-// checkTime bounds one check.
+// checkTime limits one check.
 const checkTime = 20 * time.Second
+
+// agentsTime bounds the check of all installed agents, each of which is started.
+const agentsTime = 3 * time.Minute
 
 func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 	type check struct {
@@ -62,15 +65,18 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 		{"keyset", cmd.keyset},
 		{"bubblewrap", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "bubblewrap") }},
 		{"process", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "process") }},
+		{"agents", cmd.agents},
 		{"git", gitProgram},
 		{"models", modelProviders},
 		{"clock", systemClock},
 		{"address", cmd.address},
 	}
-	if cmd.Blobs != "" {
+	if dir := string(cmd.Blobs); cmd.Blobs.isBucket() {
+		checks = append(checks, check{"blobs", cmd.bucket})
+	} else if dir != "" {
 		checks = append(checks,
-			check{"blobs", func(context.Context) finding { return ownFolder(cmd.Blobs, "--blobs") }},
-			check{"blobs' space", func(context.Context) finding { return diskSpace(cmd.Blobs, "--blobs") }})
+			check{"blobs", func(context.Context) finding { return ownFolder(dir, "--blobs") }},
+			check{"blobs' space", func(context.Context) finding { return diskSpace(dir, "--blobs") }})
 	}
 	var report struct {
 		OK     bool      `json:"ok"`
@@ -78,13 +84,17 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	report.OK = true
 	for _, check := range checks {
-		limited, cancel := context.WithTimeout(ctx, checkTime)
+		limit := checkTime
+		if check.name == "agents" {
+			limit = agentsTime
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
 		f := check.look(limited)
 		cancel()
 		f.Check = check.name
 		report.OK = report.OK && f.Status != checkFail
 		report.Checks = append(report.Checks, f)
-		if cmd.Output == "table" { // at once: some checks take a moment
+		if cmd.Output == "table" { // at once, because some checks take some time
 			if _, err := fmt.Fprintf(std.out, "%-5s %-12s %s\n", f.Status, f.Check, cleanLine(f.Found)); err != nil {
 				return err
 			}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,11 +14,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/penstock-dev/penstock/internal/harness"
+	"github.com/penstock-dev/penstock/internal/install"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// ownFolder looks whether the folder that a flag names can be used by this user alone.
+// ownFolder checks whether only this user can use a flag's folder.
 func ownFolder(path, flag string) finding {
 	todo := "set " + flag + " to a folder that this user can write to"
 	dir := existing(path)
@@ -38,7 +42,7 @@ func ownFolder(path, flag string) finding {
 	return ok("%s", dir)
 }
 
-// existing is the folder, or the nearest one above it that is there.
+// existing returns the folder, or its nearest existing parent.
 func existing(dir string) string {
 	dir = filepath.Clean(dir)
 	for {
@@ -49,7 +53,7 @@ func existing(dir string) string {
 	}
 }
 
-// diskSpace looks for room for workspaces, the database and files.
+// diskSpace checks the free space for workspaces, the database and files.
 func diskSpace(path, flag string) finding {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(existing(path), &disk); err != nil {
@@ -67,7 +71,7 @@ func diskSpace(path, flag string) finding {
 	return ok("%s free", bytesText(free))
 }
 
-// database looks whether it answers and which schema it has.
+// database checks whether the database responds, and its schema.
 func (cmd *doctorCmd) database(ctx context.Context) finding {
 	if err := cmd.checkDatabase(); err != nil {
 		return failing("", "%v", err)
@@ -104,7 +108,22 @@ func (cmd *doctorCmd) database(ctx context.Context) finding {
 	return ok("%s responds in %s, schema %d", cmd.databaseName(), took, have)
 }
 
-// keyset looks whether sealed secrets can be opened.
+// bucket checks whether the object store does all that a server needs.
+func (cmd *doctorCmd) bucket(ctx context.Context) finding {
+	const todo = "check --blobs (PENSTOCK_BLOBS), that the object store is running, and that its credentials have the " +
+		"permissions in docs/operations.md"
+	blobs, err := cmd.Blobs.open(ctx, "")
+	if err != nil {
+		return failing("", "%v", err)
+	}
+	start := time.Now()
+	if err := blobs.Probe(ctx); err != nil {
+		return failing(todo, "%s: %v", cmd.Blobs, err)
+	}
+	return ok("%s works, in %s", cmd.Blobs, time.Since(start).Round(time.Millisecond))
+}
+
+// keyset checks whether secrets can be decrypted.
 func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 	path := cmd.keysetPath()
 	file, err := cmd.locateKeyset(ctx)
@@ -165,7 +184,44 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	return ok("works; not selected")
 }
 
-// gitProgram looks for git, which clones repositories.
+// agents starts each installed agent as a worker does.
+func (cmd *doctorCmd) agents(ctx context.Context) finding {
+	store := install.Open(cmd.path(harnessDir))
+	installed, err := store.List()
+	if err != nil {
+		return failing("", "%v", err)
+	}
+	if len(installed) == 0 {
+		return ok("none is installed; penstock harness install NAME installs one")
+	}
+	box, err := openSandbox(ctx, sandbox.Options{
+		Kind: cmd.Sandbox, AllowOpenNetwork: cmd.AllowOpenNetwork, AllowUserNamespaces: cmd.AllowUserNamespaces,
+	})
+	if err != nil {
+		return failing("see the check of the sandbox", "%v", err)
+	}
+	checker := agentChecker{
+		sandbox: box, open: cmd.AllowOpenNetwork, dir: os.TempDir(), log: slog.New(slog.DiscardHandler),
+	}
+	var works, fails []string
+	for _, preset := range harness.Presets() {
+		program, current := installedProgram(store, preset)
+		if !current {
+			continue
+		}
+		if err := checker.check(ctx, preset, program); err != nil {
+			fails = append(fails, fmt.Sprintf("%s %s: %v", preset.Name, program.Version, err))
+		} else {
+			works = append(works, preset.Name+" "+program.Version)
+		}
+	}
+	if len(fails) > 0 {
+		return failing("install another version: penstock harness install NAME@VERSION", "%s", strings.Join(fails, "; "))
+	}
+	return ok("%s", strings.Join(works, ", "))
+}
+
+// gitProgram checks git, which clones repositories.
 func gitProgram(ctx context.Context) finding {
 	out, err := exec.CommandContext(ctx, "git", "--version").Output()
 	if err != nil {
@@ -174,7 +230,7 @@ func gitProgram(ctx context.Context) finding {
 	return ok("%s", strings.TrimSpace(string(out)))
 }
 
-// modelProviders looks which models runs can name.
+// modelProviders checks which models runs can name.
 func modelProviders(context.Context) finding {
 	var named []string
 	for _, p := range allProviders(&fileSettings{}) {
@@ -189,8 +245,7 @@ func modelProviders(context.Context) finding {
 	return ok("%s", strings.Join(named, ", "))
 }
 
-// systemClock looks whether the clock can be right: schedules, leases and
-// certificates depend on it.
+// systemClock checks the clock, because schedules, leases and certificates depend on it.
 func systemClock(context.Context) finding {
 	const todo = "set the clock, and synchronize it with NTP"
 	now := time.Now().UTC()
@@ -211,7 +266,7 @@ func systemClock(context.Context) finding {
 	return ok("%s", now.Format(time.RFC3339))
 }
 
-// address looks whether serve could listen.
+// address checks whether serve can listen.
 func (cmd *doctorCmd) address(ctx context.Context) finding {
 	if err := cmd.checkAddress(); err != nil {
 		return failing("", "%v", err)

@@ -20,7 +20,7 @@ type report struct {
 	} `json:"checks"`
 }
 
-// says is the status of a check and what doctor says about it.
+// says returns the status of a check and its text.
 func (r report) says(check string) (status, text string) {
 	for _, c := range r.Checks {
 		if c.Check == check {
@@ -42,7 +42,7 @@ func examine(t *testing.T, code int, env []string, args ...string) report {
 	return r
 }
 
-// want fails unless a check has the status and its text says something.
+// want fails unless a check has the status and its text contains something.
 func (r report) want(t *testing.T, check, status, says string) {
 	t.Helper()
 	if gotStatus, text := r.says(check); gotStatus != status || !strings.Contains(text, says) {
@@ -116,8 +116,8 @@ func TestDoctorAtAServerThatRuns(t *testing.T) {
 	call(t, nil, "doctor", "--data", t.TempDir(), "--listen", address).want(t, 1, "fail  address")
 }
 
-// A PostgreSQL database is found, migrated, backed up and restored; no tool is
-// given the password as an argument.
+// The tools detect, migrate, back up and restore a PostgreSQL database. No program gets the
+// password as an argument.
 func TestPostgresIsCaredFor(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
@@ -154,7 +154,7 @@ func TestPostgresIsCaredFor(t *testing.T) {
 	}
 }
 
-// The programs of PostgreSQL are told the password where others cannot see it.
+// The PostgreSQL programs get the password in a way that other users cannot see.
 func TestDatabasePasswordIsNotInTheProcessList(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

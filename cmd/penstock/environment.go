@@ -35,7 +35,7 @@ type environmentFields struct {
 	requestBody
 }
 
-// flags are the fields that were given, under the API's names.
+// flags returns the given fields, by their names in the API.
 func (f *environmentFields) flags() map[string]any {
 	fields := given(map[string]*string{"name": f.Name, "description": f.Description, "docker_image": f.Image})
 	var github []penstock.GitHubRepo
@@ -73,7 +73,7 @@ func (cmd *environmentListCmd) Run(ctx context.Context, std *stdio, in *environm
 	if err != nil {
 		return err
 	}
-	return answer(ctx, c, http.MethodGet, "agent/environments?sort_by="+cmd.SortBy, nil, func(l environmentList) error {
+	return perform(ctx, c, http.MethodGet, "agent/environments?sort_by="+cmd.SortBy, nil, func(l environmentList) error {
 		var rows [][]string
 		for _, e := range l.Environments {
 			state := ""
@@ -140,9 +140,9 @@ func (cmd *environmentGetCmd) Run(ctx context.Context, std *stdio, in *environme
 	return c.showEnvironment(ctx, http.MethodGet, environmentPath(uid), nil)
 }
 
-// showEnvironment makes a call and shows the environment that comes back.
+// showEnvironment makes a call and shows the environment in the response.
 func (c *client) showEnvironment(ctx context.Context, method, path string, body any) error {
-	return answer(ctx, c, method, path, body, func(e penstock.Environment) error {
+	return perform(ctx, c, method, path, body, func(e penstock.Environment) error {
 		list := []fact{
 			{"environment", e.UID},
 			{"name", e.Config.Name},
@@ -180,7 +180,7 @@ func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *enviro
 		return err
 	}
 	var now struct {
-		Config map[string]any `json:"config"` // as the server has it, with what this program does not know
+		Config map[string]any `json:"config"` // as the server sent it, including fields that this program does not know
 	}
 	if _, err := c.call(ctx, http.MethodGet, environmentPath(uid), nil, &now); err != nil {
 		return err
@@ -202,11 +202,10 @@ func (cmd *environmentDeleteCmd) Run(ctx context.Context, std *stdio, in *enviro
 	if err != nil {
 		return err
 	}
-	return answer[any](ctx, c, http.MethodDelete, environmentPath(uid), nil, nil)
+	return perform[any](ctx, c, http.MethodDelete, environmentPath(uid), nil, nil)
 }
 
-// environmentUID is the uid of the environment that a person calls by its uid
-// or its name.
+// environmentUID returns the uid of the environment with this uid or name.
 func (c *client) environmentUID(ctx context.Context, called string) (string, error) {
 	if called == "" {
 		return "", nil
@@ -227,7 +226,7 @@ func (c *client) environmentUID(ctx context.Context, called string) (string, err
 	return theOne("environment", called, named)
 }
 
-// theOne refuses a name that nothing, or more than one thing, has.
+// theOne returns an error unless exactly one resource has the name.
 func theOne(kind, name string, uids []string) (string, error) {
 	switch len(uids) {
 	case 1:

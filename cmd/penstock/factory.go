@@ -92,14 +92,13 @@ func (c *client) factories(ctx context.Context, search string) (rawFactories, er
 	}
 }
 
-// change makes a call about the factory that is called so, and shows it as it
-// is then.
+// change makes a call about the factory with this name, alias or uid, and shows its new state.
 func (in *factoryCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
 	a, err := in.atFactory(ctx, std, called)
 	if err != nil {
 		return err
 	}
-	return answer(
+	return perform(
 		ctx, a.client, method, a.factory, body, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) },
 	)
 }
@@ -135,8 +134,8 @@ func factoryFacts(f penstock.Factory) []fact {
 		fact{"changed", timestamp(f.UpdatedAt)})
 }
 
-// outdatedFacts say which webhooks have not taken the new value of their managed
-// secret, and how they do.
+// outdatedFacts lists the webhooks that do not use the new value of their managed secret yet, and
+// says how to change that.
 func outdatedFacts(f penstock.Factory) []fact {
 	var list []fact
 	for _, name := range f.Definition.OutdatedWebhooks {
@@ -185,7 +184,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 	if err != nil {
 		return err
 	}
-	text := func(s string) *string { // an absent one is not sent
+	text := func(s string) *string { // an absent value is not sent
 		if s == "" {
 			return nil
 		}
@@ -197,7 +196,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 	if repository != nil {
 		return c.createFromRepository(ctx, request)
 	}
-	return answer(
+	return perform(
 		ctx, c, http.MethodPost, "factory", request, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) },
 	)
 }
@@ -238,7 +237,7 @@ func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 	if err != nil {
 		return err
 	}
-	return answer[any](ctx, a.client, http.MethodDelete, a.factory, nil, nil)
+	return perform[any](ctx, a.client, http.MethodDelete, a.factory, nil, nil)
 }
 
 type factoryDispatchCmd struct {
@@ -259,7 +258,7 @@ func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *factoryC
 		return err
 	}
 	request := penstock.DispatchRequest{Prompt: prompt, Title: cmd.Title, TicketRef: cmd.Ticket, TicketURL: cmd.TicketURL}
-	return answer(ctx, a.client, http.MethodPost, a.factory+"/runs", request, func(d penstock.Dispatched) error {
+	return perform(ctx, a.client, http.MethodPost, a.factory+"/runs", request, func(d penstock.Dispatched) error {
 		return std.facts([]fact{{"run", d.RunID}, {"state", string(d.State)}, {"page", d.RunURL}})
 	})
 }

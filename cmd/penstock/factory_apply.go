@@ -18,8 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/factory"
 )
 
-// folderOfFactory is a folder with a factory's files and the factory that it is
-// for.
+// folderOfFactory is a folder with a factory's files, and their factory.
 type folderOfFactory struct {
 	Folder  string `arg:"" optional:"" default:"." field:"/files" help:"Folder with the factory's files; by default the current folder."`
 	Factory string `placeholder:"FACTORY" help:"UID, name or alias of the factory; by default the name in factory.yaml."`
@@ -44,7 +43,7 @@ func (cmd *factoryApplyCmd) Run(ctx context.Context, std *stdio, in *factoryCmds
 	return cmd.send(ctx, std, in, false)
 }
 
-// send applies the files of the folder, or asks what that would change.
+// send applies the files of the folder, or requests a plan.
 func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds, dry bool) error {
 	tree, d, local, err := f.read(std)
 	if err != nil {
@@ -71,7 +70,7 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 		return err
 	}
 	request := factory.ApplyRequest{Files: files, DryRun: dry, BaseRevision: f.Base}
-	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(
+	err = perform(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(
 		a factory.Applied,
 	) error {
 		f.remark(std, local, a.Diagnostics)
@@ -80,15 +79,14 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 	return f.explain(std, err)
 }
 
-// create makes the factory that there is not yet. A plan of it has the
-// server's findings.
+// create creates a new factory. Its plan has the server's findings.
 func (f *folderOfFactory) create(
 	ctx context.Context, c *client, files map[string]string, d *definition.Definition, local []definition.Diagnostic,
 	dry bool,
 ) error {
 	plan := definition.Compare(nil, d, nil)
 	if !dry {
-		err := answer(ctx, c, http.MethodPost, "factory", map[string]any{"files": files}, func(made penstock.Factory) error {
+		err := perform(ctx, c, http.MethodPost, "factory", map[string]any{"files": files}, func(made penstock.Factory) error {
 			f.remark(c.std, local, made.Definition.Diagnostics)
 			return printPlan(
 				c.std, plan, fmt.Sprintf("revision %d is active in the new factory %s", made.Definition.Revision, made.UID),
@@ -112,8 +110,8 @@ func (f *folderOfFactory) create(
 	return printPlan(c.std, plan, "this factory does not exist yet: apply creates it")
 }
 
-// read reads the folder, and reports what is wrong with it without a server.
-// What it finds that is no error it prints and returns.
+// read reads the folder and checks it without a server. It prints and returns findings that are not
+// errors.
 func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Definition, []definition.Diagnostic, error) {
 	if info, err := os.Stat(f.Folder); err != nil || !info.IsDir() {
 		return nil, nil, nil, exitf(exitUsage, "%s is not a folder", f.Folder)
@@ -133,8 +131,8 @@ func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Defin
 	return tree, d, found, nil
 }
 
-// explain prints the findings of the server as those of [folderOfFactory.read]
-// are printed; any other error is as it is.
+// explain prints the findings of the server like those of [folderOfFactory.read]. It returns other
+// errors unchanged.
 func (f *folderOfFactory) explain(std *stdio, err error) error {
 	refused, ok := errors.AsType[*apiError](err)
 	if !ok || len(refused.diagnostics) == 0 {
@@ -143,8 +141,7 @@ func (f *folderOfFactory) explain(std *stdio, err error) error {
 	return f.report(std, findingsOf(refused.diagnostics))
 }
 
-// remark prints findings of the server that keep nothing from being applied and were
-// not found here.
+// remark prints the server's warnings and notes that were not found locally.
 func (f *folderOfFactory) remark(std *stdio, local []definition.Diagnostic, diagnostics []penstock.Diagnostic) {
 	for _, d := range findingsOf(diagnostics) {
 		same := func(other definition.Diagnostic) bool {
@@ -158,7 +155,7 @@ func (f *folderOfFactory) remark(std *stdio, local []definition.Diagnostic, diag
 	}
 }
 
-// findingsOf are the server's findings in the vocabulary of the reader of files.
+// findingsOf converts the server's findings to those of package definition.
 func findingsOf(diagnostics []penstock.Diagnostic) []definition.Diagnostic {
 	var found []definition.Diagnostic
 	for _, d := range diagnostics {
@@ -180,7 +177,7 @@ func (f *folderOfFactory) report(std *stdio, found []definition.Diagnostic) erro
 	return &exitError{code: exitFailed}
 }
 
-// printPlan shows a plan, one line for each resource, and says what is in force.
+// printPlan shows a plan, one line for each resource, and the state of the factory.
 func printPlan(std *stdio, plan definition.Plan, state string) error {
 	var rows [][]string
 	add := func(what string, list []definition.Change) {

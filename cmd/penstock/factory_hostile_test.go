@@ -21,10 +21,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// mostMemory is what looking through a tree may take, whatever is in it.
+// mostMemory is the memory that validating any tree may use.
 const mostMemory = 200 << 20
 
-// smallTree is the smallest factory and some more files, name and content in turn.
+// smallTree is the smallest factory plus some files, given as name and content in turn.
 func smallTree(more ...string) map[string]string {
 	files := map[string]string{
 		"factory.yaml":            "schemaVersion: v1alpha1\nname: Example\nagentDefaults: {model: auto}\n",
@@ -36,8 +36,8 @@ func smallTree(more ...string) map[string]string {
 	return files
 }
 
-// hostileTrees are by name; each has the finding that its first line begins with,
-// none where it is no error.
+// hostileTrees are keyed by name. Each has the beginning of its first finding, or none if it has no
+// error.
 func hostileTrees() map[string]struct {
 	files map[string]string
 	want  string
@@ -104,8 +104,7 @@ func hostileTrees() map[string]struct {
 	}
 }
 
-// Whatever is in a folder, the command line says what is wrong with it, in all of
-// its formats, and in bounds.
+// For any folder, the command line reports what is wrong, in all of its formats, within bounds.
 func TestFactoryValidateTakesWhatever(t *testing.T) {
 	t.Parallel()
 	for name, tree := range hostileTrees() {
@@ -151,8 +150,8 @@ func TestFactoryValidateTakesWhatever(t *testing.T) {
 	})
 }
 
-// wantFindings validates a folder in each format: with the finding first, or
-// valid where that is "".
+// wantFindings validates a folder in each format. The finding must come first. If it is "", the
+// folder must be valid.
 func wantFindings(t *testing.T, folder, want string) []called {
 	t.Helper()
 	code := 1
@@ -197,9 +196,8 @@ func wantFindings(t *testing.T, folder, want string) []called {
 	return all
 }
 
-// callMeasured is call, which fails where the process takes too much memory. A
-// child begins with the memory of its parent, as Linux counts it, so a small
-// parent stands between.
+// callMeasured is call, but fails if the process uses too much memory. Linux starts a child with
+// the memory figures of its parent, so a small process stands in between.
 func callMeasured(t *testing.T, args ...string) called {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -225,8 +223,8 @@ sys.exit(code)`
 	return got
 }
 
-// The server says the same of them, whether it is to look through files or to
-// apply them, and applies none.
+// The server reports the same findings, both when it validates files and when it applies them. It
+// applies none.
 func TestServerTakesWhateverFiles(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
@@ -277,7 +275,7 @@ func TestServerTakesWhateverFiles(t *testing.T) {
 	}
 }
 
-// findings are what the server says of files.
+// findings returns the server's findings about files.
 type findings struct {
 	Valid       bool                    `json:"valid"`
 	Diagnostics []definition.Diagnostic `json:"diagnostics"`
@@ -310,8 +308,8 @@ func position(d definition.Diagnostic) string {
 	return fmt.Sprintf("%s:%d:%d: %s", d.Path, d.Line, d.Column, d.Code)
 }
 
-// Every code that there is comes out of every entrance, at the place that its
-// golden file in internal/definition has.
+// Every entry point reports every code, at the place that its golden file in internal/definition
+// names.
 func TestEveryCodeOfFactoryFiles(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
@@ -356,8 +354,8 @@ func TestEveryCodeOfFactoryFiles(t *testing.T) {
 	}
 }
 
-// wantAll looks for each place among those that were found; the server knows more
-// than the reader of files, and finds more.
+// wantAll looks for each place in the findings. The server knows more than the file parser, and may
+// find more.
 func wantAll(t *testing.T, where string, want, got []string) {
 	t.Helper()
 	for _, place := range want {
@@ -367,8 +365,8 @@ func wantAll(t *testing.T, where string, want, got []string) {
 	}
 }
 
-// unpack reads a golden file: what is found, and below lines -- PATH -- the files
-// of its tree.
+// unpack reads a golden file: the findings, then the files of its tree below lines of the form --
+// PATH --.
 func unpack(text string) (want string, files map[string]string) {
 	files = smallTree()
 	name := ""

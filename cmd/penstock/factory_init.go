@@ -57,7 +57,7 @@ func (cmd *factoryInitCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 	return nil
 }
 
-// files are those to be written, and what can be done with them next.
+// files returns the files to write, and the next step.
 func (cmd *factoryInitCmd) files(
 	ctx context.Context, std *stdio, in *factoryCmds,
 ) (files map[string]string, next string, err error) {
@@ -75,7 +75,7 @@ func (cmd *factoryInitCmd) files(
 	return d.Files, fmt.Sprintf("apply them with: penstock factory apply %s --base %d", cmd.Folder, d.Revision), nil
 }
 
-// small is the smallest factory that works.
+// small returns the smallest factory that works.
 func (cmd *factoryInitCmd) small() (files map[string]string, next string, err error) {
 	name := cmd.Name
 	if name == "" {
@@ -101,8 +101,8 @@ func (cmd *factoryInitCmd) small() (files map[string]string, next string, err er
 	return files, "create the factory with: penstock factory apply " + cmd.Folder, nil
 }
 
-// writeTree writes files below a folder, and nowhere else whatever they are
-// called. Where one of them is there already, nothing is written.
+// writeTree writes files below a folder, and never outside of it. If one of them exists already, it
+// writes nothing.
 func writeTree(folder string, files map[string]string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil { //nolint:gosec // sources are for whomever the umask lets read them
 		return exitf(exitUsage, "create the folder: %w", err)

@@ -29,7 +29,7 @@ func TestFactoryInit(t *testing.T) {
 	).want(t, 64, "is not a valid factory name")
 	call(t, nil, "factory", "init", filepath.Join(t.TempDir(), "x"), "--name", "a", "--from", "b").want(t, 64, "--name")
 
-	// A link of the folder leads nowhere, and what is there stays.
+	// A link in the folder is not followed, and existing files stay.
 	linked, elsewhere := t.TempDir(), t.TempDir()
 	if err := os.Symlink(elsewhere, filepath.Join(linked, "agents")); err != nil {
 		t.Fatal(err)

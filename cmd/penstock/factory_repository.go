@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/factory"
 )
 
-// fromRepository says by which repository a factory is defined.
+// fromRepository has the flags for a factory's repository.
 type fromRepository struct {
 	Repository string `placeholder:"URL" field:"/repository/url" help:"Git repository that defines the factory: https://…, ssh://… or user@host:path."`
 	Branch     string `placeholder:"BRANCH" field:"/repository/branch" help:"Production branch; by default the default branch of the repository."`
@@ -20,7 +20,7 @@ type fromRepository struct {
 	Secret     string `placeholder:"NAME" field:"/repository/secret" help:"Managed secret with the Git credential: a token, or user:token."`
 }
 
-// repository is nil where none is said.
+// repository returns nil if no flag is set.
 func (f *fromRepository) repository() (*penstock.Repository, error) {
 	r := penstock.Repository{URL: f.Repository, Branch: f.Branch, Path: f.Path, Secret: f.Secret}
 	switch {
@@ -32,8 +32,7 @@ func (f *fromRepository) repository() (*penstock.Repository, error) {
 	return &r, nil
 }
 
-// createFromRepository makes a factory and waits until its first commit has been
-// looked at.
+// createFromRepository creates a factory and waits until its first commit was checked.
 func (c *client) createFromRepository(ctx context.Context, request penstock.FactoryRequest) error {
 	var made penstock.Factory
 	if _, err := c.call(ctx, http.MethodPost, "factory", request, &made); err != nil {
@@ -42,16 +41,16 @@ func (c *client) createFromRepository(ctx context.Context, request penstock.Fact
 	return at{c, "factory/" + url.PathEscape(made.UID)}.sync(ctx)
 }
 
-// sync has a repository looked at, and shows what has become of it.
+// sync polls a repository, and shows the result.
 func (a at) sync(ctx context.Context) error {
 	return answerState(ctx, a.client, http.MethodPost, a.factory+"/sync")
 }
 
-// answerState shows a factory; where its repository is not in force as it is now,
-// the exit code is 1.
+// answerState shows a factory. If the newest state of its repository is not active, the exit code
+// is 1.
 func answerState(ctx context.Context, c *client, method, path string) error {
 	var state penstock.FactoryDefinition
-	err := answer(ctx, c, method, path, nil, func(f penstock.Factory) error {
+	err := perform(ctx, c, method, path, nil, func(f penstock.Factory) error {
 		state = f.Definition
 		return c.std.facts(factoryFacts(f))
 	})
@@ -89,7 +88,7 @@ func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCm
 		return err
 	}
 	query := url.Values{"limit": {strconv.Itoa(cmd.Limit)}}
-	return answer(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(
+	return perform(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(
 		p factory.HistoryPage,
 	) error {
 		for i, r := range p.Revisions {
@@ -142,7 +141,7 @@ func findingFacts(found []penstock.Diagnostic) []fact {
 	return list
 }
 
-// stateFacts say whether what a repository has is in force.
+// stateFacts says whether the newest state of a repository is active.
 func stateFacts(d penstock.FactoryDefinition) []fact {
 	list := []fact{
 		{"status", string(d.Status)},

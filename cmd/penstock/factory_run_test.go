@@ -34,7 +34,7 @@ func (h *hooked) over(id string) penstock.Run {
 	return run
 }
 
-// run makes a run and waits for its end.
+// run creates a run and waits for its end.
 func (h *hooked) run(body map[string]any) penstock.Run {
 	h.t.Helper()
 	var created penstock.RunCreated
@@ -42,7 +42,7 @@ func (h *hooked) run(body map[string]any) penstock.Run {
 	return h.over(created.ID)
 }
 
-// records are everything that is recorded of a run, as one text.
+// records returns everything that is recorded about a run, as one text.
 func (h *hooked) records(run penstock.Run) string {
 	h.t.Helper()
 	var all strings.Builder
@@ -52,8 +52,8 @@ func (h *hooked) records(run penstock.Run) string {
 	return all.String()
 }
 
-// A delivery starts an automation's run: it has what its agent and its factory
-// grant, nothing else, and no record holds a value.
+// A delivery starts a run of an automation. The run has the secrets of its agent and its factory
+// and no others, and no record contains a value.
 func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -117,15 +117,15 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 	})
 }
 
-// A skill that comes with the server is found by its id, and what it shows works.
+// A bundled skill is found by its id, and its commands work.
 func TestBundledSkillsWork(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
 		h := serveHooks(t, testkit.ServeOptions{Database: database})
 		var list struct{ Skills []penstock.BundledSkill }
 		h.ask(http.MethodGet, "/agent/bundled-skills", nil, http.StatusOK, &list)
-		if diff := cmp.Diff(skills.Catalogue(), list.Skills); diff != "" {
-			t.Errorf("catalogue (-want +got):\n%s", diff)
+		if diff := cmp.Diff(skills.Catalog(), list.Skills); diff != "" {
+			t.Errorf("catalog (-want +got):\n%s", diff)
 		}
 		run := h.run(map[string]any{
 			"skill": "factory-files",
@@ -148,8 +148,8 @@ func TestBundledSkillsWork(t *testing.T) {
 	})
 }
 
-// A worker elsewhere is given skills and runner with its work, and tells the end
-// of a sandbox whose run was cancelled.
+// A worker on another machine gets skills and runner with its assignment. It reports the end of the
+// sandbox of a cancelled run.
 func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 	t.Parallel()
 	h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}}), t: t}
@@ -208,7 +208,7 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 	})
 }
 
-// The commands of svc-platform are run as they stand, in a run.
+// The commands of svc-platform work unchanged in a run.
 func TestCommandsOfThePlatformSkillWork(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil && os.Getenv("CI") == "" {
@@ -240,7 +240,7 @@ func TestCommandsOfThePlatformSkillWork(t *testing.T) {
 	}
 }
 
-// runCommands runs blocks of shell in a run, and answers it.
+// runCommands runs shell blocks in a run and returns the run.
 func (h *hooked) runCommands(blocks [][]string) penstock.Run {
 	h.t.Helper()
 	prompt, attachments := "demo: write report.md # Report", []penstock.Attachment{}
@@ -276,7 +276,7 @@ func (h *hooked) runCommands(blocks [][]string) penstock.Run {
 	return run
 }
 
-// What repositories have is listed, and what is wrong with it on request alone.
+// The API lists the skills of repositories, and lists what is wrong with them only on request.
 func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -311,10 +311,10 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 			map[string]any{"name": "app", "repos": []map[string]string{{"url": "file://" + dir}}}, http.StatusCreated, &e,
 		)
 		listed := func(query string) map[string][]string {
-			var answer struct{ Agents []penstock.AgentSkillItem }
-			h.ask(http.MethodGet, "/agent?"+query, nil, http.StatusOK, &answer)
+			var response struct{ Agents []penstock.AgentSkillItem }
+			h.ask(http.MethodGet, "/agent?"+query, nil, http.StatusOK, &response)
 			got := map[string][]string{}
-			for _, item := range answer.Agents {
+			for _, item := range response.Agents {
 				for _, v := range item.Variants {
 					text := v.ID + " " + v.Description
 					if v.Error != "" {

@@ -112,6 +112,11 @@ func TestAutomations(t *testing.T) {
 	call(t, env, "automation", "list").want(
 		t, 0, "fix-builds", "renamed", "disabled", "webhook received, schedule cron_fired",
 	)
+	got = call(t, env, "automation", "run", "fix-builds", "-o", "json")
+	got.want(t, 0)
+	var byHand penstock.RunCreated
+	fromJSON(t, got.out, &byHand)
+	call(t, env, "run", "get", byHand.ID).want(t, 0, "Mend it.")
 	call(t, env, "automation", "delete", "renamed", "fix-builds").want(t, 0)
 	call(t, env, "automation", "get", "renamed").want(t, 65, "no automation with")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
-// factoryValidateCmd needs no server: it runs the server's own reader. What only
-// a server knows, such as which secrets there are, it leaves out.
+// factoryValidateCmd needs no server, because it runs the server's own parser. It skips checks that
+// need a server, such as the existence of secrets.
 type factoryValidateCmd struct {
 	Folder string `arg:"" optional:"" default:"." help:"Folder with the factory's files; by default the current folder."`
 	Format string `default:"text" enum:"text,json,github" help:"Output format: text (one line per finding, like a compiler), json, or github (annotations for a GitHub workflow)."`
@@ -24,7 +24,7 @@ func (cmd *factoryValidateCmd) Help() string {
 }
 
 func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
-	// Not made absolute: editors and GitHub look for a file from where they are.
+	// Keep the path relative, because editors and GitHub resolve it from their own folder.
 	if info, err := os.Stat(cmd.Folder); err != nil || !info.IsDir() {
 		return exitf(exitUsage, "%s is not a folder", cmd.Folder)
 	}
@@ -46,8 +46,8 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	return nil
 }
 
-// checkModel warns of what can hardly be the name of a model. A server may have
-// aliases that nobody here knows of: a word that resembles no model may be one.
+// checkModel warns about a name that is probably not a model. A server may have unknown aliases, so
+// a name that is not similar to a model may be one of them.
 func (s *fileSettings) checkModel(name string) (problem, nearest string) {
 	_, known := penstock.CanonicalModelID(name)
 	_, alias := s.ModelAliases[name]

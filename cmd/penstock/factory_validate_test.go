@@ -47,16 +47,16 @@ func TestFactoryValidate(t *testing.T) {
 
 	got = call(t, nil, "factory", "validate", "--format", "json", folder)
 	got.want(t, 1, "")
-	var answer struct {
+	var response struct {
 		Valid       bool                    `json:"valid"`
 		Diagnostics []definition.Diagnostic `json:"diagnostics"`
 	}
-	if err := json.Unmarshal([]byte(got.out), &answer); err != nil {
+	if err := json.Unmarshal([]byte(got.out), &response); err != nil {
 		t.Fatal(err)
 	}
-	if first := answer.Diagnostics[0]; answer.Valid || first.Path != "agents/foreman/agent.md" ||
+	if first := response.Diagnostics[0]; response.Valid || first.Path != "agents/foreman/agent.md" ||
 		first.Nearest != "agentType" {
-		t.Errorf("got %+v", answer)
+		t.Errorf("got %+v", response)
 	}
 
 	valid, err := filepath.Abs("../../internal/definition/testdata/valid")

@@ -20,14 +20,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// reply is what was answered.
+// reply is a response.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send makes one request, as a caller without a client library would.
+// send makes one request, like a caller without a client library.
 func send(t *testing.T, s *testkit.Server, method, path, body string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/v1"+path, strings.NewReader(body))
@@ -40,15 +40,15 @@ func send(t *testing.T, s *testkit.Server, method, path, body string) reply {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
+	response, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reply{res.StatusCode, res.Header, answer}
+	return reply{res.StatusCode, res.Header, response}
 }
 
-// createRun asks for a run; ok is false where the server could not store it,
-// which it must say in the contract's way.
+// createRun creates a run. ok is false if the server could not store it. Then the response must
+// follow the contract.
 func createRun(t *testing.T, s *testkit.Server, prompt string) (id string, ok bool) {
 	t.Helper()
 	body, err := json.Marshal(penstock.RunRequest{Prompt: prompt})
@@ -70,8 +70,8 @@ func createRun(t *testing.T, s *testkit.Server, prompt string) (id string, ok bo
 	return created.ID, true
 }
 
-// states reads all runs, which must be exactly those that were answered.
-func states(t *testing.T, s *testkit.Server, answered []string) map[string]penstock.Run {
+// states reads all runs, which must be exactly the acknowledged ones.
+func states(t *testing.T, s *testkit.Server, acknowledged []string) map[string]penstock.Run {
 	t.Helper()
 	runs := map[string]penstock.Run{}
 	for cursor := ""; ; {
@@ -87,15 +87,15 @@ func states(t *testing.T, s *testkit.Server, answered []string) map[string]penst
 			break
 		}
 	}
-	for _, id := range answered {
+	for _, id := range acknowledged {
 		if _, there := runs[id]; !there {
-			t.Errorf("run %s was answered and is not there", id)
+			t.Errorf("run %s was acknowledged but does not exist", id)
 		}
 	}
 	return runs
 }
 
-// count says how many runs are in each state.
+// count returns how many runs are in each state.
 func count(runs map[string]penstock.Run) map[penstock.State]int {
 	n := map[penstock.State]int{}
 	for _, r := range runs {
@@ -104,7 +104,7 @@ func count(runs map[string]penstock.Run) map[penstock.State]int {
 	return n
 }
 
-// sleepers are the processes that a prompt's command has become, by prompt.
+// sleepers returns the processes of the prompts' commands, by prompt.
 func sleepers(t *testing.T, base int, n int) map[int]int {
 	t.Helper()
 	found := map[int]int{}
@@ -123,7 +123,7 @@ func sleepers(t *testing.T, base int, n int) map[int]int {
 	return found
 }
 
-// kill -9 of the server while 50 runs wait and 4 are executed.
+// The server gets SIGKILL while 50 runs wait and 4 execute.
 func TestKillLosesNothing(t *testing.T) {
 	t.Parallel()
 	const all, slots = 54, 4
@@ -141,7 +141,7 @@ func TestKillLosesNothing(t *testing.T) {
 		for i := range all {
 			id, ok := createRun(t, s, fmt.Sprintf("p\ndemo: run sleep %d", base+i))
 			if !ok {
-				t.Fatal("a server that is well answers 503")
+				t.Fatal("a healthy server returned 503")
 			}
 			ids = append(ids, id)
 		}
@@ -165,8 +165,8 @@ func TestKillLosesNothing(t *testing.T) {
 		testkit.Eventually(t, 10*time.Second, working(0))
 
 		s.Restart()
-		// Others begin at once; the four are known to be lost when their leases end.
-		// Their agent can go on with its session, so they wait once more.
+		// Other runs start at once. The server knows that the four are lost when their leases
+		// expire. Their agents can resume their sessions, so the runs are queued again.
 		testkit.Eventually(t, time.Minute, func() error {
 			runs := states(t, s, ids)
 			n := count(runs)
@@ -203,10 +203,10 @@ func TestKillLosesNothing(t *testing.T) {
 	})
 }
 
-// smallDisk mounts a file system of the given size; grow makes it large.
+// smallDisk mounts a file system of the given size. grow enlarges it.
 func smallDisk(t *testing.T, size string) (dir string, grow func()) {
 	t.Helper()
-	// Not t.TempDir: PostgreSQL's user could not reach what lies in it.
+	// Not t.TempDir: PostgreSQL's user could not access it.
 	dir, err := os.MkdirTemp("", "penstock-disk-") //nolint:usetesting // as said
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func smallDisk(t *testing.T, size string) (dir string, grow func()) {
 	}
 }
 
-// outlives fills the disk, makes room, and looks for what was answered.
+// outlives fills the disk, makes room again, and checks that every acknowledged run exists.
 func outlives(t *testing.T, s *testkit.Server, grow func()) {
 	t.Helper()
 	prompt := strings.Repeat("x", 20_000)
@@ -257,7 +257,7 @@ func outlives(t *testing.T, s *testkit.Server, grow func()) {
 		return nil
 	})
 	if runs := states(t, s, ids); len(runs) != len(ids) {
-		t.Errorf("%d runs are there, %d were answered", len(runs), len(ids))
+		t.Errorf("got %d runs, but %d were acknowledged", len(runs), len(ids))
 	}
 }
 
@@ -271,7 +271,7 @@ func TestFullDiskSQLite(t *testing.T) {
 	outlives(t, s, grow)
 }
 
-// fillDisk leaves no block of the disk free, and keeps doing so until the test ends.
+// fillDisk leaves no free block on the disk, and keeps it full until the test ends.
 func fillDisk(t *testing.T, dir string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, "others"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -288,8 +288,8 @@ func fillDisk(t *testing.T, dir string) {
 	}
 }
 
-// A full disk refuses new runs, but one that works can be cancelled: its agent is gone
-// at once, long before its lease ends.
+// On a full disk, the server refuses new runs but can cancel an active one. The agent ends at once,
+// long before its lease expires.
 func TestCancelOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	const base, working, waiting = 9_000_000, 4, 20
@@ -311,7 +311,7 @@ func TestCancelOnAFullDisk(t *testing.T) {
 	})
 	before := time.Now()
 	fillDisk(t, dir)
-	for refused := 0; refused < 3; { // the log of the database has some room of its own
+	for refused := 0; refused < 3; { // the database's log has some reserved room
 		if _, ok := createRun(t, s, strings.Repeat("x", 20_000)); !ok {
 			refused++
 		}
@@ -335,7 +335,7 @@ func TestCancelOnAFullDisk(t *testing.T) {
 	if _, ok := createRun(t, s, strings.Repeat("x", 20_000)); ok {
 		t.Error("a run was created: the disk is not full")
 	}
-	s.Kill9() // what was answered is on the disk
+	s.Kill9() // what was acknowledged is on the disk
 	grow()
 	s.Restart()
 	runs := states(t, s, ids)
@@ -346,8 +346,8 @@ func TestCancelOnAFullDisk(t *testing.T) {
 	}
 }
 
-// The files of the database may not be written while the server has them open:
-// reading goes on, writing is refused until they may.
+// While the server runs, its database files become read-only. Reads continue, and writes fail until
+// the files are writable again.
 func TestReadOnlySQLite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -370,7 +370,7 @@ func TestReadOnlySQLite(t *testing.T) {
 	}
 	for range 3 {
 		if _, ok := createRun(t, s, "meanwhile"); ok {
-			t.Fatal("a run was answered that cannot have been written")
+			t.Fatal("a run was acknowledged that was not written")
 		}
 	}
 	if runs := states(t, s, []string{before}); len(runs) != 1 {
@@ -399,7 +399,7 @@ func TestReadOnlySQLite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all.Runs) != 2 || all.Runs[0].ID != after || all.Runs[1].ID != before {
-		t.Errorf("got %s, want the two runs that were answered", got.body)
+		t.Errorf("got %s, want the two runs that were acknowledged", got.body)
 	}
 }
 
@@ -414,8 +414,8 @@ func TestFullDiskPostgres(t *testing.T) {
 	drop()
 }
 
-// smallPostgres is a database on a small disk; grow makes that large, drop takes
-// the database off it.
+// smallPostgres is a database on a small disk. grow enlarges the disk, and drop removes the
+// database from it.
 func smallPostgres(t *testing.T, size string) (database string, grow, drop func()) {
 	t.Helper()
 	database = testkit.Postgres(t)
@@ -438,8 +438,7 @@ func smallPostgres(t *testing.T, size string) (database string, grow, drop func(
 	}
 }
 
-// adminOf is the database from which that of a test is changed, and the name of
-// the latter.
+// adminOf returns the database from which to alter a test's database, and the name of the latter.
 func adminOf(t *testing.T, database string) (admin, name string) {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -451,12 +450,12 @@ func adminOf(t *testing.T, database string) (admin, name string) {
 	return u.String(), name
 }
 
-// cutOff ends the connections of a database.
+// cutOff terminates the connections of a database.
 func cutOff(name string) (statement string) {
 	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'"
 }
 
-// socketOf is the folder of the test server's socket, which its user owns.
+// socketOf returns the folder of the test server's socket, which its user owns.
 func socketOf(t *testing.T, database string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -470,8 +469,8 @@ func socketOf(t *testing.T, database string) string {
 	return dir
 }
 
-// Connections end, new ones are refused, then the database is read-only, then
-// all is well again: nothing that was answered is lost, and nobody had to act.
+// Connections end, new ones are refused, the database becomes read-only, and then recovers. No
+// acknowledged run is lost, and the server recovers without help.
 func TestPostgresGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
@@ -511,20 +510,20 @@ func TestPostgresGoesAndComesBack(t *testing.T) {
 	testkit.Exec(t, admin, "ALTER DATABASE "+name+" RESET default_transaction_read_only")
 	testkit.Exec(t, admin, drop)
 	testkit.Eventually(t, 30*time.Second, create)
-	testkit.Eventually(t, 30*time.Second, func() error { // each connection that was cut may cost one read
+	testkit.Eventually(t, 30*time.Second, func() error { // each terminated connection may fail one read
 		if got := send(t, s, http.MethodGet, "/agent/runs", ""); got.status != http.StatusOK {
-			return fmt.Errorf("the list is answered with %d", got.status)
+			return fmt.Errorf("listing runs returned %d", got.status)
 		}
 		return nil
 	})
 	if runs := states(t, s, ids); len(runs) != len(ids) {
-		t.Errorf("%d runs are there, %d were answered", len(runs), len(ids))
+		t.Errorf("got %d runs, but %d were acknowledged", len(runs), len(ids))
 	}
 }
 
 func notReady(t *testing.T, s *testkit.Server) error {
 	t.Helper()
-	res, err := http.Get(s.URL + "/readyz") //nolint:noctx // on loopback, answered at once
+	res, err := http.Get(s.URL + "/readyz") //nolint:noctx // on loopback, which responds at once
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 // are separated by spaces. The server's errors use these names, people use those
 // of the command line.
 
-// nameInputs replaces the server's names in its error by those of the command
-// line. What no flag or argument sets, such as a field of a file, keeps its name.
+// nameInputs replaces field names in the server's error by names of flags and arguments. Other
+// fields, such as those of a file, keep their names.
 func nameInputs(err error, parsed *kong.Context) {
 	refused, ok := errors.AsType[*apiError](err)
 	if !ok || parsed.Selected() == nil {
@@ -26,7 +26,7 @@ func nameInputs(err error, parsed *kong.Context) {
 	}
 	in := inputs(parsed.Selected())
 	if said := (&penstock.Error{Fields: refused.fields}).Explain(); refused.detail == said {
-		refused.detail = "" // it only repeats the fields
+		refused.detail = "" // the detail only repeats the fields
 	}
 	for i, f := range refused.fields {
 		named := penstock.FieldError{Pointer: in.name(f.Pointer), Detail: in.rename(f.Detail)}
@@ -44,8 +44,7 @@ func nameInputs(err error, parsed *kong.Context) {
 	}
 }
 
-// unitOf is what the name of a field says and that of its flag, which takes a
-// duration, does not.
+// unitOf returns the unit in the name of a field. The flag of such a field is a duration.
 func unitOf(pointer string) string {
 	switch {
 	case strings.HasSuffix(pointer, "_seconds"):
@@ -56,7 +55,7 @@ func unitOf(pointer string) string {
 	return ""
 }
 
-// inputList are the flags and arguments of a command.
+// inputList has the flags and arguments of a command.
 type inputList []*kong.Value
 
 func inputs(node *kong.Node) inputList {
@@ -67,8 +66,8 @@ func inputs(node *kong.Node) inputList {
 	return append(list, node.Positional...)
 }
 
-// of is the input that sets a field. Where several do, it is one that was given,
-// else an argument.
+// of returns the input that sets a field. Of several, it prefers one that was given, and then an
+// argument.
 func (l inputList) of(field string) *kong.Value {
 	var found *kong.Value
 	for _, in := range l {
@@ -79,7 +78,7 @@ func (l inputList) of(field string) *kong.Value {
 	return found
 }
 
-// name is what a person calls the place in the request that pointer leads to.
+// name returns the name on the command line for a pointer into the request.
 func (l inputList) name(pointer string) string {
 	for at := len(pointer); at > 0; at = strings.LastIndexByte(pointer[:at], '/') {
 		in := l.of(pointer[:at])
@@ -95,8 +94,8 @@ func (l inputList) name(pointer string) string {
 	return pointer
 }
 
-// belowInput names a part of what an input sets: the key of a map, the number of
-// an item in a list, the pointer in a JSON value.
+// belowInput names a part of an input's value: the key of a map, the number of an item in a list,
+// or the pointer in a JSON value.
 func belowInput(in *kong.Value, pointer string) string {
 	if pointer == "" {
 		return ""
@@ -109,17 +108,16 @@ func belowInput(in *kong.Value, pointer string) string {
 	switch {
 	case err != nil || in.IsMap():
 		return " " + unescapePointer(item)
-	case in.Target.Len() > 1 && !strings.Contains(in.Tag.Get("field"), " "): // of one list alone
+	case in.Target.Len() > 1 && !strings.Contains(in.Tag.Get("field"), " "): // only for a single list
 		return " (number " + strconv.Itoa(number+1) + ")"
 	}
 	return ""
 }
 
-// otherField is a field of the contract in a sentence: a word that nobody writes
-// in plain English.
+// otherField matches a field of the contract in a sentence: a word with underscores or dots.
 var otherField = regexp.MustCompile(`\b[a-z]+(?:[._][a-z]+)+\b`)
 
-// rename replaces the fields that a sentence of the server names.
+// rename replaces the fields in a sentence of the server.
 func (l inputList) rename(sentence string) string {
 	if l.file() {
 		return sentence
@@ -137,8 +135,8 @@ func (l inputList) file() bool {
 	return slices.ContainsFunc(l, func(in *kong.Value) bool { return in.Name == "file" && wasGiven(in) })
 }
 
-// wasGiven reports whether an input has a value; an empty one counts where the
-// command tells it from none.
+// wasGiven reports whether an input has a value. An empty value counts if the command distinguishes
+// it from an absent one.
 func wasGiven(in *kong.Value) bool { return !in.Target.IsZero() }
 
 func inputName(in *kong.Value) string {
@@ -148,7 +146,7 @@ func inputName(in *kong.Value) string {
 	return "<" + in.Name + ">"
 }
 
-// unescapePointer undoes what RFC 6901 §3 does to a token.
+// unescapePointer decodes a token of a JSON pointer (RFC 6901 §3).
 func unescapePointer(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// age is how long ago t was, in its largest unit.
+// age returns how long ago t was, in the largest unit.
 func age(t penstock.Time) string {
 	if t == 0 {
 		return ""
@@ -23,7 +23,7 @@ func age(t penstock.Time) string {
 	return span(penstock.Now().Sub(t))
 }
 
-// span is a duration in its largest unit, for lists.
+// span returns a duration in its largest unit, for lists.
 func span(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
@@ -36,7 +36,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(d, 0)/time.Second)
 }
 
-// timestamp is t as a person reads it, with how long ago it was.
+// timestamp formats t for people, with its age.
 func timestamp(t penstock.Time) string {
 	if t == 0 {
 		return ""
@@ -55,7 +55,7 @@ func duration(d penstock.Duration) string {
 	return time.Duration(d).Round(100 * time.Millisecond).String()
 }
 
-// number writes n with separators, nothing for zero.
+// number formats n with separators. It returns "" for zero.
 func number(n int64) string {
 	if n == 0 {
 		return ""

@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// What a server refuses is named as on the command line: nobody there knows the
-// fields of the API.
+// Errors name a field as the command line does, not as the API does.
 func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})

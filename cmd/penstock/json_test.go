@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// sortedJSON is a JSON text with its members in order.
+// sortedJSON returns JSON text with its members sorted.
 func sortedJSON(t *testing.T, text string) string {
 	t.Helper()
 	var value any

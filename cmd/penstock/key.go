@@ -56,7 +56,7 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error
 		return err
 	}
 	var file *os.File
-	if cmd.Save != "" { // before the key is made: it is shown this once
+	if cmd.Save != "" { // before the key is created, because it is shown only once
 		if file, err = os.OpenFile(cmd.Save, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return exitf(exitUsage, "--save: %w", err)
 		}
@@ -66,7 +66,7 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error
 	raw, err := c.call(ctx, http.MethodPost, "keys", request, &key)
 	if err != nil {
 		if file != nil {
-			_ = os.Remove(cmd.Save) // empty, and made by us
+			_ = os.Remove(cmd.Save) // our own empty file
 		}
 		return err
 	}
@@ -95,7 +95,7 @@ func (cmd *keyListCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
 	type list struct {
 		Keys []penstock.Key `json:"keys"`
 	}
-	return answer(ctx, c, http.MethodGet, "keys", nil, func(l list) error {
+	return perform(ctx, c, http.MethodGet, "keys", nil, func(l list) error {
 		var rows [][]string
 		for _, k := range l.Keys {
 			expires := "never"

@@ -18,16 +18,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 )
 
-// kmsKey names a key of AWS KMS by a URI: awskms://KEY, with the query
-// region=REGION where neither an ARN nor the environment says it. "" names none.
+// kmsKey is the URI of a key of AWS KMS: awskms://KEY, with the query region=REGION if neither the
+// ARN nor the environment has the region. "" means no key.
 type kmsKey string
 
-// awsKey is what may stand for KEY: an ARN with its region, an alias, an id.
+// awsKey matches the valid forms of KEY: an ARN with its region, an alias, or an id.
 var awsKey = regexp.MustCompile(
 	`^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(?:key|alias)/[\w/-]+|alias/[\w/-]+|[0-9A-Za-z-]+)$`,
 )
 
-// parse takes a third slash too, which gocloud.dev has before an ARN.
+// parse also accepts a third slash, which gocloud.dev has before an ARN.
 func (k kmsKey) parse() (key, region string, err error) {
 	rest, found := strings.CutPrefix(string(k), "awskms://")
 	key, rawQuery, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "?")
@@ -48,9 +48,8 @@ func (k kmsKey) parse() (key, region string, err error) {
 	return key, cmp.Or(region, parts[1]), nil
 }
 
-// open prepares calls with the credentials, region and endpoint that AWS's own
-// tools would use here: variables, files, roles. It asks nobody. Without a key
-// it is nil.
+// open prepares calls with the credentials, region and endpoint of AWS's own tools: variables,
+// files, roles. It makes no call. Without a key, it returns nil.
 func (k kmsKey) open(ctx context.Context) (*secret.KMS, error) {
 	if k == "" {
 		return nil, nil //nolint:nilnil // no KMS is a choice, not an absence
@@ -59,7 +58,7 @@ func (k kmsKey) open(ctx context.Context) (*secret.KMS, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := config.LoadDefaultConfig(ctx, config.WithRegion(region)) // "" leaves it to the environment
+	settings, err := config.LoadDefaultConfig(ctx, config.WithRegion(region)) // "": from the environment
 	if err != nil {
 		return nil, exitf(exitConfig, "AWS settings: %w", err)
 	}
@@ -71,13 +70,13 @@ func (k kmsKey) open(ctx context.Context) (*secret.KMS, error) {
 	return secret.NewKMS(kms.NewFromConfig(settings), key), nil
 }
 
-// locateKeyset says where the keyset is and how it is encrypted.
+// locateKeyset returns the path of the keyset and its KMS key.
 func (s *storage) locateKeyset(ctx context.Context) (secret.KeysetFile, error) {
 	key, err := s.KeysetKMS.open(ctx)
 	return secret.KeysetFile{Path: s.keysetPath(), KMS: key}, err
 }
 
-// openKeyset opens the keyset, or makes it.
+// openKeyset opens the keyset, or creates it.
 func (s *storage) openKeyset(ctx context.Context) (*secret.Keyset, error) {
 	file, err := s.locateKeyset(ctx)
 	if err != nil {
@@ -90,8 +89,7 @@ func (s *storage) openKeyset(ctx context.Context) (*secret.Keyset, error) {
 	return keyset, nil
 }
 
-// keysetError says whose fault it is that the keyset cannot be used, and what
-// to do about it.
+// keysetError explains why the keyset cannot be used, and what to do.
 func keysetError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -115,9 +113,8 @@ func keysetError(err error) error {
 	return exitf(exitConfig, "%w", err)
 }
 
-// refusedForGood reports whether the KMS has answered, and would answer the
-// same in a while.
+// refusedForGood reports whether the KMS has rejected the request permanently.
 func refusedForGood(err error) bool {
-	_, answered := errors.AsType[smithy.APIError](err)
-	return answered && retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) != aws.TrueTernary
+	_, responded := errors.AsType[smithy.APIError](err)
+	return responded && retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) != aws.TrueTernary
 }

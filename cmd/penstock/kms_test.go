@@ -70,8 +70,7 @@ func TestKeysetInAKMS(t *testing.T) {
 	}
 }
 
-// A keyset in plain text comes under a KMS, from there under another key of it,
-// and back.
+// A plain-text keyset moves to a KMS, then to another KMS key, and back.
 func TestKeysetMovesToAKMS(t *testing.T) {
 	t.Parallel()
 	kms := testkit.NewKMS(t)
@@ -121,7 +120,7 @@ func TestKeysetMovesToAKMS(t *testing.T) {
 	}
 }
 
-// readSetting is the KMS key that a configuration names.
+// readSetting returns the KMS key of a configuration.
 func readSetting(t *testing.T, config string) string {
 	t.Helper()
 	content, err := os.ReadFile(config)

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A run may use a quarter of the machine's memory where nobody says anything else.
+// By default, a run may use a quarter of the machine's memory.
 func TestRunMayUseAQuarterOfTheMemory(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("/proc/meminfo")

@@ -7,11 +7,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// maxMiB is the most that a setting in MiB can say.
+// maxMiB limits settings in MiB.
 const maxMiB = 1 << 40
 
-// deliveryLimits bound what comes in through webhooks, and how much of it is
-// kept. Their defaults are penstock.DefaultWebhookLimits.
+// deliveryLimits are the limits of deliveries and of their log. The defaults are
+// penstock.DefaultWebhookLimits.
 type deliveryLimits struct {
 	LimitWebhooksPerFactory     int           `default:"20" help:"Maximum number of webhooks of a factory; 0 disables the limit."`
 	LimitDeliveryBytes          int64         `default:"262144" help:"Maximum size of a delivery's body in bytes; 0 disables the limit."`
@@ -19,7 +19,7 @@ type deliveryLimits struct {
 	LimitAuthFailuresPerAddress int           `default:"30" help:"Failed authentications per minute from one address at one webhook, after which its requests get 429 unread; 0 disables the limit."`
 	LimitAuthFailuresPerWebhook int           `default:"300" help:"Failed authentications per minute at one webhook, after which they are no longer logged; 0 disables the limit."`
 	LimitLoggedRejections       int           `default:"60" help:"Maximum rejected deliveries logged per minute, per webhook and outcome; 0 disables the limit."`
-	RetainDeliveries            time.Duration `default:"168h" help:"How long to keep the delivery log; 0 keeps it forever. Duplicates are recognised for a week in any case."`
+	RetainDeliveries            time.Duration `default:"168h" help:"How long to keep the delivery log; 0 keeps it forever. Duplicates are always detected for a week."`
 	RetainDeliveriesAtLeast     int           `default:"50" help:"Number of newest deliveries per outcome to keep regardless of age."`
 	DedupBodyWindow             time.Duration `default:"168h" help:"How long an equal body counts as a duplicate, for deliveries without an ID; 0 disables it."`
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// listening says where the server is reached.
+// listening has the addresses of the server.
 type listening struct {
 	Listen         string         `default:"127.0.0.1:8080" help:"Address to listen on. With 127.0.0.1, localhost or [::1] the server listens on both 127.0.0.1 and [::1]. Any other address needs --tls-cert and --tls-key, or --trusted-proxies."`
 	PublicURL      string         `placeholder:"URL" help:"URL at which clients reach the server, used for links in responses; by default the address of --listen."`
 	TLSCert        string         `type:"path" placeholder:"FILE" help:"TLS certificate with its chain. Reloaded when the file changes, and on SIGHUP."`
-	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the TLS certificate. Reloaded with it."`
+	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the TLS certificate. Reloaded together with the certificate."`
 	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of proxies that terminate TLS. Their X-Forwarded-For and X-Forwarded-Proto headers are trusted."`
 }
 
@@ -41,7 +41,7 @@ func decodeNetwork(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// checkAddress refuses a server to which keys would travel in the clear.
+// checkAddress rejects an address at which keys would not be encrypted.
 func (l *listening) checkAddress() error {
 	host, _, err := net.SplitHostPort(l.Listen)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *listening) checkAddress() error {
 	return nil
 }
 
-// open listens. origin is by which address clients reach the server.
+// open listens. origin is the server's address for clients.
 func (l *listening) open(
 	ctx context.Context, log *slog.Logger,
 ) (on listeners, cert *certificate, origin string, err error) {
@@ -87,8 +87,7 @@ func (l *listening) open(
 	return on, cert, cmp.Or(strings.TrimRight(l.PublicURL, "/"), l.origin(on[0].Addr())), nil
 }
 
-// origin is the address of a listener as a URL: a wildcard is this machine's
-// name.
+// origin returns the address of a listener as a URL. It replaces a wildcard by this machine's name.
 func (l *listening) origin(at net.Addr) string {
 	scheme := "http"
 	if l.TLSCert != "" {
@@ -105,8 +104,8 @@ func (l *listening) origin(at net.Addr) string {
 	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, port))
 }
 
-// localOrigin is how programs on this machine reach the listener: with TLS by
-// the name of the certificate, else directly.
+// localOrigin returns the address for programs on this machine. With TLS, it has the name in the
+// certificate.
 func (l *listening) localOrigin(origin string, at net.Addr) string {
 	if l.TLSCert != "" {
 		return origin

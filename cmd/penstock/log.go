@@ -13,7 +13,7 @@ type logging struct {
 func (l *logging) logger(std *stdio) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l.LogLevel)); err != nil {
-		level = slog.LevelInfo // kong lets the four names pass only
+		level = slog.LevelInfo // kong accepts only the four names
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if l.LogFormat == "json" {

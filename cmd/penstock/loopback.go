@@ -28,13 +28,12 @@ func (on listeners) String() string {
 	return strings.Join(addresses, ", ")
 }
 
-// randomPorts is how often a random port is tried: it must be free on both
-// addresses of loopback.
+// randomPorts is the number of random ports to try. A port must be free on both loopback addresses.
 const randomPorts = 100
 
-// listen listens at --listen. On loopback that is 127.0.0.1 and [::1] at the same
-// port, so that no other program of this machine, such as an agent, can listen on
-// the second one: the name localhost may lead there.
+// listen listens at --listen. On loopback, it uses both 127.0.0.1 and [::1] with the same port.
+// Otherwise another program, such as an agent, could listen on the second address, to which
+// localhost may resolve.
 func (l *listening) listen(ctx context.Context) (listeners, error) {
 	host, port, err := net.SplitHostPort(l.Listen)
 	if err != nil {
@@ -62,7 +61,7 @@ func listenAt(ctx context.Context, host, port string) (listeners, error) {
 	return listeners{l}, nil
 }
 
-// loopbacks are the addresses to listen at for a host of --listen.
+// loopbacks returns the addresses to listen on for a host of --listen.
 func loopbacks(host string) []string {
 	addr, err := netip.ParseAddr(host)
 	switch {
@@ -75,11 +74,11 @@ func loopbacks(host string) []string {
 	}
 }
 
-// errOtherTaken says that only the second address is taken.
+// errOtherTaken means that only the second address is in use.
 var errOtherTaken = errors.New("another program already listens on this address")
 
-// listenOnBoth listens at one port of all hosts. A host that this machine does not
-// have is left out, but for the first one unless either will do.
+// listenOnBoth listens at one port of all hosts. It skips a host that this machine does not have.
+// The first host is required, unless either is set.
 func listenOnBoth(ctx context.Context, hosts []string, port string, either bool) (listeners, error) {
 	var on listeners
 	var missing error
@@ -101,7 +100,7 @@ func listenOnBoth(ctx context.Context, hosts []string, port string, either bool)
 		}
 		on = append(on, l...)
 		if _, chosen, err := net.SplitHostPort(l.String()); err == nil {
-			port = chosen // where it was 0
+			port = chosen // if it was 0
 		}
 	}
 	if len(on) == 0 {
@@ -110,8 +109,8 @@ func listenOnBoth(ctx context.Context, hosts []string, port string, either bool)
 	return on, nil
 }
 
-// isAbsent reports whether an error says that this machine does not have the
-// address: no IPv6 at all, or none on loopback.
+// isAbsent reports whether an error means that this machine does not have the address: no IPv6, or
+// no IPv6 loopback.
 func isAbsent(err error) bool {
 	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) ||
 		errors.Is(err, syscall.EPROTONOSUPPORT)

@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// listenAt takes an address until the test ends; without IPv6 on this machine the
-// test is skipped.
+// listenAt listens on an address until the test ends. It skips the test if the machine has no IPv6.
 func listenAt(t *testing.T, address string) *net.TCPAddr {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
@@ -46,8 +45,8 @@ func (s *served) status(path string) int {
 
 var listensAt = regexp.MustCompile(`listen="?([^"\n]*?)"? version=`)
 
-// Whatever address of loopback a server is told, it has both: localhost may lead to
-// either, and no other program can take the other one.
+// A server that listens on one loopback address also listens on the other one: localhost may
+// resolve to either, and no other program may take the second one.
 func TestServeListensOnBothLoopbacks(t *testing.T) {
 	t.Parallel()
 	listenAt(t, "[::1]:0")
@@ -83,8 +82,7 @@ func TestServeListensOnBothLoopbacks(t *testing.T) {
 	}
 }
 
-// Somebody who waits on the other loopback address would be sent what belongs to
-// the server.
+// A program that listened on the other loopback address would receive the server's requests.
 func TestServeRefusesAPortThatIsTakenOnTheOtherLoopback(t *testing.T) {
 	t.Parallel()
 	for theirs, ours := range map[string]string{"[::1]": "127.0.0.1", "127.0.0.1": "[::1]"} {
@@ -101,7 +99,7 @@ func TestServeRefusesAPortThatIsTakenOnTheOtherLoopback(t *testing.T) {
 	}
 }
 
-// ownNetwork runs a script in a network of its own, whose loopback is up.
+// ownNetwork runs a script in a new network namespace with an active loopback interface.
 func ownNetwork(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	unshare := func(script string, args ...string) *exec.Cmd {
@@ -139,8 +137,8 @@ func TestServeWithoutIPv6(t *testing.T) {
 	}
 }
 
-// A random port that is free on the first address and taken on the second is given
-// back, and another one is tried.
+// If a random port is free on the first address but taken on the second, the server releases it and
+// tries another one.
 func TestARandomPortIsFreeOnBothLoopbacks(t *testing.T) {
 	t.Parallel()
 	const script = `echo "40000 40001" > /proc/sys/net/ipv4/ip_local_port_range

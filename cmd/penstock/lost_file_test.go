@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A server that is killed between a file and its row leaves the file; a day later it
-// goes, and no other.
+// A server that is killed after it wrote a file and before it wrote the row leaves the file behind.
+// A day later, the server removes this file and no other.
 func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -32,9 +32,9 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 		}
 
 		release := testkit.HoldWrites(t, database, "attachments")
-		answered := make(chan struct{})
+		returned := make(chan struct{})
 		go func() {
-			defer close(answered)
+			defer close(returned)
 			req, err := http.NewRequestWithContext(
 				t.Context(), http.MethodPost, s.URL+"/api/v1/agent/runs", strings.NewReader(request),
 			)
@@ -44,7 +44,7 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 			}
 			req.Header.Set("Authorization", "Bearer "+s.Key)
 			if res, err := http.DefaultClient.Do(req); err == nil {
-				t.Errorf("the request was answered with %d", res.StatusCode)
+				t.Errorf("the request returned %d", res.StatusCode)
 				_ = res.Body.Close()
 			}
 		}()
@@ -55,8 +55,8 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 			return nil
 		})
 		s.Kill9()
-		<-answered
-		if strings.HasPrefix(database, "postgres") { // else it commits what it was sent, though nobody is there to hear of it
+		<-returned
+		if strings.HasPrefix(database, "postgres") { // otherwise it commits the request, although the client is gone
 			testkit.Exec(
 				t, database,
 				"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND "+
@@ -70,10 +70,10 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The server writes the setting when it first looks, which it may not have come to.
+		// The server writes the setting at its first poll, which may not have happened yet.
 		testkit.Exec(t, database, `INSERT INTO settings (name, value) VALUES ('files_since', '0')
 			ON CONFLICT (name) DO UPDATE SET value = '0'`)
-		s.Restart() // lost files are looked for at once, and then every day
+		s.Restart() // the server looks for lost files at the start and then daily
 		testkit.Eventually(t, timeout, func() error {
 			if diff := cmp.Diff(kept, published(t, blobs)); diff != "" {
 				return fmt.Errorf("files: (-want +got)\n%s", diff)
@@ -86,7 +86,7 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 	})
 }
 
-// published lists the files below dir that are no longer being written.
+// published lists the files below dir that are complete.
 func published(t *testing.T, dir string) []string {
 	t.Helper()
 	return slices.DeleteFunc(files(t, dir), func(name string) bool { return strings.Contains(name, "/.tmp/") })

@@ -1,7 +1,6 @@
-// Command penstock is the control plane, its worker and its command line in
-// one binary. This package owns configuration (one structure, read once),
-// wiring, signals and what a person types; the rules live in internal/service
-// and nothing below this package reads the environment.
+// Command penstock is the control plane, its worker and its command line in one binary. This
+// package owns the configuration (one structure, read once), the wiring, signals and the commands.
+// The rules are in packages below, and none of them reads the environment.
 package main
 
 import (
@@ -41,12 +40,16 @@ type cli struct {
 	Network     networkCmds     `cmd:"" group:"client" help:"Explain which hosts runs may reach."`
 	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents: the names and settings that runs use."`
 	Secret      secretCmds      `cmd:"" group:"client" help:"Manage the secrets of runs and webhooks."`
+	Budget      budgetCmds      `cmd:"" group:"client" help:"Cap what runs spend on models."`
+	Usage       usageCmd        `cmd:"" group:"client" help:"Show what runs spend on models."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
 
-	Migrate migrateCmd `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this at its start."`
-	Backup  backupCmd  `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`
-	Restore restoreCmd `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
-	Doctor  doctorCmd  `cmd:"" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
+	Migrate migrateCmd  `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this at its start."`
+	Backup  backupCmd   `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`
+	Restore restoreCmd  `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
+	Harness harnessCmds `cmd:"" group:"data" help:"Install agents that runs can use: Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code."`
+	Blobs   blobsCmds   `cmd:"" group:"data" help:"Move files between folders and object stores."`
+	Doctor  doctorCmd   `cmd:"" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
 
 	Prices     pricesCmd     `cmd:"" group:"other" help:"Print the built-in prices of models, in the format of --prices."`
 	Version    versionCmd    `cmd:"" group:"other" help:"Print the version."`
@@ -80,7 +83,7 @@ Exit codes:
 
 func run(args []string) int {
 	std := &stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}
-	switch { // not of this command line: a sandbox starts them
+	switch { // hidden commands, which only a sandbox starts
 	case len(args) == 1 && args[0] == "supervise":
 		return sandbox.Supervise()
 	case len(args) > 0 && args[0] == "enter":
@@ -112,9 +115,9 @@ func run(args []string) int {
 	return std.fail(err)
 }
 
-// untilSignal is done with the first SIGINT or SIGTERM, which asks to stop. By
-// then the process no longer takes them, so that the second one ends it at once:
-// [signal.NotifyContext] lets go of them only later, and loses one in between.
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM. From then on, the
+// process does not catch them, so a second signal ends it at once. [signal.NotifyContext] releases
+// them only later, and can lose a signal in between.
 func untilSignal() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -127,12 +130,13 @@ func untilSignal() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// newParser builds kong's model of the command line into target.
+// newParser builds kong's model of the command line for target.
 func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, error) {
 	parser, err := kong.New(target, append([]kong.Option{
 		kong.Name("penstock"),
 		kong.Description(description),
 		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), kong.MapperFunc(decodeNetwork)),
+		kong.TypeMapper(reflect.TypeFor[blobPlace](), kong.MapperFunc(decodeBlobPlace)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoAppDescFormat: true}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "server", Title: "Server:"},
@@ -172,7 +176,7 @@ const (
 	exitInterrupted = 130
 )
 
-// exitError ends the process with a code; without err nothing is printed.
+// exitError ends the process with a code. If err is nil, nothing is printed.
 type exitError struct {
 	code int
 	err  error
@@ -208,7 +212,7 @@ func (s *stdio) fail(err error) int {
 	return code
 }
 
-// explainUsage turns a parser's error into a usage error with a way out of it.
+// explainUsage turns a parser's error into a usage error that says what to do.
 func explainUsage(err error, args []string) error {
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit
@@ -222,7 +226,7 @@ func explainUsage(err error, args []string) error {
 	}
 	text := err.Error()
 	switch {
-	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a value: it is not repeated
+	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a secret value, so do not repeat it
 		text = "cannot parse the arguments. " + howToGiveValue
 	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret):
 		text += "\nan API key is never an argument, because other users of this machine could read it: " + howToGiveKey
@@ -230,8 +234,8 @@ func explainUsage(err error, args []string) error {
 	return exitf(exitUsage, "%s\nsee: %s --help", text, command)
 }
 
-// dropEmptyVariables forgets variables that are set to nothing, as compose
-// files pass them on: an empty value means the default.
+// dropEmptyVariables removes variables with an empty value, which compose files often pass. An
+// empty value means the default.
 func dropEmptyVariables() {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
@@ -241,9 +245,9 @@ func dropEmptyVariables() {
 	}
 }
 
-// nameVariables gives every flag its environment variable: PENSTOCK_FLAG for
-// those of serve, worker and the like, PENSTOCK_NOUN_VERB_FLAG for those that
-// belong to one verb, so that a variable never reaches a command by accident.
+// nameVariables gives every flag its environment variable: PENSTOCK_FLAG for flags of serve, worker
+// and the maintenance commands, and PENSTOCK_NOUN_VERB_FLAG for flags of one verb, so that a
+// variable never affects another command by accident.
 func nameVariables(k *kong.Kong) error {
 	var visit func(node *kong.Node, path []string)
 	visit = func(node *kong.Node, path []string) {

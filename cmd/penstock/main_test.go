@@ -12,13 +12,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// called is what a call of the binary came to.
+// called is the result of a call of the binary.
 type called struct {
 	out, err string
 	code     int
 }
 
-// command prepares a call of the binary with an environment of its own.
+// command prepares a call of the binary with its own environment.
 func command(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), testkit.Binary(t), args...)
@@ -34,7 +34,7 @@ func call(t *testing.T, env []string, args ...string) called {
 	return callWith(t, "", env, args...)
 }
 
-// callWith is call with a standard input.
+// callWith is call with standard input.
 func callWith(t *testing.T, stdin string, env []string, args ...string) called {
 	t.Helper()
 	return finish(t, stdin, command(t, env, args...))
@@ -53,7 +53,7 @@ func finish(t *testing.T, stdin string, cmd *exec.Cmd) called {
 	return called{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
-// want fails unless the call ended with code and said each of the texts.
+// want fails unless the call exited with code and printed each of the texts.
 func (c called) want(t *testing.T, code int, says ...string) {
 	t.Helper()
 	if c.code != code {

@@ -22,8 +22,8 @@ type secretCmds struct {
 	RotateKey rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
 }
 
-// checkSecretNames refuses what is no name: it may be a value that slipped into
-// its place, so it is neither sent nor repeated.
+// checkSecretNames rejects invalid names. Such a name may be a value by mistake, so it is neither
+// sent nor repeated.
 func checkSecretNames(names []string) error {
 	for _, name := range names {
 		if !penstock.ValidSecretName(name) {
@@ -35,14 +35,14 @@ func checkSecretNames(names []string) error {
 	return nil
 }
 
-// secretPath is where a secret is.
+// secretPath returns the path of a secret.
 func secretPath(name string) (string, error) {
 	return "secrets/" + url.PathEscape(name), checkSecretNames([]string{name})
 }
 
 const howToGiveValue = "A value is never an argument: use --value-file, or enter the value at the prompt"
 
-// secretValue is where a value comes from: never an argument.
+// secretValue has the source of a value, which is never an argument.
 type secretValue struct {
 	ValueFile string `type:"path" xor:"value" placeholder:"FILE" field:"/value" help:"File with the value; - reads standard input. The line end of a one-line value is removed. By default you are prompted."`
 }
@@ -50,7 +50,7 @@ type secretValue struct {
 const valueHelp = "The value is text of at most 64 KB. A value of fewer than four characters is not masked in the " +
 	"output of runs."
 
-// read gets the value from the file or from the person.
+// read reads the value from the file, or asks for it.
 func (v secretValue) read(std *stdio, name string) (string, error) {
 	var value string
 	var err error
@@ -82,7 +82,7 @@ func (cmd *secretListCmd) Run(ctx context.Context, std *stdio, in *secretCmds) e
 	type list struct {
 		Secrets []penstock.ManagedSecret `json:"secrets"`
 	}
-	return answer(ctx, c, http.MethodGet, "secrets", nil, func(l list) error {
+	return perform(ctx, c, http.MethodGet, "secrets", nil, func(l list) error {
 		var rows [][]string
 		for _, s := range l.Secrets {
 			rows = append(rows, []string{s.Name, versionText(s), age(s.UpdatedAt), age(s.LastUsedAt), usersText(s.UsedBy, ", ")})
@@ -134,9 +134,9 @@ func (cmd *secretCreateCmd) Run(ctx context.Context, std *stdio, in *secretCmds)
 	return showSecret(ctx, c, http.MethodPost, "secrets", request)
 }
 
-// showSecret makes a call and shows the secret that comes back.
+// showSecret makes a call and shows the secret in the response, without its value.
 func showSecret(ctx context.Context, c *client, method, path string, body any) error {
-	return answer(ctx, c, method, path, body, func(s penstock.ManagedSecret) error {
+	return perform(ctx, c, method, path, body, func(s penstock.ManagedSecret) error {
 		return c.std.facts([]fact{
 			{"secret", s.Name},
 			{"version", versionText(s)},

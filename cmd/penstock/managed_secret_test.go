@@ -40,7 +40,7 @@ func TestSecrets(t *testing.T) {
 	call(t, env, "secret", "get", "OTHER").want(t, 65, "resource_not_found")
 	call(t, env, "run", "create", "x", "--secret", "DEPLOYKEY").want(t, 65, `did you mean "DEPLOY_KEY"?`)
 
-	// What the values were is seen by a run: a line's end is no part of one line.
+	// A run shows the stored values. The line feed at the end of a line is not part of the value.
 	id := startRun(
 		t, env, `demo: run echo "${#DEPLOY_KEY} ${#PEM}"`, "--secret", "DEPLOY_KEY", "--secret", "PEM", "--wait",
 	)
@@ -57,7 +57,7 @@ func TestSecrets(t *testing.T) {
 func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan string, 1)
-	env := []string{"PENSTOCK_API_KEY=" + someKey, "PENSTOCK_BASE_URL=" + answering(t, func(r *http.Request) string {
+	env := []string{"PENSTOCK_API_KEY=" + someKey, "PENSTOCK_BASE_URL=" + responding(t, func(r *http.Request) string {
 		body, _ := io.ReadAll(r.Body)
 		arrived <- r.Method + " " + r.URL.Path + " " + string(body)
 		return `{"name":"S","version":1,"pending":false,"created_at":"2026-01-01T00:00:00Z",` +
@@ -124,17 +124,17 @@ func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 	}
 }
 
-// answering is a server that answers every request with what answer says.
-func answering(t *testing.T, answer func(*http.Request) string) string {
+// responding starts a server that responds to every request with the result of response.
+func responding(t *testing.T, response func(*http.Request) string) string {
 	t.Helper()
 	server := httptest.NewServer(
-		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, answer(r)) }),
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, response(r)) }),
 	)
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-// fetch is what a server answers to the admin.
+// fetch returns a server's response to the admin.
 func fetch(t *testing.T, s *testkit.Server, path string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
@@ -157,7 +157,7 @@ func fetch(t *testing.T, s *testkit.Server, path string) string {
 func TestSecretIsAskedForWithoutEcho(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan string, 1)
-	address := answering(t, func(r *http.Request) string {
+	address := responding(t, func(r *http.Request) string {
 		body, _ := io.ReadAll(r.Body)
 		arrived <- string(body)
 		return `{"name":"S","version":1,"pending":false,"created_at":"2026-01-01T00:00:00Z",` +
@@ -182,8 +182,8 @@ func TestSecretIsAskedForWithoutEcho(t *testing.T) {
 	}
 }
 
-// A program gets the value of its secret, and what it prints of it is nowhere:
-// not in what the API answers, the log, the metrics or the data folder.
+// A program gets the value of its secret. What it prints of it appears nowhere: not in API
+// responses, the log, the metrics or the data folder.
 func TestSecretOfARunIsNowhereButInItsEnvironment(t *testing.T) {
 	t.Parallel()
 	config := writeFile(

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A server without keys works on what needs none, and the rest waits for a worker
-// with the key.
+// A server without provider keys executes runs that need none. Other runs wait for a worker with
+// the key.
 func TestRunWaitsForAWorkerWithTheProvider(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -94,7 +94,7 @@ func TestUnknownModelsAreWarnedOf(t *testing.T) {
 	)
 	aliases := writeFile(t, "c.yaml", "models: {aliases: {antropic/claude-opus-5-5: gpt-9}}\n")
 	quiet("factory", "validate", folder, "--config", aliases)
-	for _, description := range []string{"First.", "Second."} { // it makes the factory, then it changes it
+	for _, description := range []string{"First.", "Second."} { // first it creates the factory, then it changes it
 		write("sonnet\ndescription: " + description)
 		call(t, env, "factory", "plan", folder).want(
 			t, 0, "factory.yaml:4:10: FF_INVALID_REFERENCE (warning)", `unknown model "sonnet"`,

@@ -16,7 +16,7 @@ type networkCmds struct {
 	connection
 
 	Explain networkExplainCmd `cmd:"" help:"Show whether runs may reach a host, and which rule decides."`
-	Presets networkPresetsCmd `cmd:"" help:"Print the presets that rules can name, in full."`
+	Presets networkPresetsCmd `cmd:"" help:"Print all presets for network rules, with their hosts."`
 }
 
 type networkExplainCmd struct {
@@ -62,7 +62,7 @@ func (cmd *networkExplainCmd) Run(ctx context.Context, std *stdio, in *networkCm
 	return err
 }
 
-// explanation is what network explain prints as JSON.
+// explanation is the JSON output of network explain.
 type explanation struct {
 	Host        string                `json:"host"`
 	Port        int                   `json:"port"`
@@ -75,7 +75,7 @@ type explanation struct {
 	Explanation string                `json:"explanation"`
 }
 
-// query has the UIDs of what the flags name.
+// query returns the UIDs of the resources in the flags.
 func (cmd *networkExplainCmd) query(ctx context.Context, c *client) (url.Values, error) {
 	query := url.Values{}
 	for _, of := range []struct {

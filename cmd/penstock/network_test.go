@@ -59,10 +59,13 @@ func TestNetworkExplain(t *testing.T) {
 			[]string{"env.example.com is allowed", "of the environment app"},
 		},
 		"outside the ceiling": {
-			[]string{"--agent", "fixer", "outside.test"}, []string{"outside.test is refused: it is outside the ceiling"},
+			[]string{"--agent", "fixer", "outside.test"}, []string{
+				"outside.test is refused: it is outside the ceiling", "Only the operator of the server can change that.",
+			},
 		},
 		"the factory": {
-			[]string{"--factory", "pay", "pay.example.com:8443"}, []string{"pay.example.com:8443 is allowed", "of the factory "},
+			[]string{"--factory", "pay", "pay.example.com:8443"},
+			[]string{"pay.example.com:8443 is allowed", "of the factory pay."},
 		},
 		"another port": {
 			[]string{"--factory", "pay", "pay.example.com:443"},

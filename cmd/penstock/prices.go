@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/price"
 )
 
-// priceFile names the file of --prices; "" is the built-in list.
+// priceFile is the path of --prices; "": the built-in list.
 type priceFile string
 
 // prices returns the price list: that of f, with the prices that the configuration file has
@@ -48,7 +48,7 @@ func (*pricesCmd) Help() string {
 		"tools per thousand uses. docs/prices.md describes the format."
 }
 
-// Run prints the list as it is, so that its output is a file for --prices.
+// Run prints the list unchanged, so that its output is a file for --prices.
 func (*pricesCmd) Run(std *stdio) error {
 	_, err := std.out.Write(price.Builtin())
 	return err

@@ -13,7 +13,7 @@ func TestCostOfRunsComesFromTheOperatorsList(t *testing.T) {
 	t.Parallel()
 	list := writeFile(t, "prices.yaml", "models:\n  openai/gpt-test: {input: 2.5, output: 10}\n")
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker", "--prices", list}})
-	startScripted(t, s, testkit.NewModel(t, testkit.Turn{Text: "Done.", InputTokens: 1000, OutputTokens: 7}))
+	startPriced(t, s, testkit.NewModel(t, testkit.Turn{Text: "Done.", InputTokens: 1000, OutputTokens: 7}), list)
 	env := client(s)
 
 	run := getRun(t, env, startRun(t, env, "Fix the login", "--model", "openai/gpt-test", "--wait"))
@@ -21,7 +21,7 @@ func TestCostOfRunsComesFromTheOperatorsList(t *testing.T) {
 	if run.Usage == nil || run.Usage.InferenceCostUSD == nil || *run.Usage.InferenceCostUSD != want {
 		t.Errorf("got %+v, want %v US dollars", run.Usage, want)
 	}
-	// The list replaces the built-in one, so a model that only that has is without a price.
+	// The list replaces the built-in one, so the models of the built-in list have no price.
 	run = getRun(t, env, startRun(t, env, "Fix the login", "--model", "openai/gpt-6-luna", "--wait"))
 	if run.Usage == nil || run.Usage.TotalTokens != 1007 || run.Usage.InferenceCostUSD != nil {
 		t.Errorf("got %+v, want 1007 tokens without a cost", run.Usage)
@@ -47,7 +47,7 @@ func TestInvalidPricesStopTheStart(t *testing.T) {
 	}
 }
 
-// The example in docs/prices.md says what the page says of it.
+// The example in docs/prices.md costs what the page says.
 func TestListInTheDocument(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/prices.md")

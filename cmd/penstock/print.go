@@ -11,16 +11,15 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// printer writes what happens in a run as lines: a word for what it is, then
-// the text, whose further lines are indented. So nothing that an agent says can
-// pass for a line of ours.
+// printer writes the events of a run as lines: a word for the kind, then the text. Further lines of
+// the text are indented, so that an agent cannot imitate our lines.
 type printer struct {
 	out   io.Writer
 	limit int // lines of one text; 0: all
 	err   error
 }
 
-// label is as wide as the longest word, "artifact", and two spaces.
+// label is the width of the longest word, "artifact", and two spaces.
 const label = 10
 
 // line writes one entry.
@@ -43,7 +42,7 @@ func (p *printer) line(word, text string) {
 	_, p.err = io.WriteString(p.out, b.String())
 }
 
-// event writes an event of a stream, if there is anything in it to be read.
+// event writes an event of a stream, if it has something to show.
 func (p *printer) event(e liveEvent) {
 	switch e.Type {
 	case penstock.EventState, penstock.EventDone:
@@ -80,8 +79,8 @@ func (p *printer) event(e liveEvent) {
 	}
 }
 
-// read hands the data of an event on. Data of another form is left out: a
-// newer server may say what this program does not know.
+// read passes the data of an event to use. It skips data of another form, which a newer server may
+// send.
 func read[T any](e liveEvent, use func(T)) {
 	var data T
 	if json.Unmarshal(e.Data, &data) == nil {

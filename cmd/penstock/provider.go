@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -21,7 +19,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/price"
 )
 
-// vendor is a model provider as people know it.
+// vendor is a well-known model provider.
 type vendor struct {
 	gateway.Vendor
 
@@ -50,8 +48,8 @@ func knownVendors() []vendor {
 // ones of the configuration file.
 type providers []gateway.Provider
 
-// allProviders returns the providers of the environment and of the configuration file,
-// which wins. A base URL without a key is a provider as well, such as a local server.
+// allProviders returns the providers of the environment and of the configuration file, which wins.
+// A base URL without a key also counts as a provider, such as a local server.
 func allProviders(settings *fileSettings) providers {
 	var all providers
 	for _, v := range vendors {
@@ -88,7 +86,7 @@ func vendorOf(name string) *vendor {
 	return nil
 }
 
-// withVendors adds the vendors that have no key here: a run may bring its own.
+// withVendors adds the vendors without a key on this machine, because a run may have its own key.
 func (p providers) withVendors() providers {
 	all := slices.Clone(p)
 	for _, v := range vendors {
@@ -97,6 +95,15 @@ func (p providers) withVendors() providers {
 		}
 	}
 	return all
+}
+
+// apis returns the API of each provider, by the prefix of its models.
+func (p providers) apis() map[string]string {
+	byPrefix := map[string]string{}
+	for _, provider := range p {
+		byPrefix[provider.ModelID("")] = string(provider.API)
+	}
+	return byPrefix
 }
 
 // served lists the models that this process can serve, as a worker claims them: prefixes
@@ -109,8 +116,8 @@ func (p providers) served() []string {
 	return prefixes
 }
 
-// environment is how the built-in agent finds the providers: behind the gateway, with a
-// placeholder as key.
+// environment returns the variables of the built-in agent for its providers. They point to the
+// gateway and have a placeholder as key.
 func (p providers) environment() map[string]string {
 	env := map[string]string{}
 	named := []agent.Provider{}
@@ -127,72 +134,22 @@ func (p providers) environment() map[string]string {
 	if len(named) > 0 {
 		text, err := json.Marshal(named)
 		if err != nil {
-			panic("providers cannot be marshalled: " + err.Error())
+			panic("providers cannot be marshaled: " + err.Error())
 		}
 		env[providersVariable] = string(text)
 	}
 	return env
 }
 
-// gatewayKey is what an agent has in the place of a provider's key: the gateway replaces it.
+// gatewayKey is the placeholder that an agent has instead of a provider's key. The gateway replaces
+// it.
 const gatewayKey = "penstock-gateway"
 
-// providersVariable tells the built-in agent the providers that no vendor's variables can.
+// providersVariable lists the other providers, which have no vendor's variables, for the built-in
+// agent.
 const providersVariable = "PENSTOCK_PROVIDERS"
 
-// listedModels returns the models that the server shows, and its default.
-func listedModels(
-	ctx context.Context, log *slog.Logger, settings *fileSettings,
-) (models []penstock.ModelInfo, first string, err error) {
-	p := allProviders(settings)
-	g, err := gateway.New(gateway.Options{Providers: p, Log: log})
-	if err != nil {
-		return nil, "", exitf(exitConfig, "%w", err)
-	}
-	models = p.models(ctx, log, g)
-	return models, p.defaultModel(models), nil
-}
-
-// models is the catalogue as this process can use it, with the models of other providers.
-func (p providers) models(ctx context.Context, log *slog.Logger, g *gateway.Gateway) []penstock.ModelInfo {
-	list := penstock.Models()
-	for i, m := range list {
-		for _, v := range vendors {
-			if v.id == m.Provider && !slices.ContainsFunc(p, func(p gateway.Provider) bool { return p.Name == v.Name }) {
-				list[i].DisableReason = penstock.DisabledByAdmin
-				list[i].DisableDetail = "The server has no API key for " + v.title + "."
-			}
-		}
-	}
-	for _, provider := range p {
-		if provider.Key != "" && vendorOf(provider.Name) != nil && len(provider.Models) == 0 {
-			continue // the catalogue has them
-		}
-		for _, model := range listModels(ctx, log, g, provider.Name) {
-			id := provider.ModelID(model)
-			if !slices.ContainsFunc(list, func(m penstock.ModelInfo) bool { return m.ID == id }) {
-				list = append(list, penstock.ModelInfo{ID: id, DisplayName: model, Provider: penstock.ProviderUnknown})
-			}
-		}
-	}
-	return list
-}
-
-// listTimeout bounds how long a provider may take to list its models while serve starts.
-const listTimeout = 3 * time.Second
-
-func listModels(ctx context.Context, log *slog.Logger, g *gateway.Gateway, name string) []string {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	models, err := g.Models(ctx, name)
-	if err != nil {
-		log.Warn("cannot list the models of a provider; runs can still name them", "provider", name, "error", err)
-	}
-	return models
-}
-
-// defaultModel is the first model that a provider serves, in the order of the providers;
-// demo/offline without one.
+// defaultModel returns the first model of the first provider, or demo/offline without a provider.
 func (p providers) defaultModel(models []penstock.ModelInfo) string {
 	for _, provider := range p {
 		prefix := provider.ModelID("")
@@ -210,11 +167,11 @@ func (p providers) defaultModel(models []penstock.ModelInfo) string {
 // providerSettings is one entry of providers in the configuration file. The values of key
 // and base_url may contain variables of the server: ${NAME}.
 type providerSettings struct {
-	API     string   `yaml:"api"` // anthropic, openai or gemini; of a vendor by its name, its own
+	API     string   `yaml:"api"` // anthropic, openai or gemini; default for a vendor: its own
 	BaseURL string   `yaml:"base_url"`
 	Key     string   `yaml:"key"`
-	Models  []string `yaml:"models"` // none: the provider lists them
-	// Prices are free, one price, or the prices of models; docs/prices.md has the format.
+	Models  []string `yaml:"models"` // empty: the provider lists them
+	// Prices is "free", one price, or prices by model; docs/prices.md has the format.
 	Prices *price.Provider `yaml:"prices"`
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// Whoever may start runs gives them an environment and files. Neither makes the built-in
-// agent send the server's key to somebody who is not the provider: here, somebody whose
-// certificate only the run's own trust root vouches for.
+// A caller who may start runs sets their environment and files. Neither makes the built-in agent
+// send the server's key to another server than the provider. Here, the other server's certificate
+// is valid only by the run's own trust root.
 func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
 	t.Parallel()
 	const key = "provider-key-to-be-taken"
@@ -70,11 +70,11 @@ func (f writerFunc) Write(p []byte) (int, error) {
 
 var _ io.Writer = writerFunc(nil)
 
-// A run cannot set the variables that decide where programs send requests and whom they
-// trust. For an agent program with keys from the configuration file, there are more.
+// A run cannot set the variables that decide where programs send requests and which certificates
+// they trust. The list is longer for a harness whose keys come from the configuration file.
 func TestARunSetsNoVariableThatLeadsKeysAway(t *testing.T) {
 	t.Parallel()
-	file := writeFile(t, "c.yaml", "harnesses:\n  keyed:\n    protocol: command\n    command: [sh, -c, 'echo $COLOUR']\n"+
+	file := writeFile(t, "c.yaml", "harnesses:\n  keyed:\n    protocol: command\n    command: [sh, -c, 'echo $COLOR']\n"+
 		"    env: {ACME_API_KEY: abc}\n"+
 		"  keyless:\n    protocol: command\n    command: [sh, -c, 'echo $LD_LIBRARY_PATH']\n")
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", file}})
@@ -83,7 +83,7 @@ func TestARunSetsNoVariableThatLeadsKeysAway(t *testing.T) {
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", set).want(
 		t, 65, "--env LD_LIBRARY_PATH must not be set", "keys of the server",
 	)
-	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", "COLOUR=blue", "--watch").want(t, 0, "blue")
+	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", "COLOR=blue", "--watch").want(t, 0, "blue")
 	call(t, env, "run", "create", "x", "--harness", "keyless", "--env", set, "--watch").want(t, 0, "/workspace")
 	for _, name := range []string{
 		"HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "JAVA_TOOL_OPTIONS",

@@ -33,7 +33,7 @@ func TestBuiltInAgentGetsTheGatewayInPlaceOfKeys(t *testing.T) {
 func TestKeysOfHarnessesMoveToTheGateway(t *testing.T) {
 	t.Parallel()
 	settings := &fileSettings{Harnesses: map[string]harnessSettings{
-		"claude": {Env: map[string]string{"ANTHROPIC_API_KEY": "sk-1", "COLOUR": "blue"}},
+		"claude": {Env: map[string]string{"ANTHROPIC_API_KEY": "sk-1", "COLOR": "blue"}},
 		"plain":  {Env: map[string]string{"ACME_API_KEY": "abc"}},
 	}}
 	got := settings.harnessProviders(slog.New(slog.DiscardHandler))
@@ -45,7 +45,7 @@ func TestKeysOfHarnessesMoveToTheGateway(t *testing.T) {
 		t.Error(diff)
 	}
 	wantEnv := map[string]string{
-		"ANTHROPIC_API_KEY": gatewayKey, "ANTHROPIC_BASE_URL": "{gateway}/model/claude-anthropic", "COLOUR": "blue",
+		"ANTHROPIC_API_KEY": gatewayKey, "ANTHROPIC_BASE_URL": "{gateway}/model/claude-anthropic", "COLOR": "blue",
 	}
 	if diff := cmp.Diff(wantEnv, settings.Harnesses["claude"].Env); diff != "" {
 		t.Error(diff)

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// Servers of one database work on each other's files: what is attached on one, the
-// worker of the other has, and what it made, the first one hands out.
+// Servers that share a database share their files. A worker on one server gets what was attached on
+// the other one, and each serves the artifacts of the other.
 func TestReplicasShareTheirFiles(t *testing.T) {
 	t.Parallel()
 	first := testkit.Serve(t, testkit.ServeOptions{Database: testkit.Postgres(t), Args: []string{"--no-worker"}})
@@ -21,7 +21,7 @@ func TestReplicasShareTheirFiles(t *testing.T) {
 	}
 }
 
-// Each database would remove the other one's files, as files that nothing refers to.
+// Two databases cannot share a folder: each server would remove the files of the other as unreferenced.
 func TestFolderOfBlobsHasOneDatabase(t *testing.T) {
 	t.Parallel()
 	blobs := filepath.Join(t.TempDir(), "blobs")
@@ -33,8 +33,8 @@ func TestFolderOfBlobsHasOneDatabase(t *testing.T) {
 	).want(t, 78, "another database", "--blobs")
 }
 
-// The blobs of --blobs are in a backup, and are restored to where --blobs says, also
-// on another disk, where nothing may lie.
+// A backup contains the files of --blobs. A restore writes them to --blobs, which may be on another
+// disk and must be empty.
 func TestBackupAndRestoreOfBlobsElsewhere(t *testing.T) {
 	t.Parallel()
 	other, err := os.MkdirTemp("/dev/shm", "penstock-test-*") //nolint:usetesting // on another file system
@@ -73,7 +73,7 @@ func TestBackupAndRestoreOfBlobsElsewhere(t *testing.T) {
 
 const notes = "the attached notes"
 
-// startRunWithNotes has a run make an artifact of what is attached to it.
+// startRunWithNotes creates a run that makes an artifact of its attachment.
 func startRunWithNotes(t *testing.T, env []string) (id string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "notes.txt")

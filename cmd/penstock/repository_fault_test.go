@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// Whatever a commit has, the one before it stays in force and the reason is told.
+// If a commit is invalid, the previous one stays active, and the server reports the reason.
 func TestRepositoryCommitsThatCannotBeApplied(t *testing.T) {
 	t.Parallel()
 	w := serveTracked(t, testkit.ServeOptions{Args: asked})
@@ -103,8 +103,8 @@ func (w *tracked) link(to, name string) {
 	w.repository.Git("commit", "-q", "-m", "Link")
 }
 
-// A remote can be away, or have nothing; what is in force stays, and the next look
-// finds what is there then.
+// A repository can be unavailable or empty. The active files stay, and the next poll finds the new
+// state.
 func TestRepositoryThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	w, git := serveSecured(t, "", "--git-poll", "0")
@@ -115,7 +115,7 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 		t.Fatalf("got %+v", f.Definition)
 	}
 	next := w.repository.Commit("Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n"))
-	answer := func(status int) func(http.ResponseWriter, *http.Request) bool {
+	response := func(status int) func(http.ResponseWriter, *http.Request) bool {
 		return func(rw http.ResponseWriter, _ *http.Request) bool {
 			rw.WriteHeader(status)
 			return true
@@ -128,9 +128,9 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: got %+v, want a problem with %q", what, d, want)
 		}
 	}
-	git.Break(answer(http.StatusBadGateway))
+	git.Break(response(http.StatusBadGateway))
 	problem("an error of the host", "HTTP status 502")
-	git.Break(answer(http.StatusNotFound))
+	git.Break(response(http.StatusNotFound))
 	problem("a repository that is gone", "the repository does not exist", "404")
 	git.Break(func(rw http.ResponseWriter, _ *http.Request) bool {
 		http.Redirect(rw, &http.Request{}, "https://127.0.0.1:1/elsewhere", http.StatusFound)
@@ -164,7 +164,7 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 	w.sync()
 	w.applied(next)
 
-	// History is rewritten: what the branch has now is what holds.
+	// After a rewrite of the history, the branch's current commit becomes active.
 	w.repository.Git("reset", "-q", "--hard", first)
 	forced := w.repository.Commit(
 		"Another way", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nAnother.\n"),
@@ -173,7 +173,8 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 		t.Errorf("after a force push: %+v", d)
 	}
 
-	// Two links of a name, or a way out of the tree, in objects that no git makes.
+	// The tree has duplicate names and links that leave it, in objects that git itself does not
+	// create.
 	blob := w.repository.GitWith("x", "hash-object", "-w", "--stdin")
 	raw, err := hex.DecodeString(blob)
 	if err != nil {
@@ -196,7 +197,7 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 	w.startsARun()
 }
 
-// What a repository needs is told by 400s, before anything is made.
+// Missing settings of a repository return 400 before the server creates anything.
 func TestRepositoryThatNoFactoryCanComeFrom(t *testing.T) {
 	t.Parallel()
 	w := serveTracked(t, testkit.ServeOptions{Args: noWorker})
@@ -230,7 +231,7 @@ func TestRepositoryThatNoFactoryCanComeFrom(t *testing.T) {
 	if !has(string(got.body), "/files", "/alias") {
 		t.Errorf("with files and an alias: got %s", got.body)
 	}
-	// Whoever may manage factories alone cannot send a secret anywhere.
+	// A key that may only manage factories cannot make the server send a secret anywhere.
 	var key struct{ Key string }
 	w.ask(
 		http.MethodPost, "/keys", map[string]any{"name": "k", "scopes": []string{"factories:manage"}}, http.StatusCreated,
@@ -246,7 +247,7 @@ func TestRepositoryThatNoFactoryCanComeFrom(t *testing.T) {
 	w.Key = admin
 }
 
-// A repository of 100 MB, of which a factory is a small part.
+// The repository has 100 MB. The factory is a small part of it.
 func TestRepositoryThatIsLarge(t *testing.T) {
 	t.Parallel()
 	w := serveTracked(t, testkit.ServeOptions{Args: asked})
@@ -276,8 +277,8 @@ func TestRepositoryThatIsLarge(t *testing.T) {
 	}
 }
 
-// A server that is killed in the middle of it, a factory that goes meanwhile, and
-// nothing that shows the credential.
+// The server is killed during a sync, a factory is deleted during a sync, and the credential shows
+// up nowhere.
 func TestRepositoryIsReadWhileTheServerEnds(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -300,7 +301,7 @@ func TestRepositoryIsReadWhileTheServerEnds(t *testing.T) {
 		w.applied(second)
 		w.startsARun()
 
-		// The factory goes while its repository is read.
+		// The factory is deleted while the server reads its repository.
 		held, release = holdFetches(git)
 		w.repository.Commit(
 			"Too late", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nToo late.\n"),
@@ -326,8 +327,8 @@ func TestRepositoryIsReadWhileTheServerEnds(t *testing.T) {
 	})
 }
 
-// holdFetches keeps a host from giving objects until it is released, and tells of
-// those who wait.
+// holdFetches blocks the host from sending objects until it is released, and reports waiting
+// fetches.
 func holdFetches(git *testkit.GitServer) (held <-chan struct{}, release func()) {
 	waiting, hold := make(chan struct{}, 100), make(chan struct{})
 	git.Break(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -343,7 +344,7 @@ func holdFetches(git *testkit.GitServer) (held <-chan struct{}, release func()) 
 	}
 }
 
-// commandLines are those of all processes of this machine.
+// commandLines returns the command lines of all processes of this machine.
 func commandLines(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")

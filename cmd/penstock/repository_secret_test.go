@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A repository's webhooks name secrets by the right of the key that connected it.
+// A repository's webhooks can name the secrets that the key that connected the repository may use.
 func TestARepositoryNamesSecretsByTheRightOfTheKeyThatConnectedIt(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -41,7 +41,7 @@ func TestARepositoryNamesSecretsByTheRightOfTheKeyThatConnectedIt(t *testing.T) 
 		manager.ask(http.MethodPost, manager.hookPath(hook)+"/rotate-secret", map[string]any{}, http.StatusForbidden, nil)
 		w.startsARun()
 
-		// Whoever has it moved to another place answers for that place.
+		// After a move to another place, the key that moved the repository decides for that place.
 		w.ask(http.MethodPost, "/secrets", map[string]string{"name": "OTHER", "value": ciToken}, http.StatusCreated, nil)
 		w.repository.Git("checkout", "-q", "-b", "live")
 		w.repository.Commit("Take another", with(acmeFiles(), "webhooks/ci.yaml", "secretName: OTHER\n"))
@@ -53,7 +53,7 @@ func TestARepositoryNamesSecretsByTheRightOfTheKeyThatConnectedIt(t *testing.T) 
 	})
 }
 
-// keyed is the same server for a key of its own.
+// keyed returns the same server, used with a new key.
 func (h *hooked) keyed(scopes ...penstock.Scope) *hooked {
 	h.t.Helper()
 	var key penstock.Key
@@ -63,8 +63,8 @@ func (h *hooked) keyed(scopes ...penstock.Scope) *hooked {
 	return &hooked{Server: &server, t: h.t, factory: h.factory}
 }
 
-// A webhook of a repository takes a new value of its secret with the next commit,
-// and until then the factory shows that it waits.
+// A webhook of a repository takes a new value of its secret with the next commit. Until then, the
+// factory shows that the webhook is pending.
 func TestANewValueOfASecretThatWaitsIsShown(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {

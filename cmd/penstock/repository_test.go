@@ -30,7 +30,8 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 		w.startsARun()
 		hook := w.webhook("ci")
 
-		// A commit is found by itself, and what it does not touch stays.
+		// The server finds a commit by polling. Resources that the commit does not touch stay
+		// unchanged.
 		second := w.repository.Commit(
 			"Lead better\n\nMuch better.",
 			with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nLead them.\n"),
@@ -40,7 +41,8 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 			t.Errorf("after the second commit: %+v, webhook %+v", f, w.webhook("ci"))
 		}
 
-		// One with an error is not applied, and says so at its line; the one before it works on.
+		// A factory with an error is not applied, and the error names its line. The previous files
+		// stay active.
 		broken := w.repository.Commit("Break it", with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"))
 		f = w.eventually(
 			"a rejection", func(f penstock.Factory) bool { return f.Definition.Status == penstock.DefinitionInvalid },
@@ -53,12 +55,13 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 		}
 		w.startsARun()
 
-		// What it lacked comes, and it is applied without a push.
+		// When the missing secret is created, the server applies the commit without a new push.
 		w.ask(http.MethodPost, "/secrets", map[string]string{"name": "CI_TOKN", "value": ciToken}, http.StatusCreated, nil)
 		w.applied(broken)
 		w.startsARun()
 
-		// The same tree again changes nothing; neither does what is no part of it.
+		// A commit with the same tree changes nothing. Neither does a change outside of the
+		// factory.
 		w.applied(
 			w.repository.Commit(
 				"Say more", with(with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"), "README.md", "# More\n"),
@@ -103,7 +106,7 @@ func TestRepositoryBranchFolderAndMove(t *testing.T) {
 	if f.Definition.Commit != live || f.Repository.Path != "ops/factory" {
 		t.Errorf("got %+v %+v, want commit %s", f.Definition, f.Repository, live)
 	}
-	// The whole of it is no factory: every file without a meaning is named.
+	// The top of the repository is not a factory. The findings name its files.
 	var moved penstock.Factory
 	w.ask(
 		http.MethodPatch, w.path(),
@@ -123,7 +126,7 @@ func TestRepositoryBranchFolderAndMove(t *testing.T) {
 		!strings.Contains(f.Definition.Detail, `no folder "ops/elsewhere"`) {
 		t.Errorf("in a folder that is not there: %+v", f.Definition)
 	}
-	// Without a branch it is the default one, wherever that is by now.
+	// Without a branch, the server uses the current default branch.
 	w.ask(
 		http.MethodPatch, w.path(),
 		map[string]any{"repository": map[string]string{"url": w.repository.URL(), "path": "ops/factory"}}, http.StatusOK, nil,
@@ -138,7 +141,7 @@ func TestRepositoryBranchFolderAndMove(t *testing.T) {
 	w.startsARun()
 }
 
-// Two servers look at one repository, and nobody applies a commit twice.
+// Two servers poll one repository, and apply each commit once.
 func TestRepositoryOfTwoReplicas(t *testing.T) {
 	t.Parallel()
 	first := serveTracked(t, testkit.ServeOptions{Database: testkit.Postgres(t), Args: polled})
@@ -168,7 +171,7 @@ func TestRepositoryOfTwoReplicas(t *testing.T) {
 		}
 		seen[r.Commit.ID] = true
 	}
-	// A suspension on one of them holds on the other from the next request on.
+	// A suspension on one server takes effect on the other one with the next request.
 	hook := first.webhook("ci")
 	for _, suspended := range []bool{true, false, true, false} {
 		first.change(hook, map[string]any{"suspended": suspended})
@@ -179,7 +182,7 @@ func TestRepositoryOfTwoReplicas(t *testing.T) {
 	}
 }
 
-// A server that is to look by itself from now on does, though it was not to before.
+// A server that starts with polling enabled polls, even if polling was disabled before.
 func TestRepositoryOfAServerThatPollsFromNowOn(t *testing.T) {
 	t.Parallel()
 	first := serveTracked(t, testkit.ServeOptions{Database: testkit.Postgres(t), Args: asked})
@@ -229,7 +232,7 @@ func TestRepositoryMakesTheAPIReadOnly(t *testing.T) {
 		}
 		w.ask(http.MethodPut, w.path()+"/definition", map[string]any{"files": files, "dry_run": true}, http.StatusOK, nil)
 
-		// What the files leave open can be changed.
+		// Fields that the files do not set can be changed.
 		s := newSender(t)
 		id := s.accepted(w.url(hook), bearer(hook), "1")
 		w.change(hook, map[string]any{"suspended": true})
@@ -250,7 +253,7 @@ func TestRepositoryMakesTheAPIReadOnly(t *testing.T) {
 		var rotated penstock.Webhook
 		w.ask(http.MethodPost, w.hookPath(hook)+"/rotate-secret", nil, http.StatusOK, &rotated)
 		s.accepted(w.url(rotated), bearer(rotated), "3")
-		// A pending one gets its secret, and is as its file says.
+		// A pending webhook gets its secret. Otherwise it stays as its file says.
 		w.change(later, map[string]any{"secret": "value-that-comes-later"})
 		if hook := w.webhook("later"); hook.PendingSecret || hook.Enabled {
 			t.Errorf("a webhook that is switched off in its file is %+v", hook)
@@ -264,8 +267,8 @@ func TestRepositoryMakesTheAPIReadOnly(t *testing.T) {
 	})
 }
 
-// The host of the repository tells of a push by a webhook, and nobody has to wait
-// for a poll.
+// The host of the repository reports a push with a webhook, so that the factory changes before the
+// next poll.
 func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -281,7 +284,7 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 				w.url(hook), signed(body, "X-GitHub-Event", event, "X-GitHub-Delivery", penstock.NewID()), body,
 			)
 		}
-		push("refs/heads/main", "push") // of a repository that no factory comes from yet
+		push("refs/heads/main", "push") // of a repository that no factory uses yet
 		w.track(secured(git))
 		before := w.get()
 		next := w.repository.Commit(
@@ -310,8 +313,8 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 	})
 }
 
-// A factory at the top of a repository with sources: the rest is ignored, with a note for each folder, and neither
-// counts nor is kept.
+// A factory at the top of a source repository: the server ignores the other files, notes each
+// folder, and neither counts nor stores them.
 func TestRepositoryWithMoreThanAFactory(t *testing.T) {
 	t.Parallel()
 	w := serveTracked(t, testkit.ServeOptions{Args: asked})
@@ -321,7 +324,7 @@ func TestRepositoryWithMoreThanAFactory(t *testing.T) {
 	}
 	files["docs/film.txt"] = strings.Repeat("x", definition.MaxBytes+1)
 	files["agents/lead/agent.md~"] = "old"
-	files["webhook/misspelt.yaml"] = "secretName: CI_TOKEN\n"
+	files["webhook/misspelled.yaml"] = "secretName: CI_TOKEN\n"
 	w.repository.Commit("Begin", files)
 	w.link("src/file1.go", "linked.go")
 	f := w.track(map[string]string{"url": w.repository.URL()})
@@ -331,7 +334,7 @@ func TestRepositoryWithMoreThanAFactory(t *testing.T) {
 	}
 	want := []string{
 		"note agents/lead/agent.md~ ", "note docs/film.txt ", "note linked.go ", "note src/file0.go ",
-		"warning webhook/misspelt.yaml webhooks/misspelt.yaml",
+		"warning webhook/misspelled.yaml webhooks/misspelled.yaml",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || f.Definition.Status != penstock.DefinitionApplied {
 		t.Fatalf("%+v (-want +got):\n%s", f.Definition, diff)

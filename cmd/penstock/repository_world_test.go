@@ -22,8 +22,7 @@ type tracked struct {
 	repository *testkit.Repository
 }
 
-// polled looks at repositories of this machine every second; asked only when it is
-// told to.
+// polled polls local repositories every second. asked polls them only on request.
 var (
 	polled = append(slices.Clip(noWorker), "--git-allow-file", "--git-poll", "1s")
 	asked  = append(slices.Clip(noWorker), "--git-allow-file", "--git-poll", "0")
@@ -31,7 +30,7 @@ var (
 
 const ciToken = "value-of-the-ci-token"
 
-// acmeFiles are a factory whose webhook ci starts a run for each delivery.
+// acmeFiles define a factory whose webhook ci starts a run for each delivery.
 func acmeFiles() map[string]string {
 	return map[string]string{
 		"factory.yaml":         "schemaVersion: v1alpha1\nname: tracked\nagentDefaults: {model: demo/offline}\n",
@@ -49,7 +48,7 @@ func with(files map[string]string, path, content string) map[string]string {
 	return files
 }
 
-// serveTracked starts a server with the secret CI_TOKEN, and makes a repository.
+// serveTracked starts a server with the secret CI_TOKEN, and creates a repository.
 func serveTracked(t *testing.T, o testkit.ServeOptions) *tracked {
 	t.Helper()
 	w := &tracked{&hooked{Server: testkit.Serve(t, o), t: t}, testkit.NewRepository(t, t.TempDir(), "factories")}
@@ -57,7 +56,7 @@ func serveTracked(t *testing.T, o testkit.ServeOptions) *tracked {
 	return w
 }
 
-// track makes a factory that comes from a place, and syncs it.
+// track creates a factory that comes from a repository, and syncs it.
 func (w *tracked) track(place map[string]string) penstock.Factory {
 	w.t.Helper()
 	var f penstock.Factory
@@ -68,7 +67,7 @@ func (w *tracked) track(place map[string]string) penstock.Factory {
 	return w.sync()
 }
 
-// trackFiles is track of a repository with one commit.
+// trackFiles is track for a repository with one commit.
 func (w *tracked) trackFiles(files map[string]string) penstock.Factory {
 	w.t.Helper()
 	w.repository.Commit("Begin", files)
@@ -81,7 +80,7 @@ func (w *tracked) sync() penstock.Factory {
 	if got := w.ask(
 		http.MethodPost, w.path()+"/sync", nil, http.StatusOK, &f,
 	); strings.Contains(string(got.body), gitToken) {
-		w.t.Errorf("the answer shows the credential: %s", got.body)
+		w.t.Errorf("the response shows the credential: %s", got.body)
 	}
 	return f
 }
@@ -100,7 +99,7 @@ func (w *tracked) history() []factory.Revision {
 	return page.Revisions
 }
 
-// results are those of the history, the newest first.
+// results returns the results of the history, the newest first.
 func (w *tracked) results() []penstock.CommitResult {
 	w.t.Helper()
 	var list []penstock.CommitResult
@@ -110,7 +109,7 @@ func (w *tracked) results() []penstock.CommitResult {
 	return list
 }
 
-// eventually waits until the factory is like that by itself.
+// eventually waits until the factory reaches a state without a request to sync.
 func (w *tracked) eventually(what string, check func(penstock.Factory) bool) penstock.Factory {
 	w.t.Helper()
 	var f penstock.Factory
@@ -131,7 +130,7 @@ func (w *tracked) applied(commit string) penstock.Factory {
 	})
 }
 
-// webhook reads the webhook of a name, with the value of its secret.
+// webhook returns the webhook with a name, and the value of its secret.
 func (w *tracked) webhook(name string) penstock.Webhook {
 	w.t.Helper()
 	var list struct{ Webhooks []penstock.Webhook }
@@ -144,7 +143,7 @@ func (w *tracked) webhook(name string) penstock.Webhook {
 	return list.Webhooks[i]
 }
 
-// startsARun delivers to the webhook ci, which must start one.
+// startsARun sends a delivery to the webhook ci, which must start a run.
 func (w *tracked) startsARun() {
 	w.t.Helper()
 	hook := w.webhook("ci")
@@ -154,8 +153,8 @@ func (w *tracked) startsARun() {
 	}
 }
 
-// serveSecured serves a repository over https with a password, and makes a server
-// that trusts its certificate.
+// serveSecured serves a repository over HTTPS with a password, and starts a server that trusts its
+// certificate.
 func serveSecured(t *testing.T, database string, args ...string) (*tracked, *testkit.GitServer) {
 	t.Helper()
 	root := t.TempDir()
@@ -177,12 +176,12 @@ func serveSecured(t *testing.T, database string, args ...string) (*tracked, *tes
 
 const gitToken = "ghp-a-token-that-nobody-may-see"
 
-// secured is where the repository of serveSecured is.
+// secured returns the place of serveSecured's repository.
 func secured(git *testkit.GitServer) map[string]string {
 	return map[string]string{"url": git.URL + "/factories/.git", "secret": "GIT_TOKEN"}
 }
 
-// has reports whether a text speaks of all words.
+// has reports whether a text contains all words.
 func has(text string, words ...string) bool {
 	for _, word := range words {
 		if !strings.Contains(text, word) {
@@ -192,7 +191,7 @@ func has(text string, words ...string) bool {
 	return true
 }
 
-// mirrors are the folders in which a server keeps repositories.
+// mirrors returns the folders in which a server keeps repositories.
 func (w *tracked) mirrors() []string {
 	w.t.Helper()
 	list, err := filepath.Glob(filepath.Join(w.Data, "mirrors", "*.git"))

@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -21,29 +21,17 @@ type restoreCmd struct {
 }
 
 func (cmd *restoreCmd) Help() string {
-	return "The data folder and the --blobs folder must be empty. If the backup contains a PostgreSQL database, the one " +
-		"in --database must be empty, too. Restore never overwrites anything, and checks every file before it puts any in " +
-		"place. At the end it updates the database schema to this version."
+	return "The data folder and the place in --blobs must be empty. If the backup contains a PostgreSQL database, the " +
+		"one in --database must be empty, too. Restore never overwrites anything, and checks every file before it puts " +
+		"any in place. At the end it updates the database schema to this version."
 }
 
 func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
-	if err := cmd.checkDatabase(); err != nil {
+	if err := cmd.check(); err != nil {
 		return err
 	}
-	for _, folder := range []struct{ name, dir, flag string }{
-		{"data folder", cmd.Data, "--data"}, {"blobs folder", cmd.blobPath(), "--blobs"},
-	} {
-		empty, err := isEmpty(folder.dir)
-		if err != nil {
-			return exitf(exitConfig, "read the %s: %w", folder.name, err)
-		}
-		if !empty {
-			return exitf(
-				exitRefused, "the %s %s is not empty, and restore never overwrites anything: set %s to a new "+
-					"folder", folder.name, folder.dir,
-				folder.flag,
-			)
-		}
+	if err := cmd.checkEmpty(ctx); err != nil {
+		return err
 	}
 	release, err := cmd.prepare()
 	if err != nil {
@@ -80,10 +68,54 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	return nil
 }
 
-// place moves what was unpacked and checked to where the server looks for it. A
-// SQLite database comes last, since without it the server would begin anew;
-// PostgreSQL comes first, since it may refuse, and then nothing is done. Whatever
-// else may be refused is asked before.
+// checkEmpty rejects a data folder and a place of blobs with anything in it.
+func (cmd *restoreCmd) checkEmpty(ctx context.Context) error {
+	folders := []struct{ name, dir, flag string }{{"data folder", cmd.Data, "--data"}}
+	if !cmd.blobPlace().isBucket() {
+		folders = append(folders, struct{ name, dir, flag string }{"blobs folder", string(cmd.blobPlace()), "--blobs"})
+	}
+	for _, folder := range folders {
+		empty, err := isEmpty(folder.dir)
+		if err != nil {
+			return exitf(exitConfig, "read the %s: %w", folder.name, err)
+		}
+		if !empty {
+			return exitf(
+				exitRefused, "the %s %s is not empty, and restore never overwrites anything: set %s to a new "+
+					"folder", folder.name, folder.dir,
+				folder.flag,
+			)
+		}
+	}
+	if !cmd.blobPlace().isBucket() {
+		return nil
+	}
+	blobs, err := cmd.blobPlace().open(ctx, "")
+	if err != nil {
+		return err
+	}
+	owner, err := blobs.Owner(ctx)
+	if err != nil {
+		return blobError(cmd.Blobs, err)
+	}
+	for _, err := range blobs.Keys(ctx) {
+		if err != nil {
+			return blobError(cmd.Blobs, err)
+		}
+		owner = "any" // one file is enough
+		break
+	}
+	if owner != "" {
+		return exitf(
+			exitRefused, "%s is not empty, and restore never overwrites anything: set --blobs to a new prefix", cmd.Blobs,
+		)
+	}
+	return nil
+}
+
+// place moves the unpacked and checked files to the server's locations. A SQLite database comes
+// last, because a server without it would create a new one. PostgreSQL comes first, because it may
+// fail, and then nothing else has changed. Everything else that may fail is checked before.
 func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratch string) error {
 	file, embedded := cmd.sqliteFile()
 	if embedded != (m.Engine == "sqlite") {
@@ -107,7 +139,7 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 	if err := placeKeyset(filepath.Join(scratch, keysetFile), cmd.keysetPath()); err != nil {
 		return err
 	}
-	if err := placeBlobs(ctx, filepath.Join(scratch, blobDir), cmd.blobPath()); err != nil {
+	if err := placeBlobs(ctx, filepath.Join(scratch, blobDir), cmd.blobPlace()); err != nil {
 		return fmt.Errorf("restore %s: %w", blobDir, err)
 	}
 	moves := [][2]string{{adminKeyFile, cmd.path(adminKeyFile)}}
@@ -129,13 +161,13 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 	return nil
 }
 
-// placeBlobs moves the folder of blobs of a backup, if it has one, to where --blobs
-// says, or copies them: that may be on another disk, or where a disk begins.
-func placeBlobs(ctx context.Context, from, to string) error {
+// placeBlobs moves the blobs of a backup, if it has any, to --blobs. It copies them if that is on
+// another disk, the root of a disk, or an object store.
+func placeBlobs(ctx context.Context, from string, to blobPlace) error {
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if os.Rename(from, to) == nil {
+	if !to.isBucket() && os.Rename(from, string(to)) == nil {
 		return nil
 	}
 	source, err := blob.Open(from)
@@ -143,33 +175,18 @@ func placeBlobs(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer source.Close()
-	target, err := blob.Open(to)
+	target, err := to.open(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer target.Close()
-	for key, err := range source.Between(ctx, time.Time{}, time.Now().Add(time.Hour)) {
-		if err == nil {
-			err = copyBlob(ctx, target, source, key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	var count copyCount
+	var differ error
+	err = copyBlobs(ctx, target, source, false, &count, func(err error) { differ = err })
+	return blobError(to, cmp.Or(err, differ))
 }
 
-func copyBlob(ctx context.Context, to, from *blob.Store, key string) error {
-	content, _, err := from.Open(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	_, _, err = to.Put(ctx, key, content, -1)
-	return err
-}
-
-// checkKeyset refuses a backup with a keyset where another one is in its place.
+// checkKeyset rejects a backup with a keyset if another keyset already exists at its place.
 func checkKeyset(from, to string) error {
 	content, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,8 +202,8 @@ func checkKeyset(from, to string) error {
 	return exitf(exitRefused, "%s already exists with a different keyset, and restore never overwrites anything", to)
 }
 
-// placeKeyset puts the keyset of a backup, if it has one, where --keyset says,
-// which may be on another disk. The same keyset may be there already.
+// placeKeyset writes the keyset of a backup, if it has one, to --keyset, which may be on another
+// disk. The same keyset may exist already.
 func placeKeyset(from, to string) error {
 	content, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {

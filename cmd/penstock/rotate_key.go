@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// rotateKeyCmd replaces the key that seals. It works on database and keyset
-// itself, as those who may call the API have no business with the keys.
+// rotateKeyCmd replaces the encryption key. It works directly on database and keyset, because
+// callers of the API must not reach the keys.
 type rotateKeyCmd struct {
 	storage
 	Prepare bool          `xor:"step" help:"Only add the next key, for servers that have copies of the keyset."`
@@ -61,9 +61,8 @@ func (cmd *rotateKeyCmd) Run(ctx context.Context, std *stdio) error {
 	return errors.Join(err, db.Close())
 }
 
-// locate says where the keyset is. One that is to be of another form cannot be
-// read by servers that run: they go on with the old keys, and soon meet values
-// that were sealed with the new one.
+// locate returns the keyset. If its form changes, running servers cannot read it. They would
+// continue with the old keys, and fail on values that the new key encrypted.
 func (cmd *rotateKeyCmd) locate(ctx context.Context) (secret.KeysetFile, error) {
 	file, err := cmd.locateKeyset(ctx)
 	if err == nil {
@@ -81,8 +80,7 @@ func (cmd *rotateKeyCmd) locate(ctx context.Context) (secret.KeysetFile, error) 
 	return file, nil
 }
 
-// openPresent opens a database that is there and has this version's schema,
-// while a server may have it open.
+// openPresent opens an existing database with this version's schema, even while a server uses it.
 func (s *storage) openPresent(ctx context.Context) (*store.Store, error) {
 	if err := s.checkDatabase(); err != nil {
 		return nil, err
@@ -142,7 +140,7 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	if err := rotation.Finish(ctx); err != nil {
 		return err
 	}
-	// A server that noticed late may have sealed with the old key until now.
+	// A server may notice the new key late, and may have encrypted with the old one until now.
 	if err := sleep(ctx, cmd.Settle); err != nil {
 		return err
 	}
@@ -154,7 +152,7 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	return nil
 }
 
-// reencryptAll goes through the database until nothing is left to be sealed again.
+// reencryptAll re-encrypts the database until no old value is left.
 func reencryptAll(ctx context.Context, db *store.Store, rotation *secret.Rotation) (access.Reencrypted, error) {
 	var total access.Reencrypted
 	for {

@@ -24,7 +24,7 @@ func keysIn(t *testing.T, path string) int {
 	return len(keyset.Key)
 }
 
-// The key is replaced while a server runs; the first attempt is killed.
+// The key is rotated while the server runs. The first attempt is killed.
 func TestKeyIsRotatedWhileServing(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -67,7 +67,7 @@ func TestKeyIsRotatedWhileServing(t *testing.T) {
 		id := startRun(t, env, `demo: run echo "${#A} ${#B}"`, "--secret", "A", "--secret", "B", "--wait")
 		call(t, env, "run", "logs", id).want(t, 0, "8 9")
 
-		// The wrong keyset opens nothing: it is told, and nothing is lost by it.
+		// The wrong keyset decrypts nothing. The command reports this, and nothing is lost.
 		wrong := writeFile(t, "keyset.json", string(before))
 		call(
 			t, where, "secret", "rotate-key", "--keyset", wrong, "--settle", "0s",

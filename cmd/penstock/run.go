@@ -23,7 +23,9 @@ type runCmds struct {
 	Get       runGetCmd       `cmd:"" help:"Show a run."`
 	Watch     runWatchCmd     `cmd:"" help:"Follow the events of a run until it ends."`
 	Logs      runLogsCmd      `cmd:"" help:"Print the conversation of a run so far."`
+	Diff      runDiffCmd      `cmd:"" help:"Show what a run has changed in its repositories, as a patch."`
 	Network   runNetworkCmd   `cmd:"" help:"Show what a run may reach and what it reached."`
+	Budget    runBudgetCmd    `cmd:"" help:"Show or change the budget of a run."`
 	FollowUp  runFollowUpCmd  `cmd:"" name:"follow-up" help:"Send a follow-up to a run: steer it, answer its question, or restart it."`
 	Interrupt runInterruptCmd `cmd:"" help:"Interrupt the current turn of a run without ending the run."`
 	Cancel    runCancelCmd    `cmd:"" help:"Cancel runs."`
@@ -47,9 +49,11 @@ type runCreateCmd struct {
 	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode: normal, plan (plan first and ask) or orchestrate."`
 	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" field:"/config/env" help:"Environment variable for the agent; repeatable. Without a value, it is copied from your environment. Not for secrets: the run shows it."`
 	Secret       []string          `sep:"none" placeholder:"NAME" field:"/config/secrets" help:"Managed secret that the run gets as an environment variable; repeatable. Needs a key with the scope secrets:use."`
-	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, command, or one from the server's configuration."`
+	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, an installed one such as opencode, or one from the server's configuration."`
 	WorkerHost   string            `placeholder:"HOST" field:"/config/worker_host" help:"Worker that must execute the run."`
 	MaxDuration  time.Duration     `placeholder:"DURATION" field:"/config/max_duration_minutes" help:"Maximum working time of the agent, in whole minutes, such as 90m."`
+	MaxCost      float64           `placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Most that the run and the runs below it can spend, in US dollars."`
+	MaxTokens    int64             `placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Most tokens of all kinds that they can use."`
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
 	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run."`
 	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`
@@ -88,7 +92,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	switch {
 	case !c.json:
 		fmt.Fprintln(std.out, cleanLine(created.ID))
-	case !cmd.Watch: // which prints events
+	case !cmd.Watch: // --watch prints events
 		if err := std.json(raw); err != nil {
 			return err
 		}
@@ -107,7 +111,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	return nil
 }
 
-// request is what the flags say.
+// request builds the request from the flags.
 func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (penstock.RunRequest, error) {
 	var r penstock.RunRequest
 	if cmd.Prompt == "-" && cmd.File == "-" {
@@ -123,6 +127,9 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (pe
 	config := penstock.Config{
 		Name: cmd.Name, ModelID: cmd.Model, Secrets: cmd.Secret,
 		LayerKeys: penstock.LayerKeys{WorkerHost: cmd.WorkerHost},
+	}
+	if budget := (penstock.Budget{MaxCostUSD: cmd.MaxCost, MaxTotalTokens: cmd.MaxTokens}); budget != (penstock.Budget{}) {
+		config.Budget = &budget
 	}
 	if cmd.MaxDuration > 0 {
 		config.MaxDurationMinutes = new(int(math.Ceil(cmd.MaxDuration.Minutes())))

@@ -11,8 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// What waits for a worker that is not there is in nobody's way, and nobody is told
-// that it was.
+// Runs that no connected worker can execute do not count against the capacity of other workers.
 func TestPlaceInTheQueue(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {

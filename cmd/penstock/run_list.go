@@ -78,7 +78,7 @@ type rawPage struct {
 	PageInfo penstock.PageInfo `json:"page_info"`
 }
 
-// pages reads as many pages as Limit asks for.
+// pages reads as many pages as Limit needs.
 func (cmd *runListCmd) pages(ctx context.Context, c *client, query url.Values) (rawPage, error) {
 	all := rawPage{Runs: []jsontext.Value{}}
 	for {
@@ -103,11 +103,11 @@ func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error)
 	if cmd.Limit < 0 {
 		return nil, exitf(exitUsage, "--limit must not be negative")
 	}
-	after, err := moment("--created-after", cmd.CreatedAfter)
+	after, err := parseTime("--created-after", cmd.CreatedAfter)
 	if err != nil {
 		return nil, err
 	}
-	before, err := moment("--created-before", cmd.CreatedBefore)
+	before, err := parseTime("--created-before", cmd.CreatedBefore)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error)
 	return query, nil
 }
 
-// moment reads a time, or how long ago it was, into the API's form.
-func moment(flag, text string) (string, error) {
+// parseTime converts a time, or an age, to the form of the API.
+func parseTime(flag, text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}

@@ -19,7 +19,7 @@ func (cmd *runNetworkCmd) Run(ctx context.Context, std *stdio, in *runCmds) erro
 	if err != nil {
 		return err
 	}
-	return answer(ctx, c, http.MethodGet, runPath(cmd.ID, "network"), nil, func(n penstock.RunNetwork) error {
+	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "network"), nil, func(n penstock.RunNetwork) error {
 		list := []fact{{"sealed", sealedText(n.Sealed)}}
 		for _, layer := range n.Policy.Layers {
 			list = append(list, fact{strings.TrimSpace(layer.Source + " " + layer.Name), networkText(&layer.Network)})
@@ -51,10 +51,10 @@ func sealedText(sealed *bool) string {
 	case *sealed:
 		return "yes"
 	}
-	return "no"
+	return "no: it reaches everything that its worker reaches"
 }
 
-// networkText lists the rules of a network, one in a line; "" for nil.
+// networkText lists the rules of a network, one per line; "" for nil.
 func networkText(n *penstock.Network) string {
 	if n == nil {
 		return ""

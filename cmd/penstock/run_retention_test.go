@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// With --retain-runs a run that is over goes with everything that was its own, and
-// nothing else does.
+// With --retain-runs, the server removes an old ended run with everything that belongs only to it,
+// and nothing else.
 func TestOldRunsAreRemoved(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -55,7 +55,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 		testkit.Eventually(t, timeout, func() error { return h.found("q=remarkable", 1) })
 
 		retain(time.Millisecond)
-		h.Restart() // old runs are removed at once, and then every minute
+		h.Restart() // the server removes old runs at the start and then every minute
 		testkit.Eventually(t, timeout, func() error {
 			return errors.Join(h.found("", 1), h.found("q=remarkable", 0), h.found("metadata[kind]=old", 0))
 		})
@@ -77,7 +77,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	})
 }
 
-// found asks for the list of runs and wants so many.
+// found lists runs and requires the given number.
 func (h *hooked) found(query string, want int) error {
 	h.t.Helper()
 	var page penstock.RunPage

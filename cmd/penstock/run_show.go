@@ -40,6 +40,7 @@ func runFacts(run penstock.Run) []fact {
 		{"title", run.Title},
 		{"state", string(run.State) + queued(run)},
 		{"message", statusText(run.StatusMessage)},
+		{"budget", blockedText(run)},
 		{"created", timestamp(run.CreatedAt)},
 		{"started", timestamp(run.StartedAt)},
 		{"finished", timestamp(run.FinishedAt)},
@@ -102,7 +103,7 @@ func (cmd *runLogsCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	return lines.err
 }
 
-// download copies what a signed link leads to. A terminal gets it cleaned.
+// download copies the target of a signed link. On a terminal, it cleans the text.
 func (c *client) download(ctx context.Context, path string, out *os.File) error {
 	response, err := c.send(ctx, http.MethodGet, path, http.Header{}, nil)
 	if err != nil {

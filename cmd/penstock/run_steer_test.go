@@ -16,23 +16,23 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// timeline lists the types of a run's timeline.
+// timeline lists the event types of a run's timeline.
 func timeline(t *testing.T, s *testkit.Server, id string) (types []string) {
 	t.Helper()
-	var answer struct {
+	var response struct {
 		Events []penstock.TimelineEvent `json:"events"`
 	}
 	got := send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "")
-	if err := json.Unmarshal(got.body, &answer); err != nil || got.status != http.StatusOK {
+	if err := json.Unmarshal(got.body, &response); err != nil || got.status != http.StatusOK {
 		t.Fatalf("got %d: %s", got.status, got.body)
 	}
-	for _, e := range answer.Events {
+	for _, e := range response.Events {
 		types = append(types, e.Type)
 	}
 	return types
 }
 
-// happens waits for something on a run's timeline, so often.
+// happens waits until an event is on a run's timeline n times.
 func happens(t *testing.T, s *testkit.Server, id, event string, times int) {
 	t.Helper()
 	testkit.Eventually(t, time.Minute, func() error {
@@ -68,14 +68,14 @@ func TestInterruptAndGoOnWithAFile(t *testing.T) {
 	}
 }
 
-// startScripted starts a worker of its own, whose agent has a scripted model.
+// startScripted starts a worker whose agent has a scripted model.
 func startScripted(t *testing.T, s *testkit.Server, model *testkit.Model) *startedWorker {
 	t.Helper()
 	return startWorkerWith(t, s, []string{"OPENAI_API_KEY=sk-test", "OPENAI_BASE_URL=" + model.URL + "/v1"})
 }
 
-// An interrupt that the server has accepted reaches a worker elsewhere, though the
-// server is killed before it could say so.
+// An accepted interrupt reaches a worker on another machine, even if the server is killed before it
+// could deliver it.
 func TestInterruptSurvivesAKilledServer(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}})
@@ -112,12 +112,12 @@ func TestInterruptSurvivesAKilledServer(t *testing.T) {
 	}
 }
 
-// A worker is killed while its agent works on a follow-up with a file: another one
-// gets the follow-up again, with the file. Those that wait at a cancel are
-// undelivered, and can be sent again.
+// A worker is killed while its agent works on a follow-up with a file. Another worker gets the
+// follow-up again, with the file. Follow-ups that are pending at a cancel become undelivered and
+// can be sent again.
 func TestFollowupsOfAKilledWorker(t *testing.T) {
 	t.Parallel()
-	// A slow machine asks for the timeline more often than a key may.
+	// A slow machine reads the timeline more often than the rate limit of a key allows.
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
 	env := client(s)
 	note := filepath.Join(t.TempDir(), "note.txt")

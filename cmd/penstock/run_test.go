@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// getRun reads a run by the command line.
+// getRun reads a run through the command line.
 func getRun(t *testing.T, env []string, id string) penstock.Run {
 	t.Helper()
 	got := call(t, env, "run", "get", id, "-o", "json")
@@ -24,7 +24,7 @@ func getRun(t *testing.T, env []string, id string) penstock.Run {
 	return run
 }
 
-// inState is an error while a run is in another state.
+// inState returns an error unless a run is in the state.
 func inState(t *testing.T, env []string, id string, want penstock.State) error {
 	t.Helper()
 	if got := getRun(t, env, id).State; got != want {
@@ -43,7 +43,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	}
 	got := callWith(t, "Look around.\ndemo: run cat .penstock/attachments/*\ndemo: say \x1b[2Jdone\n", env,
 		"run", "create", "-", "--title", "From the command line", "--name", "nightly", "--attach", attachment,
-		"--metadata", "team=core", "--env", "COLOUR=blue", "--watch")
+		"--metadata", "team=core", "--env", "COLOR=blue", "--watch")
 	got.want(t, 0, "run_command", "the attached notes", "done      SUCCEEDED")
 	if strings.Contains(got.out, "\x1b") {
 		t.Errorf("the output holds a terminal sequence: %q", got.out)
@@ -51,7 +51,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	id, _, _ := strings.Cut(got.out, "\n")
 	run := getRun(t, env, id)
 	if diff := cmp.Diff([]any{"From the command line", "nightly", "core", "blue", penstock.SourceCLI},
-		[]any{run.Title, run.Config.Name, run.Metadata["team"], run.Config.Env["COLOUR"], run.Source}); diff != "" {
+		[]any{run.Title, run.Config.Name, run.Metadata["team"], run.Config.Env["COLOR"], run.Source}); diff != "" {
 		t.Errorf("run (-want +got):\n%s", diff)
 	}
 	call(t, env, "run", "get", id).want(t, 0, "SUCCEEDED", "team=core", "From the command line")
@@ -107,7 +107,7 @@ func TestCancel(t *testing.T) {
 	if got := waiting.ProcessState.ExitCode(); got != 2 {
 		t.Errorf("run wait ended with %d, want 2", got)
 	}
-	// One that is over already does not keep the others.
+	// A run that has ended does not prevent the cancellation of the others.
 	waits := startRun(t, env, "x", "--worker-host", "none")
 	call(t, env, "run", "cancel", id, waits).want(t, 65, "cancel run "+id, waits)
 	if state := getRun(t, env, waits).State; state != penstock.StateCancelled {
@@ -115,7 +115,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Whoever watches sees every event once, though the server is killed meanwhile.
+// A watcher sees every event once, even if the server is killed in between.
 func TestWatchOutlivesAServerThatIsKilled(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
@@ -137,7 +137,7 @@ func TestWatchOutlivesAServerThatIsKilled(t *testing.T) {
 	}
 }
 
-// withoutDeltas drops the events that are in the log for a while only.
+// withoutDeltas drops events that are stored only temporarily.
 func withoutDeltas(lines string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(lines) {
@@ -148,8 +148,8 @@ func withoutDeltas(lines string) string {
 	return kept.String()
 }
 
-// A saved session that is gone, as of a run that went on while a backup was taken,
-// costs the agent's memory and nothing else.
+// If a saved session is missing, such as after a restore of an older backup, only the agent's
+// memory is lost.
 func TestRunGoesOnWithoutItsSavedSession(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--keep-workspaces", "0"}})

@@ -64,12 +64,11 @@ func (cmd *runWaitCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	return err
 }
 
-// waitForRun returns when the run is over, with an error that has the exit
-// code of its state.
+// waitForRun returns when the run has ended, with an error that has the exit code of its state.
 func waitForRun(ctx context.Context, std *stdio, c *client, id string, untilBlocked bool) error {
 	live := newLiveLine(std)
 	defer live.clear()
-	asked := "" // the question that was printed last
+	asked := "" // the last printed question
 	state, err := c.followLive(ctx, live, id, 0, func(e liveEvent) error {
 		if e.Type != penstock.EventState || live.state.State != penstock.StateBlocked {
 			return nil
@@ -81,7 +80,11 @@ func waitForRun(ctx context.Context, std *stdio, c *client, id string, untilBloc
 		if question := statusText(run.StatusMessage); question != asked {
 			asked = question
 			live.clear()
-			std.notef("run %s is BLOCKED: %s\nto answer it: penstock run follow-up %s MESSAGE", id, question, id)
+			hint := blockedText(run)
+			if hint == "" {
+				hint = "To answer it: penstock run follow-up " + id + " MESSAGE"
+			}
+			std.notef("run %s is BLOCKED: %s\n%s", id, question, hint)
 		}
 		if untilBlocked {
 			return &exitError{code: exitBlocked}
@@ -96,7 +99,7 @@ func waitForRun(ctx context.Context, std *stdio, c *client, id string, untilBloc
 	return outcome(std, state)
 }
 
-// watchRun prints what happens until the run is over.
+// watchRun prints the events of a run until it ends.
 func watchRun(ctx context.Context, std *stdio, c *client, id string, after int64, asJSON bool) error {
 	live := newLiveLine(std)
 	defer live.clear()
@@ -138,7 +141,7 @@ func filled(list ...string) []string {
 	return out
 }
 
-// leave says, when the person has stopped waiting, that the run goes on.
+// leave tells a person who has stopped waiting that the run continues.
 func leave(ctx context.Context, std *stdio, id string, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		std.notef("\nthe run continues; to cancel it: penstock run cancel %s", id)
@@ -147,8 +150,8 @@ func leave(ctx context.Context, std *stdio, id string, err error) error {
 	return err
 }
 
-// outcome is nil for SUCCEEDED, else the exit code of how the run ended; the
-// reason is printed where there is one and std is given.
+// outcome returns nil for SUCCEEDED, and otherwise an error with the exit code of the final state.
+// If std is not nil, it prints the reason.
 func outcome(std *stdio, s penstock.StateData) error {
 	if message := statusText(s.StatusMessage); std != nil && message != "" {
 		std.notef("%s", message)
@@ -162,22 +165,22 @@ func outcome(std *stdio, s penstock.StateData) error {
 	return &exitError{code: exitFailed}
 }
 
-// liveLine is the line at the bottom of a terminal that says what is going on
-// right now. Where standard error is no terminal it is never shown.
+// liveLine is the line at the bottom of a terminal that shows the current activity. It is shown
+// only if standard error is a terminal.
 type liveLine struct {
 	std     *stdio
 	on      bool
 	shown   bool
 	started time.Time
 	state   penstock.StateData
-	tail    string // of the message that is being written
+	tail    string // of the unfinished message
 }
 
 func newLiveLine(std *stdio) *liveLine {
 	return &liveLine{std: std, on: isTerminal(std.err) && isTerminal(std.out), started: time.Now()}
 }
 
-// take keeps what an event says about right now.
+// take updates the line from an event.
 func (l *liveLine) take(e liveEvent) {
 	switch e.Type {
 	case penstock.EventState, penstock.EventDone:
@@ -219,8 +222,7 @@ func (l *liveLine) clear() {
 	}
 }
 
-// followLive is follow with the live line kept beside it: handle runs on the
-// caller's goroutine, as the line does.
+// followLive is follow with the live line. handle and the line run on the caller's goroutine.
 func (c *client) followLive(
 	ctx context.Context, live *liveLine, id string, after int64, handle func(liveEvent) error,
 ) (penstock.StateData, error) {

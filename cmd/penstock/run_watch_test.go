@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// streams answers with events, and keeps the stream open until the client goes
-// unless the last one is done.
+// streams responds with events. It keeps the stream open until the client leaves, unless the last
+// event is done.
 func streams(events ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -51,7 +51,7 @@ func TestWatchGoesOnWhereTheConnectionWasLost(t *testing.T) {
 			event(2, "message_delta", `{"message_id":"m","role":"assistant","text":"Hel"}`), "",
 		),
 		breaks,
-		answers(502, ""),
+		responds(502, ""),
 		streams(event(2, "message_delta", `{"message_id":"m","role":"assistant","text":"Hel"}`),
 			event(
 				4, "message",
@@ -70,7 +70,7 @@ func TestWatchGoesOnWhereTheConnectionWasLost(t *testing.T) {
 			event(9, "timeline", `{"event_uuid":"u","event_type":"run_claimed","payload":{"worker_host":"box"}}`),
 			event(10, "something_new", `{"a":1}`),
 			done("SUCCEEDED")),
-		answers(200, runItem("SUCCEEDED")))
+		responds(200, runItem("SUCCEEDED")))
 	got := call(t, s.env(), "run", "watch", runID)
 	got.want(t, 0)
 	want := `state     QUEUED
@@ -122,13 +122,13 @@ func TestExitCodeShowsHowTheRunEnded(t *testing.T) {
 			if got.out != state+"\n" {
 				t.Errorf("got %q, want the state alone", got.out)
 			}
-			s = script(t, answers(204, ""), answers(200, runItem(state))) // over, and read to the end
+			s = script(t, responds(204, ""), responds(200, runItem(state))) // over, and read to the end
 			call(t, s.env(), "run", "wait", runID).want(t, code, state)
-			s = script(t, answers(200, created), streams(done(state)))
+			s = script(t, responds(200, created), streams(done(state)))
 			call(t, s.env(), "run", "create", "x", "--wait").want(t, code, state)
 		})
 	}
-	s := script(t, answers(404, `{"title":"Resource not found","type":"x/resource_not_found"}`))
+	s := script(t, responds(404, `{"title":"Resource not found","type":"x/resource_not_found"}`))
 	call(t, s.env(), "run", "wait", runID).want(t, 65, "resource_not_found")
 }
 
@@ -137,14 +137,14 @@ func TestWaitAtABlockedRun(t *testing.T) {
 	blocked := `{"run_id":"` + runID + `","state":"BLOCKED","status_message":{"message":"Which branch?"}}`
 	event1 := event(1, "state", `{"state":"BLOCKED","execution_id":1}`)
 
-	s := script(t, streams(event1), answers(200, blocked))
+	s := script(t, streams(event1), responds(200, blocked))
 	call(t, s.env(), "run", "wait", runID, "--until-blocked").want(t, 3, "Which branch?", "run follow-up "+runID)
 
-	s = script(t, streams(event1), answers(200, blocked))
+	s = script(t, streams(event1), responds(200, blocked))
 	call(t, s.env(), "run", "wait", runID, "--timeout", "300ms").want(t, 124, "Which branch?", "did not end within 300ms")
 
 	// It was blocked once, and is not now.
-	s = script(t, streams(event1, done("SUCCEEDED")), answers(200, runItem("INPROGRESS")))
+	s = script(t, streams(event1, done("SUCCEEDED")), responds(200, runItem("INPROGRESS")))
 	got := call(t, s.env(), "run", "wait", runID, "--until-blocked")
 	got.want(t, 0)
 	if strings.Contains(got.err, "BLOCKED") {
@@ -184,7 +184,7 @@ func TestInterruptedWaitLeavesTheRun(t *testing.T) {
 	}
 }
 
-// On a terminal the last line says what is going on; it is gone in the end.
+// On a terminal, the last line shows the current activity. At the end, it disappears.
 func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
 	proceed := make(chan struct{})
@@ -199,7 +199,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-proceed
 		fmt.Fprint(w, done("SUCCEEDED")+"\n")
-	}, answers(200, runItem("SUCCEEDED")))
+	}, responds(200, runItem("SUCCEEDED")))
 	terminal := newTerminal(t)
 	cmd := command(t, s.env(), "run", "watch", runID)
 	terminal.attach(cmd)

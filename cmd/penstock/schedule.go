@@ -16,7 +16,7 @@ type scheduleCmds struct {
 	List    scheduleListCmd    `cmd:"" help:"List schedules."`
 	Create  scheduleCreateCmd  `cmd:"" help:"Create a schedule."`
 	Get     scheduleGetCmd     `cmd:"" help:"Show a schedule and when it fires next."`
-	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule; fields that are not given are removed."`
+	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule; omitted fields are removed."`
 	Pause   schedulePauseCmd   `cmd:"" help:"Pause a schedule."`
 	Resume  scheduleResumeCmd  `cmd:"" help:"Resume a paused schedule."`
 	Delete  scheduleDeleteCmd  `cmd:"" help:"Delete a schedule; its runs are kept."`
@@ -41,7 +41,7 @@ type scheduleFields struct {
 	requestBody
 }
 
-// check refuses flags that, without a file, leave out what a schedule needs.
+// check returns an error if there is no file and the flags lack required fields.
 func (f *scheduleFields) check(name string) error {
 	if f.File != "" {
 		return nil
@@ -62,7 +62,7 @@ func (f *scheduleFields) check(name string) error {
 	return nil
 }
 
-// body is the request that the flags and the file make.
+// body builds the request from the flags and the file.
 func (f *scheduleFields) body(ctx context.Context, std *stdio, c *client) (map[string]any, error) {
 	if f.Prompt == "-" && f.File == "-" {
 		return nil, exitf(exitUsage, "--prompt and --file cannot both be read from standard input")
@@ -88,7 +88,7 @@ func (f *scheduleFields) body(ctx context.Context, std *stdio, c *client) (map[s
 	if err != nil {
 		return nil, err
 	}
-	delete(flags, "name") // it and cron_schedule are without omitempty: an empty one must not hide the file's
+	delete(flags, "name") // name and cron_schedule have no omitempty, and an empty one must not hide the file's value
 	if f.Name != nil {
 		flags["name"] = *f.Name
 	}
@@ -109,7 +109,7 @@ func (cmd *scheduleListCmd) Run(ctx context.Context, std *stdio, in *scheduleCmd
 	if err != nil {
 		return err
 	}
-	return answer(ctx, c, http.MethodGet, "agent/schedules", nil, func(l scheduleList) error {
+	return perform(ctx, c, http.MethodGet, "agent/schedules", nil, func(l scheduleList) error {
 		var rows [][]string
 		for _, s := range l.Schedules {
 			next := "paused"
@@ -160,8 +160,8 @@ func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *schedule
 	return in.write(ctx, std, http.MethodPut, cmd.Schedule, cmd.body)
 }
 
-// write sends what body makes, nothing without it, about the schedule that is
-// called so, a new one where that is "", and shows the schedule that comes back.
+// write sends the result of body for the schedule with this name or id, and shows the schedule in
+// the response. "" means a new schedule. A nil body sends nothing.
 func (in *scheduleCmds) write(
 	ctx context.Context, std *stdio, method, called string,
 	body func(context.Context, *stdio, *client) (map[string]any, error), rest ...string,
@@ -184,7 +184,7 @@ func (in *scheduleCmds) write(
 			return err
 		}
 	}
-	return answer(ctx, c, method, path, request, func(s penstock.Schedule) error { return std.facts(scheduleFacts(s)) })
+	return perform(ctx, c, method, path, request, func(s penstock.Schedule) error { return std.facts(scheduleFacts(s)) })
 }
 
 func scheduleFacts(s penstock.Schedule) []fact {
@@ -255,11 +255,10 @@ func (cmd *scheduleDeleteCmd) Run(ctx context.Context, std *stdio, in *scheduleC
 	if err != nil {
 		return err
 	}
-	return answer[any](ctx, c, http.MethodDelete, schedulePath(id), nil, nil)
+	return perform[any](ctx, c, http.MethodDelete, schedulePath(id), nil, nil)
 }
 
-// scheduleID is the id of the schedule that a person calls by its id or its
-// name.
+// scheduleID returns the id of the schedule with this id or name.
 func (c *client) scheduleID(ctx context.Context, called string) (string, error) {
 	var list scheduleList
 	if _, err := c.call(ctx, http.MethodGet, "agent/schedules", nil, &list); err != nil {

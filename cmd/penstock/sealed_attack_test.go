@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// An attackOfARun is a piece of shell. It prints want if it is stopped.
+// An attackOfARun is a shell command. It prints want if the attack is stopped.
 type attackOfARun struct{ name, stoppedBy, script, want string }
 
 const (
@@ -26,7 +26,7 @@ const (
 	ownPaths    = "the gateway forwards only listed paths of configured providers"
 )
 
-// The functions of the attacks. The patterns do not match themselves.
+// Shell functions of the attacks. The patterns are written so that they do not match themselves.
 const attackFunctions = `
 status() { curl -s -o /dev/null -w '%{http_code}' --path-as-is -m 20 "$@"; }
 through() { status --noproxy '' -x http://127.0.0.1:3128 "$@"; }
@@ -82,7 +82,7 @@ var attacksOfARun = []attackOfARun{
 	},
 }
 
-// attackConfig has a harness that waits, and one that tries every attack and prints what happens.
+// attackConfig has a harness that waits, and one that tries every attack and prints the results.
 func attackConfig(t *testing.T, provider string) string {
 	t.Helper()
 	script := attackFunctions + `echo "control: $(status "$api/agent/runs/$run") $(status "$GATEWAY/v1/models")"` + "\n"
@@ -107,7 +107,7 @@ func attackConfig(t *testing.T, provider string) string {
 	return writeFile(t, "penstock.yaml", string(text))
 }
 
-// attackRun makes a run and returns its id.
+// attackRun creates a run and returns its id.
 func attackRun(t *testing.T, s *testkit.Server, harness string, config map[string]any) string {
 	t.Helper()
 	config["harness"] = map[string]string{"type": harness}
@@ -142,7 +142,7 @@ func relayOf(t *testing.T, s *testkit.Server) string {
 	return found
 }
 
-// A sealed run tries to get at keys, other runs and networks.
+// A sealed run tries to reach keys, other runs and networks.
 func TestAttackFromARun(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// look is a program that reports what a run finds in its sandbox.
+// look is a program that reports what a run can see in its sandbox.
 const look = `
 echo "interfaces: $(grep -c : /proc/net/dev)"
 env | grep -c 'psk_\|sk-canary' | sed 's/^/keys: /'
@@ -41,8 +41,8 @@ harnesses:
 `, provider, script))
 }
 
-// A run in bubblewrap reaches its model through the gateway, the API for itself, and
-// nothing else; it has no key.
+// A run in bubblewrap reaches its model through the gateway and the API for its own operations, and
+// nothing else. It has no key.
 func TestARunIsSealed(t *testing.T) {
 	t.Parallel()
 	keys := make(chan string, 100)
@@ -93,8 +93,47 @@ func TestARunIsSealed(t *testing.T) {
 	})
 }
 
-// A key that a run brings for its harness stays with the worker: the program gets a
-// placeholder, and the provider the key.
+// A run with an open network says so, and reaches what its machine reaches. It has no provider key,
+// either.
+func TestARunWithAnOpenNetworkSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"process", "bubblewrap"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/" {
+					fmt.Fprint(w, "directly")
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, `{"id":"1","object":"chat.completion","choices":[]}`)
+			}))
+			t.Cleanup(provider.Close)
+			s := testkit.Serve(t, testkit.ServeOptions{
+				Args: []string{"--config", sealedConfig(t, provider.URL), "--sandbox", kind, "--allow-open-network"},
+			})
+			env := client(s)
+			id := startRun(t, env, "Look around.", "--harness", "look", "--wait")
+			said := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/conversation", "").body)
+			for _, want := range []string{"keys: 0", "own: 200", "named: directly", "chat.completion"} {
+				if !strings.Contains(said, want) {
+					t.Errorf("the run did not say %q:\n%s", want, said)
+				}
+			}
+			var network penstock.RunNetwork
+			if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs/"+id+"/network", "").body, &network); err != nil {
+				t.Fatal(err)
+			}
+			if network.Sealed == nil || *network.Sealed {
+				t.Errorf("the run does not say that it is not sealed: %+v", network)
+			}
+			call(t, env, "run", "network", id).want(t, 0, "no: it reaches everything that its worker reaches")
+		})
+	}
+}
+
+// A harness key that a run brings stays with the worker. The program gets a placeholder, and the
+// provider gets the key.
 func TestAHarnessKeyStaysWithTheGateway(t *testing.T) {
 	t.Parallel()
 	keys := make(chan string, 100)
@@ -135,7 +174,7 @@ harnesses:
 	if !strings.Contains(said, "key: penstock-placeholder") || !strings.Contains(said, "chat.completion") {
 		t.Errorf("the program says %s", said)
 	}
-	// The server itself asks for the list of models, without a key.
+	// The server itself requests the list of models, without a key.
 	for got := <-keys; got != "Bearer "+key; got = <-keys {
 		if got != "" {
 			t.Errorf("the provider got %q as key", got)
@@ -143,7 +182,7 @@ harnesses:
 	}
 }
 
-// A follow-up may refer to a response that its run received, and another run may not.
+// A follow-up may refer to a response that its own run received. Another run may not.
 func TestAFollowUpKnowsTheIDsOfItsRun(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -169,18 +208,67 @@ harnesses:
 	said := func(id string) string {
 		return string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/conversation", "").body)
 	}
-	const answer = `\"object\":\"response\"`
+	const response = `\"object\":\"response\"`
 	const refers = `{"model":"test","input":"more","previous_response_id":"resp_of_the_first"}`
 	id := startRun(t, env, `{"model":"test","input":"hi"}`, "--harness", "ask", "--wait")
 	call(t, env, "run", "follow-up", id, refers).want(t, 0)
 	testkit.Eventually(t, timeout, func() error {
-		if n := strings.Count(said(id), answer); n < 2 {
+		if n := strings.Count(said(id), response); n < 2 {
 			return fmt.Errorf("%d responses: %s", n, said(id))
 		}
 		return nil
 	})
 	other := startRun(t, env, refers, "--harness", "ask", "--wait")
-	if text := said(other); !strings.Contains(text, "previous_response_id") || strings.Contains(text, answer) {
+	if text := said(other); !strings.Contains(text, "previous_response_id") || strings.Contains(text, response) {
 		t.Errorf("another run gets %s", text)
 	}
+}
+
+// The server reports the traffic of a cancelled run up to its end, including calls that were in
+// flight.
+func TestTheTrafficOfACancelledRunIsReported(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		called := make(chan struct{})
+		provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: {}\n\n")
+			_ = http.NewResponseController(w).Flush()
+			close(called)
+			<-r.Context().Done() // the gateway hangs up
+		}))
+		t.Cleanup(provider.Close)
+		config := writeFile(t, "penstock.yaml", fmt.Sprintf(`
+providers:
+  local: {api: openai, base_url: %s/v1, models: [test]}
+harnesses:
+  ask:
+    protocol: command
+    env: {GATEWAY: "{gateway}/model/local/v1"}
+    command:
+      - sh
+      - -c
+      - |
+        curl -s http://unknown.example.com/
+        curl -sN "$GATEWAY/chat/completions" -H 'Content-Type: application/json' \
+          -d '{"model":"test","stream":true,"messages":[{"role":"user","content":"hi"}]}'
+`, provider.URL))
+		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--config", config}})
+		env := client(s)
+		id := startRun(t, env, "Ask.", "--harness", "ask")
+		waitFor(t, called, "the model is asked")
+		call(t, env, "run", "cancel", id).want(t, 0)
+		testkit.Eventually(t, timeout, func() error {
+			var network penstock.RunNetwork
+			if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs/"+id+"/network", "").body, &network); err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range network.Hosts {
+				if h.Mode == penstock.TrafficModel && h.Requests == 1 && h.BytesOut > 0 && h.BytesIn > 0 {
+					return nil
+				}
+			}
+			return fmt.Errorf("got the traffic %+v", network.Hosts)
+		})
+	})
 }

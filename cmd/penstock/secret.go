@@ -15,8 +15,8 @@ import (
 
 const howToGiveKey = "set PENSTOCK_API_KEY or --key-file, or run the command in a terminal and enter the key"
 
-// secretShapes are the forms that secrets of well-known services have. The
-// list needs not be complete: it catches the slip, not the determined.
+// secretShapes matches secrets of well-known services. The list need not be complete: it catches
+// accidents, not intent.
 var secretShapes = []struct {
 	what, instead string
 	shape         *regexp.Regexp
@@ -40,9 +40,9 @@ var secretShapes = []struct {
 	},
 }
 
-// refuseSecrets answers a usage error when an argument holds what looks like a
-// secret: arguments are seen by everybody on the machine and kept by shells.
-// The message names the place of the argument, never its text.
+// refuseSecrets returns a usage error if an argument looks like a secret, because everybody on the
+// machine can see arguments, and shells store them. The message names the place of the argument,
+// never its text.
 func refuseSecrets(args []string) error {
 	for i, arg := range args {
 		for _, s := range secretShapes {
@@ -70,7 +70,7 @@ func namesSecret(arg string) bool {
 	return false
 }
 
-// apiKey finds the key: in the file, in the environment, from the person.
+// apiKey finds the key: in the file, in the environment, or from a prompt.
 func (s *stdio) apiKey(file string) (string, error) {
 	var key, from string
 	switch env := os.Getenv("PENSTOCK_API_KEY"); {
@@ -98,9 +98,8 @@ func (s *stdio) apiKey(file string) (string, error) {
 	return key, nil
 }
 
-// secretFrom reads a secret from the file that a flag names; - is standard
-// input. Editors end a line: the end is no part of a secret of one line, and is
-// part of one of several, such as a PEM file.
+// secretFrom reads a secret from a flag's file; - is standard input. Editors add a line end. It is
+// not part of a secret with one line, but is part of one with several lines, such as a PEM file.
 func (s *stdio) secretFrom(flag, file string) (string, error) {
 	in := s.in
 	if file != "-" {
@@ -110,7 +109,7 @@ func (s *stdio) secretFrom(flag, file string) (string, error) {
 		}
 		defer in.Close()
 	}
-	content, err := io.ReadAll(io.LimitReader(in, penstock.MaxSecretBytes+2)) // a line end more than fits
+	content, err := io.ReadAll(io.LimitReader(in, penstock.MaxSecretBytes+2)) // one line end more than the limit
 	if err != nil {
 		return "", exitf(exitUsage, "%s: %w", flag, err)
 	}
@@ -120,7 +119,7 @@ func (s *stdio) secretFrom(flag, file string) (string, error) {
 	return checkSecret(string(content))
 }
 
-// askSecret asks the person for a secret, without showing it.
+// askSecret asks for a secret, without showing it.
 func (s *stdio) askSecret(prompt string) (string, error) {
 	typed, err := s.ask(prompt)
 	if errors.Is(err, io.EOF) {
@@ -132,7 +131,7 @@ func (s *stdio) askSecret(prompt string) (string, error) {
 	return checkSecret(typed)
 }
 
-// checkSecret refuses what the server would, without repeating it.
+// checkSecret rejects the values that the server would reject, without repeating them.
 func checkSecret(value string) (string, error) {
 	switch {
 	case value == "":

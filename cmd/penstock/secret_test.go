@@ -43,13 +43,13 @@ func TestSecretsAreNoArguments(t *testing.T) {
 	call(t, nil, "serve", "--database", "postgres://me:hunter2@localhost/x").want(t, 64, "--config")
 }
 
-// A server that keeps a request waiting shows the process as others see it.
+// The server holds a request, so that the test can see the process like another user.
 func TestKeyIsNotInTheProcessList(t *testing.T) {
 	t.Parallel()
-	arrived, answer := make(chan string), make(chan struct{})
+	arrived, response := make(chan string), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived <- r.Header.Get("Authorization")
-		<-answer
+		<-response
 		fmt.Fprint(w, `{"keys":[]}`)
 	}))
 	t.Cleanup(server.Close)
@@ -71,13 +71,13 @@ func TestKeyIsNotInTheProcessList(t *testing.T) {
 	if bytes.Contains(line, []byte("psk_")) {
 		t.Errorf("the process list shows the key: %q", line)
 	}
-	close(answer)
+	close(response)
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
 }
 
-// A key that nobody gave is asked for at the terminal, and not shown there.
+// Without a key, the command asks for one at the terminal and does not echo it.
 func TestKeyIsAskedForWithoutEcho(t *testing.T) {
 	t.Parallel()
 	credentials := make(chan string, 1)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,7 +23,6 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
-	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/httpapi"
 	"github.com/penstock-dev/penstock/internal/service"
@@ -42,21 +42,25 @@ type serveCmd struct {
 	LimitRequestsPerMinute int           `default:"600" help:"Maximum requests per minute of one API key; 0 disables the limit."`
 	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Maximum validations of factory files per minute from one address without a key; 0 disables the limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Maximum number of managed secrets of a team; 0 disables the limit."`
+	BlobDownloads          string        `enum:"server,presigned" default:"server" help:"How clients get files: server sends them itself; presigned redirects to a link of the object store in --blobs that works for 5 minutes, so clients must reach the store."`
 	LimitArtifacts         int64         `default:"2048" help:"Maximum total size of a run's artifacts in MiB; 0 disables the limit."`
 	SessionLife            time.Duration `default:"168h" help:"Maximum duration of a dashboard session."`
 	SessionIdle            time.Duration `default:"24h" help:"Time without requests after which a dashboard session ends."`
-	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. Push webhooks and factory sync check them at any time."`
-	GitAllowFile           bool          `help:"Allow factories from repositories on this machine (file: URLs). Anyone who can manage factories can then read all of them."`
+	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. Push webhooks and the command factory sync poll at once."`
+	GitAllowFile           bool          `help:"Allow factories from repositories on this machine (file: URLs). Anyone who can manage factories can then read every repository that the server can read."`
 	MetricsOpen            bool          `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
 	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; repeatable. None by default."`
 }
+
+// presigned is the value of --blob-downloads by which clients get files from the object store.
+const presigned = "presigned"
 
 func (cmd *serveCmd) Help() string {
 	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. A terminal shows the " +
 		"key once; a log never contains it. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model " +
 		"providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. " +
 		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL set other addresses. The standard OTEL_ variables " +
-		"configure tracing.\n\nOn SIGTERM, serve takes no new work, returns its runs to the queue and exits. A second " +
+		"configure tracing.\n\nOn SIGTERM, serve claims no more runs, returns its runs to the queue and exits. A second " +
 		"signal ends it at once."
 }
 
@@ -74,6 +78,9 @@ func (cmd *serveCmd) Validate() error {
 	if cmd.LimitArtifacts < 0 || cmd.LimitArtifacts > maxMiB {
 		return errors.New("--limit-artifacts must be a number of MiB; 0 disables the limit")
 	}
+	if cmd.BlobDownloads == presigned && !cmd.Blobs.isBucket() {
+		return errors.New("--blob-downloads presigned needs an object store in --blobs")
+	}
 	if cmd.RetainRuns < 0 {
 		return errors.New("--retain-runs must not be negative")
 	}
@@ -83,7 +90,7 @@ func (cmd *serveCmd) Validate() error {
 	return errors.Join(cmd.deliveryLimits.Validate(), cmd.working.Validate())
 }
 
-// Run serves until a signal comes, or one part cannot go on.
+// Run serves until a signal arrives, or until one part fails.
 func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings) error {
 	if err := cmd.checkAddress(); err != nil {
 		return err
@@ -108,9 +115,9 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 	cert.reloadOnHangup(ctx)
 	server := httpapi.NewServer(httpapi.ServerOptions{Log: log, PublicURL: origin, TLS: cert.tlsConfig()})
 
-	// The front listens before the database is open, so that a migration shows as an
-	// unready server. It closes its port only when no agent is left that could take it,
-	// and with it the keys of clients that come back.
+	// The front listens before the database is open, so that the server is unready during a
+	// migration. It closes its port only after the last agent has ended. Otherwise an agent could
+	// listen on the port and receive the keys of clients that reconnect.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	serving, closePort := context.WithCancel(context.WithoutCancel(ctx))
@@ -122,8 +129,9 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 		defer back.close()
 		back.listens, back.local = on.String(), cmd.localOrigin(origin, on[0].Addr())
 		err = cmd.welcome(ctx, std, back, func() {
-			server.UseBefore(back.ingress(cmd, tracer), webhook.IsWebhookPath)
-			server.Use(back.api(cmd, tracer))
+			ingress := back.ingress(cmd, tracer)
+			server.UseBefore(ingress, webhook.IsWebhookPath)
+			server.Use(back.api(cmd, ingress, tracer))
 		})
 	}
 	if err == nil {
@@ -138,14 +146,14 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 	return errors.Join(orderly(err), orderly(front.Wait()))
 }
 
-// spareHeap is memory that is never touched, and so takes none of the machine's,
-// but counts as part of the heap: the collector, which begins when the heap has
-// doubled, would otherwise run twenty times a second while many small requests
-// come. Without it a create on SQLite falls from 0.33 of the bare server's rate to
-// 0.29, and a delivery that starts a run from 0.27 to 0.19 (bench/NOTES.md).
+// spareHeap is memory that is never touched, so it uses no memory of the machine. It counts as part
+// of the heap. The garbage collector starts when the heap has doubled, and would otherwise run
+// twenty times a second under many small requests. Without it, a create on SQLite falls from 0.33
+// of the bare server's rate to 0.29, and a delivery that starts a run from 0.27 to 0.19
+// (bench/NOTES.md).
 type spareHeap [40 << 20]byte
 
-// orderly is nil for an end that was asked for, at whatever point it came.
+// orderly returns nil for a requested end, and other errors unchanged.
 func orderly(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -153,11 +161,11 @@ func orderly(err error) error {
 	return err
 }
 
-// back is what requests and workers act on; it ends after both.
+// back has the parts that requests and workers use. It ends after both.
 type back struct {
 	log      *slog.Logger
-	origin   string // by which clients reach the server
-	local    string // by which agents on this machine do
+	origin   string // the server's address for clients
+	local    string // its address for agents on this machine
 	listens  string // where it listens
 	registry *prometheus.Registry
 	limits   penstock.WebhookLimits
@@ -170,8 +178,8 @@ type back struct {
 	done chan struct{} // closed when the background work has ended
 }
 
-// openBack opens the database, which may migrate it, and everything that lies
-// beside it, and starts the background work.
+// openBack opens the database, which may migrate it, and the other data, and starts the background
+// work.
 func (cmd *serveCmd) openBack(
 	ctx context.Context, log *slog.Logger, origin string, settings *fileSettings,
 ) (*back, error) {
@@ -184,7 +192,7 @@ func (cmd *serveCmd) openBack(
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := blob.Open(cmd.blobPath())
+	blobs, err := cmd.openBlobs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -197,37 +205,44 @@ func (cmd *serveCmd) openBack(
 		return nil, errors.Join(err, b.store.Close())
 	}
 	b.repositories = cmd.repositories(ctx, log, cmd.Data)
-	models, defaultModel, err := listedModels(ctx, log, settings)
+	list, err := newModelList(log, settings)
 	if err != nil {
 		return nil, errors.Join(err, b.store.Close())
 	}
+	models, defaultModel := list.read(ctx)
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: models,
+		Programs: settings.programs(), Providers: allProviders(settings).withVendors().apis(),
 		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(), Prices: prices,
 		Defaults:     penstock.Config{ModelID: defaultModel},
-		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
+		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns, PresignDownloads: cmd.BlobDownloads == presigned,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
 		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
 		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = cancel
-	go func() {
-		defer close(b.done)
+	var work sync.WaitGroup
+	work.Go(func() {
 		if err := b.service.Run(background); err != nil {
 			log.Error("background work ended with an error", "error", err)
 		}
+	})
+	work.Go(func() { list.keep(background, relistEvery, b.service.Catalog.SetModels) })
+	go func() {
+		defer close(b.done)
+		work.Wait()
 	}()
 	return b, nil
 }
 
-// maxDefinition is how much of a factory's repository is fetched at most: one
-// commit, with whatever else is in it.
+// maxDefinition limits the fetched part of a factory's repository: one commit with all its files,
+// in bytes.
 const maxDefinition = 1 << 30
 
-// definitions opens the mirrors for the repositories of factories, nil where there
-// is no git, of which the log has been told.
+// definitions opens the mirrors for the repositories of factories. It returns nil without git,
+// which is already in the log.
 func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cache {
 	cache, err := git.Open(ctx, git.Options{
 		Dir: filepath.Join(cmd.Data, mirrorDir), AllowLocal: cmd.GitAllowFile, MaxBytes: maxDefinition, Env: gitEnvironment(),
@@ -239,10 +254,10 @@ func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cac
 	return cache
 }
 
-// api is the front's view of it.
-func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
+// api creates the API.
+func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerProvider) *httpapi.API {
 	return httpapi.New(httpapi.Options{
-		Service: b.service, Log: b.log, PublicURL: b.origin, TempDir: cmd.Data,
+		Service: b.service, Webhooks: ingress, Log: b.log, PublicURL: b.origin, TempDir: cmd.Data,
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		ValidatesPerMinute: cmd.LimitValidations,
 		TrustedProxies:     cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
@@ -251,7 +266,7 @@ func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
 	})
 }
 
-// ingress is where deliveries to webhooks come in.
+// ingress creates the ingress for deliveries to webhooks.
 func (b *back) ingress(cmd *serveCmd, tracer trace.TracerProvider) *webhook.Ingress {
 	return webhook.NewIngress(webhook.IngressOptions{
 		Service: b.service.Ingress, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry, Tracer: tracer,
@@ -259,7 +274,7 @@ func (b *back) ingress(cmd *serveCmd, tracer trace.TracerProvider) *webhook.Ingr
 	})
 }
 
-// failuresPerMinute is how many bad keys one address may try.
+// failuresPerMinute limits the failed keys of one address.
 const failuresPerMinute = 60
 
 // close ends the background work and closes the database.
@@ -271,8 +286,8 @@ func (b *back) close() {
 	}
 }
 
-// reloadOnHangup reads the certificate again on SIGHUP. Without TLS the signal
-// does nothing, rather than end the server.
+// reloadOnHangup reads the certificate again on SIGHUP. Without TLS, the signal does nothing
+// instead of ending the server.
 func (c *certificate) reloadOnHangup(ctx context.Context) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// served is a serve of the test's own, for what testkit.Serve has no need of.
+// served is a server process for tests for which testkit.Serve does not fit.
 type served struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -49,7 +49,7 @@ func (s *served) logs() string {
 
 var servingURL = regexp.MustCompile(`msg=serving url=(\S+)`)
 
-// serve starts a server on a free port and waits until it says where it is.
+// serve starts a server on a free port and waits until it prints its address.
 func serve(t *testing.T, env []string, args ...string) *served {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
@@ -63,7 +63,7 @@ func serve(t *testing.T, env []string, args ...string) *served {
 	return s
 }
 
-// launch starts a server and waits until it says where it is.
+// launch starts a server and waits until it prints its address.
 func launch(t *testing.T, cmd *exec.Cmd) *served {
 	t.Helper()
 	s := &served{t: t, cmd: cmd, done: make(chan struct{})}
@@ -143,8 +143,8 @@ func TestFirstStartMakesAKey(t *testing.T) {
 	}
 }
 
-// Only a terminal is shown the key: whatever else standard error leads to may be
-// kept, and read by others.
+// The server prints the key only to a terminal: other destinations of standard error may be stored,
+// and other users may read them.
 func TestATerminalIsShownTheFirstKeyOnce(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -186,8 +186,8 @@ func TestOperatorSetsTheFirstKey(t *testing.T) {
 	}
 }
 
-// A first start that was killed between the file and the database goes on with
-// the key of the file.
+// If a first start was killed after it wrote the key file and before it wrote the database, the
+// next start uses the key in the file.
 func TestKeyOfAStartThatWasCutOffIsUsed(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -228,8 +228,8 @@ func TestPortThatIsTaken(t *testing.T) {
 	call(t, nil, "doctor", "--listen", address).want(t, 1, "fail  address", "--listen")
 }
 
-// A stop tells those who watch, and ends although they are there; the second
-// signal does not wait for anybody.
+// A stop notifies watchers, and completes while they are connected. A second signal stops the
+// server at once.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil, "--no-worker")
@@ -259,7 +259,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// The second signal ends it although a request is under way.
+// The second signal stops the server although a request is in flight.
 func TestSecondSignalEndsItAtOnce(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
@@ -300,7 +300,7 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 	}
 }
 
-// What a server executes when it is stopped waits for the next one, at once.
+// When a server stops, its active runs go back to the queue at once for the next server.
 func TestStopHandsBackWhatItExecutes(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
@@ -315,13 +315,12 @@ func TestStopHandsBackWhatItExecutes(t *testing.T) {
 	call(t, env, "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")
 }
 
-// An agent that got the port of a server that stops would get the keys of all who come
-// back to it.
+// If an agent took over the port of a stopped server, returning clients would send it their keys.
 func TestAStoppingServerKeepsItsPortFromAgents(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
-	// A number that no other test sleeps for, to know the process by.
+	// A sleep time that no other test uses identifies the process.
 	nap := fmt.Sprintf("600.%d", time.Now().UnixNano())
 	startRun(t, env, "demo: run trap '' TERM INT HUP; sleep "+nap+"; sleep "+nap)
 	testkit.Eventually(t, timeout, func() error {
@@ -423,7 +422,7 @@ func TestMetricsAreOpenWhenAskedFor(t *testing.T) {
 	}
 }
 
-// Traces go where OTEL_ variables say, and nowhere without them.
+// The server sends traces where the OTEL_ variables say, and nowhere without them.
 func TestTracesAreSentWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan string, 100)
@@ -445,8 +444,8 @@ func TestTracesAreSentWhenAskedFor(t *testing.T) {
 	call(t, []string{"OTEL_TRACES_EXPORTER=carrier-pigeon"}, "serve", "--listen", "127.0.0.1:0").want(t, 78, "OTEL_")
 }
 
-// A supervisor starts a server again whose database is away for a while, and not one
-// whose settings are wrong.
+// A supervisor restarts a server whose database is temporarily unavailable, but not one with wrong
+// settings.
 func TestServeReportsWhyItHasNoDatabase(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -15,20 +15,19 @@ import (
 	"golang.org/x/term"
 )
 
-// stdio is what connects a command with who called it.
+// stdio has the standard streams of a command.
 type stdio struct {
 	in, out, err *os.File
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// mayAsk reports whether somebody is there to answer a question.
+// mayAsk reports whether a person can answer a question: the streams are a terminal.
 func (s *stdio) mayAsk() bool { return isTerminal(s.in) && isTerminal(s.err) }
 
 // ask shows prompt and reads a line without echo; Ctrl-C and Ctrl-D are io.EOF.
 func (s *stdio) ask(prompt string) (string, error) {
-	// The echo ends before the prompt is shown: somebody may have the key on the
-	// clipboard, and a program does not hesitate.
+	// Disable the echo before showing the prompt, because pasted text may arrive at once.
 	fd := int(s.in.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
@@ -41,12 +40,12 @@ func (s *stdio) ask(prompt string) (string, error) {
 	return line, errors.Join(err, term.Restore(fd, before))
 }
 
-// notef tells the person something beside the result.
+// notef prints a note for the person, outside of the result.
 func (s *stdio) notef(format string, args ...any) {
 	fmt.Fprintln(s.err, cleanText(fmt.Sprintf(format, args...)))
 }
 
-// text is the argument itself, or standard input for "-".
+// text returns the argument itself, or standard input for "-".
 func (s *stdio) text(argument string) (string, error) {
 	if argument != "-" {
 		return argument, nil
@@ -86,8 +85,8 @@ func (s *stdio) jsonLine(raw jsontext.Value) error {
 	return err
 }
 
-// table prints rows under a header. On a terminal lines are cut at its width,
-// so that one row stays one line.
+// table prints rows under a header. On a terminal, it cuts lines at the width, so that one row
+// stays one line.
 func (s *stdio) table(header []string, rows [][]string) error {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -105,7 +104,7 @@ func (s *stdio) table(header []string, rows [][]string) error {
 	}
 	width := 0
 	if isTerminal(s.out) {
-		width, _, _ = term.GetSize(int(s.out.Fd())) // 0 where it cannot be told: nothing is cut
+		width, _, _ = term.GetSize(int(s.out.Fd())) // 0 if unknown: nothing is cut
 	}
 	for line := range strings.Lines(b.String()) {
 		if _, err := fmt.Fprintln(s.out, cut(strings.TrimRight(line, " \n"), width)); err != nil {
@@ -118,7 +117,7 @@ func (s *stdio) table(header []string, rows [][]string) error {
 // fact is one line of the details of something.
 type fact struct{ name, value string }
 
-// facts prints details; those without a value are left out.
+// facts prints details, except those without a value.
 func (s *stdio) facts(list []fact) error {
 	width := 0
 	for _, f := range list {
@@ -139,7 +138,7 @@ func (s *stdio) facts(list []fact) error {
 	return nil
 }
 
-// cut shortens s to width characters, the last of them an ellipsis; 0 is no limit.
+// cut shortens s to width characters, with an ellipsis at the end; 0 means no limit.
 func cut(s string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(s) <= width {
 		return s

@@ -24,19 +24,18 @@ type liveEvent struct {
 	Data jsontext.Value     `json:"data"`
 }
 
-// Bounds of a stream. The server sends a comment every 15 s, so a stream that
-// is silent for streamSilence is dead. After streamPatience without any stream
-// the client gives up.
+// Time limits of a stream. The server sends a comment every 15 s, so a stream that is silent for
+// streamSilence is dead. The client gives up after streamPatience without a stream.
 const (
 	streamSilence = 45 * time.Second
 	streamTimeout = 5 * time.Minute
 	maxEvent      = 64 << 20
 )
 
-// follow hands each event of a run after the sequence number after to handle,
-// from the log and then live, across lost connections and restarts of the
-// server, none twice. It returns when the run is over (with its last state),
-// when handle fails, and when the server says no.
+// follow calls handle with each event of a run after a sequence number, from the log and then live.
+// It continues after lost connections and restarts of the server, and never repeats an event. It
+// returns when the run has ended (with its last state), when handle fails, or when the server
+// rejects the request.
 func (c *client) follow(
 	ctx context.Context, runID string, after int64, handle func(liveEvent) error,
 ) (penstock.StateData, error) {
@@ -64,22 +63,22 @@ func (c *client) follow(
 	}
 }
 
-// follower is where the reading of a run's stream stands.
+// follower is the position in a run's stream.
 type follower struct {
 	*client
 	runID  string
-	after  int64              // sequence number of the last event that was handled
-	last   penstock.StateData // as the last state event said
-	alive  time.Time          // when the server was last heard on a stream
+	after  int64              // sequence number of the last handled event
+	last   penstock.StateData // from the last state event
+	alive  time.Time          // when the server last sent something
 	handle func(liveEvent) error
 }
 
-// handleError tells an error of the reader's own from those of the stream.
+// handleError is an error of handle, and not of the stream.
 type handleError struct{ cause error }
 
 func (e *handleError) Error() string { return e.cause.Error() }
 
-// connect reads one connection to its end; over says that the run is.
+// connect reads one connection to its end. over means that the run has ended.
 func (f *follower) connect(ctx context.Context) (over bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,7 +94,7 @@ func (f *follower) connect(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusNoContent { // the log was read to its end before
+	if response.StatusCode == http.StatusNoContent { // the log was already read to its end
 		run, err := f.run(ctx, f.runID)
 		f.last = penstock.StateData{State: run.State, ExecutionID: run.ExecutionID, StatusMessage: run.StatusMessage}
 		return run.State.Done(), err
@@ -114,10 +113,10 @@ func (f *follower) connect(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// take handles one event; over says that it was the last.
+// take handles one event. over means that it was the last one.
 func (f *follower) take(event liveEvent) (over bool, err error) {
 	if event.Type == "" || event.ID != 0 && event.ID <= f.after {
-		return false, nil // a comment, or said before
+		return false, nil // a comment, or a repeated event
 	}
 	over = event.Type == penstock.EventDone
 	if over || event.Type == penstock.EventState {
@@ -152,8 +151,7 @@ func newEventReader(r io.Reader) *eventReader {
 	return &eventReader{lines: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next reads up to the end of the next event. A comment is an event without a
-// type: a sign of life.
+// next reads up to the end of the next event. A comment is an event without a type.
 func (r *eventReader) next() (liveEvent, error) {
 	var event liveEvent
 	r.size = 0

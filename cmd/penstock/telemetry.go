@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// newRegistry holds the metrics of this process and which build it is.
+// newRegistry creates the registry with the metrics of this process and its build.
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -33,7 +33,7 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// batchMetrics counts what the store commits at once.
+// batchMetrics measures the group commits of the store.
 type batchMetrics struct {
 	members  prometheus.Histogram
 	duration prometheus.Histogram
@@ -59,8 +59,8 @@ func (m *batchMetrics) observe(members int, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 }
 
-// tracing makes the tracer that the standard OTEL_* variables ask for, nil when
-// none of them does: nothing is sent that nobody asked for. The caller flushes.
+// tracing creates the tracer for the standard OTEL_* variables, or returns nil without them. The
+// caller flushes.
 func tracing(ctx context.Context, log *slog.Logger) (tracer trace.TracerProvider, flush func(), err error) {
 	asked := []string{"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"}
 	given := func(name string) bool { return os.Getenv(name) != "" }

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timeout is how long a test waits for what should come soon.
+// timeout limits how long a test waits for output.
 const timeout = 20 * time.Second
 
-// terminal is a pseudo-terminal: what a person sees and types.
+// terminal is a pseudo-terminal: it holds what a person sees and types.
 type terminal struct {
 	t           *testing.T
 	ours, child *os.File
@@ -69,7 +69,7 @@ func newTerminal(t *testing.T) *terminal {
 	return term
 }
 
-// attach makes the terminal what a command reads and writes.
+// attach connects a command's streams to the terminal.
 func (term *terminal) attach(cmd *exec.Cmd) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.child, term.child, term.child
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
@@ -83,7 +83,7 @@ func (term *terminal) write(text string) {
 	}
 }
 
-// screen is everything that was shown so far.
+// screen returns everything that was shown so far.
 func (term *terminal) screen() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()

@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// certificate is the server's certificate, read again when its files change:
-// whoever renews it needs to tell nobody.
+// certificate is the server's certificate. It is read again when its files change, so a renewal
+// needs no restart.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
 	mu      sync.Mutex
 	loaded  *tls.Certificate
-	stamp   string    // of the files that were read last
-	checked time.Time // when the files were looked at last
+	stamp   string    // of the last read files
+	checked time.Time // when the files were last checked
 }
 
-// certificateCheck is how long a change of the files may go unnoticed.
+// certificateCheck is the interval for checking the files.
 const certificateCheck = 2 * time.Second
 
-// loadCertificate reads the files; they must be good at the start.
+// loadCertificate reads the files, which must be valid at the start.
 func loadCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
 	return c, c.read()
 }
 
-// tlsConfig serves with whatever the certificate is at the time of a
-// handshake; without a certificate it is nil, for plain HTTP.
+// tlsConfig uses the current certificate for each handshake. It returns nil without a certificate,
+// for plain HTTP.
 func (c *certificate) tlsConfig() *tls.Config {
 	if c == nil {
 		return nil
@@ -49,7 +49,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-// reload reads the files now: SIGHUP.
+// reload reads the files now, on SIGHUP.
 func (c *certificate) reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +57,8 @@ func (c *certificate) reload() {
 	c.refresh()
 }
 
-// refresh reads files that have changed. While they are half-written, or wrong,
-// the certificate that was read before stays.
+// refresh reads changed files. If they are incomplete or invalid, it keeps the previous
+// certificate.
 func (c *certificate) refresh() {
 	if c.checked = time.Now(); c.stampNow() == c.stamp {
 		return

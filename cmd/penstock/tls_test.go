@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// certificateFor makes a certificate of its own for 127.0.0.1.
+// certificateFor creates a certificate for 127.0.0.1.
 func certificateFor(t *testing.T, serial int64, certFile, keyFile string) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -57,7 +57,7 @@ func certificateFor(t *testing.T, serial int64, certFile, keyFile string) *x509.
 	return cert
 }
 
-// shownSerial is the serial number of the certificate that a server shows.
+// shownSerial returns the serial number of the certificate that a server presents.
 func shownSerial(ctx context.Context, address string) (int64, error) {
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestTLSIsServedAndRenewed(t *testing.T) {
 	call(t, nil, "serve", "--tls-cert", certFile, "--tls-key", keyFile, "--listen", "127.0.0.1:0").want(t, 78, certFile)
 }
 
-// Without TLS the signal for it does nothing.
+// Without TLS, the reload signal does nothing.
 func TestHangupWithoutTLS(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)

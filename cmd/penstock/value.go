@@ -10,12 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// longValue is how many bytes of a value stand in one line with others.
+// longValue limits the bytes of a value that shares a line with others.
 const longValue = 200
 
-// values writes JSON of any form for a person: what is short in one line, as
-// key=value where there is more than one, texts of several lines below it.
-// Nothing is left out but what is empty.
+// values formats any JSON for a person. Short values are in one line, as key=value if there are
+// several. Texts with several lines follow below. It omits only empty values.
 func values(raw jsontext.Value) (line, text string) {
 	var short, long []string
 	add := func(key, line, text string) {
@@ -49,7 +48,7 @@ func values(raw jsontext.Value) (line, text string) {
 		}
 		for _, item := range list {
 			line, text := values(item)
-			if item.Kind() == '{' { // a line for each
+			if item.Kind() == '{' { // one line for each
 				line, text = "", strings.TrimSpace(line+"\n"+text)
 			}
 			add("", line, text)

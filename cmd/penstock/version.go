@@ -11,7 +11,7 @@ import (
 // version is set by the linker in release builds.
 var version string
 
-// buildVersion is the release, or what the Go toolchain recorded of the build.
+// buildVersion returns the release, or the version that the Go toolchain recorded.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	switch {
@@ -23,7 +23,7 @@ func buildVersion() string {
 	return "development"
 }
 
-// revision is the commit that was built, "" where it was not recorded.
+// revision returns the commit of the build, or "" if it was not recorded.
 func revision() string {
 	info, _ := debug.ReadBuildInfo()
 	commit, changed := "", ""
@@ -47,10 +47,10 @@ type versionCmd struct {
 	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
-// versionFlag is --version: the same as the command, as most programs have it.
+// versionFlag is --version, which equals the command.
 type versionFlag bool
 
-// BeforeReset is called by kong as soon as it meets the flag.
+// BeforeReset is called by kong when it finds the flag.
 func (versionFlag) BeforeReset(app *kong.Kong, std *stdio) error {
 	if err := (&versionCmd{}).Run(std); err != nil {
 		return err

@@ -24,26 +24,25 @@ type webhookCmds struct {
 	Rotate     webhookRotateCmd     `cmd:"" help:"Replace the secret of a webhook."`
 	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook, with the current value of its managed secret."`
 	Disable    webhookDisableCmd    `cmd:"" help:"Disable a webhook at once; its sender gets 404."`
-	Suspend    webhookSuspendCmd    `cmd:"" help:"Suspend a webhook until resume, whatever the factory's files say; its sender gets 404."`
+	Suspend    webhookSuspendCmd    `cmd:"" help:"Suspend a webhook until it is resumed, even if the factory's files enable it; its sender gets 404."`
 	Resume     webhookResumeCmd     `cmd:"" help:"Resume a suspended webhook."`
 	Delete     webhookDeleteCmd     `cmd:"" help:"Delete webhooks; automations that select them are kept."`
 	Deliveries webhookDeliveriesCmd `cmd:"" help:"List the deliveries of a webhook, newest first."`
 	Delivery   webhookDeliveryCmd   `cmd:"" help:"Show a delivery and its result for each automation."`
 	Payload    webhookPayloadCmd    `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
 	Replay     webhookReplayCmd     `cmd:"" help:"Replay an accepted delivery with the current automations."`
+	Test       webhookTestCmd       `cmd:"" help:"Send a test delivery to a webhook."`
 	TestFilter webhookTestFilterCmd `cmd:"" help:"Test a filter on a delivery, a payload, or the latest deliveries."`
 	Verify     webhookVerifyCmd     `cmd:"" help:"Verify the signature of a captured delivery, to find out why its sender gets 401."`
 }
 
-// at is what a command about a factory works with: the client, and where the
-// factory is.
+// at has a client and the path of a factory, for commands about a factory.
 type at struct {
 	*client
 	factory string // path of the factory
 }
 
-// atFactory dials, and looks for the factory that a person calls by its uid, its
-// name or its alias.
+// atFactory creates a client, and finds the factory with this uid, name or alias.
 func (c *connection) atFactory(ctx context.Context, std *stdio, called string) (at, error) {
 	dialed, err := c.dial(ctx, std)
 	if err != nil {
@@ -57,8 +56,7 @@ func (in *webhookCmds) find(ctx context.Context, std *stdio) (at, error) {
 	return in.atFactory(ctx, std, in.Factory)
 }
 
-// webhook is the path of the webhook that a person calls by its uid or its
-// name, and what follows it.
+// webhook returns the path of the webhook with this uid or name, followed by rest.
 func (a at) webhook(ctx context.Context, called string, rest ...string) (string, error) {
 	list, err := a.list(ctx)
 	if err != nil {
@@ -88,8 +86,8 @@ func (a at) list(ctx context.Context) (list webhookList, err error) {
 	return list, err
 }
 
-// factoryUID is the uid of the factory that a person calls by its uid, its name
-// or its alias; "" is the only one that there is.
+// factoryUID returns the uid of the factory with this uid, name or alias. "" means the only
+// factory.
 func (c *client) factoryUID(ctx context.Context, called string) (string, error) {
 	all, err := c.factories(ctx, called)
 	if err != nil {
@@ -106,7 +104,7 @@ func (c *client) factoryUID(ctx context.Context, called string) (string, error) 
 		}
 	}
 	switch {
-	case called != "" && len(uids) == 0: // a uid is not searched for
+	case called != "" && len(uids) == 0: // the search does not find uids
 		var f penstock.Factory
 		_, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(called), nil, &f)
 		if isStatus(err, http.StatusNotFound) {
@@ -128,7 +126,7 @@ func (cmd *webhookListCmd) Run(ctx context.Context, std *stdio, in *webhookCmds)
 	if err != nil {
 		return err
 	}
-	return answer(ctx, a.client, http.MethodGet, a.factory+"/webhooks", nil, func(l webhookList) error {
+	return perform(ctx, a.client, http.MethodGet, a.factory+"/webhooks", nil, func(l webhookList) error {
 		var rows [][]string
 		for _, w := range l.Webhooks {
 			rows = append(rows, []string{
@@ -164,7 +162,7 @@ func (cmd *webhookGetCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) 
 	return in.change(ctx, std, http.MethodGet, cmd.Webhook, nil)
 }
 
-// change makes a call about a webhook and shows it as it is then.
+// change makes a call about a webhook and shows its new state.
 func (in *webhookCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
 	a, err := in.find(ctx, std)
 	if err != nil {
@@ -174,7 +172,7 @@ func (in *webhookCmds) change(ctx context.Context, std *stdio, method, called st
 	if err != nil {
 		return err
 	}
-	return answer(ctx, a.client, method, path, body, func(w penstock.Webhook) error { return std.facts(webhookFacts(w)) })
+	return perform(ctx, a.client, method, path, body, func(w penstock.Webhook) error { return std.facts(webhookFacts(w)) })
 }
 
 func webhookFacts(w penstock.Webhook) []fact {

@@ -16,15 +16,15 @@ import (
 
 const maxBody = 262_144
 
-// text is a JSON string of n bytes in all.
+// text returns a JSON string of n bytes.
 func text(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 
 func nested(depth int) string {
 	return strings.Repeat("[", depth) + strings.Repeat("]", depth)
 }
 
-// Bodies of every kind, with a length and in chunks: nothing in between an
-// entry that is accepted and one that says what is wrong.
+// Bodies of every kind, with a length and in chunks. Each delivery is either accepted or logged
+// with the reason for its rejection.
 func TestBodiesOfDeliveries(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -155,7 +155,7 @@ func TestBodiesOfDeliveries(t *testing.T) {
 	}
 }
 
-// The order of the checks, and what is judged unread.
+// The order of the checks, and the checks that happen before the body is read.
 func TestWhatIsCheckedFirst(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -197,7 +197,7 @@ func TestWhatIsCheckedFirst(t *testing.T) {
 		}
 	}
 
-	// A body that nobody is entitled to send is not asked for.
+	// The server does not ask for the body of an unauthenticated delivery.
 	for name, test := range map[string]struct {
 		path, header string
 		want         int
@@ -264,8 +264,8 @@ func TestSecurityHeadersComeOnce(t *testing.T) {
 	}
 }
 
-// Other ways to write a path lead nowhere: 404 with the same bytes, and no
-// redirect, which would repeat a token.
+// Other spellings of a path return 404 with the same bytes. They never redirect, because a redirect
+// would repeat a token.
 func TestPathsAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: append(noWorker, "--limit-auth-failures-per-address", "0")})
@@ -313,7 +313,7 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 			t.Errorf("POST %s: got %s, want the bytes of a webhook that there is not", path, got.body)
 		}
 		if strings.Contains(string(got.body), secret) || strings.Contains(fmt.Sprint(got.header), secret) {
-			t.Errorf("POST %s: the answer repeats the token: %s", path, got.body)
+			t.Errorf("POST %s: the response repeats the token: %s", path, got.body)
 		}
 	}
 	for path, want := range map[string]int{
@@ -345,7 +345,7 @@ func swapCase(s string) string {
 	}, s)
 }
 
-// 405 comes before everything: whether there is such a webhook is not told.
+// 405 comes first, so it does not reveal whether the webhook exists.
 func TestOnlyPostIsTaken(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -367,7 +367,7 @@ func TestOnlyPostIsTaken(t *testing.T) {
 		}
 		for _, body := range bodies {
 			if body != bodies[0] {
-				t.Errorf("%s: the answers differ: %q", method, bodies)
+				t.Errorf("%s: the responses differ: %q", method, bodies)
 			}
 		}
 	}

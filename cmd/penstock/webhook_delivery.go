@@ -20,6 +20,10 @@ import (
 type webhookDeliveriesCmd struct {
 	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" field:"?outcome" help:"Only deliveries with this outcome: ${outcomes}."`
+	NoRun   bool   `field:"?no_run" help:"Only accepted deliveries that started no run."`
+	Search  string `placeholder:"TEXT" field:"?search" help:"Only accepted deliveries whose payload contains this text."`
+	After   string `placeholder:"TIME|AGE" field:"?received_after" help:"Only deliveries received after this time (RFC 3339), or less than this long ago (such as 24h)."`
+	Before  string `placeholder:"TIME|AGE" field:"?received_before" help:"Only deliveries received before this time (RFC 3339), or more than this long ago."`
 	Limit   int    `default:"50" help:"Maximum number of deliveries; 0 lists all."`
 	Cursor  string `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
 }
@@ -56,10 +60,13 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhoo
 			return fmt.Errorf("read a delivery: %w", err)
 		}
 		rows = append(
-			rows, []string{d.ID, age(d.ReceivedAt), d.Label, d.Reason, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " ")},
+			rows, []string{
+				d.ID, age(d.ReceivedAt), d.Label, d.Reason, d.EventType, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " "),
+			},
 		)
 	}
-	if err := std.table([]string{"DELIVERY", "AGE", "OUTCOME", "REASON", "SIZE", "FROM", "RUNS"}, rows); err != nil {
+	head := []string{"DELIVERY", "AGE", "OUTCOME", "REASON", "EVENT", "SIZE", "FROM", "RUNS"}
+	if err := std.table(head, rows); err != nil {
 		return err
 	}
 	if log.PageInfo.HasNext {
@@ -68,14 +75,28 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhoo
 	return nil
 }
 
-// pages reads as many pages as Limit asks for.
+// pages reads as many pages as Limit needs.
 func (cmd *webhookDeliveriesCmd) pages(ctx context.Context, c *client, path string) (rawLog, error) {
 	all := rawLog{Deliveries: []jsontext.Value{}}
 	query := url.Values{}
-	for key, value := range map[string]string{"outcome": cmd.Outcome, "cursor": cmd.Cursor} {
+	after, err := parseTime("--after", cmd.After)
+	if err != nil {
+		return all, err
+	}
+	before, err := parseTime("--before", cmd.Before)
+	if err != nil {
+		return all, err
+	}
+	for key, value := range map[string]string{
+		"outcome": cmd.Outcome, "search": cmd.Search, "received_after": after, "received_before": before,
+		"cursor": cmd.Cursor,
+	} {
 		if value != "" {
 			query.Set(key, value)
 		}
+	}
+	if cmd.NoRun {
+		query.Set("no_run", "true")
 	}
 	for {
 		size := penstock.MaxLimit
@@ -127,7 +148,7 @@ func (cmd *webhookDeliveryCmd) Run(ctx context.Context, std *stdio, in *webhookC
 	if err != nil {
 		return err
 	}
-	return answer(
+	return perform(
 		ctx, a.client, http.MethodGet, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) },
 	)
 }
@@ -136,7 +157,7 @@ func deliveryFacts(d penstock.Delivery) []fact {
 	list := []fact{
 		{"delivery", d.ID},
 		{"outcome", strings.TrimSpace(d.Label + " " + d.Reason)},
-		{"answered", strconv.Itoa(d.HTTPStatus)},
+		{"response", strconv.Itoa(d.HTTPStatus)},
 		{"received", timestamp(d.ReceivedAt)},
 		{"from", d.ClientIP},
 		{"size", bytesText(d.Size)},
@@ -193,9 +214,45 @@ func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if err != nil {
 		return err
 	}
-	return answer(
+	return perform(
 		ctx, a.client, http.MethodPost, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) },
 	)
+}
+
+type webhookTestCmd struct {
+	Webhook     string `arg:"" name:"webhook" help:"UID or name of the webhook."`
+	PayloadFile string `placeholder:"FILE" field:"/payload" help:"File with the payload as JSON; - reads standard input. By default an example."`
+}
+
+func (cmd *webhookTestCmd) Help() string {
+	return "The delivery has the webhook's own credential and passes all checks, as if its sender had sent it. " +
+		"Automations that match start runs."
+}
+
+func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	request := map[string]jsontext.Value{}
+	if cmd.PayloadFile != "" {
+		payload, err := readJSON(std, "--payload-file", cmd.PayloadFile)
+		if err != nil {
+			return err
+		}
+		request["payload"] = payload
+	}
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	path, err := a.webhook(ctx, cmd.Webhook, "test-delivery")
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(request, asSent)
+	if err != nil {
+		return err
+	}
+	return perform(ctx, a.client, http.MethodPost, path, jsontext.Value(body), func(d penstock.Delivery) error {
+		return std.facts(deliveryFacts(d))
+	})
 }
 
 type webhookTestFilterCmd struct {
@@ -291,13 +348,12 @@ func filterTestFacts(v penstock.FilterTestResult) []fact {
 	return list
 }
 
-// asSent takes a payload as a delivery may have it: equal keys and half surrogate
-// pairs stay as they are written.
+// asSent accepts every payload that a delivery may have, with duplicate keys and lone surrogates.
 var asSent = json.JoinOptions(
 	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true),
 )
 
-// readJSON reads a JSON value; what it means is for the server to say.
+// readJSON reads a JSON value without checking its meaning.
 func readJSON(std *stdio, flag, file string) (jsontext.Value, error) {
 	in := std.in
 	if file != "-" {

@@ -14,29 +14,29 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// ledger is what senders were told: the deliveries that got a 202, by identity.
+// ledger has the deliveries that got a 202, by identity.
 type ledger struct {
-	mu       sync.Mutex
-	answered map[string][]string // ids of deliveries
+	mu           sync.Mutex
+	acknowledged map[string][]string // ids of deliveries
 }
 
 func (l *ledger) note(identity, delivery string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.answered == nil {
-		l.answered = map[string][]string{}
+	if l.acknowledged == nil {
+		l.acknowledged = map[string][]string{}
 	}
-	l.answered[identity] = append(l.answered[identity], delivery)
+	l.acknowledged[identity] = append(l.acknowledged[identity], delivery)
 }
 
 func (l *ledger) has(identity string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.answered[identity]) > 0
+	return len(l.acknowledged[identity]) > 0
 }
 
-// want compares the ledger with the log: each identity was accepted once, each
-// answer is there and counted, and a run was started for exactly those that match.
+// want compares the ledger with the log: each identity was accepted once, each acknowledged
+// delivery is in the log and counted, and exactly the matching deliveries started a run.
 func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity string) bool) {
 	h.t.Helper()
 	logged := map[string]penstock.Delivery{}
@@ -60,16 +60,16 @@ func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity strin
 	for _, r := range all {
 		runs[r.Metadata["delivery_id"]] = append(runs[r.Metadata["delivery_id"]], r.ID)
 	}
-	if accepted != len(l.answered) {
-		h.t.Errorf("%d deliveries were accepted, %d are different", accepted, len(l.answered))
+	if accepted != len(l.acknowledged) {
+		h.t.Errorf("%d deliveries were accepted, but %d are distinct", accepted, len(l.acknowledged))
 	}
 	matching := 0
-	for identity, ids := range l.answered {
+	for identity, ids := range l.acknowledged {
 		origin := ""
 		for _, id := range ids {
 			d, there := logged[id]
 			if !there {
-				h.t.Errorf("delivery %s of %s was answered and is not in the log", id, identity)
+				h.t.Errorf("delivery %s of %s was acknowledged but is not in the log", id, identity)
 				continue
 			}
 			first := d.ID
@@ -95,8 +95,8 @@ func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity strin
 	}
 }
 
-// kill -9 while 64 senders post: what a sender saw answered is in the log with
-// its run, and what it sends again, not knowing, starts nothing twice.
+// The server gets SIGKILL while 64 senders post. Each acknowledged delivery is in the log with its
+// run. A delivery that a sender repeats starts nothing twice.
 func TestKillLosesNoDelivery(t *testing.T) {
 	t.Parallel()
 	const senders, kills = 64, 2
@@ -108,14 +108,14 @@ func TestKillLosesNoDelivery(t *testing.T) {
 		var told ledger
 		s := newSender(t)
 		var stop atomic.Bool
-		var answers atomic.Int64
+		var responses atomic.Int64
 		var all sync.WaitGroup
 		for i := range senders {
 			all.Go(func() {
 				for n := 0; !stop.Load(); n++ {
 					identity := fmt.Sprintf("%d-%d-%s", i, n, []string{"even", "odd"}[n%2])
 					body := fmt.Sprintf(`{"even": %v, "identity": %q}`, n%2 == 0, identity)
-					for !told.has(identity) { // as a sender does that gets no answer
+					for !told.has(identity) { // like a sender that gets no response
 						got, err := s.try(
 							t.Context(), http.MethodPost, h.url(w), bearer(w, "X-Penstock-Delivery-Id", identity), strings.NewReader(body),
 						)
@@ -124,7 +124,7 @@ func TestKillLosesNoDelivery(t *testing.T) {
 							<-time.After(20 * time.Millisecond)
 						case got.status == http.StatusAccepted:
 							told.note(identity, got.deliveryID())
-							answers.Add(1)
+							responses.Add(1)
 						default:
 							t.Errorf("got %d: %s", got.status, got.body)
 							return
@@ -134,10 +134,10 @@ func TestKillLosesNoDelivery(t *testing.T) {
 			})
 		}
 		for range kills {
-			from := answers.Load()
+			from := responses.Load()
 			testkit.Eventually(t, time.Minute, func() error {
-				if n := answers.Load() - from; n < 500 {
-					return fmt.Errorf("%d answers", n)
+				if n := responses.Load() - from; n < 500 {
+					return fmt.Errorf("%d responses", n)
 				}
 				return nil
 			})
@@ -150,8 +150,8 @@ func TestKillLosesNoDelivery(t *testing.T) {
 	})
 }
 
-// post posts a delivery with a body of size bytes. ok is false where the
-// server could not store one, which it must say in the contract's way.
+// post sends a delivery with a body of size bytes. ok is false if the server could not store it.
+// Then the response must follow the contract.
 func (l *ledger) post(s *sender, h *hooked, w penstock.Webhook, size int) (ok bool) {
 	h.t.Helper()
 	identity := penstock.NewID()
@@ -170,7 +170,8 @@ func (l *ledger) post(s *sender, h *hooked, w penstock.Webhook, size int) (ok bo
 	return false
 }
 
-// deliverOutlives fills the disk, makes room, and looks for what was answered.
+// deliverOutlives fills the disk, makes room again, and checks that every acknowledged delivery
+// exists.
 func deliverOutlives(h *hooked, grow func()) {
 	h.t.Helper()
 	w := h.tokenHook("full")
@@ -181,7 +182,7 @@ func deliverOutlives(h *hooked, grow func()) {
 		if !told.post(s, h, w, 40_000) {
 			refused++
 		}
-		if len(told.answered) > 10_000 {
+		if len(told.acknowledged) > 10_000 {
 			h.t.Fatal("the disk does not become full")
 		}
 	}
@@ -212,8 +213,8 @@ func TestDeliveriesOutliveAFullDiskPostgres(t *testing.T) {
 	drop()
 }
 
-// Connections end, new ones are refused, then the database is read-only, then
-// all is well again: no 202 was false, and nobody had to act.
+// Connections end, new ones are refused, the database becomes read-only, and then recovers. Every
+// 202 was true, and the server recovers without help.
 func TestDeliveriesWhilePostgresIsAway(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
@@ -242,7 +243,7 @@ func TestDeliveriesWhilePostgresIsAway(t *testing.T) {
 	testkit.Exec(t, admin, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
 	testkit.Exec(t, admin, cut)
 	testkit.Eventually(t, 10*time.Second, away)
-	// Not even a refusal comes from memory: whether there is a webhook is not known.
+	// The server cannot know whether the webhook exists, so it does not refuse from memory either.
 	for of, got := range map[string]reply{
 		"an unknown webhook": s.post(h.URL+"/webhooks/w/"+penstock.NewUID(), nil, "{}"),
 		"a wrong token":      s.post(h.url(w), map[string]string{"Authorization": "Bearer x"}, "{}"),

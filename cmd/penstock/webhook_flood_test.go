@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// limited must be a 429 that says when to come again.
+// limited requires a 429 that says when to retry.
 func limited(t *testing.T, got reply, of string) {
 	t.Helper()
 	seconds, err := got.retryAfter()
@@ -26,9 +26,8 @@ func limited(t *testing.T, got reply, of string) {
 	}
 }
 
-// A flood of bad signatures, with the limits that a server has: each address is
-// refused after 30, the webhook's failures are no longer logged after 300, and
-// whoever signs well gets in all the time.
+// A flood of bad signatures under the default limits: each address is refused after 30 failures,
+// the webhook's failures are no longer logged after 300, and valid deliveries always pass.
 func TestFloodOfBadSignatures(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
@@ -41,10 +40,11 @@ func TestFloodOfBadSignatures(t *testing.T) {
 	if got := valid(known); got.status != http.StatusAccepted {
 		t.Fatalf("got %d for a valid delivery", got.status)
 	}
-	for address := range 10 { // 300 failures, the first 30 from where a valid delivery came
+	for address := range 10 { // 300 failures, the first 30 from the address of a valid delivery
 		s := senderFrom(t, fmt.Sprintf("127.0.0.%d", address+1))
 		for n := range 30 {
-			// The peer counts: what it says of itself is not believed.
+			// The address of the connection counts. The server does not trust the headers that
+			// claim another one.
 			header := signed("forged", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", n))
 			if got := s.post(h.url(w), header, "{}"); got.status != http.StatusUnauthorized {
 				t.Fatalf("got %d for failure %d of address %d, want 401: %s", got.status, n+1, address+1, got.body)
@@ -69,7 +69,7 @@ func TestFloodOfBadSignatures(t *testing.T) {
 	if n[penstock.OutcomeRejectedAuth] != 60 || n[penstock.OutcomeAccepted] != 4 {
 		t.Errorf("got %v in the log, want 60 failures and the 4 that were accepted", n)
 	}
-	testkit.Eventually(t, timeout, func() error { // what has no entry is counted from time to time
+	testkit.Eventually(t, timeout, func() error { // rejections without a log entry are counted periodically
 		var now penstock.Webhook
 		h.ask(http.MethodGet, h.hookPath(w), nil, http.StatusOK, &now)
 		if want := (penstock.DeliveryCounts{Accepted: 4, Rejected: 300, RateLimited: 19}); now.Counts != want {
@@ -77,14 +77,14 @@ func TestFloodOfBadSignatures(t *testing.T) {
 		}
 		return nil
 	})
-	// Another webhook of the same addresses is none of this.
+	// Another webhook with the same addresses is not affected.
 	if got := s.post(h.url(h.tokenHook("quiet")), nil, "{}"); got.status != http.StatusUnauthorized {
 		t.Errorf("got %d at another webhook, want 401", got.status)
 	}
 }
 
-// 60 deliveries in a minute, whatever becomes of them, but for those of which
-// nobody knows who sent them.
+// The limit of 60 deliveries a minute counts all outcomes, except for deliveries whose sender is
+// unknown.
 func TestSixtyDeliveriesAMinute(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
@@ -93,7 +93,7 @@ func TestSixtyDeliveriesAMinute(t *testing.T) {
 	begun := time.Now()
 	status := map[int]int{}
 	for i := range 60 {
-		body := []string{fmt.Sprint(i), "0", "{", text(maxBody + 1)}[i%4] // accepted, a duplicate, invalid, too large
+		body := []string{fmt.Sprint(i), "0", "{", text(maxBody + 1)}[i%4] // accepted, duplicate, invalid, too large
 		status[s.post(h.url(w), bearer(w), body).status]++
 		if i < 20 {
 			if got := s.post(h.url(w), nil, "{}"); got.status != http.StatusUnauthorized {
@@ -130,7 +130,7 @@ func TestSixtyDeliveriesAMinute(t *testing.T) {
 	})
 }
 
-// Two replicas admit 60 together, asked at once, and both know it then.
+// Two replicas together admit 60 concurrent deliveries, and then both refuse more.
 func TestRateHoldsOverReplicas(t *testing.T) {
 	t.Parallel()
 	args := []string{"--no-worker", "--limit-requests-per-minute", "0"}
@@ -138,15 +138,15 @@ func TestRateHoldsOverReplicas(t *testing.T) {
 	both := []*hooked{first, first.replica(testkit.ServeOptions{Args: args})}
 	w := first.tokenHook("busy")
 	s := newSender(t)
-	answers := make(chan reply, 100)
+	responses := make(chan reply, 100)
 	var senders sync.WaitGroup
-	for i := range cap(answers) {
-		senders.Go(func() { answers <- s.post(both[i%2].url(w), bearer(w), fmt.Sprint(i)) })
+	for i := range cap(responses) {
+		senders.Go(func() { responses <- s.post(both[i%2].url(w), bearer(w), fmt.Sprint(i)) })
 	}
 	senders.Wait()
-	close(answers)
+	close(responses)
 	admitted := 0
-	for got := range answers {
+	for got := range responses {
 		if got.status == http.StatusAccepted {
 			admitted++
 			continue
@@ -161,8 +161,8 @@ func TestRateHoldsOverReplicas(t *testing.T) {
 	}
 }
 
-// A sender that gives a byte a second is cut off after ten; that many do so
-// harms nobody. Some send enough before to hold all the room for large bodies.
+// A sender of one byte a second is disconnected after ten seconds. Many such senders harm nobody,
+// even if some first send enough to occupy all the room for large bodies.
 func TestSlowSenders(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -200,7 +200,7 @@ func TestSlowSenders(t *testing.T) {
 		); got.status != http.StatusAccepted {
 			t.Errorf("got %d for a body of %d bytes after %s, want 202: %s", got.status, size, time.Since(begun), got.body)
 		}
-		if took := time.Since(at); took > 4*time.Second { // one for slow senders to give way, and a busy machine
+		if took := time.Since(at); took > 4*time.Second { // for a slow sender to be disconnected, on a busy machine
 			t.Errorf("a body of %d bytes took %s beside slow senders", size, took)
 		}
 		<-time.After(200 * time.Millisecond)
@@ -208,7 +208,7 @@ func TestSlowSenders(t *testing.T) {
 	slow.Wait()
 }
 
-// drip sends start and a byte a second, until it is cut off.
+// drip sends start and then a byte a second, until the server disconnects it.
 func drip(t *testing.T, conn net.Conn, start string, begun time.Time) {
 	if _, err := io.WriteString(conn, start); err != nil {
 		t.Errorf("send: %v", err)
@@ -217,12 +217,12 @@ func drip(t *testing.T, conn net.Conn, start string, begun time.Time) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		answer, err := io.ReadAll(conn)
+		response, err := io.ReadAll(conn)
 		if took := time.Since(begun); took < 9*time.Second || took > 20*time.Second {
-			t.Errorf("cut off after %s, want 10 s: %s (%v)", took, answer, err)
+			t.Errorf("cut off after %s, want 10 s: %s (%v)", took, response, err)
 		}
-		if strings.Contains(string(answer), " 202 ") {
-			t.Errorf("got %s for half a body", answer)
+		if strings.Contains(string(response), " 202 ") {
+			t.Errorf("got %s for half a body", response)
 		}
 	}()
 	tick := time.NewTicker(time.Second)

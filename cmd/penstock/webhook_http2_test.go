@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// attacker is one connection of somebody who keeps to HTTP/2 as far as it harms.
+// attacker is a connection that abuses HTTP/2 within its rules.
 type attacker struct {
 	*http2.Framer
 
@@ -38,8 +38,7 @@ func (a *attacker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// attack opens a connection from an address of its own. Where deaf is set, nothing
-// that the server answers is read.
+// attack opens a connection from a new address. If deaf is set, the client reads nothing.
 func attack(ctx context.Context, s *served, path string, deaf bool) (*attacker, error) {
 	dialer := tls.Dialer{
 		NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 66)}},
@@ -62,7 +61,7 @@ func attack(ctx context.Context, s *served, path string, deaf bool) (*attacker, 
 	return a, a.WriteSettings()
 }
 
-// request is a block of headers that begins a delivery without a credential, and more.
+// request returns a header block for a delivery without a credential, with extra headers.
 func (a *attacker) request(more ...string) []byte {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
@@ -73,16 +72,17 @@ func (a *attacker) request(more ...string) []byte {
 	return block.Bytes()
 }
 
-// open begins a request whose body never comes.
+// open starts a request and never sends its body.
 func (a *attacker) open(stream uint32, more ...string) error {
 	return a.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: a.request(more...), EndHeaders: true})
 }
 
-// flood is what an attacker does over and over: step n, until it is cut off.
+// flood is what an attacker repeats: step n, until the server disconnects it.
 type flood struct {
 	deaf bool
 	step func(a *attacker, n uint32) error
-	// most is how many bytes a connection may send at most before it is cut off; 0: it need not be.
+	// most is how many bytes a connection may send before the server disconnects it; 0: it may
+	// stay.
 	most int64
 }
 
@@ -107,7 +107,7 @@ var floods = map[string]flood{
 	}},
 	"a header a thousand times": {step: func(a *attacker, n uint32) error {
 		more := []string{"cookie", strings.Repeat("a", 3000)}
-		for range 1000 { // a byte each, by the table of the compression
+		for range 1000 { // one byte each with header compression
 			more = append(more, more[0], more[1])
 		}
 		return a.WriteHeaders(
@@ -134,7 +134,7 @@ func emptyData(a *attacker, n uint32) error {
 	return a.WriteData(1, false, nil)
 }
 
-// secureHooks is a server with HTTPS, and a webhook of it signed as by GitHub.
+// secureHooks starts a server with HTTPS and a webhook with GitHub's signatures.
 func secureHooks(t *testing.T) (*served, penstock.Webhook) {
 	t.Helper()
 	dir := t.TempDir()
@@ -154,8 +154,8 @@ func secureHooks(t *testing.T) (*served, penstock.Webhook) {
 	)
 }
 
-// What HTTP/2 makes cheap to send and dear to answer: whoever floods the server so is
-// cut off or waits, and a valid sender gets through meanwhile.
+// Some HTTP/2 requests are cheap to send and expensive to serve. The server disconnects or delays
+// such floods, and valid deliveries pass.
 func TestFloodsOfHTTP2(t *testing.T) {
 	t.Parallel()
 	s, w := secureHooks(t)
@@ -197,8 +197,8 @@ func TestFloodsOfHTTP2(t *testing.T) {
 	}
 }
 
-// run floods until it is cut off or the time is over. A flood that must be cut off
-// was, before it had sent too much.
+// run floods until it is disconnected or time is up. It fails if the server does not disconnect the
+// flood in time.
 func (f flood) run(ctx context.Context, t *testing.T, s *served, name, path string) {
 	for ctx.Err() == nil {
 		a, err := attack(ctx, s, path, f.deaf)

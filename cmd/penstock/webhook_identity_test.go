@@ -15,13 +15,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// identified is a way to authenticate, and to say which delivery it is.
+// identified is a way to authenticate a delivery and to give it an id.
 type identified struct {
 	name   string
 	fields map[string]any // of the webhook
 	source penstock.IdentitySource
-	// headers are those of a delivery with the id; a wrong one has everything but
-	// the right credential.
+	// headers returns the headers of a delivery with the id. With wrong, only the credential is
+	// invalid.
 	headers func(w penstock.Webhook, body, id string, wrong bool) map[string]string
 }
 
@@ -31,7 +31,7 @@ func hmacOf(key []byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// waysToIdentify are all modes, with ids in headers and in the body, signed and not.
+// waysToIdentify has all modes, with ids in headers and in the body, signed and unsigned.
 func waysToIdentify() []identified {
 	secretOf := func(w penstock.Webhook, wrong bool) string {
 		if wrong {
@@ -90,8 +90,8 @@ func waysToIdentify() []identified {
 	}
 }
 
-// Whoever is refused claims nothing: with 401, 413, 400 and both kinds of 429 the id
-// stays free, and the valid delivery that has it is the first one.
+// A rejected delivery does not claim its id. After 401, 413, 400 and both kinds of 429, the first
+// valid delivery with the id is accepted.
 func TestRefusedFirstThenValidWithTheSameID(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -128,7 +128,7 @@ func TestRefusedFirstThenValidWithTheSameID(t *testing.T) {
 	})
 }
 
-// refuseAll sends the id in every way that is refused. Each address may fail twice.
+// refuseAll sends the id in every way that the server rejects. Each address may fail twice.
 func (h *hooked) refuseAll(way identified, w penstock.Webhook, address int) {
 	h.t.Helper()
 	const body = `{"id": "evt_1", "n": 1}`
@@ -152,7 +152,8 @@ func (h *hooked) refuseAll(way identified, w penstock.Webhook, address int) {
 	post("the third failure of an address", address, forged, body, true, http.StatusTooManyRequests)
 	post("a valid delivery from there", address, h.url(w), body, false, http.StatusTooManyRequests)
 
-	// What is too large counts as a failure where it is not known whose it is, else against the rate.
+	// A body that is too large counts as a failure if its sender is unknown, and otherwise against
+	// the rate.
 	large := `{"id": "evt_1", "n": 1, "text": "` + strings.Repeat("x", maxBody) + `"}`
 	post("too large", address+1, h.url(w), large, false, http.StatusRequestEntityTooLarge)
 	post("no JSON", address+2, h.url(w), `{"id": "evt_1", "n": 1`, false, http.StatusBadRequest)

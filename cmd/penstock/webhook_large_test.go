@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// Many clients send all of a body before they look at the answer, and shall learn
-// that it was too large rather than that the connection was reset.
+// Many clients send a whole body before they read the response. They get a 413 instead of a reset
+// connection.
 func TestSenderOfTooMuchSeesTheAnswer(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -35,12 +35,12 @@ func TestSenderOfTooMuchSeesTheAnswer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge {
-			t.Errorf("%s: got %v, %v, want 413", name, answer, err)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: got %v, %v, want 413", name, response, err)
 			continue
 		}
-		_ = answer.Body.Close()
+		_ = response.Body.Close()
 	}
 	if log := h.log(w, ""); len(log) != 2 || log[0].Outcome != penstock.OutcomeRejectedSize ||
 		log[1].Outcome != penstock.OutcomeRejectedSize {

@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// collector takes what a server sends as telemetry.
+// collector receives a server's telemetry.
 type collector struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func (c *collector) String() string {
 	return c.taken.String()
 }
 
-// forms are the ways in which a secret could be written down.
+// forms returns the encodings in which a secret could be written.
 func forms(secret string) map[string]string {
 	return map[string]string{
 		"the secret":    secret,
@@ -60,9 +60,8 @@ func forms(secret string) map[string]string {
 	}
 }
 
-// Whatever is sent to the URL of a webhook, and whatever is done with the
-// webhook: its token, the secret of a signature and the signature that would
-// have been right are in no log, metric, trace, answer or file.
+// Tokens, signing secrets and valid signatures of webhooks appear in no log, metric, trace,
+// response or file, whatever is sent and whatever happens to the webhook.
 func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 	t.Parallel()
 	traces := newCollector(t)
@@ -70,9 +69,9 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 		Args: append(unlimited, "--log-level", "debug", "--limit-auth-failures-per-address", "5"),
 		Env:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + traces.URL},
 	})
-	var answers bytes.Buffer // all but those that show the secret once
+	var responses bytes.Buffer // except for the responses that show the secret once
 	keep := func(r reply) reply {
-		fmt.Fprintf(&answers, "%v %s\n", r.header, r.body)
+		fmt.Fprintf(&responses, "%v %s\n", r.header, r.body)
 		return r
 	}
 	inURL := h.hook(map[string]any{"name": "in-url", "auth_mode": "url_token"})
@@ -110,9 +109,9 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 	h.Stop() // sends the last traces, closes the database
 
 	sinks := map[string]string{
-		"the log": h.Logs(), "a metric": string(metrics.body), "a trace": traces.String(), "an answer": answers.String(),
+		"the log": h.Logs(), "a metric": string(metrics.body), "a trace": traces.String(), "a response": responses.String(),
 	}
-	for sink, what := range map[string]string{"the log": "{token}", "a trace": "{token}", "an answer": "{token}"} {
+	for sink, what := range map[string]string{"the log": "{token}", "a trace": "{token}", "a response": "{token}"} {
 		if !strings.Contains(sinks[sink], what) {
 			t.Errorf("%s has nothing of the deliveries", sink)
 		}
@@ -144,7 +143,7 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 // forged is a body that is sent with a wrong signature.
 const forged = `{"forged": true}`
 
-// sendEverything sends deliveries that end in every way that there is.
+// sendEverything sends deliveries with every outcome.
 func sendEverything(t *testing.T, h *hooked, inURL, token, github penstock.Webhook, keep func(reply) reply) {
 	t.Helper()
 	s, url := newSender(t), h.url(inURL)
@@ -192,16 +191,16 @@ func sendEverything(t *testing.T, h *hooked, inURL, token, github penstock.Webho
 	} {
 		keep(wire(t, h, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"))
 	}
-	// Requests that are no HTTP, and one whose sender goes away.
+	// Requests that are not HTTP, and one whose sender disconnects.
 	for _, rest := range []string{
 		"\r\nHost: x\r\nContent-Length: x\r\n\r\n",
 		"\r\nHost: x\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "\r\nHost: x\r\nBad Header\r\n\r\n",
 	} {
 		conn := dial(t, h)
 		fmt.Fprint(conn, "POST /webhooks/w/"+inURL.UID+"/"+secret+" HTTP/1.1"+rest)
-		answer := make([]byte, 4<<10)
-		n, _ := conn.Read(answer) // it may be closed
-		keep(reply{body: answer[:n]})
+		response := make([]byte, 4<<10)
+		n, _ := conn.Read(response) // it may be closed
+		keep(reply{body: response[:n]})
 		_ = conn.Close()
 	}
 	gone := dial(t, h)
@@ -209,7 +208,7 @@ func sendEverything(t *testing.T, h *hooked, inURL, token, github penstock.Webho
 	_ = gone.Close()
 }
 
-// filesOf reads every file of the data folder but the keys that seal.
+// filesOf reads every file of the data folder except for the encryption keys.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -230,7 +229,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Below a factory, "w" is a webhook like any other word: the path is the API's.
+// Below a factory, a webhook can have the name "w": the path belongs to the API.
 func TestAWebhookCalledWIsTheAPIs(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -246,7 +245,7 @@ func TestAWebhookCalledWIsTheAPIs(t *testing.T) {
 	}
 }
 
-// A webhook of another factory, or of another team, does not exist.
+// A webhook of another factory or team does not exist.
 func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -278,13 +277,13 @@ func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 		}
 	}
 	refused(theirs)
-	// An automation that names it stays silent.
+	// An automation of another factory that names the webhook does not fire.
 	other := &hooked{Server: h.Server, t: t, factory: theirs}
 	other.automation(w, "thief", "take it", nil)
 	if d := h.entry(w, newSender(t).accepted(h.url(w), bearer(w), `{"n": 2}`)); len(d.Matches) != 0 || len(d.Runs) != 0 {
 		t.Errorf("got %+v, want no match of another factory's automation", d.Matches)
 	}
-	// A log entry of one webhook is none of another's.
+	// A log entry of one webhook does not belong to another one.
 	second := h.tokenHook("second")
 	if got := send(t, h.Server, "GET", h.hookPath(second)+"/deliveries/"+id, ""); got.status != http.StatusNotFound {
 		t.Errorf("got %d for a delivery of another webhook", got.status)

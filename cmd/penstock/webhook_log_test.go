@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A cursor goes on where its page ended, whatever comes in meanwhile.
+// A cursor continues after its page, even if new deliveries arrive in between.
 func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -39,7 +39,7 @@ func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 				want = append(want, d.ID)
 				if outcome := "outcome=" + string(d.Outcome); query != "" && query != outcome && (query != "outcome=rejected" ||
 					!strings.HasPrefix(outcome, query)) {
-					t.Errorf("?%s answers %s", query, d.Outcome)
+					t.Errorf("?%s returns %s", query, d.Outcome)
 				}
 			}
 			for cursor := ""; ; {
@@ -80,7 +80,7 @@ func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 	})
 }
 
-// The payload is a file that no browser shows, byte for byte.
+// The payload is downloaded byte for byte as a file that browsers do not render.
 func TestPayloadOfADelivery(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -111,8 +111,7 @@ func TestPayloadOfADelivery(t *testing.T) {
 	}
 }
 
-// A replay is a new entry that is judged by the automations of today, and
-// claims nothing.
+// A replay is a new entry. It is evaluated by the current automations, and claims no identity.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -135,7 +134,7 @@ func TestReplay(t *testing.T) {
 			h.ask(http.MethodPost, h.hookPath(w)+"/deliveries/"+first+"/replay", nil, http.StatusCreated, &d)
 			return d
 		}
-		for range 3 { // which the rate of deliveries does not bound
+		for range 3 { // the rate limit of deliveries does not apply to it
 			d := replay()
 			if d.ReplayOf != first || d.IdentitySource != penstock.IdentityReplay || d.Outcome != penstock.OutcomeAccepted ||
 				len(d.Runs) != 1 {
@@ -181,8 +180,8 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// A filter is tried on a pasted payload, on a stored delivery, and on the last
-// deliveries of a webhook.
+// A filter can be tested with a pasted payload, a stored delivery, and the last deliveries of a
+// webhook.
 func TestFilterIsTried(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -228,7 +227,7 @@ func TestFilterIsTried(t *testing.T) {
 		t.Errorf("got %+v for a delivery that does not match, want /n", v)
 	}
 	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID}); v.Sample == nil ||
-		*v.Sample != (penstock.FilterSample{Matched: 2, Of: 5}) {
+		v.Sample.Matched != 2 || v.Sample.Of != 5 {
 		t.Errorf("got %+v for the webhook's deliveries, want 2 of 5", v)
 	}
 	for name, fields := range map[string]map[string]any{
@@ -248,8 +247,8 @@ func TestFilterIsTried(t *testing.T) {
 	}
 }
 
-// A payload with half of a surrogate pair is tried as its delivery would be, from
-// the API and from the command line.
+// The API and the command line test a payload with an unpaired surrogate as the ingress would
+// evaluate its delivery.
 func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -296,8 +295,8 @@ func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
 	}
 }
 
-// Each outcome keeps its newest entries, however old they are; what is rejected
-// pushes nothing out.
+// Each outcome keeps its newest entries, whatever their age. Rejected deliveries do not displace
+// others.
 func TestLogKeepsTheNewestOfEachOutcome(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -315,7 +314,7 @@ func TestLogKeepsTheNewestOfEachOutcome(t *testing.T) {
 			s.post(h.url(w), bearer(w), "{")
 		}
 		s.accepted(h.url(w), bearer(w), "59")
-		h.Restart() // the log is cleared at once, and then every minute
+		h.Restart() // the server clears the log at the start and then every minute
 		want := map[penstock.Outcome]int{
 			penstock.OutcomeAccepted: 50, penstock.OutcomeRejectedJSON: 50, penstock.OutcomeDuplicate: 1,
 		}
@@ -333,7 +332,7 @@ func TestLogKeepsTheNewestOfEachOutcome(t *testing.T) {
 		if n := len(h.log(quiet, "")); n != 1 {
 			t.Errorf("%d entries of a quiet webhook, want its one", n)
 		}
-		// An identity is known longer than its entry, if that is gone within a week.
+		// The server knows an identity for a week, even if its entry is removed earlier.
 		for _, n := range []int{0, 59} {
 			if d := h.entry(w, s.accepted(h.url(w), bearer(w), fmt.Sprint(n))); d.DuplicateOf != accepted[n] {
 				t.Errorf("got %s of %q, want a duplicate of %s", d.Label, d.DuplicateOf, accepted[n])

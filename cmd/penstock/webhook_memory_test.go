@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// worst are bodies of full size that cost most to hold, to read and to filter.
+// worst has the maximum-size bodies that are most expensive to hold, read and filter.
 func worst() map[string]string {
 	fill := func(open, each, end string) string {
 		n := (maxBody - len(open) - len(end)) / len(each)
@@ -35,11 +35,11 @@ func worst() map[string]string {
 	}
 }
 
-// A thousand of the largest bodies at once: each gets an answer that says what
-// became of it, and the server stays small.
+// With a thousand of the largest bodies at once, each sender gets a definite response, and the
+// server's memory stays small.
 func TestMemoryUnderLargeBodies(t *testing.T) {
 	t.Parallel()
-	const atOnce, most = 1000, 400 << 20
+	const atOnce, most = 1000, 512 << 20 // the bodies have 250 MB
 	testkit.Engines(t, func(t *testing.T, database string) {
 		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: noWorker})
 		token, github := h.tokenHook("token"), h.githubHook("github")
@@ -61,7 +61,7 @@ func TestMemoryUnderLargeBodies(t *testing.T) {
 			}
 			bodies, signatures = append(bodies, body), append(signatures, signed(body))
 		}
-		answers := make(chan reply, atOnce)
+		responses := make(chan reply, atOnce)
 		begin := make(chan struct{})
 		s := newSender(t)
 		var senders sync.WaitGroup
@@ -71,19 +71,19 @@ func TestMemoryUnderLargeBodies(t *testing.T) {
 				n := i % len(bodies)
 				id := fmt.Sprint(i)
 				if i%2 == 0 {
-					answers <- s.post(h.url(token), bearer(token, "X-Penstock-Delivery-Id", id), bodies[n])
+					responses <- s.post(h.url(token), bearer(token, "X-Penstock-Delivery-Id", id), bodies[n])
 					return
 				}
 				header := maps.Clone(signatures[n])
 				header["X-GitHub-Delivery"] = id
-				answers <- s.post(h.url(github), header, bodies[n])
+				responses <- s.post(h.url(github), header, bodies[n])
 			})
 		}
 		close(begin)
 		senders.Wait()
-		close(answers)
+		close(responses)
 		status := map[int]int{}
-		for got := range answers {
+		for got := range responses {
 			status[got.status]++
 			switch got.status {
 			case http.StatusAccepted:
@@ -100,7 +100,7 @@ func TestMemoryUnderLargeBodies(t *testing.T) {
 			t.Errorf("got %v, %d are in the log", status, stored)
 		}
 		peak := h.PeakMemory()
-		t.Logf("answers %v, at most %d MB", status, peak>>20)
+		t.Logf("responses %v, at most %d MB", status, peak>>20)
 		if peak >= most {
 			t.Errorf("the server took %d MB, want less than %d", peak>>20, most>>20)
 		}

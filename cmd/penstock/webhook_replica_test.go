@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// replicas runs a test on one server with each engine, and on two servers that
-// share PostgreSQL.
+// replicas runs a test on one server with each engine, and on two servers that share a PostgreSQL
+// database.
 func replicas(t *testing.T, args []string, test func(t *testing.T, servers []*hooked)) {
 	t.Helper()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -25,8 +25,8 @@ func replicas(t *testing.T, args []string, test func(t *testing.T, servers []*ho
 	})
 }
 
-// What is changed on one server holds on every other from the next request on,
-// though they have just used what was there before.
+// A change on one server takes effect on all others with the next request, even if they have just
+// used the old state.
 func TestChangesHoldAtOnce(t *testing.T) {
 	t.Parallel()
 	replicas(t, noWorker, func(t *testing.T, servers []*hooked) {
@@ -57,11 +57,11 @@ func TestChangesHoldAtOnce(t *testing.T) {
 		}
 		rotate := func(fields map[string]any) (secret string) {
 			t.Helper()
-			var answer struct {
+			var response struct {
 				Secret string `json:"secret"`
 			}
-			here.ask(http.MethodPost, here.hookPath(w)+"/rotate-secret", fields, http.StatusOK, &answer)
-			return answer.Secret
+			here.ask(http.MethodPost, here.hookPath(w)+"/rotate-secret", fields, http.StatusOK, &response)
+			return response.Secret
 		}
 		old := w.Secret
 		w.Secret = rotate(map[string]any{})
@@ -102,7 +102,7 @@ func TestChangesHoldAtOnce(t *testing.T) {
 	})
 }
 
-// triggers are the fields of an automation that listens to w.
+// triggers returns the fields of an automation that listens to w.
 func triggers(w penstock.Webhook, filter any) map[string]any {
 	selects := map[string]any{"webhook_ids": []string{w.UID}}
 	if filter != nil {
@@ -111,8 +111,8 @@ func triggers(w penstock.Webhook, filter any) map[string]any {
 	return map[string]any{"triggers": []any{map[string]any{"provider": "webhook", "event": "received", "filter": selects}}}
 }
 
-// A webhook is switched off and on while many send to it: what was answered
-// after a change obeys the change.
+// A webhook is disabled and enabled while many senders post. Each response after a change reflects
+// the change.
 func TestChangesHoldUnderLoad(t *testing.T) {
 	t.Parallel()
 	replicas(t, noWorker, func(t *testing.T, servers []*hooked) {
@@ -152,8 +152,7 @@ func TestChangesHoldUnderLoad(t *testing.T) {
 	})
 }
 
-// A hundred equal deliveries at once: one is accepted, each automation starts
-// one run.
+// Of a hundred concurrent equal deliveries, one is accepted, and each automation starts one run.
 func TestEqualDeliveriesAtOnce(t *testing.T) {
 	t.Parallel()
 	replicas(t, noWorker, func(t *testing.T, servers []*hooked) {
@@ -215,8 +214,7 @@ func withBearer(header map[string]string, w penstock.Webhook) map[string]string 
 	return all
 }
 
-// wantOneOfHundred reads the log and the runs of a webhook with three
-// automations.
+// wantOneOfHundred checks the log and the runs of a webhook with three automations.
 func (h *hooked) wantOneOfHundred(name string, w penstock.Webhook) {
 	h.t.Helper()
 	var accepted []penstock.Delivery

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// webhookFields are the flags that describe a webhook and can be changed.
+// webhookFields are the flags for the fields of a webhook that can change.
 type webhookFields struct {
 	Signature        *string `placeholder:"JSON" field:"/signature" help:"Signature object as JSON. Fields for custom_hmac: header, prefix, hash, encoding, key_form and template; for grafana: timestamp_header."`
 	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" field:"/delivery_id_header" help:"Header with the ID of the delivery; by default the sender's standard header. An empty value restores the default."`
@@ -22,7 +22,7 @@ type webhookFields struct {
 	requestBody
 }
 
-// request is what the flags and the file say.
+// request builds the request from the flags and the file.
 func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]any, error) {
 	if f.Signature != nil {
 		var signature map[string]any
@@ -53,13 +53,13 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 	return f.with(std, flags)
 }
 
-// givenSecret is where a webhook's secret comes from: never an argument.
+// givenSecret has the source of a webhook's secret, which is never an argument.
 type givenSecret struct {
 	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" field:"/secret" help:"File with the sender's secret; - reads standard input. The line end of a one-line secret is removed."`
 	AskSecret  bool   `xor:"secret" field:"/secret" help:"Prompt for the sender's secret without showing it."`
 }
 
-// secret is the value, "" where none is given.
+// secret returns the value, or "".
 func (g givenSecret) secret(std *stdio) (string, error) {
 	switch {
 	case g.AskSecret && !std.mayAsk():
@@ -74,16 +74,15 @@ func (g givenSecret) secret(std *stdio) (string, error) {
 	return "", nil
 }
 
-// keptSecret is where a secret goes that is shown once.
+// keptSecret has the destination of a secret that is shown once.
 type keptSecret struct {
 	Save string `type:"path" placeholder:"FILE" help:"Write the secret to this new file, readable only by you, instead of printing it."`
 }
 
-// show makes a call that may make a secret, and shows the webhook that comes
-// back.
+// show makes a call that may create a secret, and shows the webhook in the response.
 func (k keptSecret) show(ctx context.Context, c *client, path string, body any) error {
 	var file *os.File
-	if k.Save != "" { // before the secret is made: it is shown this once
+	if k.Save != "" { // before the secret is created, because it is shown only once
 		var err error
 		if file, err = os.OpenFile(k.Save, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return exitf(exitUsage, "--save: %w", err)
@@ -93,7 +92,7 @@ func (k keptSecret) show(ctx context.Context, c *client, path string, body any) 
 	var w penstock.Webhook
 	raw, err := c.call(ctx, http.MethodPost, path, body, &w)
 	if file != nil && (err != nil || w.Secret == "") {
-		_ = os.Remove(k.Save) // empty, and made by us
+		_ = os.Remove(k.Save) // our own empty file
 		file = nil
 	}
 	switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// Requests that the senders' own SDKs sign, as they come in over the network.
+// Requests that the senders' own SDKs sign, sent over the network.
 func TestSendersOwnSDKs(t *testing.T) {
 	t.Parallel()
 	senders := testkit.NewSenders(t)
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	tests := []struct {
-		scheme, secret string // the secret is generated where it is ""
+		scheme, secret string // the server generates the secret if it is ""
 		timed          bool   // the time is signed
 	}{
 		{scheme: "standard_webhooks", timed: true},
@@ -72,8 +72,7 @@ func TestSendersOwnSDKs(t *testing.T) {
 	}
 }
 
-// Notion tells its secret by posting it to the URL; until then there is no
-// webhook.
+// Notion posts its secret to the URL. Until then, the webhook returns 404.
 func TestNotionHandsOverItsSecret(t *testing.T) {
 	t.Parallel()
 	senders := testkit.NewSenders(t)
@@ -86,7 +85,7 @@ func TestNotionHandsOverItsSecret(t *testing.T) {
 	s := newSender(t)
 	header := senders.Sign(testkit.SignRequest{Scheme: "notion", Secret: secret, Body: body, Now: time.Now().Unix()})
 	if got := s.post(h.url(w), header, body); got.status != http.StatusNotFound {
-		t.Errorf("a webhook that waits for its secret answers %d", got.status)
+		t.Errorf("a webhook that waits for its secret returns %d", got.status)
 	}
 	offer, err := json.Marshal(map[string]string{"verification_token": secret})
 	if err != nil {
@@ -96,18 +95,18 @@ func TestNotionHandsOverItsSecret(t *testing.T) {
 		t.Fatalf("got %d for the secret: %s", got.status, got.body)
 	}
 	h.wantEntry(w, s.accepted(h.url(w), header, body), penstock.OutcomeAccepted, penstock.IdentityProvider)
-	// Nobody takes it over by posting another one.
+	// Another such request does not replace the secret.
 	h.wantRefused(s, w, nil, `{"verification_token":"secret_of_somebody_else"}`, "missing_header")
 	h.wantEntry(w, s.accepted(h.url(w), header, body), penstock.OutcomeDuplicate, penstock.IdentityProvider)
 }
 
-// wantEntry reads an entry of the log, which must be so.
+// wantEntry requires the given entry of the log.
 func (h *hooked) wantEntry(
 	w penstock.Webhook, id string, outcome penstock.Outcome, source penstock.IdentitySource,
 ) penstock.Delivery {
 	h.t.Helper()
 	if id == "" {
-		h.t.Fatal("the answer names no delivery")
+		h.t.Fatal("the response names no delivery")
 	}
 	d := h.entry(w, id)
 	if d.Outcome != outcome || d.Label != outcome.Label() || d.Reason != "" || d.IdentitySource != source {
@@ -116,8 +115,7 @@ func (h *hooked) wantEntry(
 	return d
 }
 
-// wantRefused sends what must get a 401 that tells nothing and is logged with
-// the reason.
+// wantRefused sends a request that must get a 401 without details. The log must have the reason.
 func (h *hooked) wantRefused(s *sender, w penstock.Webhook, header map[string]string, body, reason string) {
 	h.t.Helper()
 	got := s.post(h.url(w), header, body)

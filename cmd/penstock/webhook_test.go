@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// makeFactory makes a factory, for webhooks to be in.
+// makeFactory creates a factory for webhooks.
 func makeFactory(t *testing.T, s *testkit.Server, name string) {
 	t.Helper()
 	status, body := post(
@@ -29,8 +29,8 @@ func makeFactory(t *testing.T, s *testkit.Server, name string) {
 	}
 }
 
-// post sends a body with headers, which are pairs.
-func post(t *testing.T, url, body string, headers ...string) (status int, answer []byte) {
+// post sends a body with headers, given as pairs.
+func post(t *testing.T, url, body string, headers ...string) (status int, response []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -44,27 +44,27 @@ func post(t *testing.T, url, body string, headers ...string) (status int, answer
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if answer, err = io.ReadAll(resp.Body); err != nil {
+	if response, err = io.ReadAll(resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, answer
+	return resp.StatusCode, response
 }
 
-// deliver sends a delivery and wants an answer; it returns the delivery's id.
+// deliver sends a delivery, requires the status, and returns the delivery's id.
 func deliver(t *testing.T, status int, url, body string, headers ...string) string {
 	t.Helper()
-	got, answer := post(t, url, body, headers...)
+	got, response := post(t, url, body, headers...)
 	if got != status {
-		t.Fatalf("got %d %s, want %d", got, answer, status)
+		t.Fatalf("got %d %s, want %d", got, response, status)
 	}
 	var result struct {
 		ID string `json:"delivery_id"`
 	}
-	_ = json.Unmarshal(answer, &result) // a refusal has none
+	_ = json.Unmarshal(response, &result) // a refusal has none
 	return result.ID
 }
 
-// made calls a command that answers with a webhook.
+// made calls a command that prints a webhook.
 func made(t *testing.T, env []string, args ...string) penstock.Webhook {
 	t.Helper()
 	got := call(t, env, append(args, "-o", "json")...)
@@ -235,7 +235,7 @@ func TestWebhookDeliveries(t *testing.T) {
 	env := client(s)
 	makeFactory(t, s, "acme")
 	w := made(t, env, "webhook", "create", "a")
-	const erase = "\u009b2J" // a control sequence in one character, which JSON may hold as it is
+	const erase = "\u009b2J" // a C1 control character, which JSON allows unescaped
 	body := `{"text": "` + erase + `",  "n": 1.0}`
 	send := func(status int, body, token string) string {
 		return deliver(t, status, w.IngressURL, body, "Authorization", "Bearer "+token)
@@ -274,6 +274,29 @@ func TestWebhookDeliveries(t *testing.T) {
 	}
 	call(t, env, "webhook", "replay", "a", first).want(t, 0, "replay of", first)
 	call(t, env, "webhook", "replay", "a", again).want(t, 65, "conflict")
+}
+
+func TestWebhookSendsATest(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	call(t, env, "webhook", "create", "a").want(t, 0)
+	call(t, env, "webhook", "test", "a").want(t, 0, "outcome", "Accepted", "202")
+	const body = `{"type":"order.created","n":1.0}`
+	sent := callWith(t, body, env, "webhook", "test", "a", "--payload-file", "-", "-o", "json")
+	var d penstock.Delivery
+	fromJSON(t, sent.out, &d)
+	if got := call(t, env, "webhook", "payload", "a", d.ID); got.out != body {
+		t.Errorf("got %q, want the payload of the file", got.out)
+	}
+	found := call(t, env, "webhook", "deliveries", "a", "--search", "order.created")
+	if rows := strings.Count(found.out, "\n"); rows != 2 || !strings.Contains(found.out, d.ID) {
+		t.Errorf("got %s, want the second test alone", found.out)
+	}
+	call(t, env, "webhook", "disable", "a").want(t, 0)
+	call(t, env, "webhook", "test", "a").want(t, 65, "accepts no deliveries")
+	callWith(t, "{", env, "webhook", "test", "a", "--payload-file", "-").want(t, 64, "--payload-file")
 }
 
 func TestWebhookFilterIsTried(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,8 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// webhookVerifyCmd needs no server: it runs the server's own verification on
-// what a person has of a request.
+// webhookVerifyCmd needs no server. It runs the server's own verification on a captured request.
 type webhookVerifyCmd struct {
 	Scheme     penstock.SignatureScheme `required:"" enum:"${schemes}" placeholder:"SCHEME" help:"Signature scheme of the sender, such as github."`
 	Secret     string                   `required:"" xor:"secret" help:"Secret of the webhook. Other users of this machine can see it here; --secret-file keeps it private."`
@@ -63,12 +61,9 @@ func (cmd *webhookVerifyCmd) Run(std *stdio) error {
 	if _, err := fmt.Fprintf(std.out, "invalid: %s\n", failure.Reason); err != nil {
 		return err
 	}
-	std.notef("%s", cmd.advice(failure, func(change func(*webhook.Request, *string)) bool {
-		request, secret := request, secret
-		change(&request, &secret)
-		_, failure := verifier.Verify(request, []string{secret})
-		return failure == nil
-	}, signature.CheckSecret(cmd.Scheme, own, secret)))
+	std.notef("%s", cmd.advice(
+		failure, verifier.NearMiss(request, []string{secret}), signature.CheckSecret(cmd.Scheme, own, secret),
+	))
 	return &exitError{code: exitFailed}
 }
 
@@ -118,7 +113,7 @@ func (cmd *webhookVerifyCmd) request(std *stdio) (webhook.Request, error) {
 }
 
 func (cmd *webhookVerifyCmd) signsURL(own *penstock.Signature) bool {
-	forms, _ := signature.Forms(cmd.Scheme, own) // a verifier was made of them
+	forms, _ := signature.Forms(cmd.Scheme, own) // they are valid, because a verifier was created from them
 	for _, form := range forms {
 		if strings.Contains(form.Template, "{url}") || strings.Contains(form.Template, "{path}") {
 			return true
@@ -127,11 +122,8 @@ func (cmd *webhookVerifyCmd) signsURL(own *penstock.Signature) bool {
 	return false
 }
 
-// advice is one line on what to look for. Whether the request would be valid
-// after a change is tried for what goes wrong most.
-func (cmd *webhookVerifyCmd) advice(
-	failure *webhook.Failure, validAfter func(func(*webhook.Request, *string)) bool, key error,
-) string {
+// advice returns a hint in one line. nearMiss is a common change that would make the request valid.
+func (cmd *webhookVerifyCmd) advice(failure *webhook.Failure, nearMiss string, key error) string {
 	what := strings.TrimSpace(failure.Where + " " + failure.Detail)
 	switch failure.Reason {
 	case webhook.MissingHeader:
@@ -150,12 +142,8 @@ func (cmd *webhookVerifyCmd) advice(
 	case webhook.Mismatch:
 	}
 	switch {
-	case validAfter(func(r *webhook.Request, _ *string) { r.Body = bytes.TrimRight(r.Body, "\r\n") }):
-		return "the body ends with a line break that was not sent: without it, the request is valid"
-	case validAfter(func(r *webhook.Request, _ *string) { r.Body = append(bytes.Clone(r.Body), '\n') }):
-		return "the body lacks the line break at its end that was sent: with it, the request is valid"
-	case validAfter(func(_ *webhook.Request, secret *string) { *secret = strings.TrimSpace(*secret) }):
-		return "the secret has white space around it: without it, the request is valid"
+	case nearMiss != "":
+		return nearMiss
 	case cmd.URL != "":
 		return what +
 			": check that the body is byte for byte as it was sent, that the secret is the current one, and that --url is the " +

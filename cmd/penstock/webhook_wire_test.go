@@ -13,19 +13,18 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// wired is a request as it stands on the wire, and what must become of it.
+// wired is a request as bytes, with the expected outcome.
 type wired struct {
 	name    string
 	headers string // beside those of a valid delivery
 	body    string
-	want    []int // the statuses of all answers; a 200 at their end: the connection goes on
-	// change rewrites the request as a whole.
+	want    []int // the statuses of all responses; a final 200 means that the connection stays open
+	// change rewrites the whole request.
 	change func(string) string
 }
 
-// exchange sends bytes and reads all answers. A connection that stays open is asked
-// for /healthz at last, so that what else stood in the bytes would be answered
-// before.
+// exchange sends bytes and reads all responses. If the connection stays open, exchange finally
+// requests /healthz, so that a hidden request would be served first.
 func exchange(t *testing.T, h *hooked, text string) (statuses []int) {
 	t.Helper()
 	conn := dial(t, h)
@@ -47,8 +46,8 @@ func exchange(t *testing.T, h *hooked, text string) (statuses []int) {
 	}
 }
 
-// hidden begins a delivery without a credential: whoever reads it as a request of
-// its own leaves a Rejected (auth) in the log.
+// hidden starts a delivery without a credential. A server that reads it as a separate request logs
+// Rejected (auth).
 func hidden(w penstock.Webhook) string {
 	return "POST /webhooks/w/" + w.UID + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 }
@@ -57,9 +56,8 @@ func replaced(from, to string) func(string) string {
 	return func(text string) string { return strings.Replace(text, from, to, 1) }
 }
 
-// Requests of which two readers may think differently: where one ends, how long its
-// body is, what belongs to its headers. Each is refused, or read in the one way that
-// RFC 9112 allows.
+// Requests that two parsers may read differently: where a request ends, how long its body is, which
+// headers it has. Each is refused, or read in the only way that RFC 9112 allows.
 func TestRequestsThatHaveTwoReadings(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -72,7 +70,7 @@ func TestRequestsThatHaveTwoReadings(t *testing.T) {
 		}
 		before := h.outcomes(w)
 		if got := exchange(t, h, text); !slices.Equal(got, test.want) {
-			t.Errorf("%s: got the answers %v, want %v", test.name, got, test.want)
+			t.Errorf("%s: got the responses %v, want %v", test.name, got, test.want)
 		}
 		after := h.outcomes(w)
 		for outcome, status := range map[penstock.Outcome]int{
@@ -152,7 +150,7 @@ func codings(w penstock.Webhook) []wired {
 	const one, end = "2\r\n{}\r\n", "0\r\n\r\n"
 	both := "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n"
 	return []wired{
-		// Where there are both, chunks count, and nothing else is read of the connection (§6.1).
+		// If both are present, chunks count, and the server then closes the connection (§6.1).
 		{name: "a length and chunks", headers: both, body: one + end + hidden(w), want: []int{202}},
 		{name: "chunks that end before the length", headers: both, body: end + hidden(w), want: []int{400}},
 		{

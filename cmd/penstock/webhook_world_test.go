@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// hooked is a server with a factory, as the owner of its webhooks sees it.
+// hooked is a server with a factory, from the view of the owner of its webhooks.
 type hooked struct {
 	*testkit.Server
 
@@ -29,13 +29,13 @@ type hooked struct {
 	factory string
 }
 
-// unlimited takes away the limits that stand in the way of many requests.
+// unlimited raises the limits that many requests would hit.
 var unlimited = []string{"--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "0"}
 
-// noWorker is unlimited for a server whose runs stay in the queue.
+// noWorker is unlimited, and runs stay in the queue.
 var noWorker = append(slices.Clip(unlimited), "--no-worker")
 
-// serveHooks starts a server and makes a factory in it.
+// serveHooks starts a server and creates a factory.
 func serveHooks(t *testing.T, o testkit.ServeOptions) *hooked {
 	t.Helper()
 	h := &hooked{Server: testkit.Serve(t, o), t: t}
@@ -56,7 +56,7 @@ func (h *hooked) newFactory(name string) (uid string) {
 	return f.UID
 }
 
-// ask calls the API and reads the answer into into, unless it is nil.
+// ask calls the API and decodes the response into into, unless that is nil.
 func (h *hooked) ask(method, path string, body any, status int, into any) reply {
 	h.t.Helper()
 	text := ""
@@ -83,7 +83,7 @@ func (h *hooked) path() string { return "/factory/" + h.factory }
 
 func (h *hooked) hookPath(w penstock.Webhook) string { return h.path() + "/webhooks/" + w.UID }
 
-// hook makes a webhook; its answer has the secret.
+// hook creates a webhook. The response has the secret.
 func (h *hooked) hook(fields map[string]any) penstock.Webhook {
 	h.t.Helper()
 	var w penstock.Webhook
@@ -91,7 +91,7 @@ func (h *hooked) hook(fields map[string]any) penstock.Webhook {
 	return w
 }
 
-// tokenHook is a webhook whose senders show a bearer token.
+// tokenHook creates a webhook with a bearer token.
 func (h *hooked) tokenHook(name string) penstock.Webhook {
 	h.t.Helper()
 	return h.hook(map[string]any{"name": name, "auth_mode": "token"})
@@ -113,8 +113,8 @@ func (h *hooked) change(w penstock.Webhook, fields map[string]any) {
 	h.ask(http.MethodPatch, h.hookPath(w), fields, http.StatusOK, nil)
 }
 
-// automation starts a run for each delivery to w that the filter matches, for
-// every one if it is nil.
+// automation starts a run for each delivery to w that the filter matches, or for every one if the
+// filter is nil.
 func (h *hooked) automation(w penstock.Webhook, name, prompt string, filter any) penstock.Automation {
 	h.t.Helper()
 	selects := map[string]any{"webhook_ids": []string{w.UID}}
@@ -129,8 +129,7 @@ func (h *hooked) automation(w penstock.Webhook, name, prompt string, filter any)
 	return a
 }
 
-// log reads the whole log of a webhook, newest first; the query may select an
-// outcome.
+// log reads the whole log of a webhook, newest first. The query may select an outcome.
 func (h *hooked) log(w penstock.Webhook, query string) []penstock.Delivery {
 	h.t.Helper()
 	var all []penstock.Delivery
@@ -155,7 +154,7 @@ func (h *hooked) entry(w penstock.Webhook, id string) penstock.Delivery {
 	return d
 }
 
-// outcomes counts the entries of the log.
+// outcomes counts the entries of the log by outcome.
 func (h *hooked) outcomes(w penstock.Webhook) map[penstock.Outcome]int {
 	h.t.Helper()
 	n := map[penstock.Outcome]int{}
@@ -182,7 +181,7 @@ func (h *hooked) runs(w penstock.Webhook) []penstock.Run {
 	}
 }
 
-// url is where senders reach w on this server, whichever made it.
+// url returns the URL of w on this server, whichever server created it.
 func (h *hooked) url(w penstock.Webhook) string {
 	h.t.Helper()
 	u, err := url.Parse(w.IngressURL)
@@ -192,13 +191,13 @@ func (h *hooked) url(w penstock.Webhook) string {
 	return h.URL + u.EscapedPath()
 }
 
-// sender is somebody who posts deliveries.
+// sender posts deliveries.
 type sender struct {
 	t      *testing.T
 	client *http.Client
 }
 
-// senderFrom sends from an address of this machine's own, such as 127.0.0.7.
+// senderFrom sends from another loopback address, such as 127.0.0.7.
 func senderFrom(t *testing.T, address string) *sender {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -212,7 +211,7 @@ func senderFrom(t *testing.T, address string) *sender {
 
 func newSender(t *testing.T) *sender { t.Helper(); return senderFrom(t, "127.0.0.1") }
 
-// try sends a request; what its body's length is told by is the type of body.
+// try sends a request. The type of body decides how its length is announced.
 func (s *sender) try(ctx context.Context, method, url string, header map[string]string, body io.Reader) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
@@ -226,8 +225,8 @@ func (s *sender) try(ctx context.Context, method, url string, header map[string]
 		return reply{}, err
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	return reply{res.StatusCode, res.Header, answer}, err
+	response, err := io.ReadAll(res.Body)
+	return reply{res.StatusCode, res.Header, response}, err
 }
 
 // post sends a delivery. It may be called from any goroutine.
@@ -240,7 +239,7 @@ func (s *sender) post(url string, header map[string]string, body string) reply {
 	return got
 }
 
-// accepted sends a delivery that must get a 202, and answers its id.
+// accepted sends a delivery that must get a 202, and returns its id.
 func (s *sender) accepted(url string, header map[string]string, body string) (id string) {
 	s.t.Helper()
 	got := s.post(url, header, body)
@@ -250,7 +249,7 @@ func (s *sender) accepted(url string, header map[string]string, body string) (id
 	return got.deliveryID()
 }
 
-// deliveryID is "" where the answer names none.
+// deliveryID returns "" if the response names no delivery.
 func (r reply) deliveryID() string {
 	var body struct {
 		ID string `json:"delivery_id"`
@@ -259,7 +258,7 @@ func (r reply) deliveryID() string {
 	return body.ID
 }
 
-// wire sends bytes as they are and reads one answer.
+// wire sends bytes and reads one response.
 func wire(t *testing.T, h *hooked, text string) reply {
 	t.Helper()
 	conn := dial(t, h)
@@ -286,7 +285,7 @@ func read(t *testing.T, conn io.Reader) reply {
 	t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		t.Fatalf("no answer: %v", err)
+		t.Fatalf("no response: %v", err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
@@ -296,7 +295,7 @@ func read(t *testing.T, conn io.Reader) reply {
 	return reply{res.StatusCode, res.Header, body}
 }
 
-// bearer is the credential of a webhook's token, with more headers.
+// bearer returns the credential of a webhook's token, with more headers.
 func bearer(w penstock.Webhook, more ...string) map[string]string {
 	header := map[string]string{"Authorization": "Bearer " + w.Secret}
 	for i := 0; i < len(more); i += 2 {
@@ -305,7 +304,7 @@ func bearer(w penstock.Webhook, more ...string) map[string]string {
 	return header
 }
 
-// signed is the credential of a delivery to a webhook of githubHook.
+// signed returns the credential of a delivery to githubHook.
 func signed(body string, more ...string) map[string]string {
 	mac := hmac.New(sha256.New, []byte(githubSecret))
 	mac.Write([]byte(body))
@@ -316,7 +315,7 @@ func signed(body string, more ...string) map[string]string {
 	return header
 }
 
-// retryAfter is the number of seconds that an answer asks to wait.
+// retryAfter returns the number of seconds in Retry-After.
 func (r reply) retryAfter() (seconds int, err error) {
 	_, err = fmt.Sscanf(r.header.Get("Retry-After")+"\n", "%d\n", &seconds)
 	return seconds, err

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// welcome makes sure that somebody can get in, opens, and says where to go: who
-// waits to be told is never answered that the server is starting.
+// welcome makes sure that a key exists, opens the server, and then prints its address, so that a
+// caller who waits for the address never finds a server that is still starting.
 func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func()) error {
 	made, key, err := cmd.firstKey(ctx, b)
 	if err != nil {
@@ -29,7 +29,7 @@ func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func
 		bearer = "$(cat " + cmd.path(adminKeyFile) + ")"
 		if isTerminal(std.err) {
 			std.notef("\nYour API key, shown only once and saved in %s:\n\n  %s", cmd.path(adminKeyFile), key)
-		} else { // a log would keep it
+		} else { // a log would store it
 			std.notef("\nYour API key is in %s.", cmd.path(adminKeyFile))
 		}
 	case !isTerminal(std.err):
@@ -44,9 +44,9 @@ Penstock listens on %s. Open it in a browser and sign in with the key, or try it
 	return nil
 }
 
-// firstKey makes an admin key where the database has no key yet. The key is on
-// the disk before the database has it: a crash between the two must not lock
-// everybody out. A key that the operator set is not repeated.
+// firstKey creates an admin key if the database has no key yet. It writes the key to disk before
+// the database, so that a crash in between locks nobody out. It does not print a key that the
+// operator has set.
 func (cmd *serveCmd) firstKey(ctx context.Context, b *back) (made bool, key string, err error) {
 	if given := os.Getenv("PENSTOCK_BOOTSTRAP_KEY"); given != "" {
 		made, _, err = b.service.Keys.Bootstrap(ctx, given)
@@ -59,20 +59,19 @@ func (cmd *serveCmd) firstKey(ctx context.Context, b *back) (made bool, key stri
 	case written:
 		key, err = writeKey(path)
 	case err == nil:
-		key = strings.TrimSpace(string(content)) // of a first start that was cut off
+		key = strings.TrimSpace(string(content)) // from an interrupted first start
 	}
 	if err != nil {
 		return false, "", err
 	}
 	made, _, err = b.service.Keys.Bootstrap(ctx, key)
 	if written && !made {
-		err = errors.Join(err, os.Remove(path)) // others have keys already
+		err = errors.Join(err, os.Remove(path)) // other keys exist already
 	}
 	return made, key, err
 }
 
-// writeKey makes a key, "psk_" and 32 random bytes, in a new file for this user
-// alone.
+// writeKey creates a key, "psk_" and 32 random bytes, in a new file for this user only.
 func writeKey(path string) (string, error) {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails: crypto/rand aborts the program instead

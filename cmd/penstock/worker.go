@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -20,31 +21,33 @@ import (
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/httpapi"
+	"github.com/penstock-dev/penstock/internal/install"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// working says how runs are executed on this machine.
+// working has the flags for executing runs on this machine.
 type working struct {
 	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
 	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
 	Sandbox                string         `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
 	AllowOpenNetwork       bool           `help:"Allow runs that reach every network of this machine. Required by --sandbox process; with bubblewrap, the worker starts even on a machine where it cannot isolate the network of a run."`
 	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
-	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for everything that runs send. Penstock then cannot check addresses."`
+	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. Penstock then cannot check the addresses of hosts."`
 	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs and the proxy trust besides those of this system."`
-	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. A hostile program can attack more of the kernel from one."`
+	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
 	LimitMemory            int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
 	LimitDisk              int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
 	LimitTmp               int64          `default:"2048" help:"Maximum size of a run's /tmp, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
 	LimitShm               int64          `default:"512" help:"Maximum size of a run's /dev/shm, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
 	LimitProcesses         int            `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
 	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
-	StrictEnvironment      bool           `help:"Do not take runs whose environment names a container image."`
-	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one; penstock prices prints that. Restart to read it again."`
+	StrictEnvironment      bool           `help:"Do not claim runs whose environment names a container image."`
+	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. The command penstock prices prints the built-in list. Changes need a restart."`
 	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
+	InstallHarnesses       []string       `placeholder:"NAME" help:"Agents to install at the start, such as claude,codex, as penstock harness install does. The worker starts meanwhile."`
 	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
-	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read all of them."`
+	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 }
 
 // Validate is called by kong.
@@ -64,10 +67,10 @@ func (w *working) Validate() error {
 	return nil
 }
 
-// worker makes a worker that works in dir for control.
+// worker creates a worker for control, with its data in dir.
 func (w *working) worker(
 	ctx context.Context, log *slog.Logger, dir string, o worker.Options, settings *fileSettings,
-) (*worker.Worker, error) {
+) (*localWorker, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -98,14 +101,41 @@ func (w *working) worker(
 	if err := w.enclose(ctx, log, exe, &o); err != nil {
 		return nil, err
 	}
-	if o.NoSandbox == "" { // without one it takes every run, and says why it runs none
+	if o.NoSandbox == "" { // without a sandbox, it claims every run and reports why it executes none
 		o.Models = p.served()
 	}
 	o.Harnesses = w.programs(p, o.Sandbox, settings)
-	return worker.New(o)
+	checker := agentChecker{sandbox: o.Sandbox, open: o.OpenNetwork, dir: dir, log: log}
+	installed := &agents{
+		store: install.Open(filepath.Join(dir, harnessDir)), check: checker.check, log: log,
+		known: map[string]knownAgent{}, install: w.InstallHarnesses,
+	}
+	o.Agents = installed.list
+	wk, err := worker.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &localWorker{Worker: wk, agents: installed}, nil
 }
 
-// ownRoutes are the routes of the API that a run may call about itself.
+// localWorker is a worker with the agents that are installed on its machine.
+type localWorker struct {
+	*worker.Worker
+
+	agents *agents
+}
+
+// Run runs the worker, and keeps its agents up to date.
+func (w *localWorker) Run(ctx context.Context) error {
+	looking, stop := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() { w.agents.run(looking) })
+	defer looks.Wait()
+	defer stop()
+	return w.Worker.Run(ctx)
+}
+
+// ownRoutes returns the routes of the API that a run may call about itself.
 func ownRoutes() []string {
 	var list []string
 	for _, r := range httpapi.Routes() {
@@ -116,7 +146,7 @@ func ownRoutes() []string {
 	return list
 }
 
-// network says how runs are connected.
+// network returns the network settings for runs.
 func (w *working) network() (worker.Network, error) {
 	n := worker.Network{Open: w.PrivateNetwork, SystemRoots: os.Getenv("SSL_CERT_FILE")}
 	if w.UpstreamProxy != "" {
@@ -136,10 +166,10 @@ func (w *working) network() (worker.Network, error) {
 	return n, nil
 }
 
-// defaultMemory is a quarter of this machine's memory, in MiB; 0 where that is not known.
+// defaultMemory returns a quarter of this machine's memory in MiB, or 0 if it is unknown.
 func defaultMemory() string { return strconv.FormatInt(sandbox.MachineMemory()/4>>20, 10) }
 
-// repositories opens the mirrors below dir, nil where there is no git.
+// repositories opens the mirrors below dir. It returns nil without git.
 func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string) *git.Cache {
 	cache, err := git.Open(
 		ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.AllowLocalRepositories, Env: gitEnvironment()},
@@ -185,13 +215,13 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 	return err
 }
 
-// programs are the agent programs: the built-in one and those of the configuration.
+// programs returns the agent programs: the built-in one and those of the configuration.
 func (w *working) programs(p providers, confined sandbox.Sandbox, settings *fileSettings) map[string]harness.Program {
 	builtin := harness.Program{
 		Argv:  []string{"{exe}", "agent", "acp", "--state", "{home}/" + agentState},
 		Env:   p.environment(),
 		State: []string{agentState},
-		// What a run sets must not decide how this process reaches the providers.
+		// Variables of a run must not change how this process reaches the providers.
 		EnvForTools: true,
 	}
 	if w.DemoDirectives || confined != nil && confined.Kind() == sandbox.Bubblewrap {
@@ -204,10 +234,10 @@ func (w *working) programs(p providers, confined sandbox.Sandbox, settings *file
 	return programs
 }
 
-// agentState is where the built-in agent keeps its sessions, below HOME.
+// agentState is the folder of the built-in agent's sessions, below HOME.
 const agentState = ".penstock/sessions"
 
-// gitEnvironment is how this machine reaches other machines.
+// gitEnvironment returns the variables that configure connections to other machines.
 func gitEnvironment() []string {
 	var env []string
 	for _, name := range []string{
@@ -232,7 +262,7 @@ type workerCmd struct {
 
 func (cmd *workerCmd) Help() string {
 	return "Needs only an outgoing connection to the server. The worker uses the model providers whose keys are in the " +
-		"environment, like serve. On SIGTERM, it takes no new work, returns its runs to the queue and exits. A second " +
+		"environment, like serve. On SIGTERM, it claims no more runs, returns its runs to the queue and exits. A second " +
 		"signal ends it at once."
 }
 
@@ -271,8 +301,8 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 	return orderly(w.Run(ctx))
 }
 
-// checkWorkerKey refuses a key that can never claim work. A server that does
-// not answer yet may do so later.
+// checkWorkerKey rejects a key that can never claim work. It accepts a server that does not respond
+// yet.
 func (c *client) checkWorkerKey(ctx context.Context, log *slog.Logger) error {
 	var me penstock.Me
 	_, err := c.call(ctx, http.MethodGet, "me", nil, &me)
@@ -293,7 +323,7 @@ func (c *client) checkWorkerKey(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// work is the worker of serve, until ctx ends.
+// work runs the worker of serve until ctx ends.
 func (cmd *serveCmd) work(ctx context.Context, b *back, settings *fileSettings) error {
 	if !cmd.Worker {
 		<-ctx.Done()

@@ -20,13 +20,13 @@ type startedWorker struct {
 	log  bytes.Buffer
 }
 
-// startWorker starts a worker with a key of its own, and ends it with the test.
+// startWorker starts a worker with its own key, and stops it with the test.
 func startWorker(t *testing.T, s *testkit.Server, args ...string) *startedWorker {
 	t.Helper()
 	return startWorkerWith(t, s, nil, args...)
 }
 
-// startWorkerWith is startWorker with more variables in the environment.
+// startWorkerWith is startWorker with more environment variables.
 func startWorkerWith(t *testing.T, s *testkit.Server, env []string, args ...string) *startedWorker {
 	t.Helper()
 	keyFile := filepath.Join(t.TempDir(), "key")
@@ -53,7 +53,7 @@ func startWorkerWith(t *testing.T, s *testkit.Server, env []string, args ...stri
 	return w
 }
 
-// signal is for what a worker does not do by itself: to stand still, or to be killed.
+// signal stops, freezes or kills the worker.
 func (w *startedWorker) signal(signal syscall.Signal) {
 	w.t.Helper()
 	if err := w.cmd.Process.Signal(signal); err != nil {
@@ -73,8 +73,8 @@ func (w *startedWorker) stop() {
 	}
 }
 
-// A worker of its own executes what a server without one has in its queue, and
-// hands back what it has when it is stopped.
+// A worker executes the queue of a server without a worker. When it stops, it requeues its active
+// runs.
 func TestWorkerOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}})

@@ -56,7 +56,7 @@ func MayName(p penstock.Principal, at string, config *penstock.Config) error {
 // SecretCheck checks the secrets that a configuration names.
 type SecretCheck struct {
 	P         penstock.Principal
-	NeedValue bool // a secret that was only declared will not do
+	NeedValue bool // pending secrets are not enough
 	Found     []store.SecretRow
 	Names     func() ([]store.SecretName, error) // of the team
 }
@@ -97,7 +97,7 @@ func (c SecretCheck) problem(name string) (string, error) {
 // RunSecret describes a secret that a run needs.
 type RunSecret struct {
 	Exists, pending, OfWebhook bool
-	needValue                  bool // a pending one will not do
+	needValue                  bool // a pending one is not enough
 }
 
 // Problem returns why a run cannot use a secret, or "". Only an author who manages secrets
@@ -148,7 +148,7 @@ func UseSecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, at stri
 type GrantError struct {
 	State   penstock.State
 	Message penstock.StatusMessage
-	Cause   error // of ours
+	Cause   error // an internal error
 }
 
 func (e *GrantError) Error() string { return e.Message.Message }
@@ -169,7 +169,7 @@ func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]strin
 	return s.grant(run.Team, names, found)
 }
 
-// grant opens the secrets of those names, of which found are those that there are.
+// grant decrypts the secrets with these names. found has those that exist.
 func (s *Secrets) grant(team string, names []string, found []store.SecretRow) (map[string]string, error) {
 	values := map[string]string{}
 	var marks []store.SecretKey

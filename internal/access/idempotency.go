@@ -18,7 +18,7 @@ import (
 
 // Edit is [Act] for data that evaluates deliveries. It orders the changes of a team, and the
 // change applies to the next delivery on every replica.
-func Edit[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
+func Edit[T any](ctx context.Context, s *Responses, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
 	return Act(ctx, s, p, func(tx *store.Tx) (T, error) {
 		if err := tx.Changed(ctx, p.Team); err != nil {
 			var none T
@@ -29,7 +29,7 @@ func Edit[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(
 }
 
 // Alter is [Edit] for a request whose response is not stored.
-func (s *Answers) Alter(ctx context.Context, team string, fn func(*store.Tx) error) error {
+func (s *Responses) Alter(ctx context.Context, team string, fn func(*store.Tx) error) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Changed(ctx, team); err != nil {
 			return err
@@ -39,15 +39,15 @@ func (s *Answers) Alter(ctx context.Context, team string, fn func(*store.Tx) err
 }
 
 // ErrReplay means that a response is already stored for the request's idempotency key.
-// [Answers.Replay] returns it.
+// [Responses.Replay] returns it.
 var ErrReplay = store.ErrReplay
 
 // Idempotency is a request that may be sent again.
 type Idempotency struct {
 	Key, Method, Path string
 	BodyHash          [sha256.Size]byte
-	Status            int  // of the answer when the request succeeds
-	OneTimeSecret     bool // the answer holds a secret that is shown once: kept for an hour only
+	Status            int  // of the response if the request succeeds
+	OneTimeSecret     bool // the response has a secret that is shown once, so it is kept for only an hour
 }
 
 // How long a response is kept.
@@ -56,7 +56,7 @@ const (
 	keepSecret = time.Hour
 )
 
-// IdempotencyKey is the key of a context under which a request that may be sent again is kept.
+// IdempotencyKey is the context key of an [Idempotency].
 type IdempotencyKey struct{}
 
 // WithIdempotency makes the service store its response under i, in the transaction of the
@@ -73,7 +73,7 @@ func (i Idempotency) scope(p penstock.Principal) string {
 
 // Replay returns the response that is stored for i; found is false if none is stored. The same
 // key with another body is a conflict.
-func (s *Answers) Replay(
+func (s *Responses) Replay(
 	ctx context.Context, p penstock.Principal, i Idempotency,
 ) (body []byte, status int, found bool, err error) {
 	scope := i.scope(p)
@@ -84,9 +84,9 @@ func (s *Answers) Replay(
 	if err != nil {
 		return nil, 0, false, err
 	}
-	opened, err := s.keyset.Open(kept.Answer, scope)
+	opened, err := s.keyset.Open(kept.Body, scope)
 	if err != nil {
-		return nil, 0, false, fmt.Errorf("open a kept answer: %w", err)
+		return nil, 0, false, fmt.Errorf("open a kept response: %w", err)
 	}
 	body, same := bytes.CutPrefix(opened, i.BodyHash[:])
 	if !same {
@@ -98,41 +98,41 @@ func (s *Answers) Replay(
 	return body, kept.Status, true, nil
 }
 
-// Answer encodes result for storage. It returns nil if the request has no idempotency key.
-func (s *Answers) Answer(ctx context.Context, p penstock.Principal, result any) (*store.KeptAnswer, error) {
+// Encode encodes result for storage. It returns nil if the request has no idempotency key.
+func (s *Responses) Encode(ctx context.Context, p penstock.Principal, result any) (*store.KeptResponse, error) {
 	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
 	if !ok {
-		return nil, nil //nolint:nilnil // nothing is to be kept, which is what a nil answer says to the store
+		return nil, nil //nolint:nilnil // nothing is to be kept, which is what a nil response says to the store
 	}
-	body, err := json.Marshal(result, json.Deterministic(true)) // as the answer itself is written
+	body, err := json.Marshal(result, json.Deterministic(true)) // in the same way as the response
 	if err != nil {
-		return nil, fmt.Errorf("keep an answer: %w", err)
+		return nil, fmt.Errorf("keep a response: %w", err)
 	}
 	scope := i.scope(p)
 	// The hash is encrypted too: otherwise a reader of the database could guess a secret in the
 	// body.
 	sealed, err := s.keyset.Seal(append(i.BodyHash[:], body...), scope)
 	if err != nil {
-		return nil, fmt.Errorf("keep an answer: %w", err)
+		return nil, fmt.Errorf("keep a response: %w", err)
 	}
 	lasts := KeepAnswer
 	if i.OneTimeSecret {
 		lasts = keepSecret
 	}
-	return &store.KeptAnswer{
-		Scope: scope, Status: i.Status, Answer: sealed, Until: penstock.Now().Add(lasts),
+	return &store.KeptResponse{
+		Scope: scope, Status: i.Status, Body: sealed, Until: penstock.Now().Add(lasts),
 	}, nil
 }
 
 // Act runs fn in one transaction, which also stores the result for the request's idempotency
 // key. Every POST except the creation of runs writes this way.
-func Act[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
+func Act[T any](ctx context.Context, s *Responses, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
 	return ActBy(ctx, s, p, s.store.Write, fn)
 }
 
 // ActBy is [Act] with another write function, such as [store.Store.WriteReserved].
 func ActBy[T any](
-	ctx context.Context, s *Answers, p penstock.Principal,
+	ctx context.Context, s *Responses, p penstock.Principal,
 	write func(context.Context, func(*store.Tx) error) error, fn func(*store.Tx) (T, error),
 ) (T, error) {
 	var result T
@@ -141,7 +141,7 @@ func ActBy[T any](
 		if result, err = fn(tx); err != nil {
 			return err
 		}
-		kept, err := s.Answer(ctx, p, result)
+		kept, err := s.Encode(ctx, p, result)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func ActBy[T any](
 
 // LostRace reports whether a request failed because another replica carried out the same
 // request with the same idempotency key at the same time.
-func (s *Answers) LostRace(ctx context.Context, p penstock.Principal, err error) bool {
+func (s *Responses) LostRace(ctx context.Context, p penstock.Principal, err error) bool {
 	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
 	if code := penstock.CodeOf(err); !ok || code == "" || code.OurFault() {
 		return false
@@ -165,6 +165,6 @@ func (s *Answers) LostRace(ctx context.Context, p penstock.Principal, err error)
 }
 
 // DropKept removes expired responses.
-func (s *Answers) DropKept(ctx context.Context) error {
+func (s *Responses) DropKept(ctx context.Context) error {
 	return batch.Drain(1000, func(limit int) (int, error) { return s.store.DropKept(ctx, limit) })
 }

@@ -55,7 +55,7 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 		return s.authenticateExecution(ctx, hash, refused)
 	case err != nil:
 		return penstock.Principal{}, err
-	case !k.InForce(penstock.Now()):
+	case !k.Active(penstock.Now()):
 		return penstock.Principal{}, refused
 	}
 	return s.principalOf(k), nil
@@ -148,7 +148,7 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 			"must be at most %d, or absent: a key cannot expire later than the key that creates it",
 			p.ExpiresAt.Sub(k.CreatedAt)/time.Second)
 	}
-	return Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Key, error) {
+	return Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Key, error) {
 		if err := setAgent(ctx, tx, p, &k); err != nil {
 			return k, err
 		}

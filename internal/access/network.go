@@ -9,9 +9,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// UseCredentials makes sure that the secrets which rules of a network name are there when
-// the transaction is committed, though they be pending, and that each lists the host of
-// its rule. What is wrong is an invalid request with the pointers of uses.
+// UseCredentials ensures that the secrets in the rules of a network exist when the transaction
+// commits, and that each lists the host of its rule. A pending secret is enough. Errors are an
+// invalid request with the pointers of uses.
 func UseCredentials(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, uses []penstock.CredentialUse,
 ) error {
@@ -35,8 +35,8 @@ func UseCredentials(
 	return penstock.InvalidFields(errs...)
 }
 
-// LackingHosts reports the credentials that no run could use. Only those who manage
-// secrets learn which secrets exist, and which hosts they list.
+// LackingHosts reports the credentials that no run could use. Only a caller who manages secrets
+// learns which secrets exist, and which hosts they list.
 func (c SecretCheck) LackingHosts(uses []penstock.CredentialUse) ([]penstock.FieldError, error) {
 	var errs []penstock.FieldError
 	for _, use := range uses {
@@ -60,7 +60,7 @@ func (c SecretCheck) lists(use penstock.CredentialUse) bool {
 	})
 }
 
-// NotForHost says that a secret may not be sent to a host.
+// NotForHost returns the message that a secret may not be sent to a host.
 func NotForHost(secret, host string, manages bool) string {
 	if !manages {
 		return fmt.Sprintf(
@@ -71,7 +71,7 @@ func NotForHost(secret, host string, manages bool) string {
 	return fmt.Sprintf("the managed secret %q does not list the host %s: add it to the hosts of the secret", secret, host)
 }
 
-// SecretHosts are the hosts that each of the secrets lists, by its name.
+// SecretHosts returns the hosts that each secret lists, by name.
 func SecretHosts(found []store.SecretRow) map[string][]string {
 	hosts := map[string][]string{}
 	for _, row := range found {
@@ -82,9 +82,9 @@ func SecretHosts(found []store.SecretRow) map[string][]string {
 	return hosts
 }
 
-// GrantNetwork reads the secrets that the policy of an execution names, and adds the hosts
-// that each lists to the policy. The values are for the worker and never for the sandbox.
-// Something that the execution cannot have is a *GrantError.
+// GrantNetwork reads the secrets that the policy of an execution names, and adds the hosts that
+// each lists to the policy. The values are for the worker and never for the sandbox. If the
+// execution cannot have a secret, the error is a *GrantError.
 func (s *Secrets) GrantNetwork(
 	ctx context.Context, team string, policy *penstock.NetworkPolicy,
 ) (map[string]string, error) {

@@ -22,18 +22,18 @@ type Options struct {
 	SecretChanged func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
 }
 
-// Answers stores the responses to requests with an Idempotency-Key.
-type Answers struct {
+// Responses stores the responses to requests with an Idempotency-Key.
+type Responses struct {
 	store  *store.Store
 	keyset *secret.Keyset
 }
 
 // Keys manages API keys.
 type Keys struct {
-	store    *store.Store
-	answers  *Answers
-	keys     batch.Shared[store.KeyRow] // by their hashes
-	usedKeys batch.Used[string]
+	store     *store.Store
+	responses *Responses
+	keys      batch.Shared[store.KeyRow] // by their hashes
+	usedKeys  batch.Used[string]
 }
 
 // Sessions manages browser sessions. An API key starts a session.
@@ -49,7 +49,7 @@ type Sessions struct {
 type Secrets struct {
 	store      *store.Store
 	keyset     *secret.Keyset
-	answers    *Answers
+	responses  *Responses
 	maxSecrets int
 	changed    func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
 	granted    batch.Used[store.SecretKey]
@@ -57,22 +57,22 @@ type Secrets struct {
 
 // Parts are the rules of this package.
 type Parts struct {
-	Answers  *Answers
-	Keys     *Keys
-	Sessions *Sessions
-	Secrets  *Secrets
+	Responses *Responses
+	Keys      *Keys
+	Sessions  *Sessions
+	Secrets   *Secrets
 }
 
 // New makes the rules of access.
 func New(o Options) Parts {
-	answers := &Answers{store: o.Store, keyset: o.Keyset}
-	keys := &Keys{store: o.Store, answers: answers}
+	responses := &Responses{store: o.Store, keyset: o.Keyset}
+	keys := &Keys{store: o.Store, responses: responses}
 	return Parts{
-		Answers:  answers,
-		Keys:     keys,
-		Sessions: &Sessions{store: o.Store, keys: keys, sessionLimits: o.Sessions.orDefault()},
+		Responses: responses,
+		Keys:      keys,
+		Sessions:  &Sessions{store: o.Store, keys: keys, sessionLimits: o.Sessions.orDefault()},
 		Secrets: &Secrets{
-			store: o.Store, keyset: o.Keyset, answers: answers, maxSecrets: o.MaxSecrets, changed: o.SecretChanged,
+			store: o.Store, keyset: o.Keyset, responses: responses, maxSecrets: o.MaxSecrets, changed: o.SecretChanged,
 		},
 	}
 }

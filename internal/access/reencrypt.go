@@ -50,7 +50,7 @@ func (done *Reencrypted) batch(ctx context.Context, db *store.Store, r *secret.R
 		case errors.Is(err, secret.ErrSealed):
 			// Stored responses expire soon, and a run starts a new session if its saved one
 			// cannot be decrypted.
-			if row.Table != store.SealedAnswers && row.Table != store.SealedSessions {
+			if row.Table != store.SealedResponses && row.Table != store.SealedSessions {
 				done.Lost = append(done.Lost, sealedName(row))
 			}
 		case err != nil:
@@ -104,7 +104,7 @@ func sealedName(r store.SealedRow) string {
 	case store.SealedSessions:
 		return "the saved session of conversation " + r.ID
 	default:
-		return "the answer kept for an Idempotency-Key"
+		return "the response kept for an Idempotency-Key"
 	}
 }
 

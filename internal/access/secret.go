@@ -92,7 +92,7 @@ func (s *Secrets) Create(
 	if errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
-	return Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
+	return Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
 		row, err := s.Add(ctx, tx, p, penstock.ManagedSecret{Name: req.Name, Hosts: req.Hosts}, req.Value)
 		if err != nil {
 			return penstock.ManagedSecret{}, err
@@ -150,7 +150,7 @@ func (s *Secrets) Set(
 	if errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
-	return Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
+	return Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
 		row, err := tx.Secret(ctx, p.Team, name)
 		if err != nil {
 			return penstock.ManagedSecret{}, err

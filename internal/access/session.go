@@ -96,7 +96,7 @@ func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Pri
 	}
 	now, limits, k := penstock.Now(), s.sessionLimits, row.Key
 	known := subtle.ConstantTimeCompare([]byte(HashKey(proof.Secret)), []byte(row.SecretHash)) == 1
-	if !known || row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.InForce(now) {
+	if !known || row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.Active(now) {
 		return penstock.Principal{}, penstock.Session{}, refused
 	}
 	s.usedSessions.Mark(hash)

@@ -1,12 +1,10 @@
-// Package acp speaks the Agent Client Protocol, version 1: JSON-RPC 2.0, one
-// message per line, over an agent's standard streams. [Client] is the end that
-// drives an agent, [Agent] the end that is one. Both ends deliver what arrives
-// in order, so that updates always come before the result of the prompt that
-// they belong to, and both bound what a peer can make them hold.
+// Package acp speaks the Agent Client Protocol, version 1: JSON-RPC 2.0, one message per line, over
+// an agent's standard streams. [Client] drives an agent, and [Agent] is the agent's end. Both ends
+// deliver messages in order, so updates always come before the result of their prompt. Both limit
+// the memory that a peer can make them use.
 //
-// The peer is not trusted: lines that are no messages are reported and skipped,
-// unknown updates are handed on as they are, and nothing a peer sends or leaves
-// out can do more than end its own connection.
+// The peer is not trusted. Lines that are not messages are reported and skipped, and unknown
+// updates are passed on unchanged. A peer can at most end its own connection.
 package acp
 
 import (
@@ -17,14 +15,13 @@ import (
 // ProtocolVersion is the version of ACP that both ends speak.
 const ProtocolVersion = 1
 
-// ErrClosed is why calls fail once the connection is over; errors.Is finds it
-// beside the reason.
+// ErrClosed is the error of calls after the end of the connection. It is joined with the reason.
 var ErrClosed = errors.New("the connection is closed")
 
 var errPeerGone = errors.New("the peer closed its end")
 
-// Join makes one stream of the two ends of a process: its standard output to
-// read and its standard input to write. Close closes both.
+// Join returns one stream for a process: reads come from its standard output, and writes go to its
+// standard input. Close closes both.
 func Join(r io.Reader, w io.Writer) io.ReadWriteCloser { return joined{r, w} }
 
 type joined struct {

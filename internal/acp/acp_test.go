@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// timeout bounds every wait of a test; nothing is expected to take that long.
+// timeout bounds every wait of a test. Nothing should take that long.
 const timeout = 2 * time.Minute
 
 func testContext(t *testing.T) context.Context {
@@ -26,7 +26,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// pipes are two ends joined by real pipes.
+// pipes are two ends that are joined by real pipes.
 func pipes(t *testing.T) (a, b io.ReadWriteCloser) {
 	t.Helper()
 	ar, bw, err := os.Pipe()
@@ -57,7 +57,7 @@ func runs(t *testing.T, f func(context.Context) error) {
 	})
 }
 
-// pair is a client and an agent that talk to each other.
+// pair is a client and an agent that are connected.
 func pair(t *testing.T, ch ClientHandler, ah AgentHandler) (*Client, *Agent) {
 	t.Helper()
 	cside, aside := pipes(t)
@@ -67,8 +67,8 @@ func pair(t *testing.T, ch ClientHandler, ah AgentHandler) (*Client, *Agent) {
 	return client, agent
 }
 
-// raw is a client whose agent is the test itself: what it writes into the agent's
-// end is what the client reads.
+// raw is a client whose agent is the test itself: the client reads what the test writes to the
+// agent's end.
 func raw(t *testing.T, h ClientHandler) (client *Client, agent *rawPeer) {
 	t.Helper()
 	cside, aside := pipes(t)
@@ -120,12 +120,12 @@ func (p *rawPeer) expect(method string) (id string) {
 	return string(m.ID)
 }
 
-func (p *rawPeer) answer(id, result string) {
+func (p *rawPeer) respond(id, result string) {
 	p.t.Helper()
 	p.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result))
 }
 
-// recorder keeps the updates that a client was told of.
+// recorder keeps the updates that a client received.
 type recorder struct {
 	mu      sync.Mutex
 	updates []SessionNotification
@@ -413,7 +413,7 @@ func TestLinesOfMegabytes(t *testing.T) {
 	}
 }
 
-func TestCancellingACallNotifiesThePeer(t *testing.T) {
+func TestCancelingACallNotifiesThePeer(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{})
 	told := make(chan error, 1)

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// AgentHandler is what an agent does. Initialize, NewSession and Prompt are
-// needed; what else is nil is answered "method not found". Each call runs on a
-// goroutine of its own; its ctx ends with the connection.
+// AgentHandler has the functions of an agent. Initialize, NewSession and Prompt are required. A
+// call of another function that is nil gets "method not found". Each call runs in its own
+// goroutine, and its ctx ends with the connection.
 type AgentHandler struct {
 	Initialize      func(ctx context.Context, r InitializeRequest) (InitializeResponse, error)
 	Authenticate    func(ctx context.Context, r AuthenticateRequest) error
@@ -20,16 +20,15 @@ type AgentHandler struct {
 	SetMode         func(ctx context.Context, r SetModeRequest) error
 	SetConfigOption func(ctx context.Context, r SetConfigOptionRequest) (ConfigOptions, error)
 
-	// Prompt does one turn. There is at most one per session at a time. ctx ends
-	// when the client cancels the turn; whatever Prompt then returns, the client
-	// is told that the turn was cancelled, with the result's Meta.
+	// Prompt does one turn. Each session has at most one at a time. ctx ends when the client
+	// cancels the turn. Then the response is always "cancelled", with the result's Meta.
 	Prompt func(ctx context.Context, r PromptRequest) (PromptResponse, error)
 
-	// Extension answers requests whose method begins with "_".
+	// Extension handles requests whose method begins with "_".
 	Extension func(ctx context.Context, method string, params json.RawMessage) (any, error)
 
-	// Garbage is told of lines that are no messages, from the goroutine that
-	// hands out what arrives: it must not wait for the client.
+	// Garbage is called with each line that is not a message, by the goroutine that delivers
+	// messages. It must not wait for the client.
 	Garbage func(line []byte, reason error)
 }
 
@@ -42,27 +41,25 @@ type Agent struct {
 	turns map[string]context.CancelCauseFunc // by session
 }
 
-// NewAgent makes an agent that talks over rw, which it closes in the end. Run
-// does the work.
+// NewAgent creates an agent on rw. Run does the work and closes rw at its end.
 func NewAgent(rw io.ReadWriteCloser, h AgentHandler) *Agent {
 	a := &Agent{conn: newConn(rw), handler: h, turns: map[string]context.CancelCauseFunc{}}
 	a.conn.side = side{request: a.request, notify: a.notify, garbage: a.garbage}
 	return a
 }
 
-// Run serves the client until it closes its end or ctx ends. It waits for the
-// handlers, whose ctx has then ended. It returns nil for the client's orderly
-// end, otherwise the cause.
+// Run serves the client until it closes its end or ctx ends. It waits for the handlers, whose ctx
+// has ended by then. It returns nil if the client closed its end, and otherwise the cause.
 func (a *Agent) Run(ctx context.Context) error { return a.conn.run(ctx) }
 
-// Update tells the client something about a session. It waits while the client
-// reads too slowly. Updates of a turn must be sent before Prompt returns.
+// Update sends an update about a session to the client. It waits if the client reads too slowly.
+// Send the updates of a turn before Prompt returns.
 func (a *Agent) Update(ctx context.Context, sessionID string, u Update) error {
 	return a.conn.notify(ctx, "session/update", SessionNotification{SessionID: sessionID, Update: u})
 }
 
-// Call asks the client for something: one of the protocol's client methods, or
-// an extension. The answer is decoded into result unless that is nil.
+// Call calls a method of the client: one of the protocol, or an extension. It decodes the response
+// into result unless that is nil.
 func (a *Agent) Call(ctx context.Context, method string, params, result any) error {
 	return a.conn.call(ctx, method, params, result)
 }
@@ -82,7 +79,7 @@ func (a *Agent) notify(_ context.Context, method string, params json.RawMessage)
 	}
 }
 
-// garbage answers as JSON-RPC 2.0 §5.1 asks of a server, with a null id.
+// garbage responds with a null id, as JSON-RPC 2.0 §5.1 requires of a server.
 func (a *Agent) garbage(line []byte, reason error) {
 	if a.handler.Garbage != nil {
 		a.handler.Garbage(line, reason)
@@ -90,7 +87,7 @@ func (a *Agent) garbage(line []byte, reason error) {
 	a.conn.respond(context.Background(), json.RawMessage("null"), nil, &Error{Code: CodeParse, Message: reason.Error()})
 }
 
-func (a *Agent) request(ctx context.Context, method string, params json.RawMessage) answer {
+func (a *Agent) request(ctx context.Context, method string, params json.RawMessage) responder {
 	h := &a.handler
 	switch method {
 	case "initialize":
@@ -113,9 +110,8 @@ func (a *Agent) request(ctx context.Context, method string, params json.RawMessa
 	return extension(ctx, method, params, h.Extension)
 }
 
-// prompt notes the turn before its goroutine starts, so that a cancel that
-// follows at once finds it.
-func (a *Agent) prompt(ctx context.Context, params json.RawMessage) answer {
+// prompt registers the turn before its goroutine starts, so that an immediate cancel finds it.
+func (a *Agent) prompt(ctx context.Context, params json.RawMessage) responder {
 	var r PromptRequest
 	if err := json.Unmarshal(params, &r); err != nil {
 		return fails(&Error{Code: CodeInvalidParams, Message: "session/prompt: " + err.Error()})

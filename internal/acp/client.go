@@ -11,16 +11,15 @@ import (
 )
 
 var (
-	// ErrNotOffered says that the agent has nothing by which it could be told
-	// what was asked: no modes, no choice of models.
+	// ErrNotOffered means that the agent does not offer the setting: it has no modes, or no choice
+	// of models.
 	ErrNotOffered = errors.New("the agent does not support it")
 
 	errTurnCancelled = errors.New("the turn was cancelled")
 )
 
-// Client drives an agent. Its methods may be called at any time from any
-// goroutine; their answers come once Run runs. A call's ctx only ends the
-// waiting: to stop the agent's work use Cancel.
+// Client drives an agent. It is safe for concurrent use. Calls return once Run runs. The ctx of a
+// call only ends the wait; to stop the agent's work, use Cancel.
 type Client struct {
 	conn    *conn
 	handler ClientHandler
@@ -29,25 +28,24 @@ type Client struct {
 	sessions map[string]*clientSession
 }
 
-// clientSession is what the client has to know of a session of its own.
+// clientSession is the client's state of a session.
 type clientSession struct {
 	offered   Session
-	cancelled bool // the turn under way, until the next prompt
+	cancelled bool // the active turn, until the next prompt
 	asking    map[int]context.CancelCauseFunc
 	lastAsked int
 }
 
-// NewClient makes a client that talks over rw, which it closes in the end. Run
-// does the work.
+// NewClient creates a client on rw. Run does the work and closes rw at its end.
 func NewClient(rw io.ReadWriteCloser, h ClientHandler) *Client {
 	c := &Client{conn: newConn(rw), handler: h, sessions: map[string]*clientSession{}}
 	c.conn.side = side{request: c.request, notify: c.notify, garbage: c.garbage}
 	return c
 }
 
-// Run serves the connection until the agent closes its end, ctx ends or Close
-// is called. It returns nil for the agent's orderly end, ErrClosed for Close,
-// otherwise the cause. All calls have failed when it returns.
+// Run serves the connection until the agent closes its end, ctx ends or Close is called. It returns
+// nil if the agent closed its end, ErrClosed after Close, and otherwise the cause. All calls have
+// failed when it returns.
 func (c *Client) Run(ctx context.Context) error { return c.conn.run(ctx) }
 
 // Close ends the connection at once; Run then returns.
@@ -71,7 +69,7 @@ func (c *Client) Initialize(ctx context.Context, me Implementation) (InitializeR
 	return r, nil
 }
 
-// Authenticate signs in by one of the methods that Initialize told of.
+// Authenticate signs in with one of the methods from Initialize.
 func (c *Client) Authenticate(ctx context.Context, methodID string) error {
 	return c.conn.call(ctx, "authenticate", AuthenticateRequest{MethodID: methodID}, nil)
 }
@@ -90,8 +88,8 @@ func (c *Client) NewSession(ctx context.Context, r NewSessionRequest) (Session, 
 	return s, nil
 }
 
-// LoadSession goes on with a session of before. The agent tells what happened
-// in it by updates, all of which come before LoadSession returns.
+// LoadSession continues an earlier session. The agent sends its history as updates, all before
+// LoadSession returns.
 func (c *Client) LoadSession(ctx context.Context, r LoadSessionRequest) (Session, error) {
 	var s Session
 	r.MCPServers = some(r.MCPServers)
@@ -103,14 +101,13 @@ func (c *Client) LoadSession(ctx context.Context, r LoadSessionRequest) (Session
 	return s, nil
 }
 
-// CloseSession frees what the agent holds for a session, for agents whose
-// capabilities have it.
+// CloseSession releases a session of the agent, if the agent supports it.
 func (c *Client) CloseSession(ctx context.Context, sessionID string) error {
 	return c.conn.call(ctx, "session/close", CloseSessionRequest{SessionID: sessionID}, nil)
 }
 
-// SetMode changes the session's mode, as the agent offers it: as a mode or as a
-// config option. ErrNotOffered when it offers neither.
+// SetMode changes the session's mode, either as a mode or as a config option, whichever the agent
+// offers. If it offers neither, the error is ErrNotOffered.
 func (c *Client) SetMode(ctx context.Context, sessionID, modeID string) error {
 	offered := c.offered(sessionID)
 	if offered.Modes != nil {
@@ -119,9 +116,8 @@ func (c *Client) SetMode(ctx context.Context, sessionID, modeID string) error {
 	return c.setOption(ctx, offered, "mode", modeID)
 }
 
-// SetModel changes the session's model, as the agent offers it: as a config
-// option, or by the older session/set_model. ErrNotOffered when it offers
-// neither.
+// SetModel changes the session's model, either as a config option or with the older
+// session/set_model, whichever the agent offers. If it offers neither, the error is ErrNotOffered.
 func (c *Client) SetModel(ctx context.Context, sessionID, modelID string) error {
 	offered := c.offered(sessionID)
 	err := c.setOption(ctx, offered, "model", modelID)
@@ -153,8 +149,8 @@ func (c *Client) SetConfigOption(ctx context.Context, sessionID, optionID, value
 	return c.conn.call(ctx, "session/set_config_option", req, nil)
 }
 
-// Prompt gives the agent a turn and returns when that has ended; Update has been
-// told of all that belongs to it by then.
+// Prompt gives the agent a turn and returns when the turn has ended. By then, Update was called for
+// all its updates.
 func (c *Client) Prompt(ctx context.Context, sessionID string, prompt ...ContentBlock) (PromptResponse, error) {
 	c.session(sessionID, func(s *clientSession) { s.cancelled = false })
 	var r PromptResponse
@@ -162,9 +158,9 @@ func (c *Client) Prompt(ctx context.Context, sessionID string, prompt ...Content
 	return r, err
 }
 
-// Cancel asks the agent to end the session's turn, which then ends with the
-// stop reason cancelled. What it asks permission for meanwhile is answered
-// "cancelled". ctx bounds the wait for an agent that does not read.
+// Cancel asks the agent to end the session's turn, which then ends with the stop reason cancelled.
+// Permission requests in the meantime get "cancelled". ctx limits the wait for an agent that does
+// not read.
 func (c *Client) Cancel(ctx context.Context, sessionID string) error {
 	c.session(sessionID, func(s *clientSession) {
 		s.cancelled = true
@@ -184,8 +180,8 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	return c.conn.call(ctx, method, params, result)
 }
 
-// session changes what is known of a session of ours. It makes no entry for ids
-// that only the agent has named; those are not bounded.
+// session changes the state of one of our sessions. It ignores ids that only the agent has named,
+// because their number is not limited.
 func (c *Client) session(id string, change func(*clientSession)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,14 +225,14 @@ func (c *Client) garbage(line []byte, reason error) {
 	}
 }
 
-func (c *Client) request(ctx context.Context, method string, params json.RawMessage) answer {
+func (c *Client) request(ctx context.Context, method string, params json.RawMessage) responder {
 	if method == "session/request_permission" {
 		return serve(ctx, method, params, c.permission())
 	}
 	return c.handler.request(ctx, method, params)
 }
 
-// permission asks the handler, unless and until the turn is cancelled.
+// permission asks the handler until the turn is cancelled.
 func (c *Client) permission() func(context.Context, PermissionRequest) (permissionResponse, error) {
 	if c.handler.Permission == nil {
 		return nil
@@ -257,7 +253,7 @@ func (c *Client) permission() func(context.Context, PermissionRequest) (permissi
 	}
 }
 
-// asks notes a permission request, so that Cancel finds it.
+// asks registers a permission request, so that Cancel finds it.
 func (c *Client) asks(sessionID string, cancel context.CancelCauseFunc) (forget func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

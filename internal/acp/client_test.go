@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPermissionsPendingAtACancelAreAnsweredCancelled(t *testing.T) {
+func TestPermissionsPendingAtACancelGetCancelled(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
 	asked := make(chan struct{})
@@ -33,20 +33,20 @@ func TestPermissionsPendingAtACancelAreAnsweredCancelled(t *testing.T) {
 	if err := client.Cancel(ctx, "s"); err != nil {
 		t.Fatal(err)
 	}
-	answers := map[string]string{}
-	for range 2 { // the notification and the answer, in either order
+	responses := map[string]string{}
+	for range 2 { // the notification and the response, in either order
 		m := agent.read()
-		answers[string(m.ID)+m.Method] = string(m.Result)
+		responses[string(m.ID)+m.Method] = string(m.Result)
 	}
 	agent.write(fmt.Sprintf(ask, "after"))
 	m := agent.read()
-	answers[string(m.ID)] = string(m.Result)
+	responses[string(m.ID)] = string(m.Result)
 	cancelled := `{"outcome":{"outcome":"cancelled"}}`
 	want := map[string]string{`"before"`: cancelled, `"after"`: cancelled, "session/cancel": ""}
-	if diff := cmp.Diff(want, answers); diff != "" {
+	if diff := cmp.Diff(want, responses); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	agent.answer(prompt, `{"stopReason":"cancelled"}`)
+	agent.respond(prompt, `{"stopReason":"cancelled"}`)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -110,7 +110,7 @@ func TestSetModelFollowsWhatTheAgentOffers(t *testing.T) {
 			t.Parallel()
 			ctx := testContext(t)
 			client, agent := raw(t, ClientHandler{})
-			go func() { agent.answer(agent.expect("session/new"), tt.session) }()
+			go func() { agent.respond(agent.expect("session/new"), tt.session) }()
 			if _, err := client.NewSession(ctx, NewSessionRequest{Cwd: "/"}); err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestSetModelFollowsWhatTheAgentOffers(t *testing.T) {
 			if got := m.Method + " " + string(m.Params); got != tt.want {
 				t.Errorf("sent %s, want %s", got, tt.want)
 			}
-			agent.answer(string(m.ID), `{"configOptions":[]}`)
+			agent.respond(string(m.ID), `{"configOptions":[]}`)
 			if err := <-set; err != nil {
 				t.Error(err)
 			}

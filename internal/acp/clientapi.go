@@ -5,34 +5,33 @@ import (
 	"encoding/json"
 )
 
-// ClientHandler is what a client does for its agent. What is nil is not offered
-// to the agent, and asking for it all the same is answered "method not found".
+// ClientHandler has the functions of a client for its agent. A function that is nil is not offered
+// to the agent, and a call of it gets "method not found".
 //
-// Update and Garbage are called from one goroutine in the order of arrival, and
-// nothing further is handed out until they return: they may wait (the agent is
-// then slowed down) but must not call the client and wait for its answer. All
-// others run on goroutines of their own. Every ctx ends with the connection.
+// Update and Garbage are called from one goroutine in the order of arrival, and the next message
+// waits until they return. They may wait, which slows the agent down, but must not wait for a call
+// of the client. All other functions run in their own goroutines. Every ctx ends with the
+// connection.
 type ClientHandler struct {
-	// Update is told of every session/update.
+	// Update is called for every session/update.
 	Update func(ctx context.Context, n SessionNotification)
 
-	// Permission answers session/request_permission. Once the turn is cancelled
-	// ctx ends and the client answers "cancelled" by itself.
+	// Permission handles session/request_permission. When the turn is cancelled, ctx ends, and the
+	// client itself responds with "cancelled".
 	Permission func(ctx context.Context, r PermissionRequest) (PermissionOutcome, error)
 
 	ReadTextFile  func(ctx context.Context, r ReadTextFileRequest) (ReadTextFileResponse, error)
 	WriteTextFile func(ctx context.Context, r WriteTextFileRequest) error
 	Terminals     *TerminalHandler
 
-	// Extension answers requests whose method begins with "_". An *Error is sent
-	// as it is.
+	// Extension handles requests whose method begins with "_". An *Error is sent unchanged.
 	Extension func(ctx context.Context, method string, params json.RawMessage) (any, error)
 
-	// Garbage is told of lines that are no messages, and why.
+	// Garbage is called with each line that is not a message, and the reason.
 	Garbage func(line []byte, reason error)
 }
 
-// TerminalHandler runs commands for the agent. All of its functions are needed.
+// TerminalHandler runs commands for the agent. All functions are required.
 type TerminalHandler struct {
 	Create      func(ctx context.Context, r CreateTerminalRequest) (CreateTerminalResponse, error)
 	Output      func(ctx context.Context, r TerminalRequest) (TerminalOutput, error)
@@ -50,7 +49,7 @@ type ReadTextFileRequest struct {
 	Meta      Meta   `json:"_meta,omitempty"`
 }
 
-// ReadTextFileResponse holds the lines asked for.
+// ReadTextFileResponse has the requested lines.
 type ReadTextFileResponse struct {
 	Content string `json:"content"`
 }
@@ -86,7 +85,7 @@ type TerminalRequest struct {
 	Meta       Meta   `json:"_meta,omitempty"`
 }
 
-// TerminalOutput is what a command has printed; Exit is nil while it runs.
+// TerminalOutput is the output of a command. Exit is nil while it runs.
 type TerminalOutput struct {
 	Output    string        `json:"output"`
 	Truncated bool          `json:"truncated"`
@@ -109,13 +108,13 @@ func (h *ClientHandler) capabilities() ClientCapabilities {
 	}
 }
 
-// answer is what answers a request, to be run on a goroutine of its own.
-type answer = func() (any, error)
+// responder computes the response to a request, in its own goroutine.
+type responder = func() (any, error)
 
 // serve decodes the parameters for f. A nil f is not offered.
 func serve[P, R any](
 	ctx context.Context, method string, params json.RawMessage, f func(context.Context, P) (R, error),
-) answer {
+) responder {
 	if f == nil {
 		return notFound(method)
 	}
@@ -126,7 +125,7 @@ func serve[P, R any](
 	return func() (any, error) { return f(ctx, p) }
 }
 
-// void makes a function without a result fit serve.
+// void adapts a function without a result to serve.
 func void[P any](f func(context.Context, P) error) func(context.Context, P) (any, error) {
 	if f == nil {
 		return nil
@@ -134,17 +133,17 @@ func void[P any](f func(context.Context, P) error) func(context.Context, P) (any
 	return func(ctx context.Context, p P) (any, error) { return nil, f(ctx, p) }
 }
 
-func fails(err error) answer {
+func fails(err error) responder {
 	return func() (any, error) { return nil, err }
 }
 
-func notFound(method string) answer {
+func notFound(method string) responder {
 	return fails(&Error{Code: CodeMethodNotFound, Message: "method not found: " + method})
 }
 
-// request routes what the agent asks for, except for permissions, which the
-// client answers itself.
-func (h *ClientHandler) request(ctx context.Context, method string, params json.RawMessage) answer {
+// request routes the agent's requests, except those for permission, which the client handles
+// itself.
+func (h *ClientHandler) request(ctx context.Context, method string, params json.RawMessage) responder {
 	terminals := h.Terminals
 	if terminals == nil {
 		terminals = &TerminalHandler{}
@@ -171,7 +170,7 @@ func (h *ClientHandler) request(ctx context.Context, method string, params json.
 func extension(
 	ctx context.Context, method string, params json.RawMessage,
 	f func(context.Context, string, json.RawMessage) (any, error),
-) answer {
+) responder {
 	if f == nil || len(method) < 2 || method[0] != '_' {
 		return notFound(method)
 	}

@@ -12,33 +12,32 @@ import (
 )
 
 const (
-	// What may wait between the goroutines of a connection, in each direction.
+	// Limits of the queues between the goroutines of a connection, in each direction.
 	maxQueuedItems = 1024
 	maxQueuedBytes = 16 << 20
 
-	// maxServing bounds the peer's requests that are under way at once.
+	// maxServing limits the peer's simultaneous requests.
 	maxServing = 128
 
-	// flushTime is what the last answers get to be written once the peer has
-	// closed its end.
+	// flushTime limits the writing of the last responses after the peer has closed its end.
 	flushTime = 5 * time.Second
 )
 
 const methodCancelRequest = "$/cancel_request"
 
-// side is what one end does with what arrives. All three are called from one
-// goroutine, in the order of arrival.
+// side has the functions of one end for received messages. All three are called from one goroutine,
+// in the order of arrival.
 type side struct {
-	// request looks at a request and returns what answers it, which then runs on
-	// a goroutine of its own with ctx.
+	// request returns the function that computes the response to a request. That function runs in
+	// its own goroutine with ctx.
 	request func(ctx context.Context, method string, params json.RawMessage) func() (any, error)
 	notify  func(ctx context.Context, method string, params json.RawMessage)
 	garbage func(line []byte, reason error)
 }
 
-// conn is one end of a connection. Three goroutines: the reader only parses and
-// queues, the dispatcher hands out in order, the writer writes. So neither a
-// slow callback nor a peer that does not read blocks anything but itself.
+// conn is one end of a connection. It has three goroutines: the reader parses and queues, the
+// dispatcher delivers in order, and the writer writes. So a slow callback, or a peer that does not
+// read, blocks only itself.
 type conn struct {
 	rw      io.ReadWriteCloser
 	side    side
@@ -51,18 +50,18 @@ type conn struct {
 	pending map[int64]chan<- reply
 	serving map[string]context.CancelCauseFunc
 	cancel  context.CancelCauseFunc // of run's context
-	ended   error                   // why calls fail from now on
+	ended   error                   // the error of all later calls
 }
 
 type incoming struct {
 	msg     message
 	garbage []byte
-	reason  error // why garbage is no message
+	reason  error // why garbage is not a message
 }
 
 type outgoing struct {
 	line []byte
-	call int64 // whose answer will be waited for; 0 is none
+	call int64 // the call that waits for the response; 0: no call
 }
 
 type reply struct {
@@ -81,9 +80,9 @@ func newConn(rw io.ReadWriteCloser) *conn {
 	}
 }
 
-// run works until the peer closes its end, ctx ends or close is called, and
-// returns why: nil for the peer's orderly end. It waits for the handlers, whose
-// ctx ends with the connection, but not for a Read that Close cannot interrupt.
+// run works until the peer closes its end, ctx ends or close is called. It returns the reason, or
+// nil if the peer closed its end. It waits for the handlers, whose ctx ends with the connection,
+// but not for a Read that Close cannot interrupt.
 func (c *conn) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(ErrClosed)
@@ -129,7 +128,7 @@ func (c *conn) run(ctx context.Context) error {
 	return reason
 }
 
-// stop ends the connection from this end; run, if there is one, returns reason.
+// stop ends the connection from this end. If run is active, it returns reason.
 func (c *conn) stop(reason error) {
 	c.in.close(reason)
 	c.out.close(closed(reason))
@@ -169,8 +168,8 @@ func (c *conn) read(ctx context.Context) {
 	}
 }
 
-// write ends at the first error. What the peer has said before that still
-// counts, so only the calls that it was never told of fail here.
+// write ends at the first error. Earlier messages of the peer still count, so only the calls that
+// were never sent fail here.
 func (c *conn) write() {
 	for {
 		o, ok := c.out.pop()
@@ -187,15 +186,15 @@ func (c *conn) write() {
 	}
 }
 
-// dispatch handles one item. Answers are sent with ctx, handlers run with
-// handling, which ends earlier: they may still answer while the rest is flushed.
+// dispatch handles one item. Responses are sent with ctx. Handlers run with handling, which ends
+// earlier, so that they can still respond during the flush.
 func (c *conn) dispatch(ctx, handling context.Context, item incoming, serving *sync.WaitGroup) {
 	msg := item.msg
 	switch {
 	case item.reason != nil:
 		c.side.garbage(item.garbage, item.reason)
 	case msg.isResponse():
-		c.answered(msg)
+		c.settle(msg)
 	case msg.isRequest():
 		c.serve(ctx, handling, msg, serving)
 	case msg.Method == methodCancelRequest:
@@ -205,7 +204,7 @@ func (c *conn) dispatch(ctx, handling context.Context, item incoming, serving *s
 	}
 }
 
-func (c *conn) answered(msg message) {
+func (c *conn) settle(msg message) {
 	id, err := strconv.ParseInt(string(msg.ID), 10, 64)
 	r := reply{result: msg.Result}
 	if msg.Error != nil {
@@ -217,12 +216,12 @@ func (c *conn) answered(msg message) {
 	c.mu.Lock()
 	known := err == nil && id > 0 && id <= c.lastID
 	c.mu.Unlock()
-	if !known { // an answer to a call that was given up is no news
+	if !known { // ignore the response to an abandoned call
 		c.side.garbage(msg.ID, errors.New("a response to an unknown request"))
 	}
 }
 
-// complete hands r to the call that waits for it; false when none does.
+// complete gives r to the call that waits for it. It returns false if no call waits.
 func (c *conn) complete(id int64, r reply) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,9 +250,9 @@ func (c *conn) serve(ctx, handling context.Context, msg message, serving *sync.W
 		})
 		return
 	}
-	answer := c.side.request(handling, msg.Method, msg.Params)
+	respond := c.side.request(handling, msg.Method, msg.Params)
 	serving.Go(func() {
-		result, err := answer()
+		result, err := respond()
 		c.mu.Lock()
 		delete(c.serving, id)
 		c.mu.Unlock()
@@ -262,8 +261,8 @@ func (c *conn) serve(ctx, handling context.Context, msg message, serving *sync.W
 	})
 }
 
-// cancelServing ends the context of one of the peer's requests. It is answered
-// all the same, by what its handler then returns.
+// cancelServing ends the context of one of the peer's requests. The request still gets a response:
+// the result of its handler.
 func (c *conn) cancelServing(params json.RawMessage) {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -291,7 +290,7 @@ func (c *conn) respond(ctx context.Context, id json.RawMessage, result any, err 
 		msg.Result = nil
 		msg.Error = asError(err)
 	}
-	// It fails only once nobody is there to read it.
+	// It fails only if nobody can read it.
 	_ = c.send(ctx, msg, 0)
 }
 
@@ -306,15 +305,15 @@ func asError(err error) *Error {
 	return &Error{Code: CodeInternal, Message: err.Error()}
 }
 
-// call sends a request and waits for its answer, which it decodes into result
-// unless that is nil. The error is the peer's *Error, the cause of ctx (the peer
-// is told with $/cancel_request), or ErrClosed with the reason.
+// call sends a request and waits for the response, which it decodes into result unless that is nil.
+// The error is the peer's *Error, the cause of ctx (after a $/cancel_request to the peer), or
+// ErrClosed with the reason.
 func (c *conn) call(ctx context.Context, method string, params, result any) error {
 	raw, err := encodeValue(params)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	answer := make(chan reply, 1)
+	response := make(chan reply, 1)
 	c.mu.Lock()
 	if c.ended != nil {
 		defer c.mu.Unlock()
@@ -322,7 +321,7 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 	}
 	c.lastID++
 	id := c.lastID
-	c.pending[id] = answer
+	c.pending[id] = response
 	c.mu.Unlock()
 
 	msg := message{ID: json.RawMessage(strconv.FormatInt(id, 10)), Method: method, Params: raw}
@@ -331,7 +330,7 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	select {
-	case r := <-answer:
+	case r := <-response:
 		if r.err != nil {
 			return fmt.Errorf("%s: %w", method, r.err)
 		}
@@ -349,15 +348,15 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 	}
 }
 
-// giveUp tells the peer that nobody waits for its answer any more.
+// giveUp notifies the peer that nobody waits for its response any more.
 func (c *conn) giveUp(ctx context.Context, id json.RawMessage) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
 	defer cancel()
-	// Only a courtesy: a peer that does not read learns it from the end.
+	// This is optional: a peer that does not read notices the end of the connection.
 	_ = c.notify(ctx, methodCancelRequest, map[string]json.RawMessage{"requestId": id})
 }
 
-// notify queues a notification. It waits while the peer reads too slowly.
+// notify queues a notification. It waits if the peer reads too slowly.
 func (c *conn) notify(ctx context.Context, method string, params any) error {
 	raw, err := encodeValue(params)
 	if err == nil {
@@ -380,7 +379,7 @@ func (c *conn) send(ctx context.Context, msg message, call int64) error {
 	return c.out.push(ctx, outgoing{line, call}, len(line))
 }
 
-// end fails every call that waits and every later one.
+// end makes every waiting and every later call fail.
 func (c *conn) end(reason error) {
 	reason = closed(reason)
 	c.mu.Lock()

@@ -2,16 +2,15 @@ package acp
 
 import "encoding/json"
 
-// Meta is the `_meta` of a message: what one side adds for those who know it,
-// by a key that names its owner.
+// Meta is the `_meta` of a message: additional data under keys that name their owner.
 type Meta map[string]json.RawMessage
 
-// NewMeta returns a Meta with one entry. The value must be one that encodes.
+// NewMeta returns a Meta with one entry. The value must be encodable.
 func NewMeta(key string, value any) Meta {
 	return Meta{}.With(key, value)
 }
 
-// With adds an entry and returns m. A value that does not encode is left out.
+// With adds an entry and returns m. It skips a value that cannot be encoded.
 func (m Meta) With(key string, value any) Meta {
 	if raw, err := encodeValue(value); err == nil {
 		m[key] = raw
@@ -19,15 +18,15 @@ func (m Meta) With(key string, value any) Meta {
 	return m
 }
 
-// Read decodes the entry at key into value. It is false when there is none, or
-// none of that form.
+// Read decodes the entry at key into value. It returns false if the entry is missing or has another
+// form.
 func (m Meta) Read(key string, value any) bool {
 	raw, ok := m[key]
 	return ok && json.Unmarshal(raw, value) == nil
 }
 
-// ContentBlock is a piece of a prompt, a message or a tool's output. Type is
-// text, image, audio, resource_link or resource, and says which fields count.
+// ContentBlock is a piece of a prompt, a message or a tool's output. Type is text, image, audio,
+// resource_link or resource, and decides which fields count.
 type ContentBlock struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`
@@ -48,7 +47,7 @@ type Resource struct {
 	Blob     string `json:"blob,omitempty"`
 }
 
-// Text is a content block of plain text.
+// Text returns a content block of plain text.
 func Text(s string) ContentBlock { return ContentBlock{Type: "text", Text: s} }
 
 // MarshalJSON writes the text of a text block even when it is empty, as the
@@ -64,8 +63,8 @@ func (b ContentBlock) MarshalJSON() ([]byte, error) {
 	}{plain(b), b.Text})
 }
 
-// ToolCallContent is what a tool call shows: a content block, a diff (Path,
-// OldText nil for a new file, NewText), or a terminal.
+// ToolCallContent is the visible content of a tool call: a content block, a diff (Path, OldText,
+// NewText; OldText is nil for a new file), or a terminal.
 type ToolCallContent struct {
 	Type       string        `json:"type"` // content, diff, terminal
 	Content    *ContentBlock `json:"content,omitempty"`
@@ -75,13 +74,13 @@ type ToolCallContent struct {
 	TerminalID string        `json:"terminalId,omitempty"`
 }
 
-// TextOutput is tool output of plain text.
+// TextOutput returns tool output of plain text.
 func TextOutput(s string) ToolCallContent {
 	block := Text(s)
 	return ToolCallContent{Type: "content", Content: &block}
 }
 
-// Diff is a change of a file; old is nil for a new one.
+// Diff returns a change of a file; old is nil for a new file.
 func Diff(path string, old *string, text string) ToolCallContent {
 	return ToolCallContent{Type: "diff", Path: path, OldText: old, NewText: &text}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// What the built-in agent and the worker say to each other beyond ACP. Another
-// client or agent ignores it, as the protocol asks.
+// Extensions of ACP between the built-in agent and the worker. Other clients and agents ignore
+// them, as the protocol requires.
 const (
 	// MetaTool, on tool_call and tool_call_update, is the name of the tool
 	// (a string): run_command, read_files, edit_files, search_files, read_skill,
@@ -22,18 +22,16 @@ const (
 	// all tokens of the turn so far. A later one replaces an earlier one.
 	MetaUsage = "penstock.dev/usage"
 
-	// MetaSkills, on session/new and session/load, is a []Skill: what read_skill
-	// offers. Without it the agent looks for .penstock/skills/*/SKILL.md.
+	// MetaSkills, on session/new and session/load, is a []Skill: the skills for read_skill. Without
+	// it, the agent looks for .penstock/skills/*/SKILL.md.
 	MetaSkills = "penstock.dev/skills"
 
-	// MetaEnvironment, on session/new and session/load, is a []string of KEY=value:
-	// what commands and MCP servers of the session find in their environment, on top
-	// of the agent's own. It may hold secrets.
+	// MetaEnvironment, on session/new and session/load, is a []string of KEY=value: additional
+	// environment variables for commands and MCP servers of the session. It may contain secrets.
 	MetaEnvironment = "penstock.dev/environment"
 
-	// MethodArtifact is the agent's request to keep something as an artifact of
-	// the run: an ArtifactRequest, answered by an ArtifactResponse. An error is
-	// shown to the model.
+	// MethodArtifact is the agent's request to store an artifact of the run: an ArtifactRequest,
+	// with an ArtifactResponse as response. The model sees an error.
 	MethodArtifact = "_penstock/artifact"
 )
 
@@ -49,17 +47,17 @@ type TurnUsage struct {
 	Provider string `json:"provider"` // anthropic, openai, google, demo
 }
 
-// Skill is a skill that the worker has put into the workspace.
+// Skill is a skill that the worker has written into the workspace.
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Path        string `json:"path"` // of its SKILL.md, absolute or relative to the workspace
-	// BundledID is the id of a skill that the platform ships.
+	// BundledID is the id of a bundled skill.
 	BundledID string `json:"bundled_skill_id,omitempty"`
 }
 
-// ArtifactRequest describes an artifact. Path is that of a FILE or SCREENSHOT,
-// absolute or relative to the session's cwd; the receiver must not trust it.
+// ArtifactRequest describes an artifact. Path is the path of a FILE or SCREENSHOT, absolute or
+// relative to the session's cwd. The receiver must not trust it.
 type ArtifactRequest struct {
 	SessionID     string                `json:"sessionId"`
 	Type          penstock.ArtifactType `json:"artifact_type"`
@@ -73,7 +71,7 @@ type ArtifactRequest struct {
 	Metadata      json.RawMessage       `json:"metadata,omitempty"`       // EXTERNAL_REFERENCE, an object
 }
 
-// ArtifactResponse names the artifact that was kept.
+// ArtifactResponse names the stored artifact.
 type ArtifactResponse struct {
 	ArtifactUID string `json:"artifact_uid"`
 }

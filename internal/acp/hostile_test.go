@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain is also the agent that the tests kill: with PENSTOCK_TEST_AGENT set
-// the test binary answers nothing and waits.
+// TestMain is also the agent that the tests kill: with PENSTOCK_TEST_AGENT set, the test binary
+// never responds.
 func TestMain(m *testing.M) {
 	switch os.Getenv("PENSTOCK_TEST_AGENT") {
 	case "silent":
@@ -90,7 +90,7 @@ func TestAnAnswerBeforeTheEndStillCounts(t *testing.T) {
 		got <- err
 	}()
 	id := agent.expect("session/prompt")
-	agent.answer(id, `{"stopReason":"end_turn"}`)
+	agent.respond(id, `{"stopReason":"end_turn"}`)
 	agent.rw.Close()
 	if err := <-got; err != nil {
 		t.Error(err)
@@ -106,13 +106,13 @@ func TestWhatIsNoMessageIsReportedAndSkipped(t *testing.T) {
 		{"cut off", `{"jsonrpc":"2.0","method":"session/upda`},
 		{"two on a line", `{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","method":"b"}`},
 		{"a method that is no string", `{"jsonrpc":"2.0","method":7}`},
-		{"an answer without result or error", `{"jsonrpc":"2.0","id":1}`},
+		{"a response without result or error", `{"jsonrpc":"2.0","id":1}`},
 		{"a null", "null"},
-		{"terminal colours", "\x1b[31merror\x1b[0m"},
+		{"terminal colors", "\x1b[31merror\x1b[0m"},
 		{"bytes that are no UTF-8", "\xff\xfe\x00"},
-		{"an answer to nothing", `{"jsonrpc":"2.0","id":99,"result":{}}`},
-		{"an answer to a string id", `{"jsonrpc":"2.0","id":"1","result":{}}`},
-		{"an answer to id 0", `{"jsonrpc":"2.0","id":0,"result":{}}`},
+		{"a response to nothing", `{"jsonrpc":"2.0","id":99,"result":{}}`},
+		{"a response to a string id", `{"jsonrpc":"2.0","id":"1","result":{}}`},
+		{"a response to id 0", `{"jsonrpc":"2.0","id":0,"result":{}}`},
 		{"an update that is no object", `{"jsonrpc":"2.0","method":"session/update","params":[1]}`},
 		{"an update whose session is no string", `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":{}}}`},
 	}
@@ -131,7 +131,7 @@ func TestWhatIsNoMessageIsReportedAndSkipped(t *testing.T) {
 			}()
 			id := agent.expect("session/prompt")
 			agent.write("", "  ", tt.line)
-			agent.answer(id, `{"stopReason":"end_turn"}`)
+			agent.respond(id, `{"stopReason":"end_turn"}`)
 			if err := <-done; err != nil {
 				t.Errorf("the connection did not survive: %v", err)
 			}
@@ -265,7 +265,7 @@ func TestASlowConsumerSlowsTheAgentAndHoldsLittle(t *testing.T) {
 	}()
 	id := agent.expect("session/prompt")
 
-	// Far more than may wait. The writer must get stuck.
+	// This exceeds the buffer, so the writer must block.
 	const updates, size = 80, 64 << 10
 	line := fmt.Sprintf(`{"method":"session/update","params":{"sessionId":"s",`+
 		`"update":{"sessionUpdate":"agent_message_chunk",`+
@@ -279,9 +279,9 @@ func TestASlowConsumerSlowsTheAgentAndHoldsLittle(t *testing.T) {
 			written++
 			mu.Unlock()
 		}
-		agent.answer(id, `{"stopReason":"end_turn"}`)
+		agent.respond(id, `{"stopReason":"end_turn"}`)
 	}()
-	// It is stuck when nothing more is written for a while.
+	// The writer blocks if nothing more is written for a while.
 	progress := func() int { mu.Lock(); defer mu.Unlock(); return written }
 	for last := -1; last != progress(); {
 		last = progress()
@@ -375,7 +375,7 @@ func TestAFloodOfRequestsIsBounded(t *testing.T) {
 func TestAnotherProtocolVersionIsAnError(t *testing.T) {
 	t.Parallel()
 	client, agent := raw(t, ClientHandler{})
-	go func() { agent.answer(agent.expect("initialize"), `{"protocolVersion":2}`) }()
+	go func() { agent.respond(agent.expect("initialize"), `{"protocolVersion":2}`) }()
 	if _, err := client.Initialize(testContext(t), Implementation{}); err == nil ||
 		!strings.Contains(err.Error(), "version 2") {
 		t.Errorf("got %v, want an error that names the version", err)

@@ -27,14 +27,14 @@ const (
 	CodeRequestCancelled = -32800
 )
 
-// Error is a JSON-RPC error, as received or to be sent.
+// Error is a JSON-RPC error, received or sent.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Error holds the message, the code and what is short of the data.
+// Error returns the message, the code and short data.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s (code %d)", e.Message, e.Code)
 	if len(e.Data) == 0 {
@@ -47,8 +47,8 @@ func (e *Error) Error() string {
 	return s + ": " + string(e.Data)
 }
 
-// UnmarshalJSON never fails on JSON: an agent's malformed error must still end
-// the call that it answers. What cannot be read goes into the message.
+// UnmarshalJSON never fails on JSON, because a malformed error of an agent must still end its call.
+// Unreadable parts go into the message.
 func (e *Error) UnmarshalJSON(data []byte) error {
 	var wire struct {
 		Code    json.RawMessage `json:"code"`
@@ -63,15 +63,15 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(wire.Message, &e.Message); err != nil {
 		e.Message = string(wire.Message)
 	}
-	// A code that is no integer leaves the default.
+	// A code that is not an integer leaves the default.
 	_ = json.Unmarshal(wire.Code, &e.Code)
 	e.Data = wire.Data
 	return nil
 }
 
-// message is one line: a request (method and id), a notification (method), or a
-// response (id, and result or error). The id is kept as it was written, since
-// the peer may use numbers, strings or null.
+// message is one line: a request (method and id), a notification (method), or a response (id, and
+// result or error). The id stays as it was written, because the peer may use numbers, strings or
+// null.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -89,9 +89,9 @@ func (m *message) isResponse() bool {
 
 var errNoMessage = errors.New("not a JSON-RPC message")
 
-// parseLine reads one line. It is strict about what a message is and lenient
-// about the rest (a missing "jsonrpc", unknown members), as the agents are.
-// Batches are not part of ACP and no message.
+// parseLine reads one line. It is strict about the kind of a message and lenient about the rest (a
+// missing "jsonrpc", unknown members), like the agents. A batch is not a message, because ACP has
+// no batches.
 func parseLine(line []byte) (message, error) {
 	var m message
 	if len(line) == 0 || line[0] != '{' {
@@ -106,8 +106,8 @@ func parseLine(line []byte) (message, error) {
 	return m, nil
 }
 
-// encodeLine writes v as one line. JSON strings never hold a raw line feed and
-// the encoder compacts what is raw, so the only line feed is the last byte.
+// encodeLine writes v as one line. JSON strings never contain a raw line feed, and the encoder
+// compacts raw values, so the only line feed is the last byte.
 func encodeLine(m message) ([]byte, error) {
 	m.Version = "2.0"
 	var b bytes.Buffer
@@ -130,8 +130,8 @@ func encodeValue(v any) (json.RawMessage, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// lineReader splits a stream into lines without blanks at their ends and skips
-// the empty ones. A last line without a line feed counts.
+// lineReader splits a stream into lines. It trims white space at their ends and skips empty lines.
+// A last line without a line feed counts.
 type lineReader struct {
 	r   *bufio.Reader
 	max int

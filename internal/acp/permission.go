@@ -2,8 +2,8 @@ package acp
 
 import "slices"
 
-// PermissionRequest asks whether the agent may go on with a tool call. It may
-// come before the tool_call that it is about, or be the first mention of it.
+// PermissionRequest asks whether the agent may continue a tool call. It may come before the
+// tool_call itself.
 type PermissionRequest struct {
 	SessionID string             `json:"sessionId"`
 	ToolCall  ToolCall           `json:"toolCall"`
@@ -11,8 +11,8 @@ type PermissionRequest struct {
 	Meta      Meta               `json:"_meta,omitempty"`
 }
 
-// PermissionOption is one of the answers that the agent offers. Only its kind
-// has a meaning that holds for every agent.
+// PermissionOption is one of the answers that the agent offers. Only its kind has the same meaning
+// for all agents.
 type PermissionOption struct {
 	ID   string         `json:"optionId"`
 	Name string         `json:"name"`
@@ -30,14 +30,13 @@ const (
 	RejectAlways PermissionKind = "reject_always"
 )
 
-// PermissionOutcome is the answer: the id of an option, or none, which means
-// that the turn was cancelled.
+// PermissionOutcome is the answer: the id of an option, or "" if the turn was cancelled.
 type PermissionOutcome struct {
 	OptionID string
 }
 
-// Choose selects the first option of the first kind that is offered at all.
-// Without any it is the cancelled outcome.
+// Choose selects the first option of the first offered kind. If no kind is offered, it returns the
+// cancelled outcome.
 func Choose(options []PermissionOption, kinds ...PermissionKind) PermissionOutcome {
 	for _, kind := range kinds {
 		i := slices.IndexFunc(options, func(o PermissionOption) bool { return o.Kind == kind })
@@ -48,8 +47,8 @@ func Choose(options []PermissionOption, kinds ...PermissionKind) PermissionOutco
 	return PermissionOutcome{}
 }
 
-// Allow permits what is asked: once if that is offered, else always; where the
-// agent offers neither, it rejects.
+// Allow allows the tool call: once if that is offered, or otherwise always. If the agent offers
+// neither, it rejects.
 func Allow(options []PermissionOption) PermissionOutcome {
 	return Choose(options, AllowOnce, AllowAlways, RejectOnce, RejectAlways)
 }

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// queue is a bounded FIFO between two goroutines: at most maxItems, and at most
-// maxBytes unless a single item is larger. A full queue makes push wait, which
-// is how a slow consumer slows the peer.
+// queue is a bounded FIFO between two goroutines: at most maxItems, and at most maxBytes unless a
+// single item is larger. A full queue makes push wait, so that a slow consumer slows the peer down.
 type queue[T any] struct {
 	maxItems, maxBytes int
 
@@ -15,7 +14,7 @@ type queue[T any] struct {
 	wake   sync.Cond
 	items  []sized[T]
 	bytes  int
-	closed error // why nothing more is taken in
+	closed error // the error of push after close
 }
 
 type sized[T any] struct {
@@ -60,8 +59,7 @@ func (q *queue[T]) push(ctx context.Context, v T, size int) error {
 	return nil
 }
 
-// pop takes the first item, waiting for one. It is false once the queue is
-// closed and empty.
+// pop takes the first item, and waits for one. It returns false once the queue is closed and empty.
 func (q *queue[T]) pop() (T, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,8 +78,7 @@ func (q *queue[T]) pop() (T, bool) {
 	return first.value, true
 }
 
-// close lets nothing more in; what is queued can still be popped. The first
-// reason stays.
+// close makes push fail. Queued items can still be popped. The first reason stays.
 func (q *queue[T]) close(reason error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +88,7 @@ func (q *queue[T]) close(reason error) {
 	q.wake.Broadcast()
 }
 
-// drop closes the queue and takes everything that is left.
+// drop closes the queue and returns all remaining items.
 func (q *queue[T]) drop(reason error) []T {
 	q.close(reason)
 	q.mu.Lock()
@@ -104,7 +101,7 @@ func (q *queue[T]) drop(reason error) []T {
 	return left
 }
 
-// reason is why the queue is closed, nil while it is open.
+// reason returns why the queue is closed, or nil while it is open.
 func (q *queue[T]) reason() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

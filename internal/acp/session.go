@@ -17,7 +17,7 @@ type InitializeRequest struct {
 	Meta            Meta               `json:"_meta,omitempty"`
 }
 
-// ClientCapabilities is what the client offers the agent.
+// ClientCapabilities has the client's functions for the agent.
 type ClientCapabilities struct {
 	FS       FSCapabilities `json:"fs"`
 	Terminal bool           `json:"terminal"`
@@ -30,7 +30,7 @@ type FSCapabilities struct {
 	WriteTextFile bool `json:"writeTextFile"`
 }
 
-// InitializeResponse is the agent's side of it.
+// InitializeResponse is the agent's response.
 type InitializeResponse struct {
 	ProtocolVersion int               `json:"protocolVersion"`
 	Capabilities    AgentCapabilities `json:"agentCapabilities"`
@@ -39,7 +39,7 @@ type InitializeResponse struct {
 	Meta            Meta              `json:"_meta,omitempty"`
 }
 
-// AgentCapabilities is what the agent can do.
+// AgentCapabilities has the functions of the agent.
 type AgentCapabilities struct {
 	LoadSession bool                `json:"loadSession"`
 	Prompt      PromptCapabilities  `json:"promptCapabilities"`
@@ -48,7 +48,7 @@ type AgentCapabilities struct {
 	Meta        Meta                `json:"_meta,omitempty"`
 }
 
-// PromptCapabilities says what a prompt may hold besides text and links.
+// PromptCapabilities says what a prompt may contain besides text and links.
 type PromptCapabilities struct {
 	Image           bool `json:"image"`
 	Audio           bool `json:"audio"`
@@ -61,8 +61,8 @@ type MCPCapabilities struct {
 	SSE  bool `json:"sse"`
 }
 
-// SessionCapabilities names what more can be done with sessions; a field that
-// is there, whatever it holds, means yes.
+// SessionCapabilities has more functions for sessions. A field that exists, with any value, means
+// yes.
 type SessionCapabilities struct {
 	AdditionalDirectories *struct{} `json:"additionalDirectories,omitempty"`
 	Close                 *struct{} `json:"close,omitempty"`
@@ -90,7 +90,7 @@ type NewSessionRequest struct {
 	Meta       Meta        `json:"_meta,omitempty"`
 }
 
-// LoadSessionRequest goes on with a session of before.
+// LoadSessionRequest continues an earlier session.
 type LoadSessionRequest struct {
 	SessionID  string      `json:"sessionId"`
 	Cwd        string      `json:"cwd"`
@@ -99,8 +99,8 @@ type LoadSessionRequest struct {
 	Meta       Meta        `json:"_meta,omitempty"`
 }
 
-// Session is what an agent answers to session/new and session/load. Models is
-// how agents offered models before there were config options.
+// Session is the response to session/new and session/load. Agents used Models for the choice of
+// models before config options existed.
 type Session struct {
 	ID            string         `json:"sessionId,omitempty"`
 	Modes         *Modes         `json:"modes,omitempty"`
@@ -135,9 +135,9 @@ type Model struct {
 	Description string `json:"description,omitempty"`
 }
 
-// ConfigOption is something that can be set on a session. Type is select or
-// boolean; Category is mode, model, thought_level or anything else. Options are
-// left as they came: they may be grouped.
+// ConfigOption is something that can be set on a session. Type is select or boolean; Category is
+// mode, model, thought_level or anything else. Options stay as received, because they may be
+// grouped.
 type ConfigOption struct {
 	ID           string          `json:"id"`
 	Name         string          `json:"name"`
@@ -172,7 +172,7 @@ type SetConfigOptionRequest struct {
 	Meta      Meta   `json:"_meta,omitempty"`
 }
 
-// CloseSessionRequest ends a session and frees what it holds.
+// CloseSessionRequest ends a session and releases its resources.
 type CloseSessionRequest struct {
 	SessionID string `json:"sessionId"`
 	Meta      Meta   `json:"_meta,omitempty"`
@@ -197,8 +197,8 @@ const (
 	StopCancelled       StopReason = "cancelled"
 )
 
-// PromptResponse ends a turn. Usage is not of the stable protocol; some agents
-// report the turn's tokens there.
+// PromptResponse ends a turn. Usage is not part of the stable protocol, but some agents report the
+// turn's tokens there.
 type PromptResponse struct {
 	StopReason StopReason   `json:"stopReason"`
 	Usage      *PromptUsage `json:"usage,omitempty"`
@@ -255,7 +255,7 @@ func (s MCPServer) MarshalJSON() ([]byte, error) {
 	return encodeValue(remoteServer{s.Type, s.Name, s.URL, some(s.Headers)})
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads both forms.
 func (s *MCPServer) UnmarshalJSON(data []byte) error {
 	var wire struct {
 		stdioServer
@@ -270,7 +270,7 @@ func (s *MCPServer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// some is list, never null in JSON.
+// some returns list, but never nil, which would be null in JSON.
 func some[T any](list []T) []T {
 	if list == nil {
 		return []T{}

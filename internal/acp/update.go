@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// UpdateKind says what a session/update tells.
+// UpdateKind is the kind of a session/update.
 type UpdateKind string
 
 // The kinds of protocol version 1 that are decoded.
@@ -30,10 +30,9 @@ type SessionNotification struct {
 	Meta      Meta   `json:"_meta,omitempty"`
 }
 
-// Update is one piece of news about a session. Kind says which of the pointers
-// is set. All are nil for a kind that is not listed above, and for a listed one
-// whose content has not its form; Raw then is all there is, and it is always
-// there in an update that was received.
+// Update is one update of a session. Kind says which pointer is set. All pointers are nil for an
+// unknown kind, and for content of another form; then only Raw is set. Every received update has
+// Raw.
 type Update struct {
 	Kind UpdateKind
 	Raw  json.RawMessage
@@ -55,7 +54,7 @@ type Chunk struct {
 	Meta      Meta         `json:"_meta,omitempty"`
 }
 
-// ToolKind is what sort of thing a tool does.
+// ToolKind is the kind of a tool.
 type ToolKind string
 
 // The kinds of tools.
@@ -72,7 +71,7 @@ const (
 	ToolOther      ToolKind = "other"
 )
 
-// ToolStatus is how far a tool call is.
+// ToolStatus is the state of a tool call.
 type ToolStatus string
 
 // The states of a tool call.
@@ -83,8 +82,8 @@ const (
 	ToolFailed     ToolStatus = "failed"
 )
 
-// ToolCall is a tool call or what has changed of one: of an update only the
-// fields that are set count, and Content and Locations replace what was there.
+// ToolCall is a tool call, or a change of one. In a change, only the set fields count, and Content
+// and Locations replace the previous ones.
 type ToolCall struct {
 	ID        string            `json:"toolCallId"`
 	Title     string            `json:"title,omitempty"`
@@ -104,7 +103,7 @@ type Location struct {
 	Line int    `json:"line,omitempty"`
 }
 
-// Plan is the agent's whole plan; a new one replaces it.
+// Plan is the agent's whole plan. It replaces the previous one.
 type Plan struct {
 	Entries []PlanEntry `json:"entries"`
 	Meta    Meta        `json:"_meta,omitempty"`
@@ -129,7 +128,7 @@ type Command struct {
 	Description string `json:"description"`
 }
 
-// ModeUpdate tells which mode the session is in now.
+// ModeUpdate has the current mode of the session.
 type ModeUpdate struct {
 	Current string `json:"currentModeId"`
 }
@@ -139,14 +138,14 @@ type ConfigOptions struct {
 	Options []ConfigOption `json:"configOptions"`
 }
 
-// SessionInfo describes a session; what is empty has not changed.
+// SessionInfo describes a session. Empty fields have not changed.
 type SessionInfo struct {
 	Title     string `json:"title,omitempty"`
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-// UsageUpdate tells how full the model's context is, in tokens, and what the
-// session has cost so far, where the agent knows.
+// UsageUpdate has the used part of the model's context, in tokens, and the session's costs so far,
+// if the agent knows them.
 type UsageUpdate struct {
 	Used int64  `json:"used"`
 	Size int64  `json:"size"`
@@ -154,14 +153,14 @@ type UsageUpdate struct {
 	Meta Meta   `json:"_meta,omitempty"`
 }
 
-// Price is an amount of money, or of what Currency names.
+// Price is an amount in Currency.
 type Price struct {
 	Amount   float64 `json:"amount"`
 	Currency string  `json:"currency"`
 }
 
-// body is the part of u that its kind names, made anew where there is none; nil
-// for a kind that is not decoded.
+// body returns the part of u for its kind, and creates it if necessary. It returns nil for a kind
+// that is not decoded.
 func body(u *Update) any {
 	switch u.Kind {
 	case UpdateUserMessage, UpdateAgentMessage, UpdateAgentThought:
@@ -191,8 +190,8 @@ func part[T any](p **T) *T {
 	return *p
 }
 
-// UnmarshalJSON decodes what it knows and keeps everything in Raw. It fails only
-// on what is no object with a kind.
+// UnmarshalJSON decodes known kinds and keeps everything in Raw. It fails only if the value is not
+// an object with a kind.
 func (u *Update) UnmarshalJSON(data []byte) error {
 	var kind struct {
 		Kind UpdateKind `json:"sessionUpdate"`
@@ -207,8 +206,7 @@ func (u *Update) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the kind and its part; an update without one is written
-// as Raw.
+// MarshalJSON writes the kind and its part, or Raw for an update without a part.
 func (u Update) MarshalJSON() ([]byte, error) {
 	if bare(&u) {
 		return u.Raw, nil
@@ -231,7 +229,7 @@ func (u Update) MarshalJSON() ([]byte, error) {
 	return append(out, rest[1:]...), nil
 }
 
-// bare tells that Raw is all that u holds.
+// bare reports whether u has only Raw.
 func bare(u *Update) bool {
 	return len(u.Raw) > 0 && u.Chunk == nil && u.ToolCall == nil && u.Plan == nil && u.Commands == nil &&
 		u.Mode == nil && u.ConfigOptions == nil && u.Info == nil && u.Usage == nil

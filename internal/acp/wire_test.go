@@ -202,8 +202,8 @@ func TestLineReader(t *testing.T) {
 	}
 }
 
-// FuzzLine: whatever a peer writes, lines come out that are read, skipped or
-// refused; a message that is read can be written and read again.
+// FuzzLine: each line of any input is read, skipped or refused. A message that was read can be
+// written and read again.
 func FuzzLine(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`,

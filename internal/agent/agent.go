@@ -1,10 +1,9 @@
-// Package agent is the built-in agent: an ACP agent that is one loop over a
-// language model with a handful of tools and those of its MCP servers.
+// Package agent is the built-in agent. It speaks ACP, and is a loop over a language model with a
+// few tools and those of its MCP servers.
 //
-// It runs inside a sandbox that somebody else made, so it asks for no
-// permissions. What it guards is what the sandbox cannot: its own process holds
-// the providers' keys, so it makes itself undumpable, gives its commands an
-// environment without them, and keeps its file tools within the workspace.
+// It runs in a sandbox, so it asks for no permissions. It protects what the sandbox cannot protect:
+// the providers' keys in its own process. So it makes itself undumpable, and gives its commands an
+// environment without the keys. Its file tools stay in the workspace.
 package agent
 
 import (
@@ -22,53 +21,52 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// Config is all that the agent needs to know. In, Out and StateDir are needed.
+// Config configures the agent. In, Out and StateDir are required.
 type Config struct {
-	In  io.Reader // the client's messages; closed in the end if it can be
-	Out io.Writer // the agent's; nothing else may be written to it
+	In  io.Reader // the client's messages; closed at the end if it is a Closer
+	Out io.Writer // the agent's messages; nothing else may write to it
 
 	Log     *slog.Logger // default: discarded
 	Version string       // default: "dev"
 
-	// Providers are those whose models can be used.
+	// Providers are the providers whose models can be used.
 	Providers []Provider
 
-	// Model is the model of sessions that name none. Default: demo/offline.
+	// Model is the default model of sessions. Default: demo/offline.
 	Model string
 
-	// StateDir is where sessions are saved, for session/load. It must outlive
-	// the process for that.
+	// StateDir is the folder of saved sessions. It must outlive the process so that session/load
+	// works.
 	StateDir string
 
-	// Env is the environment of commands and MCP servers. The providers' keys and
-	// addresses are removed from it by name, the keys by value as well. A client adds
-	// more for each session: see acp.MetaEnvironment.
+	// Env is the environment of commands and MCP servers. The agent removes the providers' keys and
+	// addresses by name, and the keys also by value. A client adds more for each session: see
+	// acp.MetaEnvironment.
 	Env []string
 
-	// Directives lets demo/offline obey the "demo:" lines of a prompt, which run
-	// any command. Leave it off where nothing confines the agent: a prompt may
-	// hold parts of a webhook's payload.
+	// Directives lets demo/offline execute the "demo:" lines of a prompt, which can run any
+	// command. Do not set it without a sandbox: a prompt may contain parts of a webhook's payload.
 	Directives bool
 
-	// MaxSteps is how many answers of the model one prompt may take. Default: 200.
+	// MaxSteps limits the responses of the model to one prompt. Default: 200.
 	MaxSteps int
 
-	// Backoff is the pause before the second attempt at a model that is not
-	// available; it doubles with each further one. Default: 1 s.
+	// Backoff is the pause before the second attempt if a model is not available. It doubles with
+	// each further attempt. Default: 1 s.
 	Backoff time.Duration
 
-	// Stall is how long a model's answer may stand still. Default: 5 min.
+	// Stall is how long a model's response may make no progress. Default: 5 min.
 	Stall time.Duration
 }
 
 // Provider is a model provider.
 type Provider struct {
-	// Name begins the ids of its models: anthropic, openai, google, or another.
+	// Name is the start of its models' ids: anthropic, openai, google, or another.
 	Name string `json:"name"`
 	// API is anthropic, openai or gemini. By default, it follows from the name.
 	API     string `json:"api,omitempty"`
 	Key     string `json:"key"`
-	BaseURL string `json:"base_url,omitempty"` // the vendor's own by default
+	BaseURL string `json:"base_url,omitempty"` // default: that of the vendor
 }
 
 func (c Config) withDefaults() Config {
@@ -99,8 +97,8 @@ type agent struct {
 	sessions map[string]*session
 }
 
-// Run serves one client until it closes In or ctx ends. Commands and MCP servers
-// are gone when it returns. It returns nil for the client's orderly end.
+// Run serves one client until it closes In or ctx ends. When it returns, all commands and MCP
+// servers have ended. It returns nil if the client closed In.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	if err := makeUndumpable(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// timeout bounds every wait of a test; nothing is expected to take that long.
+// timeout bounds every wait of a test. Nothing should take that long.
 const timeout = 2 * time.Minute
 
 // TestMain is also the MCP server and the agent process that the tests start.
@@ -35,31 +35,30 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runTestAgent is the test binary as an agent.
+// runTestAgent runs the test binary as an agent.
 func runTestAgent(state string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	_ = Run(ctx, Config{In: os.Stdin, Out: os.Stdout, StateDir: state, Env: os.Environ(), Directives: true})
 }
 
-// harness is a client with a running agent, and what the client was told.
+// harness is a client with a running agent, and the updates that the client received.
 type harness struct {
 	*acp.Client
 	t         *testing.T
 	ctx       context.Context //nolint:containedctx // as long as the test
 	workspace string
 	cfg       Config
-	stop      func() error // ends the agent and returns what Run returned
-	refuse    error        // answer to create_artifact
+	stop      func() error // ends the agent and returns the result of Run
+	refuse    error        // response to create_artifact
 
 	mu        sync.Mutex
-	changed   chan struct{} // closed and made anew with every update
+	changed   chan struct{} // closed and replaced with every update
 	updates   []acp.Update
 	artifacts []acp.ArtifactRequest
 }
 
-// start runs an agent over real pipes. Its state and workspace are kept when it
-// is started again from the same harness.
+// start runs an agent over real pipes. The harness keeps its state and workspace across restarts.
 func start(t *testing.T, change func(*Config)) *harness {
 	t.Helper()
 	h := &harness{t: t, workspace: t.TempDir(), changed: make(chan struct{})}
@@ -80,7 +79,7 @@ func start(t *testing.T, change func(*Config)) *harness {
 	return h
 }
 
-// restart runs a new agent in place of the one before.
+// restart replaces the agent by a new one.
 func (h *harness) restart() {
 	h.t.Helper()
 	if h.stop != nil {
@@ -158,7 +157,7 @@ func (h *harness) open(servers ...acp.MCPServer) string {
 	return s.ID
 }
 
-// say prompts the agent and wants the turn to end in one way.
+// say prompts the agent and requires how the turn ends.
 func (h *harness) say(session, prompt string, want acp.StopReason) acp.PromptResponse {
 	h.t.Helper()
 	r, err := h.Prompt(h.ctx, session, acp.Text(prompt))
@@ -171,7 +170,7 @@ func (h *harness) say(session, prompt string, want acp.StopReason) acp.PromptRes
 	return r
 }
 
-// told returns the updates so far that match.
+// told returns the matching updates so far.
 func (h *harness) told(match func(acp.Update) bool) []acp.Update {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -184,7 +183,7 @@ func (h *harness) told(match func(acp.Update) bool) []acp.Update {
 	return found
 }
 
-// await waits for an update that matches.
+// await waits for a matching update.
 func (h *harness) await(match func(acp.Update) bool) {
 	h.t.Helper()
 	for {
@@ -210,7 +209,7 @@ func (h *harness) forget() {
 	h.updates = nil
 }
 
-// text is what the agent has said, thoughts left out.
+// text returns the agent's messages without thoughts.
 func (h *harness) text() string { return h.chunks(acp.UpdateAgentMessage) }
 
 func (h *harness) chunks(kind acp.UpdateKind) string {
@@ -221,7 +220,7 @@ func (h *harness) chunks(kind acp.UpdateKind) string {
 	return b.String()
 }
 
-// toolCall is a call as the client was told it, from its updates together.
+// toolCall merges the updates about a call.
 type toolCall struct {
 	Tool, Title, Output string
 	Kind                acp.ToolKind

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// maxOutput is how many tokens an answer may have; Anthropic's API wants a number.
+// maxOutput limits the tokens of a response. Anthropic's API requires a number.
 const maxOutput = 32_000
 
 // anthropicModel talks to Anthropic's Messages API.
@@ -27,7 +27,7 @@ func newAnthropic(p Provider, client *http.Client) anthropicModel {
 		option.WithoutOpenTelemetry(),
 		option.WithHTTPClient(client),
 		option.WithAPIKey(p.Key),
-		option.WithMaxRetries(0), // the turn does that
+		option.WithMaxRetries(0), // the turn retries itself
 	}
 	if p.BaseURL != "" {
 		opts = append(opts, option.WithBaseURL(p.BaseURL))
@@ -45,12 +45,12 @@ func (m anthropicModel) stream(ctx context.Context, r request, emit func(partKin
 	}
 	events := m.client.Messages.NewStreaming(ctx, params)
 	defer events.Close()
-	var answer anthropic.Message
+	var response anthropic.Message
 	ended := false
 	for events.Next() {
 		event := events.Current()
-		if err := answer.Accumulate(event); err != nil {
-			return anthropicUsed(answer), failure(anthropicID, err)
+		if err := response.Accumulate(event); err != nil {
+			return anthropicUsed(response), failure(anthropicID, err)
 		}
 		switch event.Type {
 		case "content_block_delta":
@@ -65,23 +65,23 @@ func (m anthropicModel) stream(ctx context.Context, r request, emit func(partKin
 		}
 	}
 	if err := events.Err(); err != nil {
-		return anthropicUsed(answer), anthropicFailure(err)
+		return anthropicUsed(response), anthropicFailure(err)
 	}
-	whole := anthropicUsed(answer)
+	whole := anthropicUsed(response)
 	if !ended {
 		return whole, failure(anthropicID, errors.New("the response of the model ended too early"))
 	}
-	whole.parts, whole.stop = anthropicParts(answer), anthropicStop(answer.StopReason)
+	whole.parts, whole.stop = anthropicParts(response), anthropicStop(response.StopReason)
 	return whole, nil
 }
 
-// anthropicUsed is what an answer, whole or not, has consumed.
-func anthropicUsed(answer anthropic.Message) reply {
+// anthropicUsed returns what a response has consumed, even an incomplete one.
+func anthropicUsed(response anthropic.Message) reply {
 	return reply{usage: penstock.TokenUsage{
-		Input:      answer.Usage.InputTokens,
-		Output:     answer.Usage.OutputTokens,
-		CacheRead:  answer.Usage.CacheReadInputTokens,
-		CacheWrite: answer.Usage.CacheCreationInputTokens,
+		Input:      response.Usage.InputTokens,
+		Output:     response.Usage.OutputTokens,
+		CacheRead:  response.Usage.CacheReadInputTokens,
+		CacheWrite: response.Usage.CacheCreationInputTokens,
 	}}
 }
 
@@ -124,9 +124,9 @@ func anthropicFailure(err error) error {
 	return failed
 }
 
-func anthropicParts(answer anthropic.Message) []part {
+func anthropicParts(response anthropic.Message) []part {
 	var parts []part
-	for _, b := range answer.Content {
+	for _, b := range response.Content {
 		switch b.Type {
 		case "text":
 			if b.Text != "" {
@@ -155,8 +155,8 @@ func anthropicTools(specs []toolSpec) []anthropic.ToolUnionParam {
 	return tools
 }
 
-// anthropicMessages writes the history in Anthropic's form, where results are
-// the user's, and marks its end as worth caching.
+// anthropicMessages converts the history to Anthropic's form, where results belong to user
+// messages. It marks the end for caching.
 func anthropicMessages(history []message) []anthropic.MessageParam {
 	var messages []anthropic.MessageParam
 	for _, m := range history {
@@ -188,8 +188,8 @@ func anthropicMessages(history []message) []anthropic.MessageParam {
 	return messages
 }
 
-// anthropicBlock is a part as a content block; false for what the API would not
-// take: empty texts, and thoughts of another provider.
+// anthropicBlock converts a part to a content block. It returns false for parts that the API would
+// reject: empty texts, and thoughts of another provider.
 func anthropicBlock(p part) (anthropic.ContentBlockParamUnion, bool) {
 	switch p.Kind {
 	case partText:

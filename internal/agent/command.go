@@ -24,8 +24,8 @@ const (
 	// killAfter is how long a command has between SIGTERM and SIGKILL.
 	killAfter = time.Second
 
-	// drainFor is how long output is still read once a command has ended and
-	// something it started holds on to it.
+	// drainFor is how long output is still read after a command has ended, if a process that it
+	// started keeps the output open.
 	drainFor = 500 * time.Millisecond
 
 	// progressEvery is how often the output of a running command is shown.
@@ -95,7 +95,7 @@ func (o commandOutput) forModel() string {
 	return strings.TrimSuffix(o.Output, "\n") + "\n" + status
 }
 
-// shell is a command line to be run.
+// shell is a command line to run.
 type shell struct {
 	command  string
 	dir      string
@@ -104,8 +104,8 @@ type shell struct {
 	progress func(tail string) // called with the end of the output now and then
 }
 
-// runShell runs a command to its end. When ctx or the time is over first, the
-// whole process group is ended: an error for the former, TimedOut for the latter.
+// runShell runs a command to its end. If ctx ends first, it ends the whole process group and
+// returns an error. If the time limit comes first, it ends the group and sets TimedOut.
 func runShell(ctx context.Context, sh shell) (commandOutput, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -187,15 +187,14 @@ func startProcess(cmd *exec.Cmd) *process {
 		awaitExit(cmd)
 		close(p.exited)
 		<-p.mayEnd
-		// How it ended is in cmd.ProcessState.
+		// cmd.ProcessState has the result.
 		_ = cmd.Wait()
 	}()
 	<-started
 	return p
 }
 
-// wait returns when the process has ended, by itself or, once ctx or the time is
-// over, because its group was told to.
+// wait returns when the process has ended. After ctx or the time limit, it ends the process group.
 func (p *process) wait(ctx context.Context, timeout time.Duration, tick func()) (timedOut bool) {
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()
@@ -217,7 +216,7 @@ func (p *process) wait(ctx context.Context, timeout time.Duration, tick func()) 
 	}
 }
 
-// kill ends the process and what is left of its group.
+// kill ends the process and the rest of its group.
 func (p *process) kill() {
 	group := -p.cmd.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM)
@@ -225,12 +224,12 @@ func (p *process) kill() {
 	case <-p.exited:
 	case <-time.After(killAfter):
 	}
-	// The leader is not reaped yet, so the group is still this one.
+	// The leader is not reaped yet, so the group id is still ours.
 	_ = syscall.Kill(group, syscall.SIGKILL)
 	<-p.exited
 }
 
-// reap takes the ended process from the system's table.
+// reap removes the ended process from the system's table.
 func (p *process) reap() *os.ProcessState {
 	close(p.mayEnd)
 	<-p.reaped
@@ -246,7 +245,7 @@ const (
 type output struct {
 	mu    sync.Mutex
 	head  []byte
-	rest  []byte // what came after head, its last keptTail bytes at least
+	rest  []byte // the output after head, at least its last keptTail bytes
 	total int64
 	shown int64 // total at the last call of tail
 }
@@ -268,7 +267,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is all of it, or its two ends with a word on what is missing.
+// String returns the whole output, or its beginning and end with a note about the missing part.
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -280,14 +279,13 @@ func (o *output) String() string {
 	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", o.head, missing, rest)
 }
 
-// tail is the end of what was printed, and whether anything was since the last
-// time.
+// tail returns the end of the output, and whether there is new output since the last call.
 func (o *output) tail(n int) (string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	changed := o.total != o.shown
 	o.shown = o.total
 	rest := o.rest[max(0, len(o.rest)-n):]
-	head := o.head[max(0, len(o.head)-(n-len(rest))):] // rest is short only as long as nothing is missing
+	head := o.head[max(0, len(o.head)-(n-len(rest))):] // rest is short only while nothing is missing
 	return string(head) + string(rest), changed
 }

@@ -195,8 +195,8 @@ func TestManyCommandsAtOnce(t *testing.T) {
 	}
 }
 
-// The kernel ends a command with the thread that started it, so that thread must
-// not be one that ends for another reason.
+// The kernel kills a command when the thread that started it ends, so that thread must live as long
+// as the command.
 func TestACommandOutlivesOtherThreads(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)

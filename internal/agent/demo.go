@@ -14,19 +14,17 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// demo is the model demo/offline: no language model, but something that behaves
-// like one by rule, so that the whole path of a run can be seen and tested
-// without a key and without a network. Everything it does, it does by calling
-// the tools, in the same loop as any model.
+// demo is the model demo/offline. It is not a language model, but follows rules, so that all of a
+// run can be seen and tested without a key or a network. It works only by calling tools, in the
+// same loop as any model.
 //
-// Without directives it looks at the workspace and at event-payload.json, writes
-// summary.md, keeps that as an artifact and ends; a follow-up is noted in
-// summary.md. A prompt can steer it by lines of its own that begin with "demo:",
-// each carried out in turn; see directiveForms. They count only in what the user
-// says, never in what a tool returns. Those that are left when a question is
-// asked go on after its answer.
+// Without directives, it reads the workspace and event-payload.json, writes summary.md, and stores
+// that as an artifact. It adds follow-ups to summary.md. A prompt can have directives: lines that
+// begin with "demo:", executed in order; see directiveForms. Directives count only in messages of
+// the user, never in results of tools. If a directive asks a question, the remaining ones continue
+// after the answer.
 type demo struct {
-	directives bool // are obeyed
+	directives bool // executes directives
 }
 
 const (
@@ -37,8 +35,8 @@ const (
 	demoPayload = "event-payload.json"
 )
 
-// directiveForms are the directives that demo/offline obeys.
-const directiveForms = `demo: say <text>                  says the text
+// directiveForms lists the directives of demo/offline.
+const directiveForms = `demo: say <text>                  says the text; \n is a line feed
 demo: think <text>                shows the text as a thought
 demo: run <shell command>         runs the command (run_command)
 demo: write <path> <text>         writes a file; \n is a line feed (edit_files)
@@ -52,17 +50,17 @@ demo: call <tool> <JSON>          calls any tool, also of an MCP server
 demo: fail                        ends the turn with a refusal
 demo: error <text>                ends the turn with an error`
 
-// stream decides on the next step from the history alone, so that a loaded
-// session goes on where it was.
+// stream chooses the next step from the history alone, so that a loaded session continues where it
+// stopped.
 func (d demo) stream(ctx context.Context, r request, emit func(partKind, string)) (reply, error) {
-	answer, err := d.next(r.history)
+	response, err := d.next(r.history)
 	if err != nil {
 		return reply{}, err
 	}
 	if first := !slices.ContainsFunc(r.history, func(m message) bool { return m.Role == roleAssistant }); first {
-		answer.parts = append([]part{text(demoIntro)}, answer.parts...)
+		response.parts = append([]part{text(demoIntro)}, response.parts...)
 	}
-	for _, p := range answer.parts {
+	for _, p := range response.parts {
 		if p.Kind != partText && p.Kind != partThought {
 			continue
 		}
@@ -73,7 +71,7 @@ func (d demo) stream(ctx context.Context, r request, emit func(partKind, string)
 			emit(p.Kind, word)
 		}
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (d demo) next(history []message) (reply, error) {
@@ -98,7 +96,7 @@ func (d demo) next(history []message) (reply, error) {
 	return laterTurn(history[at].text(), steps), nil
 }
 
-// lastPrompt is where the last message of the user is.
+// lastPrompt returns the index of the user's last message.
 func lastPrompt(history []message) int {
 	for i, m := range slices.Backward(history) {
 		if m.Role == roleUser {
@@ -109,17 +107,17 @@ func lastPrompt(history []message) int {
 }
 
 func answersIn(steps []message) []message {
-	var answers []message
+	var responses []message
 	for _, m := range steps {
 		if m.Role == roleAssistant {
-			answers = append(answers, m)
+			responses = append(responses, m)
 		}
 	}
-	return answers
+	return responses
 }
 
-// script is the directives of the last prompt, behind those that an earlier
-// prompt has left when it asked a question. Each is one answer.
+// script returns the remaining directives of an earlier prompt that asked a question, and then
+// those of the last prompt. Each is one response.
 func script(history []message) []directive {
 	at := lastPrompt(history)
 	if at < 0 {
@@ -136,7 +134,7 @@ func script(history []message) []directive {
 	return append(rest[min(done, len(rest)):], own...)
 }
 
-// lastCalls are the calls of the last answer.
+// lastCalls returns the calls of the last response.
 func lastCalls(history []message) []part {
 	for _, m := range slices.Backward(history) {
 		if m.Role == roleAssistant {
@@ -160,12 +158,12 @@ func directives(prompt string) []directive {
 	return found
 }
 
-// step is the answer that carries the directive out.
+// step returns the response that executes the directive.
 func (d directive) step() (reply, error) {
 	first, rest, _ := strings.Cut(d.rest, " ")
 	switch d.verb {
 	case "say":
-		return reply{parts: []part{text(d.rest)}, stop: stopMore}, nil
+		return reply{parts: []part{text(strings.ReplaceAll(d.rest, `\n`, "\n"))}, stop: stopMore}, nil
 	case "think":
 		return reply{parts: []part{{Kind: partThought, Text: d.rest}}, stop: stopMore}, nil
 	case "run":
@@ -216,7 +214,7 @@ func newCall(tool string, input json.RawMessage) part {
 	return part{Kind: partCall, CallID: uuid.NewString(), Tool: tool, Input: input}
 }
 
-// resultOf is what a tool has returned since the prompt.
+// resultOf returns the result of a tool since the prompt.
 func resultOf(steps []message, tool string) (r part, ok bool) {
 	for _, m := range steps {
 		for _, p := range m.Parts {
@@ -228,7 +226,7 @@ func resultOf(steps []message, tool string) (r part, ok bool) {
 	return part{}, false
 }
 
-// firstTurn is the next step of the demonstration.
+// firstTurn returns the next step of the first turn.
 func firstTurn(prompt string, steps []message) reply {
 	listing, listed := resultOf(steps, toolSearchFiles)
 	if !listed {
@@ -248,7 +246,7 @@ func firstTurn(prompt string, steps []message) reply {
 	return keepSummary(written, steps, "Done. I saved the summary as the artifact `summary.md`.")
 }
 
-// laterTurn notes a follow-up.
+// laterTurn adds a follow-up to summary.md.
 func laterTurn(prompt string, steps []message) reply {
 	written, wrote := resultOf(steps, toolEditFiles)
 	if !wrote {
@@ -274,7 +272,7 @@ func keepSummary(written part, steps []message, done string) reply {
 	return say(done)
 }
 
-// summary is the content of summary.md.
+// summary returns the content of summary.md.
 func summary(prompt string, listing, payload part) string {
 	var b strings.Builder
 	b.WriteString("# Summary\n\nWritten by `demo/offline`, which is not a language model.\n\n")
@@ -293,8 +291,8 @@ func summary(prompt string, listing, payload part) string {
 
 var lineNumber = regexp.MustCompile(`(?m)^ *\d+\t`)
 
-// describePayload names the top level of a JSON object, or shows the beginning of
-// anything else. What it gets is the output of read_files.
+// describePayload lists the top-level keys of a JSON object, or shows the beginning of another
+// payload. Its argument is the output of read_files.
 func describePayload(output string) string {
 	_, body, _ := strings.Cut(output, "\n")
 	body = lineNumber.ReplaceAllString(body, "")

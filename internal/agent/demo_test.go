@@ -163,7 +163,7 @@ func TestDirectivesThatEndTheTurn(t *testing.T) {
 	if !errors.As(err, &failed) || !strings.Contains(failed.Message, "boom") {
 		t.Errorf("got %v", err)
 	}
-	// Neither has left the session unusable, nor its directives for later.
+	// Both leave the session usable, and later directives work.
 	h.forget()
 	h.say(id, "demo: run echo fine", acp.StopEndTurn)
 	if c := h.call(toolRunCommand); c.Output != "fine\nexit code 0" {
@@ -185,12 +185,12 @@ func TestAQuestionBlocksUntilTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	id := h.open()
-	r := h.say(id, "demo: say before\ndemo: ask Which colour?\ndemo: run echo after", acp.StopEndTurn)
+	r := h.say(id, "demo: say before\ndemo: ask Which color?\ndemo: run echo after", acp.StopEndTurn)
 	var blocked acp.Blocked
-	if !r.Meta.Read(acp.MetaBlocked, &blocked) || blocked.Question != "Which colour?" {
+	if !r.Meta.Read(acp.MetaBlocked, &blocked) || blocked.Question != "Which color?" {
 		t.Fatalf("meta = %v, want the question", r.Meta)
 	}
-	if c := h.call(toolAskUser); c.Status != acp.ToolCompleted || string(c.Raw) != `{"question":"Which colour?"}` {
+	if c := h.call(toolAskUser); c.Status != acp.ToolCompleted || string(c.Raw) != `{"question":"Which color?"}` {
 		t.Errorf("ask_user was told as %+v", c)
 	}
 	// The answer may come to another process, after a load.
@@ -257,7 +257,7 @@ func TestCancelEndsACommandWithAllItHasStarted(t *testing.T) {
 	if c := h.call(toolRunCommand); c.Status != acp.ToolFailed || c.Output != "cancelled" {
 		t.Errorf("the call was told to have ended as %+v", c)
 	}
-	// The session goes on; what was left of the script does not.
+	// The session continues without the rest of the script.
 	h.forget()
 	h.say(id, "demo: run echo ok", acp.StopEndTurn)
 	if c := h.call(toolRunCommand); c.Output != "ok\nexit code 0" {

@@ -10,16 +10,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// providerVariables tell this process how to reach its providers. They are not for
-// the commands that it runs.
+// providerVariables configure how this process reaches its providers. Its commands must not get
+// them.
 var providerVariables = []string{
 	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL",
 	"OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL",
 	"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL",
 }
 
-// withoutProviders is env without the providers' variables, and without any variable
-// whose value is one of the keys.
+// withoutProviders returns env without the providers' variables, and without variables whose value
+// is one of the keys.
 func withoutProviders(env []string, keys ...string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
@@ -27,22 +27,21 @@ func withoutProviders(env []string, keys ...string) []string {
 	})
 }
 
-// quiet keeps programs from waiting for a person.
+// quiet prevents programs from waiting for a person.
 var quiet = []string{
 	"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive",
 }
 
-// toolEnv is the environment of a session's commands and MCP servers: the agent's own
-// without the providers, what the client sent, and quiet. Of equal names the last one
-// counts.
+// toolEnv returns the environment of a session's commands and MCP servers: the agent's own without
+// the providers, then the client's, then quiet. The last of equal names counts.
 func (a *agent) toolEnv(meta acp.Meta) []string {
 	var sent []string
 	meta.Read(acp.MetaEnvironment, &sent)
 	return slices.Concat(a.cfg.Env, sent, quiet)
 }
 
-// lookPath finds a program as a shell with the environment env in dir does. Our own
-// PATH is not that of a session.
+// lookPath finds a program like a shell in dir with the environment env. Our own PATH is not that
+// of a session.
 func lookPath(program, dir string, env []string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil

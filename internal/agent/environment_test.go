@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// What a client sends as a session's environment is for its commands and MCP servers. It
-// may hold what looks like the providers' variables, and is in no way the agent's own.
+// The environment of a session applies to its commands and MCP servers. It may set the providers'
+// variables, and never affects the agent itself.
 func TestASessionsEnvironmentIsForItsTools(t *testing.T) {
 	t.Parallel()
 	tools := t.TempDir()
@@ -19,10 +19,10 @@ func TestASessionsEnvironmentIsForItsTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := start(t, func(c *Config) {
-		c.Env = append(c.Env, "OPENAI_API_KEY=operators", "OPENAI_BASE_URL=https://operator.test", "COLOUR=of the agent")
+		c.Env = append(c.Env, "OPENAI_API_KEY=operators", "OPENAI_BASE_URL=https://operator.test", "COLOR=of the agent")
 	})
 	sent := []string{
-		"COLOUR=blue", "HTTPS_PROXY=http://proxy.test", "OPENAI_API_KEY=own", "PAGER=less",
+		"COLOR=blue", "HTTPS_PROXY=http://proxy.test", "OPENAI_API_KEY=own", "PAGER=less",
 		"PATH=" + tools + ":" + os.Getenv("PATH"),
 	}
 	server := testServer("")
@@ -47,7 +47,7 @@ func TestASessionsEnvironmentIsForItsTools(t *testing.T) {
 		h.forget()
 		h.say(made.ID, "demo: run env\ndemo: call mcp__my_server__greet {\"name\":\"Ada\"}", acp.StopEndTurn)
 		lines := strings.Split(h.call(toolRunCommand).Output, "\n")
-		for _, want := range []string{"COLOUR=blue", "HTTPS_PROXY=http://proxy.test", "OPENAI_API_KEY=own", "PAGER=cat"} {
+		for _, want := range []string{"COLOR=blue", "HTTPS_PROXY=http://proxy.test", "OPENAI_API_KEY=own", "PAGER=cat"} {
 			if !slices.Contains(lines, want) {
 				t.Errorf("%s is not in the environment of a command: %v", want, lines)
 			}
@@ -59,7 +59,7 @@ func TestASessionsEnvironmentIsForItsTools(t *testing.T) {
 			t.Errorf("the MCP server says %s", out)
 		}
 	}
-	if got, set := os.LookupEnv("COLOUR"); set {
-		t.Errorf("COLOUR is %q in the agent's own environment", got)
+	if got, set := os.LookupEnv("COLOR"); set {
+		t.Errorf("COLOR is %q in the agent's own environment", got)
 	}
 }

@@ -23,16 +23,16 @@ func TestTransientFailuresAreTriedAgain(t *testing.T) {
 			return fails(529, `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`)
 		}},
 		{"a gateway's page", func(provider) http.HandlerFunc { return fails(502, `<html>Bad gateway</html>`) }},
-		{"a connection that breaks before the answer", func(provider) http.HandlerFunc {
+		{"a connection that breaks before the response", func(provider) http.HandlerFunc {
 			return func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 		}},
 		{"a connection that breaks in the middle", func(p provider) http.HandlerFunc {
 			return thenBreaks(p.cut(said{text: "Half a", lines: 2})...)
 		}},
-		{"an answer that ends too early", func(p provider) http.HandlerFunc {
+		{"a response that ends too early", func(p provider) http.HandlerFunc {
 			return stream(p.cut(said{text: "Half a", lines: 2})...)
 		}},
-		{"an empty answer", func(provider) http.HandlerFunc { return stream() }},
+		{"an empty response", func(provider) http.HandlerFunc { return stream() }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestABrokenAnswerIsAMessageOfItsOwn(t *testing.T) {
 	}
 }
 
-// What a broken answer has consumed is paid for, and counts against the budget.
+// The tokens of a broken response cost money and count against the budget.
 func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(p provider) http.HandlerFunc{
@@ -86,11 +86,11 @@ func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
 				if p.name == "openai" {
 					t.Skip("tells the usage at the end")
 				}
-				var answers []http.HandlerFunc
+				var responses []http.HandlerFunc
 				for range maxAttempts {
-					answers = append(answers, broken(p))
+					responses = append(responses, broken(p))
 				}
-				h, _ := withModel(t, p, answers...)
+				h, _ := withModel(t, p, responses...)
 				if _, err := h.Prompt(h.ctx, h.open(), acp.Text("hi")); err == nil {
 					t.Error("got no error")
 				}
@@ -124,11 +124,11 @@ func TestAnErrorInTheMiddleOfAStream(t *testing.T) {
 func TestAttemptsAreBounded(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p provider) {
-		var answers []http.HandlerFunc
+		var responses []http.HandlerFunc
 		for range maxAttempts {
-			answers = append(answers, fails(503, `{"error":{"message":"come back later"}}`))
+			responses = append(responses, fails(503, `{"error":{"message":"come back later"}}`))
 		}
-		h, fake := withModel(t, p, answers...)
+		h, fake := withModel(t, p, responses...)
 		_, err := h.Prompt(h.ctx, h.open(), acp.Text("hi"))
 		var failed *acp.Error
 		if !errors.As(err, &failed) || !strings.Contains(failed.Message, "come back later") ||
@@ -153,10 +153,10 @@ func TestAttemptsAreBounded(t *testing.T) {
 func TestOtherFailuresAreNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name   string
-		only   string
-		answer http.HandlerFunc
-		want   string
+		name     string
+		only     string
+		response http.HandlerFunc
+		want     string
 	}{
 		{"a wrong key", "", fails(401, `{"error":{"message":"invalid key"}}`), "invalid key"},
 		{"a bad request", "", fails(400, `{"error":{"message":"no such tool schema"}}`), "no such tool schema"},
@@ -171,7 +171,7 @@ func TestOtherFailuresAreNotTriedAgain(t *testing.T) {
 				if tt.only != "" && tt.only != p.name {
 					t.Skip("of another provider")
 				}
-				h, fake := withModel(t, p, tt.answer)
+				h, fake := withModel(t, p, tt.response)
 				_, err := h.Prompt(h.ctx, h.open(), acp.Text("hi"))
 				var failed *acp.Error
 				if !errors.As(err, &failed) || !strings.Contains(failed.Message, tt.want) {

@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// fakeModel is a provider's server on loopback that gives scripted answers, in
-// the provider's own wire format.
+// fakeModel is a provider's server on loopback that returns scripted responses in the provider's
+// wire format.
 type fakeModel struct {
 	*httptest.Server
 
-	mu       sync.Mutex
-	answers  []http.HandlerFunc
-	requests []recorded
+	mu        sync.Mutex
+	responses []http.HandlerFunc
+	requests  []recorded
 }
 
 type recorded struct {
@@ -27,10 +27,10 @@ type recorded struct {
 	body   string
 }
 
-// newFakeModel answers each request with the next of the answers.
-func newFakeModel(t *testing.T, answers ...http.HandlerFunc) *fakeModel {
+// newFakeModel returns the responses in order, one for each request.
+func newFakeModel(t *testing.T, responses ...http.HandlerFunc) *fakeModel {
 	t.Helper()
-	f := &fakeModel{answers: answers}
+	f := &fakeModel{responses: responses}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -40,12 +40,12 @@ func newFakeModel(t *testing.T, answers ...http.HandlerFunc) *fakeModel {
 		n := len(f.requests)
 		f.requests = append(f.requests, recorded{r.URL.Path, r.Header.Clone(), string(body)})
 		f.mu.Unlock()
-		if n >= len(f.answers) {
+		if n >= len(f.responses) {
 			t.Errorf("request %d was not expected: %s", n+1, cut(string(body), 300))
-			http.Error(w, "no more answers", http.StatusTeapot)
+			http.Error(w, "no more responses", http.StatusTeapot)
 			return
 		}
-		f.answers[n](w, r)
+		f.responses[n](w, r)
 	}))
 	t.Cleanup(f.CloseClientConnections)
 	t.Cleanup(f.Close)
@@ -71,7 +71,7 @@ func stream(lines ...string) http.HandlerFunc {
 	}
 }
 
-// fails answers with a status and a JSON body.
+// fails responds with a status and a JSON body.
 func fails(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -84,8 +84,7 @@ func fails(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// thenHangs sends the beginning of a stream and then nothing until the client
-// goes away.
+// thenHangs sends the start of a stream and then nothing until the client disconnects.
 func thenHangs(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		stream(lines...)(w, r)
@@ -93,7 +92,7 @@ func thenHangs(lines ...string) http.HandlerFunc {
 	}
 }
 
-// thenBreaks sends the beginning of a stream and cuts the connection.
+// thenBreaks sends the start of a stream and cuts the connection.
 func thenBreaks(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		stream(lines...)(w, r)
@@ -101,7 +100,7 @@ func thenBreaks(lines ...string) http.HandlerFunc {
 	}
 }
 
-// said is what a fake model answers, for every provider in its own format.
+// said is a response of a fake model, for every provider in its format.
 type said struct {
 	thought string
 	text    string
@@ -112,7 +111,7 @@ type said struct {
 
 type saidCall struct{ id, name, input string }
 
-// provider is one provider as the tests need it.
+// provider describes one provider for the tests.
 type provider struct {
 	name, model string
 	config      func(c *Config, url string)
@@ -156,8 +155,8 @@ var providers = []provider{
 	},
 }
 
-// Each answer counts 100 new tokens in, 20 out, 7 read from the cache and, where
-// the provider tells, 5 written to it.
+// Each response reports 100 new input tokens, 20 output tokens, 7 cache reads and, if the provider
+// has them, 5 cache writes.
 
 func anthropicEvents(s said) []string {
 	var events []string

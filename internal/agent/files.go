@@ -12,7 +12,7 @@ import (
 
 const (
 	maxReadPaths = 20
-	maxReadBytes = 64 << 10 // of one file, as the model is told
+	maxReadBytes = 64 << 10 // of one file, in the result for the model
 	maxReadTotal = 160 << 10
 )
 
@@ -79,7 +79,7 @@ var readFilesTool = define(toolReadFiles, acp.ToolRead,
 		return result{text: b.String(), raw: out, failed: failed == len(in.Files)}, nil
 	})
 
-// readOne is one file as the model sees it, at most about room bytes of it.
+// readOne returns one file for the model, at most about room bytes of it.
 func (s *session) readOne(f readFile, room int) (string, readReport, error) {
 	report := readReport{Path: f.Path}
 	data, err := s.files.read(f.Path)
@@ -172,19 +172,19 @@ var editFilesTool = define(toolEditFiles, acp.ToolEdit,
 		return c.session.applyEdits(changes)
 	})
 
-// fileText is the text of a file that may not be there.
+// fileText is the text of a file that may not exist.
 type fileText struct {
 	text  string
 	there bool
 }
 
-// change is what happens to one file.
+// change is the change of one file.
 type change struct {
 	path     string
 	old, new fileText
 }
 
-// planEdits works out what the edits come to, without touching anything.
+// planEdits computes the changes of the edits, without writing anything.
 func (s *session) planEdits(edits []edit) ([]*change, error) {
 	var changes []*change
 	byPath := map[string]*change{}
@@ -217,7 +217,7 @@ func (s *session) current(path string) (fileText, error) {
 	return fileText{string(data), err == nil}, err
 }
 
-// apply is the file after the edit.
+// apply returns the file after the edit.
 func (e edit) apply(old fileText) (fileText, error) {
 	switch {
 	case e.Content != nil && e.Append:

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// use calls one tool by way of demo/offline and returns what the client was told.
+// use calls one tool through demo/offline and returns the client's updates about it.
 func (h *harness) use(session, tool string, input any) toolCall {
 	h.t.Helper()
 	raw, err := json.Marshal(input)
@@ -131,7 +131,7 @@ func TestEdits(t *testing.T) {
 			}
 			c := h.use(h.open(), toolEditFiles, tt.edits)
 			got := c.Output
-			if got == "" { // what is told as diffs is in the raw output
+			if got == "" { // content that updates show as diffs is in the raw output
 				var raw editOutput
 				if err := json.Unmarshal(c.Raw, &raw); err != nil {
 					t.Fatal(err)

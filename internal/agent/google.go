@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// googleURL is Google's own address. It is always given: without it the library
-	// would look in the environment.
+	// googleURL is Google's own address. It is always set, because otherwise the library would read
+	// the environment.
 	googleURL = "https://generativelanguage.googleapis.com/"
 
-	// ownCallID begins the ids of calls that came without one.
+	// ownCallID is the prefix of ids for calls without an id.
 	ownCallID = "penstock-"
 )
 
-// googleModel talks to the Gemini API. One serves one answer at a time.
+// googleModel is a client of the Gemini API, for one response at a time.
 type googleModel struct {
 	client *genai.Client
 	last   *lastAnswer
@@ -41,8 +41,7 @@ func newGoogle(ctx context.Context, p Provider, client *http.Client) (googleMode
 	return googleModel{c, last}, err
 }
 
-// lastAnswer remembers an answer's status and header, which the library's errors
-// do not tell.
+// lastAnswer records a response's status and header, which the library's errors do not have.
 type lastAnswer struct {
 	next   http.RoundTripper
 	status int
@@ -69,25 +68,25 @@ func (m googleModel) stream(ctx context.Context, r request, emit func(partKind, 
 		Tools:                 []*genai.Tool{{FunctionDeclarations: functions}},
 		AutomaticContinuation: new(false),
 	}
-	var answer googleAnswer
+	var response googleResponse
 	for chunk, err := range m.client.Models.GenerateContentStream(ctx, r.model, googleContents(r.history), config) {
 		if err != nil {
-			return reply{usage: answer.usage}, m.failure(err)
+			return reply{usage: response.usage}, m.failure(err)
 		}
-		answer.add(chunk, emit)
+		response.add(chunk, emit)
 	}
-	return answer.reply()
+	return response.reply()
 }
 
-// googleAnswer puts an answer together from its chunks.
-type googleAnswer struct {
+// googleResponse assembles a response from its chunks.
+type googleResponse struct {
 	parts   []part
 	finish  genai.FinishReason
 	blocked bool
 	usage   penstock.TokenUsage
 }
 
-func (a *googleAnswer) add(chunk *genai.GenerateContentResponse, emit func(partKind, string)) {
+func (a *googleResponse) add(chunk *genai.GenerateContentResponse, emit func(partKind, string)) {
 	if u := chunk.UsageMetadata; u != nil { // each chunk has the counts so far
 		a.usage = penstock.TokenUsage{
 			Input:     max(0, int64(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount)),
@@ -111,7 +110,7 @@ func (a *googleAnswer) add(chunk *genai.GenerateContentResponse, emit func(partK
 	}
 }
 
-func (a *googleAnswer) addPart(p *genai.Part, emit func(partKind, string)) {
+func (a *googleResponse) addPart(p *genai.Part, emit func(partKind, string)) {
 	next := part{
 		Kind: partText, Text: p.Text, Provider: googleID, Opaque: base64.StdEncoding.EncodeToString(p.ThoughtSignature),
 	}
@@ -133,7 +132,7 @@ func (a *googleAnswer) addPart(p *genai.Part, emit func(partKind, string)) {
 	if p.Text != "" {
 		emit(next.Kind, p.Text)
 	}
-	// Pieces of one text become one part; a signature ends it.
+	// Pieces of one text become one part. A signature ends the part.
 	if last := len(a.parts) - 1; last >= 0 && a.parts[last].Kind == next.Kind && a.parts[last].Opaque == "" {
 		a.parts[last].Text += next.Text
 		a.parts[last].Opaque = next.Opaque
@@ -144,7 +143,7 @@ func (a *googleAnswer) addPart(p *genai.Part, emit func(partKind, string)) {
 	}
 }
 
-func (a *googleAnswer) reply() (reply, error) {
+func (a *googleResponse) reply() (reply, error) {
 	r := reply{parts: a.parts, usage: a.usage}
 	switch a.finish {
 	case genai.FinishReasonStop:
@@ -159,7 +158,7 @@ func (a *googleAnswer) reply() (reply, error) {
 			return r, failure(googleID, errors.New("the response of the model ended too early"))
 		}
 		r.stop = stopRefused
-	default: // a malformed call, and whatever comes: another attempt may be better
+	default: // a malformed call, or something new: another attempt may succeed
 		return r, failure(googleID, errors.New("the response of the model ended with "+string(a.finish)))
 	}
 	return r, nil
@@ -202,12 +201,12 @@ func googleContents(history []message) []*genai.Content {
 	return contents
 }
 
-// googlePart is a part in Google's form; false for thoughts of another provider
-// and empty texts. Signatures go back on the parts that they came with.
+// googlePart converts a part to Google's form. It returns false for thoughts of another provider
+// and for empty texts. Signatures return with their parts.
 func googlePart(p part) (*genai.Part, bool) {
 	gp := &genai.Part{}
 	if p.Provider == googleID {
-		// What is no base64 is not of our saving.
+		// We only save base64.
 		gp.ThoughtSignature, _ = base64.StdEncoding.DecodeString(p.Opaque)
 	}
 	id := p.CallID

@@ -7,16 +7,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// role says who a message is from.
+// role is the sender of a message.
 type role string
 
 const (
 	roleUser      role = "user"
 	roleAssistant role = "assistant"
-	roleTool      role = "tool" // the results of the calls of the message before
+	roleTool      role = "tool" // the results of the previous message's calls
 )
 
-// partKind says what a part of a message is.
+// partKind is the kind of a part of a message.
 type partKind string
 
 const (
@@ -27,13 +27,13 @@ const (
 	partResult  partKind = "tool_result"
 )
 
-// message is one entry of a session's history, in no provider's form.
+// message is one entry of a session's history, independent of providers.
 type message struct {
 	Role  role   `json:"role"`
 	Parts []part `json:"parts"`
 }
 
-// part is one piece of a message. Which fields count depends on Kind.
+// part is one piece of a message. Kind decides which fields it has.
 type part struct {
 	Kind partKind `json:"kind"`
 
@@ -47,15 +47,15 @@ type part struct {
 	MimeType string `json:"mime_type,omitempty"` // of an image
 	Data     string `json:"data,omitempty"`      // of an image, base64
 
-	// Opaque is what the provider wants to see again with this part, and with no
-	// other: a signature, or thoughts that only it can read.
+	// Opaque is data that the provider wants back with this part and with no other: a signature, or
+	// encrypted thoughts.
 	Opaque   string `json:"opaque,omitempty"`
 	Provider string `json:"provider,omitempty"`
 }
 
 func text(s string) part { return part{Kind: partText, Text: s} }
 
-// calls are the tool calls of a message.
+// calls returns the tool calls of a message.
 func (m message) calls() []part {
 	var calls []part
 	for _, p := range m.Parts {
@@ -66,7 +66,7 @@ func (m message) calls() []part {
 	return calls
 }
 
-// text is all text of a message.
+// text returns all text of a message.
 func (m message) text() string {
 	var texts []string
 	for _, p := range m.Parts {
@@ -77,8 +77,8 @@ func (m message) text() string {
 	return strings.Join(texts, "\n")
 }
 
-// userMessage is a prompt as a message. Content that no model here can take is
-// named in words, so that the model can say so.
+// userMessage returns a prompt as a message. It replaces unsupported content by a note, so that the
+// model can mention it.
 func userMessage(blocks []acp.ContentBlock) message {
 	m := message{Role: roleUser}
 	for _, b := range blocks {
@@ -104,8 +104,8 @@ const (
 	answered = "The user's answer follows."
 )
 
-// openCalls are the calls at the end of the history that have no result: the
-// turn was cancelled, the process died, or the agent asked the user.
+// openCalls returns the calls at the end of the history without a result: the turn was cancelled,
+// the process died, or the agent asked the user.
 func openCalls(history []message) []part {
 	last := len(history) - 1
 	var results []part
@@ -129,9 +129,8 @@ func openCalls(history []message) []part {
 	return open
 }
 
-// closeCalls gives every open call a result, since providers refuse a history
-// with calls that were never answered. The prompt that follows is the answer to
-// ask_user.
+// closeCalls adds a result for every open call, because providers reject a history with open calls.
+// The next prompt is the answer to ask_user.
 func closeCalls(history []message) []message {
 	var results []part
 	for _, call := range openCalls(history) {
@@ -144,7 +143,7 @@ func closeCalls(history []message) []message {
 	return addResults(history, results...)
 }
 
-// addResults puts results behind the message with their calls.
+// addResults adds results after the message with their calls.
 func addResults(history []message, results ...part) []message {
 	if len(results) == 0 {
 		return history
@@ -159,11 +158,11 @@ func addResults(history []message, results ...part) []message {
 
 const (
 	elided    = "[This output was removed to save space. Run the tool again if you need it.]"
-	charToken = 4 // characters of a token, roughly
+	charToken = 4 // approximate characters of a token
 )
 
-// shrink removes the oldest tool outputs, but none of the last keep messages,
-// until about tokens are saved. It returns how many it has saved, roughly.
+// shrink removes the oldest tool outputs until about this many tokens are saved. It never touches
+// the last keep messages. It returns approximately how many tokens it saved.
 func shrink(history []message, keep int, tokens int64) (saved int64) {
 	for i := range max(0, len(history)-keep) {
 		for j := range history[i].Parts {
@@ -180,7 +179,7 @@ func shrink(history []message, keep int, tokens int64) (saved int64) {
 	return saved
 }
 
-// estimate is how many tokens a history comes to, roughly.
+// estimate returns the approximate number of tokens in a history.
 func estimate(history []message) (tokens int64) {
 	const image = 1500
 	for _, m := range history {

@@ -39,7 +39,7 @@ func TestOpenCallsAreClosed(t *testing.T) {
 	tests := []struct {
 		name    string
 		history []message
-		want    []string // the results at the end: id, a colon, and how it ended
+		want    []string // the results at the end: id, a colon, and how the call ended
 	}{
 		{"nothing", nil, nil},
 		{"no calls", []message{user, {Role: roleAssistant, Parts: []part{text("hello")}}}, nil},
@@ -79,8 +79,8 @@ func TestOpenCallsAreClosed(t *testing.T) {
 func TestOldOutputMakesRoom(t *testing.T) {
 	t.Parallel()
 	p := providers[0]
-	// Each step reads 60 KB, about 15,000 tokens; the model's prompt limit is
-	// reached long before the end.
+	// Each step reads 60 KB, about 15,000 tokens, so the model's prompt limit is reached long
+	// before the end.
 	const steps = 30
 	events := func(i int) []string {
 		lines := p.events(
@@ -92,9 +92,9 @@ func TestOldOutputMakesRoom(t *testing.T) {
 	}
 	fake := newFakeModel(t)
 	for i := range steps {
-		fake.answers = append(fake.answers, stream(events(i)...))
+		fake.responses = append(fake.responses, stream(events(i)...))
 	}
-	fake.answers = append(fake.answers, p.stream(said{text: "Read."}))
+	fake.responses = append(fake.responses, p.stream(said{text: "Read."}))
 	h := start(t, func(c *Config) {
 		c.Model = p.model
 		p.config(c, fake.URL)

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// startTime is how long an MCP server has until it has told its tools.
+	// startTime limits the time until an MCP server has listed its tools.
 	startTime = time.Minute
 
-	// callTime bounds one call of an MCP tool.
+	// callTime limits one call of an MCP tool.
 	callTime = 10 * time.Minute
 
 	// closeTime is how long an MCP server has to end by itself.
@@ -38,7 +38,7 @@ type mcpServer struct {
 	tools   []tool
 }
 
-// startServer connects to a server and asks for its tools.
+// startServer connects to a server and lists its tools.
 func startServer(ctx context.Context, s *session, described acp.MCPServer, cwd string) (*mcpServer, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -86,8 +86,8 @@ func (m *mcpServer) transport(
 	return nil, fmt.Errorf("servers of type %q are not supported", described.Type)
 }
 
-// start runs a stdio server as a child of its own group, so that whatever it
-// starts ends with it.
+// start runs a stdio server in a process group of its own, so that everything that it starts ends
+// with it.
 func (m *mcpServer) start(s *session, described acp.MCPServer, cwd string, stderr io.Writer) (mcp.Transport, error) {
 	env := slices.Clone(s.env)
 	for _, v := range described.Env {
@@ -118,8 +118,8 @@ func (m *mcpServer) start(s *session, described acp.MCPServer, cwd string, stder
 	return &mcp.IOTransport{Reader: out, Writer: in}, nil
 }
 
-// remoteClient adds the headers, which may hold secrets, to what goes to the
-// server itself, and follows no redirects.
+// remoteClient adds the headers, which may contain secrets, only to requests to the server itself.
+// It follows no redirects.
 func remoteClient(headers http.Header) *http.Client {
 	return &http.Client{
 		Transport:     headerTransport{http.DefaultTransport, headers},
@@ -138,10 +138,10 @@ func (t headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// close ends the server; what it has started goes with it.
+// close ends the server and everything that it has started.
 func (m *mcpServer) close() {
 	if m.session != nil {
-		// There is nothing to be done about a server that does not part in peace.
+		// Nothing can be done if closing fails.
 		_ = m.session.Close()
 	}
 	if m.process == nil {
@@ -171,7 +171,7 @@ func (m *mcpServer) listTools(ctx context.Context) error {
 	return nil
 }
 
-// objectSchema is a tool's schema, which providers want to be an object's.
+// objectSchema returns a tool's schema. Providers require the schema of an object.
 func objectSchema(schema any) json.RawMessage {
 	object, ok := schema.(map[string]any)
 	if !ok || object["type"] != "object" {
@@ -180,8 +180,8 @@ func objectSchema(schema any) json.RawMessage {
 	return mustJSON(object)
 }
 
-// mcpToolName is the model's name for a tool: of the characters and the length
-// that every provider takes.
+// mcpToolName returns the name of a tool for the model, with characters and a length that every
+// provider accepts.
 func mcpToolName(server, tool string) string {
 	const most = 64
 	name := strings.Map(func(r rune) rune {
@@ -198,7 +198,7 @@ func mcpToolName(server, tool string) string {
 	return fmt.Sprintf("%s_%08x", name[:most-9], h.Sum32())
 }
 
-// shownCall is what the client is told of a call.
+// shownCall is the report of a call to the client.
 type shownCall struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
@@ -220,20 +220,20 @@ func (m *mcpServer) prepare(name string) func(*session, json.RawMessage) (prepar
 func (m *mcpServer) call(ctx context.Context, name string, input json.RawMessage) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	answer, err := m.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: input})
+	response, err := m.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: input})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return result{}, fmt.Errorf("the MCP server did not respond within %s", callTime)
 	}
 	if err != nil {
 		return result{}, err
 	}
-	return result{text: cut(contentText(answer), maxReadBytes), failed: answer.IsError}, nil
+	return result{text: cut(contentText(response), maxReadBytes), failed: response.IsError}, nil
 }
 
-// contentText is a result as text. What is no text is named.
-func contentText(answer *mcp.CallToolResult) string {
+// contentText returns a result as text. It names parts that are not text.
+func contentText(response *mcp.CallToolResult) string {
 	var texts []string
-	for _, c := range answer.Content {
+	for _, c := range response.Content {
 		switch c := c.(type) {
 		case *mcp.TextContent:
 			texts = append(texts, c.Text)
@@ -249,8 +249,8 @@ func contentText(answer *mcp.CallToolResult) string {
 			texts = append(texts, fmt.Sprintf("[%T was left out]", c))
 		}
 	}
-	if len(texts) == 0 && answer.StructuredContent != nil {
-		if raw, err := json.Marshal(answer.StructuredContent); err == nil {
+	if len(texts) == 0 && response.StructuredContent != nil {
+		if raw, err := json.Marshal(response.StructuredContent); err == nil {
 			texts = append(texts, string(raw))
 		}
 	}

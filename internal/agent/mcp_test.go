@@ -36,7 +36,7 @@ func newTestMCP() *mcp.Server {
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return nil, nil, errors.New("as asked")
 		})
-	mcp.AddTool(server, &mcp.Tool{Name: "hang", Description: "Never answers"},
+	mcp.AddTool(server, &mcp.Tool{Name: "hang", Description: "Never returns"},
 		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
@@ -82,7 +82,7 @@ func TestToolsOfAStdioServer(t *testing.T) {
 		t.Errorf("title %q, status %q", c.Title, c.Status)
 	}
 
-	// What the server has started ends with the session.
+	// Processes that the server started end with the session.
 	raw, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestToolsOfAStdioServer(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs; one that only waits to be reaped does not.
+// alive reports whether a process runs. Zombies do not count.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

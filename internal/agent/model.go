@@ -18,22 +18,22 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// model is a language model, or what plays one.
+// model is a language model, or a substitute.
 type model interface {
-	// stream gets the next message of a history, and tells emit of its texts and
-	// thoughts piece by piece. A failure of the provider is a *modelError; the reply
-	// then has the usage that it told of until then.
+	// stream requests the next message of a history, and calls emit with each piece of its texts
+	// and thoughts. A failure of the provider is a *modelError. The reply then has the usage that
+	// was reported before.
 	stream(ctx context.Context, r request, emit func(kind partKind, text string)) (reply, error)
 }
 
 type request struct {
-	model   string // as the provider names it
+	model   string // the provider's name for it
 	system  string
 	tools   []toolSpec
 	history []message
 }
 
-// toolSpec is a tool as a model is told it.
+// toolSpec describes a tool to a model.
 type toolSpec struct {
 	Name        string
 	Description string
@@ -50,16 +50,16 @@ type reply struct {
 type stop int
 
 const (
-	stopDone    stop = iota // at its end, or to have tools called
-	stopMore                // it wants to go on at once
-	stopLength              // its answer, or the whole prompt, got too long
-	stopRefused             // it, or its provider, does not want to
+	stopDone    stop = iota // at its end, or for tool calls
+	stopMore                // it wants to continue at once
+	stopLength              // its response, or the whole prompt, became too long
+	stopRefused             // it, or its provider, refused
 )
 
 // modelError is a provider's failure.
 type modelError struct {
 	provider   string
-	status     int // of HTTP; 0 when it did not come to an answer
+	status     int // of HTTP; 0 without a response
 	message    string
 	transient  bool
 	retryAfter time.Duration
@@ -72,7 +72,7 @@ func (e *modelError) Error() string {
 	return fmt.Sprintf("%s returned %d: %s", e.provider, e.status, e.message)
 }
 
-// forClient is the error as the client is told it.
+// forClient returns the error for the client.
 func (e *modelError) forClient(modelID string, attempts int) error {
 	return &acp.Error{
 		Code:    acp.CodeInternal,
@@ -83,14 +83,14 @@ func (e *modelError) forClient(modelID string, attempts int) error {
 	}
 }
 
-// failure makes a *modelError of what a provider's library returned. What did
-// not come to an HTTP answer is worth another attempt.
+// failure converts an error of a provider's library to a *modelError. An error without an HTTP
+// response can be retried.
 func failure(provider string, err error) *modelError {
 	var moved *redirectError
 	return &modelError{provider: provider, message: err.Error(), transient: !errors.As(err, &moved)}
 }
 
-// httpFailure makes one of an HTTP answer.
+// httpFailure returns the error for an HTTP response.
 func httpFailure(provider string, status int, message string, header http.Header) *modelError {
 	e := &modelError{provider: provider, status: status, message: message}
 	e.transient = status == http.StatusRequestTimeout || status == http.StatusConflict ||
@@ -101,7 +101,7 @@ func httpFailure(provider string, status int, message string, header http.Header
 	return e
 }
 
-// The providers, as they begin a model's id.
+// The providers, as in the prefix of a model's id.
 const (
 	anthropicID = "anthropic"
 	openaiID    = "openai"
@@ -114,7 +114,7 @@ func splitModel(id string) (provider, name string) {
 	return provider, name
 }
 
-// vendorKeys are the variables that configure the vendors, by the names of the providers.
+// vendorKeys are the variables that configure the vendors, by provider.
 var vendorKeys = map[string]string{
 	anthropicID: "ANTHROPIC_API_KEY", openaiID: "OPENAI_API_KEY", googleID: "GEMINI_API_KEY",
 }
@@ -152,8 +152,7 @@ func (a *agent) usable(id string) error {
 	}
 }
 
-// model returns the client for a model that is usable, and the provider's name for the
-// model.
+// model returns the client for a usable model, and the provider's name for the model.
 func (a *agent) model(ctx context.Context, id string) (m model, name string, err error) {
 	id, _ = penstock.CanonicalModelID(id)
 	_, name = splitModel(id)
@@ -174,9 +173,9 @@ func (a *agent) model(ctx context.Context, id string) (m model, name string, err
 	return m, name, err
 }
 
-// modelClient is the HTTP client for models. It has no limit on the whole of an
-// answer, but one on how long it may stand still, and follows no redirects: a
-// key must not be carried to another host.
+// modelClient returns the HTTP client for models. It does not limit the time of a whole response,
+// but the time without progress. It follows no redirects, because a key must not go to another
+// host.
 func modelClient(stall time.Duration) *http.Client {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -193,7 +192,7 @@ func modelClient(stall time.Duration) *http.Client {
 	}
 }
 
-// redirectError says that a server wants a request to go elsewhere.
+// redirectError means that a server redirects a request.
 type redirectError struct{ from, to string }
 
 func (e *redirectError) Error() string {
@@ -218,7 +217,7 @@ func (t stallTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// stallBody is a body that is closed when a Read takes too long.
+// stallBody closes a body if a Read takes too long.
 type stallBody struct {
 	io.ReadCloser
 	limit   time.Duration

@@ -12,10 +12,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// withModel starts an agent whose provider gives the answers.
-func withModel(t *testing.T, p provider, answers ...http.HandlerFunc) (*harness, *fakeModel) {
+// withModel starts an agent whose provider gives these responses.
+func withModel(t *testing.T, p provider, responses ...http.HandlerFunc) (*harness, *fakeModel) {
 	t.Helper()
-	fake := newFakeModel(t, answers...)
+	fake := newFakeModel(t, responses...)
 	h := start(t, func(c *Config) {
 		c.Model = p.model
 		p.config(c, fake.URL)
@@ -191,7 +191,7 @@ func TestRefusalsOfTheirOwnKind(t *testing.T) {
 	}
 }
 
-func TestCancelWhileTheModelAnswers(t *testing.T) {
+func TestCancelWhileTheModelResponds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p provider) {
 		h, fake := withModel(t, p,
@@ -228,7 +228,7 @@ func TestACutOffCallIsNotRun(t *testing.T) {
 	t.Parallel()
 	p := providers[0]
 	cut := p.events(said{calls: []saidCall{{"c", "run_command", `{"command":"touch owned"}`}}})
-	for i := range cut { // the limit came in the middle of the input
+	for i := range cut { // the output limit cut the call's input
 		cut[i] = strings.Replace(cut[i], `"stop_reason":"tool_use"`, `"stop_reason":"max_tokens"`, 1)
 	}
 	h, fake := withModel(t, p, stream(cut...), p.stream(said{text: "Sorry."}))
@@ -245,7 +245,7 @@ func TestACutOffCallIsNotRun(t *testing.T) {
 
 func TestBrokenInputIsReportedToTheModel(t *testing.T) {
 	t.Parallel()
-	p := providers[1] // only OpenAI's format carries input that is no JSON
+	p := providers[1] // only OpenAI's format can carry invalid JSON as input
 	h, fake := withModel(t, p,
 		p.stream(said{calls: []saidCall{{"c", "run_command", `{"command": "echo`}}}),
 		p.stream(said{text: "Sorry."}))
@@ -285,8 +285,8 @@ func TestPicturesInAPrompt(t *testing.T) {
 
 func TestAConversationMovesFromOneProviderToAnother(t *testing.T) {
 	t.Parallel()
-	with := func(i int, answers ...http.HandlerFunc) (provider, *fakeModel) {
-		return providers[i], newFakeModel(t, answers...)
+	with := func(i int, responses ...http.HandlerFunc) (provider, *fakeModel) {
+		return providers[i], newFakeModel(t, responses...)
 	}
 	var fakes []*fakeModel
 	h := start(t, func(c *Config) {

@@ -18,17 +18,17 @@ import (
 // openaiURL is OpenAI's own address.
 const openaiURL = "https://api.openai.com/v1/"
 
-// openaiModel talks to OpenAI's Chat Completions API, or another that is like it.
+// openaiModel is a client of OpenAI's Chat Completions API, or of a compatible one.
 type openaiModel struct{ chat openai.ChatCompletionService }
 
-// newOpenAI makes the service alone: the library's whole client would read its
-// settings from the environment.
+// newOpenAI creates only the service, because the library's full client would read its settings
+// from the environment.
 func newOpenAI(p Provider, client *http.Client) openaiModel {
 	return openaiModel{openai.NewChatCompletionService(
 		option.WithBaseURL(cmp.Or(p.BaseURL, openaiURL)),
 		option.WithHTTPClient(client),
 		option.WithAPIKey(p.Key),
-		option.WithMaxRetries(0), // the turn does that
+		option.WithMaxRetries(0), // the turn retries itself
 	)}
 }
 
@@ -41,23 +41,23 @@ func (m openaiModel) stream(ctx context.Context, r request, emit func(partKind, 
 	}
 	chunks := m.chat.NewStreaming(ctx, params)
 	defer chunks.Close()
-	var answer openaiAnswer
+	var response openaiResponse
 	for chunks.Next() {
-		answer.add(chunks.Current(), emit)
+		response.add(chunks.Current(), emit)
 	}
 	if err := chunks.Err(); err != nil {
-		return reply{usage: openaiUsage(answer.usage)}, openaiFailure(err)
+		return reply{usage: openaiUsage(response.usage)}, openaiFailure(err)
 	}
-	if answer.finish == "" {
+	if response.finish == "" {
 		err := errors.New("the response of the model ended too early")
-		return reply{usage: openaiUsage(answer.usage)}, failure(openaiID, err)
+		return reply{usage: openaiUsage(response.usage)}, failure(openaiID, err)
 	}
-	return answer.reply(), nil
+	return response.reply(), nil
 }
 
-// openaiAnswer puts an answer together from its chunks. The servers that are
-// like OpenAI's differ in the details, so it asks for little.
-type openaiAnswer struct {
+// openaiResponse assembles a response from its chunks. Compatible servers differ in details, so it
+// requires little.
+type openaiResponse struct {
 	text, thought, refusal string
 	calls                  []openaiCall
 	finish                 string
@@ -69,7 +69,7 @@ type openaiCall struct {
 	id, name, input string
 }
 
-func (a *openaiAnswer) add(chunk openai.ChatCompletionChunk, emit func(partKind, string)) {
+func (a *openaiResponse) add(chunk openai.ChatCompletionChunk, emit func(partKind, string)) {
 	if chunk.JSON.Usage.Valid() {
 		a.usage = chunk.Usage
 	}
@@ -87,7 +87,7 @@ func (a *openaiAnswer) add(chunk openai.ChatCompletionChunk, emit func(partKind,
 		a.refusal += delta.Refusal
 		emit(partText, delta.Refusal)
 	}
-	// Not OpenAI's own, but widespread.
+	// An extension that many servers have.
 	var thought string
 	if f, ok := delta.JSON.ExtraFields["reasoning_content"]; ok && json.Unmarshal([]byte(f.Raw()), &thought) == nil &&
 		thought != "" {
@@ -102,7 +102,7 @@ func (a *openaiAnswer) add(chunk openai.ChatCompletionChunk, emit func(partKind,
 	}
 }
 
-func (a *openaiAnswer) call(index int64) *openaiCall {
+func (a *openaiResponse) call(index int64) *openaiCall {
 	for i := range a.calls {
 		if a.calls[i].index == index {
 			return &a.calls[i]
@@ -112,7 +112,7 @@ func (a *openaiAnswer) call(index int64) *openaiCall {
 	return &a.calls[len(a.calls)-1]
 }
 
-func (a *openaiAnswer) reply() reply {
+func (a *openaiResponse) reply() reply {
 	var parts []part
 	if a.thought != "" {
 		parts = append(parts, part{Kind: partThought, Text: a.thought, Provider: openaiID})
@@ -136,7 +136,7 @@ func (a *openaiAnswer) reply() reply {
 	return r
 }
 
-// openaiUsage makes the counts disjoint: the prompt's includes the cached ones.
+// openaiUsage makes the counts disjoint, because the count of the prompt includes cached tokens.
 func openaiUsage(u openai.CompletionUsage) penstock.TokenUsage {
 	read, written := u.PromptTokensDetails.CachedTokens, u.PromptTokensDetails.CacheWriteTokens
 	return penstock.TokenUsage{
@@ -157,7 +157,7 @@ func openaiFailure(err error) error {
 		header = e.Response.Header
 	}
 	failed := httpFailure(openaiID, e.StatusCode, cmp.Or(e.Message, e.RawJSON(), e.Error()), header)
-	if e.Code == "insufficient_quota" { // comes with 429, and waiting does not help
+	if e.Code == "insufficient_quota" { // has the status 429, but waiting does not help
 		failed.transient = false
 	}
 	return failed
@@ -168,7 +168,7 @@ func openaiTools(specs []toolSpec) []openai.ChatCompletionToolUnionParam {
 	for _, s := range specs {
 		var parameters shared.FunctionParameters
 		if json.Unmarshal(s.Schema, &parameters) != nil {
-			continue // no schema of ours or of an MCP server is no object
+			continue // cannot happen: all our schemas are objects
 		}
 		tools = append(tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 			Name: s.Name, Description: openai.String(s.Description), Parameters: parameters,
@@ -214,8 +214,8 @@ func openaiContent(m message) []openai.ChatCompletionContentPartUnionParam {
 	return content
 }
 
-// openaiSaid is an answer of before; false when nothing is left of it, since
-// thoughts are not sent back.
+// openaiSaid converts an earlier response. It returns false if nothing is left, because thoughts
+// are not sent back.
 func openaiSaid(m message) (*openai.ChatCompletionAssistantMessageParam, bool) {
 	var said openai.ChatCompletionAssistantMessageParam
 	if words := m.text(); words != "" {

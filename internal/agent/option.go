@@ -10,9 +10,8 @@ import (
 
 const optionModel = "model"
 
-// options offers the choice of models: those of the catalogue that can be used
-// with the keys that are there, and the current one. Any other model of these
-// providers may be set as well.
+// options lists the models to choose from: the usable ones in the catalog, and the current one. A
+// client may also set any other model of these providers.
 func (a *agent) options(current string) []acp.ConfigOption {
 	values := []acp.ConfigValue{}
 	listed := false
@@ -53,7 +52,7 @@ func (a *agent) setConfigOption(_ context.Context, r acp.SetConfigOptionRequest)
 	return acp.ConfigOptions{Options: a.options(model)}, nil
 }
 
-// mustJSON encodes what cannot fail: strings, numbers and structs of them.
+// mustJSON encodes values that cannot fail: strings, numbers and structs of them.
 func mustJSON(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {

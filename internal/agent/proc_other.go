@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// makeUndumpable is Linux's; elsewhere nothing keeps the user's processes apart.
+// makeUndumpable does nothing. Only Linux can separate processes of one user in this way.
 func makeUndumpable() error { return nil }
 
 // childAttr starts a process in a group of its own.

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// However the agent's process ends, its command does not go on without it.
+// However the agent's process ends, its command ends with it.
 func TestACommandEndsWithTheAgentsProcess(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -72,7 +72,7 @@ func TestACommandEndsWithTheAgentsProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := <-failed; err == nil {
-				t.Error("the prompt has an answer")
+				t.Error("the prompt returned")
 			}
 			eventually(t, "the command has ended", func() bool { return !alive(pid) })
 			<-ended

@@ -29,7 +29,7 @@ type searchInput struct {
 
 type searchOutput struct {
 	Matches int  `json:"matches"`
-	More    bool `json:"more"` // there would have been more
+	More    bool `json:"more"` // there are more matches
 }
 
 var searchFilesTool = define(toolSearchFiles, acp.ToolSearch,
@@ -80,11 +80,11 @@ var searchFilesTool = define(toolSearchFiles, acp.ToolSearch,
 // search is one walk over a directory.
 type search struct {
 	pattern *regexp.Regexp // nil lists files
-	glob    *regexp.Regexp // nil is all
-	byName  bool           // the glob is for the file's name
+	glob    *regexp.Regexp // nil: every file
+	byName  bool           // the glob matches only the file's name
 	most    int
 	dir     workDir
-	prefix  string // of the paths as they are told
+	prefix  string // of the reported paths
 
 	found int
 	more  bool
@@ -117,8 +117,7 @@ func newSearch(in searchInput) (*search, error) {
 	return se, nil
 }
 
-// globPattern is a glob as a regular expression: * and ? stop at a slash, ** does
-// not.
+// globPattern converts a glob to a regular expression. * and ? stop at a slash, and ** does not.
 func globPattern(glob string) string {
 	var b strings.Builder
 	b.WriteString("^")
@@ -146,7 +145,7 @@ func (se *search) visit(path string, entry fs.DirEntry, err error) error {
 		if path == "." || entry == nil {
 			return err
 		}
-		return nil // a directory that cannot be read is no reason to stop
+		return nil // skip a directory that cannot be read
 	}
 	if entry.IsDir() {
 		if entry.Name() == ".git" {
@@ -180,8 +179,8 @@ func (se *search) visit(path string, entry fs.DirEntry, err error) error {
 	return nil
 }
 
-// searchable is a file's text; false for what is too large, is no text or cannot
-// be read.
+// searchable returns a file's text. It returns false if the file is too large, is not text or
+// cannot be read.
 func (se *search) searchable(path string, entry fs.DirEntry) (string, bool) {
 	info, err := entry.Info()
 	if err != nil || info.Size() > maxSearched {
@@ -191,7 +190,7 @@ func (se *search) searchable(path string, entry fs.DirEntry) (string, bool) {
 	return string(data), err == nil && !isBinary(data)
 }
 
-// add notes a match; it ends the walk when there are enough.
+// add records a match, and ends the walk if there are enough.
 func (se *search) add(line string) error {
 	if se.found == se.most {
 		se.more = true

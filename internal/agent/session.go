@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// setup is what a client gives a session, new or loaded.
+// setup has the client's settings for a new or loaded session.
 type setup struct {
 	cwd      string
 	moreDirs []string
@@ -29,7 +29,7 @@ type session struct {
 	env     []string // of commands and MCP servers
 	servers []*mcpServer
 	tools   map[string]tool
-	specs   []toolSpec // the tools as a model is told them
+	specs   []toolSpec // descriptions of the tools for the model
 
 	turn sync.Mutex // held by a turn, and by close
 
@@ -37,8 +37,8 @@ type session struct {
 	saved savedSession
 }
 
-// openSession opens the workspace and starts the MCP servers. One that does not
-// start is an error: a task that was given a tool should not go on without it.
+// openSession opens the workspace and starts the MCP servers. If one does not start, it returns an
+// error, because a task should not continue without its tools.
 func openSession(ctx context.Context, a *agent, saved savedSession, with setup) (*session, error) {
 	s := &session{agent: a, saved: saved, tools: map[string]tool{}}
 	files, err := openWorkspace(with.cwd, with.moreDirs)
@@ -73,7 +73,7 @@ func (s *session) add(t tool) {
 	s.specs = append(s.specs, toolSpec{Name: t.name, Description: t.description, Schema: t.schema})
 }
 
-// close waits for a turn that is under way, then ends the MCP servers.
+// close waits for the active turn, then ends the MCP servers.
 func (s *session) close() {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -84,7 +84,7 @@ func (s *session) close() {
 	s.files.close()
 }
 
-// save writes the session as it is.
+// save writes the session.
 func (s *session) save() error {
 	return s.change(func(*savedSession) {})
 }
@@ -102,14 +102,14 @@ func (s *session) setModel(id string) error {
 	return s.change(func(saved *savedSession) { saved.Model = id })
 }
 
-// model is the model of the next answer.
+// model returns the model of the next response.
 func (s *session) model() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.saved.Model
 }
 
-// update sends an update. That it cannot be sent is known to the turn by its ctx.
+// update sends an update. If it cannot be sent, the turn's ctx ends.
 func (s *session) update(ctx context.Context, u acp.Update) {
 	if err := s.agent.client.Update(ctx, s.saved.ID, u); err != nil && ctx.Err() == nil {
 		s.agent.cfg.Log.Warn("cannot send an update", "session", s.saved.ID, "kind", u.Kind, "error", err)
@@ -125,7 +125,7 @@ func (s *session) say(ctx context.Context, kind partKind, text, messageID string
 	s.update(ctx, u)
 }
 
-// workdir is the directory for a command, as an absolute path.
+// workdir returns the directory for a command, as an absolute path.
 func (s *session) workdir(path string) (string, error) {
 	d, rel, err := s.files.locate(path)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *session) workdir(path string) (string, error) {
 	return filepath.Join(d.path, rel), nil
 }
 
-// replay tells the client what happened in a loaded session.
+// replay sends the history of a loaded session to the client.
 func (s *session) replay(ctx context.Context) error {
 	for i, m := range s.saved.History {
 		var results []part
@@ -182,7 +182,7 @@ func (s *session) replayed(from role, p part, results []part) (acp.Update, bool)
 }
 
 func (s *session) replayedCall(p part, results []part) *acp.ToolCall {
-	// An input that does not fit was the model's mistake then; it is shown as it is.
+	// An invalid input was an error of the model. Show it unchanged.
 	t, ready, _ := s.prepare(p)
 	tc := &acp.ToolCall{
 		ID: p.CallID, Title: ready.title, Name: t.name, Kind: t.kind, Status: acp.ToolFailed,
@@ -203,7 +203,7 @@ func (s *session) replayedCall(p part, results []part) *acp.ToolCall {
 	return tc
 }
 
-// systemPrompt tells a model where it is and how it should work.
+// systemPrompt describes the environment and the way of working to a model.
 func (s *session) systemPrompt() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `You are Penstock's built-in agent. You work unattended, in a sandbox, on a task that a person,
@@ -233,8 +233,8 @@ started the task, its payload is in event-payload.json. If there is an AGENTS.md
 	return b.String()
 }
 
-// validInput is a call's input as a JSON object. A model's broken JSON is kept
-// as a string in one: the tool will refuse it, and the model sees why.
+// validInput returns a call's input as a JSON object. If the model's JSON is broken, the object has
+// it as a string. Then the tool rejects it, and the model sees why.
 func validInput(raw string) json.RawMessage {
 	raw = strings.TrimSpace(raw)
 	if raw == "" {

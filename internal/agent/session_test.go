@@ -36,7 +36,7 @@ func TestLoadedSessionReplaysItsUpdates(t *testing.T) {
 	}
 	after := h.calls()
 	for i := range after {
-		after[i].Raw, before[i].Raw = nil, nil // curated at first, text when told again
+		after[i].Raw, before[i].Raw = nil, nil // curated at first, text when repeated
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("calls told again (-before +after):\n%s", diff)
@@ -152,7 +152,7 @@ func TestOnlyUsableModelsAreOffered(t *testing.T) {
 	if err := h.SetModel(h.ctx, s.ID, "gpt-99"); err != nil {
 		t.Fatalf("a model that is not listed: %v", err)
 	}
-	if err := h.SetConfigOption(h.ctx, s.ID, "colour", "blue"); err == nil {
+	if err := h.SetConfigOption(h.ctx, s.ID, "color", "blue"); err == nil {
 		t.Error("an unknown option was taken")
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// skillDir is where the worker puts skills.
+// skillDir is the folder to which the worker writes skills.
 const skillDir = ".penstock/skills"
 
 type skillInput struct {
 	Skill string `json:"skill"`
 }
 
-// shownSkill is what the client is told of a call: the path that the skill was
-// looked for at, and whose it is where the worker has said so.
+// shownSkill is the report of a call to the client: the path of the skill, and its origin if the
+// worker has named it.
 type shownSkill struct {
 	SkillPath string `json:"skill_path"`
 	BundledID string `json:"bundled_skill_id,omitempty"`
@@ -57,8 +57,8 @@ var readSkillTool = define(toolReadSkill, acp.ToolRead,
 		return result{text: text, raw: map[string]int{"size_bytes": len(data)}}, nil
 	})
 
-// findSkill resolves a name or a path. What is no known skill is taken for a
-// path: reading it tells whether there is one.
+// findSkill resolves a name or a path. It treats an unknown name as a path, and reading the path
+// shows whether a skill exists there.
 func (s *session) findSkill(wanted string) acp.Skill {
 	for _, k := range s.skills {
 		if wanted == k.Name || wanted == k.Path || wanted == path.Dir(k.Path) {
@@ -71,8 +71,7 @@ func (s *session) findSkill(wanted string) acp.Skill {
 	return acp.Skill{Path: wanted}
 }
 
-// findSkills lists the skills that the client told of, or else those that are in
-// the workspace.
+// findSkills lists the skills that the client named, or otherwise those in the workspace.
 func (s *session) findSkills(meta acp.Meta) []acp.Skill {
 	var skills []acp.Skill
 	if meta.Read(acp.MetaSkills, &skills) {
@@ -92,7 +91,7 @@ func (s *session) findSkills(meta acp.Meta) []acp.Skill {
 	return slices.Clip(skills)
 }
 
-// description is the line of a SKILL.md's front matter that says what it is for.
+// description returns the description in a SKILL.md's frontmatter.
 func description(text string) string {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	if !ok {

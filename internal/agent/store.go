@@ -15,7 +15,7 @@ import (
 
 const savedVersion = 1
 
-// savedSession is a session as it is kept in a file.
+// savedSession is the file of a session.
 type savedSession struct {
 	Version   int       `json:"version"`
 	ID        string    `json:"id"`
@@ -28,8 +28,8 @@ type savedSession struct {
 // store keeps sessions as one file each, below dir.
 type store struct{ dir string }
 
-// path is where a session is. Ids come from the client, so only a UUID in its
-// plain form becomes a path.
+// path returns the path of a session. Ids come from the client, so it accepts only a UUID in its
+// plain form.
 func (st store) path(id string) (string, error) {
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return "", &acp.Error{Code: acp.CodeResourceNotFound, Message: fmt.Sprintf("no session %q was saved", id)}
@@ -37,8 +37,7 @@ func (st store) path(id string) (string, error) {
 	return filepath.Join(st.dir, "sessions", id+".json"), nil
 }
 
-// save writes the whole session. After a crash there is the old file or the new
-// one.
+// save writes the whole session. After a crash, either the old or the new file exists.
 func (st store) save(s savedSession) error {
 	path, err := st.path(s.ID)
 	if err != nil {
@@ -80,7 +79,7 @@ func writeAtomically(path string, data []byte) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// load reads a session. The error says whether there is none or it is damaged.
+// load reads a session. The error says whether it is missing or damaged.
 func (st store) load(id string) (savedSession, error) {
 	path, err := st.path(id)
 	if err != nil {

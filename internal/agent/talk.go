@@ -71,8 +71,8 @@ var createArtifactTool = define(toolCreateArtifact, acp.ToolOther,
 		return result{text: "Saved as artifact " + kept.ArtifactUID, raw: kept}, nil
 	})
 
-// check says what is missing for the type. It is for the model's sake: what is
-// kept is the client's decision.
+// check returns an error for a missing field of the type. It helps the model; the client decides
+// what is stored.
 func (in artifactInput) check(s *session) error {
 	switch in.Type {
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:

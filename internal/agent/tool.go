@@ -20,7 +20,7 @@ const (
 	toolCreateArtifact = "create_artifact"
 	toolAskUser        = "ask_user"
 	toolUpdatePlan     = "update_plan"
-	toolCallMCP        = "call_mcp_tool" // what the client is told of every MCP tool
+	toolCallMCP        = "call_mcp_tool" // the name of every MCP tool for the client
 )
 
 // tool is something that the model can call.
@@ -31,27 +31,27 @@ type tool struct {
 	description string
 	schema      json.RawMessage // JSON Schema of the input, an object
 
-	// prepare reads an input. Its error is the model's to mend.
+	// prepare reads an input. The model sees its error and can fix the input.
 	prepare func(s *session, input json.RawMessage) (prepared, error)
 }
 
 // prepared is a call that is ready to run.
 type prepared struct {
 	title     string
-	shown     json.RawMessage // the input as the client is told it
+	shown     json.RawMessage // the input for the client
 	locations []acp.Location
 	run       func(ctx context.Context, c *call) (result, error)
 }
 
-// call is one call of a tool under way.
+// call is one active call of a tool.
 type call struct {
 	session *session
 	id      string
 	public  string // name of the tool
 }
 
-// result is what a tool has done. A tool that cannot do it returns an error
-// instead, which the model is told as a failed result.
+// result is the result of a tool. If a tool fails, it returns an error instead, which the model
+// sees as a failed result.
 type result struct {
 	text    string                // for the model
 	raw     any                   // for the client, curated; nil means the text
@@ -116,8 +116,8 @@ func builtinTools() []tool {
 	}
 }
 
-// invoke runs one call and tells the client of it. Only the end of the turn is
-// an error; everything else is the model's to read.
+// invoke runs one call and reports it to the client. It returns an error only at the end of the
+// turn. The model gets all other errors as results.
 func (s *session) invoke(ctx context.Context, wanted part) (result, error) {
 	t, p, err := s.prepare(wanted)
 	c := &call{session: s, id: wanted.CallID, public: t.public}
@@ -144,8 +144,8 @@ func (s *session) invoke(ctx context.Context, wanted part) (result, error) {
 	return r, nil
 }
 
-// prepare finds the tool of a call and reads its input. With an error the tool
-// and the call can still be told of.
+// prepare finds the tool of a call and reads its input. Even with an error, tool and call can be
+// reported.
 func (s *session) prepare(wanted part) (tool, prepared, error) {
 	t, ok := s.tools[wanted.Tool]
 	if !ok {
@@ -176,7 +176,7 @@ func (r result) end(c *call, meta acp.Meta) *acp.ToolCall {
 	return end
 }
 
-// firstLine is the beginning of s on one line, for a title.
+// firstLine returns the beginning of s in one line, for a title.
 func firstLine(s string, most int) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	runes := []rune(line)

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// maxContext is the largest prompt that is sent, in tokens, however much the
-	// model could take: beyond it answers get slow, dear and worse.
+	// maxContext limits the prompt in tokens, even for models with a larger context: responses to
+	// longer prompts are slow, expensive and worse.
 	maxContext = 200_000
 
-	// usualContext is assumed of models that are not in the catalogue.
+	// usualContext is the assumed context of models outside the catalog.
 	usualContext = 128_000
 
-	// maxStepBytes bounds what the results of one answer's calls add to it.
+	// maxStepBytes limits the results of one response's calls in the prompt.
 	maxStepBytes = 192 << 10
 
 	maxAttempts = 5
 	maxPause    = time.Minute
 )
 
-// prompt does one turn. The history is saved after every step, so that whatever
-// ends the process, the session can be loaded with all that was done.
+// prompt does one turn. It saves the history after every step, so that the session can be loaded
+// with all finished steps after a crash.
 func (s *session) prompt(ctx context.Context, blocks []acp.ContentBlock) (acp.PromptResponse, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -48,12 +48,12 @@ func (s *session) prompt(ctx context.Context, blocks []acp.ContentBlock) (acp.Pr
 	return response, err
 }
 
-// turn is one prompt being worked on.
+// turn is the work on one prompt.
 type turn struct {
 	session  *session
-	modelID  string // of the latest answer
+	modelID  string // of the latest response
 	tokens   penstock.TokenUsage
-	context  int64 // tokens of the latest prompt and its answer
+	context  int64 // tokens of the latest prompt and its response
 	added    int   // bytes of tool results since then
 	question string
 }
@@ -64,19 +64,19 @@ func (t *turn) run(ctx context.Context) (acp.StopReason, error) {
 		if full, err := t.makeRoom(); err != nil || full {
 			return acp.StopMaxTokens, err
 		}
-		answer, err := t.ask(ctx)
+		response, err := t.ask(ctx)
 		if err != nil {
 			return "", err
 		}
 		if err := s.change(func(saved *savedSession) {
-			if len(answer.parts) > 0 {
-				saved.History = append(saved.History, message{Role: roleAssistant, Parts: answer.parts})
+			if len(response.parts) > 0 {
+				saved.History = append(saved.History, message{Role: roleAssistant, Parts: response.parts})
 			}
 		}); err != nil {
 			return "", err
 		}
-		t.reportUsage(ctx, answer)
-		switch answer.stop {
+		t.reportUsage(ctx, response)
+		switch response.stop {
 		case stopRefused:
 			return acp.StopRefusal, nil
 		case stopLength:
@@ -84,7 +84,7 @@ func (t *turn) run(ctx context.Context) (acp.StopReason, error) {
 		case stopMore:
 			continue
 		}
-		calls := message{Parts: answer.parts}.calls()
+		calls := message{Parts: response.parts}.calls()
 		if len(calls) == 0 {
 			return acp.StopEndTurn, nil
 		}
@@ -98,8 +98,8 @@ func (t *turn) run(ctx context.Context) (acp.StopReason, error) {
 	return acp.StopMaxTurnRequests, nil
 }
 
-// callAll runs the calls of an answer, one after the other. A question to the
-// user stays without a result: the next prompt gives it.
+// callAll runs the calls of a response, one after the other. A question to the user has no result
+// until the next prompt.
 func (t *turn) callAll(ctx context.Context, calls []part) error {
 	room := maxStepBytes
 	for _, c := range calls {
@@ -125,9 +125,8 @@ func (t *turn) callAll(ctx context.Context, calls []part) error {
 	return nil
 }
 
-// ask gets the model's next answer, and tries again a few times when the model is
-// not available. What was already said of a broken answer stays said: the next
-// attempt begins a new message.
+// ask requests the model's next response. It retries a few times if the model is not available. The
+// client keeps the text of a broken response, and the next attempt begins a new message.
 func (t *turn) ask(ctx context.Context) (reply, error) {
 	s := t.session
 	t.modelID = s.model()
@@ -138,13 +137,13 @@ func (t *turn) ask(ctx context.Context) (reply, error) {
 	pause := s.agent.cfg.Backoff
 	for attempt := 1; ; attempt++ {
 		messageID := uuid.NewString()
-		answer, err := m.stream(ctx, request{
+		response, err := m.stream(ctx, request{
 			model: name, system: s.systemPrompt(), tools: s.specs, history: s.saved.History,
 		}, func(kind partKind, text string) { s.say(ctx, kind, text, messageID) })
 		if err == nil {
-			return answer, nil
+			return response, nil
 		}
-		t.spend(ctx, answer.usage) // the provider counts a broken answer as well
+		t.spend(ctx, response.usage) // the provider also charges for a broken response
 		if ctx.Err() != nil {
 			return reply{}, context.Cause(ctx)
 		}
@@ -167,7 +166,7 @@ func (t *turn) ask(ctx context.Context) (reply, error) {
 	}
 }
 
-// contextLimit is how many tokens a prompt to a model may have.
+// contextLimit returns the maximum number of tokens of a prompt to a model.
 func contextLimit(modelID string) int64 {
 	limit := int64(usualContext)
 	if m, ok := penstock.LookupModel(modelID); ok && m.PromptLimit > 0 {
@@ -176,8 +175,8 @@ func contextLimit(modelID string) int64 {
 	return min(limit, maxContext)
 }
 
-// makeRoom removes old tool output before the prompt gets too long. It tells when
-// the prompt is too long all the same.
+// makeRoom removes old tool output before the prompt becomes too long. full reports whether the
+// prompt is still too long.
 func (t *turn) makeRoom() (full bool, err error) {
 	limit := contextLimit(t.session.model())
 	if t.context == 0 {
@@ -200,13 +199,13 @@ func (t *turn) makeRoom() (full bool, err error) {
 	return expected-saved > limit, err
 }
 
-func (t *turn) reportUsage(ctx context.Context, answer reply) {
-	t.context, t.added = answer.usage.Total(), 0
-	t.spend(ctx, answer.usage)
+func (t *turn) reportUsage(ctx context.Context, response reply) {
+	t.context, t.added = response.usage.Total(), 0
+	t.spend(ctx, response.usage)
 }
 
-// spend counts what an answer has consumed and tells the client, a cancelled turn
-// or not.
+// spend counts what a response has consumed, and reports it to the client, even in a cancelled
+// turn.
 func (t *turn) spend(ctx context.Context, usage penstock.TokenUsage) {
 	t.tokens = t.tokens.Add(usage)
 	if usage.Total() == 0 {

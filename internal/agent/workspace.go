@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// workspace is the directories that the file tools may touch. Symbolic links
-// cannot lead out of them, whoever made them and whenever.
+// workspace has the directories that the file tools may access. No symbolic link can lead out of
+// them.
 type workspace struct {
 	dirs []workDir // the session's cwd first
 }
@@ -50,11 +50,10 @@ func (w *workspace) close() {
 	}
 }
 
-// cwd is the session's directory.
+// cwd returns the session's directory.
 func (w *workspace) cwd() string { return w.dirs[0].path }
 
-// locate finds the directory that a path is in, and the path within it. A
-// relative path is meant from the cwd.
+// locate finds the directory of a path, and the path in it. A relative path starts at the cwd.
 func (w *workspace) locate(path string) (d workDir, rel string, err error) {
 	if strings.ContainsRune(path, 0) {
 		return d, "", errOutside
@@ -71,7 +70,7 @@ func (w *workspace) locate(path string) (d workDir, rel string, err error) {
 	return d, "", errOutside
 }
 
-// absolute is the path as the client should see it.
+// absolute returns the path for the client.
 func (w *workspace) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -82,8 +81,8 @@ func (w *workspace) absolute(path string) string {
 // maxFile is the largest file that the tools read.
 const maxFile = 16 << 20
 
-// read returns the content of a regular file. It never waits on a pipe or a
-// device that took a file's place.
+// read returns the content of a regular file. It never waits for a pipe or device in place of a
+// file.
 func (w *workspace) read(path string) ([]byte, error) {
 	d, rel, err := w.locate(path)
 	if err != nil {
@@ -113,8 +112,7 @@ func readRegular(root *os.Root, rel string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// write replaces the content of a file or makes a new one, with the directories
-// that it needs.
+// write replaces the content of a file, or creates it with its directories.
 func (w *workspace) write(path string, data []byte) error {
 	d, rel, err := w.locate(path)
 	if err != nil {
@@ -125,7 +123,7 @@ func (w *workspace) write(path string, data []byte) error {
 			return plain(err)
 		}
 	}
-	// Without O_NONBLOCK a pipe in the file's place would be waited for.
+	// Without O_NONBLOCK, this would wait for a pipe in place of the file.
 	f, err := d.root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
 		return plain(err)
@@ -146,7 +144,7 @@ func (w *workspace) remove(path string) error {
 	return plain(d.root.Remove(rel))
 }
 
-// stat tells about a file.
+// stat returns information about a file.
 func (w *workspace) stat(path string) (fs.FileInfo, error) {
 	d, rel, err := w.locate(path)
 	if err != nil {

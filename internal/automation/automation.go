@@ -65,7 +65,7 @@ func (s *Automations) ReadAutomation(
 // Change is a request to create or change an automation.
 type Change struct {
 	penstock.AutomationRequest
-	All bool // a new automation: every field counts as given
+	All bool // for a new automation: every field counts as given
 }
 
 // given reports whether the request sets the field at a pointer, or part of it.
@@ -133,6 +133,9 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 		bad("/enabled", "must be true or false")
 	}
 	field.Text(bad, "/agent", row.Agent, field.MaxName)
+	if _, err := penstock.ParseTitle(row.Title); err != nil {
+		bad("/title", "%s", err)
+	}
 	if strings.TrimSpace(row.Prompt) == "" {
 		bad("/prompt", "is required")
 	}

@@ -137,7 +137,7 @@ func tickOf(row store.AutomationRow, c store.Clock, now penstock.Time, why strin
 		return tick // changed in the meantime: the clock is not advanced
 	}
 	times, err := parseClock(*row.Triggers[c.N].Schedule)
-	if err != nil { // stored by another release: without a next time it does not fire
+	if err != nil { // stored by another release; without a next time, it does not fire
 		tick.LastError = err.Error()
 		return tick
 	}

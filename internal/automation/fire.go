@@ -1,19 +1,25 @@
 package automation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/filter"
 	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
 // RunTemplate is the common part of all runs of an automation, resolved once: agent,
 // configuration, environment. It does not follow later changes. It is safe for concurrent use.
-type RunTemplate struct{ run store.NewRun }
+type RunTemplate struct {
+	run   store.NewRun
+	title penstock.TitleTemplate
+}
 
 // Cause is why an automation starts one run.
 type Cause struct {
@@ -23,7 +29,8 @@ type Cause struct {
 	WebhookUID string
 	DeliveryID string
 	TriggerURL string
-	Envelope   string // what the prompt says about the event, after the automation's own; "": nothing
+	Payload    filter.Value // of the delivery, for the title
+	Envelope   string       // what the prompt says about the event, after the automation's own; "": nothing
 }
 
 // automationRun creates the run that an automation starts for a cause.
@@ -33,6 +40,45 @@ func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, 
 		return nil, err
 	}
 	return t.Stamp(on), nil
+}
+
+// byHand is what the prompt of a run says that no event has started.
+const byHand = "Somebody started this run by hand. No event belongs to it, and there is no event-payload.json."
+
+// Run starts a run of an automation without an event, even if the automation is disabled. An
+// automation that is broken is a conflict.
+func (s *Automations) Run(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, source penstock.Source,
+) (penstock.RunCreated, error) {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return penstock.RunCreated{}, err
+	}
+	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	row, err := s.store.Automation(ctx, factory.UID, uid)
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	run, err := s.automationRun(ctx, row, Cause{Source: source, At: penstock.Now(), Envelope: byHand})
+	if why, broken := WhyBroken(err); broken {
+		err = penstock.Errorf(penstock.CodeConflict, "the automation cannot start runs: %s", why)
+	}
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	run.Creator, run.KeyUID = &p.Actor, p.KeyUID
+	warnings, err := s.catalog.Warnings(ctx, run)
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.RunCreated, error) {
+		full, err := tx.CreateRun(ctx, run)
+		return penstock.RunCreated{
+			ID: run.ID, TaskID: run.ID, State: run.State, AtCapacity: full, Warnings: warnings,
+		}, err
+	})
 }
 
 // ResolveAutomation resolves the template of the automation's runs. If the automation is
@@ -46,6 +92,10 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	if err != nil {
 		return nil, err
 	}
+	title, err := penstock.ParseTitle(a.Title)
+	if err != nil {
+		return nil, penstock.Invalid("/title", "%s", err)
+	}
 	p := penstock.Principal{Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}}
 	run, err := s.runs.New(
 		ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a},
@@ -53,7 +103,7 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	if err != nil {
 		return nil, asAutomation(err)
 	}
-	return &RunTemplate{*run}, nil
+	return &RunTemplate{*run, title}, nil
 }
 
 // Stamp creates a run from the template.
@@ -64,6 +114,7 @@ func (t *RunTemplate) Stamp(on Cause) *store.NewRun {
 	run.Source, run.Schedule, run.TriggerURL = on.Source, on.schedule, on.TriggerURL
 	run.WebhookUID, run.DeliveryID = on.WebhookUID, on.DeliveryID
 	run.Metadata = penstock.Provenance(run.AutomationID, on.WebhookUID, on.DeliveryID)
+	run.Title = cmp.Or(t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() }), run.Title)
 	if on.Envelope != "" {
 		run.Prompt += "\n\n" + on.Envelope
 	}

@@ -15,15 +15,16 @@ import (
 type Options struct {
 	Store     *store.Store
 	Log       *slog.Logger
-	Answers   *access.Answers
+	Responses *access.Responses
 	Catalog   *catalog.Catalog
 	Runs      *run.Runs
-	Harnesses []string // all that are known
+	Harnesses []string // all known harnesses
 }
 
 // Automations reads automations and creates their runs.
 type Automations struct {
 	store     *store.Store
+	responses *access.Responses
 	catalog   *catalog.Catalog
 	runs      *run.Runs
 	harnesses []string
@@ -33,7 +34,7 @@ type Automations struct {
 type Schedules struct {
 	store       *store.Store
 	log         *slog.Logger
-	answers     *access.Answers
+	responses   *access.Responses
 	catalog     *catalog.Catalog
 	automations *Automations
 	runs        *run.Runs
@@ -47,11 +48,13 @@ type Parts struct {
 
 // New makes the rules of automations and schedules.
 func New(o Options) Parts {
-	automations := &Automations{store: o.Store, catalog: o.Catalog, runs: o.Runs, harnesses: o.Harnesses}
+	automations := &Automations{
+		store: o.Store, responses: o.Responses, catalog: o.Catalog, runs: o.Runs, harnesses: o.Harnesses,
+	}
 	return Parts{
 		Automations: automations,
 		Schedules: &Schedules{
-			store: o.Store, log: o.Log, answers: o.Answers, catalog: o.Catalog, automations: automations, runs: o.Runs,
+			store: o.Store, log: o.Log, responses: o.Responses, catalog: o.Catalog, automations: automations, runs: o.Runs,
 		},
 	}
 }

@@ -77,7 +77,7 @@ func (s *Schedules) Create(
 	if err := s.define(ctx, p, &r, req, now); err != nil {
 		return penstock.Schedule{}, err
 	}
-	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Schedule, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Schedule, error) {
 		if err := catalog.UseEnvironment(ctx, tx, p, r.EnvironmentID(), "/agent_config/environment_id"); err != nil {
 			return penstock.Schedule{}, err
 		}
@@ -199,7 +199,7 @@ func (s *Schedules) changeSchedule(
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.Schedule{}, err
 	}
-	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Schedule, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Schedule, error) {
 		r, err := tx.Schedule(ctx, catalog.ViewerOf(p), id)
 		if err != nil {
 			return penstock.Schedule{}, err
@@ -289,7 +289,7 @@ func (s *Schedules) define(
 			return err
 		}
 		for _, f := range known.Fields {
-			if f.Pointer != "/prompt" || !nothing { // said above
+			if f.Pointer != "/prompt" || !nothing { // reported above
 				errs = append(errs, f)
 			}
 		}

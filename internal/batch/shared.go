@@ -17,7 +17,7 @@ type Shared[T any] struct {
 // reads are the consecutive reads of one key.
 type reads[T any] struct {
 	turn  chan struct{} // full while a read is under way
-	next  *read[T]      // that has not begun; nil: nobody waits for one
+	next  *read[T]      // the next read; nil: nobody waits for it
 	users int           // callers of ask
 }
 

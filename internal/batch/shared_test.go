@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// TestSharedReads counts the reads of a slow store: nobody is answered by one
-// that began before he asked.
+// TestSharedReads counts the reads of a slow store. No caller gets the result of a read that began
+// before its call.
 func TestSharedReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var s Shared[int]
-		version := 0 // what is stored: how often it was read, and never twice at a time
+		version := 0 // the stored value is the number of reads, which never overlap
 		var one sync.Mutex
 		slow := func(context.Context) (int, error) {
 			if !one.TryLock() {
@@ -72,7 +72,7 @@ func TestSharedReadOutlivesItsCaller(t *testing.T) {
 	})
 }
 
-// Whoever joined a read that panics is not answered as if it had found nothing.
+// A caller that joined a panicking read gets an error instead of an empty result.
 func TestSharedReadThatPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,11 +80,11 @@ func TestSharedReadThatPanics(t *testing.T) {
 		broken := func(context.Context) (int, error) { panic("broken") }
 		slow := func(context.Context) (int, error) { time.Sleep(time.Second); return 1, nil }
 		go func() { _, _ = s.Ask(t.Context(), "key", slow) }()
-		synctest.Wait() // so that those who come share the next one
+		synctest.Wait() // so that later callers share the next read
 		var asked sync.WaitGroup
 		for range 5 {
 			asked.Go(func() {
-				defer func() { _ = recover() }() // of the one that reads
+				defer func() { _ = recover() }() // of the reading caller
 				if got, err := s.Ask(t.Context(), "key", broken); err == nil {
 					t.Errorf("got %d, want an error", got)
 				}

@@ -38,7 +38,7 @@ func (u *Used[K]) Flush(write func(map[K]penstock.Time) error) error {
 	if err != nil {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		maps.Copy(at, u.at) // what was used since is later
+		maps.Copy(at, u.at) // uses since then are later
 		u.at = at
 	}
 	return err

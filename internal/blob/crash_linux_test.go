@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// The test binary plays two parts beside that of the tests.
+// The test binary has two more roles besides running the tests.
 func TestMain(m *testing.M) {
 	dir, err := os.Getwd()
 	switch part := os.Getenv("BLOB_TEST_PART"); {
@@ -25,11 +25,13 @@ func TestMain(m *testing.M) {
 		os.Exit(writeUntilKilled(dir))
 	case part == "full disk":
 		os.Exit(fillDisk(dir))
+	case part == "uploader":
+		os.Exit(uploadUntilKilled())
 	}
 	os.Exit(m.Run())
 }
 
-// part is a command of this binary that plays a part in another process.
+// part starts this binary in another role.
 func part(t *testing.T, name, dir string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
@@ -42,8 +44,8 @@ func part(t *testing.T, name, dir string) *exec.Cmd {
 	return cmd
 }
 
-// writeUntilKilled puts blobs, each full of its own number, and prints the
-// number of each that has been answered.
+// writeUntilKilled puts blobs, each filled with its number, and prints the number of each stored
+// blob.
 func writeUntilKilled(dir string) int {
 	s, err := Open(dir)
 	for i := 0; err == nil; i++ {
@@ -77,14 +79,14 @@ func TestKilledWriter(t *testing.T) {
 		_ = cmd.Wait()
 
 		s := open(t, dir)
-		answered := strings.Fields(stdout.String())
-		for i := range answered {
+		stored := strings.Fields(stdout.String())
+		for i := range stored {
 			got, err := get(s, fmt.Sprintf("blobs/%d", i))
 			if want := strings.Repeat(string([]byte{byte(i)}), 1<<20); err != nil || got != want {
-				t.Errorf("blob %d was answered: got %d bytes, %v", i, len(got), err)
+				t.Errorf("blob %d was stored: got %d bytes, %v", i, len(got), err)
 			}
 		}
-		// The last may have been stored and not answered, but it is whole.
+		// The last blob may be stored although its number was not printed, but it is complete.
 		for _, name := range tree(t, dir) {
 			if name == "blobs" {
 				continue
@@ -96,8 +98,7 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// fillDisk runs in a mount namespace of its own, so that its full disk is gone
-// with it, however it ends.
+// fillDisk runs in its own mount namespace, so that the full disk disappears with the process.
 func fillDisk(dir string) int {
 	const noSuchRight = 3
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
@@ -121,7 +122,7 @@ func fillDisk(dir string) int {
 			return 1
 		}
 	}
-	// There is room again, without anybody's help.
+	// There is room again without any cleanup.
 	_, _, err = s.Put(ctx, "after", io.LimitReader(zeros{}, 100<<10), -1)
 	got, getErr := get(s, "kept")
 	left, _ := filepath.Glob(dir + "/*")

@@ -11,7 +11,7 @@ import (
 
 // create creates a temporary file. Its writer locks it while it is open, so that a sweep
 // recognizes active writers.
-func (s *Store) create() (f *os.File, name string, err error) {
+func (s *folder) create() (f *os.File, name string, err error) {
 	for {
 		name = path.Join(tempDir, rand.Text())
 		f, err = s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -30,8 +30,8 @@ func (s *Store) create() (f *os.File, name string, err error) {
 	}
 }
 
-// sweep creates the folder of create, and removes the files of dead writers.
-func (s *Store) sweep() error {
+// removeUnfinished creates the folder of create, and removes the files of dead writers.
+func (s *folder) removeUnfinished() error {
 	if err := s.root.MkdirAll(tempDir, 0o700); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func flock(f *os.File, how int) error {
 }
 
 // linked reports whether name still refers to f.
-func (s *Store) linked(f *os.File, name string) bool {
+func (s *folder) linked(f *os.File, name string) bool {
 	info, err := f.Stat()
 	if err != nil {
 		return false

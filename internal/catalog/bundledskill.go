@@ -8,5 +8,5 @@ import (
 
 // BundledSkills lists the catalog of bundled skills.
 func (s *Skills) BundledSkills(p penstock.Principal) ([]penstock.BundledSkill, error) {
-	return skills.Catalogue(), access.Require(p, penstock.ScopeRunsRead)
+	return skills.Catalog(), access.Require(p, penstock.ScopeRunsRead)
 }

@@ -11,16 +11,29 @@ import (
 	"github.com/penstock-dev/penstock/internal/signature"
 )
 
-// Models lists the models that a run can name: what this server's providers
-// offer, always demo/offline, which needs none, and last the aliases.
+// offer is what runs can name as their model.
+type offer struct {
+	models []penstock.ModelInfo
+	first  string
+}
+
+// SetModels replaces the models of this server's providers, and the default. "" as the default
+// is demo/offline.
+func (s *Catalog) SetModels(models []penstock.ModelInfo, first string) {
+	s.offer.Store(&offer{models, first})
+}
+
+// DefaultModel is the model of runs that name none; "" is demo/offline.
+func (s *Catalog) DefaultModel() string { return s.offer.Load().first }
+
+// Models lists the models that a run can name: demo/offline, which needs no provider, the models of
+// this server's providers, and finally the aliases.
 func (s *Catalog) Models(_ context.Context, p penstock.Principal) (penstock.ModelList, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.ModelList{}, err
 	}
-	list := penstock.ModelList{
-		Default: cmp.Or(s.defaults.ModelID, penstock.ModelOffline),
-		Models:  slices.Clone(s.models),
-	}
+	now := s.offer.Load()
+	list := penstock.ModelList{Default: cmp.Or(now.first, penstock.ModelOffline), Models: slices.Clone(now.models)}
 	has := func(id string) bool {
 		return slices.ContainsFunc(list.Models, func(m penstock.ModelInfo) bool { return m.ID == id })
 	}
@@ -29,7 +42,7 @@ func (s *Catalog) Models(_ context.Context, p penstock.Principal) (penstock.Mode
 			continue
 		}
 		m, known := penstock.LookupModel(id)
-		if !known { // the operator named a model that is newer than the catalogue
+		if !known { // the operator named a model that is newer than the catalog
 			m = penstock.ModelInfo{ID: id, DisplayName: id, Provider: providerOf(id)}
 		}
 		list.Models = append(list.Models, m)
@@ -52,8 +65,8 @@ func providerOf(modelID string) penstock.ModelProvider {
 	return penstock.ProviderUnknown
 }
 
-// Workers lists the hosts of connected workers outside of the server: since when each has a
-// worker, and when one was last seen.
+// Workers lists the hosts of connected workers outside of the server. Each has the time since when
+// it has a worker, and when a worker was last seen.
 func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock.ConnectedWorker, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err

@@ -30,8 +30,8 @@ func ViewerOf(p penstock.Principal) store.Viewer {
 	return store.Viewer{Team: p.Team, UID: p.Actor.UID, All: p.May(penstock.ScopeAdmin)}
 }
 
-// ListEnvironments lists the team's environments by name or, which is the
-// default, by time, latest change first.
+// ListEnvironments lists the team's environments by name or by time, with the latest change first.
+// The default is by time.
 func (s *Catalog) ListEnvironments(
 	ctx context.Context, p penstock.Principal, sortBy string,
 ) ([]penstock.Environment, error) {
@@ -61,7 +61,7 @@ func (s *Catalog) CreateEnvironment(
 		return penstock.Environment{}, err
 	}
 	e := penstock.Environment{UID: penstock.NewUID(), Config: config, LastUpdated: penstock.Now(), Creator: &p.Actor}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Environment, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Environment, error) {
 		if err := access.UseCredentials(ctx, tx, p, config.Network.Credentials("/network")); err != nil {
 			return e, err
 		}
@@ -86,7 +86,7 @@ func (s *Catalog) ReplaceEnvironment(
 	if err := s.checkEnvironment(&config); err != nil {
 		return penstock.Environment{}, err
 	}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Environment, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Environment, error) {
 		e := penstock.Environment{UID: uid, Config: config, LastUpdated: penstock.Now(), LastEditor: &p.Actor}
 		if err := access.UseCredentials(ctx, tx, p, config.Network.Credentials("/network")); err != nil {
 			return e, err
@@ -108,7 +108,7 @@ func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, u
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
 		if err := tx.DeleteEnvironment(ctx, p.Team, uid); err != nil {
 			return err
 		}
@@ -123,8 +123,8 @@ func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, u
 	})
 }
 
-// nameUsers names the first few of an environment's users; a personal schedule
-// of somebody else has no name for the caller.
+// nameUsers names the first few users of an environment. It does not name other people's personal
+// schedules.
 func nameUsers(p penstock.Principal, users []store.EnvironmentUser) string {
 	const most = 5
 	var names []string
@@ -204,7 +204,7 @@ func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *p
 	for i, r := range c.GitHubRepos {
 		at := fmt.Sprintf("/github_repos/%d", i)
 		if !githubOwner.MatchString(r.Owner) {
-			bad(at+"/owner", "is not the name of a GitHub user or organisation")
+			bad(at+"/owner", "is not the name of a GitHub user or organization")
 		}
 		if !githubRepo.MatchString(r.Repo) || strings.Trim(r.Repo, ".") == "" {
 			bad(at+"/repo", "is not the name of a repository, without its owner")

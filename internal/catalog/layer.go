@@ -7,5 +7,5 @@ const (
 	LayerAgent      = "agent"
 	LayerFactory    = "factory"
 	LayerServer     = "server"
-	LayerParent     = "parent" // of what a run inherits from its parent
+	LayerParent     = "parent" // values that a run inherits from its parent
 )

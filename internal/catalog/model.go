@@ -46,7 +46,7 @@ func NoProvider(model string) string {
 // Only a provider knows its models, so any name with the prefix of a provider of the built-in
 // agent or of a worker is known.
 func (s *Catalog) knownModel(name string, workers []store.Worker) bool {
-	if name == "" || name == s.defaults.ModelID || penstock.IsModelAuto(name) {
+	if name == "" || name == s.DefaultModel() || penstock.IsModelAuto(name) {
 		return true
 	}
 	if _, known := penstock.CanonicalModelID(name); known {
@@ -58,7 +58,7 @@ func (s *Catalog) knownModel(name string, workers []store.Worker) bool {
 		}
 	}
 	provider := penstock.ProviderPrefix(name)
-	return slices.ContainsFunc(s.models, func(m penstock.ModelInfo) bool { return m.ID == name }) ||
+	return slices.ContainsFunc(s.offer.Load().models, func(m penstock.ModelInfo) bool { return m.ID == name }) ||
 		slices.ContainsFunc(workers, func(w store.Worker) bool { return slices.Contains(w.Providers, provider) })
 }
 
@@ -102,7 +102,7 @@ func unknownModel(name, whoWaits string) (problem, nearest string) {
 func (s *Catalog) aliasModels() []penstock.ModelInfo {
 	var list []penstock.ModelInfo
 	for _, alias := range slices.Sorted(maps.Keys(s.aliases)) {
-		id := cmp.Or(s.Model(alias), s.defaults.ModelID, penstock.ModelOffline)
+		id := cmp.Or(s.Model(alias), s.DefaultModel(), penstock.ModelOffline)
 		m, known := s.listedModel(id)
 		if !known {
 			m = penstock.ModelInfo{Provider: providerOf(id)}
@@ -119,8 +119,9 @@ func (s *Catalog) listedModel(id string) (penstock.ModelInfo, bool) {
 	if !known {
 		m.ID = id
 	}
-	if i := slices.IndexFunc(s.models, func(listed penstock.ModelInfo) bool { return listed.ID == m.ID }); i >= 0 {
-		return s.models[i], true
+	models := s.offer.Load().models
+	if i := slices.IndexFunc(models, func(listed penstock.ModelInfo) bool { return listed.ID == m.ID }); i >= 0 {
+		return models[i], true
 	}
 	return m, known
 }

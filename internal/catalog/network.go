@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// ServerNetwork is what the server's configuration says about the network of all runs.
+// ServerNetwork is the server's configuration for the network of all runs.
 type ServerNetwork struct {
 	Layer   penstock.Network
 	Ceiling *penstock.Network // nil: every public host
@@ -31,8 +31,8 @@ func NetworkPresets() []string {
 	return names
 }
 
-// CheckNetwork reports what is wrong with a network and a policy of models, either of which
-// may be nil, with pointers below at.
+// CheckNetwork returns the errors of a network and a policy of models, with pointers below at. Both
+// may be nil.
 func CheckNetwork(at string, network *penstock.Network, models *penstock.ModelPolicy) []penstock.FieldError {
 	var errs []penstock.FieldError
 	if network != nil {
@@ -45,14 +45,13 @@ func CheckNetwork(at string, network *penstock.Network, models *penstock.ModelPo
 	return errs
 }
 
-// RunLayers are what the parts of a run say about its network when it is created.
+// RunLayers has the parts of a run that configure its network when it is created.
 type RunLayers struct {
-	Factory string // its UID; "": the run has none
-	Of      store.FactoryConfig
+	Factory *store.FactoryPart // nil: the run has no factory
 	Agent   *penstock.Identity
 }
 
-// policy has what a runner, which may be nil, the factory and the agent allow.
+// policy returns the layers of the runner, the factory and the agent. runner may be nil.
 func (l RunLayers) policy(runner *penstock.RunnerSpec) penstock.NetworkPolicy {
 	var policy penstock.NetworkPolicy
 	layer := func(source, name string, network *penstock.Network) {
@@ -68,9 +67,9 @@ func (l RunLayers) policy(runner *penstock.RunnerSpec) penstock.NetworkPolicy {
 	if runner != nil {
 		layer(penstock.NetworkRunner, runner.Name, runner.Network)
 	}
-	if l.Factory != "" {
-		layer(penstock.NetworkFactory, l.Factory, l.Of.Network)
-		models(l.Of.Models)
+	if l.Factory != nil {
+		layer(penstock.NetworkFactory, l.Factory.Name, l.Factory.Network)
+		models(l.Factory.Models)
 	}
 	if l.Agent != nil {
 		layer(penstock.NetworkAgent, l.Agent.Name, l.Agent.Network)
@@ -79,8 +78,8 @@ func (l RunLayers) policy(runner *penstock.RunnerSpec) penstock.NetworkPolicy {
 	return policy
 }
 
-// SetNetwork keeps on the run what its runner, factory and agent allow and what it asks
-// for itself, and checks what is known of the policy by now.
+// SetNetwork stores the layers of the runner, factory and agent, and the request's network, on the
+// run. It checks the parts of the policy that are known already.
 func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *store.NewRun, from RunLayers) error {
 	policy := from.policy(run.Runner)
 	policy.Request = run.Config.Network
@@ -109,8 +108,8 @@ func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *sto
 	return nil
 }
 
-// inheritNetwork keeps a run within what its parent asked for: an agent cannot widen its
-// own network by starting another run.
+// inheritNetwork limits a run to the network in its parent's request, so that an agent cannot widen
+// its own network by starting another run.
 func inheritNetwork(policy *penstock.NetworkPolicy, run *store.NewRun) error {
 	outer := run.ParentNetwork
 	switch {
@@ -125,8 +124,8 @@ func inheritNetwork(policy *penstock.NetworkPolicy, run *store.NewRun) error {
 	return nil
 }
 
-// Policy is what decides about the network of a run now: what was fixed when it was
-// created, with the layers of the server and the environment as they are.
+// Policy returns the current network policy of a run: the layers from its creation, and the current
+// layers of the server and the environment.
 func (s *Catalog) Policy(ctx context.Context, run store.RunRow) (penstock.NetworkPolicy, error) {
 	policy := penstock.NetworkPolicy{Ceiling: s.network.Ceiling}
 	if server := s.network.Layer; !server.IsZero() {
@@ -157,8 +156,8 @@ func (s *Catalog) Policy(ctx context.Context, run store.RunRow) (penstock.Networ
 	return policy, nil
 }
 
-// checkPolicy refuses a run whose policy contradicts its configuration, or which could not
-// be given the credentials of its layers.
+// checkPolicy rejects a run whose policy contradicts its configuration, or that cannot get the
+// credentials of its layers.
 func (s *Catalog) checkPolicy(
 	ctx context.Context, p penstock.Principal, run *store.NewRun, policy penstock.NetworkPolicy,
 ) error {
@@ -200,7 +199,7 @@ func (s *Catalog) checkPolicy(
 	return penstock.InvalidFields(errs...)
 }
 
-// lackingCredentials reports credentials of the layers that a run could not be given.
+// lackingCredentials reports credentials of the layers that a run cannot get.
 func (s *Catalog) lackingCredentials(
 	ctx context.Context, p penstock.Principal, policy penstock.NetworkPolicy,
 ) ([]penstock.FieldError, error) {
@@ -232,8 +231,8 @@ func (s *Catalog) lackingCredentials(
 	return errs, nil
 }
 
-// mcpLayer has a rule for each HTTP MCP server of a configuration, and the headers that
-// the proxy adds for them.
+// mcpLayer returns a rule for each HTTP MCP server of a configuration, and the headers that the
+// proxy adds for them.
 func mcpLayer(config *penstock.Config) (penstock.Network, []penstock.MCPHeaders) {
 	var network penstock.Network
 	var headers []penstock.MCPHeaders
@@ -251,7 +250,7 @@ func mcpLayer(config *penstock.Config) (penstock.Network, []penstock.MCPHeaders)
 	return network, headers
 }
 
-// mcpRule allows an HTTP MCP server: its host and port alone.
+// mcpRule returns a rule for the host and port of an HTTP MCP server.
 func mcpRule(server penstock.MCPServer) (penstock.NetworkRule, bool) {
 	u, err := url.Parse(server.URL)
 	if server.URL == "" || err != nil || u.Hostname() == "" {
@@ -266,9 +265,9 @@ func mcpRule(server penstock.MCPServer) (penstock.NetworkRule, bool) {
 	return rule, len(network.Check("")) == 0
 }
 
-// checkMCP refuses HTTP MCP servers that an agent names for a run whose layers do not allow
-// their hosts: an agent could reach any host by calling it an MCP server. Others that may
-// configure a run allow a host by naming the server.
+// checkMCP rejects HTTP MCP servers in the request of an agent if the run's layers do not allow
+// their hosts. Otherwise an agent could reach any host by declaring it as an MCP server. For other
+// callers, naming the server allows its host.
 func (s *Catalog) checkMCP(
 	p penstock.Principal, run *store.NewRun, policy penstock.NetworkPolicy, servers penstock.Network,
 ) error {

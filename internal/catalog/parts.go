@@ -3,6 +3,7 @@ package catalog
 
 import (
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
@@ -14,13 +15,15 @@ import (
 type Options struct {
 	Store      *store.Store
 	Log        *slog.Logger
-	Answers    *access.Answers
-	Models     []penstock.ModelInfo // what the providers' keys of this server allow
+	Responses  *access.Responses
+	Models     []penstock.ModelInfo // the models that the provider keys of this server allow
 	Defaults   penstock.Config      // the weakest layer of every run's configuration
-	Aliases    map[string]string    // models by further names; of the family auto-* the rest stands for the default
-	KeyHolders map[string][]string  // harnesses to which the configuration gives variables, with their names
+	Aliases    map[string]string    // models by alias; an auto-* name without an alias is the default model
+	KeyHolders map[string][]string  // names of the variables that the configuration gives to harnesses, by harness
+	Programs   map[string]Program   // what is known of harnesses, by name
+	Providers  map[string]string    // the APIs of providers, by the prefix of their models, such as "ollama/"
 	Network    ServerNetwork        // the layer of every run's network
-	SkillCache *git.Cache           // where skills are looked for; nil: nowhere
+	SkillCache *git.Cache           // reads repositories with skills; nil: disabled
 	// MaxListBytes limits the total size of a team's schedules, of its agents, and of its
 	// environments; 0: 16 MiB.
 	MaxListBytes int64
@@ -29,11 +32,13 @@ type Options struct {
 // Catalog manages environments, runners, models and connected workers.
 type Catalog struct {
 	store        *store.Store
-	answers      *access.Answers
-	models       []penstock.ModelInfo
-	defaults     penstock.Config
+	responses    *access.Responses
+	offer        atomic.Pointer[offer]
+	defaults     penstock.Config // without a model
 	aliases      map[string]string
 	keyHolders   map[string][]string
+	programs     map[string]Program
+	providers    map[string]string
 	network      ServerNetwork
 	skillCache   *git.Cache
 	maxListBytes int64
@@ -55,9 +60,12 @@ type Parts struct {
 // New makes the catalog.
 func New(o Options) Parts {
 	catalog := &Catalog{
-		store: o.Store, answers: o.Answers, models: o.Models, defaults: o.Defaults, keyHolders: o.KeyHolders,
-		aliases: o.Aliases, network: o.Network, skillCache: o.SkillCache, maxListBytes: o.MaxListBytes,
+		store: o.Store, responses: o.Responses, defaults: o.Defaults, keyHolders: o.KeyHolders,
+		programs: o.Programs, providers: o.Providers, aliases: o.Aliases, network: o.Network, skillCache: o.SkillCache,
+		maxListBytes: o.MaxListBytes,
 	}
+	catalog.SetModels(o.Models, o.Defaults.ModelID)
+	catalog.defaults.ModelID = ""
 	return Parts{
 		Catalog: catalog,
 		Skills:  &Skills{store: o.Store, catalog: catalog, reader: newSkillReader(o.SkillCache, o.Log)},

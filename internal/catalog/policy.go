@@ -9,15 +9,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// PolicyQuery names the parts of a run by their UIDs. Each may be "". An agent brings its
-// factory, and both bring their environment and runner.
+// PolicyQuery names the parts of a run by their UIDs. Each may be "". An agent implies its factory,
+// and both imply their environment and runner.
 type PolicyQuery struct {
 	Environment, Factory, Agent string
 }
 
-// PolicyOf is what would decide about the network of a run with these parts, if it were
-// created now and asked for nothing itself. A part that does not exist is
-// penstock.CodeNotFound.
+// PolicyOf returns the network policy of a new run with these parts and without a network in its
+// request. A missing part is penstock.CodeNotFound.
 func (s *Catalog) PolicyOf(
 	ctx context.Context, p penstock.Principal, q PolicyQuery,
 ) (penstock.NetworkPolicy, error) {
@@ -46,9 +45,9 @@ func (s *Catalog) PolicyOf(
 	return policy, s.addSecretHosts(ctx, p, &policy)
 }
 
-// partsOf reads the factory and the agent of q, and sets on the run what follows from them.
+// partsOf reads the factory and the agent of q, and sets their values on the run.
 func (s *Catalog) partsOf(ctx context.Context, run *store.NewRun, q PolicyQuery) (RunLayers, error) {
-	from := RunLayers{Factory: q.Factory}
+	from, uid := RunLayers{}, q.Factory
 	agent := &penstock.Config{}
 	if q.Agent != "" {
 		identity, err := s.store.Identity(ctx, run.Team, q.Agent)
@@ -56,16 +55,17 @@ func (s *Catalog) partsOf(ctx context.Context, run *store.NewRun, q PolicyQuery)
 			return from, err
 		}
 		from.Agent, agent = &identity, identity.Config()
-		from.Factory = identity.FactoryUID
+		uid = identity.FactoryUID
 	}
-	var err error
-	if from.Factory != "" {
-		if from.Of, run.Revision, err = s.store.FactoryConfig(ctx, run.Team, from.Factory); err != nil {
+	factory := &penstock.Config{}
+	if uid != "" {
+		part, err := s.store.FactoryPart(ctx, run.Team, uid)
+		if err != nil {
 			return from, err
 		}
-		run.FactoryUID = from.Factory
+		run.FactoryUID, run.Revision = uid, part.Revision
+		from.Factory, factory = &part, part.Defaults.Config()
 	}
-	factory := from.Of.Defaults.Config()
 	run.Config.EnvironmentID = cmp.Or(
 		q.Environment, agent.EnvironmentID, factory.EnvironmentID, s.defaults.EnvironmentID,
 	)

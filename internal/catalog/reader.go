@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	skillCacheFresh  = time.Minute      // how long a reading is good
-	skillCacheMaxAge = time.Hour        // how long one that nobody asks for stays
-	skillsReading    = 10 * time.Minute // the most that one may take
-	skillReaders     = 4                // at the same time
+	skillCacheFresh  = time.Minute      // how long a result is fresh
+	skillCacheMaxAge = time.Hour        // how long an unused result is kept
+	skillsReading    = 10 * time.Minute // time limit of one read
+	skillReaders     = 4                // simultaneous reads
 )
 
 // skillFile is a SKILL.md with its error.
@@ -78,9 +78,9 @@ func (k *skillReader) begin(source git.Source, since time.Time) {
 	k.ensure(source, since)
 }
 
-// ensure returns what is closed when there is something new, nil when what is
-// kept will do. A reading is nobody's: its context is its own. The caller holds
-// mu.
+// ensure starts a read unless the cached result is new enough, and returns a channel that is closed
+// at the end of the read. It returns nil if the cached result is enough. A read has its own
+// context. The caller holds mu.
 func (k *skillReader) ensure(source git.Source, since time.Time) <-chan struct{} {
 	if got, ok := k.kept[source]; ok && !got.started.Before(since) {
 		return nil

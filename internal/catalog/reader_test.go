@@ -12,8 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/git"
 )
 
-// A remote that does not answer holds up neither the request that asks for it
-// nor the end of the server.
+// An unresponsive remote delays neither the request that needs it nor the shutdown of the server.
 func TestSlowRepositoryIsReadInTheBackground(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}, 10), make(chan struct{})
@@ -33,7 +32,7 @@ func TestSlowRepositoryIsReadInTheBackground(t *testing.T) {
 	k := newSkillReader(cache, slog.New(slog.DiscardHandler))
 	source, since := git.Source{URL: remote.URL + "/acme/app"}, time.Now()
 
-	for range 2 { // the second request finds the first one's reading
+	for range 2 { // the second request joins the read of the first
 		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		if got := k.wait(soon, source, since); !errors.Is(got.err, errStillRead) {
 			t.Errorf("got %v, want that it is still being read", got.err)

@@ -49,7 +49,7 @@ func (s *Catalog) SetRunner(ctx context.Context, _ penstock.Principal, run *stor
 	return nil
 }
 
-// filesOf reads the files of the run's factory at the run's revision, whose path has one of the
+// filesOf reads the files of the run's factory, at the run's revision, whose paths have one of the
 // prefixes.
 func (s *Catalog) filesOf(ctx context.Context, run store.RunRow, beginnings ...string) (map[string][]byte, error) {
 	if run.FactoryUID == "" || run.Revision == 0 {

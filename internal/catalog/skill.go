@@ -22,9 +22,8 @@ var skillDirs = []string{
 	".opencode/skills",
 }
 
-// How long a request waits for repositories that are being read for the first
-// time, or again because it asked for that. What takes longer goes on without
-// it, for the next request.
+// How long a request waits for a first read of repositories, or for a refresh. A longer read
+// continues for the next request.
 const (
 	skillWait    = 10 * time.Second
 	skillRefresh = 60 * time.Second
@@ -37,8 +36,8 @@ type skillSource struct {
 	environments []penstock.SkillEnvironment
 }
 
-// label names the repository in references. It has no owner if the URL has no owner that a
-// reference could name.
+// label returns the repository's name in references. It has no owner if references cannot express
+// the owner in the URL.
 func (r skillSource) label() string {
 	full := r.owner + "/" + r.name
 	if _, err := penstock.ParseSkillSpec(full + ":x"); err != nil {
@@ -82,8 +81,7 @@ func (s *Skills) Skills(
 	return skillItems(found, q.SortBy == "last_run"), nil
 }
 
-// skillSources lists the repositories of environments, each with those that
-// have it.
+// skillSources lists the repositories of environments, each with its environments.
 func skillSources(environments []penstock.Environment) []*skillSource {
 	var list []*skillSource
 	known := map[git.Source]*skillSource{}
@@ -108,7 +106,7 @@ func skillSources(environments []penstock.Environment) []*skillSource {
 	return list
 }
 
-// readSkills reads every source that can be read in time.
+// readSkills reads the sources, within a time limit.
 func (s *Skills) readSkills(ctx context.Context, sources []*skillSource, refresh bool) []repoSkills {
 	since, wait := time.Now().Add(-skillCacheFresh), skillWait
 	if refresh {
@@ -116,7 +114,7 @@ func (s *Skills) readSkills(ctx context.Context, sources []*skillSource, refresh
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	for _, r := range sources { // all at once, before the first is waited for
+	for _, r := range sources { // start all reads before waiting for the first
 		s.reader.begin(r.git, since)
 	}
 	out := make([]repoSkills, len(sources))
@@ -159,9 +157,9 @@ func places(r *skillSource, skills repoSkills) []place {
 	return out
 }
 
-// setLastRuns says when a run last came from each skill.
+// setLastRuns sets when a run last used each skill.
 func (s *Skills) setLastRuns(ctx context.Context, p penstock.Principal, found []place) error {
-	dirs := map[string]int{} // how many places a bare name may mean
+	dirs := map[string]int{} // number of places for each bare name
 	for _, f := range found {
 		dirs[skillDir(f)]++
 	}
@@ -198,8 +196,7 @@ func (s *Skills) setLastRuns(ctx context.Context, p penstock.Principal, found []
 
 func skillDir(f place) string { return path.Base(path.Dir(f.variant.Source.SkillPath)) }
 
-// skillItems gathers the places of each skill, by name or by when a run last
-// came from one.
+// skillItems groups the places by skill, sorted by name or by last run.
 func skillItems(found []place, byRun bool) []penstock.AgentSkillItem {
 	slices.SortStableFunc(found, func(a, b place) int {
 		return cmp.Or(

@@ -20,9 +20,9 @@ const factorySkills = "skills/"
 
 func agentSkills(agent string) string { return "agents/" + agent + "/skills/" }
 
-// SetSkill finds out which skill a run is to come from, as far as that can be
-// known before it has a workspace, and gives the run its name: it is the one of
-// skill_spec, else the only one that the request has at hand.
+// SetSkill finds the skill of a run, as far as it is known before the run has a workspace, and sets
+// the run's name from it. The skill is that of skill_spec, or otherwise the only skill in the
+// request's configuration.
 func (s *Skills) SetSkill(ctx context.Context, _ penstock.Principal, run *store.NewRun) error {
 	reference := run.Config.SkillSpec
 	if reference == "" {
@@ -46,16 +46,16 @@ func (s *Skills) SetSkill(ctx context.Context, _ penstock.Principal, run *store.
 	return nil
 }
 
-// fromOnlySkill reports whether a run comes from the one skill that it has at
-// hand: the request asks for it, or there is nothing else to do.
+// fromOnlySkill reports whether a run uses the only skill in its configuration: the request names
+// it, or the run has no other task.
 func fromOnlySkill(run *store.NewRun) bool {
 	return len(run.Config.Skills) == 1 && (run.ConfigSources["skills"] == LayerRequest ||
 		strings.TrimSpace(run.Prompt) == "")
 }
 
-// describeSkill completes what a reference says of a run's skill. A bare name
-// means a skill of its agent, else of its factory, else the bundled one with that
-// id, else one in the repositories of its environment.
+// describeSkill completes the description of a run's skill. A bare name refers to a skill of its
+// agent, then of its factory, then a bundled skill with that id, then a skill in the repositories
+// of its environment.
 func (s *Skills) describeSkill(ctx context.Context, run *store.NewRun, spec penstock.SkillSpec) error {
 	if spec.Bare() {
 		at, content, err := s.skillOfFactory(ctx, run, spec.Name)
@@ -89,13 +89,12 @@ func (s *Skills) describeSkill(ctx context.Context, run *store.NewRun, spec pens
 	return checkBundled(run, spec.Name, "/skill_spec")
 }
 
-// skillLookup is how long the creation of a run waits for repositories whose
-// skills are not known yet. Without them the run goes by its reference.
+// skillLookup is how long the creation of a run waits for repositories whose skills are not known
+// yet. After that, the run keeps only the reference.
 const skillLookup = 2 * time.Second
 
-// skillOfEnvironment looks for a skill in the repositories of the run's
-// environment, as they were when they were read last; ok is false where it is
-// not found, malformed, or not known in time.
+// skillOfEnvironment finds a skill in the last read of the repositories of the run's environment.
+// ok is false if the skill is not found, malformed, or not known in time.
 func (s *Skills) skillOfEnvironment(
 	ctx context.Context, run *store.NewRun, spec penstock.SkillSpec,
 ) (found place, ok bool, err error) {
@@ -124,9 +123,8 @@ func (s *Skills) skillOfEnvironment(
 	return place{}, false, nil
 }
 
-// findSkill finds the skill of a repository that a reference means: the one at
-// its path, else the one whose frontmatter has its name, else the one in a folder
-// of that name.
+// findSkill finds the skill of a reference in a repository: by its path, then by the name in the
+// frontmatter, then by the name of the folder.
 func findSkill(all []place, spec penstock.SkillSpec) (place, bool) {
 	is := func(f place) bool { return f.variant.Source.SkillPath == spec.Path }
 	if spec.Path == "" {
@@ -170,8 +168,8 @@ func checkBundled(run *store.NewRun, name, pointer string) error {
 	}))
 }
 
-// skillOfFactory reads the SKILL.md of a skill of the run's agent, else of its
-// factory; at is "" where there is none.
+// skillOfFactory reads the SKILL.md of a skill of the run's agent, or otherwise of its factory. at
+// is "" if it does not exist.
 func (s *Skills) skillOfFactory(
 	ctx context.Context, run *store.NewRun, name string,
 ) (at string, content []byte, err error) {
@@ -223,8 +221,7 @@ func hasFolder(list []penstock.SkillFolder, name string) bool {
 	return slices.ContainsFunc(list, func(f penstock.SkillFolder) bool { return f.Name == name })
 }
 
-// foldersBelow sorts the files below a folder by the folders in it that have a
-// SKILL.md.
+// foldersBelow groups the files below a folder by its subfolders with a SKILL.md.
 func foldersBelow(files map[string][]byte, folder string) map[string]map[string]string {
 	found := map[string]map[string]string{}
 	for file, content := range files {

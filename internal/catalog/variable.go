@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/egress"
 )
 
-// Reserved returns the variables of a configuration that belong to the sandbox, and those
-// that its harness must not get. Without a harness, the latter are not known yet.
+// Reserved returns the variables of a configuration that belong to the sandbox or to the preset
+// of its harness, and those that its harness must not get. Without a harness, the latter are not known yet.
 func (s *Catalog) Reserved(c *penstock.Config) []penstock.FieldError {
 	var errs []penstock.FieldError
 	if own, holds := s.keyHolders[c.Harness.Kind()]; c.Harness != nil && holds {
@@ -18,17 +18,25 @@ func (s *Catalog) Reserved(c *penstock.Config) []penstock.FieldError {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		pointer := "/env/" + penstock.EscapePointer(name)
 		known := slices.ContainsFunc(errs, func(e penstock.FieldError) bool { return e.Pointer == pointer })
-		if egress.Owns(name) && !known {
+		switch {
+		case known:
+		case egress.Owns(name):
 			errs = append(errs, penstock.FieldError{
 				Pointer: pointer,
 				Detail:  "must not be set by a run: the sandbox sets it, so that programs use its proxy",
+			})
+		case c.Harness != nil && slices.Contains(s.programs[c.Harness.Kind()].Variables, name):
+			errs = append(errs, penstock.FieldError{
+				Pointer: pointer,
+				Detail: "must not be set for the harness " + c.Harness.Kind() + ": Penstock sets it, so that the agent uses " +
+					"the run's model through the gateway",
 			})
 		}
 	}
 	return errs
 }
 
-// ofPresets are the variables that some presets set.
+// ofPresets returns the variables that presets set.
 func ofPresets(names []string) map[string]string {
 	variables := map[string]string{}
 	for _, name := range names {

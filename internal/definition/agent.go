@@ -28,7 +28,7 @@ func (p *parser) agents(factory *Factory) []Agent {
 		a := Agent{Name: at.name}
 		before := p.count
 		if d.readMarkdown(p.files[at.path], false); p.count > before && d.root == nil {
-			p.doubtful[KindAgent] = true // it may be the foreman
+			p.doubtful[KindAgent] = true // the unread file may be the foreman
 			return a
 		}
 		d.decode(&a)
@@ -36,7 +36,7 @@ func (p *parser) agents(factory *Factory) []Agent {
 		p.settings(d, a.Settings, []Settings{factory.AgentDefaults})
 		p.network(d, a.Network)
 		p.models(d, a.Models)
-		if len(a.Prompt) <= maxPrompt { // else it is told already
+		if len(a.Prompt) <= maxPrompt { // otherwise it is reported already
 			d.size(a.Identity().Config())
 		}
 		switch {
@@ -59,8 +59,7 @@ func (p *parser) agents(factory *Factory) []Agent {
 	return agents
 }
 
-// Identity is a in the vocabulary of the server, with the type CUSTOM where the
-// file gives none.
+// Identity returns a in the vocabulary of the server. The default type is CUSTOM.
 func (a Agent) Identity() penstock.Identity {
 	o := a.Overrides()
 	i := penstock.Identity{Name: a.Name, Description: a.Description, Prompt: a.Prompt, Type: a.Type}
@@ -78,10 +77,10 @@ func (a Agent) Identity() penstock.Identity {
 	return i
 }
 
-// Onto is the agent i as the document has it. What no file can hold stays, and so does
-// another spelling of what the document says: that of the harness with its model and
-// credentials, and of MCP servers.
-func (a Agent) Onto(i penstock.Identity) penstock.Identity {
+// ApplyTo returns i with the values of the document. Values that no file can hold stay unchanged. An
+// equal value in another spelling also stays: a harness with its model and credentials, and MCP
+// servers.
+func (a Agent) ApplyTo(i penstock.Identity) penstock.Identity {
 	next := a.Identity()
 	next.UID, next.FactoryUID, next.CreatedAt, next.UpdatedAt = i.UID, i.FactoryUID, i.CreatedAt, i.UpdatedAt
 	next.Skills, next.Memory, next.OnBehalfOfEnabled = i.Skills, i.Memory, i.OnBehalfOfEnabled
@@ -97,8 +96,8 @@ func (a Agent) Onto(i penstock.Identity) penstock.Identity {
 
 const custom = penstock.AgentType("CUSTOM")
 
-// AgentOf is a new agent as a file has it. Its memory, and skills that it names
-// by reference, are nothing that a file can say.
+// AgentOf returns the document of a new agent, without its memory and referenced skills, which no
+// file can hold.
 func AgentOf(i penstock.Identity) Agent {
 	a := Agent{
 		Name: i.Name, Description: i.Description, Prompt: trimBody(i.Prompt), CredentialStrategy: i.CredentialStrategy,
@@ -122,9 +121,8 @@ func AgentOf(i penstock.Identity) Agent {
 	return a
 }
 
-// harnessModel is how a file says a harness beside a model, which exclude each
-// other there: the model is the harness's, and that of the built-in one stands
-// alone.
+// harnessModel returns harness and model for a file, where they exclude each other. The model goes
+// into the harness, and the model of the built-in harness is alone.
 func harnessModel(h *penstock.Harness, model string, secrets json.RawMessage) (string, *Harness) {
 	harness := harnessOf(h, secrets)
 	if model != "" {
@@ -136,8 +134,8 @@ func harnessModel(h *penstock.Harness, model string, secrets json.RawMessage) (s
 	return "", harness
 }
 
-// agent is the agent of that name.
-func agent(agents []Agent, name string) (Agent, bool) {
+// findAgent returns the agent with a name.
+func findAgent(agents []Agent, name string) (Agent, bool) {
 	i := slices.IndexFunc(agents, func(a Agent) bool { return a.Name == name || name == "" && a.Type == foreman })
 	if i < 0 {
 		return Agent{}, false

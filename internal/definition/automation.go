@@ -11,6 +11,7 @@ type Automation struct {
 	Name               string    `json:"-"`
 	Enabled            *bool     `json:"enabled,omitzero" about:"Whether it starts runs." default:"true"`
 	Agent              string    `json:"agent,omitzero" rule:"name" about:"The agent whose runs it starts; the foreman where absent."`
+	Title              string    `json:"title,omitzero" rule:"title" about:"Title of its runs; {{data.order}} stands for that value of the payload. The automation's name where absent."`
 	CredentialStrategy string    `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials its runs work with."`
 	Triggers           []Trigger `json:"triggers" about:"The events that start runs; each event starts one run, even where several match it."`
 	Settings
@@ -31,7 +32,7 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 		d.prompt()
 		p.refers(d, KindAgent, a.Agent, "agent")
 		above := []Settings{factory.AgentDefaults}
-		if agent, ok := agent(agents, a.Agent); ok {
+		if agent, ok := findAgent(agents, a.Agent); ok {
 			above = []Settings{agent.Settings, factory.AgentDefaults}
 		}
 		p.settings(d, a.Settings, above)
@@ -44,10 +45,11 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 	})
 }
 
-// Automation is a in the vocabulary of the server.
+// Automation returns a in the vocabulary of the server.
 func (a Automation) Automation() penstock.Automation {
 	automation := penstock.Automation{
-		Name: a.Name, Enabled: value(a.Enabled, true), Agent: a.Agent, Prompt: a.Prompt, Triggers: []penstock.Trigger{},
+		Name: a.Name, Enabled: value(a.Enabled, true), Agent: a.Agent, Title: a.Title,
+		Prompt: a.Prompt, Triggers: []penstock.Trigger{},
 		Overrides: a.Overrides(),
 	}
 	automation.CredentialStrategy = a.CredentialStrategy
@@ -57,11 +59,12 @@ func (a Automation) Automation() penstock.Automation {
 	return automation
 }
 
-// AutomationOf is an automation as a file has it.
+// AutomationOf returns the document of an automation.
 func AutomationOf(a penstock.Automation) Automation {
 	automation := Automation{
-		Name: a.Name, Enabled: pointer(a.Enabled, true), Agent: a.Agent, CredentialStrategy: a.CredentialStrategy,
-		Settings: settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
+		Name: a.Name, Enabled: pointer(a.Enabled, true), Agent: a.Agent, Title: a.Title,
+		CredentialStrategy: a.CredentialStrategy,
+		Settings:           settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
 	}
 	if a.Harness != nil {
 		automation.Model, automation.Harness = harnessModel(a.Harness, a.Model, a.HarnessAuthSecrets)
@@ -72,9 +75,9 @@ func AutomationOf(a penstock.Automation) Automation {
 	return automation
 }
 
-// Onto is the automation was as the document has it. Its UID and dates stay, and so does
-// another spelling of what the document says.
-func (a Automation) Onto(was penstock.Automation) penstock.Automation {
+// ApplyTo returns was with the values of the document. Its UID and dates stay unchanged. An equal
+// value in another spelling also stays.
+func (a Automation) ApplyTo(was penstock.Automation) penstock.Automation {
 	next := a.Automation()
 	next.UID, next.CreatedAt, next.UpdatedAt = was.UID, was.CreatedAt, was.UpdatedAt
 	before, after := AutomationOf(was), AutomationOf(next)

@@ -60,8 +60,7 @@ func (p *parser) tasks(suite place) []Task {
 	return tasks
 }
 
-// order puts the tasks into the order of the suite and reports those that only
-// one side knows.
+// order sorts the tasks in the order of the suite, and reports tasks that are missing on one side.
 func (b *Benchmark) order(d *document, tasks []Task) {
 	var slugs []string
 	for _, t := range tasks {

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
-// jsonName is a field's name in JSON; "" where it has none.
+// jsonName returns a field's name in JSON, or "" if it has none.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" {
@@ -23,7 +23,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// jsonNames lists the names of a structure's fields in JSON, sorted.
+// jsonNames lists the JSON names of a structure's fields, sorted.
 func jsonNames(t reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
@@ -35,8 +35,8 @@ func jsonNames(t reflect.Type) []string {
 	return names
 }
 
-// A key of a run's configuration has a field in Config and a property in the contract.
-// One of every layer has a property in each schema of an agent and an automation, too.
+// Each key of a run's configuration has a field in Config and a property in the contract. A key of
+// every layer also has a property in each schema of an agent and an automation.
 func TestEveryConfigurationKeyIsInTheContract(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
@@ -69,8 +69,8 @@ func TestEveryConfigurationKeyIsInTheContract(t *testing.T) {
 	}
 }
 
-// What the files of an agent and an automation say reaches the configuration of their
-// runs, and an agent or automation with that configuration is written as it was.
+// The keys of agent and automation files reach the configuration of their runs. An agent or
+// automation with that configuration is written back unchanged.
 func TestEveryKeyOfAFileReachesTheConfiguration(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{} // of the keys that are text

@@ -16,13 +16,13 @@ import (
 // digits of numbers as they are written in YAML.
 type Tree json.RawMessage
 
-// MarshalJSON is t itself; null where there is none.
+// MarshalJSON returns t itself, or null if it is empty.
 func (t Tree) MarshalJSON() ([]byte, error) { return json.RawMessage(t).MarshalJSON() }
 
 var treeType = reflect.TypeFor[Tree]()
 
-// field is a key of a document as the tags of its type say it. The parser, the
-// JSON Schemas, plans and edits all read types through fieldsOf.
+// field is a key of a document, read from the tags of its type. The parser, the JSON Schemas, plans
+// and edits all use fieldsOf.
 type field struct {
 	index    []int
 	key      string
@@ -31,15 +31,15 @@ type field struct {
 	rule     string
 	about    string // for the schema
 	value    string // the default, as JSON
-	written  bool   // by us, though it has its default
-	null     bool   // null is as if the key were not there
-	empty    bool   // so is an empty text
+	written  bool   // we write it even with its default value
+	null     bool   // null means that the key is absent
+	empty    bool   // so does an empty text
 	body     bool   // the text below the frontmatter, which has no key
 	kind     reflect.Type
 }
 
-// fieldsOf lists the fields of a struct type, those of embedded ones in their
-// place. The list is shared.
+// fieldsOf lists the fields of a struct type, including those of embedded structs in order. Callers
+// share the list.
 func fieldsOf(t reflect.Type) []field {
 	fieldCache.Lock()
 	defer fieldCache.Unlock()
@@ -95,7 +95,7 @@ func (d *document) decode(into any) {
 	}
 }
 
-// value reads a node into v; the rule is the one of the field that v belongs to.
+// value reads a node into v. rule is the rule of v's field.
 func (d *document) value(node *yaml.Node, v reflect.Value, rule string) {
 	switch {
 	case unusable(node):
@@ -134,7 +134,7 @@ func (d *document) value(node *yaml.Node, v reflect.Value, rule string) {
 	}
 }
 
-// is reports whether node is a mapping or list as it must be.
+// is reports whether node is of the required kind, a mapping or list. It adds a finding if not.
 func (d *document) is(node *yaml.Node, kind yaml.Kind) bool {
 	if node.Kind == kind {
 		return true
@@ -155,7 +155,7 @@ func (d *document) mismatch(node *yaml.Node, want string) {
 	d.mustf(node, TypeMismatch, "", "be %s, not %s", want, describe(node))
 }
 
-// each is how messages call the items of a list or mapping.
+// each returns the name of the items of a list or mapping in messages.
 func (d *document) each() string { return "each of " + strings.TrimPrefix(d.subject, "each of ") }
 
 // object reads the keys of a mapping into a struct.
@@ -187,7 +187,7 @@ func (d *document) object(node *yaml.Node, v reflect.Value) {
 	d.missing(node, fields, given)
 }
 
-// dropUnset removes the keys whose value says that they are not set, so that no later check sees them.
+// dropUnset removes keys whose value means that they are absent, so that no later check sees them.
 func dropUnset(mapping *yaml.Node, fields []field) {
 	var kept []*yaml.Node
 	for i := 0; i < len(mapping.Content); i += 2 {
@@ -283,7 +283,7 @@ func (d *document) scalar(node *yaml.Node, v reflect.Value, rule string) {
 	}
 }
 
-// exact reports what has no certain meaning as JSON.
+// exact adds a finding for a value without a unique meaning in JSON.
 func (d *document) exact(node *yaml.Node) bool {
 	switch {
 	case unusable(node):
@@ -302,8 +302,7 @@ func (d *document) exact(node *yaml.Node) bool {
 	return ok
 }
 
-// jsonOf is a node as JSON. Numbers keep their digits; what structure refuses is
-// left out.
+// jsonOf returns a node as JSON. Numbers keep their digits. It omits nodes that structure rejects.
 func jsonOf(node *yaml.Node) []byte {
 	var b bytes.Buffer
 	writeJSON(&b, node)
@@ -348,11 +347,11 @@ func writeJSON(b *bytes.Buffer, node *yaml.Node) {
 	}
 }
 
-// jsonText is a text as JSON, without the escapes that are for HTML only.
+// jsonText returns a text as JSON, without escapes for HTML.
 func jsonText(text string) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string and a buffer: never fails
+	_ = encoder.Encode(text) // writing a string to a buffer never fails
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

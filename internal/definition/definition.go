@@ -1,10 +1,11 @@
-// Package definition reads the files that define a factory. Parse finds everything that is wrong with a tree at
-// once, each finding at its line and column; Schemas describes the same documents to editors; Compare says what
-// applying another tree would change; Write and SetKeys change one document and leave alone what is not concerned.
+// Package definition reads the files that define a factory. Parse reports every error of a tree at
+// once, each with its line and column. Schemas describes the documents to editors. Compare shows
+// what applying another tree would change. Write and SetKeys change one document without touching
+// the rest.
 //
-// It is pure: what only the server knows comes in as Known. Trees are hostile: their size is bounded before
-// anything is parsed, YAML aliases are refused and never followed, and no text of theirs reaches a terminal
-// unquoted.
+// The package is pure: Known has the facts of the server. Trees are hostile. Their size is limited
+// before anything is parsed, YAML aliases are rejected and never followed, and a terminal never
+// gets their text unquoted.
 package definition
 
 import (
@@ -18,12 +19,12 @@ import (
 // SchemaVersion is the one version of documents that this release reads.
 const SchemaVersion = "v1alpha1"
 
-// What a tree may be at most.
+// The limits of a tree.
 const (
 	MaxFiles = 1000
 	MaxBytes = 4 << 20
-	// maxMarks bounds the nodes that YAML can make of few bytes: of the characters
-	// that separate them no more than this may be in a tree's YAML.
+	// maxMarks limits the characters in a tree's YAML that separate nodes, because few bytes of
+	// YAML can make many nodes.
 	maxMarks = 150_000
 )
 
@@ -42,8 +43,8 @@ const (
 	KindBenchmark  Kind = "benchmark"
 )
 
-// Definition is a tree without errors. Its lists are sorted by name. It is not
-// to be changed; a copy of one of its resources may be, and written.
+// Definition is a tree without errors. Its lists are sorted by name. Do not modify it; modify and
+// write copies of its resources.
 type Definition struct {
 	Factory     Factory
 	Agents      []Agent
@@ -55,7 +56,7 @@ type Definition struct {
 	Benchmarks  []Benchmark
 }
 
-// Foreman is the agent that is the factory's entry point.
+// Foreman returns the agent that is the factory's entry point.
 func (d *Definition) Foreman() Agent {
 	i := slices.IndexFunc(d.Agents, func(a Agent) bool { return a.Type == foreman })
 	return d.Agents[i]
@@ -81,34 +82,34 @@ func (d *Definition) Names(kind Kind) []string {
 	return names
 }
 
-// Known is what the server knows beyond the files. What is nil is not checked.
+// Known has facts of the server that are not in the files. A nil field is not checked.
 type Known struct {
-	Harnesses    []string // by name; of builtin, claude and their like the canonical one
+	Harnesses    []string // by canonical name, such as builtin or claude
 	Environments []string // ids
 	MCPServers   []string // ids of managed ones
-	Runners      []string // ids of runners that are no files of the tree
+	Runners      []string // ids of runners outside of the tree
 	WebhookUIDs  []string // of the factory
 	ScheduleIDs  []string // of the team
-	// RunSecret says why runs cannot have a managed secret, "" where they can, and
-	// which name was perhaps meant. WebhookSecret says it of a webhook.
+	// RunSecret returns why a run cannot use a managed secret, or "", and the most similar name.
+	// WebhookSecret does the same for a webhook.
 	RunSecret     func(secret string) (problem, nearest string)
 	WebhookSecret func(webhook, secret string) (problem, nearest string)
 	Presets       []string // of networks
-	// NetworkSecret says why a run cannot send a managed secret to a host, "" where it
-	// can, and which name was perhaps meant.
+	// NetworkSecret returns why a run cannot send a managed secret to a host, or "", and the most
+	// similar name.
 	NetworkSecret func(secret, host string) (problem, nearest string)
 	// NotURLSafe reports whether the value of a secret cannot be part of a URL.
 	NotURLSafe func(secret string) bool
-	// ShortSecret reports whether the value of a secret is shorter than that of a
-	// webhook must be, and whether the webhook has it already, and keeps it.
+	// ShortSecret reports whether the value of a secret is too short for a webhook, and whether the
+	// webhook keeps it because it has it already.
 	ShortSecret func(webhook, secret string) (short, kept bool)
-	// Taken reports whether another factory of the team is known by the name, and
-	// by the alias unless that is "".
+	// Taken reports whether another factory of the team has the name, or the alias unless it is "",
+	// as its name or alias.
 	Taken func(name, alias string) (nameTaken, aliasTaken bool)
-	// Model says what is wrong with the name of a model of the built-in agent, ""
-	// where nothing is, and which name was perhaps meant: a warning.
+	// Model returns why the name of a built-in agent's model is doubtful, or "", and the most
+	// similar name. The finding is a warning.
 	Model func(name string) (problem, nearest string)
-	// CheckCron says what is wrong with a cron expression.
+	// CheckCron returns an error for an invalid cron expression.
 	CheckCron func(expression string) error
 }
 
@@ -120,15 +121,14 @@ type parser struct {
 	known   Known
 	paths   map[Kind]map[string][]place // by name in lower case
 	written map[Kind][]string           // names as they are written, sorted
-	// doubtful kinds have files of which some are not read.
+	// doubtful has the kinds with files that were not read.
 	doubtful map[Kind]bool
 	strays   Strays
 }
 
-// Parse reads a tree: the content of each file by its path, which has / between
-// its parts. Without errors among the findings, which are sorted by place, the
-// result is the definition; otherwise it is nil. Neither depends on the order in
-// which anything is read.
+// Parse reads a tree: the content of each file by its path, which has / between its parts. Findings
+// are sorted by place. If one of them is an error, the definition is nil. The result does not
+// depend on the order in which files are read.
 func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 	definition, all := Read(files, known)
 	if HasErrors(all) {
@@ -137,8 +137,8 @@ func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 	return definition, all
 }
 
-// Read is [Parse] for a tree of which some documents may have errors: the result
-// has what could be read of them, and is nil only where the tree is too large.
+// Read is [Parse] for a tree whose documents may have errors. The result has everything that could
+// be read. It is nil only if the tree is too large.
 func Read(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 	p := parser{
 		files: files, known: known, paths: map[Kind]map[string][]place{}, written: map[Kind][]string{},
@@ -152,7 +152,7 @@ func Read(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 	return definition, p.sorted()
 }
 
-// limits refuses a tree that is too large before anything of it is read.
+// limits rejects a tree that is too large, before it is read.
 func (p *parser) limits() bool {
 	paths := slices.Sorted(maps.Keys(p.files))
 	if len(paths) > MaxFiles {
@@ -185,7 +185,7 @@ func (p *parser) treef(path, format string, args ...any) {
 	d.badLinef(1, 1, InvalidDocument, format, args...)
 }
 
-// countMarks counts what separates nodes in the YAML of a file.
+// countMarks counts the characters that separate nodes in the YAML of a file.
 func countMarks(path string, content []byte) int {
 	text := string(content)
 	if strings.HasSuffix(path, ".md") {
@@ -205,13 +205,13 @@ func countMarks(path string, content []byte) int {
 	return marks
 }
 
-// names are the names of a kind, sorted.
+// names returns the names of a kind, sorted.
 func (p *parser) names(kind Kind) []string { return p.written[kind] }
 
 // open starts reading a file.
 func (p *parser) open(path string) *document { return &document{findings: &p.findings, path: path} }
 
-// definition reads all documents, and then what they say about each other.
+// definition reads all documents, and then checks the references between them.
 func (p *parser) definition() *Definition {
 	definition := &Definition{
 		Webhooks: p.webhooks(), Runners: p.runners(), Skills: p.skills(), Scorers: p.scorers(), Benchmarks: p.benchmarks(),
@@ -232,7 +232,7 @@ func each[T any](p *parser, kind Kind, read func(place, *document) T) []T {
 	return items
 }
 
-// secret checks the name of a secret that a file refers to, for what runs get.
+// secret checks the name of a secret for runs.
 func (p *parser) secret(d *document, path ...any) { p.secretFor(d, p.known.RunSecret, path...) }
 
 func (p *parser) secretFor(d *document, judge func(string) (problem, nearest string), path ...any) {
@@ -256,7 +256,7 @@ func (p *parser) secrets(d *document, names []string, path ...any) {
 	}
 }
 
-// refers checks the name of another file of the tree.
+// refers checks a reference to another file of the tree.
 func (p *parser) refers(d *document, kind Kind, name string, path ...any) {
 	if name == "" || slices.Contains(p.names(kind), name) {
 		return
@@ -276,7 +276,7 @@ func (p *parser) refers(d *document, kind Kind, name string, path ...any) {
 	)
 }
 
-// value is what a pointer points to, the fallback where it is nil.
+// value returns the value of a pointer, or the fallback for nil.
 func value[T any](p *T, fallback T) T {
 	if p == nil {
 		return fallback
@@ -284,7 +284,7 @@ func value[T any](p *T, fallback T) T {
 	return *p
 }
 
-// pointer is the opposite of value: nil for the fallback.
+// pointer is the inverse of value: it returns nil for the fallback.
 func pointer[T comparable](v, fallback T) *T {
 	if v == fallback {
 		return nil

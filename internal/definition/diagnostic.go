@@ -59,9 +59,8 @@ const (
 	SeverityNote    Severity = "note" // nothing to fix
 )
 
-// Diagnostic is one finding. Line and column count from 1; columns are
-// characters, not bytes. Message repeats of the files only what is quoted and
-// cut, so that it can be printed on a terminal.
+// Diagnostic is one finding. Line and column count from 1; columns are characters, not bytes.
+// Message quotes and cuts texts from the files, so that it is safe to print on a terminal.
 type Diagnostic struct {
 	Code     Code     `json:"code"`
 	Message  string   `json:"message"`
@@ -69,22 +68,22 @@ type Diagnostic struct {
 	Line     int      `json:"line"`
 	Column   int      `json:"column"`
 	Severity Severity `json:"severity"`
-	Nearest  string   `json:"nearest,omitempty"` // what was perhaps meant
+	Nearest  string   `json:"nearest,omitempty"` // the most similar known name
 }
 
-// String is the finding as compilers print theirs: path:line:column: CODE message.
+// String formats the finding as compilers do: path:line:column: CODE message.
 func (d Diagnostic) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", printable(d.Path), d.Line, d.Column, d.text())
 }
 
-// SameAs reports whether another finding is the same thing at the same place: what it
-// tells of the rest of the tree may differ.
+// SameAs reports whether another finding has the same cause at the same place. Parts of the message
+// about the rest of the tree may differ.
 func (d Diagnostic) SameAs(other Diagnostic) bool {
 	return d.Path == other.Path && d.Line == other.Line && d.Column == other.Column && d.Code == other.Code
 }
 
-// GitHub is the finding as a workflow command, which GitHub shows beside the
-// line of a pull request.
+// GitHub formats the finding as a workflow command. GitHub shows it beside the line of a pull
+// request.
 func (d Diagnostic) GitHub() string {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -109,18 +108,18 @@ func (d Diagnostic) text() string {
 	return text
 }
 
-// HasErrors reports whether a finding keeps the tree from being applied.
+// HasErrors reports whether a finding prevents the tree from being applied.
 func HasErrors(findings []Diagnostic) bool {
 	return slices.ContainsFunc(findings, func(d Diagnostic) bool { return d.Severity == SeverityError })
 }
 
-// maxFindings bounds what a hostile tree makes us say.
+// maxFindings limits the findings of a hostile tree.
 const maxFindings = 1000
 
-// findings gathers diagnostics.
+// findings collects diagnostics.
 type findings struct {
 	all    []Diagnostic
-	count  int // of those that were dropped too
+	count  int // including dropped ones
 	errors int // among them
 }
 
@@ -136,8 +135,8 @@ func (f *findings) add(d Diagnostic) {
 	f.all = append(f.all, d)
 }
 
-// full reports whether nothing more is kept, and counts what was to be. Whoever
-// takes pains for a finding asks first.
+// full reports whether no more findings are kept, and then counts the one that is dropped. Callers
+// check it before they build an expensive finding.
 func (f *findings) full() bool {
 	if f.count < maxFindings {
 		return false
@@ -147,7 +146,7 @@ func (f *findings) full() bool {
 	return true
 }
 
-// sorted is what was found by path, line and column, each finding once.
+// sorted returns the findings by path, line and column, without duplicates.
 func (f *findings) sorted() []Diagnostic {
 	slices.SortStableFunc(f.all, func(a, b Diagnostic) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
@@ -164,8 +163,7 @@ func (f *findings) sorted() []Diagnostic {
 	return all
 }
 
-// quote shows a text of the user's in a message: in one line, cut where it is
-// long.
+// quote formats a text from a file for a message: in one line, and cut if it is long.
 func quote(text string) string {
 	const most = 60
 	if runes := []rune(text[:min(len(text), 4*most)]); len(runes) > most {
@@ -174,8 +172,7 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// printable is a path as it is, or quoted where a terminal might take it for
-// something else.
+// printable returns a path unchanged if it is safe to print on a terminal, and otherwise quoted.
 func printable(path string) string {
 	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(path)
@@ -183,8 +180,8 @@ func printable(path string) string {
 	return path
 }
 
-// nearest is the name that word was perhaps meant to be. Long words are left
-// alone: measuring them costs time and nobody misspells them.
+// nearest returns the name that is most similar to word, or "". It skips long words, which take
+// long to compare.
 func nearest(word string, names []string) string {
 	if len(word) > 64 {
 		return ""
@@ -192,5 +189,5 @@ func nearest(word string, names []string) string {
 	return penstock.Nearest(word, names)
 }
 
-// list names what is allowed in a sentence.
+// list joins the allowed words for a sentence.
 func list(words []string) string { return strings.Join(words, ", ") }

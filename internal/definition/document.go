@@ -15,7 +15,7 @@ type document struct {
 	*findings
 
 	path  string
-	root  *yaml.Node // nil where there is no mapping to be read
+	root  *yaml.Node // nil: no mapping to read
 	body  string     // of Markdown: with \n for line breaks, without blank lines around it
 	first int        // lines of the file above its YAML
 	last  int        // the line after its frontmatter, for what is missing below it
@@ -233,7 +233,7 @@ func splitMarkdown(text string) (parts markdown, problem string) {
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t\r\n") == "---" }
 
-// trimBody is a body as it is meant: blank lines around it are layout.
+// trimBody removes the blank lines around a body, which are only layout.
 func trimBody(body string) string {
 	body = strings.TrimRight(strings.ReplaceAll(body, "\r\n", "\n"), " \t\n")
 	for {
@@ -245,13 +245,13 @@ func trimBody(body string) string {
 	}
 }
 
-// quoteless is quote without the quotes, for names that YAML writes so.
+// quoteless is quote without the quotation marks, for names that YAML writes without them.
 func quoteless(name string) string {
 	quoted := quote(name)
 	return quoted[1 : len(quoted)-1]
 }
 
-// lineColumn is the position of a byte.
+// lineColumn returns the position of a byte.
 func lineColumn(text string, at int) (line, column int) {
 	before := text[:at]
 	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1

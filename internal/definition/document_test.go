@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
-// with is the smallest tree and some more files, name and content in turn.
+// with returns the smallest tree plus some files, given as name and content in turn.
 func with(files ...string) map[string][]byte {
 	all := map[string][]byte{"factory.yaml": []byte(smallFactory), "agents/foreman/agent.md": []byte(smallForeman)}
 	for i := 0; i < len(files); i += 2 {
@@ -102,8 +102,8 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestScalars: what a plain scalar means where a text, a truth value or a payload
-// is expected. YAML 1.2 decides; what its versions read differently is refused.
+// TestScalars: what a plain scalar means where a text, a boolean or a payload is expected. YAML 1.2
+// decides. Scalars whose meaning differs between YAML versions are refused.
 func TestScalars(t *testing.T) {
 	t.Parallel()
 	const mismatch = "FF_TYPE_MISMATCH"
@@ -211,8 +211,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestHostile: whatever is in a tree, the answer is a finding, soon and without
-// much memory.
+// TestHostile: any tree yields findings, quickly and with little memory.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	trees := map[string]map[string][]byte{}
@@ -284,7 +283,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLimits: a tree that is as large as it may be is read.
+// TestLimits: a tree of the maximum size is accepted.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	files := with()
@@ -312,7 +311,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsOfTheAPI: what the API would refuse for its size.
+// TestLimitsOfTheAPI: sizes that the API would refuse.
 func TestLimitsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	servers := ""
@@ -360,7 +359,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestTrees: findings that a tree has as a whole, or beside others.
+// TestTrees: findings about a tree as a whole, or about its other files.
 func TestTrees(t *testing.T) {
 	t.Parallel()
 	agents := []string{}
@@ -468,7 +467,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// TestOrderDoesNotMatter: the same tree gives the same findings every time.
+// TestOrderDoesNotMatter: the same tree always gives the same findings.
 func TestOrderDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	files := with(
@@ -483,7 +482,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestKnown: what only the server knows.
+// TestKnown: checks that need the server's knowledge.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	files := with(
@@ -540,8 +539,7 @@ webhooks/b.yaml:1:13: FF_INVALID_REFERENCE b has no managed secret "API_KEI"; di
 	}
 }
 
-// TestInheritance: a harness with the worker's credentials needs a worker, from
-// whatever layer.
+// TestInheritance: a harness with the worker's credentials needs a worker, whichever layer sets it.
 func TestInheritance(t *testing.T) {
 	t.Parallel()
 	const auth = "harness:\n  type: claude\n  model: m\n  auth: {source: workerEnvironment}\n"
@@ -567,8 +565,7 @@ func TestInheritance(t *testing.T) {
 	}
 }
 
-// TestTriggers takes every event of every provider with every key of its
-// filters.
+// TestTriggers covers every event of every provider with every key of its filters.
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	for _, provider := range penstock.Providers() {
@@ -598,8 +595,7 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestTriggersAsTheAPI: what the API would refuse of a trigger is refused in a
-// file, at its place.
+// TestTriggersAsTheAPI: files refuse the same triggers as the API, at the right place.
 func TestTriggersAsTheAPI(t *testing.T) {
 	t.Parallel()
 	const head = "---\ntriggers:\n- provider: github\n  event: push\n  filter:\n    "

@@ -15,14 +15,13 @@ type KeyChange struct {
 	Remove bool
 }
 
-// SetKeys changes keys of a YAML document, or of the frontmatter of a Markdown
-// document, and leaves every line alone that is not concerned: comments, order
-// and layout stay. Inside of a mapping or list only what differs is changed, and
-// a key that has the value already is not touched. Comments above a key that is
-// removed stay. New keys go to the end.
+// SetKeys changes keys of a YAML document, or of the frontmatter of a Markdown document. All other
+// lines stay unchanged, with comments, order and layout. In a mapping or list, it changes only the
+// items that differ. A key that already has the value stays as it is. Comments above a removed key
+// stay. New keys go to the end.
 //
-// A document that [Parse] would refuse for its YAML is an error, and one without
-// keys may be empty. A mapping in {} at the top is written anew.
+// A document with invalid YAML is an error. A document without keys may be empty. A top-level
+// mapping in {} is rewritten.
 func SetKeys(document []byte, frontmatter bool, changes []KeyChange) ([]byte, error) {
 	text, mark := strings.CutPrefix(string(document), "\ufeff")
 	before, after := "", ""
@@ -74,19 +73,19 @@ func setKeys(text string, changes []KeyChange) (string, error) {
 		}
 	}
 	result := e.lines(wanted.block(""))
-	if root == nil { // comments at most
+	if root == nil { // nothing but comments
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			result = e.lines("\n") + result
 		}
 		result = text + result
-	} // else a layout that cannot be changed in place: everything in one line, or the like
+	} // otherwise the layout cannot be changed in place, for example if everything is in one line
 	if !holds(result, wanted) {
 		return "", errUnwritable
 	}
 	return result, nil
 }
 
-// holds reports whether a document says just that.
+// holds reports whether a document has exactly this content.
 func holds(text string, wanted node) bool {
 	root, err := mappingOf(text)
 	if err != nil {
@@ -98,7 +97,7 @@ func holds(text string, wanted node) bool {
 	return nodeIn(root).equal(wanted)
 }
 
-// mappingOf parses a document; nil where it has no keys.
+// mappingOf parses a document. It returns nil for a document without keys.
 func mappingOf(text string) (*yaml.Node, error) {
 	d := document{findings: &findings{}, path: "document"}
 	clean, ok := d.fileText([]byte(text))
@@ -111,8 +110,9 @@ func mappingOf(text string) (*yaml.Node, error) {
 	return d.root, nil
 }
 
-// KeyAt is the top-level key of a document, or of the frontmatter of a Markdown document, that
-// a line from 1 on belongs to: "prompt" below the frontmatter, "" above the first key.
+// KeyAt returns the top-level key at a line of a document, or of the frontmatter of a Markdown
+// document. Lines count from 1. It returns "prompt" below the frontmatter, and "" above the first
+// key.
 func KeyAt(document []byte, frontmatter bool, line int) string {
 	key, fences := "", 0
 	for n, text := range strings.Split(strings.TrimPrefix(string(document), "\ufeff"), "\n") {
@@ -131,8 +131,7 @@ func KeyAt(document []byte, frontmatter bool, line int) string {
 	return key
 }
 
-// SetBody replaces the text below the frontmatter of a document, unless it says
-// the same already.
+// SetBody replaces the text below the frontmatter of a document, unless it is equal.
 func SetBody(document []byte, body string) []byte {
 	text := string(document)
 	parts, problem := splitMarkdown(strings.TrimPrefix(text, "\ufeff"))
@@ -151,22 +150,21 @@ func SetBody(document []byte, body string) []byte {
 	return []byte(e.lines(strings.ReplaceAll(head+body, "\r\n", "\n")))
 }
 
-// WriteFactory puts f into factory.yaml; the document may be empty.
+// WriteFactory writes f into factory.yaml. The document may be empty.
 func WriteFactory(document []byte, f Factory) ([]byte, error) { return write(document, false, f) }
 
-// WriteAgent puts a into the agent.md of an agent; the document may be empty.
+// WriteAgent writes a into the agent.md of an agent. The document may be empty.
 func WriteAgent(document []byte, a Agent) ([]byte, error) { return write(document, true, a) }
 
-// WriteAutomation puts a into the automation.md of an automation; the document
-// may be empty.
+// WriteAutomation writes a into the automation.md of an automation. The document may be empty.
 func WriteAutomation(document []byte, a Automation) ([]byte, error) { return write(document, true, a) }
 
-// WriteWebhook puts w into the file of a webhook; the document may be empty.
+// WriteWebhook writes w into the file of a webhook. The document may be empty.
 func WriteWebhook(document []byte, w Webhook) ([]byte, error) { return write(document, false, w) }
 
-// write sets those keys of a document that differ from what it says now. Other
-// spellings of the same, such as an alias or a default written out, stay. A
-// document that is changed names the keys that are always written.
+// write sets the keys of a document that differ from its current values. Other spellings of an
+// equal value stay, such as an alias or an explicit default. A changed document also gets the keys
+// that are always written.
 func write[T any](content []byte, markdown bool, wanted T) ([]byte, error) {
 	var present T
 	d := document{findings: &findings{}, path: "document"}
@@ -203,8 +201,8 @@ func write[T any](content []byte, markdown bool, wanted T) ([]byte, error) {
 	return content, nil
 }
 
-// changes are the keys in which a document that was read as now differs from next. With written, those count that are
-// always written.
+// changes returns the keys in which next differs from now, the content of the document. With
+// written, it also returns missing keys that are always written.
 func (d *document) changes(now, next reflect.Value, written bool) []KeyChange {
 	var changes []KeyChange
 	for _, f := range fieldsOf(next.Type()) {

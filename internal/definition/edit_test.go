@@ -272,7 +272,7 @@ func TestSetBody(t *testing.T) {
 	}
 }
 
-// plainOf is a document as JSON values, read by the YAML library alone.
+// plainOf reads a document as JSON values, with the YAML library alone.
 func plainOf(t rapid.TB, text string) object {
 	t.Helper()
 	var n yaml.Node
@@ -310,7 +310,7 @@ func plainNode(n *yaml.Node) any {
 	return n.Value
 }
 
-// texts are what tempts a writer of YAML to mistakes.
+// texts are strings that are difficult to write in YAML.
 var texts = rapid.OneOf(
 	rapid.SampledFrom([]string{
 		"", " ", "x", "yes", "no", "on", "null", "~", "true", "1", "017", "1.0", "1_000", "0x1F", ".5", "1:30", "2026-01-01",
@@ -342,8 +342,8 @@ var keys = rapid.OneOf(
 	rapid.StringMatching(`[a-z]{1,3}`),
 )
 
-// layout writes a mapping as people do: with comments and blank lines, and
-// collections in one line here and there.
+// layout writes a mapping like a person: with comments and blank lines, and with some collections
+// in one line.
 func layout(t *rapid.T, value object, indent string) string {
 	var b strings.Builder
 	names := make([]string, 0, len(value))
@@ -404,8 +404,8 @@ func layoutValue(t *rapid.T, value any, indent string) string {
 	return " " + string(out) + comment
 }
 
-// TestSetKeysChangesJustThat: whatever the layout, the result says what it did
-// before with the changes, and the comments above keys that stay are there.
+// TestSetKeysChangesJustThat: for any layout, the result has the old content with the changes, and
+// keeps the comments above keys that stay.
 func TestSetKeysChangesJustThat(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -443,13 +443,13 @@ func TestSetKeysChangesJustThat(t *testing.T) {
 	})
 }
 
-// clean reports whether the document has none of what is refused.
+// clean reports whether the document has nothing that is refused.
 func clean(text string) bool {
 	_, err := definition.SetKeys([]byte(text), false, nil)
 	return err == nil
 }
 
-// mutate is a value that is often near to the old one.
+// mutate returns a value that is often similar to the old one.
 func mutate(t *rapid.T, old any) any {
 	if rapid.IntRange(0, 3).Draw(t, "fresh") == 0 {
 		return values(2).Draw(t, "value")
@@ -506,8 +506,7 @@ func plainJSON(value any) any {
 	return fmt.Sprint(value)
 }
 
-// TestSetKeysLeavesTheRest: lines that belong to keys which do not change come
-// back byte for byte.
+// TestSetKeysLeavesTheRest: lines of unchanged keys stay byte for byte.
 func TestSetKeysLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

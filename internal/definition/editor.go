@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// editor gathers changes of a YAML text, which do not overlap.
+// editor collects changes of a YAML text. They do not overlap.
 type editor struct {
 	text   string
 	starts []int // of the lines
@@ -30,7 +30,7 @@ func newEditor(text string) *editor {
 	return &e
 }
 
-// lines gives a text the line ends of the document.
+// lines returns a text with the line ends of the document.
 func (e *editor) lines(text string) string {
 	if e.crlf {
 		return strings.ReplaceAll(text, "\n", "\r\n")
@@ -48,7 +48,7 @@ func (e *editor) apply() string {
 	at := 0
 	for _, change := range e.edits {
 		if change.from < at {
-			return "" // never holds: written anew instead
+			return "" // never matches, so the document is rewritten
 		}
 		b.WriteString(e.text[at:change.from] + change.text)
 		at = change.to
@@ -56,7 +56,7 @@ func (e *editor) apply() string {
 	return b.String() + e.text[at:]
 }
 
-// offset is where a node begins, in bytes.
+// offset returns where a node begins, in bytes.
 func (e *editor) offset(at *yaml.Node) int {
 	offset := e.starts[min(at.Line, len(e.starts))-1]
 	column := 1
@@ -69,14 +69,13 @@ func (e *editor) offset(at *yaml.Node) int {
 	return len(e.text)
 }
 
-// line is where the line of an offset begins, and whether there are only spaces
-// before the offset.
+// line returns where the line of an offset begins, and whether only spaces are before the offset.
 func (e *editor) line(offset int) (start int, alone bool) {
 	start = strings.LastIndexByte(e.text[:offset], '\n') + 1
 	return start, strings.TrimLeft(e.text[start:offset], " ") == ""
 }
 
-// lineEnd is behind the line of an offset.
+// lineEnd returns the end of an offset's line.
 func (e *editor) lineEnd(offset int) int {
 	if i := strings.IndexByte(e.text[offset:], '\n'); i >= 0 {
 		return offset + i + 1
@@ -84,8 +83,8 @@ func (e *editor) lineEnd(offset int) int {
 	return len(e.text)
 }
 
-// mapping makes a block mapping, which ends before limit, say what is wanted.
-// False means that its layout does not allow that.
+// mapping changes a block mapping, which ends before limit, to the wanted content. It returns false
+// if the layout does not allow that.
 func (e *editor) mapping(at *yaml.Node, wanted node, limit int) bool {
 	if at.Style&yaml.FlowStyle != 0 || len(wanted.items) == 0 {
 		return false
@@ -129,7 +128,7 @@ func (e *editor) add(at *yaml.Node, all [][2]*yaml.Node, wanted node, end int) b
 	return true
 }
 
-// insert puts lines below the line of an offset.
+// insert adds lines below the line of an offset.
 func (e *editor) insert(after int, lines string) {
 	if after > 0 && e.text[after-1] == '\n' { // a block scalar ends with its line
 		e.replace(after, after, lines)
@@ -142,7 +141,7 @@ func (e *editor) insert(after int, lines string) {
 	e.replace(end, end, lines)
 }
 
-// remove takes a key and its value away, with the lines that they stand in.
+// remove removes a key and its value with their lines.
 func (e *editor) remove(key *yaml.Node, stop int) bool {
 	start, alone := e.line(e.offset(key))
 	if !alone {
@@ -156,7 +155,7 @@ func (e *editor) remove(key *yaml.Node, stop int) bool {
 	return true
 }
 
-// value makes the value of a key the wanted one.
+// value changes the value of a key to the wanted one.
 func (e *editor) value(key, at *yaml.Node, wanted node, limit int) bool {
 	if nodeIn(at).equal(wanted) {
 		return true
@@ -184,7 +183,7 @@ func (e *editor) value(key, at *yaml.Node, wanted node, limit int) bool {
 	case at.Kind == yaml.ScalarNode && !block && at.Value != "" && !strings.Contains(text, "\n") &&
 		start < e.lineEnd(colon):
 		e.replace(start, end, text[1:])
-	case comment != "" && len(wanted.items) > 0: // it goes to the line of the key
+	case comment != "" && len(wanted.items) > 0: // moved to the line of the key
 		e.replace(colon, max(end, colon)+len(comment), " "+strings.TrimSpace(comment)+text)
 	default:
 		if end > colon && e.text[end-1] == '\n' {
@@ -204,7 +203,7 @@ func (e *editor) inside(at *yaml.Node, wanted node, limit int) bool {
 		return false
 	}
 	old := nodeIn(at)
-	same := 0 // items alike at the end
+	same := 0 // equal items at the end
 	for same < min(len(old.items), len(wanted.items)) &&
 		old.items[len(old.items)-1-same].equal(wanted.items[len(wanted.items)-1-same]) {
 		same++
@@ -234,7 +233,7 @@ func (e *editor) inside(at *yaml.Node, wanted node, limit int) bool {
 	}
 	start, _ := e.line(dash)
 	lines := node{kind: yaml.SequenceNode, items: wanted.items[changed:fresh]}.block(strings.Repeat(" ", dash-start))
-	if changed == 0 { // before all that is there
+	if changed == 0 { // before all existing items
 		if _, alone := e.line(dash); !alone {
 			return false
 		}
@@ -245,7 +244,7 @@ func (e *editor) inside(at *yaml.Node, wanted node, limit int) bool {
 	return true
 }
 
-// item makes an item of a list the wanted one.
+// item changes an item of a list to the wanted one.
 func (e *editor) item(at *yaml.Node, wanted node, limit int) bool {
 	if nodeIn(at).equal(wanted) {
 		return true
@@ -290,8 +289,7 @@ func (e *editor) removeItem(at *yaml.Node, stop int) bool {
 	return true
 }
 
-// dash is the offset of the dash before an item in the same line, -1 where
-// there is none.
+// dash returns the offset of the dash before an item in the same line, or -1.
 func (e *editor) dash(item *yaml.Node) int {
 	offset := e.offset(item)
 	before := strings.TrimRight(e.text[:offset], " ")

@@ -24,9 +24,9 @@ type Factory struct {
 	AgentDefaults      Settings             `json:"agentDefaults" about:"How agents work unless they say otherwise; exactly one of model and harness."`
 }
 
-// Repository is one that the factory works on.
+// Repository is a repository that the factory works on.
 type Repository struct {
-	Owner string `json:"owner" rule:"owner" about:"A user, organisation or group."`
+	Owner string `json:"owner" rule:"owner" about:"A user, organization or group."`
 	Name  string `json:"name" rule:"repository" about:"The repository's name."`
 }
 
@@ -54,7 +54,7 @@ type Integration struct {
 	Type string `json:"type" rule:"integration" about:"The service."`
 }
 
-// DeclaredVersion is the version that a tree says it has, the present one where it says none.
+// DeclaredVersion returns the version in a tree. The default is the current version.
 func DeclaredVersion(files map[string][]byte) string {
 	d := document{findings: &findings{}, path: "factory.yaml"}
 	if text, ok := d.fileText(files[d.path]); ok && len(text) <= MaxBytes &&
@@ -114,7 +114,7 @@ func (p *parser) factory(f *Factory) *Factory {
 	return f
 }
 
-// FactoryName is the name that factory.yaml has, "" where it cannot be read.
+// FactoryName returns the name in factory.yaml, or "" if it cannot be read.
 func FactoryName(files map[string][]byte) string {
 	p := parser{files: files}
 	d := p.open("factory.yaml")

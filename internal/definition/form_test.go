@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
-// unsetFiles say of many keys that they are not set.
+// unsetFiles mark many keys as not set.
 func unsetFiles() map[string][]byte {
 	return with(
 		"factory.yaml", "schemaVersion: v1alpha1\nname: x\ncredentialStrategy: null\nagentDefaults:\n  model: null\n"+
@@ -72,7 +72,7 @@ func TestNullLeavesAKeyUnset(t *testing.T) {
 	}
 }
 
-// Writing one key of a document leaves the keys alone that are not set, and sets one of them.
+// Writing one key of a document sets that key and leaves the unset keys alone.
 func TestWriteBesideKeysThatAreNotSet(t *testing.T) {
 	t.Parallel()
 	files := unsetFiles()
@@ -198,7 +198,7 @@ func TestNamedTwice(t *testing.T) {
 	}
 }
 
-// Editors are told the same by the JSON Schemas.
+// The JSON Schemas say the same to editors.
 func TestSchemasTakeTheseForms(t *testing.T) {
 	t.Parallel()
 	schemas := resolved(t)

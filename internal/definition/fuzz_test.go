@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
-// FuzzParse reads any tree: it ends with a definition or with an error among the
-// findings, each at a place of a file.
+// FuzzParse reads any tree. It returns a definition or findings with at least one error, each at a
+// place of a file.
 func FuzzParse(f *testing.F) {
 	names, err := filepath.Glob("testdata/bad/*.txt")
 	if err != nil {

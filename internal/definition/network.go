@@ -39,7 +39,7 @@ type Models struct {
 	Allow []string `json:"allow,omitzero" rule:"name" about:"Ids of models, with * at the end for the rest; all by default."`
 }
 
-// Network is n in the vocabulary of the server; nil where n says nothing.
+// Network returns n in the vocabulary of the server, or nil if n is empty.
 func (n *Network) Network() *penstock.Network {
 	if n == nil {
 		return nil
@@ -57,7 +57,7 @@ func (n *Network) Network() *penstock.Network {
 	return &network
 }
 
-// NetworkOf is a network as a file has it.
+// NetworkOf returns a network as it is in a file.
 func NetworkOf(n *penstock.Network) *Network {
 	if n.IsZero() {
 		return nil
@@ -72,7 +72,7 @@ func NetworkOf(n *penstock.Network) *Network {
 	return &network
 }
 
-// Policy is m in the vocabulary of the server; nil where m says nothing.
+// Policy returns m in the vocabulary of the server, or nil if m is empty.
 func (m *Models) Policy() *penstock.ModelPolicy {
 	if m == nil || len(m.Allow) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (m *Models) Policy() *penstock.ModelPolicy {
 	return &penstock.ModelPolicy{Allow: m.Allow}
 }
 
-// ModelsOf is a policy as a file has it.
+// ModelsOf returns a policy as it is in a file.
 func ModelsOf(p *penstock.ModelPolicy) *Models {
 	if p.IsZero() {
 		return nil
@@ -88,10 +88,10 @@ func ModelsOf(p *penstock.ModelPolicy) *Models {
 	return &Models{Allow: p.Allow}
 }
 
-// fileKeys turns pointers into those of a file, where the keys are written differently.
+// fileKeys converts pointers of the API to those of files, whose keys are different.
 var fileKeys = strings.NewReplacer("/provider_tools", "/providerTools", "/max_upload_bytes", "/maxUploadBytes")
 
-// network checks a network by the rules that the API has for it.
+// network checks a network with the rules of the API.
 func (p *parser) network(d *document, n *Network) {
 	at := d.find("network")
 	if at == nil || at.Kind != yaml.MappingNode {
@@ -121,7 +121,7 @@ func (p *parser) network(d *document, n *Network) {
 	}
 }
 
-// models checks a policy of models by the rules that the API has for it.
+// models checks a policy of models with the rules of the API.
 func (p *parser) models(d *document, m *Models) {
 	at := d.find("models")
 	policy := m.Policy()
@@ -135,7 +135,7 @@ func (p *parser) models(d *document, m *Models) {
 	}
 }
 
-// reported reports whether there is a finding at a node: one is enough.
+// reported reports whether a node already has a finding, because one is enough.
 func (p *parser) reported(d *document, at *yaml.Node) bool {
 	for _, found := range p.all {
 		if at != nil && found.Path == d.path && found.Line == d.first+at.Line && found.Column == at.Column {
@@ -145,7 +145,7 @@ func (p *parser) reported(d *document, at *yaml.Node) bool {
 	return false
 }
 
-// lastKey is the last key of a pointer that is no number.
+// lastKey returns the last key of a pointer that is not a number.
 func lastKey(pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for _, part := range slices.Backward(parts) {

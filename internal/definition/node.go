@@ -13,17 +13,16 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// node is a value that is to stand in a document: what JSON can say, with the
-// order of keys and the digits of numbers.
+// node is a value for a document: any JSON, with the order of keys and the digits of numbers.
 type node struct {
 	kind  yaml.Kind
-	text  string // of a scalar: the text, or what stands for a number, a truth value or nothing
-	plain bool   // the scalar is no text
+	text  string // of a scalar: the text, or the literal of a number, a boolean or null
+	plain bool   // the scalar is a literal, not a text
 	keys  []string
 	items []node
 }
 
-// nodeOf is a Go value as its JSON is.
+// nodeOf returns the JSON of a Go value as a node.
 func nodeOf(value any) (node, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -70,7 +69,7 @@ func readNode(decoder *json.Decoder) (node, error) {
 	}
 }
 
-// nodeIn is what a document has. What structure refuses must not be in it.
+// nodeIn returns a node of a document. It must not contain anything that structure rejects.
 func nodeIn(at *yaml.Node) node {
 	n := node{kind: at.Kind}
 	switch at.Kind {
@@ -96,7 +95,7 @@ func nodeIn(at *yaml.Node) node {
 	return n
 }
 
-// equal compares values; the order of keys has no meaning.
+// equal compares values. The order of keys does not matter.
 func (n node) equal(other node) bool {
 	if n.kind != other.kind || n.text != other.text || n.plain != other.plain || len(n.items) != len(other.items) {
 		return false
@@ -123,7 +122,7 @@ func (n node) get(key string) (node, bool) {
 	return n.items[i], true
 }
 
-// set changes a key of a copy of a mapping; without a value it removes it.
+// set changes a key in a copy of a mapping. A nil value removes the key.
 func (n node) set(key string, value *node) node {
 	n.keys, n.items = slices.Clone(n.keys), slices.Clone(n.items)
 	switch i := slices.Index(n.keys, key); {
@@ -137,13 +136,13 @@ func (n node) set(key string, value *node) node {
 	return n
 }
 
-// Rendering. A writer puts what belongs below a key or a dash behind it: a scalar
-// in the same line, a block in lines of their own.
+// Rendering. The value of a key or dash follows it: a scalar in the same line, and a block in lines
+// of its own.
 
 const step = "  "
 
-// behind is n as it stands behind a key whose line is indented by indent.
-// Further says that more of the line follows, so that no block scalar may.
+// behind renders n after a key whose line is indented by indent. With further, more text follows in
+// the line, so n must not be a block scalar.
 func (n node) behind(indent string, further bool) string {
 	if len(n.items) == 0 || n.kind == yaml.ScalarNode {
 		return " " + n.scalar(indent, further)
@@ -151,7 +150,7 @@ func (n node) behind(indent string, further bool) string {
 	return "\n" + strings.TrimSuffix(n.block(indent+step), "\n")
 }
 
-// block is n in lines with that indentation.
+// block renders n in lines with this indentation.
 func (n node) block(indent string) string {
 	var b strings.Builder
 	for i, item := range n.items {
@@ -170,7 +169,7 @@ func (n node) block(indent string) string {
 	return b.String()
 }
 
-// flow is n in one line.
+// flow renders n in one line.
 func (n node) flow() string {
 	parts := make([]string, len(n.items))
 	for i, item := range n.items {
@@ -189,7 +188,7 @@ func (n node) flow() string {
 	return writeText(n.text, true)
 }
 
-// scalar is a scalar, or an empty mapping or list.
+// scalar renders a scalar, or an empty mapping or list.
 func (n node) scalar(indent string, oneLine bool) string {
 	if n.kind != yaml.ScalarNode || n.plain {
 		return n.flow()
@@ -211,8 +210,7 @@ func (n node) scalar(indent string, oneLine bool) string {
 	return b.String()
 }
 
-// blockSafe reports whether a text of several lines can stand in a literal
-// block and come back as it was.
+// blockSafe reports whether a literal block keeps a text of several lines unchanged.
 func blockSafe(text string) bool {
 	first := strings.TrimLeft(text, "\n")
 	if first == "" || first[0] == ' ' || first[0] == '\t' || text[0] == '\n' || strings.HasSuffix(text, "\n\n") {
@@ -226,13 +224,13 @@ func blockSafe(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !writable(r) })
 }
 
-// writable reports whether a character can stand in YAML as it is, and be seen.
+// writable reports whether a character is visible and needs no escape in YAML.
 func writable(r rune) bool {
 	return r == ' ' || r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029' && unicode.IsPrint(r)
 }
 
-// writeText is a text in one line: without quotes where every reader of YAML
-// takes it for the same text.
+// writeText renders a text in one line. It omits quotes only if every YAML reader reads the same
+// text.
 func writeText(text string, flow bool) string {
 	if plainText(text, flow) {
 		return text
@@ -259,9 +257,8 @@ func writeText(text string, flow bool) string {
 	return b.String()
 }
 
-// plainText reports whether a text needs no quotes. It is careful rather than
-// exact: what looks like a number, a date or a truth value to any version of
-// YAML is quoted.
+// plainText reports whether a text needs no quotes. It is cautious: it quotes every text that could
+// be a number, a date or a boolean in any version of YAML.
 func plainText(text string, flow bool) bool {
 	if text == "" || strings.TrimSpace(text) != text || len(text) > 200 || plainKind(text) != textScalar {
 		return false

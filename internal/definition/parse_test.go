@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the findings of the trees in testdata/bad into them")
 
-// validTree is the example of every kind of document.
+// validTree has every kind of document.
 func validTree(t testing.TB) map[string][]byte {
 	t.Helper()
 	files, found, err := definition.ReadTree(os.DirFS("testdata/valid"))
@@ -29,9 +29,9 @@ func validTree(t testing.TB) map[string][]byte {
 	return files
 }
 
-// archive reads a tree that is written in one file: what is expected of it, then
-// each file below a line -- PATH --. A tree gets the smallest factory.yaml and
-// foreman where it has none and does not say that it shall not.
+// archive reads a tree from one file: the expected findings, then each file below a line of the
+// form -- PATH --. A tree without factory.yaml or foreman gets the smallest one, unless it opts
+// out.
 func archive(text string) (want string, files map[string][]byte) {
 	files = map[string][]byte{}
 	var b strings.Builder
@@ -85,8 +85,8 @@ func lines(found []definition.Diagnostic) string {
 	return b.String()
 }
 
-// TestFindings holds every code to a tree that has it, with all findings of the
-// tree. go test -update writes them; read what it writes.
+// TestFindings compares all findings of a tree for every code. go test -update writes them; review
+// the result.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/bad/*.txt")

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Paths lists the files of a resource, sorted: its document and what belongs to
-// it, such as the skills of an agent. An agent's skill is named AGENT/SKILL.
-// None of them need be valid.
+// Paths lists the files of a resource, sorted: its document and the files that belong to it, such
+// as the skills of an agent. An agent's skill is named AGENT/SKILL. The files may be invalid.
 func Paths(files map[string][]byte, kind Kind, name string) []string {
 	var paths []string
 	for _, path := range slices.Sorted(maps.Keys(files)) {
@@ -25,8 +24,7 @@ func Paths(files map[string][]byte, kind Kind, name string) []string {
 	return paths
 }
 
-// DocumentPath is where the document of a resource is, or where it goes while
-// there is none.
+// DocumentPath returns the path of a resource's document, even if it does not exist yet.
 func DocumentPath(files map[string][]byte, kind Kind, name string) string {
 	for _, path := range Paths(files, kind, name) {
 		if at, _, _ := match(strings.Split(path, "/")); at.kind == kind && at.part == "" {

@@ -17,21 +17,21 @@ type Plan struct {
 // Change is one resource of a [Plan].
 type Change struct {
 	Kind Kind   `json:"kind"`
-	Name string `json:"name"` // AGENT/SKILL of an agent's skill; of a scorer or benchmark that of its folder
-	// Fields are the keys of a changed resource that differ, those inside of
-	// others with a dot between; prompt, rubric and files are what is no key.
+	Name string `json:"name"` // AGENT/SKILL for an agent's skill; the folder's name for a scorer or benchmark
+	// Fields lists the keys of a changed resource that differ. Nested keys have dots between them.
+	// prompt, rubric and files stand for parts that are not keys.
 	Fields []string `json:"fields,omitempty"`
-	// Again says of a created resource that one of this name was removed before:
-	// this is another one, with a UID of its own.
+	// Again is true for a created resource if one with this name was removed before. The new one
+	// has another UID.
 	Again bool `json:"again,omitempty"`
 }
 
 // Empty reports whether nothing changes.
 func (p Plan) Empty() bool { return len(p.Created)+len(p.Changed)+len(p.Removed) == 0 }
 
-// Compare makes the plan of replacing one definition by another; before is nil
-// where there is none yet. Removed says which names resources had that are gone
-// already; it may be nil. The order is that of the kinds, and of the names.
+// Compare returns the plan for replacing one definition by another. before is nil for a new
+// factory. removed reports whether a removed resource had a name; it may be nil. The plan is sorted
+// by kind and name.
 func Compare(before, after *Definition, removed func(Kind, string) bool) Plan {
 	plan := Plan{Created: []Change{}, Changed: []Change{}, Removed: []Change{}}
 	if before == nil {
@@ -60,8 +60,7 @@ type comparison struct {
 	removed func(Kind, string) bool
 }
 
-// compare adds what differs between two lists, which are sorted by the name in
-// lower case.
+// compare adds the differences between two lists, which are sorted by name in lower case.
 func compare[T any](c comparison, kind Kind, before, after []T, name func(T) string) {
 	index := func(list []T, wanted string) int {
 		return slices.IndexFunc(list, func(item T) bool { return name(item) == wanted })
@@ -85,8 +84,7 @@ func compare[T any](c comparison, kind Kind, before, after []T, name func(T) str
 	}
 }
 
-// differences names the keys in which two structs differ. An absent key and its
-// default are the same.
+// differences lists the keys in which two structs differ. An absent key equals its default.
 func differences[T any](before, after T) []string {
 	names := differ(reflect.ValueOf(before), reflect.ValueOf(after), "")
 	old, isBenchmark := any(before).(Benchmark)
@@ -111,11 +109,11 @@ func differ(before, after reflect.Value, prefix string) []string {
 	return names
 }
 
-// text is a value of the field as JSON, or the default where it is absent.
+// text returns a value of the field as JSON, or the default if it is absent.
 func (f field) text(v reflect.Value) string {
 	if v.IsZero() {
 		return f.value
 	}
-	text, _ := json.Marshal(v.Interface()) // types of documents: never fails
+	text, _ := json.Marshal(v.Interface()) // never fails for types of documents
 	return string(text)
 }

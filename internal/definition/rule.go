@@ -15,28 +15,27 @@ import (
 	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
-// A rule is what a scalar may be, beyond its type: the tag `rule` of a field
-// names it, for the scalar itself or those in its list or mapping. The parser
-// and the JSON Schemas are made from the same rules.
+// A rule limits the values of a scalar. The tag `rule` of a field names it, for the scalar itself
+// or for those in its list or mapping. The parser and the JSON Schemas use the same rules.
 type rule struct {
-	enum        []string          // all values, or those worth naming of an open one
-	aliases     map[string]string // further values, with the one of enum that each stands for
-	open        bool              // other values that match pattern are allowed too
+	enum        []string          // all values; of an open rule, the known ones
+	aliases     map[string]string // other values, each with its canonical value in enum
+	open        bool              // also allows other values that match pattern
 	pattern     string            // RE2, and the same in ECMA 262
 	description string            // pattern in words
 	max         int               // characters
 	bytes       int               // of UTF-8
 	low         float64
 	high        float64
-	above       bool // more than low, not low itself
-	bounded     bool // low and high hold
-	code        Code // of a value that is not allowed; InvalidValue
+	above       bool // excludes low itself
+	bounded     bool // low and high apply
+	code        Code // of an invalid value; default InvalidValue
 
-	trimmed bool              // white space around a value is layout
-	valid   func(string) bool // decides where pattern is but a part of the rule
+	trimmed bool              // ignores white space around a value
+	valid   func(string) bool // the full rule, if pattern is only a part of it
 }
 
-// Limits of the API, which are those of files too.
+// Limits of the API, which also apply to files.
 const (
 	maxName        = 100       // bytes
 	maxDescription = 4 << 10   // bytes
@@ -50,8 +49,14 @@ var rules = map[string]rule{
 		pattern:     `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`,
 		description: "be one non-empty line without control characters", bytes: maxName,
 	},
+	"title": {
+		pattern:     `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`,
+		description: "be one non-empty line, with at most 10 placeholders such as {{data.order}}",
+		max:         penstock.MaxTitleTemplate,
+		valid:       func(title string) bool { _, err := penstock.ParseTitle(title); return err == nil },
+	},
 	"about": {pattern: `\S`, description: "not be empty: remove the key or set a value", bytes: maxDescription},
-	"alias": { // in JSON Schema no class of letters is known to all validators
+	"alias": { // not all JSON Schema validators support a class of letters
 		pattern:     `^\s*` + aliasEdge + `(` + aliasInner + `{0,58}` + aliasEdge + `)?\s*$`,
 		description: "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true,
 		valid: penstock.ValidAlias,
@@ -111,7 +116,7 @@ var rules = map[string]rule{
 	},
 }
 
-// Characters of an alias, as far as ASCII decides; inside it may have spaces.
+// Characters of an alias in ASCII. Spaces may only be inside.
 const (
 	aliasEdge  = `[^\x00-,/:-@\[-\^\x60{-\x7f]`
 	aliasInner = `[^\x00-\x1f!-,/:-@\[-\^\x60{-\x7f]`
@@ -137,8 +142,7 @@ func schemeNames() []string {
 	return names
 }
 
-// checkText checks a text against the rule of that name, and says how it is written
-// canonically.
+// checkText checks a text against a rule, and returns its canonical form.
 func (d *document) checkText(at *yaml.Node, name, value string) string {
 	r, ok := rules[name]
 	if !ok {
@@ -152,7 +156,7 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 		return canonical
 	}
 	if r.trimmed {
-		value = strings.Trim(value, " \t\n\f\r") // what \s is in a pattern
+		value = strings.Trim(value, " \t\n\f\r") // the characters of \s in a pattern
 	}
 	switch {
 	case slices.Contains(r.enum, value):
@@ -172,12 +176,12 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 	return value
 }
 
-// spellings are all values of an enumeration.
+// spellings returns all values of an enumeration.
 func (r rule) spellings() []string {
 	return slices.Concat(r.enum, slices.Sorted(maps.Keys(r.aliases)))
 }
 
-// checkNumber checks a number against the rule of that name.
+// checkNumber checks a number against a rule.
 func (d *document) checkNumber(at *yaml.Node, name string, value float64) {
 	r, ok := rules[name]
 	if !ok || !r.bounded {

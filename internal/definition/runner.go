@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Runner is runners/NAME.yaml: what runs execute on.
+// Runner is runners/NAME.yaml: the machine or container for runs.
 type Runner struct {
 	Name          string         `json:"-"`
 	Description   string         `json:"description,omitzero" rule:"about" about:"What the runner is for."`
@@ -40,13 +40,12 @@ type LinuxPlatform struct {
 	RegistryCredentialSecretName string `json:"registryCredentialSecretName,omitzero" rule:"secret" about:"The managed secret with the credentials of the image's registry."`
 }
 
-// MacPlatform is a macOS.
+// MacPlatform is a version of macOS.
 type MacPlatform struct {
 	Version string `json:"version,omitzero" rule:"macVersion" about:"The version, in quotes." default:"\"26\""`
 }
 
-// ReadRunner reads runners/NAME.yaml by itself; it is one of a tree that was
-// valid.
+// ReadRunner reads one runners/NAME.yaml of a valid tree.
 func ReadRunner(name string, content []byte) (penstock.RunnerSpec, error) {
 	path := "runners/" + name + ".yaml"
 	p := parser{
@@ -61,7 +60,7 @@ func ReadRunner(name string, content []byte) (penstock.RunnerSpec, error) {
 	return runners[0].Spec(), nil
 }
 
-// Spec is r in the vocabulary of the server.
+// Spec returns r in the vocabulary of the server.
 func (r Runner) Spec() penstock.RunnerSpec {
 	spec := penstock.RunnerSpec{
 		Name: r.Name, SetupCommands: r.SetupCommands, OS: cmp.Or(r.Platform.OS, "linux"), Arch: r.Platform.Arch,

@@ -6,18 +6,16 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// scalarKind is what a scalar means here. Plain scalars are read by the core
-// schema of YAML 1.2 (§10.3), and what the versions of YAML read differently is
-// none of its kinds: 017 is 15 to some readers and 17 to others, so nobody can
-// have meant either for sure. Words like yes, on and no are text, and so are
-// dates and times.
+// scalarKind is the type of a scalar. Plain scalars follow the core schema of YAML 1.2 (§10.3). A
+// value that versions of YAML read differently is an oddScalar: 017 is 15 to some readers and 17 to
+// others. Words such as yes, on and no are text, and so are dates and times.
 type scalarKind byte
 
 const (
 	textScalar scalarKind = iota
 	nullScalar
 	boolScalar
-	numberScalar // its text is a number of JSON (RFC 8259 §6)
+	numberScalar // its text is a JSON number (RFC 8259 §6)
 	oddScalar    // a number to some readers only, or one that JSON cannot write
 )
 
@@ -37,7 +35,7 @@ func kindOf(node *yaml.Node) scalarKind {
 	return plainKind(node.Value)
 }
 
-// plainKind is the kind of a scalar without quotes.
+// plainKind returns the kind of a scalar without quotes.
 func plainKind(value string) scalarKind {
 	switch value {
 	case "", "~", "null", "Null", "NULL":
@@ -56,10 +54,10 @@ func plainKind(value string) scalarKind {
 	return textScalar
 }
 
-// isTrue is the value of a boolScalar.
+// isTrue returns the value of a boolScalar.
 func isTrue(value string) bool { return value[0] == 't' || value[0] == 'T' }
 
-// describe says what a node is, for a message that says what it should be.
+// describe names the type of a node, for a message about a wrong type.
 func describe(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

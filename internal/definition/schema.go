@@ -13,10 +13,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Schemas describes every kind of document as a JSON Schema (draft 2020-12), of
-// Markdown its frontmatter. They are made of the types that Parse reads, and
-// what they refuse Parse refuses too; Parse alone knows what several keys or
-// files say about each other.
+// Schemas returns a JSON Schema (draft 2020-12) for every kind of document. For Markdown, it
+// describes the frontmatter. The schemas come from the types that Parse reads, so Parse rejects
+// everything that they reject. Only Parse checks references between keys and files.
 func Schemas() map[string]*jsonschema.Schema {
 	documents := map[string]struct {
 		of    any
@@ -57,10 +56,10 @@ func Schemas() map[string]*jsonschema.Schema {
 	return schemas
 }
 
-// schemaSuffix makes the name of a schema's file of the kind of its document.
+// schemaSuffix is the end of the name of a schema's file, after the kind of document.
 const schemaSuffix = ".schema.json"
 
-// SchemaJSON is every schema as JSON, by the names of their files.
+// SchemaJSON returns every schema as JSON, by the name of its file.
 func SchemaJSON() (map[string]json.RawMessage, error) {
 	documents := map[string]json.RawMessage{}
 	for name, schema := range Schemas() {
@@ -73,7 +72,8 @@ func SchemaJSON() (map[string]json.RawMessage, error) {
 	return documents, nil
 }
 
-// SchemaFile is the name of the file with the schema of a kind of document; the name of the file stands for itself.
+// SchemaFile returns the name of the schema's file for a kind of document. It also accepts the
+// file's name itself.
 func SchemaFile(name string) string { return strings.TrimSuffix(name, schemaSuffix) + schemaSuffix }
 
 // SchemaFiles lists the names of the schemas' files, sorted.
@@ -151,7 +151,7 @@ func objectSchema(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// allowUnset adds the values that say that the key is not set.
+// allowUnset allows the values that mean that the key is absent.
 func (f field) allowUnset(s *jsonschema.Schema) {
 	s.Type, s.Types = "", []string{s.Type, "null"}
 	if s.Enum != nil {
@@ -187,13 +187,13 @@ func (r rule) describe(s *jsonschema.Schema) {
 		}
 	default:
 		s.Pattern = r.pattern
-		if longest := max(r.max, r.bytes); longest > 0 { // a character has a byte or more
+		if longest := max(r.max, r.bytes); longest > 0 { // a character has at least one byte
 			s.MaxLength = &longest
 		}
 	}
 }
 
-// triggerSchemas say for each provider what its triggers have.
+// triggerSchemas returns the schema of the triggers of each provider.
 func triggerSchemas() []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	for _, provider := range penstock.Providers() {

@@ -38,7 +38,7 @@ func resolved(t testing.TB) map[string]*jsonschema.Resolved {
 	return schemas
 }
 
-// schemaName is the schema that describes a file.
+// schemaName returns the schema that describes a file.
 func schemaName(path string) string {
 	parts := strings.Split(path, "/")
 	switch last := parts[len(parts)-1]; {
@@ -56,8 +56,8 @@ func schemaName(path string) string {
 	return strings.TrimSuffix(parts[0], "s")
 }
 
-// asJSON is the YAML of a file as a JSON value, by the rules of YAML 1.2; ok is
-// false where there is none.
+// asJSON converts the YAML of a file to a JSON value by the rules of YAML 1.2. ok is false if the
+// file has none.
 func asJSON(path string, content []byte) (value any, ok bool) {
 	text := string(content)
 	if strings.HasSuffix(path, ".md") {
@@ -137,7 +137,7 @@ func TestSchemasAcceptTheExample(t *testing.T) {
 	}
 }
 
-// TestSchemasRefuse: what a schema can see of the bad trees, it refuses.
+// TestSchemasRefuse: a schema refuses the bad trees as far as a schema can detect the error.
 func TestSchemasRefuse(t *testing.T) {
 	t.Parallel()
 	schemas := resolved(t)
@@ -175,8 +175,8 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
-// TestSchemasAgreeWithTheParser: what a schema refuses, the parser refuses too,
-// for documents near to good ones.
+// TestSchemasAgreeWithTheParser: for documents near to valid ones, the parser refuses everything
+// that a schema refuses.
 func TestSchemasAgreeWithTheParser(t *testing.T) {
 	t.Parallel()
 	schemas := resolved(t)
@@ -257,7 +257,7 @@ func damage(t *rapid.T, text string) string {
 	return strings.Join(all, "\n")
 }
 
-// TestSchemaJSON: the schemas are what editors and generators expect.
+// TestSchemaJSON: the schemas are in the form that editors and generators expect.
 func TestSchemaJSON(t *testing.T) {
 	t.Parallel()
 	documents, err := definition.SchemaJSON()

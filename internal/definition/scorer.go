@@ -16,7 +16,7 @@ type Scorer struct {
 	Rubric          string   `json:"-" body:"rubric"`
 }
 
-// Label is one thing that a scorer may find.
+// Label is one possible finding of a scorer.
 type Label struct {
 	Value       string  `json:"value" rule:"name" about:"The label."`
 	Score       float64 `json:"score" rule:"share" about:"What it counts, from 0 to 1."`

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Settings are the keys that agentDefaults, an agent and an automation share.
-// One that is set replaces that of the layer above, lists and mappings as a
-// whole: an empty list of secrets is none, an absent one the layer's above.
+// Settings are the keys that agentDefaults, an agent and an automation share. A key replaces the
+// key of the layer above, including whole lists and mappings. So an empty list of secrets means no
+// secrets, and an absent list means those of the layer above.
 type Settings struct {
 	Model         string               `json:"model,omitzero" config:"model_id" unset:"null" rule:"name" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
 	Harness       *Harness             `json:"harness,omitzero" unset:"null" about:"The program that works as the agent. Not together with model."`
@@ -32,7 +32,7 @@ type Harness struct {
 	Auth           *Auth  `json:"auth,omitzero" unset:"null" about:"Where its credentials come from; not of the built-in one."`
 }
 
-// Auth says where a harness has its credentials from.
+// Auth is the source of a harness's credentials.
 type Auth struct {
 	Source     string `json:"source" rule:"authSource" about:"A managed secret, or the environment of a self-hosted worker."`
 	SecretName string `json:"secretName,omitzero" rule:"secret" about:"The secret, with managedSecret and only then."`
@@ -79,7 +79,7 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 	p.mcpServers(d, s.MCPServers, at("mcpServers")...)
 }
 
-// size refuses a configuration that no run could have.
+// size rejects a configuration that is too large for a run.
 func (d *document) size(c *penstock.Config) {
 	if n := c.Size(); n > penstock.MaxConfigBytes {
 		d.badLinef(
@@ -90,7 +90,7 @@ func (d *document) size(c *penstock.Config) {
 	}
 }
 
-// model warns of a model of the built-in agent that nobody knows.
+// model warns about an unknown model of the built-in agent.
 func (p *parser) model(d *document, name string, path []any) {
 	if name == "" || p.known.Model == nil {
 		return
@@ -152,7 +152,7 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 	}
 }
 
-// hostedWorker is how existing definitions name compute that is not the user's.
+// hostedWorker is the name of hosted compute in existing definitions.
 const hostedWorker = "warp"
 
 func inheritedHost(layers []Settings) string {
@@ -164,7 +164,7 @@ func inheritedHost(layers []Settings) string {
 	return ""
 }
 
-// mcpServers checks servers by the rules that the API has for them.
+// mcpServers checks servers with the rules of the API.
 func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...any) {
 	at := d.find(path...)
 	if at == nil || at.Kind != yaml.MappingNode {
@@ -208,7 +208,7 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 	}
 }
 
-// Server is m in the vocabulary of the server.
+// Server returns m in the vocabulary of the server.
 func (m MCPServer) Server() penstock.MCPServer {
 	return penstock.MCPServer{ID: m.ID, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, Headers: m.Headers}
 }
@@ -232,7 +232,7 @@ func servers[A, B any](all map[string]A, convert func(A) B) map[string]B {
 	return converted
 }
 
-// Harness is h in the vocabulary of the server; its credentials are
+// Harness returns h in the vocabulary of the server, without its credentials: see
 // [Harness.AuthSecrets].
 func (h *Harness) Harness() *penstock.Harness {
 	if h == nil {
@@ -241,15 +241,15 @@ func (h *Harness) Harness() *penstock.Harness {
 	return &penstock.Harness{Type: h.Type, ModelID: h.Model, ReasoningLevel: h.ReasoningLevel}
 }
 
-// AuthSecrets is the value of harness_auth_secrets that h's credentials come
-// from, nil where no secret is named.
+// AuthSecrets returns the value of harness_auth_secrets for h's credentials, or nil without a
+// secret.
 func (h *Harness) AuthSecrets() json.RawMessage {
 	if h == nil || h.Auth == nil || h.Auth.SecretName == "" {
 		return nil
 	}
 	text, _ := json.Marshal(
 		map[string]string{h.Type + penstock.HarnessAuthSuffix: h.Auth.SecretName},
-	) // strings: never fails
+	) // never fails for strings
 	return text
 }
 
@@ -265,7 +265,7 @@ func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
 	return &harness
 }
 
-// Overrides are s in the vocabulary of the server.
+// Overrides returns s in the vocabulary of the server.
 func (s Settings) Overrides() penstock.Overrides {
 	o := penstock.Overrides{
 		Harness: s.Harness.Harness(), HarnessAuthSecrets: s.Harness.AuthSecrets(),
@@ -275,7 +275,7 @@ func (s Settings) Overrides() penstock.Overrides {
 	return o
 }
 
-// settingsOf are overrides as a file has them.
+// settingsOf returns overrides as they are in a file.
 func settingsOf(o penstock.Overrides) Settings {
 	s := Settings{
 		Harness:    harnessOf(o.Harness, o.HarnessAuthSecrets),

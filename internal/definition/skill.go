@@ -10,13 +10,13 @@ import (
 // Skill is skills/NAME/SKILL.md, or agents/AGENT/skills/NAME/SKILL.md, with the
 // files beside it.
 type Skill struct {
-	Agent       string            `json:"-"` // whose it is; all agents' where empty
+	Agent       string            `json:"-"` // its agent; "": every agent
 	Name        string            `json:"-"`
 	Description string            `json:"description"`
-	Files       map[string]string `json:"files"` // by their path below the skill's folder, SKILL.md among them
+	Files       map[string]string `json:"files"` // by path in the skill's folder, including SKILL.md
 }
 
-// skillDocument is the frontmatter of a SKILL.md; further keys are allowed in it.
+// skillDocument is the frontmatter of a SKILL.md, which may have other keys.
 type skillDocument struct {
 	Name        string `json:"name" rule:"skillName" about:"The name of the skill's folder."`
 	Description string `json:"description" rule:"skillText" about:"What the skill is for and when to use it."`
@@ -53,14 +53,14 @@ func (p *parser) skills() []Skill {
 			d.badf(
 				d.find("name"), InvalidValue, "the name must be that of the folder, %s, not %s", quote(s.Name), quote(file.Name),
 			)
-		case err != nil: // the reader in the sandbox is another one: what it refuses would fail there
+		case err != nil: // the sandbox uses another parser, which would fail there
 			d.badLinef(1, 1, InvalidDocument, "%s", err)
 		}
 		return s
 	})
 }
 
-// skill reads the keys that are ours and leaves others alone.
+// skill reads the known keys and ignores others.
 func (d *document) skill(into *skillDocument) {
 	if d.root != nil {
 		own := *d.root

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// keyEnd is the offset behind the colon of a key, -1 where none follows it.
+// keyEnd returns the offset after the colon of a key, or -1 if no colon follows.
 func (e *editor) keyEnd(key *yaml.Node) int {
 	offset := e.offset(key)
 	end := offset
@@ -25,8 +25,8 @@ func (e *editor) keyEnd(key *yaml.Node) int {
 	return len(e.text) - len(rest) + 1
 }
 
-// end is the offset behind the last character of a value that ends before limit.
-// A block scalar ends with its last line, line break included.
+// end returns the offset after the last character of a value that ends before limit. A block scalar
+// ends with its last line, including the line break.
 func (e *editor) end(at *yaml.Node, limit int) int {
 	offset := e.offset(at)
 	switch {
@@ -45,7 +45,7 @@ func (e *editor) end(at *yaml.Node, limit int) int {
 	return e.plainEnd(offset, limit)
 }
 
-// quotedEnd is behind the closing quote.
+// quotedEnd returns the offset after the closing quote.
 func quotedEnd(text string, offset int) int {
 	quote := text[offset]
 	for i := offset + 1; i < len(text); i++ {
@@ -62,7 +62,7 @@ func quotedEnd(text string, offset int) int {
 	return len(text)
 }
 
-// flowEnd is behind the bracket that closes the one at offset.
+// flowEnd returns the offset after the bracket that closes the one at offset.
 func flowEnd(text string, offset int) int {
 	depth := 0
 	for i := offset; i < len(text); i++ {
@@ -74,7 +74,7 @@ func flowEnd(text string, offset int) int {
 				return i + 1
 			}
 		case '"', '\'':
-			if strings.ContainsRune(" \t\n[{,:", rune(text[i-1])) { // inside of a plain scalar it quotes nothing
+			if strings.ContainsRune(" \t\n[{,:", rune(text[i-1])) { // in a plain scalar, it is not a quote
 				i = quotedEnd(text, i) - 1
 			}
 		case '#':
@@ -88,8 +88,8 @@ func flowEnd(text string, offset int) int {
 	return len(text)
 }
 
-// plainEnd is behind a plain scalar, which may go on in the lines below; what is
-// left before limit are blank lines and comments.
+// plainEnd returns the offset after a plain scalar, which may continue in the lines below. Blank
+// lines and comments follow up to limit.
 func (e *editor) plainEnd(offset, limit int) int {
 	end := offset
 	for line := range strings.Lines(e.text[offset:max(limit, e.lineEnd(offset))]) {
@@ -111,7 +111,7 @@ func (e *editor) plainEnd(offset, limit int) int {
 	return len(strings.TrimRight(e.text[:end], " \t\r\n"))
 }
 
-// commentStart is where a comment begins in a line, -1 where none does.
+// commentStart returns where a comment begins in a line, or -1.
 func commentStart(line string) int {
 	for i := 1; i < len(line); i++ {
 		if line[i] == '#' && (line[i-1] == ' ' || line[i-1] == '\t') {
@@ -121,9 +121,8 @@ func commentStart(line string) int {
 	return -1
 }
 
-// blockEnd is behind the lines of a block scalar: those that are indented at
-// least as its first one. Blank lines below them belong to the layout, unless the
-// scalar keeps them.
+// blockEnd returns the offset after the lines of a block scalar, which are indented at least as
+// much as its first line. Blank lines below them are layout, unless the scalar keeps them.
 func (e *editor) blockEnd(offset, limit int) int {
 	start := e.lineEnd(offset)
 	end, at, indent := start, start, -1

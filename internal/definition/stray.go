@@ -22,23 +22,21 @@ var expectations = map[string]string{
 	"benchmarks":  "the folder benchmarks may have <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
 }
 
-// Strays finds the files beside those of a factory that have no meaning in it.
-// They are ignored with one note for each, and with one for all in a folder that
-// has no meaning itself; a folder whose name is a misspelt one is a warning. The
-// zero value is ready.
+// Strays finds files in a tree that are not part of the factory. Each of them gets a note, and a
+// folder that is not part of the factory gets one note for all its files. A folder with a
+// misspelled name gets a warning. The zero value is ready.
 type Strays struct{ noted map[string]string } // path by what the note is about
 
-// Note reports whether a file is a stray one, with the note that belongs to it,
-// nil where another file of its folder has had it. The same path gets the same
-// answer again. What is no plain file is none in a folder that has a meaning: it
-// may stand for any of the files below.
+// Note reports whether a file is stray, and returns its note, or nil if another file of its folder
+// had the note. The same path gets the same result again. In a folder of the factory, something
+// that is not a plain file is never stray, because it may stand for files below it.
 func (s *Strays) Note(name string, plain bool) (note *Diagnostic, stray bool) {
 	parts := strings.Split(name, "/")
 	known := expectations[parts[0]] != ""
 	if _, _, ok := match(parts); ok || ignored(parts) || meant(parts) || known && !plain {
 		return nil, false
 	}
-	if checkPath(name) != "" { // it cannot be shown
+	if checkPath(name) != "" { // the path cannot be shown
 		return nil, !known && len(parts) > 1
 	}
 	about, found := strayNote(name, parts)
@@ -52,7 +50,7 @@ func (s *Strays) Note(name string, plain bool) (note *Diagnostic, stray bool) {
 	return &found, true
 }
 
-// strayNote is the note on a stray file, and what it is about.
+// strayNote returns the note for a stray file, and the file or folder that it is about.
 func strayNote(name string, parts []string) (about string, note Diagnostic) {
 	note = Diagnostic{Code: UnsupportedPath, Path: name, Line: 1, Column: 1, Severity: SeverityNote}
 	top := parts[0]
@@ -71,7 +69,7 @@ func strayNote(name string, parts []string) (about string, note Diagnostic) {
 				return name, note
 			}
 			note.Message = fmt.Sprintf("the folder %s is not part of a factory and is ignored: %s", quote(top), has)
-			return top + "/ misspelt", note
+			return top + "/ misspelled", note
 		}
 	}
 	if len(parts) == 1 {
@@ -82,9 +80,8 @@ func strayNote(name string, parts []string) (about string, note Diagnostic) {
 	return top + "/", note
 }
 
-// ignored reports whether a file is beside the definition as a matter of course:
-// hidden files, those that explain a folder, and at the root all documents
-// without a meaning, such as LICENSE and CHANGELOG.md.
+// ignored reports whether a file needs no note: hidden files, files that explain a folder, and
+// other documents at the root, such as LICENSE and CHANGELOG.md.
 func ignored(parts []string) bool {
 	if slices.ContainsFunc(parts, func(part string) bool { return part != "" && part[0] == '.' }) {
 		return true
@@ -99,9 +96,8 @@ func ignored(parts []string) bool {
 		!slices.Contains(folders, base))
 }
 
-// meant reports whether a path that has no meaning is near to one that has: the
-// file of a resource was meant, in the wrong place or by a wrong name. Leaving it
-// out without an error would leave out the resource.
+// meant reports whether an unknown path is similar to the path of a resource, with a wrong place or
+// name. Without an error, the resource would be missing silently.
 func meant(parts []string) bool {
 	top, last := parts[0], parts[len(parts)-1]
 	ext := strings.ToLower(path.Ext(last))
@@ -110,7 +106,7 @@ func meant(parts []string) bool {
 	text := yaml || ext == ".md" || ext == ".markdown"
 	called := func(document string) bool { return text && nearest(stem, []string{document}) != "" }
 	switch {
-	case len(parts) == 1: // a file or a link where a folder has to be, or another factory.yaml
+	case len(parts) == 1: // a file or link in place of a folder, or another factory.yaml
 		return slices.Contains(folders, strings.ToLower(last)) || stem == "factory" && yaml
 	case top == "agents":
 		return text && (len(parts) == 2 || parts[2] == "skills") || called("agent") || called("skill")
@@ -126,7 +122,7 @@ func meant(parts []string) bool {
 	return false
 }
 
-// misplaced is the error about a file that was meant to have a meaning.
+// misplaced returns the error for a file in the wrong place or with a wrong name.
 func misplaced(name string, parts []string) Diagnostic {
 	hint, expected := "", expectations[parts[0]]
 	switch {

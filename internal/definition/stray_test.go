@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
-// A typical repository has more than its factory: that is ignored, and said. Where the file of a resource was
-// meant, leaving it out would leave out the resource.
+// A typical repository has other files besides its factory. They are ignored, with a note. A file
+// that was probably meant as a resource is an error, because ignoring it would lose the resource.
 func TestStrayFiles(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ path, severity, nearest string }{
@@ -79,7 +79,7 @@ func TestStrayFiles(t *testing.T) {
 	}
 }
 
-// One note is enough for a folder with however many files.
+// One note covers a folder with any number of files.
 func TestStrayFolderHasOneNote(t *testing.T) {
 	t.Parallel()
 	got := findings(
@@ -95,7 +95,7 @@ func TestStrayFolderHasOneNote(t *testing.T) {
 	}
 }
 
-// Stray files of a folder are not read at all, so that they neither count nor are sent anywhere.
+// Stray files of a folder are not read at all, so that they neither count nor leave the machine.
 func TestReadTreeLeavesStrayFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// place is a path of the tree that has a meaning.
+// place is a path of the tree that belongs to a resource.
 type place struct {
 	path string
 	kind Kind
 	name string // of the resource; AGENT/SKILL for an agent's skill
-	part string // of a benchmark: the name of a task; of a skill: the path of a further file
+	part string // of a benchmark: the name of a task; of a skill: the path of another file
 }
 
 var (
@@ -25,7 +25,7 @@ var (
 	otherNames    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 )
 
-// layout finds out what each file is.
+// layout finds the resource of each file.
 func (p *parser) layout() {
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		d := p.open(name)
@@ -59,8 +59,7 @@ func (p *parser) layout() {
 	}
 }
 
-// above is a file of the tree that would have to be a folder for name to be there,
-// too; "" where there is none.
+// above returns a file of the tree that is also a folder in the path name, or "".
 func (p *parser) above(name string) string {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, file := p.files[dir]; file {
@@ -70,10 +69,9 @@ func (p *parser) above(name string) string {
 	return ""
 }
 
-// unique reports places that claim the same name, in whatever case: a file
-// system that does not tell cases apart would keep only one of them. The
-// document that defines the resource is put first; places without one are
-// reported and dropped.
+// unique reports places with the same name, ignoring case, because a case-insensitive file system
+// would keep only one of them. It puts the document of the resource first. It reports and drops
+// places without a document.
 func (p *parser) unique(kind Kind, places []place) []place {
 	seen := map[string]place{}
 	var documents, parts []place
@@ -101,7 +99,7 @@ func (p *parser) unique(kind Kind, places []place) []place {
 	return append(documents, parts...)
 }
 
-// checkPath says what is wrong with a path that no tree can have.
+// checkPath describes what is wrong with an invalid path, or returns "".
 func checkPath(name string) string {
 	switch {
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
@@ -116,7 +114,7 @@ func checkPath(name string) string {
 	return ""
 }
 
-// locate finds the meaning of a path.
+// locate finds the resource of a path.
 func (p *parser) locate(d *document, name string) (place, bool) {
 	parts := strings.Split(name, "/")
 	at, rest, ok := match(parts)
@@ -137,10 +135,9 @@ func (p *parser) locate(d *document, name string) (place, bool) {
 	return at, false
 }
 
-// Concerns reports what [Parse] makes of a file by its path, where hidden ones are
-// left out as [ReadTree] does: whether it is one of the factory's, or an error where
-// one of those was meant, and whether it reads what is in it. Of other files only
-// [Strays] knows.
+// Concerns reports how [Parse] treats a path in a tree without hidden files. documented means that
+// the file belongs to the factory, or is an error because it is in the wrong place. read means that
+// Parse reads its content. [Strays] handles all other files.
 func Concerns(name string) (documented, read bool) {
 	if checkPath(name) != "" {
 		return true, false
@@ -155,8 +152,7 @@ func Concerns(name string) (documented, read bool) {
 	return !ignored(parts) && meant(parts), false
 }
 
-// match compares a path with the layout. names are those parts of it that the
-// author chose.
+// match compares a path with the layout. names are the parts that the author chose.
 func match(parts []string) (at place, names []string, ok bool) {
 	n := len(parts)
 	last := parts[n-1]
@@ -197,7 +193,7 @@ func skillPart(at place) place {
 	return at
 }
 
-// named checks the names that a path is made of.
+// named checks the names in a path.
 func (p *parser) named(d *document, at place, names []string) bool {
 	ok := true
 	for _, name := range names {
@@ -223,11 +219,9 @@ func (p *parser) named(d *document, at place, names []string) bool {
 	return ok
 }
 
-// ReadTree reads the files of a folder for [Parse], without hidden ones and those
-// that have no meaning in a factory, which are a note. It follows no symbolic
-// link: each that stands for a file of the factory is an error, as everything is
-// that is no plain file. It stops reading where Parse would refuse the tree for
-// its size.
+// ReadTree reads the files of a folder for [Parse]. It skips hidden files, and stray files with a
+// note. It does not follow symbolic links: a link in place of a factory's file is an error, like
+// everything else that is not a plain file. It stops if the tree becomes too large for Parse.
 func ReadTree(folder fs.FS) (map[string][]byte, []Diagnostic, error) {
 	files := map[string][]byte{}
 	var found findings
@@ -268,7 +262,7 @@ func ReadTree(folder fs.FS) (map[string][]byte, []Diagnostic, error) {
 			return err
 		}
 		if size += int(min(info.Size(), MaxBytes+1)); len(files) > MaxFiles || size > MaxBytes+1 {
-			files[name] = make([]byte, min(info.Size(), MaxBytes+1)) // enough to be refused for
+			files[name] = make([]byte, min(info.Size(), MaxBytes+1)) // enough to be rejected as too large
 			return errTooLarge
 		}
 		files[name], err = fs.ReadFile(folder, name)

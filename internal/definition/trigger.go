@@ -22,21 +22,21 @@ type Trigger struct {
 	Schedule *Schedule `json:"schedule,omitzero" about:"A clock of its own, for the event cron_fired."`
 }
 
-// Schedule is a clock written into a trigger.
+// Schedule is the trigger's own schedule.
 type Schedule struct {
 	Cron     string `json:"cron" rule:"text" about:"Five fields (minute hour day month weekday), or a descriptor such as @daily."`
 	Name     string `json:"name,omitzero" rule:"name" about:"Tells several schedules of an automation apart."`
 	Timezone string `json:"timezone,omitzero" rule:"text" about:"IANA time zone, such as Europe/Berlin." default:"\"UTC\""`
 }
 
-// keyKind is what the value of a filter's key is.
+// keyKind is the type of the value of a filter's key.
 type keyKind byte
 
 const (
 	textMatcher   keyKind = iota // texts: a list, or a mapping with in and not_in
 	numberMatcher                // whole numbers
 	globMatcher                  // patterns of paths
-	selection                    // texts: as a textMatcher, with at least one that is in
+	selection                    // texts: a textMatcher with at least one included value
 	payloadFilter                // a filter of payloads
 )
 
@@ -54,7 +54,7 @@ func kindOfKey(key string) keyKind {
 	return textMatcher
 }
 
-// triggers checks what the rules of single values cannot see.
+// triggers checks what the rules of single values cannot check.
 func (p *parser) triggers(d *document, triggers []Trigger) {
 	node := d.find("triggers")
 	switch {
@@ -111,13 +111,13 @@ func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
 	} else {
 		p.schedule(d, schedule, t.Schedule)
 	}
-	unread := len(given) > 0 && t.Filter == nil || schedule != nil && t.Schedule == nil // refused where it stands
+	unread := len(given) > 0 && t.Filter == nil || schedule != nil && t.Schedule == nil // reported at its place already
 	if p.errors > before || given == nil || unread {
 		return
 	}
-	// What the API refuses is refused here as well: its limits, above all.
+	// Also apply the rules of the API, above all its limits.
 	for _, problem := range t.Trigger().Check("") {
-		if problem.Pointer == "/event" { // missing, or no text: that is a finding already
+		if problem.Pointer == "/event" { // missing or not a text, which is reported already
 			continue
 		}
 		d.badf(pointed(at, problem.Pointer), InvalidFilter, "%s %s", strings.TrimPrefix(problem.Pointer, "/"), problem.Detail)
@@ -143,8 +143,8 @@ func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
 	}
 }
 
-// filter checks a trigger's filter and returns the values of its keys; nil where
-// it cannot be read, so that nothing can be said of what it lacks.
+// filter checks a trigger's filter and returns the values of its keys. It returns nil if the filter
+// cannot be read, so that no missing key is reported.
 func (p *parser) filter(d *document, at *yaml.Node, provider string) map[string]*yaml.Node {
 	given := map[string]*yaml.Node{}
 	switch {
@@ -181,9 +181,8 @@ func (p *parser) filter(d *document, at *yaml.Node, provider string) map[string]
 	return given
 }
 
-// selects checks what a trigger listens to: a list, or {in: […], not_in: […]}. A
-// name that selects nothing leaves the automation silent and is no error: what
-// it names may be made later, or be gone.
+// selects checks the sources of a trigger: a list, or {in: […], not_in: […]}. A name that selects
+// nothing is not an error, because the resource may be created later, or may be deleted.
 func (p *parser) selects(d *document, key string, at *yaml.Node) {
 	list := at
 	switch {
@@ -194,7 +193,7 @@ func (p *parser) selects(d *document, key string, at *yaml.Node) {
 			return
 		}
 		if list.Kind != yaml.SequenceNode {
-			return // said by matcher
+			return // reported by matcher
 		}
 		if len(list.Content) == 0 {
 			d.mustf(list, InvalidFilter, "", "have at least one text in the list in")
@@ -219,8 +218,7 @@ func (p *parser) selects(d *document, key string, at *yaml.Node) {
 	}
 }
 
-// selectsWebhook reports whether a name is a UID, as far as is known, or a file
-// of the tree.
+// selectsWebhook reports whether a name is a known UID or a file of the tree.
 func (p *parser) selectsWebhook(name string) bool {
 	if slices.Contains(p.names(KindWebhook), name) {
 		return true
@@ -231,8 +229,7 @@ func (p *parser) selectsWebhook(name string) bool {
 	return slices.Contains(p.known.WebhookUIDs, name)
 }
 
-// isText reports whether a node is there and text, so that a value was read of
-// it.
+// isText reports whether a node exists and is text, so that its value was read.
 func isText(at *yaml.Node) bool {
 	return at != nil && at.Kind == yaml.ScalarNode && kindOf(at) == textScalar && !unusable(at)
 }
@@ -241,7 +238,7 @@ func notAlphanumeric(r rune) bool {
 	return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
 }
 
-// text reports whether a node is text, with a finding where it is not.
+// text reports whether a node is text. If not, it adds a finding.
 func (d *document) text(at *yaml.Node, code Code) bool {
 	switch {
 	case unusable(at):
@@ -294,7 +291,7 @@ func matcher(d *document, at *yaml.Node, kind keyKind) {
 	}
 }
 
-// values checks the items of a list and returns those that are good.
+// values checks the items of a list and returns the valid ones.
 func values(d *document, at *yaml.Node, kind keyKind) []*yaml.Node {
 	var good []*yaml.Node
 	for _, item := range at.Content {
@@ -330,7 +327,7 @@ func validGlob(pattern string) bool {
 	return err == nil && pattern[0] != '!'
 }
 
-// payload checks a payload filter by the package that evaluates it.
+// payload checks a payload filter with the package that evaluates it.
 func payload(d *document, at *yaml.Node) {
 	if at.Kind != yaml.MappingNode {
 		d.badf(at, InvalidFilter, "a payload filter must be a mapping, not %s", describe(at))
@@ -349,7 +346,7 @@ func payload(d *document, at *yaml.Node) {
 	}
 }
 
-// Trigger is t in the vocabulary of the server.
+// Trigger returns t in the vocabulary of the server.
 func (t Trigger) Trigger() penstock.Trigger {
 	trigger := penstock.Trigger{Provider: t.Provider, Event: t.Event, Filter: json.RawMessage(t.Filter)}
 	if string(t.Filter) == "null" {
@@ -361,7 +358,7 @@ func (t Trigger) Trigger() penstock.Trigger {
 	return trigger
 }
 
-// TriggerOf is a trigger as a file has it.
+// TriggerOf returns a trigger as it is in a file.
 func TriggerOf(t penstock.Trigger) Trigger {
 	trigger := Trigger{Provider: t.Provider, Event: t.Event}
 	if len(t.Filter) > 0 {

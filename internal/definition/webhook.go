@@ -56,8 +56,8 @@ func (p *parser) webhooks() []Webhook {
 	})
 }
 
-// shortSecret refuses a secret that is easily guessed. A webhook that has it
-// already goes on with it.
+// shortSecret rejects a secret that is easy to guess. A webhook that already has such a secret
+// keeps it.
 func (p *parser) shortSecret(d *document, w Webhook) {
 	if p.known.ShortSecret == nil || w.SecretName == "" {
 		return
@@ -108,7 +108,7 @@ func spaced(word string) string {
 	return word + " "
 }
 
-// Signature is s in the vocabulary of the server.
+// Signature returns s in the vocabulary of the server.
 func (s *Signature) Signature() *penstock.Signature {
 	if s == nil {
 		return nil
@@ -119,7 +119,7 @@ func (s *Signature) Signature() *penstock.Signature {
 	}
 }
 
-// Webhook is w in the vocabulary of the server, with its defaults.
+// Webhook returns w in the vocabulary of the server, with its defaults.
 func (w Webhook) Webhook() penstock.Webhook {
 	webhook := penstock.Webhook{
 		Name: w.Name, AuthMode: w.AuthMode, SignatureScheme: w.SignatureScheme, Signature: w.Signature.Signature(),
@@ -136,7 +136,7 @@ func (w Webhook) Webhook() penstock.Webhook {
 	return webhook
 }
 
-// WebhookOf is a webhook as a file has it.
+// WebhookOf returns the document of a webhook.
 func WebhookOf(w penstock.Webhook) Webhook {
 	webhook := Webhook{
 		Name: w.Name, AuthMode: w.AuthMode, SignatureScheme: w.SignatureScheme, SecretName: w.SecretName,

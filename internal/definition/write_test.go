@@ -26,8 +26,8 @@ func parseValid(t testing.TB, files map[string][]byte) *definition.Definition {
 	return got
 }
 
-// TestWriteWhatWasRead: writing a resource as it is read changes no byte of its
-// document, and writing it into a new one reads back as it was.
+// TestWriteWhatWasRead: writing a resource as it was read changes no byte of its document. Written
+// to a new document, it reads back unchanged.
 func TestWriteWhatWasRead(t *testing.T) {
 	t.Parallel()
 	files := validTree(t)
@@ -150,7 +150,7 @@ func TestWriteDefaults(t *testing.T) {
 	}
 }
 
-// TestVocabulary holds the conversions to the server's types.
+// TestVocabulary compares the conversions with the server's types.
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
 	valid := parseValid(t, validTree(t))
@@ -203,8 +203,7 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// TestFromVocabulary: what the API can say beside each other, files say in one
-// way.
+// TestFromVocabulary: if the API has several ways to say something, files have one.
 func TestFromVocabulary(t *testing.T) {
 	t.Parallel()
 	agent := definition.AgentOf(penstock.Identity{
@@ -240,8 +239,7 @@ func TestFromVocabulary(t *testing.T) {
 	}
 }
 
-// TestReadTree reads a real folder: hidden files are no part of a tree, and links
-// are refused.
+// TestReadTree reads a real folder. It skips hidden files and refuses links.
 func TestReadTree(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -289,8 +287,7 @@ func TestReadTree(t *testing.T) {
 	}
 }
 
-// TestWriteAnyAutomation: one automation written over another reads back as it
-// is, whatever either says.
+// TestWriteAnyAutomation: any automation that is written over another one reads back unchanged.
 func TestWriteAnyAutomation(t *testing.T) {
 	t.Parallel()
 	name := rapid.StringMatching(`[a-zA-Z][a-zA-Z0-9 ./_-]{0,20}[a-z]`)
@@ -366,5 +363,5 @@ func TestWriteAnyAutomation(t *testing.T) {
 	})
 }
 
-// trim is a prompt without blank lines around it.
+// trim removes blank lines around a prompt.
 func trim(text string) string { return strings.TrimSpace(text) }

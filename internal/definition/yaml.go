@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// load parses the YAML and checks what holds for all of it. What it leaves in
-// root can be read without any further care: aliases are not followed.
+// load parses the YAML and checks its structure. After that, root is safe to read: it has no
+// aliases to follow.
 func (d *document) load(text string) {
 	for i, r := range text {
 		if r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
@@ -48,8 +48,8 @@ func (d *document) load(text string) {
 	}
 }
 
-// directive is the line of a directive, which can only stand above everything
-// else (YAML 1.2 §6.8), 0 where there is none.
+// directive returns the line of a directive, which can only be above everything else (YAML 1.2
+// §6.8), or 0.
 func directive(text string) int {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -64,9 +64,8 @@ func directive(text string) int {
 	return 0
 }
 
-// parseYAML reads the first document, nil where there is none, and whether
-// another one follows. The parser bounds its own depth, and a panic of it is an
-// error here: what it reads is hostile.
+// parseYAML reads the first document, or nil, and reports whether another one follows. The parser
+// limits its own depth. Its input is hostile, so a panic of the parser becomes an error.
 func parseYAML(text string) (document *yaml.Node, more bool, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -94,7 +93,7 @@ func parseYAML(text string) (document *yaml.Node, more bool, err error) {
 	return &node, true, nil
 }
 
-// syntax reports what the parser refuses.
+// syntax reports an error of the parser.
 func (d *document) syntax(err error) {
 	refused, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -121,9 +120,8 @@ func (d *document) syntax(err error) {
 	}
 }
 
-// secondDocument reports the line --- that begins it: the next one behind the
-// beginning of the first document, which has such a line itself where it is
-// empty.
+// secondDocument reports the line --- that begins the second document. It is the next such line
+// after the start of the first document. An empty first document has such a line itself.
 func (d *document) secondDocument(text string, first *yaml.Node) {
 	after := first.Line
 	if first.Kind == yaml.ScalarNode && first.Value == "" {
@@ -132,7 +130,7 @@ func (d *document) secondDocument(text string, first *yaml.Node) {
 	d.badLinef(d.first+startLine(text, after), 1, InvalidYAML, "a file has one YAML document; a second one begins here")
 }
 
-// startLine is the next line --- after a line.
+// startLine returns the next line --- after a line.
 func startLine(text string, after int) int {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -143,8 +141,7 @@ func startLine(text string, after int) int {
 	return number
 }
 
-// structure reports what is allowed nowhere. It recurses as deep as the parser
-// did.
+// structure reports what is not allowed anywhere. It recurses as deep as the parser did.
 func (d *document) structure(node *yaml.Node) {
 	if node.Anchor != "" {
 		d.badf(node, Anchor, "anchors are not allowed: remove &%s", quoteless(node.Anchor))
@@ -192,8 +189,7 @@ func (d *document) keys(mapping *yaml.Node) {
 	}
 }
 
-// entries are the keys of a mapping that can be used, each once, with their
-// values.
+// entries returns the valid keys of a mapping, without duplicates, with their values.
 func entries(mapping *yaml.Node) [][2]*yaml.Node {
 	all := make([][2]*yaml.Node, 0, len(mapping.Content)/2)
 	seen := make(map[string]bool, len(mapping.Content)/2)
@@ -208,7 +204,7 @@ func entries(mapping *yaml.Node) [][2]*yaml.Node {
 	return all
 }
 
-// unusable reports whether a finding of structure says already all about node.
+// unusable reports whether structure has already reported node.
 func unusable(node *yaml.Node) bool {
 	return node.Kind == yaml.AliasNode || node.Style&yaml.TaggedStyle != 0 || node.Tag == "!"
 }

@@ -22,6 +22,9 @@ func (s *Deliveries) List(
 		return penstock.DeliveryPage{}, err
 	}
 	list, next, err := s.store.Deliveries(ctx, webhookUID, q)
+	for i := range list {
+		describe(&list[i])
+	}
 	return penstock.DeliveryPage{Deliveries: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
 }
 
@@ -42,7 +45,27 @@ func (s *Deliveries) Read(
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 		return penstock.Delivery{}, err
 	}
-	return s.store.Delivery(ctx, webhookUID, id)
+	d, err := s.store.Delivery(ctx, webhookUID, id)
+	describe(&d)
+	return d, err
+}
+
+// Tested returns the log entry of a test that was sent, as the response of the request.
+func (s *Deliveries) Tested(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) (penstock.Delivery, error) {
+	d, err := s.Read(ctx, p, factoryUID, webhookUID, id)
+	if err != nil {
+		return d, err
+	}
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.Delivery, error) { return d, nil })
+}
+
+// Explained returns whether a request is authentic, as the response of the request.
+func (s *Deliveries) Explained(
+	ctx context.Context, p penstock.Principal, verified penstock.WebhookVerified,
+) (penstock.WebhookVerified, error) {
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.WebhookVerified, error) { return verified, nil })
 }
 
 // Payload returns the exact body of an accepted delivery. Rejected deliveries and duplicates
@@ -121,10 +144,12 @@ func (s *Deliveries) replay(
 	if err := s.ingress.start(ctx, plan, document, old.Headers, d); err != nil {
 		return penstock.Delivery{}, err
 	}
-	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Delivery, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Delivery, error) {
 		if _, err := tx.Deliver(ctx, d); err != nil {
 			return penstock.Delivery{}, err
 		}
-		return tx.Delivery(ctx, w.UID, d.ID)
+		again, err := tx.Delivery(ctx, w.UID, d.ID)
+		describe(&again)
+		return again, err
 	})
 }

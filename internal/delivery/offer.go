@@ -16,7 +16,7 @@ func (s *Ingress) Offer(ctx context.Context, plan *Plan, secret string) error {
 		Team: plan.row.Team, Scopes: []penstock.Scope{penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage},
 		Actor: penstock.Actor{Type: "service_account", UID: plan.row.UID, DisplayName: "Webhook " + plan.row.Name},
 	}
-	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
 		w, err := tx.Webhook(ctx, p.Team, plan.row.FactoryUID, plan.row.UID)
 		if err != nil {
 			return err

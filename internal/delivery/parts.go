@@ -44,7 +44,7 @@ type Ingress struct {
 	store       *store.Store
 	publicURL   string
 	limits      penstock.WebhookLimits
-	answers     *access.Answers
+	responses   *access.Responses
 	webhooks    *Webhooks
 	automations *automation.Automations
 	pushed      func(ctx context.Context, team string, body []byte)
@@ -61,11 +61,11 @@ type Ingress struct {
 
 // Deliveries shows, replays and clears the log of deliveries.
 type Deliveries struct {
-	store    *store.Store
-	limits   penstock.WebhookLimits
-	answers  *access.Answers
-	webhooks *Webhooks
-	ingress  *Ingress
+	store     *store.Store
+	limits    penstock.WebhookLimits
+	responses *access.Responses
+	webhooks  *Webhooks
+	ingress   *Ingress
 }
 
 // Parts are the rules of this package.
@@ -81,7 +81,7 @@ func New(o Options) Parts {
 		store: o.Store, keyset: o.Keyset, log: o.Log, publicURL: o.PublicURL, limits: o.Limits, secrets: o.Access.Secrets,
 	}
 	ingress := &Ingress{
-		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, answers: o.Access.Answers,
+		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, responses: o.Access.Responses,
 		webhooks: webhooks, automations: o.Automations, pushed: o.Pushed, parsing: newParsing(),
 		plans:   newRecent[string, *Plan](maxPlans, maxPlanBytes),
 		planned: newRecent[plannedKey, *planned](maxPlanned, maxPlannedBytes),
@@ -90,7 +90,7 @@ func New(o Options) Parts {
 		Webhooks: webhooks,
 		Ingress:  ingress,
 		Deliveries: &Deliveries{
-			store: o.Store, limits: o.Limits, answers: o.Access.Answers, webhooks: webhooks, ingress: ingress,
+			store: o.Store, limits: o.Limits, responses: o.Access.Responses, webhooks: webhooks, ingress: ingress,
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,6 +132,7 @@ func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, err
 		}
 		p.size += size
 		p.events = p.events || len(one.events) > 0
+		p.filtered = p.filtered || strings.Contains(a.Title, "{{") // the title shows values of the payload
 		for _, f := range one.filters {
 			p.filtered = p.filtered || !f.MatchesAll()
 		}
@@ -294,7 +296,7 @@ type senders struct {
 
 const (
 	senderAgain = penstock.Time(time.Hour / time.Millisecond)
-	maxSenders  = 256 // that are remembered of one webhook
+	maxSenders  = 256 // remembered for one webhook
 )
 
 // due reports whether ip must be stored, and marks it as stored.

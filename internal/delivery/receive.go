@@ -202,7 +202,7 @@ func (s *Ingress) start(
 			match.FailedAt, match.Reason = &why.Path, why.Reason
 			continue
 		}
-		if err := s.begin(ctx, p, e.automation, d, match); err != nil {
+		if err := s.begin(ctx, p, e.automation, document, d, match); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,8 @@ func (s *Ingress) start(
 
 // begin adds the run that the automation starts for the delivery, or why it can start no runs.
 func (s *Ingress) begin(
-	ctx context.Context, p *Plan, a *planned, d *store.NewDelivery, match *penstock.DeliveryMatch,
+	ctx context.Context, p *Plan, a *planned, document *filter.Document, d *store.NewDelivery,
+	match *penstock.DeliveryMatch,
 ) error {
 	template, broken, err := a.resolved(ctx, s)
 	if err != nil {
@@ -221,9 +222,10 @@ func (s *Ingress) begin(
 		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), broken
 		return nil
 	}
+	payload, _ := document.Root() // without one, the title shows no values
 	run := template.Stamp(automation.Cause{
 		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
-		TriggerURL: s.deliveryURL(p.row, d.ID), Envelope: envelope(p.row, d.ID),
+		TriggerURL: s.deliveryURL(p.row, d.ID), Payload: payload, Envelope: envelope(p.row, d.ID),
 	})
 	d.Starts = append(d.Starts, run)
 	match.WouldTrigger, match.RunID = true, run.ID

@@ -59,7 +59,7 @@ func (s *Deliveries) TestFilter(
 	for _, c := range result.Checks {
 		result.WouldTrigger = result.WouldTrigger && c.Passed
 	}
-	return access.Act(ctx, s.answers, p, func(*store.Tx) (penstock.FilterTestResult, error) { return result, nil })
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.FilterTestResult, error) { return result, nil })
 }
 
 // trial is the tested filter: a payload filter, or a trigger on events of a signature scheme.
@@ -213,16 +213,21 @@ func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 	return check, nil
 }
 
-// sample counts how many of a webhook's last accepted deliveries match a filter.
+// sample shows which of a webhook's last accepted deliveries match a filter.
 func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
-	sample := &penstock.FilterSample{}
+	sample := &penstock.FilterSample{Deliveries: []penstock.FilterDelivery{}}
 	var failed error
-	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(headers map[string]string, body []byte) bool {
+	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(d penstock.Delivery, body []byte) bool {
 		var check penstock.FilterCheck
-		if check, failed = f.try(eventName(f.scheme, headers), body); failed != nil {
+		if check, failed = f.try(eventName(f.scheme, d.Headers), body); failed != nil {
 			return false
 		}
+		describe(&d)
 		sample.Of++
+		sample.Deliveries = append(sample.Deliveries, penstock.FilterDelivery{
+			ID: d.ID, ReceivedAt: d.ReceivedAt, EventType: d.EventType, Summary: d.Summary,
+			WouldTrigger: check.Passed, Path: check.Path, Reason: check.Reason,
+		})
 		if check.Passed {
 			sample.Matched++
 		}

@@ -109,6 +109,6 @@ type addressError struct {
 }
 
 func (e *addressError) Error() string {
-	return fmt.Sprintf("%s has the address %s, which is %s: the operator of the server opens such networks, "+
-		"the network policy of a run does not", e.host, e.addr, e.reason)
+	return fmt.Sprintf("%s has the address %s, which is %s. Only the operator of the worker can open such networks "+
+		"(--private-network)", e.host, e.addr, e.reason)
 }

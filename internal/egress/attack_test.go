@@ -24,7 +24,7 @@ const (
 	exactly   = "methods are compared exactly"
 )
 
-// attackHosts are ways to write a host that another program could read as another host.
+// attackHosts are spellings of a host that another program could read as another host.
 var attackHosts = []struct{ name, host, stops string }{
 	{"a NUL byte before the allowed name", "evil.test\x00.example.test", "a host with control bytes is refused"},
 	{"a NUL byte after the allowed name", "api.example.test\x00", "a host with control bytes is refused"},
@@ -184,8 +184,8 @@ func TestAttackAddresses(t *testing.T) {
 	}
 }
 
-// TestAttackRebinding resolves a name to a public address first and to the metadata service
-// from then on. One look-up per connection is all that a resolver gets.
+// TestAttackRebinding resolves a name first to a public address and then to the metadata service.
+// The proxy looks a name up once per connection.
 func TestAttackRebinding(t *testing.T) {
 	t.Parallel()
 	testkit.NewAttacks(t, section).Run("a name that resolves to another address at the second look-up",
@@ -222,8 +222,8 @@ func rebind(t *testing.T) {
 	}
 }
 
-// TestAttackRequests sends requests that a proxy and a host could read differently. Each has to
-// end at the proxy, without a look-up.
+// TestAttackRequests sends requests that a proxy and a host could read differently. The proxy must
+// refuse each without a look-up.
 func TestAttackRequests(t *testing.T) {
 	t.Parallel()
 	const host = "api.example.test"
@@ -295,7 +295,8 @@ func TestAttackRequests(t *testing.T) {
 	}
 }
 
-// TestAttackPaths asks for paths that a host could resolve to another one than was matched.
+// TestAttackPaths asks for paths that a host could resolve to a path other than the one that was
+// matched.
 func TestAttackPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Paths: []string{"/api/*"}}}})
@@ -340,7 +341,7 @@ func TestAttackPaths(t *testing.T) {
 	}
 }
 
-// TestAttackServerName opens a connection to an allowed host and asks for another in TLS.
+// TestAttackServerName opens a connection to an allowed host and asks for another host in TLS.
 func TestAttackServerName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{rules: []penstock.NetworkRule{
@@ -373,11 +374,11 @@ func TestAttackServerName(t *testing.T) {
 			}
 			defer conn.Close()
 			connect := fmt.Sprintf("CONNECT api.example.test:%d HTTP/1.1\r\nHost: x\r\n\r\n", w.port())
-			if status, answer := exchangeRaw(t, conn, connect); status != 200 {
-				t.Fatalf("%d %s", status, answer)
+			if status, response := exchangeRaw(t, conn, connect); status != 200 {
+				t.Fatalf("%d %s", status, response)
 			}
-			if status, answer := exchangeRaw(t, conn, a.text); status >= 200 && status < 400 {
-				t.Errorf("got %d %s", status, answer)
+			if status, response := exchangeRaw(t, conn, a.text); status >= 200 && status < 400 {
+				t.Errorf("got %d %s", status, response)
 			}
 		})
 	}
@@ -386,7 +387,7 @@ func TestAttackServerName(t *testing.T) {
 	}
 }
 
-// TestAttackInside sends, within an inspected connection, requests for another host.
+// TestAttackInside sends requests for another host within an inspected connection.
 func TestAttackInside(t *testing.T) {
 	t.Parallel()
 	attacks := testkit.NewAttacks(t, section)
@@ -435,8 +436,8 @@ func TestAttackInside(t *testing.T) {
 	}
 }
 
-// TestAttackSplitting smuggles a second request into the body of a first one. The host must see
-// one request, with one framing.
+// TestAttackSplitting smuggles a second request into the body of a first one. The host must see one
+// request with one framing.
 func TestAttackSplitting(t *testing.T) {
 	t.Parallel()
 	testkit.NewAttacks(t, section).Run("a second request in the body of a chunked one",
@@ -461,8 +462,8 @@ func split(t *testing.T) {
 	}
 }
 
-// TestAttackRedirects has a host redirect to another one: the proxy must not go there, and the
-// credential must not either.
+// TestAttackRedirects has a host redirect to another one. The proxy must not follow, and must not
+// send the credential there.
 func TestAttackRedirects(t *testing.T) {
 	t.Parallel()
 	testkit.NewAttacks(t, section).Run("a redirect to another host, with a credential",

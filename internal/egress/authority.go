@@ -168,7 +168,7 @@ func (a *authorityKey) leaf(host string) (*tls.Certificate, error) {
 	return leaf, nil
 }
 
-// clientConfig is the proxy's own side towards a host.
+// clientConfig is the proxy's own side toward a host.
 func clientConfig(host string, roots *x509.CertPool) *tls.Config {
 	return &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// need skips a test without a program, and fails it in CI.
+// need skips a test if a program is missing, and fails it in CI.
 func need(t *testing.T, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -25,8 +25,8 @@ func need(t *testing.T, program string) string {
 	return path
 }
 
-// run starts a program as the sandbox would: with the variables of the proxy, an empty home and
-// nothing else but PATH.
+// run starts a program as the sandbox would: with the proxy's variables, PATH, an empty home and
+// nothing else.
 func (w *world) run(t *testing.T, dir string, program ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program[0], program[1:]...)
@@ -52,7 +52,7 @@ func TestCurlAndNode(t *testing.T) {
 		need(t, program[0])
 		for _, host := range []string{"api.example.test", "free.wild.test"} {
 			if out, err := w.run(t, t.TempDir(), append(program, w.url(host, "/x"))...); err != nil || out != "GET /x" {
-				// Node before 24 knows no NODE_USE_ENV_PROXY: it reaches nothing at all then.
+				// Node before 24 ignores NODE_USE_ENV_PROXY and then reaches nothing.
 				if name == "node" && strings.Contains(out, "ENOTFOUND") {
 					t.Log("this Node does not use the proxy variables")
 					continue
@@ -67,8 +67,8 @@ func TestCurlAndNode(t *testing.T) {
 	}
 }
 
-// TestGit clones and pushes with a credential that the sandbox does not have, through an ssh
-// remote, too.
+// TestGit clones and pushes with a credential that the sandbox does not have, also through an SSH
+// remote.
 func TestGit(t *testing.T) {
 	t.Parallel()
 	git := need(t, "git")
@@ -111,6 +111,35 @@ git config --list; cat work/.git/config; env`
 	out, _ = w.run(t, home, "git", "ls-remote", "--get-url", "git@github.com:o/r.git")
 	if out != "https://github.com/o/r.git\n" {
 		t.Errorf("an ssh remote of GitHub is %q", out)
+	}
+}
+
+// TestGitHubCLI has gh call a GitHub Enterprise server with a credential that the sandbox does not
+// have. `make toolchains` installs gh.
+func TestGitHubCLI(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("gh"); err != nil {
+		t.Skip("gh is missing")
+	}
+	w := newWorld(t, setup{
+		rules: []penstock.NetworkRule{{
+			Host: "git.example.test", Credential: &penstock.NetworkCredential{Secret: "TOKEN", As: "bearer"},
+		}},
+		hosts: map[string][]string{"TOKEN": {"git.example.test"}},
+		serve: func(rw http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer "+secretValue || r.URL.Path != "/api/v3/user" {
+				rw.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = rw.Write([]byte(`{"login": "octocat"}`))
+		},
+	})
+	host := strings.TrimPrefix(w.url("git.example.test", ""), "https://")
+	out, err := w.run(t, t.TempDir(), "sh", "-c", `GH_HOST=$1 GH_ENTERPRISE_TOKEN=$2 gh api user --jq .login; env`,
+		"sh", host, Placeholder)
+	if err != nil || !strings.HasPrefix(out, "octocat\n") || strings.Contains(out, secretValue) {
+		t.Errorf("%v %s", err, out)
 	}
 }
 

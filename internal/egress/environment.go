@@ -13,7 +13,7 @@ import (
 // sshHosts are hosts whose repositories are also served over https, under the same path.
 var sshHosts = []string{"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"}
 
-// noSSH replaces ssh for git: there is no way out for it, and the message says what works.
+// noSSH replaces ssh for git: SSH cannot leave the sandbox, and the message says what works.
 const noSSH = `sh -c 'echo "ssh does not work in this sandbox: use an https remote, ` +
 	`and a network rule with a credential for its host" >&2; exit 128' ssh`
 

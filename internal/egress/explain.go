@@ -35,8 +35,8 @@ func (t target) authority() string {
 func (t target) String() string { return authority(t.host, t.port, 443) }
 
 // Explain says in a few lines what the policy does with a host, host:port or URL, and which
-// rule decides, or where one is missing. For a URL it is about a GET of that URL. The error is
-// for a text that is none of these.
+// rule decides, or where one is missing. For a URL it is about a GET of that URL. It returns an
+// error for any other text.
 func (c *Policy) Explain(what string) (string, Decision, error) {
 	t, path, err := parseWhat(what)
 	if err != nil {
@@ -51,7 +51,8 @@ func (c *Policy) Explain(what string) (string, Decision, error) {
 		lines = append(lines, modeSentence(d))
 		if addr, err := netip.ParseAddr(t.host); err == nil {
 			if reason := (guard{own: noAddresses}).check(addr); reason != "" {
-				lines = append(lines, "The address is "+reason+": the operator of the server must also open its network.")
+				lines = append(lines, "The address is "+reason+". Only the operator of the worker can open its network "+
+					"(--private-network).")
 			}
 		}
 	}

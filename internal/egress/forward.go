@@ -81,8 +81,8 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request, t target) {
 	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, ex)))
 }
 
-// checkUpgrade says why an upgrade is refused. Only WebSocket is forwarded: with any other
-// protocol the proxy could not read the requests. Without h2c, a client goes on in HTTP/1.1
+// checkUpgrade returns the reason to refuse an upgrade. Only WebSocket is forwarded: with any other
+// protocol the proxy could not read the requests. Without h2c, a client continues with HTTP/1.1
 // (RFC 9110 §7.8).
 func (p *Proxy) checkUpgrade(r *http.Request, t target, path string) string {
 	protocol := r.Header.Get("Upgrade")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// FuzzCanonical holds each accepted host to its promise: one form, which is safe to resolve.
+// FuzzCanonical checks that each accepted host has one form that is safe to resolve.
 func FuzzCanonical(f *testing.F) {
 	for _, a := range attackHosts {
 		f.Add(a.host)
@@ -57,7 +57,8 @@ func hello(tb testing.TB, name string) []byte {
 	return raw
 }
 
-// FuzzHello compares the parser with the one of crypto/tls: what both accept has one name.
+// FuzzHello compares the parser with that of crypto/tls: a ClientHello that both accept has the
+// same name.
 func FuzzHello(f *testing.F) {
 	f.Add(hello(f, "api.example.test"))
 	f.Add(hello(f, ""))
@@ -78,14 +79,14 @@ func FuzzHello(f *testing.F) {
 			},
 		})
 		_ = server.HandshakeContext(t.Context())
-		// crypto/tls cuts nothing off but refuses more; a name with a final dot is refused there.
+		// crypto/tls refuses a name with a final dot. Our parser removes the dot.
 		if got != nil && *got != name {
 			t.Errorf("got the name %q, crypto/tls has %q", name, *got)
 		}
 	})
 }
 
-// replay is a connection that reads a text and writes nowhere.
+// replay is a connection that reads a text and discards writes.
 type replay struct {
 	net.Conn
 	reader *bytes.Reader

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// The headers of an HTTP MCP server go to its URL, and nowhere else.
+// The headers of an HTTP MCP server go to its URL and nowhere else.
 func TestMCPHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{
@@ -42,6 +42,27 @@ func TestMCPHeaders(t *testing.T) {
 	defer w.mu.Unlock()
 	if shown := fmt.Sprint(w.Report(), w.denials); strings.Contains(shown, secretValue) {
 		t.Errorf("the secret is in %s", shown)
+	}
+}
+
+// Naming an MCP server allows its host, but not beyond the operator's ceiling.
+func TestMCPServersStayWithinTheCeiling(t *testing.T) {
+	t.Parallel()
+	allow := func(host string) penstock.Network {
+		return penstock.Network{Allow: []penstock.NetworkRule{{Host: host}}}
+	}
+	ceiling := allow("*.corp.test")
+	policy, err := Compile(penstock.NetworkPolicy{
+		Layers:  []penstock.NetworkLayer{{Source: penstock.NetworkMCP, Network: allow("api.example.test")}},
+		MCP:     []penstock.MCPHeaders{{Name: "tickets", URL: "https://api.example.test/sse"}},
+		Ceiling: &ceiling,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := policy.decideRequest(target{host: "api.example.test", port: 443, secure: true}, "POST", "/sse")
+	if d.Allowed || !strings.Contains(d.Reason, "outside the ceiling") {
+		t.Errorf("got %+v", d)
 	}
 }
 

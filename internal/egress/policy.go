@@ -196,20 +196,27 @@ type bound struct {
 	rules []rule
 	// missing completes "HOST is refused: " for a host that no rule names.
 	missing string
+	// fixed says that only the operator can change the rules.
+	fixed bool
 }
+
+const onlyOperator = "Only the operator of the server can change that"
 
 const whereToAdd = "network.allow of the run's agent, factory, environment or runner, or of the server"
 
 func (c *Policy) bounds() []bound {
-	list := []bound{{c.layers, "no rule of the run's network policy allows it. To allow it, add it to " + whereToAdd}}
+	list := []bound{{
+		rules: c.layers, missing: "no rule of the run's network policy allows it. To allow it, add it to " + whereToAdd,
+	}}
 	if c.hasCeiling {
 		list = append(list, bound{
-			c.ceiling,
-			"it is outside the ceiling that the operator of the server set. Only the operator can add it there",
+			rules: c.ceiling, missing: "it is outside the ceiling of the server. " + onlyOperator, fixed: true,
 		})
 	}
 	if c.hasRequest {
-		list = append(list, bound{c.request, "the network of the run's own request leaves it out. Add it to that request"})
+		list = append(list, bound{
+			rules: c.request, missing: "the network of the run's own request leaves it out. Add it to that request",
+		})
 	}
 	return list
 }
@@ -288,13 +295,24 @@ func (b bound) hint(t target) string {
 		case r.inert != "":
 			return r.inert
 		case !r.covers(t.host, t.port, true):
-			return fmt.Sprintf("the rule for %s of %s does not have the port %d. Add it to the ports of that rule",
-				r.Host, r.origin, t.port)
+			return fmt.Sprintf("the rule for %s of %s does not have the port %d. %s",
+				r.Host, r.origin, t.port, b.remedy(r, "Add it to the ports of that rule"))
 		case !t.secure:
 			return fmt.Sprintf("the rule for %s of %s has a credential, which needs https", r.Host, r.origin)
 		}
 	}
 	return b.missing
+}
+
+// remedy says how a refusal by r ends: as change says, if the reader can change r.
+func (b bound) remedy(r rule, change string) string {
+	switch {
+	case b.fixed:
+		return onlyOperator
+	case r.origin.preset != "":
+		return "To allow it, add a rule for " + r.Host + " to " + whereToAdd
+	}
+	return change
 }
 
 // decideRequest says whether one request may be sent, and with which credential, nil for none.
@@ -319,8 +337,8 @@ func (c *Policy) decideRequest(t target, method, path string) (Decision, *pensto
 		for _, r := range b.covering(t) {
 			ok, why := r.allows(method, path)
 			if !ok {
-				reason = fmt.Sprintf("the rule for %s of %s does not allow it: %s. To allow it, change that rule",
-					r.Host, r.origin, why)
+				reason = fmt.Sprintf("the rule for %s of %s does not allow it: %s. %s",
+					r.Host, r.origin, why, b.remedy(r, "To allow it, change that rule"))
 				continue
 			}
 			if !found && i == 0 || credential == nil && r.Credential != nil {

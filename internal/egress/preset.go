@@ -33,7 +33,7 @@ var (
 	}
 )
 
-// registries are the parts of the preset packages, each also a preset of its own.
+// registries are the parts of the preset packages. Each is also a preset.
 var registries = []struct {
 	name, summary string
 	hosts         []string

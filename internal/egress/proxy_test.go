@@ -257,7 +257,7 @@ func TestPullRequests(t *testing.T) {
 					_, _ = io.WriteString(rw, fill(c.response))
 				},
 			})
-			// The host is api.example.test; its URLs may be those of example.test or its own.
+			// The host is api.example.test. Its URLs may be those of example.test or its own.
 			status, body := w.do(t, "POST", w.url("api.example.test", c.path), c.request, "Accept-Encoding", "gzip")
 			if status != c.status || body != fill(c.response) {
 				t.Fatalf("the response changed: %d %.200s", status, body)
@@ -265,7 +265,7 @@ func TestPullRequests(t *testing.T) {
 			for i := range c.want {
 				c.want[i].URL, c.want[i].Host = fill(c.want[i].URL), "api.example.test"
 			}
-			// The proxy reads the end of the response after the client may have it already.
+			// The client may have the end of the response before the proxy reads it.
 			testkit.Eventually(t, 10*time.Second, func() error {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -311,7 +311,7 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// TestUpstreamProxy sends everything through a proxy that wants a password and resolves names.
+// TestUpstreamProxy sends everything through a proxy that requires a password and resolves names.
 func TestUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	var target, plain string
@@ -375,7 +375,9 @@ func TestLayers(t *testing.T) {
 			layer("agent", 900, penstock.NetworkRule{Host: "c.other.com"}),
 		},
 		Ceiling: &penstock.Network{Allow: []penstock.NetworkRule{
-			{Host: "*.example.com"}, {Host: "pypi.org"}, {Host: "b.example.com", Methods: []string{"GET"}},
+			{Host: "*.example.com"},
+			{Host: "pypi.org", Methods: []string{"GET"}},
+			{Host: "b.example.com", Methods: []string{"GET"}},
 		}},
 		Request: &penstock.Network{MaxUploadBytes: 300, Allow: []penstock.NetworkRule{
 			{Host: "a.example.com", Methods: []string{"GET"}}, {Host: "pypi.org"}, {Host: "c.other.com"},
@@ -390,13 +392,27 @@ func TestLayers(t *testing.T) {
 	for host, want := range map[string]string{
 		"a.example.com": "inspect", "pypi.org": "inspect",
 		"b.example.com": "the network of the run's own request leaves it out",
-		"c.other.com":   "outside the ceiling",
+		"c.other.com":   "outside the ceiling of the server. Only the operator of the server can change that.",
 		"d.example.com": "no rule of the run's network policy",
 	} {
 		d := policy.Decide(host, 443)
 		if d.Mode != want && !strings.Contains(d.Reason, want) {
 			t.Errorf("%s: %s, %s; want %s", host, d.Mode, d.Reason, want)
 		}
+	}
+	for port, want := range map[int]string{
+		8443: "pypi.org:8443 is refused: the rule for pypi.org of the preset packages of the server does not have the port " +
+			"8443. To allow it, add a rule for pypi.org to network.allow of",
+		443: "does not allow it: POST is not among its methods (GET, HEAD). To allow it, add a rule for pypi.org to",
+	} {
+		d, _ := policy.decideRequest(target{host: "pypi.org", port: port, secure: true}, "POST", "/")
+		if d.Allowed || !strings.Contains(d.Reason, want) {
+			t.Errorf("port %d: got %s, want %s", port, d.Reason, want)
+		}
+	}
+	d, _ := policy.decideRequest(target{host: "pypi.org", port: 443, secure: true}, "HEAD", "/")
+	if want := "(GET). Only the operator of the server can change that."; !strings.HasSuffix(d.Reason, want) {
+		t.Errorf("got %s, want %s", d.Reason, want)
 	}
 	text, _, err := policy.Explain("https://pypi.org/simple/")
 	want := "pypi.org is allowed by the rule for pypi.org of the preset packages of the server.\n" +

@@ -18,8 +18,8 @@ const (
 	maxPullText     = 500 // characters of a title, a branch or a repository
 )
 
-// PullRequest is one that an inspected host confirmed as created: a fact, whichever agent
-// asked for it. The texts come from the host and are bounded, but not cleaned.
+// PullRequest is a pull request that an inspected host confirmed as created, so it exists,
+// whichever agent asked for it. The texts come from the host and are bounded, but not cleaned.
 type PullRequest struct {
 	URL        string // https, at the host that was asked
 	Host       string

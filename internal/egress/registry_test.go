@@ -25,7 +25,7 @@ func TestRegistries(t *testing.T) {
 		options: func(o *Options) {
 			o.Resolve = nil
 			for _, r := range presets[0].Rules {
-				// A mirror in the network of this machine is fine here.
+				// A mirror in the network of this machine works here, too.
 				addrs, err := lookup(t.Context(), r.Host)
 				if err != nil {
 					t.Log(err)

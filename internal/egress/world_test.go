@@ -30,7 +30,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// world is a proxy on loopback, with a TLS host, a plain host and a resolver of its own.
+// world is a proxy on loopback with a TLS host, a plain host and its own resolver.
 type world struct {
 	*Proxy
 	address string // of the proxy
@@ -42,7 +42,7 @@ type world struct {
 	denials []Denial
 	pulls   []PullRequest
 	asked   []string // names that were looked up
-	answer  map[string]string
+	names   map[string]string
 	seen    []*http.Request
 	bodies  []string
 	serve   http.HandlerFunc
@@ -51,7 +51,7 @@ type world struct {
 const secretValue = "s3cret-canary-value"
 
 type setup struct {
-	rules   []penstock.NetworkRule // ports are those of the hosts if there are none
+	rules   []penstock.NetworkRule // without ports, they get those of the hosts
 	limit   int64
 	ceiling *penstock.Network
 	request *penstock.Network
@@ -63,7 +63,7 @@ type setup struct {
 
 func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
-	w := &world{answer: map[string]string{}, bundle: t.TempDir(), serve: s.serve}
+	w := &world{names: map[string]string{}, bundle: t.TempDir(), serve: s.serve}
 	operator := w.startHosts(t)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,12 +165,12 @@ func (w *world) startHosts(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// resolve finds each name at 127.0.0.1, unless answer has another address.
+// resolve returns 127.0.0.1 for each name, unless names has another address.
 func (w *world) resolve(_ context.Context, host string) ([]netip.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, host)
-	if a, ok := w.answer[host]; ok {
+	if a, ok := w.names[host]; ok {
 		return []netip.Addr{netip.MustParseAddr(a)}, nil
 	}
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
@@ -185,12 +185,12 @@ func portOf(s *httptest.Server) int {
 func (w *world) port() int      { return portOf(w.tls) }
 func (w *world) plainPort() int { return portOf(w.plain) }
 
-// url is a URL of the TLS host under a name.
+// url returns a URL of the TLS host under a name.
 func (w *world) url(host, path string) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(w.port())) + path
 }
 
-// client is a Go client in the sandbox: it trusts the bundle only.
+// client is a Go client in the sandbox that trusts only the bundle.
 func (w *world) client(t *testing.T) *http.Client {
 	t.Helper()
 	bundle, err := os.ReadFile(filepath.Join(w.bundle, bundlePEM))
@@ -232,8 +232,8 @@ func (w *world) do(t *testing.T, method, target, body string, header ...string) 
 	return response.StatusCode, string(got)
 }
 
-// raw sends bytes to the proxy and returns the status of its first response and everything it
-// sent.
+// raw sends bytes to the proxy. It returns the status of the first response and everything that the
+// proxy sent.
 func (w *world) raw(t *testing.T, text string) (int, string) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
@@ -265,8 +265,8 @@ func exchangeRaw(t *testing.T, conn net.Conn, text string) (int, string) {
 	return response.StatusCode, all.String()
 }
 
-// inside opens a CONNECT to host and speaks TLS with the proxy, as a client that checks
-// nothing would.
+// inside opens a CONNECT to host and a TLS connection to the proxy, without checking its
+// certificate.
 func (w *world) inside(t *testing.T, host, serverName string) (net.Conn, error) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
@@ -289,7 +289,7 @@ func (w *world) requests() []*http.Request {
 	return append([]*http.Request(nil), w.seen...)
 }
 
-// silent fails if something arrived at a host, or a name was looked up.
+// silent fails if a host received anything, or if a name was looked up.
 func (w *world) silent(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()

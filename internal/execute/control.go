@@ -331,8 +331,8 @@ func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock
 	}
 	if !moves {
 		err := c.s.store.Append(ctx, l, drafts)
-		if gone, ok := sandboxGone(drafts); ok && errors.Is(err, penstock.ErrLeaseLost) {
-			err = c.s.store.Write(ctx, func(tx *store.Tx) error { return tx.AppendAfter(ctx, l, gone) })
+		if gone, reports, ok := sandboxGone(drafts); ok && errors.Is(err, penstock.ErrLeaseLost) {
+			err = c.s.store.Write(ctx, func(tx *store.Tx) error { return tx.AppendAfter(ctx, l, gone, reports) })
 		}
 		return err
 	}
@@ -377,7 +377,7 @@ func checkDraft(d penstock.Draft) error {
 	return nil
 }
 
-// checkReport refuses a report about traffic that the server cannot keep.
+// checkReport rejects a report about traffic that the server cannot store.
 func checkReport(d penstock.Draft) error {
 	var report penstock.NetworkReport
 	if err := json.Unmarshal(d.Data, &report); err != nil {
@@ -394,19 +394,24 @@ func checkReport(d penstock.Draft) error {
 	return nil
 }
 
-// sandboxGone returns a new draft if the only draft reports the end of a sandbox. The worker
-// has no lease any more, so only the kind of the sandbox is copied.
-func sandboxGone(drafts []penstock.Draft) (draft penstock.Draft, ok bool) {
+// sandboxGone returns a new draft if the first draft reports the end of a sandbox, and the drafts
+// after it, which must be reports about traffic. The worker has no lease any more, so only the kind
+// of the sandbox is copied.
+func sandboxGone(drafts []penstock.Draft) (gone penstock.Draft, reports []penstock.Draft, ok bool) {
 	var event penstock.TimelineData
-	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &event) != nil ||
+	if len(drafts) == 0 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &event) != nil ||
 		event.Type != penstock.TimelineSandboxGone {
-		return draft, false
+		return gone, nil, false
+	}
+	reports = drafts[1:]
+	if slices.ContainsFunc(reports, func(d penstock.Draft) bool { return d.Type != penstock.EventNetwork }) {
+		return gone, nil, false
 	}
 	payload := map[string]any{}
 	if kind, ok := event.Payload["sandbox"].(string); ok && len(kind) <= field.MaxName {
 		payload["sandbox"] = kind
 	}
-	return penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, payload), true
+	return penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, payload), reports, true
 }
 
 func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.Draft) error {
@@ -426,7 +431,7 @@ func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.D
 		)
 	}
 	run, err := tx.Run(ctx, l.RunID)
-	if err != nil || run.State == to.State { // said before
+	if err != nil || run.State == to.State { // reported before
 		return err
 	}
 	if !run.State.CanMove(to.State) {

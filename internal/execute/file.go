@@ -53,12 +53,12 @@ func (c control) blob(ctx context.Context, f penstock.File, key string) (io.Read
 	content, _, err := c.s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		c.s.log.Error(
-			"stored file not found; servers of one database must share their blobs folder", "blob", key, "error",
+			"stored file not found; servers of one database must have the same --blobs", "blob", key, "error",
 			err,
 		)
 		return nil, penstock.NotFound("file", f.ID)
 	}
-	return content, err
+	return content, run.StorageError(err)
 }
 
 // Save implements penstock.Control.
@@ -73,8 +73,11 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 	if u.Session != nil {
 		return u.ID, c.s.saveSession(ctx, l, run, u, content)
 	}
+	if u.Changes != nil {
+		return u.ID, c.s.saveChanges(ctx, l, u, content)
+	}
 	if u.Artifact == nil {
-		return "", penstock.Invalid("/artifact", "is required unless session is given")
+		return "", penstock.Invalid("/artifact", "is required unless session or changes is given")
 	}
 	if u.Type != penstock.ArtifactFile && u.Type != penstock.ArtifactScreenshot && u.Type != penstock.ArtifactPlan {
 		content = nil

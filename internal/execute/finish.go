@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
-	"github.com/penstock-dev/penstock/internal/price"
 	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -17,6 +17,11 @@ import (
 func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result) ([]penstock.Prompt, error) {
 	var prompts []penstock.Prompt
 	err := c.s.store.Write(ctx, func(tx *store.Tx) error {
+		if r.Usage != nil {
+			if err := tx.ShareBudgets(ctx, l.RunID); err != nil {
+				return err
+			}
+		}
 		run, err := tx.Held(ctx, l)
 		if err != nil {
 			return err
@@ -45,6 +50,9 @@ func (s *Executions) finish(
 	}
 	if r.State == penstock.StateQueued {
 		return nil, s.requeueHeld(ctx, tx, run, store.RequeuedByWorker)
+	}
+	if r.State == penstock.StateBlocked && r.Message != nil && r.Message.Budget != nil {
+		return nil, s.blockUnfunded(ctx, tx, run, r)
 	}
 	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return nil, err
@@ -101,9 +109,11 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 			return err
 		}
 	}
-	return tx.Move(ctx, store.Move{
-		Run: run, To: r.State, Message: r.Message, TimelineEvent: timelineEvent, Payload: payload,
-	})
+	move := store.Move{Run: run, To: r.State, Message: r.Message, TimelineEvent: timelineEvent, Payload: payload}
+	if r.Message != nil && r.State == penstock.StateBlocked {
+		move.Blocked = store.BlockedBy(r.Message.Budget)
+	}
+	return tx.Move(ctx, move)
 }
 
 // requeue returns a held run to the queue. Its unfinished prompts are delivered again.
@@ -161,7 +171,8 @@ func endTurn(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[st
 	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.TimelineInterrupted, payload))
 }
 
-// addUsage adds what a turn consumed, once, and appends a usage event.
+// addUsage adds the usage of a turn as the agent reports it, once. It counts only if no call of the
+// execution went through the ledger: otherwise the ledger is exact.
 func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRow, r penstock.Result) error {
 	if r.Usage == nil {
 		return nil
@@ -170,36 +181,25 @@ func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRo
 	if fresh, err := tx.MarkTurnCounted(ctx, row.ID, r.Turn); err != nil || !fresh {
 		return err
 	}
-	t := row.Consumed
-	t.Tokens = t.Tokens.Add(u.Tokens)
-	if parts, known := s.prices.Turn(u.ModelID, u.Tokens, time.Now()); known {
-		cost := parts.Breakdown()
-		t.CostUSD = plus(t.CostUSD, price.USD(parts.Total()))
-		if t.Breakdown == nil {
-			t.Breakdown = &penstock.CostBreakdown{}
-		}
-		t.Breakdown.Input += cost.Input
-		t.Breakdown.CacheRead += cost.CacheRead
-		t.Breakdown.CacheWrite += cost.CacheWrite
-		t.Breakdown.Output += cost.Output
-	} else if u.CostUSD != nil {
-		t.CostUSD = plus(t.CostUSD, *u.CostUSD)
-	}
-	if err := tx.SetConsumption(ctx, row.ID, t); err != nil {
+	if counted, err := tx.CountsCalls(ctx, row.ID, row.ExecutionID); err != nil || counted {
 		return err
 	}
-	usage := run.UsageOf(t)
-	if usage == nil {
+	provider, _, _ := strings.Cut(u.ModelID, "/")
+	c := store.Call{
+		ID: penstock.NewID(), RunID: row.ID, Provider: provider, Model: u.ModelID, Tokens: u.Tokens, Unpriced: true,
+	}
+	if parts, known := s.prices.Turn(u.ModelID, u.Tokens, time.Now()); known {
+		c.Costs, c.Cost, c.Unpriced = penstock.CallCost(parts), parts.Total(), false
+	} else if u.CostUSD != nil {
+		c.Cost, c.Unpriced = penstock.NanosOf(*u.CostUSD), false
+	}
+	if c.Unpriced && u.Tokens.Total() == 0 {
 		return nil
 	}
-	return tx.AppendEvents(ctx, row.ID, penstock.NewDraft(penstock.EventUsage, penstock.Now(), usage))
-}
-
-func plus(a *float64, b float64) *float64 {
-	if a != nil {
-		b += *a
+	if err := tx.AddReported(ctx, row, c); err != nil {
+		return err
 	}
-	return &b
+	return consume(ctx, tx, c)
 }
 
 // leaseBatch bounds one pass over lost leases.

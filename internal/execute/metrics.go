@@ -8,12 +8,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
 )
 
 // metrics are the metrics of the service. The zero value records nothing.
 type metrics struct {
 	claimTime, queueWait prometheus.Observer
 	executions           *prometheus.CounterVec
+	reserved, settled    prometheus.Counter
+	overruns             prometheus.Counter
+	refused              *prometheus.CounterVec
 }
 
 func newMetrics(s *Executions, to prometheus.Registerer) metrics {
@@ -31,8 +35,23 @@ func newMetrics(s *Executions, to prometheus.Registerer) metrics {
 	executions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "penstock_executions_total", Help: "Executions that workers ended, by the state that they left the run in.",
 	}, []string{"state"})
-	to.MustRegister(claimTime, queueWait, executions, &runCounts{s: s})
-	return metrics{claimTime, queueWait, executions}
+	m := metrics{
+		claimTime: claimTime, queueWait: queueWait, executions: executions,
+		reserved: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "penstock_calls_reserved_total", Help: "Calls to models that were counted before they were sent.",
+		}),
+		settled: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "penstock_calls_cost_usd_total", Help: "Cost of settled calls to models.",
+		}),
+		overruns: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "penstock_calls_over_bound_total", Help: "Settled calls that used more than was reserved.",
+		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "penstock_calls_refused_total", Help: "Calls to models that a budget refused, by the code of the error.",
+		}, []string{"code"}),
+	}
+	to.MustRegister(claimTime, queueWait, executions, m.reserved, m.settled, m.overruns, m.refused, &runCounts{s: s})
+	return m
 }
 
 func (m metrics) claimed(took, waited time.Duration) {
@@ -45,6 +64,26 @@ func (m metrics) claimed(took, waited time.Duration) {
 func (m metrics) finished(state penstock.State) {
 	if m.executions != nil {
 		m.executions.WithLabelValues(string(state)).Inc()
+	}
+}
+
+func (m metrics) reservedCall(r penstock.Reserved) {
+	switch {
+	case m.refused == nil || r.Wait:
+	case r.Refusal != nil:
+		m.refused.WithLabelValues(string(r.Refusal.Code)).Inc()
+	default:
+		m.reserved.Inc()
+	}
+}
+
+func (m metrics) settledCall(reserved, c store.Call) {
+	if m.settled == nil {
+		return
+	}
+	m.settled.Add(penstock.USDOf(c.Cost))
+	if c.Exceeds(reserved) {
+		m.overruns.Inc()
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// giveNetwork adds what decides about the network of an execution: the policy as it is
-// now, the secrets that stay outside of the sandbox, and the keys of its gateway.
+// giveNetwork adds the network of an execution: the current policy, the secrets that stay outside
+// of the sandbox, and the keys for its gateway.
 func (s *Executions) giveNetwork(ctx context.Context, a *penstock.Assignment, row store.RunRow) error {
 	policy, err := s.catalog.Policy(ctx, row)
 	if err != nil {

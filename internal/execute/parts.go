@@ -25,9 +25,9 @@ type Options struct {
 	Blobs        *blob.Store
 	Keyset       *secret.Keyset
 	Log          *slog.Logger
-	Metrics      prometheus.Registerer // nil: nothing is measured
+	Metrics      prometheus.Registerer // nil: no metrics
 	QueueTimeout time.Duration
-	Prices       *price.Table // what models cost; the built-in prices if nil
+	Prices       *price.Table // of models; nil: the built-in prices
 	Secrets      *access.Secrets
 	Catalog      *catalog.Catalog
 	Skills       *catalog.Skills

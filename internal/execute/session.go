@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/penstock-dev/penstock"
@@ -76,7 +77,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // session opens a saved session. If it cannot be decrypted completely, it is treated as
-// missing, and no part is returned.
+// missing, and no part is returned. But if it cannot be read now, the call can be repeated.
 func (c control) session(ctx context.Context, f penstock.File, saved store.Session) (io.ReadCloser, error) {
 	content, err := c.blob(ctx, f, saved.Blob)
 	if err != nil || len(saved.SealedKey) == 0 { // saved by an earlier version
@@ -85,6 +86,9 @@ func (c control) session(ctx context.Context, f penstock.File, saved store.Sessi
 	opened, err := c.s.openSession(saved, content)
 	if err != nil {
 		_ = content.Close() // only read
+		if errors.Is(err, blob.ErrUnavailable) {
+			return nil, run.StorageError(err)
+		}
 		c.s.log.Error(
 			"cannot open a saved session", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err,
 		)

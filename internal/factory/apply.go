@@ -100,7 +100,7 @@ func (a *application) read(ctx context.Context, before, files map[string][]byte)
 	a.known.Taken = func(name, alias string) (nameTaken, aliasTaken bool) {
 		nameTaken, aliasTaken = others(name, alias)
 		if nameTaken && a.factory.Definition.Revision == 0 {
-			return false, false // a new factory that is there already is a conflict, told when it is stored
+			return false, false // a new factory with a used name is a conflict, reported when it is stored
 		}
 		return nameTaken, aliasTaken
 	}
@@ -114,8 +114,8 @@ func (a *application) read(ctx context.Context, before, files map[string][]byte)
 	return d, a.use(ctx, d)
 }
 
-// taken reports by which of a factory's names another one is known. An error is
-// left to whoever stores the factory, who meets it again.
+// taken reports which of a factory's names another factory has. It ignores errors, because storing
+// the factory fails with the same error.
 func taken(
 	list func(name, alias string) ([]store.FactoryName, error), own func(f store.FactoryName, name string) bool,
 ) func(name, alias string) (nameTaken, aliasTaken bool) {
@@ -221,7 +221,7 @@ func imageSecrets(d *definition.Definition) []string {
 	return names
 }
 
-// runnerSecrets are the credentials in the networks of runners.
+// runnerSecrets returns the credentials in the networks of runners.
 func runnerSecrets(d *definition.Definition) []string {
 	var names []string
 	for _, r := range d.Runners {
@@ -266,8 +266,8 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	return a.tx.SetFactory(ctx, row)
 }
 
-// agents stores the agents and the foreman. An agent keeps its UID and the values that files
-// cannot set as long as the files have its name.
+// agents stores the agents and the foreman. An agent keeps its UID, and the values that files
+// cannot set, while the files have its name.
 func (a *application) agents(ctx context.Context, d *definition.Definition) error {
 	if !a.edits(definition.KindAgent) {
 		return nil
@@ -306,14 +306,14 @@ func (a *application) agent(
 	ctx context.Context, doc definition.Agent, before penstock.Identity, there bool,
 ) (penstock.Identity, error) {
 	if a.editsResource(definition.KindAgent, doc.Name) {
-		agent := doc.Onto(a.edit.agent)
+		agent := doc.ApplyTo(a.edit.agent)
 		return agent, a.storeAgent(ctx, agent, there)
 	}
 	if a.edit != nil {
 		return before, nil
 	}
 	now := penstock.Now()
-	agent := doc.Onto(before)
+	agent := doc.ApplyTo(before)
 	if agent.FactoryUID = a.factory.UID; !there {
 		agent.UID, agent.CreatedAt = penstock.NewID(), now
 	}
@@ -338,8 +338,8 @@ func (a *application) storeAgent(ctx context.Context, agent penstock.Identity, t
 	return a.tx.AddIdentity(ctx, a.factory.Team, agent)
 }
 
-// same reports whether two values say the same as JSON. Documents are compared,
-// not rows, where a row may say the same in another way.
+// same reports whether two values are equal as JSON. Callers compare documents and not rows,
+// because a row can spell an equal value in another way.
 func same(x, y any) bool {
 	a, errA := json.Marshal(x)
 	b, errB := json.Marshal(y)

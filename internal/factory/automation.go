@@ -37,34 +37,34 @@ func (s *Resources) CreateAutomation(
 	if err != nil {
 		return penstock.Automation{}, err
 	}
-	answer := row.Automation
-	if answer.Problems, err = around.Problems(ctx, row); err != nil {
+	response := row.Automation
+	if response.Problems, err = around.Problems(ctx, row); err != nil {
 		return penstock.Automation{}, err
 	}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Automation, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Automation, error) {
 		factory, err := tx.Factory(ctx, p.Team, factoryUID)
 		if err != nil {
-			return answer, err
+			return response, err
 		}
 		if err := s.repositories.readOnly(factory, definition.KindAutomation, row.Name); err != nil {
-			return answer, err
+			return response, err
 		}
 		if err := change.Use(ctx, tx, p, factory, row); err != nil {
-			return answer, err
+			return response, err
 		}
 		if err := s.factories.edit(ctx, tx, p, factory.UID, automationEdit(factory, "", row.Automation)); err != nil {
-			return answer, err
+			return response, err
 		}
 		made, err := tx.Automation(ctx, factory.UID, row.UID)
 		if err != nil {
-			return answer, err
+			return response, err
 		}
-		problems := answer.Problems
-		answer = made.Automation
-		answer.Problems = problems
+		problems := response.Problems
+		response = made.Automation
+		response.Problems = problems
 		clocks, err := tx.Clocks(ctx, row.UID)
-		answer.Triggers = automation.WithClocks(made, clocks)
-		return answer, err
+		response.Triggers = automation.WithClocks(made, clocks)
+		return response, err
 	})
 }
 
@@ -76,7 +76,7 @@ func (s *Resources) UpdateAutomation(
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Automation{}, err
 	}
-	_, err := access.Edit(ctx, s.answers, p, func(tx *store.Tx) (struct{}, error) {
+	_, err := access.Edit(ctx, s.responses, p, func(tx *store.Tx) (struct{}, error) {
 		factory, err := tx.Factory(ctx, p.Team, factoryUID)
 		if err != nil {
 			return struct{}{}, err
@@ -137,7 +137,7 @@ func (s *Resources) DeleteAutomation(ctx context.Context, p penstock.Principal, 
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
 		factory, err := tx.Factory(ctx, p.Team, factoryUID)
 		if err != nil {
 			return err
@@ -187,20 +187,20 @@ func (a *application) automation(
 ) error {
 	row := store.AutomationRow{Team: a.factory.Team, FactoryUID: a.factory.UID}
 	if a.editsResource(definition.KindAutomation, doc.Name) {
-		row.Automation = doc.Onto(a.edit.automation)
+		row.Automation = doc.ApplyTo(a.edit.automation)
 		return a.storeAutomation(ctx, row, before, there)
 	}
 	if a.edit != nil {
 		return nil
 	}
-	row.Automation = doc.Onto(before.Automation)
+	row.Automation = doc.ApplyTo(before.Automation)
 	a.badFields(definition.KindAutomation, doc.Name, automation.Change{}.Check(a.s.automations, &row))
 	was, is := definition.AutomationOf(before.Automation), definition.AutomationOf(row.Automation)
 	if there && was.Prompt == is.Prompt && same(was, is) {
 		return nil
 	}
 	if definition.HasErrors(a.found) {
-		return nil // it is not applied; there may be more to find
+		return nil // the files are not applied, but more findings may follow
 	}
 	row.UpdatedAt = penstock.Now()
 	if !there {
@@ -209,7 +209,7 @@ func (a *application) automation(
 	return a.storeAutomation(ctx, row, before, there)
 }
 
-// storeAutomation stores an automation with who it is and its clocks.
+// storeAutomation stores an automation with its identity and its clocks.
 func (a *application) storeAutomation(ctx context.Context, row, before store.AutomationRow, there bool) error {
 	put := a.tx.AddAutomation
 	if there {

@@ -34,7 +34,7 @@ func (s *Repositories) applySnapshot(
 	result := row
 	var a application
 	var revision int64
-	err = s.answers.Alter(ctx, row.Team, func(tx *store.Tx) error {
+	err = s.responses.Alter(ctx, row.Team, func(tx *store.Tx) error {
 		if held, err := tx.HoldRepository(ctx, row, syncLease.Milliseconds()); err != nil || !held {
 			return errors.Join(err, errSyncLost)
 		}
@@ -57,7 +57,7 @@ func (s *Repositories) applySnapshot(
 		applied.Diagnostics = slices.Concat(diagnostics(found), applied.Diagnostics)
 		result = succeeded(row, snapshot.Commit, applied, factory.Definition.Revision)
 		if result.Result == penstock.CommitUnchanged {
-			return errUndone // the team has no new version by it
+			return errUndone // so that the team gets no new version
 		}
 		revision = applied.Revision
 		return s.endSync(ctx, tx, result, commitRow(result, snapshot.Commit, revision))
@@ -85,7 +85,7 @@ func (s *Repositories) applySnapshot(
 // ours returns the message of an error that only the operator can fix.
 func (s *Repositories) ours(row store.RepositoryRow, err error) error {
 	if known, ok := errors.AsType[*penstock.Error](err); ok && known.Code == penstock.CodeUnavailable ||
-		errors.Is(err, context.Canceled) { // the server ends
+		errors.Is(err, context.Canceled) { // the server is stopping
 		return err
 	}
 	s.log.Error("cannot apply a commit", "factory", row.FactoryUID, "error", err)
@@ -147,7 +147,7 @@ func (s *Repositories) rejectCommit(
 	return s.finishSync(ctx, row, commitRow(row, commit, factory.Definition.Revision))
 }
 
-// commitRow is an entry of the history.
+// commitRow returns an entry of the history.
 func commitRow(row store.RepositoryRow, c git.Commit, revision int64) *store.CommitRow {
 	shown := penstock.Commit{ID: c.ID, Author: c.Author, Message: c.Subject}
 	if !c.At.IsZero() {
@@ -159,7 +159,7 @@ func commitRow(row store.RepositoryRow, c git.Commit, revision int64) *store.Com
 	}
 }
 
-// repositoryActor is a repository as the one who does something.
+// repositoryActor returns a repository as an actor.
 func repositoryActor(row store.RepositoryRow) penstock.Actor {
 	owner, name := git.Names(row.URL)
 	return penstock.Actor{
@@ -167,8 +167,8 @@ func repositoryActor(row store.RepositoryRow) penstock.Actor {
 	}
 }
 
-// treeOf returns the files of a snapshot for [definition.Parse], and findings about the others: notes on those that
-// have no meaning in a factory, errors about those that cannot be read. It returns no files where the tree is too
+// treeOf returns the files of a snapshot for [definition.Parse], and findings about the others:
+// notes about stray files, and errors about unreadable ones. It returns no files if the tree is too
 // large.
 func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 	files := map[string][]byte{}
@@ -214,7 +214,7 @@ func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 	return files, found
 }
 
-// maxFindings is how many findings are kept of a commit.
+// maxFindings limits the stored findings of a commit.
 const maxFindings = 200
 
 func few(found []penstock.Diagnostic) []penstock.Diagnostic {
@@ -224,7 +224,7 @@ func few(found []penstock.Diagnostic) []penstock.Diagnostic {
 	return found[:min(len(found), maxFindings)]
 }
 
-// summary says how many errors there are, and the first one.
+// summary returns the number of errors, and the first one.
 func summary(found []penstock.Diagnostic) string {
 	errs := slices.DeleteFunc(
 		slices.Clone(found), func(d penstock.Diagnostic) bool { return d.Severity != string(definition.SeverityError) },

@@ -26,54 +26,55 @@ type FactoryFiles struct {
 	Source    penstock.FactorySource `json:"source"`
 }
 
-// ApplyRequest asks for a factory to be defined by other files.
+// ApplyRequest replaces the files of a factory.
 type ApplyRequest struct {
 	Files  map[string]string `json:"files"`
 	DryRun bool              `json:"dry_run,omitzero"`
-	// BaseRevision of the files that were changed; absent: any.
+	// BaseRevision is the revision on which the new files are based; absent: any.
 	BaseRevision *int64 `json:"base_revision,omitempty"`
 }
 
-// Applied says what applying files has changed, or would. Nothing changes where
-// the plan is empty, not even the revision.
+// Applied is the result of applying files, or of a dry run. With an empty plan, nothing changes,
+// not even the revision.
 type Applied struct {
 	definition.Plan
 
-	Revision    int64                 `json:"revision"` // that is in force
+	Revision    int64                 `json:"revision"` // the active one
 	Diagnostics []penstock.Diagnostic `json:"diagnostics"`
 }
 
-// Validated is what a server finds in files without applying them.
+// Validated is the result of checking files without applying them.
 type Validated struct {
 	Valid         bool                  `json:"valid"`
-	SchemaVersion string                `json:"schema_version"` // that factory.yaml says, or the one it should
+	SchemaVersion string                `json:"schema_version"` // the one in factory.yaml, or the current one
 	Diagnostics   []penstock.Diagnostic `json:"diagnostics"`
 	Scope         ValidationScope       `json:"validation_scope"`
 	NotRun        []string              `json:"state_dependent_checks_not_run"`
 	Deferred      []DeferredResolution  `json:"deferred_resolutions"`
 }
 
-// ValidationScope says what was checked: the documents, what they say about each other, and what they name outside.
+// ValidationScope says what was checked: the documents, the references between them, and their
+// references to other resources.
 type ValidationScope struct {
 	Parser           string `json:"parser"`
 	StateIndependent string `json:"state_independent"`
 	StateDependent   string `json:"state_dependent"`
 }
 
-// What was done about a scope.
+// The results of a scope.
 const (
 	scopeChecked    = "checked"
 	scopeNotChecked = "not_checked"
 )
 
-// DeferredResolution is a value of a file that only applying resolves.
+// DeferredResolution is a value of a file that is resolved only when it is applied.
 type DeferredResolution struct {
 	Path  string `json:"path"`
 	Field string `json:"field"`
 	Kind  string `json:"kind"`
 }
 
-// Checks that need more than the files. What a webhook's secret has to be like is checked with its value when the files
+// Checks that need more than the files. The value of a webhook's secret is checked when the files
 // are applied.
 var (
 	teamChecks = []string{
@@ -82,8 +83,10 @@ var (
 	applyChecks = []string{"secret_values", "webhook_uids", "webhooks_per_factory"}
 )
 
-// Definition answers the files of a factory.
-func (s *Factories) Definition(ctx context.Context, p penstock.Principal, uid string) (FactoryFiles, error) {
+// Definition returns the files of a factory at a revision, or the current ones if it is 0.
+func (s *Factories) Definition(
+	ctx context.Context, p penstock.Principal, uid string, revision int64,
+) (FactoryFiles, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return FactoryFiles{}, err
 	}
@@ -91,22 +94,22 @@ func (s *Factories) Definition(ctx context.Context, p penstock.Principal, uid st
 	if err != nil {
 		return FactoryFiles{}, err
 	}
-	files, revision, err := s.store.Definition(ctx, factory.UID)
-	answer := FactoryFiles{
-		Files: map[string]string{}, Revision: revision.Number, AppliedAt: revision.CreatedAt, Source: factory.Source,
+	files, found, err := s.store.Definition(ctx, factory.UID, revision)
+	response := FactoryFiles{
+		Files: map[string]string{}, Revision: found.Number, AppliedAt: found.CreatedAt, Source: factory.Source,
 	}
 	for path, content := range files {
-		answer.Files[path] = string(content)
+		response.Files[path] = string(content)
 	}
-	return answer, err
+	return response, err
 }
 
-// errUndone takes back what a transaction did, since nothing of it is wanted.
+// errUndone rolls a transaction back on purpose.
 var errUndone = errors.New("undone")
 
-// Apply defines a factory by other files, wholly or not at all: what is wrong
-// with them is one invalid_definition with all findings. The same files change
-// nothing. A dry run does what applying does, and takes it back.
+// Apply replaces the files of a factory, completely or not at all. Invalid files are one
+// invalid_definition with all findings. Equal files change nothing. A dry run does the same and
+// rolls back.
 func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string, req ApplyRequest) (Applied, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return Applied{}, err
@@ -121,7 +124,7 @@ func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string,
 	}
 	var applied Applied
 	var parsed *definition.Definition
-	err = s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+	err = s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
 		factory, err := tx.Factory(ctx, p.Team, uid)
 		if err != nil {
 			return err
@@ -164,8 +167,8 @@ func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string,
 	return applied, err
 }
 
-// Validate says what is wrong with files for a factory of the team: that which has the name in factory.yaml, or a new
-// one. A caller who may not manage factories is told what the files alone say.
+// Validate checks files for the team's factory with the name in factory.yaml, or for a new one. A
+// caller who may not manage factories gets only findings from the files alone.
 func (s *Factories) Validate(ctx context.Context, p penstock.Principal, given map[string]string) (Validated, error) {
 	files, err := givenFiles(given)
 	if err != nil {
@@ -188,7 +191,7 @@ func (s *Factories) Validate(ctx context.Context, p penstock.Principal, given ma
 	}, nil
 }
 
-// knownOutside is what the team has that files may name, as it is now.
+// knownOutside returns the team's current resources that files may name.
 func (s *Factories) knownOutside(
 	ctx context.Context, p penstock.Principal, files map[string][]byte,
 ) (definition.Known, error) {
@@ -210,7 +213,7 @@ func (s *Factories) knownOutside(
 	return known, nil
 }
 
-// secretsOfFiles judges files for the factory that has the name in factory.yaml.
+// secretsOfFiles returns the checks of secrets for the factory with the name in factory.yaml.
 func (s *Factories) secretsOfFiles(
 	ctx context.Context, p penstock.Principal, files map[string][]byte,
 ) (fileSecrets, error) {
@@ -232,29 +235,29 @@ func (s *Factories) secretsOfFiles(
 	return secrets, err
 }
 
-// SchemaVersions says which versions of a factory's files the server reads, and the documents that describe one.
+// SchemaVersions lists the versions of factory files that the server reads, with their documents.
 type SchemaVersions struct {
 	Current   string          `json:"current_version"`
 	Versions  []SchemaVersion `json:"versions"`
 	Documents []string        `json:"documents"`
 }
 
-// SchemaVersion is a version, and where its schemas are.
+// SchemaVersion is a version with the address of its schemas.
 type SchemaVersion struct {
 	Version string `json:"schema_version"`
 	URL     string `json:"schema_url"` // path of the API
 }
 
-// schemaPath is where the schemas of a version are.
+// schemaPath is the path of the schemas.
 const schemaPath = "/api/v1/factory-files/schemas/"
 
 // FactorySchemas describes every kind of document of a version.
 type FactorySchemas struct {
 	Version   string                     `json:"schema_version"`
-	Documents map[string]json.RawMessage `json:"documents"` // JSON Schemas, by the names of their files
+	Documents map[string]json.RawMessage `json:"documents"` // JSON Schemas, by file name
 }
 
-// FactorySchemas returns the JSON Schemas of the documents, and where they are.
+// FactorySchemas returns the JSON Schemas of the documents, and their addresses.
 func (s *Factories) FactorySchemas() (FactorySchemas, SchemaVersions, error) {
 	documents, err := s.schemas()
 	version := SchemaVersion{definition.SchemaVersion, schemaPath + definition.SchemaVersion}
@@ -262,7 +265,8 @@ func (s *Factories) FactorySchemas() (FactorySchemas, SchemaVersions, error) {
 		SchemaVersions{definition.SchemaVersion, []SchemaVersion{version}, definition.SchemaFiles()}, err
 }
 
-// FactorySchema returns the JSON Schema of one kind of document, which is named as its file or as the kind.
+// FactorySchema returns the JSON Schema of one kind of document. document is the kind or the name
+// of its file.
 func (s *Factories) FactorySchema(version, document string) (json.RawMessage, error) {
 	if version != definition.SchemaVersion {
 		return nil, penstock.Errorf(
@@ -280,7 +284,7 @@ func (s *Factories) FactorySchema(version, document string) (json.RawMessage, er
 	return text, err
 }
 
-// givenFiles are the files of a request.
+// givenFiles returns the files of a request.
 func givenFiles(given map[string]string) (map[string][]byte, error) {
 	if given == nil {
 		return nil, penstock.Invalid("/files", "is required: the content of each file by its path")
@@ -292,8 +296,8 @@ func givenFiles(given map[string]string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// known is what the team has, outside of a factory, that files may name. What
-// may change before they are applied is made sure of in the transaction.
+// known returns the team's resources outside of the factory that files may name. The transaction
+// checks again what may change before the files are applied.
 func (s *Factories) known(ctx context.Context, p penstock.Principal) (definition.Known, error) {
 	known := definition.Known{
 		Harnesses: s.harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{},
@@ -320,7 +324,7 @@ func (s *Factories) known(ctx context.Context, p penstock.Principal) (definition
 	return known, err
 }
 
-// diagnostics are findings in the vocabulary of the contract.
+// diagnostics converts findings to the vocabulary of the contract.
 func diagnostics(found []definition.Diagnostic) []penstock.Diagnostic {
 	list := make([]penstock.Diagnostic, len(found))
 	for i, d := range found {
@@ -332,7 +336,7 @@ func diagnostics(found []definition.Diagnostic) []penstock.Diagnostic {
 	return list
 }
 
-// invalidDefinition refuses files for their findings.
+// invalidDefinition returns the error for files with these findings.
 func invalidDefinition(found []definition.Diagnostic) error {
 	first, errs := "", 0
 	for _, d := range found {
@@ -351,7 +355,7 @@ func invalidDefinition(found []definition.Diagnostic) error {
 	return e
 }
 
-// revise makes files the next revision of a factory, and says which one it is.
+// revise makes files the next revision of a factory, and returns its number.
 func (a *application) revise(
 	ctx context.Context, before, after map[string][]byte, plan definition.Plan,
 ) (int64, error) {
@@ -372,12 +376,12 @@ func (a *application) revise(
 	}, before, after)
 }
 
-// sameFiles reports whether two trees are the same, byte for byte.
+// sameFiles reports whether two trees are equal, byte for byte.
 func sameFiles(a, b map[string][]byte) bool {
 	return maps.EqualFunc(a, b, func(x, y []byte) bool { return string(x) == string(y) })
 }
 
-// compare is the plan of a change from files to a definition.
+// compare returns the plan of a change from files to a definition.
 func (a *application) compare(
 	ctx context.Context, before map[string][]byte, after *definition.Definition,
 ) (definition.Plan, error) {
@@ -388,8 +392,8 @@ func (a *application) compare(
 	}), err
 }
 
-// present is what the files before say, with what could be read of documents that have
-// errors by now; nil where there are none.
+// present returns the definition of the previous files. It includes the readable parts of documents
+// that have errors by now. It returns nil without files.
 func (a *application) present(before map[string][]byte) *definition.Definition {
 	if a.was == nil && len(before) > 0 {
 		if a.was = a.s.parsed.find(a.factory.UID, a.factory.Definition.Revision); a.was == nil {

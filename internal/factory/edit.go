@@ -14,26 +14,24 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// edit is a change of one resource of a factory that the API makes. It goes one way:
-// the resource's document is changed, and the row follows when that is applied. The
-// request was checked before, so only what files are stricter about is found here.
+// edit is a change of one resource of a factory through the API. It changes the resource's
+// document, and applying the document changes the row. The request has been checked before, so
+// findings here concern only rules that are stricter for files.
 type edit struct {
 	kind     definition.Kind
-	from, to string // the resource's name; from is "" of a new one, to of one that is deleted
-	// write changes the document, which is empty while there is none; present is what the
-	// factory's files say.
+	from, to string // the resource's name; from is "" for a new one, and to for a deleted one
+	// write changes the document, which is empty for a new resource. present is the current
+	// definition.
 	write func(document []byte, present *definition.Definition) ([]byte, error)
 
-	// The row as the request wants it, of the edit's kind: what no file can hold is
-	// taken from it.
+	// The requested row of the edit's kind. Values that no file can hold come from it.
 	agent      penstock.Identity
 	automation penstock.Automation
 	webhook    store.WebhookRow
 }
 
-// edit changes the files of a factory and applies them, as the next revision where
-// they differ. Files that come from a repository stay as they are, and what no file can
-// hold is stored alone.
+// edit changes the files of a factory and applies them, as the next revision if they differ. Files
+// from a repository stay unchanged; then only values that no file can hold are stored.
 func (s *Factories) edit(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string, e edit,
 ) error {
@@ -59,8 +57,8 @@ func (s *Factories) edit(
 	return err
 }
 
-// files are those of a factory after the edit. A document is written where the
-// resource's name says, with what belongs to it.
+// files returns the files of a factory after the edit. The path of a document follows from the
+// resource's name, and its other files move with it.
 func (e *edit) files(before map[string][]byte, present *definition.Definition) (map[string][]byte, error) {
 	if err := e.nameFree(present); err != nil {
 		return nil, err
@@ -84,19 +82,18 @@ func (e *edit) files(before map[string][]byte, present *definition.Definition) (
 	return files, nil
 }
 
-// nameFree refuses a name that another resource of the kind has, in whatever case.
+// nameFree rejects a name that another resource of the kind has, ignoring case.
 func (e *edit) nameFree(present *definition.Definition) error {
 	for _, name := range present.Names(e.kind) {
 		if name != e.from && strings.EqualFold(name, e.to) {
 			article := map[bool]string{true: "a", false: "an"}[e.kind == definition.KindWebhook]
-			return penstock.Errorf(penstock.CodeConflict, "there is %s %s named %q already", article, e.kind, e.to)
+			return penstock.Errorf(penstock.CodeConflict, "%s %s named %q already exists", article, e.kind, e.to)
 		}
 	}
 	return nil
 }
 
-// edits reports whether an edit concerns a kind; where whole trees are applied, all are
-// concerned.
+// edits reports whether an edit concerns a kind. Applying a whole tree concerns all kinds.
 func (a *application) edits(kind definition.Kind) bool { return a.edit == nil || a.edit.kind == kind }
 
 // editsResource reports whether the edit is about the named resource.
@@ -104,8 +101,7 @@ func (a *application) editsResource(kind definition.Kind, name string) bool {
 	return a.edit != nil && a.edit.kind == kind && a.edit.to == name
 }
 
-// nameAfter is the name that a row's resource has by now. A resource that an edit
-// renames keeps its UID.
+// nameAfter returns the new name of a row's resource. A renamed resource keeps its UID.
 func (a *application) nameAfter(kind definition.Kind, name string) string {
 	if a.edit != nil && a.edit.kind == kind && a.edit.from == name {
 		return a.edit.to
@@ -113,8 +109,8 @@ func (a *application) nameAfter(kind definition.Kind, name string) string {
 	return name
 }
 
-// deleted reports whether the files say no more of a resource that there is a row of. An
-// edit ends no other one than its own.
+// deleted reports whether the files no longer have a resource that has a row. An edit deletes no
+// resource except its own.
 func (a *application) deleted(d *definition.Definition, kind definition.Kind, name string) bool {
 	if a.edit != nil {
 		return name == ""
@@ -122,8 +118,8 @@ func (a *application) deleted(d *definition.Definition, kind definition.Kind, na
 	return !slices.Contains(d.Names(kind), name)
 }
 
-// readEdited parses the files of an edit. Findings in documents that it neither
-// changes nor breaks do not keep it from being applied.
+// readEdited parses the files of an edit. Findings in documents that it neither changes nor breaks
+// do not prevent it.
 func (a *application) readEdited(before, files map[string][]byte) (*definition.Definition, error) {
 	d, found := definition.Read(files, definition.Known{})
 	var fields []penstock.FieldError
@@ -146,8 +142,7 @@ func (a *application) readEdited(before, files map[string][]byte) (*definition.D
 	return d, broken
 }
 
-// pointer is the field of a request that a finding in its document is about; "" where
-// that cannot be said.
+// pointer returns the field of a request for a finding in its document, or "" if it is unknown.
 func (e *edit) pointer(files map[string][]byte, found definition.Diagnostic) string {
 	if found.Code == definition.UnsupportedPath || found.Code == definition.DuplicatePath {
 		return "/name"
@@ -172,12 +167,12 @@ func (e *edit) pointer(files map[string][]byte, found definition.Diagnostic) str
 	return "/" + name.String()
 }
 
-// requestKeys are the keys of documents that a request calls by another word.
+// requestKeys maps keys of documents to keys of requests with another name.
 var requestKeys = map[definition.Kind]map[string]string{
 	definition.KindAgent: {"model": "base_model", "runner": "default_runner_uid"},
 }
 
-// moved are files with those of a resource below another name.
+// moved returns files after renaming a resource.
 func moved(files map[string][]byte, kind definition.Kind, from, to string) map[string][]byte {
 	after := maps.Clone(files)
 	for _, path := range definition.Paths(files, kind, from) {
@@ -195,9 +190,8 @@ func moved(files map[string][]byte, kind definition.Kind, from, to string) map[s
 	return after
 }
 
-// kept are settings as a document has them where they say what the row does:
-// one thing can be spelled in several ways. said is what the document says in
-// the spelling of wanted.
+// kept returns wanted, but keeps the spelling of the document for equal values, because one value
+// can be spelled in several ways. documented is the document in the spelling of wanted.
 func kept(was, documented, wanted definition.Settings) definition.Settings {
 	switch {
 	case reflect.DeepEqual(documented, wanted):
@@ -206,7 +200,7 @@ func kept(was, documented, wanted definition.Settings) definition.Settings {
 		wanted.Model, wanted.Harness = was.Model, was.Harness
 		return wanted
 	case was.Harness != nil && documented.Harness == nil && wanted.Harness == nil &&
-		wanted.Model != "": // another model of the built-in one
+		wanted.Model != "": // another model of the built-in harness
 		h := *was.Harness
 		h.Model = wanted.Model
 		wanted.Model, wanted.Harness = "", &h

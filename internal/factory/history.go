@@ -13,19 +13,19 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// HistoryPage is a page of what a factory was defined by, the newest first.
+// HistoryPage is a page of a factory's history, newest first.
 type HistoryPage struct {
 	Revisions []Revision        `json:"revisions"`
 	PageInfo  penstock.PageInfo `json:"page_info"`
 }
 
-// Revision is one change of a factory's files, or a commit that was to be one.
+// Revision is one change of a factory's files, or a commit that changed nothing or was rejected.
 type Revision struct {
 	definition.Plan
 
-	Revision    int64                 `json:"revision"` // of a commit that has changed nothing the one in force
+	Revision    int64                 `json:"revision"` // for a commit without changes, the active revision
 	Result      penstock.CommitResult `json:"result"`
-	Commit      *penstock.Commit      `json:"commit,omitempty"`      // of a factory that comes from a repository
+	Commit      *penstock.Commit      `json:"commit,omitempty"`      // only if the factory comes from a repository
 	Detail      string                `json:"detail,omitempty"`      // why it was rejected
 	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"` // of the commit
 	Author      *penstock.Actor       `json:"author,omitempty"`
@@ -33,12 +33,12 @@ type Revision struct {
 	Diff        string                `json:"diff"` // of the files, unified
 }
 
-// maxDiff bounds the text of one revision's changes, in bytes.
+// maxDiff limits the text of one revision's changes, in bytes.
 const maxDiff = 64 << 10
 
-// History lists the revisions of a factory's files, the newest first; of a factory
-// that comes from a repository the commits that were looked at. The cursor is the
-// number before which a page begins; "" is the newest.
+// History lists the revisions of a factory's files, newest first. For a factory that comes from a
+// repository, it lists the checked commits. The cursor is the number before which a page begins; ""
+// is the newest.
 func (s *Factories) History(
 	ctx context.Context, p penstock.Principal, uid string, limit int, cursor string,
 ) (HistoryPage, error) {
@@ -77,7 +77,7 @@ func (s *Factories) History(
 	return page, nil
 }
 
-// commits is a page of what became of the commits of a factory's repository.
+// commits returns a page of the results of commits of a factory's repository.
 func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, before int64) (HistoryPage, error) {
 	rows, err := s.store.Commits(ctx, factoryUID, before, limit+1)
 	if err != nil {
@@ -135,8 +135,8 @@ func (s *Factories) revision(ctx context.Context, factoryUID string, row store.R
 	return r, nil
 }
 
-// diff is the change of a file as a unified diff with one hunk, which goes from
-// the first line that differs to the last.
+// diff returns the change of a file as a unified diff with one hunk, from the first line that
+// differs to the last.
 func diff(c store.FileChange) string {
 	from, to := "a/"+c.Path, "b/"+c.Path
 	if c.Before == nil {
@@ -170,7 +170,7 @@ func diff(c store.FileChange) string {
 	return text.String()
 }
 
-// lines are the lines of a file with their ends.
+// lines returns the lines of a file with their ends.
 func lines(content []byte) []string {
 	list := strings.SplitAfter(string(content), "\n")
 	if list[len(list)-1] == "" {
@@ -179,7 +179,7 @@ func lines(content []byte) []string {
 	return list
 }
 
-// span is the range of a hunk; one without lines names the line before it.
+// span returns the range of a hunk. A range without lines names the line before it.
 func span(start, n int) string {
 	if n > 0 {
 		start++

@@ -21,11 +21,11 @@ import (
 // Limits of an agent.
 const (
 	maxMemoryStores = 50
-	maxAgentJSON    = 64 << 10 // bytes of what is not configuration
+	maxAgentJSON    = 64 << 10 // bytes of the fields that are not configuration
 )
 
-// ListIdentities lists the team's agents by name, those of one factory unless
-// factoryUID is "".
+// ListIdentities lists the team's agents by name. If factoryUID is not "", it lists only those of
+// this factory.
 func (s *Resources) ListIdentities(
 	ctx context.Context, p penstock.Principal, factoryUID string,
 ) ([]penstock.Identity, error) {
@@ -42,7 +42,7 @@ func (s *Resources) ListIdentities(
 	return agents, err
 }
 
-// Identity answers one agent.
+// Identity returns one agent.
 func (s *Resources) Identity(ctx context.Context, p penstock.Principal, uid string) (penstock.Identity, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Identity{}, err
@@ -51,8 +51,8 @@ func (s *Resources) Identity(ctx context.Context, p penstock.Principal, uid stri
 	return s.presentIdentity(agent), err
 }
 
-// presentIdentity adds what is not stored: whether the configuration says how to
-// run the agent's harness, and the harness's type as base_harness.
+// presentIdentity adds fields that are not stored: whether the server can run the agent's harness,
+// and base_harness, the type of the harness.
 func (s *Resources) presentIdentity(i penstock.Identity) penstock.Identity {
 	i.Available = slices.Contains(s.executable, i.Harness.Kind())
 	if i.Harness != nil {
@@ -61,8 +61,8 @@ func (s *Resources) presentIdentity(i penstock.Identity) penstock.Identity {
 	return i
 }
 
-// CreateIdentity makes an agent, which is a service account of the team. Its
-// name is the only one of the team, in whatever case it is written.
+// CreateIdentity creates an agent, which is a service account of the team. Its name is unique in
+// the team, ignoring case.
 func (s *Resources) CreateIdentity(
 	ctx context.Context, p penstock.Principal, req penstock.IdentityRequest,
 ) (penstock.Identity, error) {
@@ -77,7 +77,7 @@ func (s *Resources) CreateIdentity(
 	if err := s.checkIdentity(p, agent, false); err != nil {
 		return penstock.Identity{}, err
 	}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Identity, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Identity, error) {
 		if err := catalog.UseEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
 			return agent, err
 		}
@@ -94,8 +94,8 @@ func (s *Resources) CreateIdentity(
 	})
 }
 
-// UpdateIdentity changes what the request has: an absent field stays, an empty
-// value clears it. Runs that exist keep their configuration.
+// UpdateIdentity changes the given fields. An absent field stays unchanged, and an empty value
+// clears it. Existing runs keep their configuration.
 func (s *Resources) UpdateIdentity(
 	ctx context.Context, p penstock.Principal, uid string, req penstock.IdentityRequest,
 ) (penstock.Identity, error) {
@@ -104,8 +104,8 @@ func (s *Resources) UpdateIdentity(
 	})
 }
 
-// editIdentity changes an agent in a transaction, through its file where it has
-// one. Where change reports false, nothing is stored.
+// editIdentity changes an agent in a transaction, through its file if it has one. If change returns
+// false, nothing is stored.
 func (s *Resources) editIdentity(
 	ctx context.Context, p penstock.Principal, uid string,
 	change func(*store.Tx, *penstock.Identity) (changed bool, err error),
@@ -113,7 +113,7 @@ func (s *Resources) editIdentity(
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Identity{}, err
 	}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Identity, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Identity, error) {
 		agent, err := tx.Identity(ctx, p.Team, uid)
 		if err != nil {
 			return agent, err
@@ -165,7 +165,7 @@ func (s *Resources) storeIdentity(
 	return s.catalog.RoomInList(ctx, tx, store.ListOfAgents, p.Team)
 }
 
-// agentEdit makes the document of an agent say what the row is to be.
+// agentEdit writes the new values of an agent into its document.
 func agentEdit(before, agent penstock.Identity) edit {
 	return edit{
 		kind: definition.KindAgent, from: before.Name, to: agent.Name, agent: agent,
@@ -181,15 +181,14 @@ func agentEdit(before, agent penstock.Identity) edit {
 	}
 }
 
-// DeleteIdentity takes an agent away from new runs and revokes its keys. Its
-// runs stay; a schedule that names it says that it is gone. The foreman of a
-// factory is a conflict, since it goes with its factory, and so is an agent that
-// an automation of its factory names.
+// DeleteIdentity deletes an agent and revokes its keys. Its runs stay. A schedule that names it
+// reports that it is gone. Deleting the foreman of a factory is a conflict, because it is deleted
+// with its factory. So is deleting an agent that an automation of its factory names.
 func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, uid string) error {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
 		agent, err := tx.Identity(ctx, p.Team, uid)
 		if err != nil {
 			return err
@@ -211,14 +210,12 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 	})
 }
 
-// settable are the fields of an agent that a request gives or leaves alone, without
-// those of its harness.
+// settable has the fields of an agent that a request can set, except its harness.
 var settable = field.SettableOf[penstock.IdentityRequest, penstock.Identity](
 	"harness", "base_harness", "harness_auth_secrets",
 )
 
-// changeIdentity applies a request. Empty values become absent, so that the
-// agent says nothing about them.
+// changeIdentity applies a request. Empty values become absent, so that weaker layers apply.
 func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) error {
 	for _, f := range settable {
 		f.Set(&req, i)
@@ -249,9 +246,8 @@ func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRe
 	return s.changeHarness(i, req)
 }
 
-// changeHarness applies harness and the deprecated base_harness, which is the
-// type of harness alone: harness wins, and the two must not name two types. A
-// base_harness that the agent has already leaves its model.
+// changeHarness applies harness and the deprecated base_harness, which has only the type. harness
+// wins, but both must not have different types. An unchanged base_harness keeps the model.
 func (s *Resources) changeHarness(i *penstock.Identity, req penstock.IdentityRequest) error {
 	if req.Harness == nil && req.BaseHarness == nil {
 		return nil
@@ -281,8 +277,8 @@ func (s *Resources) changeHarness(i *penstock.Identity, req penstock.IdentityReq
 	return nil
 }
 
-// checkIdentity reports all that is wrong with an agent. actedFor says whether
-// it might act on behalf of users before: only an admin can give that right.
+// checkIdentity returns all errors of an agent. actedFor says whether it could already act on
+// behalf of users, because only an admin can give this right.
 func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, actedFor bool) error {
 	if i.OnBehalfOfEnabled && !actedFor && !p.May(penstock.ScopeAdmin) {
 		return penstock.Errorf(penstock.CodeNotAuthorized, "only an admin can let an agent act on behalf of users")
@@ -320,14 +316,13 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 	return penstock.InvalidFields(errs...)
 }
 
-// agentKeys are the keys of an agent that are called otherwise in a
-// configuration.
+// agentKeys maps keys of an agent that have another name in a configuration.
 var agentKeys = map[string]string{
 	"/model_id": "/base_model", "/base_prompt": "/prompt", "/runner_id": "/default_runner_uid",
 }
 
-// named lets errors about a configuration point to the keys of an agent, and to
-// the name in each of its secrets.
+// named converts pointers into a configuration to pointers into an agent, and to the name in each
+// of its secrets.
 func named(errs []penstock.FieldError) []penstock.FieldError {
 	for i, e := range errs {
 		if strings.HasPrefix(e.Pointer, "/secrets/") {
@@ -338,8 +333,7 @@ func named(errs []penstock.FieldError) []penstock.FieldError {
 	return errs
 }
 
-// useIdentitySecrets makes sure that the agent's secrets are there when the
-// transaction is committed.
+// useIdentitySecrets ensures that the agent's secrets exist when the transaction commits.
 func useIdentitySecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, i penstock.Identity) error {
 	err := access.UseSecrets(ctx, tx, p, "", i.Config())
 	if known, ok := errors.AsType[*penstock.Error](err); ok {

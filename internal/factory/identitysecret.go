@@ -11,9 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// AppendIdentitySecrets gives an agent more secrets and leaves those that it
-// has, also those that it inherits from its factory: they become its own. A
-// secret that it has already is skipped, and a request that adds none changes
+// AppendIdentitySecrets adds secrets to those of an agent. Inherited secrets of its factory become
+// its own. It skips secrets that the agent already has. A request without new secrets changes
 // nothing.
 func (s *Resources) AppendIdentitySecrets(
 	ctx context.Context, p penstock.Principal, uid string, req penstock.SecretsAppend,
@@ -40,8 +39,8 @@ func (s *Resources) AppendIdentitySecrets(
 	})
 }
 
-// ownOrInherited copies the secrets of an agent, or of its factory's defaults
-// where it names none itself.
+// ownOrInherited copies the secrets of an agent, or of its factory's defaults if it names none
+// itself.
 func ownOrInherited(
 	ctx context.Context, tx *store.Tx, team string, agent penstock.Identity,
 ) ([]penstock.NamedSecret, error) {
@@ -59,8 +58,7 @@ func ownOrInherited(
 	return inherited, nil
 }
 
-// checkAppended reports all that is wrong with the secrets that an agent is to
-// get, at their place in the request.
+// checkAppended returns all errors of the new secrets, with pointers into the request.
 func (s *Resources) checkAppended(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, harness *penstock.Harness, secrets []penstock.NamedSecret,
 ) error {
@@ -78,7 +76,7 @@ func (s *Resources) checkAppended(
 	return err
 }
 
-// appended lets errors about secrets point to secrets_append.
+// appended converts pointers to secrets into pointers to secrets_append.
 func appended(errs []penstock.FieldError) []penstock.FieldError {
 	for i := range errs {
 		if rest, ok := strings.CutPrefix(errs[i].Pointer, "/secrets"); ok {

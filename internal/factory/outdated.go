@@ -25,7 +25,7 @@ func (s *Factories) markFactories(
 	return err
 }
 
-// presentFactory reads what is not stored with a factory.
+// presentFactory sets the fields that are not stored with a factory.
 func (s *Factories) presentFactory(
 	ctx context.Context, read delivery.SecretCopies, r store.FactoryRow,
 ) (penstock.Factory, error) {

@@ -7,12 +7,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
-// maxParsed is how many definitions are kept parsed: those applied last.
+// maxParsed limits the cache to the definitions that were applied last.
 const maxParsed = 32
 
-// parsedDefinitions remembers what the files of factories say, so that the next
-// change need not read those before it again. What is kept was committed: a
-// revision never changes. The zero value is ready.
+// parsedDefinitions caches the parsed files of factories, so that the next change need not parse
+// the previous files again. It has only committed revisions, which never change. The zero value is
+// ready.
 type parsedDefinitions struct {
 	mu   sync.Mutex
 	list []parsedDefinition // the newest last

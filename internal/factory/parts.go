@@ -25,15 +25,15 @@ type Options struct {
 	Log         *slog.Logger
 	PublicURL   string // origin of links in responses, without a trailing slash
 	Limits      penstock.WebhookLimits
-	Harnesses   []string // all that are known
-	Executable  []string // those of them that the configuration says how to run
+	Harnesses   []string // all known harnesses
+	Executable  []string // the harnesses that the configuration can run
 	Access      access.Parts
 	Catalog     *catalog.Catalog
 	Runs        *run.Runs
 	Automations *automation.Automations
 	Webhooks    *delivery.Webhooks
-	Cache       *git.Cache    // where repositories of factories are read; nil: nowhere
-	GitPoll     time.Duration // how often those are looked at; 0: only when told to
+	Cache       *git.Cache    // reads repositories of factories; nil: disabled
+	GitPoll     time.Duration // poll interval of repositories; 0: only on request
 }
 
 // Factories manages factories and applies their files.
@@ -42,7 +42,7 @@ type Factories struct {
 	publicURL    string
 	limits       penstock.WebhookLimits
 	harnesses    []string
-	answers      *access.Answers
+	responses    *access.Responses
 	secrets      *access.Secrets
 	catalog      *catalog.Catalog
 	runs         *run.Runs
@@ -58,15 +58,15 @@ type Factories struct {
 type Repositories struct {
 	store     *store.Store
 	log       *slog.Logger
-	answers   *access.Answers
+	responses *access.Responses
 	secrets   *access.Secrets
 	factories *Factories
 	cache     *git.Cache
 	gitPoll   time.Duration
 	parsed    *parsedDefinitions
 
-	syncs   chan struct{} // repositories that are looked at
-	reads   chan struct{} // those of them that are read
+	syncs   chan struct{} // limits simultaneous polls
+	reads   chan struct{} // limits simultaneous reads
 	syncing sync.WaitGroup
 }
 
@@ -76,7 +76,7 @@ type Resources struct {
 	store        *store.Store
 	harnesses    []string
 	executable   []string
-	answers      *access.Answers
+	responses    *access.Responses
 	catalog      *catalog.Catalog
 	automations  *automation.Automations
 	webhooks     *delivery.Webhooks
@@ -96,17 +96,18 @@ func New(o Options) Parts {
 	parsed := &parsedDefinitions{}
 	factories := &Factories{
 		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, harnesses: o.Harnesses,
-		answers: o.Access.Answers, secrets: o.Access.Secrets, catalog: o.Catalog, runs: o.Runs, automations: o.Automations,
-		webhooks: o.Webhooks,
-		schemas:  sync.OnceValues(definition.SchemaJSON), parsed: parsed,
+		responses: o.Access.Responses, secrets: o.Access.Secrets, catalog: o.Catalog, runs: o.Runs,
+		automations: o.Automations,
+		webhooks:    o.Webhooks,
+		schemas:     sync.OnceValues(definition.SchemaJSON), parsed: parsed,
 	}
 	factories.repositories = &Repositories{
-		store: o.Store, log: o.Log, answers: o.Access.Answers, secrets: o.Access.Secrets, factories: factories,
+		store: o.Store, log: o.Log, responses: o.Access.Responses, secrets: o.Access.Secrets, factories: factories,
 		cache: o.Cache, gitPoll: o.GitPoll, parsed: parsed,
 		syncs: make(chan struct{}, syncsAtOnce), reads: make(chan struct{}, readsAtOnce),
 	}
 	factories.resources = &Resources{
-		store: o.Store, harnesses: o.Harnesses, executable: o.Executable, answers: o.Access.Answers,
+		store: o.Store, harnesses: o.Harnesses, executable: o.Executable, responses: o.Access.Responses,
 		catalog: o.Catalog, automations: o.Automations, webhooks: o.Webhooks,
 		factories: factories, repositories: factories.repositories,
 	}

@@ -50,7 +50,7 @@ func (n push) places() []string {
 // of a team's delivery. It is a hint: if it fails, the next poll finds the commit.
 func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte) {
 	var n push
-	if json.Unmarshal(body, &n, jsontext.AllowInvalidUTF8(true)) != nil { // of a commit message cut within a character
+	if json.Unmarshal(body, &n, jsontext.AllowInvalidUTF8(true)) != nil { // a commit message may be cut within a character
 		return
 	}
 	var uids []string

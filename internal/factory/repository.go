@@ -48,7 +48,7 @@ func (s *Repositories) createFromRepository(
 		slices.SortFunc(errs, func(a, b penstock.FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
 		return penstock.Factory{}, penstock.InvalidFields(errs...)
 	}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Factory, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Factory, error) {
 		if err := useRepositorySecret(ctx, tx, p, repository.Secret); err != nil {
 			return penstock.Factory{}, err
 		}
@@ -214,8 +214,7 @@ func (s *Repositories) readOnlyFactory(
 	return s.readOnly(r, kind, name)
 }
 
-// How long a request to sync waits, and how often it looks although nobody has
-// told it to.
+// How long a request to sync waits, and how often it checks the state without a nudge.
 const (
 	syncWait    = 30 * time.Second
 	syncGlimpse = 2 * time.Second
@@ -264,7 +263,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 	if err := ctx.Err(); err != nil {
 		return penstock.Factory{}, errors.Join(errors.New("wait for a repository"), err)
 	}
-	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Factory, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Factory, error) {
 		r, err := tx.Factory(ctx, p.Team, uid)
 		if err != nil {
 			return penstock.Factory{}, err

@@ -20,7 +20,7 @@ type fileSecrets struct {
 	webhooks   []store.WebhookRow // of the factory, before the files are applied
 }
 
-// into lets a parser ask.
+// into sets the checks of secrets in known.
 func (f fileSecrets) into(known *definition.Known) {
 	known.RunSecret, known.WebhookSecret, known.NetworkSecret = f.run, f.webhook, f.network
 }
@@ -35,7 +35,7 @@ func (f fileSecrets) run(name string) (problem, nearest string) {
 	return problem, nearest
 }
 
-// network says why a run cannot send a secret to a host, and which one was perhaps meant.
+// network returns why a run cannot send a secret to a host, and a similar name.
 func (f fileSecrets) network(name, host string) (problem, nearest string) {
 	if problem, nearest = f.run(name); problem != "" {
 		return problem, nearest
@@ -73,8 +73,8 @@ func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
 		"that the webhook has, or that the server made for it", name), ""
 }
 
-// values lets a parser ask about the values of secrets that webhooks may name. It ignores a
-// secret without a value.
+// values sets the checks of secret values in known, for secrets that webhooks may name. It ignores
+// a secret without a value.
 func (f fileSecrets) values(s *Factories, known *definition.Known, read func(name string) ([]store.SecretRow, error)) {
 	value := func(name string) (string, bool) {
 		rows, err := read(name)

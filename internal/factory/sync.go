@@ -19,11 +19,11 @@ import (
 const (
 	syncLease   = 15 * time.Second
 	syncRenew   = 5 * time.Second
-	syncWithin  = 15 * time.Minute // all of one
-	headTimeout = 30 * time.Second // the question where its branch is
-	syncSlowest = 15 * time.Minute // between two looks at one that cannot be read
+	syncWithin  = 15 * time.Minute // limit of one sync
+	headTimeout = 30 * time.Second // limit of the request for its branch
+	syncSlowest = 15 * time.Minute // longest interval for an unreadable repository
 	syncsAtOnce = 16
-	readsAtOnce = 4 // of those that have moved
+	readsAtOnce = 4 // simultaneous reads of new commits
 	syncNever   = 100 * 365 * 24 * time.Hour
 )
 
@@ -65,14 +65,14 @@ func (s *Repositories) SyncRepositories(ctx context.Context) error {
 	for _, row := range rows {
 		s.syncing.Go(func() {
 			defer func() { <-s.syncs }()
-			s.sync(ctx, row)
+			s.syncOne(ctx, row)
 		})
 	}
 	return err
 }
 
-// sync polls one repository under the lease of row, and applies a new commit.
-func (s *Repositories) sync(ctx context.Context, row store.RepositoryRow) {
+// syncOne polls one repository under the lease of row, and applies a new commit.
+func (s *Repositories) syncOne(ctx context.Context, row store.RepositoryRow) {
 	working, cancel := context.WithCancelCause(ctx)
 	working, end := context.WithTimeoutCause(working, syncWithin, fmt.Errorf("it took more than %s", syncWithin))
 	renewed := make(chan struct{})
@@ -86,7 +86,7 @@ func (s *Repositories) sync(ctx context.Context, row store.RepositoryRow) {
 	<-renewed
 	switch {
 	case err == nil || errors.Is(err, errSyncLost):
-	case ctx.Err() != nil: // the server stops: the next one begins anew
+	case ctx.Err() != nil: // the server is stopping; the next one starts again
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		_ = s.store.ReleaseRepository(last, row) // its lease ends anyway
@@ -153,7 +153,7 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 	return s.applySnapshot(ctx, before, row, snapshot)
 }
 
-// source is the remote with its credential.
+// source returns the remote with its credential.
 func (s *Repositories) source(ctx context.Context, row store.RepositoryRow) (git.Source, error) {
 	source := git.Source{URL: row.URL, Ref: row.Branch}
 	if row.Secret == "" {
@@ -266,8 +266,7 @@ func (s *Repositories) nextLook(row store.RepositoryRow) time.Duration {
 	return time.Duration(float64(poll) * (0.9 + 0.2*rand.Float64()))
 }
 
-// EvictMirrors removes mirrors that are not used any more, those of environments
-// beside those of factories: they lie in one folder.
+// EvictMirrors removes unused mirrors, of factories and environments, which share one folder.
 func (s *Repositories) EvictMirrors(ctx context.Context) error {
 	if s.cache == nil {
 		return nil

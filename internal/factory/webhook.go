@@ -24,7 +24,7 @@ func (s *Resources) CreateWebhook(
 		return penstock.Webhook{}, err
 	}
 	w.Team, w.FactoryUID = p.Team, factoryUID
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Webhook, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w := w // the transaction may be run again
 		if err := s.repositories.readOnlyFactory(ctx, tx, p.Team, factoryUID, definition.KindWebhook, w.Name); err != nil {
 			return penstock.Webhook{}, err
@@ -32,7 +32,7 @@ func (s *Resources) CreateWebhook(
 		if err := s.webhooks.RoomForWebhook(ctx, tx, p, factoryUID); err != nil {
 			return penstock.Webhook{}, err
 		}
-		value, fresh, err := s.webhooks.FirstSecret(ctx, tx, p, &w, req) // the webhook reads it with its file
+		value, fresh, err := s.webhooks.FirstSecret(ctx, tx, p, &w, req) // the webhook reads it when its file is applied
 		if err != nil {
 			return penstock.Webhook{}, err
 		}
@@ -58,7 +58,7 @@ func (s *Resources) UpdateWebhook(
 	if errs := delivery.Unchangeable(req); errs != nil {
 		return penstock.Webhook{}, penstock.InvalidFields(errs...)
 	}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Webhook, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return penstock.Webhook{}, err
@@ -80,9 +80,9 @@ func (s *Resources) UpdateWebhook(
 	})
 }
 
-// webhookEdit makes the document of a webhook say what the row is to be; before is its name
-// there, "" while it has none. One that waits for its secret is off, and its document says
-// what holds after that.
+// webhookEdit writes the new values of a webhook into its document. before is its current name in
+// the files, or "". A webhook that waits for its secret is disabled, but its document has the later
+// state.
 func webhookEdit(before string, row store.WebhookRow) edit {
 	return edit{
 		kind: definition.KindWebhook, from: before, to: row.Name, webhook: row,
@@ -108,7 +108,7 @@ func (s *Resources) RotateWebhookSecret(
 	if req.OverlapSeconds < 0 || req.OverlapSeconds > penstock.MaxOverlapSeconds {
 		return penstock.Webhook{}, penstock.Invalid("/overlap_seconds", "must be from 0 to %d", penstock.MaxOverlapSeconds)
 	}
-	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Webhook, error) {
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return penstock.Webhook{}, err
@@ -124,7 +124,7 @@ func (s *Resources) RotateWebhookSecret(
 			w.PendingSecret, w.Enabled = false, true
 		}
 		w.UpdatedAt = penstock.Now()
-		if err := s.factories.edit(ctx, tx, p, factoryUID, webhookEdit(w.Name, w)); err != nil { // it may be enabled by this
+		if err := s.factories.edit(ctx, tx, p, factoryUID, webhookEdit(w.Name, w)); err != nil { // this may enable it
 			return penstock.Webhook{}, err
 		}
 		return s.webhooks.ReadWebhook(ctx, tx, w, value)
@@ -137,7 +137,7 @@ func (s *Resources) DeleteWebhook(ctx context.Context, p penstock.Principal, fac
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
 		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return err
@@ -235,9 +235,9 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 	return a.s.webhooks.GiveWebhook(ctx, a.tx, row, value, 0)
 }
 
-// editedWebhook stores the webhook that an edit is about. Where the edit changes the files,
-// every webhook reads its managed secret again; one that is disabled does when it is switched
-// on. A value that is none for a webhook is refused where the edit is about that one.
+// editedWebhook stores the webhook of an edit. If the edit changes the files, every enabled webhook
+// reads its managed secret again; a disabled one does so when it is enabled. An invalid value is an
+// error only for the webhook of the edit.
 func (a *application) editedWebhook(
 	ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool,
 ) error {
@@ -278,7 +278,7 @@ func (a *application) editedWebhook(
 	return a.tx.SetWebhook(ctx, row)
 }
 
-// secretValue is the value of a secret that the files name.
+// secretValue returns the value of a secret that the files name.
 func (a *application) secretValue(name string) (value string, pending bool, err error) {
 	row := a.secrets[name]
 	if row.Pending {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// charge is an event of a payment provider, in 2 KB.
+// charge is an event of a payment provider, 2 KB in size.
 func charge(tb testing.TB) []byte {
 	tb.Helper()
 	body, err := os.ReadFile("testdata/charge.json")
@@ -86,7 +86,7 @@ func BenchmarkMatch(b *testing.B) {
 	})
 }
 
-// bodies are an ordinary one, and those of the allowed size that take longest.
+// bodies are an ordinary one, and those of the maximum size that take longest.
 func bodies(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	const limit = 262_144
@@ -104,8 +104,7 @@ func bodies(tb testing.TB) map[string][]byte {
 	}
 }
 
-// worstFilter looks 64 keys up that are not there, so that each is compared with
-// all keys of the payload.
+// worstFilter looks up 64 missing keys, so that each is compared with all keys of the payload.
 func worstFilter() string {
 	var text strings.Builder
 	for i := range 64 {

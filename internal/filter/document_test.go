@@ -107,7 +107,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestBodiesAreLeftAlone: a delivery is stored byte for byte after it was parsed.
+// TestBodiesAreLeftAlone: parsing does not change the bytes of a delivery, which are stored
+// afterwards.
 func TestBodiesAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, body := range bodies(t) {
@@ -123,8 +124,8 @@ func TestBodiesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// FuzzDocument holds the two ways to parse a body to each other and to
-// encoding/json, which takes invalid UTF-8 for U+FFFD.
+// FuzzDocument compares the two parsers of a body with each other and with encoding/json, which
+// replaces invalid UTF-8 with U+FFFD.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{
 		`{"a": [1, -2.5e+3, true, null, "x\ud83d\ude00"]}`, `"\ud800"`, "\ufeff{}", "[[[", "{} {}", `{"a":1,"\u0061":2}`,

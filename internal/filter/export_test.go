@@ -1,6 +1,6 @@
 package filter
 
-// AppendNumber is for the tests of numbers.
+// AppendNumber exports appendNumber for the tests of numbers.
 func AppendNumber(dst, text []byte) []byte { return appendNumber(dst, text) }
 
 // Text writes a filter as JSON again.

@@ -1,10 +1,10 @@
-// Package filter decides whether the payload of a webhook delivery is what an automation waits for. A
-// filter is JSON that names fields of the payload and the values that they may have; it is parsed once,
-// when it is saved, and refused there with everything that is wrong with it. A delivery's body is parsed
-// once, by the parser that also decides whether it is JSON at all, and evaluated by any number of filters.
+// Package filter decides whether the payload of a webhook delivery matches an automation. A filter
+// is JSON that names fields of the payload and their allowed values. It is parsed when it is saved,
+// and all its errors are reported then. A delivery's body is parsed once, by the parser that also
+// decides whether it is valid JSON, and then evaluated by any number of filters.
 //
-// Payloads are hostile: they are read where they lie, nothing of them is ever repeated in a reason, and
-// what would take much memory or has two readings (equal keys) does not match. The rules are those of the
+// Payloads are hostile. They are not copied, reasons contain nothing of them, and a payload that
+// would need much memory or is ambiguous (duplicate keys) does not match. The rules are in the
 // contract's section on payload filters.
 package filter
 
@@ -16,33 +16,32 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// What a filter may be at most.
+// Limits of a filter.
 const (
-	maxText     = 16 << 10 // bytes in all, as they are given
-	maxLevels   = 10       // keys below one another
+	maxText     = 16 << 10 // bytes of the whole filter, as received
+	maxLevels   = 10       // nested keys
 	maxLeaves   = 64
 	maxValues   = 32   // in one set
 	maxString   = 1024 // bytes of a string, decoded
 	maxKey      = 256  // bytes of a key, decoded
-	maxFindings = 32   // that are reported at once
+	maxFindings = 32   // reported at once
 )
 
-// Filter is a condition on payloads; nil and the filter {} have none. It does
-// not change and may be used by several goroutines at once.
+// Filter is a condition on payloads. nil and {} are filters without a condition. A Filter is
+// immutable and safe for concurrent use.
 type Filter struct {
 	fields []field
 }
 
-// field is one key of a filter with what its value must be: a pattern below it,
-// or a leaf.
+// field is one key of a filter with the condition on its value: nested fields, or a leaf.
 type field struct {
 	key     string
-	pointer string  // from the root of the payload, whose arrays take no part in it
+	pointer string  // from the root of the payload, ignoring its arrays
 	below   []field // empty for a leaf
 	leaf    leaf
 }
 
-// leaf is what a value must be; all that it says must hold.
+// leaf is a condition on a value. All its parts must hold.
 type leaf struct {
 	in, notIn []scalar // empty: no condition
 	exists    presence
@@ -56,25 +55,23 @@ const (
 	absent
 )
 
-// scalar is a value other than an array or object, in the one form that equal
-// values share.
+// scalar is a value other than an array or object, in canonical form.
 type scalar struct {
 	kind byte   // '"', '0' for any number, 'n', 't', 'f'
-	text string // of a string its code points, of a number what appendNumber makes of it
+	text string // of a string, its code points; of a number, the result of appendNumber
 }
 
 // MatchesAll reports whether f has no condition, so that it matches every
 // payload and needs no [Document].
 func (f *Filter) MatchesAll() bool { return f == nil || len(f.fields) == 0 }
 
-// Parse reads a filter from JSON. What is wrong with it comes as an
-// invalid_request error with a finding for each place, up to 32 of them, by JSON
-// pointers (RFC 6901) from the filter's root.
+// Parse reads a filter from JSON. An invalid filter is an invalid_request error with up to 32
+// findings. Their JSON pointers (RFC 6901) start at the filter's root.
 func Parse(text []byte) (*Filter, error) {
 	if len(text) > maxText {
 		return nil, penstock.Invalid("", "filter has %d bytes; at most %d (16 KB) are allowed", len(text), maxText)
 	}
-	// Neither limit of a payload is ever what refuses a text of 16 KB.
+	// A text of 16 KB can never reach the limits of a payload.
 	document, err := parse(text, maxText, maxDepth)
 	if err != nil {
 		return nil, penstock.Invalid("", "filter is not valid JSON: %s", err)
@@ -90,7 +87,7 @@ func Parse(text []byte) (*Filter, error) {
 	return &Filter{fields}, nil
 }
 
-// compiler makes a filter of its text and gathers what is wrong with it.
+// compiler builds a filter from its text and collects its errors.
 type compiler struct {
 	document *Document
 	leaves   int
@@ -103,7 +100,7 @@ func (c *compiler) badf(pointer, format string, args ...any) {
 	}
 }
 
-// text is what a name or string of the filter stands for.
+// text returns an unescaped name or string of the filter.
 func (c *compiler) text(i uint32) string {
 	var scratch []byte
 	return string(c.document.text(i, &scratch))
@@ -116,7 +113,7 @@ type member struct {
 	value   uint32
 }
 
-// members reads an object's keys and refuses those that are there twice.
+// members reads an object's keys and rejects duplicates.
 func (c *compiler) members(object uint32, pointer string) []member {
 	var all []member
 	seen := map[string]bool{}
@@ -136,8 +133,8 @@ func (c *compiler) members(object uint32, pointer string) []member {
 	return all
 }
 
-// operator reports whether the member is an operator. A reserved key that holds
-// an object is a field of the payload that has this name.
+// operator reports whether the member is an operator. A reserved key with an object as its value is
+// a field of the payload with this name.
 func (c *compiler) operator(m member) bool {
 	switch m.key {
 	case "in", "not_in", "exists":
@@ -161,8 +158,7 @@ func (c *compiler) root() []field {
 	return c.fields(fields, 1)
 }
 
-// fields makes the pattern of an object's members, which are keys on the given
-// level.
+// fields builds the fields of an object's members. level is their level.
 func (c *compiler) fields(members []member, level int) []field {
 	var fields []field
 	for _, m := range members {
@@ -201,7 +197,7 @@ func (c *compiler) field(m member, level int) field {
 	return f
 }
 
-// operators makes the leaf of an operator object.
+// operators builds the leaf of an operator object.
 func (c *compiler) operators(members []member, pointer string) leaf {
 	var l leaf
 	for _, m := range members {
@@ -235,8 +231,7 @@ func (c *compiler) operators(members []member, pointer string) leaf {
 	return l
 }
 
-// set reads the values of an array, as many as are allowed; empty says what is
-// wrong with one that has none.
+// set reads the values of an array, up to the limit. empty is the error of an empty array.
 func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 	var set []scalar
 	for i, end := array+1, c.document.after(array); i < end; i = c.document.after(i) {
@@ -267,7 +262,7 @@ func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 	return set
 }
 
-// has reports whether set holds the scalar.
+// has reports whether set contains the scalar.
 func has(set []scalar, kind byte, text []byte) bool {
 	for i := range set {
 		if set[i].kind == kind && set[i].text == string(text) {

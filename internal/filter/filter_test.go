@@ -152,11 +152,11 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// limits are what a filter may be at most, with a filter of each size.
+// limits are the limits of a filter, each with a filter at the limit.
 var limits = []struct {
 	name    string
 	limit   int
-	pointer string // of the finding, when there is one more
+	pointer string // of the finding, if the filter is one larger
 	filter  func(n int) string
 }{
 	{"levels", 10, strings.Repeat("/a", 11), func(n int) string {

@@ -2,20 +2,18 @@ package filter
 
 // Failure says where and why a payload does not match.
 type Failure struct {
-	// Path is the JSON pointer (RFC 6901) of the first condition that fails, in
-	// the filter's own order: keys of the filter from its root, such as
-	// /data/object/status. An array of the payload adds nothing to it. "" is the
-	// root: the body as a whole.
+	// Path is the JSON pointer (RFC 6901) of the first failing condition, in the order of the
+	// filter. It has keys of the filter from its root, such as /data/object/status. Arrays of the
+	// payload add nothing to it. "" is the root: the whole body.
 	Path string
-	// Reason is a phrase for people. It never holds anything of the payload.
+	// Reason explains the failure to people. It contains nothing of the payload.
 	Reason string
 }
 
-// Match reports whether the payload satisfies f, and else what fails first. A
-// filter without conditions matches everything, also where d is nil; a filter
-// with one never matches a document that cannot be evaluated. The order of keys
-// and elements in the payload changes nothing. The time it takes grows with the
-// size of the payload times that of the filter, at most.
+// Match reports whether the payload matches f. If not, why is the first failure. A filter without
+// conditions matches everything, even if d is nil. A filter with conditions never matches a
+// document that cannot be evaluated. The order of keys and elements in the payload does not matter.
+// The time grows at most with the size of the payload times the size of the filter.
 func (f *Filter) Match(d *Document) (matched bool, why Failure) {
 	switch {
 	case f.MatchesAll():
@@ -42,10 +40,9 @@ const (
 	noneOfOthers  = noObject + "; objects with duplicate keys were skipped"
 )
 
-// pattern reports whether the value satisfies the fields, either itself or, if
-// it is an array, by one of its elements alone. An element with duplicate keys is
-// no reason against another one. Fields lead to different values, so that no
-// value meets a field twice.
+// pattern reports whether the value matches the fields. For an array, a single element must match
+// all of them. An element with duplicate keys does not prevent another one from matching. Fields
+// lead to different values, so no value is compared with a field twice.
 func (e *evaluator) pattern(fields []field, value uint32, path string) (bool, Failure) {
 	switch e.kind(value) {
 	case '{':
@@ -82,7 +79,7 @@ func (e *evaluator) object(fields []field, object uint32, path string) (bool, Fa
 	return true, Failure{}
 }
 
-// field reports whether the object has at the field's key what that asks for.
+// field reports whether the object's value at the field's key matches.
 func (e *evaluator) field(f *field, object uint32) (bool, Failure) {
 	value, found := e.find(object, f.key)
 	switch {
@@ -128,7 +125,7 @@ var (
 	}
 )
 
-// leaf says why the value is not what l asks for, "" where it is.
+// leaf returns why the value does not match l, or "".
 func (e *evaluator) leaf(l *leaf, value uint32, found bool) string {
 	switch {
 	case !found && (l.exists == present || len(l.in) > 0):
@@ -164,7 +161,7 @@ func (e *evaluator) anyIn(set []scalar, value uint32) bool {
 	return false
 }
 
-// isIn reports whether the value is in the set, which no array or object is.
+// isIn reports whether the value is in the set. Arrays and objects never are.
 func (e *evaluator) isIn(set []scalar, value uint32) bool {
 	kind := e.kind(value)
 	var text []byte
@@ -183,13 +180,13 @@ func (e *evaluator) isIn(set []scalar, value uint32) bool {
 	return has(set, kind, text)
 }
 
-// Set is filters that are tried on the same documents. What several of them ask
-// of one key at the payload's root is found out once for a document. It does not
-// change and may be used by several goroutines at once.
+// Set has filters that are tried on the same documents. Conditions on a key at the payload's root
+// that several filters share are evaluated once per document. A Set is immutable and safe for
+// concurrent use.
 type Set struct {
 	filters    []*Filter
-	conditions []*field // of the roots of all filters, each once
-	of         [][]int  // which of the conditions each filter has, in its order
+	conditions []*field // at the roots of all filters, without duplicates
+	of         [][]int  // the conditions of each filter, in order
 }
 
 // NewSet makes a set of filters, each of which may be nil.
@@ -214,8 +211,8 @@ func NewSet(filters []*Filter) *Set {
 	return s
 }
 
-// Try begins to try the filters on the document, or on nil where there is none.
-// The trial is for one goroutine.
+// Try returns a trial of the filters on a document, which may be nil. The trial is not safe for
+// concurrent use.
 func (s *Set) Try(d *Document) *Trial {
 	t := &Trial{set: s, evaluator: evaluator{Document: d}}
 	if d != nil && d.unevaluable == "" && d.kind(0) == '{' && !d.duplicates(0) {
@@ -224,12 +221,12 @@ func (s *Set) Try(d *Document) *Trial {
 	return t
 }
 
-// Trial says which filters of a set one document satisfies.
+// Trial matches the filters of a set with one document.
 type Trial struct {
 	evaluator
 
 	set   *Set
-	tried []outcome // of each condition; nil: none can be tried by itself
+	tried []outcome // of each condition; nil: conditions cannot be tried separately
 }
 
 type outcome struct {
@@ -237,7 +234,7 @@ type outcome struct {
 	why       Failure
 }
 
-// Match answers as [Filter.Match] of the set's i-th filter does.
+// Match returns the result of [Filter.Match] for the set's i-th filter.
 func (t *Trial) Match(i int) (matched bool, why Failure) {
 	if t.tried == nil {
 		return t.set.filters[i].Match(t.Document)

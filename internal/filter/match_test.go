@@ -24,7 +24,7 @@ func TestMatch(t *testing.T) {
 		name, filter, body string
 		path, reason       string // reason "": matches
 	}{
-		// Every key must match; what is not named is ignored.
+		// Every key of the filter must match. Other keys of the payload are ignored.
 		{"no condition on a scalar", `{}`, `1`, "", ""},
 		{"no condition on an array", `{}`, `[1]`, "", ""},
 		{"other fields", `{"a": [1]}`, `{"b": {"a": 2}, "a": 1}`, "", ""},
@@ -103,7 +103,7 @@ func TestMatch(t *testing.T) {
 		},
 		{"a number for a nested pattern", `{"a": {"x": [1]}}`, `{"a": -1}`, "/a", "the value is a number, not an object"},
 
-		// No coercion; numbers by value, strings by code points.
+		// There is no coercion. Numbers compare by value, strings by code points.
 		{
 			"a number is not its text", `{"a": [1, true, null]}`, `{"a": "1"}`, "/a",
 			"the value, a string, is not in the list",
@@ -125,7 +125,7 @@ func TestMatch(t *testing.T) {
 		},
 		{"a key that looks like an escape", `{"\\n": [1]}`, `{"\n": 1}`, "/\\n", missing},
 		{"a key with a backslash", `{"\\n": [1]}`, `{"\u005cn": 1}`, "", ""},
-		{"no normalisation of keys", `{"é": [1]}`, `{"e\u0301": 1}`, "/é", missing},
+		{"no normalization of keys", `{"é": [1]}`, `{"e\u0301": 1}`, "/é", missing},
 		{"a dot is no path", `{"a.b": [1]}`, `{"a": {"b": 1}}`, "/a.b", missing},
 		{"a dot in a key", `{"a.b": [1]}`, `{"a.b": 1}`, "", ""},
 		{
@@ -226,8 +226,8 @@ func TestFilterWithoutConditions(t *testing.T) {
 	}
 }
 
-// TestManyKeysAreTakenApart: the table of names grows with the object, and equal
-// names are found wherever they stand.
+// TestManyKeysAreTakenApart: the table of names grows with the object, and finds equal names at any
+// position.
 func TestManyKeysAreTakenApart(t *testing.T) {
 	t.Parallel()
 	f := mustParse(t, `{"k1": [0]}`)
@@ -256,8 +256,8 @@ func TestManyKeysAreTakenApart(t *testing.T) {
 	}
 }
 
-// TestLongTexts: what is longer than any value of a filter is not one of them,
-// and what only its escapes make so long may be.
+// TestLongTexts: a string that is longer than all values of a filter equals none of them, but one
+// that is long only because of its escapes may.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1024)
@@ -282,7 +282,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestOneDocumentForAll: filters and documents are shared by goroutines.
+// TestOneDocumentForAll: goroutines share filters and documents.
 func TestOneDocumentForAll(t *testing.T) {
 	t.Parallel()
 	d, err := filter.ParseDocument(charge(t))

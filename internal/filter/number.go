@@ -6,10 +6,9 @@ import (
 	"strconv"
 )
 
-// appendNumber appends the one form that all JSON numbers of the same decimal
-// value share: an optional minus, the digits without zeros at either end, e, and
-// the power of ten that they count. Zero is 0. It takes time linear in the text,
-// whatever the exponent.
+// appendNumber appends the canonical form of a JSON number: an optional minus, the digits without
+// zeros at either end, e, and the exponent. Zero is 0. Its time is linear in the length of the
+// text, for any exponent.
 func appendNumber(dst, text []byte) []byte {
 	mantissa, exponent := text, []byte(nil)
 	if i := bytes.IndexAny(text, "eE"); i >= 0 {
@@ -21,7 +20,7 @@ func appendNumber(dst, text []byte) []byte {
 	}
 	whole, fraction, _ := bytes.Cut(mantissa, []byte{'.'})
 	if whole = bytes.TrimLeft(whole, "0"); len(whole) == 0 {
-		// Zeros behind the point and before the first digit count nothing.
+		// Drop zeros between the point and the first other digit.
 		dst = append(dst, bytes.TrimLeft(fraction, "0")...)
 	} else {
 		dst = append(append(dst, whole...), fraction...)
@@ -34,11 +33,12 @@ func appendNumber(dst, text []byte) []byte {
 	return appendSum(append(dst[:start+len(digits)], 'e'), exponent, power)
 }
 
-// appendSum appends exponent, the digits behind an e with their sign, plus n.
+// appendSum appends the sum of exponent and n. exponent has the digits after the e, with their
+// sign.
 func appendSum(dst, exponent []byte, n int64) []byte {
 	negative := len(exponent) > 0 && exponent[0] == '-'
 	exponent = bytes.TrimLeft(exponent, "+-0")
-	if len(exponent) <= 18 { // fits, and so does the sum
+	if len(exponent) <= 18 { // exponent and sum fit into 64 bits
 		var sum int64
 		for _, digit := range exponent {
 			sum = 10*sum + int64(digit-'0')
@@ -48,7 +48,7 @@ func appendSum(dst, exponent []byte, n int64) []byte {
 		}
 		return strconv.AppendInt(dst, sum+n, 10)
 	}
-	// Its magnitude is over 10^18 and n is no longer than a text: the sign stays.
+	// The exponent is larger than 10^18 and n is at most the length of a text, so the sign stays.
 	if negative {
 		dst, n = append(dst, '-'), -n
 	}

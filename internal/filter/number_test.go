@@ -60,7 +60,7 @@ func TestNumbersOfOneValueHaveOneForm(t *testing.T) {
 	}
 }
 
-// TestNumbersAsIntegersWouldCompare holds the form to the arithmetic of big
+// TestNumbersAsIntegersWouldCompare compares the canonical form with the arithmetic of big
 // integers, on numbers that are often equal.
 func TestNumbersAsIntegersWouldCompare(t *testing.T) {
 	t.Parallel()

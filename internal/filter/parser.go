@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// parser is the memory that a parse needs.
+// parser has the memory for parsing.
 type parser struct {
 	decoder *jsontext.Decoder
 	body    []byte
@@ -25,28 +25,28 @@ type parser struct {
 	scratch [2][]byte
 }
 
-// unfinished is an array or object whose end is yet to come.
+// unfinished is an array or object whose end has not been read yet.
 type unfinished struct {
 	node   uint32
-	names  int  // of an object, so far
-	object bool // else an array
+	names  int  // of an object: names so far
+	object bool // otherwise an array
 }
 
 var (
 	seed = maphash.MakeSeed()
-	// RFC 8259 allows equal names and escapes of half a surrogate pair. The option
-	// for these lets bytes that are not UTF-8 pass, too: they are looked for first.
+	// RFC 8259 allows duplicate names and lone surrogates. The option for these also accepts
+	// invalid UTF-8, so that is checked first.
 	equalNames = jsontext.AllowDuplicateNames(true)
 	halfPairs  = jsontext.AllowInvalidUTF8(true)
 )
 
 func newParser(body []byte) *parser {
-	// The decoder reads a bytes.Buffer where it lies, and token by token without
-	// recursion: deep nesting takes no stack.
+	// The decoder does not copy a bytes.Buffer. It reads token by token without recursion, so deep
+	// nesting needs no stack.
 	return &parser{decoder: jsontext.NewDecoder(bytes.NewBuffer(body), equalNames, halfPairs), body: body}
 }
 
-// parse reads one JSON value. Its errors say what is wrong with the text.
+// parse reads one JSON value. Its errors describe what is wrong with the text.
 func parse(text []byte, values, levels int) (*Document, error) {
 	if !utf8.Valid(text) {
 		return nil, notUTF8(text)
@@ -62,7 +62,7 @@ func parse(text []byte, values, levels int) (*Document, error) {
 	return &Document{body: text, nodes: p.nodes}, p.end()
 }
 
-// notUTF8 says what is wrong first with a text that is not all UTF-8.
+// notUTF8 returns the first error of a text that is not valid UTF-8.
 func notUTF8(text []byte) error {
 	at := 0
 	for {
@@ -79,14 +79,14 @@ func notUTF8(text []byte) error {
 	return fmt.Errorf("invalid UTF-8 at byte %d", at)
 }
 
-// index reads one value and notes its nodes. Where there would be too many, it
-// stops and says so.
+// index reads one value and records its nodes. If there are too many, it stops and returns the
+// reason.
 func (p *parser) index(values, levels int) (unevaluable string, err error) {
 	if len(p.body) > position {
 		return "the body is too long", nil
 	}
 	count, end := 0, 0
-	name := false // a string that comes now is a member's name
+	name := false // the next string is a member's name
 	for {
 		token, err := p.decoder.ReadToken()
 		if err != nil {
@@ -123,7 +123,7 @@ func (p *parser) index(values, levels int) (unevaluable string, err error) {
 	}
 }
 
-// isBetween reports whether c stands between tokens.
+// isBetween reports whether c is a character between tokens.
 func isBetween(c byte) bool {
 	switch c {
 	case ' ', '\t', '\r', '\n', ',', ':':
@@ -132,7 +132,7 @@ func isBetween(c byte) bool {
 	return false
 }
 
-// add notes a node and returns its index.
+// add records a node and returns its index.
 func (p *parser) add(start, end int) uint32 {
 	n := node{uint32(start), uint32(end)} //nolint:gosec // index checks the length of the body
 	if p.body[start] == '"' && bytes.IndexByte(p.body[start:end], '\\') >= 0 {
@@ -145,8 +145,7 @@ func (p *parser) add(start, end int) uint32 {
 	return uint32(len(p.nodes) - 1) //nolint:gosec // fewer than bytes
 }
 
-// hasHalfPair reports whether a valid JSON string has an escape of one half of a
-// surrogate pair without the other half behind or before it (RFC 8259 §8.2).
+// hasHalfPair reports whether a valid JSON string has an escaped lone surrogate (RFC 8259 §8.2).
 func hasHalfPair(quoted []byte) bool {
 	for rest := quoted; ; {
 		at := bytes.IndexByte(rest, '\\')
@@ -169,9 +168,9 @@ func hasHalfPair(quoted []byte) bool {
 	}
 }
 
-// codeUnit is the number that four hex digits stand for.
+// codeUnit returns the number of four hex digits.
 func codeUnit(digits []byte) rune {
-	n, _ := strconv.ParseUint(string(digits[:4]), 16, 16) // the parser took them
+	n, _ := strconv.ParseUint(string(digits[:4]), 16, 16) // the parser has accepted them
 	return rune(n)
 }
 
@@ -186,10 +185,9 @@ func (p *parser) close() {
 	}
 }
 
-// duplicate reports whether two names of an object stand for the same key. It
-// takes time linear in their length: a table is asked with a hash that no sender
-// can foresee. All halves of surrogate pairs count as equal here, since there are
-// parsers that read each of them as U+FFFD.
+// duplicate reports whether two names of an object are the same key. Its time is linear in their
+// length: it uses a hash table with a hash that no sender can predict. All lone surrogates count as
+// equal, because some parsers read each of them as U+FFFD.
 func (p *parser) duplicate(c unfinished, end uint32) bool {
 	d := Document{body: p.body, nodes: p.nodes}
 	size := 1 << bits.Len(uint(2*c.names))
@@ -198,7 +196,7 @@ func (p *parser) duplicate(c unfinished, end uint32) bool {
 	for name := c.node + 1; name < end; name = d.after(name + 1) {
 		text := d.text(name, &p.scratch[0])
 		slot := int(maphash.Bytes(seed, text) & uint64(size-1)) //nolint:gosec // below size
-		for p.table[slot] != 0 {                                // no name is the root
+		for p.table[slot] != 0 {                                // 0 is the root, which is never a name
 			if bytes.Equal(d.text(p.table[slot], &p.scratch[1]), text) {
 				return true
 			}
@@ -238,7 +236,7 @@ var (
 	errCut   = errors.New("the value is incomplete")
 )
 
-// explain says what is wrong with the text, and repeats nothing of it.
+// explain describes what is wrong with the text, without repeating it.
 func (p *parser) explain(err error) error {
 	if errors.Is(err, io.EOF) {
 		return errEmpty

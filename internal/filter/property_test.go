@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// object is JSON whose members have an order.
+// object is a JSON object with ordered members.
 type object []pair
 
 type pair struct {
@@ -22,14 +22,14 @@ type pair struct {
 	value any
 }
 
-// scalars are all different, and some look alike.
+// scalars are all different. Some look alike.
 var scalars = []any{
 	nil, true, false, "", "a", "A", "é", "e\u0301", "1", "null", `\n`, "\n", "in",
 	json.Number("0"), json.Number("1"), json.Number("-1"), json.Number("0.1"), json.Number("1e1000000000000000000000"),
 	json.Number("9007199254740992"), json.Number("9007199254740993"), "\uFFFD",
 }
 
-// respelled are other ways to write some of them.
+// respelled are alternative spellings of some scalars.
 var respelled = []any{
 	json.Number("-0.0"), json.Number("10e-1"), json.Number("1.0"), json.Number("1E-1"),
 	json.Number("10e999999999999999999999"),
@@ -38,13 +38,13 @@ var respelled = []any{
 var (
 	keys      = rapid.SampledFrom([]string{"a", "b", "A", "", "é", "a.b", "a/b", `\n`, "in", "not_in", "exists"})
 	anyScalar = rapid.SampledFrom(append(slices.Clone(scalars), respelled...))
-	// payloadScalar may be one that no filter may have: half of a surrogate pair.
+	// payloadScalar may return a scalar that filters cannot have: an unpaired surrogate.
 	payloadScalar = rapid.SampledFrom(slices.Concat(scalars, respelled, []any{
 		json.RawMessage(`"\ud800"`), json.RawMessage(`"\udc00\ud800"`), json.RawMessage(`"a\udfff"`),
 	}))
 )
 
-// bodyOf draws a payload of at most so many levels.
+// bodyOf draws a payload with up to the given number of levels.
 func bodyOf(t *rapid.T, levels int) any {
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0, 1:
@@ -71,7 +71,7 @@ func objectOf(t *rapid.T, value func(key string) any) object {
 	return o
 }
 
-// filterOf draws a filter that is accepted.
+// filterOf draws a valid filter.
 func filterOf(t *rapid.T, levels int) object {
 	return objectOf(t, func(key string) any {
 		switch kind := rapid.IntRange(0, 2).Draw(t, "node"); {
@@ -89,7 +89,7 @@ func setOf(t *rapid.T, values *rapid.Generator[any]) []any {
 	return rapid.SliceOfN(values, 1, 4).Draw(t, "set")
 }
 
-// operatorsOf draws at least one operator; in and not_in share no value.
+// operatorsOf draws at least one operator. in and not_in share no value.
 func operatorsOf(t *rapid.T) object {
 	half := rapid.IntRange(1, len(scalars)-1).Draw(t, "half")
 	var o object
@@ -106,7 +106,7 @@ func operatorsOf(t *rapid.T) object {
 	return o
 }
 
-// payloadFor draws a payload that often satisfies the filter, or nearly.
+// payloadFor draws a payload that often matches the filter, or almost does.
 func payloadFor(t *rapid.T, f object) any {
 	if rapid.IntRange(0, 9).Draw(t, "unrelated") == 0 {
 		return bodyOf(t, 4)
@@ -142,8 +142,7 @@ func payloadFor(t *rapid.T, f object) any {
 	return o
 }
 
-// write writes JSON, and in one of many ways where t is given: members in any
-// order, white space, escapes.
+// write writes JSON. With t, it chooses the order of members, white space and escapes at random.
 func write(t *rapid.T, value any) string {
 	space := ""
 	if t != nil {
@@ -177,7 +176,7 @@ func write(t *rapid.T, value any) string {
 	return string(text)
 }
 
-// escape writes a string in nothing but escapes.
+// escape writes a string entirely in escapes.
 func escape(text string) string {
 	quoted := `"`
 	for _, char := range text {
@@ -186,7 +185,7 @@ func escape(text string) string {
 	return quoted + `"`
 }
 
-// match evaluates what must be accepted.
+// match evaluates a filter on a body that must be acceptable.
 func match(t *rapid.T, text, body string) (bool, filter.Failure) {
 	f, err := filter.Parse([]byte(text))
 	if err != nil {
@@ -240,8 +239,8 @@ func TestMatchAsTheReferenceDoes(t *testing.T) {
 	})
 }
 
-// TestReasonsRevealNothingOfThePayload: they go to logs and to people, and a
-// payload is anybody's.
+// TestReasonsRevealNothingOfThePayload: logs and people see the reasons, so these must not repeat
+// the payload, which may come from anybody.
 func TestReasonsRevealNothingOfThePayload(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -255,7 +254,7 @@ func TestReasonsRevealNothingOfThePayload(t *testing.T) {
 	})
 }
 
-// mark puts a word into all strings of a payload, and adds keys with it.
+// mark inserts a word into all strings of a payload, and adds keys with it.
 func mark(value any) {
 	switch value := value.(type) {
 	case object:
@@ -286,7 +285,7 @@ func TestFiltersSurviveARoundTrip(t *testing.T) {
 	})
 }
 
-// checkRoundTrip writes a filter, if it is one, and parses it again.
+// checkRoundTrip writes a filter, if the text is one, and parses it again.
 func checkRoundTrip(t rapid.TB, text []byte) {
 	t.Helper()
 	f, err := filter.Parse(text)
@@ -294,7 +293,7 @@ func checkRoundTrip(t rapid.TB, text []byte) {
 		return
 	}
 	again, err := filter.Parse([]byte(f.Text()))
-	// It may be longer than it was, by operators and escapes.
+	// The text may be longer than the original, because of operators and escapes.
 	if err != nil && len(f.Text()) <= 16_384 {
 		t.Fatalf("%s, written as %s: %v", text, f.Text(), err)
 	}
@@ -303,8 +302,8 @@ func checkRoundTrip(t rapid.TB, text []byte) {
 	}
 }
 
-// Whatever a filter's text is, it is a filter that says what was written, or
-// refused with what can be shown.
+// Any text either is a filter that is written back with the same meaning, or is refused with a
+// message that can be shown.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a": [1, "x", null]}`, `{"a": {"in": [1], "not_in": [2.50], "exists": true}}`,

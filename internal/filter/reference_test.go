@@ -12,10 +12,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// The rules once more, as the contract words them, on the values that
-// encoding/json makes: slow, and with nothing in common with the package.
+// A second implementation of the rules in the words of the contract, on the values of
+// encoding/json. It is slow, and shares nothing with the package.
 
-// refFilter evaluates a filter that was accepted on a body without equal keys.
+// refFilter evaluates a valid filter on a body without duplicate keys.
 func refFilter(f, body any) bool {
 	fields, _ := f.(map[string]any)
 	return len(fields) == 0 || refPattern(fields, body)
@@ -100,7 +100,7 @@ func refEqual(one, other any) bool {
 	return one == nil && other == nil
 }
 
-// refDecode is the value of JSON, with its numbers as they are written.
+// refDecode decodes JSON and keeps numbers as written.
 func refDecode(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -109,8 +109,8 @@ func refDecode(text []byte) (any, error) {
 	return value, err
 }
 
-// checkAgainstReference evaluates a filter on a body and holds the outcome to
-// the reference, as far as the body has one reading.
+// checkAgainstReference evaluates a filter on a body and compares the result with the reference, if
+// the body is unambiguous.
 func checkAgainstReference(t rapid.TB, text, body []byte) {
 	t.Helper()
 	f, err := filter.Parse(text)
@@ -132,7 +132,8 @@ func checkAgainstReference(t rapid.TB, text, body []byte) {
 	if !jsontext.Value(replaceHalves(body, `\ufffd`)).IsValid() || tooLarge(body) {
 		return // equal keys have two readings
 	}
-	// encoding/json takes half a surrogate pair for U+FFFD, which a filter can ask for. Here it equals nothing.
+	// encoding/json replaces an unpaired surrogate with U+FFFD, which a filter can contain. Here it
+	// equals nothing.
 	const nothing = "\U0010FFFF"
 	if strings.Contains(f.Text(), nothing) {
 		return // it asks for what stands for that
@@ -151,8 +152,7 @@ func checkAgainstReference(t rapid.TB, text, body []byte) {
 	}
 }
 
-// tooLarge reports whether the body may have too many values or levels to be
-// evaluated.
+// tooLarge reports whether the body has too many values or levels to be evaluated.
 func tooLarge(body []byte) bool {
 	return len(body) > 50_000 || bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > 256
 }
@@ -172,14 +172,13 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, body []byte) {
 		if len(body) > 10_000 {
-			return // arithmetic on numbers of any length would be all it does
+			return // otherwise the test would spend its time on arithmetic with huge numbers
 		}
 		checkAgainstReference(t, text, body)
 	})
 }
 
-// replaceHalves puts a text in the place of each escape of half a surrogate pair
-// in valid JSON.
+// replaceHalves replaces each escape of an unpaired surrogate in valid JSON with a text.
 func replaceHalves(body []byte, text string) []byte {
 	var out []byte
 	for i := 0; i < len(body); i++ {

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// A set says of each filter what the filter says by itself, whatever conditions
-// it shares with others and in whatever order they are asked.
+// A set evaluates each filter as the filter itself would, whatever conditions the filters share and
+// in whatever order they are evaluated.
 func TestSetsMatchAsTheirFiltersDo(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,8 +2,7 @@ package filter
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// appendFields writes fields as the JSON of a filter. Fields that ask for the same
-// are written alike, and no others.
+// appendFields writes fields as the JSON of a filter. Only equal conditions have equal texts.
 func appendFields(b []byte, fields []field) []byte {
 	b = append(b, '{')
 	for i := range fields {
@@ -15,7 +14,7 @@ func appendFields(b []byte, fields []field) []byte {
 	return append(b, '}')
 }
 
-// appendText writes the member of an object that the field is.
+// appendText writes the field as a member of an object.
 func (f *field) appendText(b []byte) []byte {
 	b = append(appendString(b, f.key), ':')
 	if len(f.below) > 0 {

@@ -5,17 +5,15 @@ import (
 	"strconv"
 )
 
-// Value is a value of a [Document], for those who read more of a payload than
-// conditions. What the payload has in another form than its reader expects is
-// absent, as is the zero Value: nothing can be read of it.
+// Value is a value of a [Document], for code that reads a payload without a filter. A value of an
+// unexpected type is absent. The zero Value is absent, too.
 type Value struct {
 	document *Document
 	index    uint32
 }
 
-// Root is the body as a whole. unevaluable says, in words that hold nothing of
-// the payload, why nothing of it is to be read: there is none, or it has too many
-// values or levels.
+// Root returns the whole body. unevaluable is the reason why it cannot be read: it is missing, or
+// has too many values or levels. The reason contains nothing of the payload.
 func (d *Document) Root() (root Value, unevaluable string) {
 	switch {
 	case d == nil:
@@ -29,7 +27,7 @@ func (d *Document) Root() (root Value, unevaluable string) {
 // is reports whether v is a value of a kind: '{', '[', '"', '0', 't', 'f' or 'n'.
 func (v Value) is(kind byte) bool { return v.document != nil && v.document.kind(v.index) == kind }
 
-// Exists reports whether v is there; null is.
+// Exists reports whether v exists. A null exists.
 func (v Value) Exists() bool { return v.document != nil }
 
 // IsObject reports whether v is an object.
@@ -38,11 +36,10 @@ func (v Value) IsObject() bool { return v.is('{') }
 // IsTrue reports whether v is true.
 func (v Value) IsTrue() bool { return v.is('t') }
 
-// Ambiguous reports whether v is an object with equal keys, so that parsers
-// differ about what it says.
+// Ambiguous reports whether v is an object with duplicate keys, which parsers read differently.
 func (v Value) Ambiguous() bool { return v.is('{') && v.document.duplicates(v.index) }
 
-// Member is the member of the object v with this name, the first of several.
+// Member returns the first member of the object v with this name.
 func (v Value) Member(name string) Value {
 	if !v.is('{') {
 		return Value{}
@@ -52,6 +49,25 @@ func (v Value) Member(name string) Value {
 		return Value{v.document, i}
 	}
 	return Value{}
+}
+
+// At returns the value at a path of members.
+func (v Value) At(path []string) Value {
+	for _, name := range path {
+		v = v.Member(name)
+	}
+	return v
+}
+
+// Scalar returns a string, number or boolean v as text, and "" for any other value.
+func (v Value) Scalar() string {
+	switch {
+	case v.is('"'):
+		return v.Prose()
+	case v.is('0'), v.is('t'), v.is('f'):
+		return string(v.document.raw(v.index))
+	}
+	return ""
 }
 
 // Elements yields the elements of the array v.
@@ -68,8 +84,8 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// Text is what the string v stands for, to be compared with other texts: "" where
-// it has half of a surrogate pair, since that equals nothing.
+// Text returns the string v, for comparison with other texts. It returns "" for a string with a
+// lone surrogate, which equals nothing.
 func (v Value) Text() string {
 	if !v.is('"') || v.document.halved(v.index) {
 		return ""
@@ -77,8 +93,7 @@ func (v Value) Text() string {
 	return v.Prose()
 }
 
-// Prose is what the string v says to a reader, to look for words in it: U+FFFD
-// stands for each half of a surrogate pair.
+// Prose returns the string v, for finding words in it. Each lone surrogate becomes U+FFFD.
 func (v Value) Prose() string {
 	if !v.is('"') {
 		return ""
@@ -87,7 +102,7 @@ func (v Value) Prose() string {
 	return string(v.document.text(v.index, &scratch))
 }
 
-// Int is the number v if it is written as a whole one of 64 bits, else 0.
+// Int returns the number v if it is written as an integer of 64 bits, and otherwise 0.
 func (v Value) Int() int64 {
 	if !v.is('0') {
 		return 0

@@ -11,9 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// TestVectors holds to the cases that implementations of the contract share.
-// match_alt, what other implementations may answer, is not for us: the contract
-// decides each of them.
+// TestVectors runs the cases that implementations of the contract share. It ignores match_alt,
+// which has the results that other implementations may return: the contract decides each case.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/filters.json")
@@ -59,8 +58,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// checkRefused wants an error like "a: b: deeper than 10" as one finding: the
-// keys as a pointer, or the beginning of it, and the words as they begin.
+// checkRefused requires an error like "a: b: deeper than 10" as one finding: the keys as a pointer
+// or its beginning, and the words as the beginning of the message.
 func checkRefused(t *testing.T, text []byte, want string) {
 	t.Helper()
 	_, err := filter.Parse(text)
@@ -74,7 +73,7 @@ func checkRefused(t *testing.T, text []byte, want string) {
 	for _, key := range keys[:len(keys)-1] {
 		pointer += "/" + key
 	}
-	// This one is said of both sets; of not_in it would be wrong.
+	// The vectors report this for both sets. It would be wrong for not_in.
 	if strings.Contains(string(text), "not_in") {
 		words = strings.Replace(words, "never matches", "excludes nothing", 1)
 	}

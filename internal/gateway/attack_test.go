@@ -20,7 +20,7 @@ import (
 // section is the part of docs/security.md that lists the attacks of this package.
 const section = "The model gateway"
 
-// raw sends bytes as they are and returns the status of the answer.
+// raw sends bytes and returns the status of the response.
 func (r *rig) raw(t *testing.T, request string) int {
 	t.Helper()
 	relay, err := url.Parse(r.relay)
@@ -43,7 +43,7 @@ func (r *rig) raw(t *testing.T, request string) int {
 	return res.StatusCode
 }
 
-// No other path of a provider can be reached, however it is spelled.
+// The agent can reach no other path of a provider, in any spelling.
 func TestAttackForeignPaths(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
@@ -95,7 +95,7 @@ func TestAttackForeignPaths(t *testing.T) {
 		for _, header := range []string{"Upgrade: websocket\r\nConnection: Upgrade", "Connection: upgrade\r\nupgrade: h2c"} {
 			status := r.raw(t, "GET /model/openai/v1/models HTTP/1.1\r\nHost: relay\r\n"+header+"\r\n\r\n")
 			if status != http.StatusForbidden {
-				t.Errorf("%q is answered with %d", header, status)
+				t.Errorf("%q returned %d", header, status)
 			}
 		}
 	})
@@ -114,11 +114,11 @@ func (r *rig) foreign(t *testing.T, target string) {
 	status := r.raw(t, fmt.Sprintf("%s HTTP/1.1\r\nHost: relay\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\n\r\n%s", target, len(body), body))
 	if status != http.StatusForbidden && status != http.StatusBadRequest {
-		t.Errorf("%s is answered with %d", target, status)
+		t.Errorf("%s returned %d", target, status)
 	}
 }
 
-// attempt is a body with what its refusal says; "" passes.
+// attempt is a body and the text of its refusal; "" passes.
 type attempt struct{ path, body, want string }
 
 const (
@@ -135,9 +135,9 @@ func (a attempt) try(t *testing.T, r *rig) {
 	sent := len(r.got()) - before
 	switch {
 	case a.want == "" && (res.StatusCode != http.StatusOK || sent != 1):
-		t.Errorf("%s %s is answered with %d %s", a.path, a.body, res.StatusCode, body)
+		t.Errorf("%s %s returned %d %s", a.path, a.body, res.StatusCode, body)
 	case a.want != "" && (res.StatusCode == http.StatusOK || sent != 0 || !strings.Contains(body, a.want)):
-		t.Errorf("%s %s is answered with %d %s, want %q", a.path, a.body, res.StatusCode, body, a.want)
+		t.Errorf("%s %s returned %d %s, want %q", a.path, a.body, res.StatusCode, body, a.want)
 	}
 }
 
@@ -216,8 +216,8 @@ func TestAttackToolsOfTheProvider(t *testing.T) {
 			"something_new", "file_search", "WEB_SEARCH",
 		},
 		AllowSource: func(string, int) string { return "" },
-		Received:    []string{"vs_1"},
 	})
+	all.session.Restore([]string{"vs_1"})
 	for _, a := range attempts {
 		a.want = ""
 		a.try(t, all)
@@ -297,7 +297,7 @@ func TestAttackSourcesByURL(t *testing.T) {
 	}
 }
 
-// What another run keeps at the provider cannot be read, and what this run received can.
+// A run cannot read what another run keeps at the provider. It can read what it received itself.
 func TestAttackIDsOfOtherRuns(t *testing.T) {
 	t.Parallel()
 	const no = "has not received"
@@ -353,12 +353,11 @@ func TestAttackIDsOfOtherRuns(t *testing.T) {
 	}
 	for id, want := range map[string]int{"resp_1": http.StatusOK, "resp_2": http.StatusForbidden} {
 		if res, body := other.send(t, http.MethodGet, response+"/"+id, ""); res.StatusCode != want {
-			t.Errorf("GET %s is answered with %d %s", id, res.StatusCode, body)
+			t.Errorf("GET %s returned %d %s", id, res.StatusCode, body)
 		}
 	}
-	later := newRig(t, replies(`{}`), gateway.SessionOptions{
-		ProviderTools: all.ProviderTools, Received: other.session.Received(),
-	})
+	later := newRig(t, replies(`{}`), all)
+	later.session.Restore(other.session.Received())
 	for _, a := range attempts("") {
 		a.try(t, later)
 	}
@@ -370,7 +369,7 @@ func TestAttackModels(t *testing.T) {
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{Models: []penstock.ModelPolicy{
 		{},
 		{Allow: []string{"openai/gpt-*", "anthropic/claude-a", "google/gemini-*"}},
-		{Allow: []string{"openai/gpt-6*", "anthropic/*", "google/gemini-x"}},
+		{Allow: []string{"gpt-6*", "anthropic/*", "gemini-x"}}, // two by name, at any provider
 	}})
 	tryEach(t, r, "a model that is not allowed", "the model is checked before a call is sent", []attempt{
 		{chat, `{"model":"gpt-6-mini"}`, ""},
@@ -393,7 +392,7 @@ func TestAttackModels(t *testing.T) {
 	})
 }
 
-// Nothing is sent that a provider could read in another way than the gateway.
+// The gateway forwards nothing that a provider could read differently.
 func TestAttackAmbiguousBodies(t *testing.T) {
 	t.Parallel()
 	const no = "not JSON that can be checked"
@@ -425,17 +424,18 @@ func TestAttackAmbiguousBodies(t *testing.T) {
 	} {
 		res, body := r.send(t, http.MethodPost, chat, `{"model":"m"}`, header[0], header[1])
 		if res.StatusCode != http.StatusBadRequest {
-			t.Errorf("%v is answered with %d %s", header, res.StatusCode, body)
+			t.Errorf("%v returned %d %s", header, res.StatusCode, body)
 		}
 	}
 	for _, query := range []string{
 		"$alt=proto", "alt=proto", "fields=candidates", "$httpMethod=GET", "callback=x", "alt=sse&alt=x", "a=%zz",
 	} {
 		if res, body := r.send(t, http.MethodPost, generates+"?"+query, `{}`); res.StatusCode < 400 {
-			t.Errorf("?%s is answered with %d %s", query, res.StatusCode, body)
+			t.Errorf("?%s returned %d %s", query, res.StatusCode, body)
 		}
 	}
-	// Two lengths: whichever one believes, the provider gets one request with the body that was checked.
+	// With two lengths, the provider gets one request with the checked body, whichever length it
+	// uses.
 	before := len(r.got())
 	r.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: relay\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"+
 		"Content-Type: application/json\r\nConnection: close\r\n\r\nd\r\n{\"model\":\"m\"}\r\n0\r\nX-Trailer: x\r\n\r\n"+
@@ -465,11 +465,12 @@ func redirect(t *testing.T) {
 	if res.StatusCode != http.StatusBadGateway || res.Header.Get("Location") != "" ||
 		!strings.Contains(body, "redirects") ||
 		len(r.got()) != 1 {
-		t.Errorf("answered with %d %s after %d requests", res.StatusCode, body, len(r.got()))
+		t.Errorf("returned %d %s after %d requests", res.StatusCode, body, len(r.got()))
 	}
 }
 
-// A provider that compresses anyway is passed on; its usage is unknown, not zero.
+// If a provider compresses although it was not asked to, the response passes. Its usage is unknown,
+// not zero.
 func TestACompressedAnswerHasUnknownUsage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -23,18 +23,24 @@ type Call struct {
 	// Sent says that the request reached the provider at least in part. A call that was
 	// not sent cost nothing.
 	Sent bool
-	// Status is the provider's; 0 if no answer came.
+	// Status is the provider's; 0 if no response came.
 	Status int
-	// Complete says that the whole answer came, with the provider's last event of a
+	// Failed says that the provider returned an error, could not be reached or has cut its response.
+	// Problem is its message in an error, without its key, or why it could not be reached.
+	Failed  bool
+	Problem string
+	// Complete says that the whole response came, with the provider's last event of a
 	// stream. Otherwise the provider, the agent or the end of the session has cut it.
 	Complete bool
-	// RequestBytes and ResponseBytes count the bodies. If a stream was cut, the output of
-	// the model has at most ResponseBytes tokens.
+	// RequestBytes and ResponseBytes count the bodies.
 	RequestBytes  int64
 	ResponseBytes int64
+	// OutputBytes are those of ResponseBytes that can be output of the model. If a stream was
+	// cut, the output that arrived has at most as many tokens.
+	OutputBytes int64
 
-	// AnswerModel is the model that the provider names in its answer.
-	AnswerModel string
+	// ResponseModel is the model that the provider names in its response.
+	ResponseModel string
 	// Usage is nil if it is unknown: the provider did not report it, or the gateway could
 	// not read it. If Complete is false, it is what was reported before the cut. It is
 	// zero for calls that generate nothing and for requests that the provider rejected.
@@ -50,9 +56,11 @@ type Usage struct {
 	// CacheWriteTTL splits CacheWrite by how long the cache lives: "5m", "1h", "30m",
 	// "12h". What is in CacheWrite but not here has no known time.
 	CacheWriteTTL map[string]int64
+	// Audio and AudioCacheRead are the parts of Input and CacheRead that are audio.
+	Audio, AudioCacheRead int64
 	// ServerTools counts the calls of the provider's own tools by name, such as web_search.
 	ServerTools map[string]int64
-	Tier        string // service tier of the answer
+	Tier        string // service tier of the response
 	Speed       string // Anthropic's fast mode
 	Region      string // Anthropic's inference_geo
 	// Others are inferences of the same call that the counts above do not include: an
@@ -69,7 +77,7 @@ type OtherUsage struct {
 	CacheWriteTTL map[string]int64
 }
 
-// call is a Call while it goes on.
+// call is a Call in progress.
 type call struct {
 	Call
 
@@ -80,9 +88,20 @@ type call struct {
 	checked checked
 	body    []byte // nil once it was sent
 	reader  *reader
+
+	reservation *penstock.Reservation // nil if the call is not counted
+	reserved    penstock.Reserved
 }
 
 type callKey struct{}
+
+// responded reports how the response begins, or that it was cut.
+func (c *call) responded(failed bool) {
+	c.Failed = failed
+	if c.s.opts.Responded != nil {
+		c.s.opts.Responded(c.Call)
+	}
+}
 
 // key is the credential of the call.
 func (c *call) key() string {

@@ -30,12 +30,14 @@ type checked struct {
 	stream    bool
 	edits     []edit // in order; a budget's output limit is one more
 	hideUsage bool   // the agent did not ask for the usage chunk
+	bound     *bound // nil for calls that are not counted
+	root      *node  // nil for calls that are not counted
 }
 
 // check examines a body. It looks at every field outside of what the client itself
 // defines (schemas, arguments of its tools), so that a field that is not known here yet is
 // still found by its name: a URL, an id, a model, tools.
-func (s *Session) check(u *upstream, r route, body []byte) (checked, *Refusal) {
+func (s *Session) check(u *upstream, r route, body []byte, header http.Header) (checked, *Refusal) {
 	root, err := parse(body, u.API == Gemini)
 	if err != nil {
 		return checked{}, invalid("", "The body is not JSON that can be checked: "+plainReason(err)+".")
@@ -51,6 +53,9 @@ func (s *Session) check(u *upstream, r route, body []byte) (checked, *Refusal) {
 	out := checked{model: c.model, stream: root.member("stream").isTrue() || r.operation == StreamGenerate}
 	if r.operation == ChatCompletions && out.stream {
 		out.edits, out.hideUsage = askForUsage(&root)
+	}
+	if s.opts.Spend != nil && r.operation.Generates() {
+		out.bound, out.root = c.bound(&root, header, int64(len(body))), &root
 	}
 	return out, nil
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/gateway"
 )
 
-// endless streams chunks until the gateway closes the connection, and reports how many it
-// could write after the test says that the agent has gone.
+// endless streams chunks until the gateway closes the connection. It reports how many chunks it
+// could write after the agent has disconnected.
 type endless struct {
 	gone chan struct{}
-	// more has one element for each chunk that was written after gone was closed; it is
-	// closed with the end of the request.
+	// more has one element for each chunk that was written after gone was closed. It is closed at
+	// the end of the request.
 	more chan struct{}
 }
 
@@ -43,7 +43,7 @@ func (e *endless) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		e.more <- struct{}{}
-		if n > 0 { // one more chunk may be on its way; then the end must come
+		if n > 0 { // one more chunk may be in flight; then the connection must end
 			<-r.Context().Done()
 			return
 		}
@@ -68,7 +68,8 @@ func open(t *testing.T, r *rig) *http.Response {
 	return res
 }
 
-// When the agent hangs up, the provider is cut off at once, and the call settles at what is known.
+// When the agent disconnects, the gateway closes the connection to the provider at once and settles
+// the call with the known usage.
 func TestHangingUpCutsTheProvider(t *testing.T) {
 	t.Parallel()
 	e := newEndless()
@@ -110,7 +111,7 @@ func TestClosingASessionCutsItsCalls(t *testing.T) {
 		t.Error("the agent takes the cut for the end of the stream")
 	}
 	if res, _ := r.send(t, http.MethodGet, "/model/openai/v1/models", ""); res.StatusCode != http.StatusForbidden {
-		t.Errorf("after Close, a request is answered with %d", res.StatusCode)
+		t.Errorf("after Close, a request returned %d", res.StatusCode)
 	}
 }
 
@@ -127,7 +128,7 @@ func checkCut(t *testing.T, calls []gateway.Call) {
 	}
 }
 
-// A provider that breaks off in the middle is a broken connection for the agent too.
+// If a provider breaks off in the middle, the agent's connection breaks, too.
 func TestACutAnswerIsCutForTheAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -155,7 +156,7 @@ func TestACutAnswerIsCutForTheAgent(t *testing.T) {
 	}
 }
 
-// Apart from the option that asks for usage, a body arrives as it was sent.
+// Apart from the option that requests usage, a body arrives unchanged.
 func TestBodiesPassUnchanged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
@@ -187,7 +188,7 @@ func TestBodiesPassUnchanged(t *testing.T) {
 			c.want = c.sent
 		}
 		if res, body := r.send(t, http.MethodPost, c.path, c.sent); res.StatusCode != http.StatusOK {
-			t.Errorf("%s is answered with %d %s", c.sent, res.StatusCode, body)
+			t.Errorf("%s returned %d %s", c.sent, res.StatusCode, body)
 			continue
 		}
 		all := r.got()

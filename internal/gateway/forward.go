@@ -23,15 +23,16 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 		Transport:      g.transport,
 		Rewrite:        rewrite,
 		FlushInterval:  -1,
-		ModifyResponse: answered,
+		ModifyResponse: onResponse,
 		ErrorHandler:   g.failed,
 		ErrorLog:       slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 		BufferPool:     &buffers{},
 	}
 }
 
-// forward sends a call, passes its answer on and settles it.
+// forward sends a call, passes its response on and settles it.
 func (s *Session) forward(w http.ResponseWriter, r *http.Request, c *call) {
+	c.body = apply(c.body, c.checked.edits)
 	c.RequestBytes = int64(len(c.body))
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
@@ -59,16 +60,7 @@ func rewrite(r *httputil.ProxyRequest) {
 	out := r.Out
 	out.URL, out.Host = c.target, ""
 	out.Trailer, out.TransferEncoding = nil, nil
-	for _, name := range notForwarded {
-		out.Header.Del(name)
-	}
-	for name := range out.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") {
-			out.Header.Del(name)
-		}
-	}
-	c.u.authorize(out.Header, c.key())
-	out.Header.Set("Accept-Encoding", "identity")
+	c.cleanHeader(out.Header)
 	out.Body, out.ContentLength, out.GetBody = http.NoBody, 0, nil
 	if c.body != nil {
 		out.Body, out.ContentLength = &sentBody{data: c.body}, int64(len(c.body))
@@ -77,8 +69,22 @@ func rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// sentBody lets go of a body once it was sent: the request lives as long as its answer,
-// and a long stream must not keep a large prompt in memory.
+// cleanHeader makes the header of an agent that of a request to the provider.
+func (c *call) cleanHeader(h http.Header) {
+	for _, name := range notForwarded {
+		h.Del(name)
+	}
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded-") {
+			h.Del(name)
+		}
+	}
+	c.u.authorize(h, c.key())
+	h.Set("Accept-Encoding", "identity")
+}
+
+// sentBody releases a body once it was sent: the request lives as long as its response, and a long
+// stream must not keep a large prompt in memory.
 type sentBody struct {
 	mu   sync.Mutex
 	data []byte
@@ -107,8 +113,8 @@ func (b *sentBody) Close() error {
 
 var errRedirect = errors.New("the provider redirects")
 
-// answered is called with the header of an answer.
-func answered(res *http.Response) error {
+// onResponse is called with the header of a response.
+func onResponse(res *http.Response) error {
 	c := callOf(res.Request)
 	c.Status = res.StatusCode
 	switch {
@@ -117,11 +123,13 @@ func answered(res *http.Response) error {
 	case res.StatusCode >= 300 && res.StatusCode < 400 && res.Header.Get("Location") != "":
 		return errRedirect
 	case res.StatusCode >= 400:
-		if err := c.maskKey(res); err != nil {
+		if err := c.readProblem(res); err != nil {
 			return err
 		}
 	}
+	c.responded(res.StatusCode >= 400)
 	c.reader = newReader(c, res)
+	c.reader.cut = func() { c.responded(true) }
 	res.Body = c.reader
 	if c.reader.hiding {
 		res.Header.Del("Content-Length")
@@ -130,31 +138,31 @@ func answered(res *http.Response) error {
 	return nil
 }
 
-// maskKey removes the key from the body of an error. Some servers quote it.
-func (c *call) maskKey(res *http.Response) error {
-	key := c.key()
-	if key == "" {
-		return nil
-	}
+// readProblem reads the body of an error, and removes the key from it: some servers quote it.
+func (c *call) readProblem(res *http.Response) error {
 	const most = 1 << 20
-	start, err := io.ReadAll(io.LimitReader(res.Body, most))
+	body, err := io.ReadAll(io.LimitReader(res.Body, most))
 	if err != nil {
 		return fmt.Errorf("read an error of provider %s: %w", c.u.Name, err)
 	}
-	masked := bytes.ReplaceAll(start, []byte(key), []byte("***"))
+	length := len(body)
+	if key := c.key(); key != "" {
+		body = bytes.ReplaceAll(body, []byte(key), []byte("***"))
+	}
+	c.Problem = problemOf(body)
 	rest := res.Body
 	res.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(masked), rest), rest}
-	if length := res.ContentLength; length >= 0 {
-		res.ContentLength = length - int64(len(start)-len(masked))
+	}{io.MultiReader(bytes.NewReader(body), rest), rest}
+	if changed := length - len(body); changed != 0 && res.ContentLength >= 0 {
+		res.ContentLength -= int64(changed)
 		res.Header.Set("Content-Length", strconv.FormatInt(res.ContentLength, 10))
 	}
 	return nil
 }
 
-// failed responds if no answer came.
+// failed responds if no response came.
 func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
 	c := callOf(r)
 	if r.Context().Err() != nil { // the agent has hung up, or the execution has ended
@@ -165,6 +173,8 @@ func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
 		message = fmt.Sprintf("Provider %s redirects to another address, which the gateway does not follow. Set %s to its "+
 			"final address.", c.u.Name, c.u.setting())
 	}
+	c.Problem = message
+	c.responded(true)
 	g.log.LogAttrs(r.Context(), slog.LevelWarn, "model provider unreachable", slog.String("provider", c.u.Name),
 		slog.String("host", c.u.base.Host), slog.String("error", withoutURL(err)))
 	writeError(w, c.u.API, http.StatusBadGateway, message, "")
@@ -181,14 +191,16 @@ func withoutURL(err error) string {
 func (c *call) settle() {
 	c.Ended = time.Now()
 	if c.reader != nil {
-		c.ResponseBytes = c.reader.bytes
+		c.ResponseBytes, c.OutputBytes = c.reader.bytes, c.reader.outputBytes()
 		c.Complete = c.reader.complete()
-		c.AnswerModel = c.reader.tally.model
+		c.ResponseModel = c.reader.tally.model
 		c.Usage = c.reader.tally.total()
 	}
-	rejected := c.Status >= 300 && c.Status < 500 && c.Status != http.StatusRequestTimeout
-	if !c.Operation.Generates() || !c.Sent || rejected {
+	if !c.Operation.Generates() || !c.Sent || c.rejected() {
 		c.Usage = &Usage{}
+	}
+	if c.reservation != nil {
+		c.s.settle(c.settlement(), true)
 	}
 	if c.s.opts.Settled != nil {
 		c.s.opts.Settled(c.Call)

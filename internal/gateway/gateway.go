@@ -7,7 +7,7 @@
 // unchanged, except for credentials and one option that asks for usage.
 //
 // The package checks what a request asks the provider to do, since a provider can itself
-// reach the network and other people's data. It reads usage from the answers, and keeps
+// reach the network and other people's data. It reads usage from the responses, and keeps
 // no body.
 package gateway
 
@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"strings"
 	"time"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 	Providers []Provider
 	Log       *slog.Logger // nil discards
 	// Transport sends the requests; nil means NewTransport(). It must not decompress
-	// answers and must not follow redirects.
+	// responses and must not follow redirects.
 	Transport http.RoundTripper
 	// MaxRequestBytes bounds the body of one request; 0 means DefaultMaxRequestBytes.
 	MaxRequestBytes int64
@@ -77,8 +78,8 @@ func New(opts Options) (*Gateway, error) {
 }
 
 // NewTransport returns the transport of a Gateway whose Options name none. It has limits
-// for connecting and for TLS, and none for the answer: a model may think for minutes, and
-// the agent decides when to stop waiting. It honours the usual proxy variables.
+// for connecting and for TLS, and none for the response: a model may think for minutes, and
+// the agent decides when to stop waiting. It honors the usual proxy variables.
 func NewTransport() *http.Transport {
 	const connect = 10 * time.Second
 	dialer := &net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second}
@@ -106,4 +107,24 @@ func (g *Gateway) Models(ctx context.Context, provider string) ([]string, error)
 		return u.Models, nil
 	}
 	return u.listModels(ctx, g.transport)
+}
+
+// Find returns the provider of a model by the id that ModelID makes, and the model as the
+// provider knows it.
+func (g *Gateway) Find(id string) (p Provider, model string, ok bool) {
+	for _, u := range g.providers {
+		if name, found := strings.CutPrefix(id, u.ModelID("")); found && name != "" && u.Vendor == "" {
+			return u.Provider, name, true
+		}
+	}
+	return Provider{}, "", false
+}
+
+// Provider returns a provider by its name.
+func (g *Gateway) Provider(name string) (p Provider, ok bool) {
+	u, ok := g.providers[name]
+	if !ok {
+		return Provider{}, false
+	}
+	return u.Provider, true
 }

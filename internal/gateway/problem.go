@@ -1,9 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // Refusal is a request that the gateway did not forward.
@@ -15,6 +19,8 @@ type Refusal struct {
 	Field    string // of the body, as a JSON pointer; "" if the refusal is not about one
 	Reason   string // a sentence for people
 	Status   int    // that the agent got
+	// Spend is set if the call has no room in a budget, or could not be counted.
+	Spend *penstock.SpendRefusal
 }
 
 // refuse makes a refusal of a request that is not allowed.
@@ -81,4 +87,35 @@ func writeError(w http.ResponseWriter, api API, status int, message, field strin
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(data)
+}
+
+// maxProblem limits a provider's message, in bytes.
+const maxProblem = 500
+
+// problemOf returns the message in the body of a provider's error. All APIs have it in error.message,
+// and Gemini's may be in a list. Some compatible servers have a text as error, or only a message.
+func problemOf(body []byte) string {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return ""
+	}
+	var inner struct {
+		Message string `json:"message"`
+	}
+	var text string
+	if json.Unmarshal(outer.Error, &inner) != nil {
+		_ = json.Unmarshal(outer.Error, &text) // it has another form
+	}
+	text = strings.Join(strings.Fields(cmp.Or(inner.Message, text, outer.Message)), " ")
+	if len(text) > maxProblem {
+		text = strings.ToValidUTF8(text[:maxProblem], "") + "…"
+	}
+	return text
 }

@@ -211,7 +211,7 @@ func (u *upstream) unreachable(err error) string {
 	case errors.As(err, &op):
 		reason = op.Err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		reason = "it closed the connection without an answer"
+		reason = "it closed the connection without a response"
 	}
 	return fmt.Sprintf("Penstock cannot reach provider %s at %s: %s. Check %s.", u.Name, u.base.Host, reason, u.setting())
 }

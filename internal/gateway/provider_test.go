@@ -16,32 +16,33 @@ import (
 // realKey is what no agent may see.
 const realKey = "sk-real-key-of-the-operator"
 
-// received is a request as it came to a provider.
+// received is a request that a provider got.
 type received struct {
 	Method, Path, Query string
 	Header              http.Header
 	Body                string
 }
 
-// provider is a real HTTP server in the place of a vendor. It keeps what it gets, and
-// answers with what the test sets.
+// provider is a real HTTP server that replaces a vendor. It keeps its requests and sends the
+// response of the test.
 type provider struct {
 	*httptest.Server
 
 	mu       sync.Mutex
 	requests []received
-	answer   http.HandlerFunc
+	response http.HandlerFunc
 }
 
-func newProvider(t *testing.T, answer http.HandlerFunc) *provider {
+func newProvider(t *testing.T, response http.HandlerFunc) *provider {
 	t.Helper()
-	p := &provider{answer: answer}
+	p := &provider{response: response}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		p.mu.Lock()
 		p.requests = append(p.requests, received{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), string(body)})
 		p.mu.Unlock()
-		p.answer(w, r)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		p.response(w, r)
 	}))
 	t.Cleanup(p.Close)
 	return p
@@ -53,7 +54,7 @@ func (p *provider) got() []received {
 	return append([]received(nil), p.requests...)
 }
 
-// replies answers each request with JSON.
+// replies responds to each request with JSON.
 func replies(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -74,10 +75,10 @@ type rig struct {
 	refused []gateway.Refusal
 }
 
-// newRig starts a gateway whose providers of all APIs are one server.
-func newRig(t *testing.T, answer http.HandlerFunc, opts gateway.SessionOptions) *rig {
+// newRig starts a gateway that uses one server as the provider of all APIs.
+func newRig(t *testing.T, response http.HandlerFunc, opts gateway.SessionOptions) *rig {
 	t.Helper()
-	r := &rig{provider: newProvider(t, answer)}
+	r := &rig{provider: newProvider(t, response)}
 	var err error
 	r.gateway, err = gateway.New(gateway.Options{
 		MaxRequestBytes: 1 << 20,
@@ -130,7 +131,7 @@ type reply struct {
 	Header     http.Header
 }
 
-// send sends a request as an agent, with a placeholder in every header that an API knows.
+// send sends a request like an agent, with a placeholder in every header that an API knows.
 func (r *rig) send(t *testing.T, method, path, body string, header ...string) (reply, string) {
 	t.Helper()
 	var reader io.Reader
@@ -191,7 +192,7 @@ func TestNewExplainsWhatIsWrongWithAProvider(t *testing.T) {
 	}
 }
 
-// A local server needs its address and nothing else.
+// A local server needs only its address.
 func TestALocalServerNeedsOnlyItsAddress(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, replies(`{"data":[{"id":"qwen3:8b"},{"id":"llama4"}]}`))
@@ -214,10 +215,10 @@ func TestALocalServerNeedsOnlyItsAddress(t *testing.T) {
 	}
 }
 
-// The key goes to the provider and nowhere else, and a placeholder does not.
+// The key goes to the provider and nowhere else. A placeholder does not go to the provider.
 func TestTheKeyReplacesThePlaceholder(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(w http.ResponseWriter, req *http.Request) { // quotes what it gets, as some servers do
+	r := newRig(t, func(w http.ResponseWriter, req *http.Request) { // repeats its headers, as some servers do
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"error":{"message":"wrong key `+req.Header.Get("Authorization")+
@@ -262,7 +263,7 @@ func TestARunsOwnKeyReplacesTheServers(t *testing.T) {
 	}
 }
 
-// An unreachable provider reads as a failure that may pass, and names the setting.
+// An unreachable provider is a temporary failure, and the message names the setting.
 func TestAnUnreachableProviderNamesItsSetting(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())

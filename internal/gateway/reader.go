@@ -1,40 +1,46 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 )
 
-// reader passes an answer on and reads its usage on the way. It never waits for more than
+// reader passes a response on and reads its usage on the way. It never waits for more than
 // the provider has sent.
 //
-// One kind of answer changes: where the gateway has asked for the usage chunk of a chat
+// One kind of response changes: where the gateway has asked for the usage chunk of a chat
 // completion and the agent has not, that event is left out. Only for this, an event that
 // has not ended is held back. No client can use a part of an event.
 type reader struct {
 	body   io.ReadCloser
-	bytes  int64 // that came
-	end    error // io.EOF if the whole answer came
+	bytes  int64  // that came
+	begun  int64  // of them before the current event
+	output int64  // of them that can be output, in events that have ended
+	end    error  // io.EOF if the whole response came
+	cut    func() // called if the provider ends a good response too early; nil: never
 	scan   *scanner
-	events *events // nil unless the answer is a stream of events
+	events *events // nil unless the response is a stream of events
 	tally  tally
 	read   *reading
 
+	separate bool // the usage can come after the end
 	hiding   bool // the usage chunk is left out
 	hide     bool // the event that has just ended is
 	released bool // a part of the current event was passed on
 	held     []byte
 	out      []byte // to be returned before the next read
-	chunk    []byte // that is being read
+	fed      int64  // of bytes, before the piece that is being read
+	chunk    []byte // that is being read, if hiding
 	done     int    // of chunk
 }
 
 // maxHeld bounds what is held back of an event. A usage chunk is smaller.
 const maxHeld = 64 << 10
 
-// newReader wraps the body of an answer.
+// newReader wraps the body of a response.
 func newReader(c *call, res *http.Response) *reader {
 	r := &reader{body: res.Body, read: readings[c.Operation]}
 	r.tally.received = c.s.ids.add
@@ -44,7 +50,7 @@ func newReader(c *call, res *http.Response) *reader {
 	}
 	r.scan = newScanner(r.read.paths, func(path int, raw []byte) { r.read.do[path](&r.tally, raw) })
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "text/event-stream") {
-		r.hiding = c.checked.hideUsage
+		r.hiding, r.separate = c.checked.hideUsage, c.Operation == ChatCompletions
 		r.events = &events{scan: r.scan, data: r.eventData, ended: r.eventEnded}
 	}
 	return r
@@ -80,6 +86,7 @@ func (r *reader) Read(p []byte) (int, error) {
 func (r *reader) Close() error { return r.body.Close() }
 
 func (r *reader) feed(p []byte) {
+	r.fed = r.bytes
 	r.bytes += int64(len(p))
 	switch {
 	case r.events != nil:
@@ -94,8 +101,13 @@ func (r *reader) ended(err error) {
 		return
 	}
 	r.end = err
-	if r.events != nil {
+	if r.events != nil && r.scan.whole() { // a cut event says nothing
 		r.events.finish()
+	}
+	// Without a scanner, the response is an error, and was reported. If the agent has hung up, the
+	// context of its request has ended.
+	if r.cut != nil && r.scan != nil && !r.complete() && !errors.Is(err, context.Canceled) {
+		r.cut()
 	}
 }
 
@@ -120,17 +132,23 @@ func (r *reader) sift(p []byte, err error) (whole bool) {
 // eventData is called at the end of each event, before eventEnded.
 func (r *reader) eventData(has bool) {
 	if r.hide = false; !has {
+		r.tally.part.known = true
 		return
 	}
-	if r.events.isDone() {
-		r.tally.last = true
+	done := r.events.isDone()
+	r.tally.last = r.tally.last || r.tally.ends || done
+	if r.separate {
+		r.tally.stale = (r.tally.stale || r.tally.ends) && !r.tally.hasUsage && !done
 	}
 	r.hide = r.hiding && r.tally.hasUsage && !r.tally.choices
-	r.tally.hasUsage, r.tally.choices = false, false
+	r.tally.hasUsage, r.tally.choices, r.tally.ends = false, false, false
 }
 
 // eventEnded passes the event on, or leaves it out.
 func (r *reader) eventEnded(offset int) {
+	end := r.fed + int64(offset)
+	r.output += r.tally.part.most(end - r.begun)
+	r.begun, r.tally.part = end, part{}
 	if !r.hiding || r.chunk == nil {
 		return
 	}
@@ -140,7 +158,12 @@ func (r *reader) eventEnded(offset int) {
 	r.held, r.done, r.released = r.held[:0], offset, false
 }
 
-// complete reports whether the whole answer came.
+// outputBytes are the bytes that can be output of the model.
+func (r *reader) outputBytes() int64 {
+	return r.output + r.bytes - r.begun
+}
+
+// complete reports whether the whole response came.
 func (r *reader) complete() bool {
 	if r.events != nil {
 		return r.tally.last

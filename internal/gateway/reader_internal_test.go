@@ -36,8 +36,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func (*pieces) Close() error { return nil }
 
-// answer is what reading one answer comes to.
-type answer struct {
+// response is the result of reading one response.
+type response struct {
 	Body     string
 	Usage    *Usage
 	Model    string
@@ -45,8 +45,8 @@ type answer struct {
 	IDs      []string
 }
 
-// readAnswer reads an answer that comes in the given pieces.
-func readAnswer(op Operation, contentType string, hide bool, end error, list ...[]byte) answer {
+// readResponse reads a response that arrives in the given pieces.
+func readResponse(op Operation, contentType string, hide bool, end error, list ...[]byte) response {
 	s := &Session{}
 	c := &call{s: s}
 	c.Operation = op
@@ -59,7 +59,7 @@ func readAnswer(op Operation, contentType string, hide bool, end error, list ...
 	if len(ids) == 0 {
 		ids = nil
 	}
-	return answer{string(body), r.tally.total(), r.tally.model, r.complete(), ids}
+	return response{string(body), r.tally.total(), r.tally.model, r.complete(), ids}
 }
 
 const (
@@ -67,7 +67,7 @@ const (
 	jsonBody  = "application/json"
 )
 
-// sampleFile is an answer in testdata.
+// sampleFile is a response in testdata.
 func sampleFile(name string) string {
 	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -78,7 +78,7 @@ func sampleFile(name string) string {
 
 var anthropicStream = sampleFile("anthropic.sse")
 
-var anthropicWant = answer{
+var anthropicWant = response{
 	Usage: &Usage{
 		TokenUsage:    penstock.TokenUsage{Input: 15, Output: 90, CacheRead: 4000, CacheWrite: 300},
 		Reasoning:     30,
@@ -104,7 +104,7 @@ var (
 
 const chatEnd = "data: [DONE]\n\n"
 
-var chatWant = answer{
+var chatWant = response{
 	Usage: &Usage{
 		TokenUsage: penstock.TokenUsage{Input: 200, Output: 50, CacheRead: 700, CacheWrite: 100},
 		Reasoning:  20, Tier: "flex",
@@ -114,7 +114,7 @@ var chatWant = answer{
 
 var responsesStream = sampleFile("responses.sse")
 
-var responsesWant = answer{
+var responsesWant = response{
 	Usage: &Usage{
 		TokenUsage: penstock.TokenUsage{Input: 270, Output: 80, CacheRead: 200, CacheWrite: 30},
 		Reasoning:  60, CacheWriteTTL: map[string]int64{"30m": 30}, ServerTools: map[string]int64{"web_search": 3},
@@ -126,7 +126,7 @@ var responsesWant = answer{
 
 var geminiStream = sampleFile("gemini.sse")
 
-var geminiWant = answer{
+var geminiWant = response{
 	Usage: &Usage{
 		TokenUsage: penstock.TokenUsage{Input: 65, Output: 18, CacheRead: 40},
 		Reasoning:  11, ServerTools: map[string]int64{"web_search": 2}, Tier: "ON_DEMAND",
@@ -140,12 +140,12 @@ type sample struct {
 	contentType string
 	hide        bool
 	body        string
-	want        answer
+	want        response
 }
 
-// samples are answers of all APIs, with what is to be read from them.
+// samples are responses of all APIs, with the values that reading them must give.
 func samples() []sample {
-	with := func(want answer, body string) answer {
+	with := func(want response, body string) response {
 		want.Body = body
 		return want
 	}
@@ -192,7 +192,7 @@ func TestUsageIsTheSameWhereverAnAnswerIsCutInPieces(t *testing.T) {
 			for i, split := range splits {
 				list := make([][]byte, len(split))
 				copy(list, split)
-				if diff := cmp.Diff(s.want, readAnswer(s.op, s.contentType, s.hide, io.EOF, list...)); diff != "" {
+				if diff := cmp.Diff(s.want, readResponse(s.op, s.contentType, s.hide, io.EOF, list...)); diff != "" {
 					t.Fatalf("split %d (-want +got):\n%s", i, diff)
 				}
 			}
@@ -200,7 +200,8 @@ func TestUsageIsTheSameWhereverAnAnswerIsCutInPieces(t *testing.T) {
 	}
 }
 
-// A cut stream passes on what came, claims no end, and keeps what it was told.
+// A cut stream passes on what arrived, does not claim to be complete, and keeps the usage reported
+// so far.
 func TestACutStreamIsPassedOnAndNotComplete(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
@@ -208,7 +209,7 @@ func TestACutStreamIsPassedOnAndNotComplete(t *testing.T) {
 			continue
 		}
 		for i := range len(s.body) - 20 {
-			got := readAnswer(s.op, eventType, false, io.ErrUnexpectedEOF, []byte(s.body[:i]))
+			got := readResponse(s.op, eventType, false, io.ErrUnexpectedEOF, []byte(s.body[:i]))
 			if got.Body != s.body[:i] {
 				t.Fatalf("%s cut at %d: got %q", s.name, i, got.Body)
 			}
@@ -220,7 +221,7 @@ func TestACutStreamIsPassedOnAndNotComplete(t *testing.T) {
 		}
 	}
 	start, _, _ := strings.Cut(anthropicStream, ": a comment")
-	got := readAnswer(Messages, eventType, false, iotest.ErrTimeout, []byte(start))
+	got := readResponse(Messages, eventType, false, iotest.ErrTimeout, []byte(start))
 	if got.Complete || got.Usage == nil || got.Usage.Input != 12 || got.Usage.CacheRead != 4000 || got.Usage.Output != 1 {
 		t.Errorf("after message_start got %+v, complete %v", got.Usage, got.Complete)
 	}
@@ -285,15 +286,16 @@ func FuzzAnswerInPieces(f *testing.F) {
 	all := samples()
 	f.Fuzz(func(t *testing.T, which int, body []byte, first, size uint16) {
 		s := all[max(0, which%len(all))]
-		whole := readAnswer(s.op, s.contentType, s.hide, io.EOF, slices.Clone(body))
+		whole := readResponse(s.op, s.contentType, s.hide, io.EOF, slices.Clone(body))
 		cut := min(int(first), len(body))
 		list := [][]byte{slices.Clone(body[:cut])}
 		for chunk := range slices.Chunk(slices.Clone(body[cut:]), int(size)%97+1) {
 			list = append(list, chunk)
 		}
-		// What is held back has a bound, which is reached at another byte if the pieces differ.
+		// The buffer for held-back bytes is bounded. Different pieces reach the bound at different
+		// bytes.
 		if len(body) < maxHeld {
-			if diff := cmp.Diff(whole, readAnswer(s.op, s.contentType, s.hide, io.EOF, list...)); diff != "" {
+			if diff := cmp.Diff(whole, readResponse(s.op, s.contentType, s.hide, io.EOF, list...)); diff != "" {
 				t.Fatalf("(-whole +pieces):\n%s", diff)
 			}
 		}

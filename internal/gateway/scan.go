@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// paths are places in JSON: names joined by dots, with * for each item of a list. A path
+// paths are places in JSON: names joined by dots, with * for each item of a list, and + for each member of
+// an object. A path
 // that ends in ? is only noticed: its value is not kept. There are at most 64.
 type paths struct {
 	parts  [][]string
@@ -31,7 +32,8 @@ func (p *paths) step(candidates uint64, depth int, name []byte) (next uint64, en
 	ends = -1
 	for rest := candidates; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros64(rest)
-		if parts := p.parts[i]; depth < len(parts) && parts[depth] == string(name) {
+		parts := p.parts[i]
+		if depth < len(parts) && (parts[depth] == string(name) || parts[depth] == "+") {
 			if next |= 1 << i; depth == len(parts)-1 {
 				ends = i
 			}
@@ -41,14 +43,14 @@ func (p *paths) step(candidates uint64, depth int, name []byte) (next uint64, en
 }
 
 // scanner reads JSON that arrives in pieces, cut at any byte, and reports the values at
-// some paths. It keeps nothing else, so that the size of an answer does not matter. It does
+// some paths. It keeps nothing else, so that the size of a response does not matter. It does
 // not check the JSON: a provider's is well-formed, and a cut one reports what was whole.
 type scanner struct {
 	paths *paths
 	found func(path int, raw []byte) // raw is valid during the call; nil for a noticed one
 
 	stack   []level
-	skip    int  // open containers in which no path goes on
+	skip    int  // open containers in which no path continues
 	str     bool // inside of a string
 	escape  bool // after a backslash
 	literal bool // inside of a number, true, false or null
@@ -174,9 +176,16 @@ func (s *scanner) keyEnded() {
 	l := s.top()
 	l.wantKey = false
 	l.next, l.ends = 0, -1
-	if !s.long {
-		l.next, l.ends = s.paths.step(l.candidates, len(s.stack)-1, s.key)
+	name := s.key
+	if s.long {
+		name = nil // only + can be it
 	}
+	l.next, l.ends = s.paths.step(l.candidates, len(s.stack)-1, name)
+}
+
+// whole reports whether no JSON text has begun that has not ended.
+func (s *scanner) whole() bool {
+	return len(s.stack) == 0 && s.skip == 0 && s.capture < 0 && !s.str && !s.literal
 }
 
 // valueBegins is called at the first byte of each value.

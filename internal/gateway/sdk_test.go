@@ -34,9 +34,9 @@ func stream(name string) string {
 	return string(data)
 }
 
-// vendor answers the calls of all APIs, streaming where the request asks for it.
+// vendor responds to calls of all APIs, and streams if the request asks for it.
 func vendor(w http.ResponseWriter, r *http.Request) {
-	answers := map[string][2]string{
+	responses := map[string][2]string{
 		"/v1/messages":         {anthropicWhole, anthropicEvents},
 		"/v1/chat/completions": {chatWhole, chatEvents},
 		"/v1/responses":        {responseWhole, responseEvents},
@@ -44,14 +44,14 @@ func vendor(w http.ResponseWriter, r *http.Request) {
 		"/v1beta/models/gemini-x:generateContent":       {geminiWhole, ""},
 		"/v1beta/models/gemini-x:streamGenerateContent": {"", geminiEvents},
 	}
-	answer, ok := answers[r.URL.Path]
+	response, ok := responses[r.URL.Path]
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	body, contentType := answer[0], "application/json"
+	body, contentType := response[0], "application/json"
 	if body == "" || r.Header.Get("Accept") == "text/event-stream" || r.Header.Get("X-Test-Stream") != "" {
-		body, contentType = answer[1], "text/event-stream"
+		body, contentType = response[1], "text/event-stream"
 	}
 	w.Header().Set("Content-Type", contentType)
 	_, _ = io.WriteString(w, body)
@@ -81,7 +81,7 @@ data: {"type":"response.completed","response":` + responseWhole + `}
 	geminiEvents = "data: " + geminiWhole + "\n\n"
 )
 
-// written is the usage of all answers but for what was written to the cache.
+// written is the usage of all responses without cache writes.
 func written(n int64) penstock.TokenUsage {
 	return penstock.TokenUsage{Input: 10, Output: 5, CacheRead: 3, CacheWrite: n}
 }
@@ -116,7 +116,7 @@ func TestTheVendorsSDKsWorkThroughTheGateway(t *testing.T) {
 			}
 			call := calls[0]
 			if !call.Complete || !call.Sent || call.Status != http.StatusOK || call.Model != c.model ||
-				call.AnswerModel != c.model+"-2026" || call.ResponseBytes == 0 || call.RequestBytes == 0 ||
+				call.ResponseModel != c.model+"-2026" || call.ResponseBytes == 0 || call.RequestBytes == 0 ||
 				call.Stream != strings.HasSuffix(name, "stream") {
 				t.Errorf("settled as %+v", call)
 			}
@@ -130,7 +130,7 @@ func TestTheVendorsSDKsWorkThroughTheGateway(t *testing.T) {
 	}
 }
 
-// The SDKs show the gateway's sentence, and do not repeat a request that was refused.
+// The SDKs show the gateway's message, and do not repeat a refused request.
 func TestTheVendorsSDKsShowRefusals(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(*testing.T, *rig) (string, error){
@@ -141,7 +141,7 @@ func TestTheVendorsSDKsShowRefusals(t *testing.T) {
 			r := newRig(t, vendor, gateway.SessionOptions{Models: []penstock.ModelPolicy{{Allow: []string{"none/*"}}}})
 			_, err := ask(t, r)
 			if err == nil {
-				t.Fatal("the request was answered")
+				t.Fatal("the request got a response")
 			}
 			shown := err.Error()
 			if e, ok := errors.AsType[*openai.Error](err); ok { // its Error has no text of the provider
@@ -210,14 +210,14 @@ func chatParams() openai.ChatCompletionNewParams {
 func askChat(t *testing.T, r *rig) (string, error) {
 	t.Helper()
 	client := openaiSDK(t, r)
-	answer, err := client.Chat.Completions.New(t.Context(), chatParams())
+	response, err := client.Chat.Completions.New(t.Context(), chatParams())
 	if err != nil {
 		return "", err
 	}
-	return answer.Choices[0].Message.Content, nil
+	return response.Choices[0].Message.Content, nil
 }
 
-// streamChat does not ask for the usage chunk, and fails if it comes.
+// streamChat does not request the usage chunk, and fails if it arrives.
 func streamChat(t *testing.T, r *rig) (string, error) {
 	t.Helper()
 	client := openaiSDK(t, r)
@@ -243,11 +243,11 @@ func responsesParams() responses.ResponseNewParams {
 func askResponses(t *testing.T, r *rig) (string, error) {
 	t.Helper()
 	client := openaiSDK(t, r)
-	answer, err := client.Responses.New(t.Context(), responsesParams())
+	response, err := client.Responses.New(t.Context(), responsesParams())
 	if err != nil {
 		return "", err
 	}
-	return answer.OutputText(), nil
+	return response.OutputText(), nil
 }
 
 func streamResponses(t *testing.T, r *rig) (string, error) {
@@ -278,21 +278,22 @@ func geminiSDK(t *testing.T, r *rig) *genai.Client {
 
 func askGemini(t *testing.T, r *rig) (string, error) {
 	t.Helper()
-	answer, err := geminiSDK(t, r).Models.GenerateContent(t.Context(), "gemini-x", genai.Text("hi"), nil)
+	response, err := geminiSDK(t, r).Models.GenerateContent(t.Context(), "gemini-x", genai.Text("hi"), nil)
 	if err != nil {
 		return "", err
 	}
-	return answer.Text(), nil
+	return response.Text(), nil
 }
 
 func streamGemini(t *testing.T, r *rig) (string, error) {
 	t.Helper()
 	text := ""
-	for answer, err := range geminiSDK(t, r).Models.GenerateContentStream(t.Context(), "gemini-x", genai.Text("hi"), nil) {
+	stream := geminiSDK(t, r).Models.GenerateContentStream(t.Context(), "gemini-x", genai.Text("hi"), nil)
+	for response, err := range stream {
 		if err != nil {
 			return "", err
 		}
-		text += answer.Text()
+		text += response.Text()
 	}
 	return text, nil
 }

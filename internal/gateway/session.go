@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/price"
 )
 
 // SessionOptions say what one execution may do. The zero value may use every model of
@@ -28,11 +29,15 @@ type SessionOptions struct {
 	AllowSource func(host string, port int) (reason string)
 	// Keys replace the key of a provider, by its name.
 	Keys map[string]string
-	// Received are ids that earlier executions of the same run received (Session.Received),
-	// so that a restored conversation can go on.
-	Received []string
+	// Spend counts each call that generates before it is sent; nil counts none.
+	Spend Spend
+	// Prices are what models cost; nil knows no price.
+	Prices *price.Table
 	// Refused is called for each request that was not forwarded; nil ignores them.
 	Refused func(Refusal)
+	// Responded is called when the response to a call begins and, if the provider fails to complete
+	// it, again: Call.Failed says so. The agent gets nothing of it before. nil ignores them.
+	Responded func(Call)
 	// Settled is called once for each request that was forwarded, after its last byte or
 	// its end; nil ignores them. It delays the end of the call.
 	Settled func(Call)
@@ -50,6 +55,7 @@ type Session struct {
 	mu    sync.Mutex
 	over  bool
 	calls sync.WaitGroup
+	spending
 }
 
 var errSessionOver = errors.New("the execution has ended")
@@ -58,9 +64,6 @@ var errSessionOver = errors.New("the execution has ended")
 func (g *Gateway) Session(opts SessionOptions) *Session {
 	s := &Session{g: g, opts: opts}
 	s.done, s.end = context.WithCancelCause(context.Background())
-	for _, id := range opts.Received {
-		s.ids.add(id)
-	}
 	return s
 }
 
@@ -71,11 +74,19 @@ func (s *Session) Close() {
 	s.mu.Unlock()
 	s.end(errSessionOver)
 	s.calls.Wait()
+	s.settling.Wait()
 }
 
-// Received returns the ids that the run has received from its providers, to be passed to a
-// later Session of the same run.
+// Received returns the ids that the run has received from its providers, sorted, for Restore.
 func (s *Session) Received() []string { return s.ids.list() }
+
+// Restore adds ids that an earlier Session of the run received, so that a restored
+// conversation can go on.
+func (s *Session) Restore(ids []string) {
+	for _, id := range ids {
+		s.ids.add(id)
+	}
+}
 
 // begin reports whether the session still takes calls. The caller calls s.calls.Done.
 func (s *Session) begin() bool {
@@ -115,6 +126,10 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, u, refusal)
 		return
 	}
+	if refusal := s.count(ctx, r, c); refusal != nil {
+		s.refuse(w, r, u, refusal)
+		return
+	}
 	s.forward(w, r.WithContext(context.WithValue(ctx, callKey{}, c)), c)
 }
 
@@ -148,9 +163,9 @@ func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, f
 	if refusal != nil {
 		return nil, refusal
 	}
-	c.checked, refusal = s.check(u, found, body)
+	c.checked, refusal = s.check(u, found, body, r.Header)
 	c.Model, c.Stream = c.checked.model, c.checked.stream
-	c.body = apply(body, c.checked.edits)
+	c.body = body
 	return c, refusal
 }
 
@@ -193,22 +208,12 @@ func (s *Session) refuse(w http.ResponseWriter, r *http.Request, u *upstream, re
 }
 
 func (s *Session) limitsModels() bool {
-	return slices.ContainsFunc(s.opts.Models, func(p penstock.ModelPolicy) bool { return len(p.Allow) > 0 })
+	return slices.ContainsFunc(s.opts.Models, func(p penstock.ModelPolicy) bool { return !p.IsZero() })
 }
 
-// allowsModel reports whether each policy has an entry for a model.
+// allowsModel reports whether each policy allows a model.
 func (s *Session) allowsModel(id string) bool {
-	for _, policy := range s.opts.Models {
-		if len(policy.Allow) > 0 && !slices.ContainsFunc(policy.Allow, func(entry string) bool {
-			if start, ok := strings.CutSuffix(entry, "*"); ok {
-				return strings.HasPrefix(id, start)
-			}
-			return id == entry
-		}) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.opts.Models, func(p penstock.ModelPolicy) bool { return !p.Allows(id) })
 }
 
 // idSet holds the ids that a run has received.

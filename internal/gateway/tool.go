@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// A tool is the client's or the provider's. The client's are listed here; everything else
-// counts as the provider's, also what nobody has heard of yet, and must be named in the
-// policy.
+// A tool is the client's or the provider's. The client's are listed here. All others, including
+// unknown ones, count as the provider's, and the policy must name them.
 var clientTools = map[API][]string{
 	// Anthropic's own that the client executes, without their dates. tool_search looks
 	// through the request's own tools; advisor asks another model, which is checked.

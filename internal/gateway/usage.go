@@ -6,13 +6,16 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// tally is what an answer says besides its content.
+// tally is what a response says besides its content.
 type tally struct {
 	received func(id string)
 
 	model string
 	usage *Usage
-	last  bool // the provider's last event came
+	ends  bool // the current event is the provider's last
+	last  bool // that event came
+	stale bool // the answer has ended since the usage came, and nothing says that it is final
+	part  part // of the current event
 
 	// What stands beside the usage.
 	tier    string
@@ -21,7 +24,28 @@ type tally struct {
 	queries int64 // web searches of Gemini
 
 	choices, hasUsage bool // of a chunk of a chat completion
+	deltas            bool // a stream of the Responses API has had one
 }
+
+// part counts the bytes of one event that can be output of the model.
+type part struct {
+	content int64 // in places that are known
+	known   bool  // elsewhere is no output
+	odd     bool  // …but in places that are not known
+}
+
+// most is the count for an event of a size. Values that are too large were not counted.
+func (p part) most(size int64) int64 {
+	if p.known && !p.odd && size <= maxCapture {
+		return min(p.content, size)
+	}
+	return size
+}
+
+// content counts a value of output.
+func content(t *tally, raw []byte) { t.part.content += int64(len(raw)) }
+
+func isOdd(t *tally, _ []byte) { t.part.odd = true }
 
 // reading says where an API puts what a tally holds: paths of JSON with what to do with
 // each value.
@@ -55,7 +79,7 @@ func under(path string, rules ...rule) []rule {
 	return list
 }
 
-// readings by operation. One serves streams and whole answers: their paths differ.
+// readings by operation. One serves streams and whole responses: their paths differ.
 var readings = map[Operation]*reading{
 	Messages:         anthropicReading(),
 	ChatCompletions:  chatReading(),
@@ -93,7 +117,27 @@ func anthropicReading() *reading {
 		rules,
 		rule{"delta.container.id", hasID},
 		rule{"content_block.content.content.*.file_id", hasID},
-		rule{"type", func(t *tally, raw []byte) { t.last = t.last || text(raw) == "message_stop" }},
+		rule{"message.content.*?", isOdd},
+		rule{"delta.text", content},
+		rule{"delta.thinking", content},
+		rule{"delta.signature", content},
+		rule{"delta.partial_json", content},
+		rule{"delta.citation", content},
+		rule{"delta.type", func(t *tally, raw []byte) {
+			switch text(raw) {
+			case "text_delta", "thinking_delta", "signature_delta", "input_json_delta", "citations_delta":
+			default:
+				t.part.odd = true
+			}
+		}},
+		rule{"type", func(t *tally, raw []byte) {
+			switch text(raw) {
+			case "message_stop":
+				t.ends, t.part.known = true, true
+			case "message_start", "message_delta", "content_block_delta", "content_block_stop", "ping":
+				t.part.known = true
+			}
+		}},
 	)...)
 }
 
@@ -179,7 +223,7 @@ func anthropicUsage(t *tally, raw []byte) {
 	}
 	t.usage.Others = nil // the list is cumulative too
 	for _, i := range u.Iterations {
-		// Entries of the answer's own model are in the counts above; these are not.
+		// Entries of the response's own model are in the counts above; these are not.
 		if i.Type != "advisor_message" && i.Type != "compaction" {
 			continue
 		}
@@ -218,6 +262,7 @@ type openaiDetails struct {
 	CacheWrite   int64            `json:"cache_write_tokens"`
 	CacheWriteBy map[string]int64 `json:"cache_write_tokens_details"`
 	Reasoning    int64            `json:"reasoning_tokens"`
+	Audio        int64            `json:"audio_tokens"`
 }
 
 // openaiUsage turns counts that include their parts into disjoint ones.
@@ -228,12 +273,14 @@ func (t *tally) openaiUsage(input, output int64, in, out openaiDetails) {
 		},
 		Reasoning: out.Reasoning,
 	}
+	t.usage.Audio = min(in.Audio, t.usage.Input)
+	t.usage.AudioCacheRead = min(in.Audio-t.usage.Audio, t.usage.CacheRead)
 	splitWrites(&t.usage.CacheWriteTTL, in.CacheWriteBy)
 }
 
-// total returns the usage, nil if the answer has none.
+// total returns the usage, nil if the response has none.
 func (t *tally) total() *Usage {
-	if t.usage == nil {
+	if t.usage == nil || t.stale {
 		return nil
 	}
 	u := *t.usage

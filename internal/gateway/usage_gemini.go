@@ -8,14 +8,18 @@ import (
 
 // geminiReading serves objects, events, and the list that a stream without alt=sse is.
 func geminiReading() *reading {
-	answer := []rule{
+	response := []rule{
 		{"usageMetadata", geminiUsage},
 		{"modelVersion", modelIs},
-		{"candidates.*.finishReason", func(t *tally, raw []byte) { t.last = t.last || text(raw) != "" }},
+		{"candidates.*.finishReason", endsHere},
+		{"candidates.*.content", func(t *tally, raw []byte) {
+			t.part.known = true
+			content(t, raw)
+		}},
 		{"candidates.*.groundingMetadata.webSearchQueries.*?", func(t *tally, _ []byte) { t.queries++ }},
-		{"promptFeedback.blockReason", func(t *tally, raw []byte) { t.last = t.last || text(raw) != "" }},
+		{"promptFeedback.blockReason", endsHere},
 	}
-	return newReading(append(under("", answer...), under("*.", answer...)...)...)
+	return newReading(append(under("", response...), under("*.", response...)...)...)
 }
 
 func geminiUsage(t *tally, raw []byte) {
@@ -27,6 +31,10 @@ func geminiUsage(t *tally, raw []byte) {
 		ToolPrompt  int64  `json:"toolUsePromptTokenCount"`
 		TrafficType string `json:"trafficType"`
 		ServiceTier string `json:"serviceTier"`
+
+		PromptBy modalities `json:"promptTokensDetails"`
+		CachedBy modalities `json:"cacheTokensDetails"`
+		ToolBy   modalities `json:"toolUsePromptTokensDetails"`
 	}
 	if string(raw) == "null" || json.Unmarshal(raw, &u) != nil {
 		return
@@ -39,6 +47,24 @@ func geminiUsage(t *tally, raw []byte) {
 		},
 		Reasoning: u.Thoughts,
 	}
+	cached := u.CachedBy.audio()
+	t.usage.AudioCacheRead = min(cached, t.usage.CacheRead)
+	t.usage.Audio = min(max(0, u.PromptBy.audio()-cached)+u.ToolBy.audio(), t.usage.Input)
 	keep(&t.tier, u.TrafficType)
 	keep(&t.tier, u.ServiceTier)
+}
+
+// modalities split a count of tokens by kinds of content.
+type modalities []struct {
+	Modality string `json:"modality"`
+	Tokens   int64  `json:"tokenCount"`
+}
+
+func (m modalities) audio() (n int64) {
+	for _, part := range m {
+		if part.Modality == "AUDIO" {
+			n += max(0, part.Tokens)
+		}
+	}
+	return n
 }

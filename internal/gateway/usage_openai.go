@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -13,12 +15,29 @@ func chatReading() *reading {
 		rule{"service_tier", tierIs},
 		rule{"choices.*?", func(t *tally, _ []byte) { t.choices = true }},
 		rule{"choices.*.message.audio.id", hasID},
-		rule{"choices.*.delta.audio.id", hasID},
-		rule{"choices.*.finish_reason", func(t *tally, raw []byte) { t.last = t.last || text(raw) != "" }},
+		rule{"choices.*.message?", isOdd},
+		rule{"choices.*.text?", isOdd},
+		rule{"choices.*.delta.+", chatDelta},
+		rule{"choices.*.finish_reason", endsHere},
 	)
 }
 
-// tierIs keeps the tier until the usage comes, which has none of its own.
+// chatDelta reads a member of the delta.
+func chatDelta(t *tally, raw []byte) {
+	t.part.known = true
+	content(t, raw)
+	var audio struct {
+		ID string `json:"id"`
+	}
+	if raw[0] == '{' && json.Unmarshal(raw, &audio) == nil && audio.ID != "" {
+		t.received(audio.ID)
+	}
+}
+
+// endsHere is for a value that only the last event has.
+func endsHere(t *tally, raw []byte) { t.ends = t.ends || text(raw) != "" }
+
+// tierIs keeps the tier until the usage arrives, because the usage does not contain it.
 func tierIs(t *tally, raw []byte) {
 	if tier := text(raw); tier != "" {
 		t.tier = tier
@@ -60,13 +79,29 @@ func responsesReading() *reading {
 		rules,
 		rule{"annotation.file_id", hasID},
 		rule{"annotation.container_id", hasID},
-		rule{"type", func(t *tally, raw []byte) {
-			switch text(raw) {
-			case "response.completed", "response.incomplete", "response.failed":
-				t.last = true
-			}
-		}},
+		rule{"delta", content},
+		rule{"type", responsesEvent},
 	)...)
+}
+
+// repeats are events with nothing that has not been in a delta.
+var repeats = []string{
+	"response.output_text.done", "response.refusal.done", "response.function_call_arguments.done",
+	"response.custom_tool_call_input.done", "response.reasoning_text.done", "response.reasoning_summary_text.done",
+	"response.reasoning_summary_part.done", "response.content_part.done",
+}
+
+func responsesEvent(t *tally, raw []byte) {
+	switch kind := text(raw); {
+	case kind == "response.completed", kind == "response.incomplete", kind == "response.failed":
+		t.ends = true
+	case kind == "response.created", kind == "response.queued", kind == "response.in_progress": // the request
+		t.part.known = true
+	case strings.HasSuffix(kind, ".delta"):
+		t.part.known, t.deltas = true, true
+	case t.deltas && slices.Contains(repeats, kind):
+		t.part.known = true
+	}
 }
 
 func responsesUsage(t *tally, raw []byte) {

@@ -24,6 +24,16 @@ var vendors = []Vendor{
 // Vendors lists the vendors.
 func Vendors() []Vendor { return slices.Clone(vendors) }
 
+// Variables are the variables that lead the tools of an API's vendor to an address.
+func Variables(api API, address, key string) map[string]string {
+	for _, v := range vendors {
+		if v.API == api {
+			return map[string]string{v.Key: key, v.URL: address}
+		}
+	}
+	return nil
+}
+
 // VendorOfKey returns the vendor whose tools read a key from a variable.
 func VendorOfKey(variable string) (Vendor, bool) {
 	variable = strings.ToUpper(variable)

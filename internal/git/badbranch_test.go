@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// badCommit makes a commit in a repository that no git takes: its tree has the repository's own folder.
+// badCommit makes a commit that no git accepts: its tree contains a .git folder.
 func badCommit(t *testing.T, from string) (id string) {
 	t.Helper()
 	blob := git(t, from, "rev-parse", "HEAD:README.md")
@@ -90,7 +90,7 @@ func TestBadBranchBlocksNoOther(t *testing.T) {
 	}
 }
 
-// The mirror from before keeps its objects: what it has is not fetched again because of a bad branch.
+// The old mirror keeps its objects: a bad branch does not cause another fetch of them.
 func TestBadBranchCostsNoMirror(t *testing.T) {
 	t.Parallel()
 	c, from := open(t, Options{}), origin(t)

@@ -29,25 +29,34 @@ const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 // command is one call of git.
 type command struct {
 	args []string
-	// repo is the repository it works on: a bare one, or a folder with one in it.
+	// repo is the repository for the command: a bare one, or a folder that contains one.
 	repo string
-	// remote is whom it speaks with, if with anybody.
+	// remote is the remote that it contacts; nil for a local command.
 	remote *remote
-	// local permits reading from a repository of this machine, and nothing else.
+	// local allows reading from a repository of this machine, and nothing else.
 	local bool
-	// stdin is what it reads, and most how much it may print; 0: maxStdout.
+	// stdin is its input. most limits its output; 0 means maxStdout.
 	stdin string
 	most  int
-	// silent drops what it prints, however much that is.
+	// silent discards its output, without a limit.
 	silent bool
+	// stdout gets its output instead, without a limit.
+	stdout io.Writer
+	// config adds to settings.
+	config [][2]string
 	// watch is the folder that it writes to, limited by Options.MaxBytes.
 	watch string
-	// lock stays locked for as long as a process of it lives.
+	// lock stays locked while a process of the command runs.
 	lock *os.File
 }
 
-// run runs git and returns its standard output. The error ends with the last of
-// its standard error, without secrets and control characters.
+// name returns the subcommand of git.
+func (cmd command) name() string {
+	return cmd.args[slices.IndexFunc(cmd.args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })]
+}
+
+// run runs git and returns its standard output. The error contains the end of its standard error,
+// without secrets and control characters.
 func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,7 +67,7 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	git := exec.CommandContext(ctx, c.program, args...)
 	git.Env = c.environment(cmd)
 	git.Dir = c.dir
-	// Git's own children, which hold our pipes, end with it.
+	// End git's children with it, because they hold our pipes.
 	git.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	git.Cancel = func() error { return syscall.Kill(-git.Process.Pid, syscall.SIGKILL) }
 	git.WaitDelay = 5 * time.Second
@@ -67,8 +76,8 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	}
 	stdout, stderr := &head{left: cmp.Or(cmd.most, maxStdout)}, &tail{}
 	git.Stdout, git.Stderr = stdout, stderr
-	if cmd.silent {
-		git.Stdout = nil
+	if cmd.silent || cmd.stdout != nil {
+		git.Stdout = cmd.stdout
 	}
 	if cmd.stdin != "" {
 		git.Stdin = strings.NewReader(cmd.stdin)
@@ -92,23 +101,23 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 		<-watching
 	}
 	if cause != nil {
-		return "", fmt.Errorf("git %s: %w", cmd.args[0], cause)
+		return "", fmt.Errorf("git %s: %w", cmd.name(), cause)
 	}
 	if stdout.left < 0 {
-		return "", fmt.Errorf("git %s: %w", cmd.args[0], errLongAnswer)
+		return "", fmt.Errorf("git %s: %w", cmd.name(), errLongOutput)
 	}
 	if err != nil {
 		return "", &runError{
-			command: cmd.args[0], err: err, stderr: clean(strings.ReplaceAll(stderr.String(), c.dir+"/", ""), cmd.remote),
+			command: cmd.name(), err: err, stderr: clean(strings.ReplaceAll(stderr.String(), c.dir+"/", ""), cmd.remote),
 		}
 	}
 	return stdout.String(), nil
 }
 
-// errLongAnswer is a git that has printed more than was asked for.
-var errLongAnswer = errors.New("it printed too much")
+// errLongOutput means that git printed more than allowed.
+var errLongOutput = errors.New("it printed too much")
 
-// runError is a git that ran and failed.
+// runError is the error of a git that ran and failed.
 type runError struct {
 	command string
 	err     error
@@ -124,8 +133,8 @@ func (e *runError) Error() string {
 
 func (e *runError) Unwrap() error { return e.err }
 
-// environment is everything that git gets from us: nothing of the machine's or
-// the user's configuration, and settings that no repository can change.
+// environment returns the whole environment of git. It excludes the configuration of the machine
+// and the user, and has settings that no repository can change.
 func (c *Cache) environment(cmd command) []string {
 	protocols := "https:ssh"
 	if c.local {
@@ -145,9 +154,9 @@ func (c *Cache) environment(cmd command) []string {
 		"GIT_SSH_COMMAND=ssh -oBatchMode=yes -oStrictHostKeyChecking=yes",
 	}
 	env = append(env, c.env...)
-	config := settings
+	config := append(slices.Clip(settings), cmd.config...)
 	if r := cmd.remote; r != nil && r.header != "" {
-		// For this host only, and not to where it may redirect.
+		// Send it to this host only, and not after a redirect to another.
 		config = append(slices.Clip(config),
 			[2]string{"http." + r.origin + "/.extraHeader", r.header},
 			[2]string{"http.followRedirects", "false"})
@@ -159,7 +168,7 @@ func (c *Cache) environment(cmd command) []string {
 	return env
 }
 
-// settings are the configuration of every git that we run.
+// settings is the configuration of every git that we run.
 var settings = [][2]string{
 	{"core.hooksPath", "/dev/null"},
 	{"core.fsmonitor", "false"},
@@ -173,17 +182,18 @@ var settings = [][2]string{
 	{"protocol.ext.allow", "never"},
 	{"advice.detachedHead", "false"},
 	{"core.logAllRefUpdates", "false"}, // a copy's first entry would name the mirror
-	// What a power cut leaves is whole: packs, not thousands of loose files, and on the disk.
+	// After a power cut, everything is intact: packs instead of thousands of loose files, flushed
+	// to disk.
 	{"fetch.unpackLimit", "1"},
 	{"core.fsync", "committed,loose-object"},
-	// Cleaning up happens under our lock, not in the background.
+	// Clean up under our lock, not in the background.
 	{"gc.autoDetach", "false"},
 	{"maintenance.autoDetach", "false"},
-	// A remote that has stopped to send is given up after a minute.
+	// Give up on a remote that has sent nothing for a minute.
 	{"http.lowSpeedLimit", "1"},
 	{"http.lowSpeedTime", "60"},
-	// Objects are checked for what attacks a checkout (.git in a tree, bad
-	// .gitmodules); old faults that only look ugly are in many honest repositories.
+	// Check objects for attacks on a checkout (.git in a tree, bad .gitmodules). Ignore other
+	// errors, which many honest repositories have.
 	{"transfer.fsckObjects", "true"},
 	{"fetch.fsck.badDate", "ignore"},
 	{"fetch.fsck.badDateOverflow", "ignore"},
@@ -204,8 +214,8 @@ var settings = [][2]string{
 	{"fetch.fsck.zeroPaddedFilemode", "ignore"},
 }
 
-// hiddenError is one whose text can be stored and shown, whatever the remote has
-// put into it: its credential, or what is no text.
+// hiddenError is an error that is safe to store and show. Its text has no credential and is valid
+// text, even if the remote sent something else.
 type hiddenError struct {
 	err  error
 	text string
@@ -214,7 +224,7 @@ type hiddenError struct {
 func (e *hiddenError) Error() string { return e.text }
 func (e *hiddenError) Unwrap() error { return e.err }
 
-// hide makes err one that can be shown, whatever the remote has said.
+// hide makes err safe to show.
 func (r *remote) hide(err error) error {
 	if err == nil {
 		return nil
@@ -222,7 +232,7 @@ func (r *remote) hide(err error) error {
 	return &hiddenError{err, clean(err.Error(), r)}
 }
 
-// clean makes output of git fit to be shown.
+// clean makes output of git safe to show.
 func clean(s string, r *remote) string {
 	if r != nil {
 		for _, secret := range r.secrets {
@@ -243,7 +253,7 @@ func clean(s string, r *remote) string {
 	return strings.TrimSpace(s)
 }
 
-// watch looks how much is in dir until ctx ends, and ends ctx when it is more than limit.
+// watch measures the size of dir until ctx ends. It cancels if the size exceeds limit.
 func watch(ctx context.Context, dir string, limit int64, cancel context.CancelCauseFunc) {
 	pause := 250 * time.Millisecond
 	for {
@@ -257,13 +267,13 @@ func watch(ctx context.Context, dir string, limit int64, cancel context.CancelCa
 			cancel(ErrTooLarge)
 			return
 		}
-		// Looking must not become the work.
+		// Spend at most a tenth of the time on measuring.
 		pause = min(max(pause, 10*time.Since(start)), time.Second)
 	}
 }
 
-// diskUse is about how many bytes the files in dir take. Each counts for a block
-// at least, since a disk can be filled with names as well.
+// diskUse estimates how many bytes the files in dir use. Each file counts as at least one block,
+// because names alone can fill a disk, too.
 func diskUse(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil {
@@ -272,12 +282,12 @@ func diskUse(dir string) (n int64) {
 				n += info.Size()
 			}
 		}
-		return nil // files that come and go meanwhile
+		return nil // ignore files that disappear meanwhile
 	})
 	return n
 }
 
-// head keeps the first bytes, and errs on more.
+// head keeps the first bytes. More bytes are an error.
 type head struct {
 	bytes.Buffer
 	left int
@@ -290,8 +300,8 @@ func (h *head) Write(p []byte) (int, error) {
 	return h.Buffer.Write(p)
 }
 
-// tail keeps the last bytes: twice what will be shown, so that a secret that is
-// cut, and so not recognised, is not in what is shown.
+// tail keeps the last bytes, twice as many as are shown. A secret that is cut at the start is not
+// recognized, so it must not be in the shown part.
 type tail struct{ buf []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Unused is after how long a mirror that nothing uses is not worth its disk any more.
+// Unused is the time after which an unused mirror is removed.
 const Unused = 14 * 24 * time.Hour
 
-// Evict removes mirrors that nothing has used for so long, and says how many. One
-// that is wanted again is fetched again.
+// Evict removes mirrors that were not used for this time, and returns their number. A removed
+// mirror is fetched again when it is needed.
 func (c *Cache) Evict(ctx context.Context, unused time.Duration) (n int, err error) {
 	locks, err := filepath.Glob(filepath.Join(c.dir, "*.git.lock"))
 	if err != nil {
@@ -33,8 +33,8 @@ func (c *Cache) Evict(ctx context.Context, unused time.Duration) (n int, err err
 	return n, err
 }
 
-// evict removes the mirror of a lock, unless somebody is at work on it. The lock's
-// file stays: who waits for it holds that one.
+// evict removes the mirror of a lock, unless it is in use. The lock file stays, because others may
+// be waiting for it.
 func (c *Cache) evict(lock string, unused time.Duration) (gone bool, err error) {
 	f, err := os.OpenFile(lock, os.O_RDWR, 0o600)
 	if err != nil {

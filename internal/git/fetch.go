@@ -10,7 +10,7 @@ import (
 
 var allRefs = []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
 
-// update fetches what the mirror lacks and finds ref.
+// update fetches missing objects into the mirror and finds ref.
 func (m *mirror) update(ctx context.Context, lock *os.File, ref string) (target, error) {
 	if err := m.clearLeftovers(); err != nil {
 		return target{}, err
@@ -32,20 +32,21 @@ func (m *mirror) update(ctx context.Context, lock *os.File, ref string) (target,
 	return m.find(ctx, lock, ref)
 }
 
-// bring brings the mirror up to date, and makes it anew where it is missing or not sound.
+// bring updates the mirror. It creates the mirror again if it is missing or damaged.
 func (m *mirror) bring(ctx context.Context, lock *os.File, ref string) error {
 	if _, err := os.Stat(m.path); err == nil {
-		if answers, err := m.fetchRefs(ctx, lock, m.path, ref); err == nil || !answers {
+		if responded, err := m.fetchRefs(ctx, lock, m.path, ref); err == nil || !responded {
 			return err
 		}
 	}
 	return m.create(ctx, lock, ref)
 }
 
-// fetchRefs fetches every branch and tag, or ref alone where they cannot all be had: a bad object on one branch
-// must not block the others. What the repository at path has of the others stays as it is then. With an error,
-// answers says that the remote answers and has ref, so that another repository may do better.
-func (m *mirror) fetchRefs(ctx context.Context, lock *os.File, path, ref string) (answers bool, err error) {
+// fetchRefs fetches every branch and tag. If that fails, it fetches ref alone, because a bad object
+// on one branch must not block the others; those then stay unchanged in the repository at path.
+// With an error, responded means that the remote responds and has ref, so that a new repository may
+// succeed.
+func (m *mirror) fetchRefs(ctx context.Context, lock *os.File, path, ref string) (responded bool, err error) {
 	err = m.fetch(ctx, lock, path, allRefs...)
 	if !retriable(ctx, err) {
 		return false, err
@@ -63,13 +64,13 @@ func (m *mirror) fetchRefs(ctx context.Context, lock *os.File, path, ref string)
 	return true, nil
 }
 
-// retriable reports whether git itself failed, so that another try may do better.
+// retriable reports whether git itself failed, so that another attempt may succeed.
 func retriable(ctx context.Context, err error) bool {
 	_, failed := errors.AsType[*runError](err)
 	return failed && ctx.Err() == nil
 }
 
-// create makes the mirror anew beside the old one, if there is one, and puts it in its place.
+// create makes a new mirror and then replaces the old one, if it exists.
 func (m *mirror) create(ctx context.Context, lock *os.File, ref string) (err error) {
 	temp := m.path + ".new"
 	defer func() {
@@ -95,8 +96,8 @@ func (m *mirror) create(ctx context.Context, lock *os.File, ref string) (err err
 	return os.Rename(temp, m.path)
 }
 
-// fetch brings refs of the remote to the repository at path. What is not there
-// any more, under the names that refs covers, goes.
+// fetch fetches refs of the remote into the repository at path. It removes refs in this range that
+// the remote no longer has.
 func (m *mirror) fetch(ctx context.Context, lock *os.File, path string, refs ...string) error {
 	args := append([]string{
 		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head",
@@ -106,8 +107,8 @@ func (m *mirror) fetch(ctx context.Context, lock *os.File, path string, refs ...
 	return err
 }
 
-// wanted asks the remote what ref stands for, a branch before a tag: the ref or commit to fetch, and the ref of the
-// mirror it goes to.
+// wanted asks the remote for ref. A branch comes before a tag. It returns the ref or commit to
+// fetch, and the ref of the mirror to store it in.
 func (m *mirror) wanted(ctx context.Context, lock *os.File, ref string) (from, to string, err error) {
 	names := []string{"refs/heads/" + ref, "refs/tags/" + ref}
 	if commitID.MatchString(ref) {
@@ -133,8 +134,8 @@ func (m *mirror) wanted(ctx context.Context, lock *os.File, ref string) (from, t
 
 var errUnknownRef = errors.New("the repository has no branch or tag")
 
-// unfetched explains that the remote has a ref whose objects git does not take: they are damaged, or attack a
-// checkout.
+// unfetched returns the error for a ref whose objects git rejects, because they are damaged or
+// attack a checkout.
 func unfetched(ref string, err error) error {
 	what := "commit " + ref
 	if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok {

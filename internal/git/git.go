@@ -1,10 +1,9 @@
-// Package git reads repositories safely with the program git: a bare mirror of
-// each remote is kept as a cache, and every workspace gets a copy of its own.
+// Package git reads repositories safely with the program git. It keeps a bare mirror of each remote
+// as a cache, and gives every workspace its own copy.
 //
-// Repositories, and what a server answers, are hostile input. Git runs without
-// the configuration of the machine or of a user, without hooks, submodules,
-// filters or questions, and with no protocols but those named; credentials
-// reach it in its environment, and neither a command line nor an error shows them.
+// Repositories and responses of servers are hostile. Git runs without the configuration of the
+// machine or a user, without hooks, submodules, filters or prompts, and only with the listed
+// protocols. It gets credentials in its environment. No command line and no error shows them.
 package git
 
 import (
@@ -21,53 +20,51 @@ import (
 	"time"
 )
 
-// DefaultMaxBytes is the limit of Options.MaxBytes when none is given.
+// DefaultMaxBytes is the default of Options.MaxBytes.
 const DefaultMaxBytes = 10 << 30
 
-// What a repository may cost that is small on the disk: a few kilobytes of it can
-// unpack to an object of any size, or be folders within folders without end. Git
-// reads files of more than 512 MB piece by piece, so no honest object needs more.
+// Limits for a repository that is small on disk. A few kilobytes can unpack to an object of any
+// size, or to endlessly nested folders. Git reads files of more than 512 MB in parts, so no honest
+// object needs more memory.
 const (
 	maxMemory  = "1g"
 	maxListing = 30 * time.Second
 )
 
-// ErrTooLarge says that a repository, or what it holds, met Options.MaxBytes.
+// ErrTooLarge means that a repository or its files exceed Options.MaxBytes.
 var ErrTooLarge = errors.New("the repository is too large")
 
-// Options set up a Cache.
+// Options configures a Cache.
 type Options struct {
-	// Dir holds the mirrors. Several processes may use one.
+	// Dir is the folder of the mirrors. Several processes may share it.
 	Dir string
-	// AllowLocal permits file: URLs, and http: URLs of this very machine.
+	// AllowLocal allows file: URLs, and http: URLs of this machine.
 	AllowLocal bool
-	// MaxBytes limits what one mirror, and one checkout, may take on the disk;
-	// it can be passed by what is written within a second. The default is DefaultMaxBytes,
-	// below zero there is no limit.
+	// MaxBytes limits the disk use of one mirror, and of one checkout. Git can exceed it by what it
+	// writes within a second. The default is DefaultMaxBytes; a negative value disables the limit.
 	MaxBytes int64
-	// Env is added to git's environment, KEY=value: how to reach remotes from
-	// here, such as HTTPS_PROXY, SSL_CERT_FILE or GIT_SSH_COMMAND. Nothing else of
-	// our own environment reaches git.
+	// Env is added to git's environment, as KEY=value, for example HTTPS_PROXY, SSL_CERT_FILE or
+	// GIT_SSH_COMMAND. Git gets nothing else from our environment.
 	Env []string
 	// Program is git: a path, or a name to look up. The default is "git".
 	Program string
 }
 
-// Cache holds the mirrors. Its methods may be called at the same time.
+// Cache has the mirrors. It is safe for concurrent use.
 type Cache struct {
 	dir     string
 	program string
 	local   bool
 	max     int64
 	env     []string
-	memory  string        // the most that git takes for one object
-	listing time.Duration // how long it may take to list a folder
-	client  *http.Client  // nil: remotes are asked by git alone
-	formats sync.Map      // of remotes that speak version 2 of the protocol: sha1 or sha256, by URL
+	memory  string        // the memory limit of git for one object
+	listing time.Duration // time limit for listing a folder
+	client  *http.Client  // nil: only git contacts remotes
+	formats sync.Map      // object formats (sha1 or sha256) of remotes with protocol version 2, by URL
 }
 
-// Open makes the folder of the mirrors if need be and looks for git. The error
-// says in one sentence what is missing.
+// Open creates the folder of the mirrors if necessary, and finds git. The error says in one
+// sentence what is missing.
 func Open(ctx context.Context, o Options) (*Cache, error) {
 	program, err := exec.LookPath(cmp.Or(o.Program, "git"))
 	if err != nil {
@@ -101,8 +98,8 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 
 // Source names what to read.
 type Source struct {
-	// URL is checked by CheckURL. A user name and password in it are used as
-	// Username and Password, where those are not given.
+	// URL is checked by CheckURL. A user name and password in it are the defaults of Username and
+	// Password.
 	URL string
 	// Ref is a branch, a tag, a full name (refs/…) or a full commit id; "" is
 	// the remote's default branch.
@@ -112,51 +109,60 @@ type Source struct {
 	Username, Password string
 }
 
-// Checkout puts the files of src into dir with a repository of their own, and
-// returns the commit id. It asks the remote each time, but objects that the
-// mirror has are not moved again. dir must be missing or empty; after an error
-// it is as it was. Git runs in dir, so nobody else may be able to write there yet.
+// Checkout creates a repository in dir with the files of src, and returns the commit id. It
+// contacts the remote each time, but fetches only objects that the mirror lacks. dir must be
+// missing or empty, and is restored after an error. Git runs in dir, so nobody else must be able to
+// write there yet.
 //
-// The repository stands alone: its objects are copies (not hard links, through which
-// an agent could write to the mirror), origin is the URL without credentials, and
-// a branch is checked out as a branch that tracks its remote. Submodules are not
-// fetched, LFS files are pointers. Symbolic links are made as they are and may
-// lead anywhere: on the host, open files below dir by os.Root.
+// The repository is independent. Its objects are copies, because with hard links an agent could
+// write to the mirror. origin is the URL without credentials, and a branch is checked out as a
+// branch that tracks its remote. Submodules are not fetched, and LFS files are pointers. Symbolic
+// links may point anywhere, so open files below dir with os.Root on the host.
 func (c *Cache) Checkout(ctx context.Context, src Source, dir string) (commit string, err error) {
+	return c.CheckoutWithBase(ctx, src, dir, "")
+}
+
+// CheckoutWithBase does the same as Checkout, and also keeps what Changes compares with in the
+// folder base, unless that is "". base must be missing or empty, and is restored after an error.
+// Nobody else may ever be able to write there.
+func (c *Cache) CheckoutWithBase(ctx context.Context, src Source, dir, base string) (commit string, err error) {
 	remote, err := c.remote(src)
 	if err != nil {
 		return "", err
 	}
 	undo, err := prepare(dir)
+	undoBase := func() error { return nil }
+	if err == nil && base != "" {
+		undoBase, err = prepare(base)
+	}
 	if err != nil {
 		return "", fmt.Errorf("check out %s: %w", remote.url, err)
 	}
-	commit, err = c.checkout(ctx, remote, src.Ref, dir)
+	commit, err = c.checkout(ctx, remote, src.Ref, dir, base)
 	if err != nil {
-		return "", fmt.Errorf("check out %s: %w", remote.url, remote.hide(errors.Join(err, undo())))
+		return "", fmt.Errorf("check out %s: %w", remote.url, remote.hide(errors.Join(err, undo(), undoBase())))
 	}
 	return commit, nil
 }
 
-func (c *Cache) checkout(ctx context.Context, r remote, ref, dir string) (string, error) {
+func (c *Cache) checkout(ctx context.Context, r remote, ref, dir, base string) (string, error) {
 	if err := CheckRef(ref); err != nil {
 		return "", err
 	}
 	m := c.mirror(r)
 	for retried := false; ; retried = true {
-		commit, err := m.checkout(ctx, ref, dir)
+		commit, err := m.checkout(ctx, ref, dir, base)
 		if _, broken := errors.AsType[*brokenError](err); retried || ctx.Err() != nil || !broken {
 			return commit, err
 		}
-		// A copy failed that asks nobody but our own disk: the mirror is made anew.
-		if err := errors.Join(m.discard(ctx), empty(dir)); err != nil {
+		// The copy only reads our own disk, so the mirror is damaged: create it again.
+		if err := errors.Join(m.discard(ctx), empty(dir), empty(base)); err != nil {
 			return "", err
 		}
 	}
 }
 
-// prepare makes sure that dir is missing or an empty directory, and returns
-// what makes it so again.
+// prepare makes sure that dir is missing or empty. undo restores this state.
 func prepare(dir string) (undo func() error, err error) {
 	entries, err := os.ReadDir(dir)
 	info, statErr := os.Lstat(dir)
@@ -175,7 +181,7 @@ func prepare(dir string) (undo func() error, err error) {
 	return func() error { return empty(dir) }, nil
 }
 
-// empty removes what is in dir, which may be missing.
+// empty removes the content of dir, which may be missing or "".
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -97,7 +97,7 @@ func TestCheckoutStandsAlone(t *testing.T) {
 	if hooks := left(t, filepath.Join(dir, ".git", "hooks")); len(hooks) > 0 {
 		t.Errorf("got hooks %v", hooks)
 	}
-	// Without mirror and remote it is whole.
+	// Without mirror and remote, the result is complete.
 	if err := errors.Join(os.RemoveAll(c.dir), os.RemoveAll(from)); err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +331,7 @@ func TestCheckoutEndsWithItsContext(t *testing.T) {
 	s := serve(t, filepath.Dir(from), func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			reached <- struct{}{}
-			<-r.Context().Done() // a server that never answers
+			<-r.Context().Done() // a server that never responds
 		})
 	})
 	c := open(t, Options{})
@@ -351,7 +351,7 @@ func TestCheckoutEndsWithItsContext(t *testing.T) {
 	if pids := running(src.URL); len(pids) > 0 {
 		t.Errorf("git still runs: %v", pids)
 	}
-	// A mirror that another holds is not waited for longer, either.
+	// Waiting for a mirror that another process holds ends with the context, too.
 	r, err := c.remote(src)
 	if err != nil {
 		t.Fatal(err)
@@ -402,7 +402,7 @@ func TestSSH(t *testing.T) {
 	t.Parallel()
 	from := origin(t)
 	script, log := filepath.Join(t.TempDir(), "ssh"), filepath.Join(t.TempDir(), "log")
-	// Runs what it was asked to run on the host, here.
+	// This runs the commands on the host.
 	text := "#!/bin/sh\necho \"$@\" >> " + log + "\nfor last; do :; done\nexec sh -c \"$last\"\n"
 	program(t, script, text)
 	c := open(t, Options{Env: []string{"GIT_SSH_COMMAND=" + script, "GIT_SSH_VARIANT=ssh"}})

@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// Head is where a branch of a remote is.
+// Head is the current commit of a branch of a remote.
 type Head struct {
-	Branch string // "": the remote's HEAD is at a commit without a branch
+	Branch string // "": the remote's HEAD is a commit without a branch
 	Commit string
 }
 
-// ErrNoBranch says that a remote answers and does not have the branch.
+// ErrNoBranch means that the remote responds and does not have the branch.
 var ErrNoBranch = errors.New("the branch does not exist in the repository")
 
-// Head asks a remote where a branch is, with Ref "" the default branch, and
-// nothing else: no object is moved. An https remote is asked over a connection
-// that is kept, without a git process. ErrNoBranch: it is not there.
+// Head asks a remote for the commit of a branch, without fetching objects. An empty Ref means the
+// default branch. For an https remote, it uses a persistent connection and no git process. If the
+// branch does not exist, the error is ErrNoBranch.
 func (c *Cache) Head(ctx context.Context, src Source) (Head, error) {
 	r, err := c.remote(src)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Cache) Head(ctx context.Context, src Source) (Head, error) {
 	return head, r.hide(err)
 }
 
-// headOf finds a branch among refs; what HEAD stands for is at "ref: HEAD".
+// headOf finds a branch in refs. "ref: HEAD" has the target of HEAD.
 func headOf(refs map[string]string, branch string) (Head, error) {
 	if branch != "" {
 		commit := refs["refs/heads/"+branch]
@@ -72,7 +72,7 @@ func headOf(refs map[string]string, branch string) (Head, error) {
 	return Head{branch, commit}, nil
 }
 
-// wanted is the ref to ask for.
+// wanted returns the ref of a branch.
 func wanted(branch string) string {
 	if branch == "" {
 		return "HEAD"
@@ -80,7 +80,7 @@ func wanted(branch string) string {
 	return "refs/heads/" + branch
 }
 
-// headsFromGit is what git says.
+// headsFromGit reads the refs with git.
 func (c *Cache) headsFromGit(ctx context.Context, r remote, branch string) (map[string]string, error) {
 	out, err := c.run(
 		ctx, command{args: []string{"ls-remote", "--quiet", "--symref", "--", r.url, wanted(branch)}, remote: &r},
@@ -100,13 +100,13 @@ func (c *Cache) headsFromGit(ctx context.Context, r remote, branch string) (map[
 	return refs, nil
 }
 
-// errNotSmart is an answer that git may understand, and we do not.
+// errNotSmart is a response that git may understand, but we do not.
 var errNotSmart = errors.New("the server does not speak version 2 of Git's protocol")
 
-// maxRefs bounds what a remote may say of its refs, in bytes.
+// maxRefs limits a remote's list of refs, in bytes.
 const maxRefs = 1 << 20
 
-// newClient is nil where git reaches remotes in a way that net/http does not know.
+// newClient returns nil if git reaches remotes in a way that net/http does not support.
 func newClient(env []string) (*http.Client, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
@@ -132,8 +132,8 @@ func newClient(env []string) (*http.Client, error) {
 	}, nil
 }
 
-// headsFromSmartHTTP is the ls-refs command of gitprotocol-v2(5) over gitprotocol-http(5).
-// Whether the server knows it is asked once.
+// headsFromSmartHTTP is the ls-refs command of gitprotocol-v2(5) over gitprotocol-http(5). It asks
+// each server once whether it supports this.
 func (c *Cache) headsFromSmartHTTP(ctx context.Context, r remote, branch string) (map[string]string, error) {
 	format, known := c.formats.Load(r.url)
 	if !known {
@@ -175,7 +175,7 @@ func (c *Cache) headsFromSmartHTTP(ctx context.Context, r remote, branch string)
 	return refs, nil
 }
 
-// objectFormat reads what a server can do.
+// objectFormat reads the capabilities of a server.
 func objectFormat(lines []string) (any, error) {
 	version, refs, format := false, false, "sha1"
 	for _, line := range lines {
@@ -192,8 +192,7 @@ func objectFormat(lines []string) (any, error) {
 	return format, nil
 }
 
-// exchange sends one request and reads the packets of its answer, without the
-// line ends.
+// exchange sends one request and reads the packets of the response, without line ends.
 func (c *Cache) exchange(ctx context.Context, r remote, method, path string, body []byte) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(r.url, "/")+path, bytes.NewReader(body))
 	if err != nil {
@@ -211,7 +210,7 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 	res, err := c.client.Do(req)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err // it repeats the URL, and says nothing more
+			err = wrapped.Err // the outer error only adds the URL
 		}
 		return nil, fmt.Errorf("the server cannot be reached: %w", err)
 	}
@@ -228,7 +227,7 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 	}
 	lines, err := packets(io.LimitReader(res.Body, maxRefs))
 	if err == nil {
-		_, err = io.CopyN(io.Discard, res.Body, 1) // the end, so that the connection can be kept
+		_, err = io.CopyN(io.Discard, res.Body, 1) // reads the end, so that the connection can be reused
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the server's response: %w", err)
@@ -236,8 +235,8 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 	return lines, nil
 }
 
-// accessError says why a server does not show a repository. Many answer 404 to whom
-// they do not trust.
+// accessError explains why a server does not show a repository. Many servers respond with 404 to
+// callers without access.
 func accessError(r remote, status int) error {
 	switch {
 	case r.header != "" && status == http.StatusNotFound:
@@ -265,7 +264,7 @@ func packets(from io.Reader) ([]string, error) {
 		if err != nil {
 			return nil, errNotSmart
 		}
-		if n < 4 { // flush, and the like
+		if n < 4 { // flush and other special packets
 			continue
 		}
 		line := make([]byte, n-4)

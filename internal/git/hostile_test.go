@@ -26,7 +26,7 @@ import (
 	"unicode"
 )
 
-// alone tells whether a file has no other name.
+// alone reports whether a file has only one name.
 func alone(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Nlink == 1
@@ -121,14 +121,14 @@ func TestBranchWhoseNameIsNoUTF8IsNoObstacle(t *testing.T) {
 	t.Parallel()
 	c, from := open(t, Options{}), origin(t)
 	git(t, from, "branch", "fix\xfc/x")
-	for range 2 { // the second finds the mirror of the first
+	for range 2 { // the second fetch uses the mirror of the first
 		if _, err := c.Checkout(t.Context(), Source{URL: "file://" + from}, filepath.Join(t.TempDir(), "copy")); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// canary is a file that a command of a hostile repository would make.
+// canary is a file that a command of a hostile repository would create.
 func canary(t *testing.T) (path string, check func()) {
 	path = filepath.Join(t.TempDir(), "canary")
 	return path, func() {
@@ -140,7 +140,7 @@ func canary(t *testing.T) (path string, check func()) {
 }
 
 func TestHostileRepositoryRunsNothing(t *testing.T) {
-	// Not parallel: the environment of this process is part of it.
+	// Not parallel: the test changes the environment of this process.
 	file, check := canary(t)
 	script := filepath.Join(t.TempDir(), "script")
 	template, home := t.TempDir(), t.TempDir()
@@ -169,7 +169,7 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	commit(
 		t, from, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c "+script+"\n\tupdate = !"+script+"\n",
 	)
-	git(t, from, "reset", "-q", "--hard", "HEAD^") // the attack itself is refused by the check of objects
+	git(t, from, "reset", "-q", "--hard", "HEAD^") // the object check refuses the attack itself
 	commit(t, from, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh\n")
 	git(t, from, "update-index", "--add", "--cacheinfo", "160000,"+git(t, from, "rev-parse", "HEAD")+",x")
 	git(t, from, "commit", "-q", "-m", "submodule")
@@ -283,7 +283,7 @@ func TestProtocolsThatAreNotAllowed(t *testing.T) {
 	if _, err := c.Checkout(t.Context(), Source{URL: fileURL(from)}, filepath.Join(t.TempDir(), "repo")); err == nil {
 		t.Error("a file URL without the option: got no error")
 	}
-	// Should a check of ours fail, git's own holds.
+	// If one of our checks fails, git's own check still holds.
 	_, err = c.run(t.Context(), command{args: []string{"ls-remote", "--", fileURL(from)}})
 	if err == nil || !strings.Contains(err.Error(), "transport 'file' not allowed") {
 		t.Errorf("got %v", err)
@@ -345,7 +345,7 @@ func TestCredentials(t *testing.T) {
 		})
 	}
 
-	// What one may read from the cache, another must prove to be allowed.
+	// A caller must prove access to a repository even if another caller's fetch has cached it.
 	for _, src := range []Source{{URL: plain}, {URL: plain, Password: "wrong-" + password}, {URL: inURL + "-other"}} {
 		dir := filepath.Join(t.TempDir(), "repo")
 		_, err := c.Checkout(t.Context(), src, dir)
@@ -392,7 +392,7 @@ func TestErrorsShowNoSecretsAndNoControlCharacters(t *testing.T) {
 	if got, want := clean("fatal: \x1b[31mhunter2\x00\rbad\xff hunter2 ü\n", r), "fatal: [31m***\nbad *** ü"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	// A secret that the end of the output cuts is not shown in part.
+	// A secret that the end of the output cuts is masked as well.
 	var end tail
 	for range 3000 {
 		_, _ = end.Write([]byte("hunter2,"))
@@ -402,8 +402,7 @@ func TestErrorsShowNoSecretsAndNoControlCharacters(t *testing.T) {
 	}
 }
 
-// bomb makes a commit of a dozen small objects that is ten thousand million
-// empty folders.
+// bomb makes a commit of a dozen small objects with ten billion empty folders.
 func bomb(t *testing.T, dir string) (commit string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tree")
@@ -479,12 +478,12 @@ func TestObjectsThatDoNotFitIntoMemory(t *testing.T) {
 	}
 }
 
-// A server that repeats the credential is not repeated.
+// If a server repeats the credential, the error does not contain it.
 func TestServerThatRepeatsTheCredential(t *testing.T) {
 	t.Parallel()
 	packet := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 	head := strings.Repeat("a", 40) + " HEAD symref-target:refs/heads/"
-	for name, answer := range map[string]string{
+	for name, response := range map[string]string{
 		"in an error":             packet("ERR " + password + " may not read it"),
 		"in the name of a branch": packet("version 2\n") + packet("ls-refs\n") + packet(head+url.QueryEscape(password)+"^"),
 	} {
@@ -492,7 +491,7 @@ func TestServerThatRepeatsTheCredential(t *testing.T) {
 			t.Parallel()
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
-				_, _ = io.WriteString(w, answer)
+				_, _ = io.WriteString(w, response)
 			}))
 			defer s.Close()
 			_, err := open(t, Options{}).Head(t.Context(), Source{URL: s.URL + "/owner/repo", Password: password})
@@ -503,7 +502,7 @@ func TestServerThatRepeatsTheCredential(t *testing.T) {
 	}
 }
 
-// The names in a certificate are as hostile as what is answered.
+// The names in a certificate are as hostile as a response.
 func TestErrorsOfTheConnectionAreText(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

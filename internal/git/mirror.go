@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// unborn is the default branch of a mirror whose own we have not asked for. It is
-// one that does not exist, so that a copy does not take another for it.
+// unborn is the default branch of a mirror before we know the real one. It does not exist, so that
+// a copy does not use a wrong branch.
 const unborn = "penstock-unborn"
 
-// mirror is the bare copy of one remote: its branches and tags under their own
-// names, and other refs and commits that somebody asked for.
+// mirror is the bare copy of one remote: its branches and tags under their own names, and other
+// requested refs and commits.
 type mirror struct {
 	*Cache
 	remote remote
 	path   string
 }
 
-// brokenError is a failure that has nothing to do with the remote.
+// brokenError is a failure of the mirror, not of the remote.
 type brokenError struct{ err error }
 
 func (e *brokenError) Error() string { return "read mirror: " + e.err.Error() }
@@ -37,14 +37,14 @@ func (c *Cache) mirror(r remote) *mirror {
 	return &mirror{Cache: c, remote: r, path: filepath.Join(c.dir, hex.EncodeToString(key[:16])+".git")}
 }
 
-// target is what a ref has turned out to be.
+// target is a resolved ref.
 type target struct {
 	commit string
-	branch string // "" when it is no branch
+	branch string // "" if the ref is not a branch
 }
 
-// checkout brings the mirror up to date and copies it to dir.
-func (m *mirror) checkout(ctx context.Context, ref, dir string) (string, error) {
+// checkout updates the mirror and copies it to dir and base.
+func (m *mirror) checkout(ctx context.Context, ref, dir, base string) (string, error) {
 	lock, err := m.lock(ctx)
 	if err != nil {
 		return "", err
@@ -54,23 +54,26 @@ func (m *mirror) checkout(ctx context.Context, ref, dir string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	// Any number of copies at the same time. Between the two locks another may
-	// update the mirror: what we want stays in it for two weeks (gc.pruneExpire).
+	// Any number of copies may run at the same time. Another process may update the mirror between
+	// the two locks, but our commit stays in it for two weeks (gc.pruneExpire).
 	if err := flock(ctx, lock, syscall.LOCK_SH); err != nil {
 		return "", err
 	}
-	return t.commit, m.copy(ctx, lock, t, dir)
+	if err := m.copy(ctx, lock, t, dir); err != nil || base == "" {
+		return t.commit, err
+	}
+	return t.commit, m.keepBase(ctx, lock, t.commit, dir, base)
 }
 
-// lock takes the lock of the mirror for us alone. It is a file beside it, and free when
-// the file is closed, by us and by every git that it was handed to.
+// lock takes the exclusive lock of the mirror, a file beside it. It is released when we and every
+// git that inherited the file have closed it.
 func (m *mirror) lock(ctx context.Context) (*os.File, error) {
 	f, err := os.OpenFile(m.path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	err = flock(ctx, f, syscall.LOCK_EX)
-	if err == nil { // it was used just now
+	if err == nil { // marks the mirror as used now
 		now := time.Now()
 		err = os.Chtimes(f.Name(), now, now)
 	}
@@ -95,8 +98,8 @@ func flock(ctx context.Context, f *os.File, how int) error {
 	}
 }
 
-// defaultBranch asks the remote for its default branch, or for the commit that its
-// HEAD is at without one.
+// defaultBranch asks the remote for its default branch, or for the commit of its HEAD if it has
+// none.
 func (m *mirror) defaultBranch(ctx context.Context, lock *os.File) (string, error) {
 	out, err := m.ask(ctx, lock, "--symref", "--", m.remote.url, "HEAD")
 	if err != nil {
@@ -120,16 +123,16 @@ func (m *mirror) defaultBranch(ctx context.Context, lock *os.File) (string, erro
 	return ref, nil
 }
 
-// setHead notes the default branch, so that copies have it as origin/HEAD. It is a
-// convenience: a failure costs nothing else.
+// setHead records the default branch, so that copies have it as origin/HEAD. A failure has no other
+// effect.
 func (m *mirror) setHead(ctx context.Context, lock *os.File, ref string) {
 	if strings.HasPrefix(ref, "refs/heads/") {
 		_, _ = m.run(ctx, command{args: []string{"symbolic-ref", "HEAD", ref}, repo: m.path, lock: lock})
 	}
 }
 
-// find tells what ref is. The mirror is up to date; what it still lacks is
-// no branch and no tag.
+// find resolves ref. The mirror is up to date, so a ref that it lacks is neither a branch nor a
+// tag.
 func (m *mirror) find(ctx context.Context, lock *os.File, ref string) (target, error) {
 	if commitID.MatchString(ref) {
 		if commit, err := m.resolve(ctx, lock, ref); err == nil {
@@ -175,7 +178,7 @@ func (m *mirror) resolve(ctx context.Context, lock *os.File, ref string) (string
 	return strings.TrimSpace(out), err
 }
 
-// copy makes dir a repository of its own at t.
+// copy makes dir an independent repository at t.
 func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) error {
 	clone := command{args: []string{
 		"clone", "--quiet", "--local", "--no-hardlinks", "--no-checkout", "--template=",
@@ -188,12 +191,17 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 	if t.branch == "" {
 		steps = append(steps, in(dir, "checkout", "--quiet", "--detach", t.commit, "--"))
 	} else {
-		// Not at origin/BRANCH, which may have moved on since the commit was found.
+		// Not at origin/BRANCH, which may have moved since the commit was found.
 		steps = append(steps,
 			in(dir, "config", "branch."+t.branch+".remote", "origin"),
 			in(dir, "config", "branch."+t.branch+".merge", "refs/heads/"+t.branch),
 			in(dir, "checkout", "--quiet", "--no-track", "-B", t.branch, t.commit, "--"))
 	}
+	return m.runAll(ctx, lock, dir, steps)
+}
+
+// runAll runs commands that read only the mirror and write to dir.
+func (m *mirror) runAll(ctx context.Context, lock *os.File, dir string, steps []command) error {
 	for _, step := range steps {
 		step.local, step.watch, step.lock = true, dir, lock
 		_, err := m.run(ctx, step)
@@ -207,9 +215,8 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 	return nil
 }
 
-// countable refuses a commit whose files cannot be listed in reasonable time: a
-// checkout of folders without end would not end either, and prints and writes
-// nothing meanwhile.
+// countable rejects a commit whose files cannot be listed within a time limit. A checkout of
+// endlessly nested folders would never end, and print and write nothing meanwhile.
 func (m *mirror) countable(ctx context.Context, lock *os.File, commit string) error {
 	listing, cancel := context.WithTimeoutCause(ctx, m.listing, ErrManyFiles)
 	defer cancel()
@@ -243,10 +250,10 @@ func (m *mirror) discard(ctx context.Context) error {
 	return os.RemoveAll(m.path)
 }
 
-// clearLeftovers removes what a git that was killed has left: its locks, which
-// would stop the next, and its unfinished packs. Nobody else is at work here.
+// clearLeftovers removes the files of a killed git: its locks, which would block the next one, and
+// its unfinished packs. We hold the mirror's lock, so no other git runs here.
 func (m *mirror) clearLeftovers() error {
-	// Not fs.WalkDir, which ends at a folder whose name is no UTF-8: refs may be so.
+	// Not fs.WalkDir, which stops at a folder whose name is not UTF-8. Refs can have such names.
 	err := filepath.WalkDir(m.path, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

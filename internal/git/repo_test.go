@@ -77,11 +77,11 @@ type site struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests int
-	packs    int // answers that moved objects
+	packs    int // responses that moved objects
 	header   string
 }
 
-// serve serves repositories below root; wrap may stand before it.
+// serve serves the repositories below root. wrap may replace the handler.
 func serve(t *testing.T, root string, wrap func(http.Handler) http.Handler) *site {
 	t.Helper()
 	path, err := exec.Command("git", "--exec-path").Output()
@@ -125,8 +125,8 @@ func (s *site) counts() (requests, packs int) {
 	return s.requests, s.packs
 }
 
-// program writes a script. Another process does it: what this one writes, a fork of a
-// test beside this one may still hold open, and then it cannot be executed.
+// program writes a script in another process. If this process wrote it, a fork of a concurrent test
+// might still hold the file open, and then the script could not be executed.
 func program(t *testing.T, path, text string) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", `cat > "$1" && chmod 755 "$1"`, "sh", path)

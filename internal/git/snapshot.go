@@ -15,56 +15,55 @@ import (
 	"time"
 )
 
-// Snapshot is a folder as it is at a commit.
+// Snapshot is a folder at a commit.
 type Snapshot struct {
 	Commit Commit
-	Files  []Entry // by path, in no order that means anything
+	Files  []Entry // in no particular order
 }
 
-// Commit is a commit as its author says. The texts can be shown.
+// Commit is a commit. Its texts come from the author and are safe to show.
 type Commit struct {
 	ID      string
-	Author  string // name and address
+	Author  string // name and email address
 	Subject string // the first line of its message
 	At      time.Time
 }
 
-// Entry is a file of a [Snapshot], or what is none.
+// Entry is a file of a [Snapshot], or a link or submodule.
 type Entry struct {
-	Path    string // below the folder, with slashes; as it is, which may be no UTF-8
+	Path    string // relative to the folder, with slashes; may not be UTF-8
 	Plain   bool   // a file; otherwise a link or a submodule
 	Size    int64
-	Content []byte // of those that were wanted
+	Content []byte // only if it was selected
 }
 
-// Window says what of a repository a [Snapshot] shows.
+// Window selects the part of a repository that a [Snapshot] shows.
 type Window struct {
-	// Space keeps its mirror apart from those of others: who may read one repository
-	// does not find what another one's credential has fetched.
+	// Space separates mirrors: a caller with access to one repository must not find objects that
+	// another caller's credential has fetched.
 	Space string
-	Path  string                 // of the folder; "": the top
-	List  func(path string) bool // whether a file is of interest
-	Read  func(path string) bool // whether its content is
-	Max   int                    // entries that are listed; what is more is left out
-	Bytes int64                  // of all contents; where they would be more, none is read
+	Path  string                 // of the folder; "": the root
+	List  func(path string) bool // whether to list a file
+	Read  func(path string) bool // whether to read its content
+	Max   int                    // maximum number of entries; more are omitted
+	Bytes int64                  // limit of all contents together; above it, no content is read
 }
 
-// ErrNoFolder says that there is no such folder at a commit.
+// ErrNoFolder means that the folder does not exist at the commit.
 var ErrNoFolder = errors.New("the folder does not exist")
 
-// ErrManyFiles says that a folder has more files than can be looked through.
+// ErrManyFiles means that a folder has too many files to list.
 var ErrManyFiles = errors.New("the folder has too many files")
 
 const (
 	maxList    = 8 << 20  // of a folder, in bytes
 	maxSubject = 200      // bytes
 	maxAuthor  = 200      // bytes
-	perEntry   = 64 + 128 // what git says of a file beside its content, at most
+	perEntry   = 64 + 128 // maximum output of git for a file, beside its content
 )
 
-// Snapshot reads a folder of a repository as it is at head, and so much of the
-// mirror as that needs: one commit, without its history. What head is at by now
-// is read where the branch has moved since it was asked for.
+// Snapshot reads a folder of a repository at head. It fetches only this commit into the mirror,
+// without its history. If the branch has moved meanwhile, it reads the new commit.
 func (c *Cache) Snapshot(ctx context.Context, src Source, head Head, w Window) (Snapshot, error) {
 	r, err := c.remote(src)
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *Cache) Snapshot(ctx context.Context, src Source, head Head, w Window) (
 	key := sha256.Sum256([]byte("snapshot\x00" + w.Space + "\x00" + strings.TrimRight(r.url, "/")))
 	m := &mirror{Cache: c, remote: r, path: filepath.Join(c.dir, hex.EncodeToString(key[:16])+".git")}
 	s, err := m.snapshot(ctx, head, w)
-	if _, broken := errors.AsType[*brokenError](err); broken && ctx.Err() == nil { // the mirror is made anew, once
+	if _, broken := errors.AsType[*brokenError](err); broken && ctx.Err() == nil { // create the mirror again, once
 		if err = m.discard(ctx); err == nil {
 			s, err = m.snapshot(ctx, head, w)
 		}
@@ -106,8 +105,7 @@ func (m *mirror) snapshot(ctx context.Context, head Head, w Window) (Snapshot, e
 	return s, err
 }
 
-// fetchHead brings the commit of a branch into the mirror, alone, and says which
-// one it is.
+// fetchHead fetches only the commit of a branch into the mirror, and returns its id.
 func (m *mirror) fetchHead(ctx context.Context, lock *os.File, head Head) (string, error) {
 	if err := m.clearLeftovers(); err != nil {
 		return "", err
@@ -135,7 +133,7 @@ func (m *mirror) fetchHead(ctx context.Context, lock *os.File, head Head) (strin
 		return err
 	}
 	err = fetch()
-	if err != nil && ctx.Err() == nil { // either the remote does not give it, or the mirror is not sound: it is no loss
+	if err != nil && ctx.Err() == nil { // the remote rejects the request or the mirror is damaged; nothing is lost
 		again := existed && !errors.Is(err, ErrTooLarge)
 		err = errors.Join(err, os.RemoveAll(m.path))
 		if again {
@@ -153,7 +151,7 @@ func (m *mirror) fetchHead(ctx context.Context, lock *os.File, head Head) (strin
 	return m.resolve(ctx, lock, to)
 }
 
-// initialize makes the mirror where there is none. Ids of 64 digits are SHA-256.
+// initialize creates the mirror if it does not exist. Ids of 64 digits are SHA-256.
 func (m *mirror) initialize(ctx context.Context, lock *os.File, digits int) error {
 	if _, err := os.Stat(m.path); err == nil {
 		return nil
@@ -168,15 +166,15 @@ func (m *mirror) initialize(ctx context.Context, lock *os.File, digits int) erro
 	return err
 }
 
-// view reads a mirror that nobody changes meanwhile.
+// view reads a mirror under a lock, so that it does not change.
 type view struct {
 	*mirror
 
 	lock *os.File
 }
 
-// read runs git for what it prints, at most that many bytes; 0: as many as of any
-// command. A failure is the mirror's.
+// read runs git and returns its output, at most most bytes; 0 means the default limit. A failure is
+// an error of the mirror.
 func (v view) read(ctx context.Context, most int, stdin string, args ...string) (string, error) {
 	out, err := v.run(ctx, command{repo: v.path, args: args, local: true, lock: v.lock, most: most, stdin: stdin})
 	if _, failed := errors.AsType[*runError](err); failed {
@@ -185,7 +183,7 @@ func (v view) read(ctx context.Context, most int, stdin string, args ...string) 
 	return out, err
 }
 
-// files lists a folder, and reads what is wanted of it.
+// files lists a folder and reads the selected files.
 func (v view) files(ctx context.Context, commit string, w Window) ([]Entry, error) {
 	tree := commit + ":" + w.Path
 	if w.Path != "" {
@@ -200,17 +198,17 @@ func (v view) files(ctx context.Context, commit string, w Window) ([]Entry, erro
 	listing, cancel := context.WithTimeoutCause(ctx, v.listing, ErrManyFiles)
 	list, err := v.read(listing, maxList, "", "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
 	cancel()
-	if errors.Is(err, errLongAnswer) {
+	if errors.Is(err, errLongOutput) {
 		return nil, ErrManyFiles
 	}
 	if err != nil {
 		return nil, err
 	}
 	var files []Entry
-	var objects []string // in the order of files; "" of those that are not read
+	var objects []string // in the order of files; "" for files that are not read
 	size := int64(0)
 	for line := range strings.SplitSeq(list, "\x00") {
-		e, object, ok := entry(line)
+		e, object, ok := parseEntry(line)
 		if !ok || !w.List(e.Path) {
 			continue
 		}
@@ -230,20 +228,19 @@ func (v view) files(ctx context.Context, commit string, w Window) ([]Entry, erro
 	return files, v.contents(ctx, files, objects, size)
 }
 
-// entry reads a line of ls-tree -l: mode, type, object and size before a tab, the
-// path behind it.
-func entry(line string) (e Entry, object string, ok bool) {
+// parseEntry reads a line of ls-tree -l: mode, type, object and size, then a tab and the path.
+func parseEntry(line string) (e Entry, object string, ok bool) {
 	head, path, _ := strings.Cut(line, "\t")
 	fields := strings.Fields(head)
 	if len(fields) != 4 {
 		return e, "", false
 	}
 	e = Entry{Path: path, Plain: fields[1] == "blob" && strings.HasPrefix(fields[0], "100")}
-	e.Size, _ = strconv.ParseInt(fields[3], 10, 64) // "-" of a submodule
+	e.Size, _ = strconv.ParseInt(fields[3], 10, 64) // "-" for a submodule
 	return e, fields[2], true
 }
 
-// contents reads objects by one git, each once, however many files have it.
+// contents reads objects with one git process, each only once.
 func (v view) contents(ctx context.Context, files []Entry, objects []string, size int64) error {
 	wanted := slices.DeleteFunc(slices.Clone(objects), func(object string) bool { return object == "" })
 	if len(wanted) == 0 {
@@ -267,7 +264,7 @@ func (v view) contents(ctx context.Context, files []Entry, objects []string, siz
 	return nil
 }
 
-// parseCommit reads a commit object as far as it can be understood.
+// parseCommit reads a commit object, and ignores parts that it cannot parse.
 func parseCommit(id, text string) Commit {
 	c := Commit{ID: id}
 	header, message, _ := strings.Cut(text, "\n\n")
@@ -289,7 +286,7 @@ func parseCommit(id, text string) Commit {
 	return c
 }
 
-// shown is a text of a repository in one line, of at most so many bytes.
+// shown returns a text of a repository in one line, cut to most bytes.
 func shown(s string, most int) string {
 	s = strings.Join(strings.Fields(clean(s[:min(len(s), maxStderr)], nil)), " ")
 	if len(s) > most {

@@ -57,7 +57,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// A server that knows only the older protocols is asked by git itself.
+// If a server knows only older protocols, git itself fetches.
 func TestHeadOfAnOldServer(t *testing.T) {
 	t.Parallel()
 	from := origin(t)
@@ -127,7 +127,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("folder %q: got %v", path, err)
 		}
 	}
-	// One commit is there, and not what was before it.
+	// The mirror has one commit without its history.
 	mirrors, err := filepath.Glob(filepath.Join(c.dir, "*.git"))
 	if err != nil || len(mirrors) != 1 {
 		t.Fatalf("got the mirrors %v, %v", mirrors, err)
@@ -137,8 +137,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// The branch moves, history is rewritten, the mirror is harmed: what the remote has
-// is what is read.
+// The branch moves, its history is rewritten, and the mirror is damaged. Each read returns the
+// state of the remote.
 func TestSnapshotFollowsTheBranch(t *testing.T) {
 	t.Parallel()
 	dir := origin(t)
@@ -191,8 +191,7 @@ func TestSnapshotOfSHA256(t *testing.T) {
 	}
 }
 
-// What one space has fetched is not there for another, and goes when nobody has
-// used it for long.
+// Spaces do not share fetched objects, and unused objects are removed after a while.
 func TestMirrorsOfSpacesAndTheirEnd(t *testing.T) {
 	t.Parallel()
 	dir := origin(t)

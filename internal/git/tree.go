@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// CheckURL tells what is wrong with the URL of a remote, for this cache. On a
-// nil cache no local URL is right.
+// CheckURL returns an error if the URL of a remote is invalid for this cache. A nil cache accepts
+// no local URLs.
 func (c *Cache) CheckURL(raw string) error { return CheckURL(raw, c != nil && c.local) }
 
-// Names are the last two parts of a repository's URL, without .git: what people
-// call its owner and its name. Each may be "".
+// Names returns the last two parts of a repository's URL, without .git: usually its owner and name.
+// Each may be "".
 func Names(url string) (owner, name string) {
 	parts := strings.FieldsFunc(
 		strings.TrimSuffix(strings.TrimRight(url, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' },
@@ -31,24 +31,23 @@ func Names(url string) (owner, name string) {
 
 // File is a regular file of a repository.
 type File struct {
-	Path    string // below the repository's top, with slashes
+	Path    string // relative to the repository's root, with slashes
 	Size    int64
-	Content string // "" where Size is over the limit
+	Content string // "" if Size exceeds the limit
 }
 
 // Selection says which files to read.
 type Selection struct {
-	Dirs    []string               // only below these
-	Match   func(path string) bool // only those
+	Dirs    []string               // only files below these
+	Match   func(path string) bool // only matching files
 	MaxSize int64                  // of a file that is read; at most 1 MiB
 	MaxAll  int64                  // bytes of all files that are read; more are an error
 	Max     int                    // number of files; more are an error
 }
 
-// Files reads files of src without a checkout. It asks the remote each time, but
-// objects that the mirror has are not moved again. Links and submodules are left
-// out, and so are names that are no UTF-8. In a repository that lacks a folder
-// there are no files below it.
+// Files reads files of src without a checkout. It contacts the remote each time, but fetches only
+// objects that the mirror lacks. It omits links, submodules and names that are not UTF-8. A missing
+// folder counts as empty.
 func (c *Cache) Files(ctx context.Context, src Source, s Selection) ([]File, error) {
 	r, err := c.remote(src)
 	if err != nil {
@@ -60,7 +59,7 @@ func (c *Cache) Files(ctx context.Context, src Source, s Selection) ([]File, err
 	m := c.mirror(r)
 	files, err := m.files(ctx, src.Ref, s)
 	var broken *brokenError
-	if errors.As(err, &broken) && ctx.Err() == nil { // as in checkout: the mirror is made anew, once
+	if errors.As(err, &broken) && ctx.Err() == nil { // as in checkout: create the mirror again, once
 		if err = m.discard(ctx); err == nil {
 			files, err = m.files(ctx, src.Ref, s)
 		}
@@ -120,8 +119,8 @@ func (m *mirror) files(ctx context.Context, ref string, s Selection) ([]File, er
 	return files, nil
 }
 
-// treeEntry reads a line of ls-tree: mode, type, object and size before a tab,
-// the path behind it. False: it is no regular file.
+// treeEntry reads a line of ls-tree: mode, type, object and size, then a tab and the path. It
+// returns false if the entry is not a regular file.
 func treeEntry(entry string) (f File, object string, ok bool) {
 	head, path, _ := strings.Cut(entry, "\t")
 	fields := strings.Fields(head)

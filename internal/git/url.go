@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// remote is a checked URL, apart from its credentials.
+// remote is a checked URL and its separate credentials.
 type remote struct {
 	url     string // without credentials
 	origin  string // scheme and host of an http remote, "" for others
@@ -22,21 +22,21 @@ type remote struct {
 const maxURL = 2048
 
 var (
-	// [user@]host:path, as scp and ssh remotes are commonly written.
+	// [user@]host:path, the common form of ssh remotes.
 	scpURL   = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([^:].*)$`)
 	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
 	userName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`)
 )
 
-// CheckURL tells what is wrong with the URL of a remote: it is https: or ssh:
-// (also as user@host:path), and with local also file: and http: to this machine. The
-// message can be shown: it repeats nothing of the URL that may be secret.
+// CheckURL returns an error if the URL of a remote is invalid. Valid are https: and ssh: (also as
+// user@host:path), and with local also file: and http: to this machine. The message is safe to
+// show: it contains no secret part of the URL.
 func CheckURL(raw string, local bool) error {
 	_, err := parse(raw, local)
 	return err
 }
 
-// remote is the checked remote of src with its credentials.
+// remote returns the checked remote of src with its credentials.
 func (c *Cache) remote(src Source) (remote, error) {
 	u, err := parse(src.URL, c.local)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Cache) remote(src Source) (remote, error) {
 	}
 	r := remote{url: u.String()}
 	if !strings.Contains(src.URL, "://") {
-		r.url = src.URL // the scp form, which knows no secrets
+		r.url = src.URL // the scp form, which has no secrets
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
 		if src.Password != "" {
@@ -78,8 +78,8 @@ func (c *Cache) remote(src Source) (remote, error) {
 	return r, nil
 }
 
-// parse checks a URL. That of the scp form has what the form has, its path
-// without a slash before it: there it is relative to a home.
+// parse checks a URL. For the scp form, the result's path has no leading slash, because it is
+// relative to a home folder.
 func parse(raw string, local bool) (*url.URL, error) {
 	switch {
 	case raw == "":
@@ -104,7 +104,7 @@ func parse(raw string, local bool) (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The error of url.Parse repeats the URL.
+		// The error of url.Parse contains the URL.
 		return nil, errors.New("the URL cannot be parsed")
 	}
 	return u, checkParts(u, local)
@@ -149,9 +149,9 @@ func checkParts(u *url.URL, local bool) error {
 
 var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// CheckRef tells what is wrong with the name of a branch or tag, a full name or
-// a commit id; "" is the default branch. The rules are those of
-// git-check-ref-format(1), and a name cannot be taken for an option.
+// CheckRef returns an error for an invalid branch, tag, full ref name or commit id; "" is the
+// default branch. The rules are those of git-check-ref-format(1). A name must not look like an
+// option.
 func CheckRef(ref string) error {
 	bad := func(why string) error { return fmt.Errorf("%q is not a branch, tag or commit id: %s", ref, why) }
 	switch {
@@ -176,4 +176,20 @@ func CheckRef(ref string) error {
 		}
 	}
 	return nil
+}
+
+// PublicURL returns a valid URL without user name and password, to show. For an invalid one, it
+// returns "".
+func PublicURL(raw string) string {
+	u, err := parse(raw, true)
+	if err != nil {
+		return ""
+	}
+	if !strings.Contains(raw, "://") {
+		return raw // the scp form, which has no secrets
+	}
+	if u.Scheme == "https" || u.Scheme == "http" {
+		u.User = nil
+	}
+	return u.String()
 }

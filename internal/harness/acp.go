@@ -16,16 +16,18 @@ import (
 )
 
 const (
-	// startTime is what an agent gets until it is ready for its first prompt.
-	// Loading a long session and starting MCP servers take their time.
+	// startTime limits the time until an agent is ready for its first prompt. Loading a long
+	// session and starting MCP servers takes time.
 	startTime = 2 * time.Minute
-	// cancelTime is what an agent gets to end a turn that it was asked to end.
+	// cancelTime limits the time in which an agent must end a cancelled turn.
 	cancelTime = 5 * time.Second
-	// cancelEvery is how often it is asked meanwhile.
+	// cancelledTime is that limit if the run was cancelled, so that nothing of the turn is stored.
+	cancelledTime = 300 * time.Millisecond
+	// cancelEvery is the interval for repeating the cancel.
 	cancelEvery = time.Second
-	// exitTime is what a program gets to end once its connection has.
+	// exitTime limits the time in which a program must end after its connection.
 	exitTime = time.Second
-	// maxSessionID is the longest id of a session, in bytes, that is kept.
+	// maxSessionID is the longest stored id of a session, in bytes.
 	maxSessionID = 1 << 10
 )
 
@@ -34,12 +36,13 @@ type acpHarness struct{ program Program }
 
 // acpAgent is one such program with one session.
 type acpAgent struct {
+	program    Program
 	session    Session
 	process    Process
 	client     *acp.Client
 	capable    acp.AgentCapabilities
 	id         string
-	knows      bool // the conversation: it was loaded, or begun
+	knows      bool // the session has the conversation: it was loaded, or begun
 	said       transcript
 	did        actions
 	lastWords  Tail
@@ -47,13 +50,13 @@ type acpAgent struct {
 	served     chan struct{} // closed when the connection is over
 
 	mu      sync.Mutex
-	listens bool // what the agent tells is news: it does not replay an old session
+	listens bool // updates are new: the agent is not replaying an old session
 	usage   turnUsage
 }
 
 // Start implements Harness.
 func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
-	a := &acpAgent{session: s, served: make(chan struct{})}
+	a := &acpAgent{program: h.program, session: s, served: make(chan struct{})}
 	a.said = transcript{record: s.Record}
 	a.did = actions{add: a.said.add, session: &a.session, open: map[string]*action{}}
 	var err error
@@ -73,7 +76,7 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	a.disconnect = disconnect
 	go func() {
 		defer close(a.served)
-		_ = a.client.Run(serving) // the calls that wait are told why
+		_ = a.client.Run(serving) // waiting calls get the error
 	}()
 	if err := a.open(ctx, h.program); err != nil {
 		if ctx.Err() != nil {
@@ -87,7 +90,7 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	return a, nil
 }
 
-// open makes the connection and the session.
+// open opens the connection and the session.
 func (a *acpAgent) open(ctx context.Context, p Program) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the agent was not ready within %s", startTime))
 	defer cancel()
@@ -125,8 +128,8 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 	return nil
 }
 
-// begin loads the session of before where there is one and the agent can, and
-// starts a new one otherwise.
+// begin loads the earlier session, if it exists and the agent supports that. Otherwise it starts a
+// new one.
 func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer) error {
 	s := a.session
 	meta := acp.Meta{}
@@ -158,7 +161,7 @@ func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer
 	return nil
 }
 
-// mcpServers puts the servers of the configuration into the protocol's form.
+// mcpServers converts the servers of the configuration to the protocol's form.
 func mcpServers(servers map[string]penstock.MCPServer, can acp.MCPCapabilities) ([]acp.MCPServer, error) {
 	var list []acp.MCPServer
 	for name, s := range servers {
@@ -205,7 +208,7 @@ func (a *acpAgent) Close() {
 	a.said.end()
 }
 
-// explain makes an error that may be shown of one from the connection.
+// explain converts an error of the connection to one that is safe to show.
 func (a *acpAgent) explain(err error) error {
 	if ours, ok := errors.AsType[*penstock.Error](err); ok {
 		return ours
@@ -214,8 +217,8 @@ func (a *acpAgent) explain(err error) error {
 	return &penstock.Error{Code: result.Message.ErrorCode, Detail: result.Message.Message, Cause: err}
 }
 
-// failure is the result of a turn that the agent did not end: it answered with
-// an error, or it is gone.
+// failure returns the result of a turn that the agent did not complete: it returned an error, or
+// has ended.
 func (a *acpAgent) failure(err error) penstock.Result {
 	var refused *acp.Error
 	switch {
@@ -225,7 +228,7 @@ func (a *acpAgent) failure(err error) penstock.Result {
 		)
 	case errors.As(err, &refused):
 		return failed(penstock.CodeAgentProcessFailed, "The agent returned an error: %s%s", refused, a.stderr())
-	case errors.Is(err, acp.ErrLineTooLong): // and what the program says to that is no reason
+	case errors.Is(err, acp.ErrLineTooLong): // the program's reaction to that is not the reason
 		return failed(
 			penstock.CodeAgentProcessFailed, "The agent was stopped because it wrote a line of more than 64 MiB.%s", a.stderr(),
 		)
@@ -241,7 +244,7 @@ func (a *acpAgent) failure(err error) penstock.Result {
 	return failed(penstock.CodeAgentProcessFailed, "The worker cannot communicate with the agent: %s%s", err, a.stderr())
 }
 
-// exit is how the program ended, if it has by now or does so soon.
+// exit returns how the program ended, if it has ended or ends soon.
 func (a *acpAgent) exit() (Exit, bool) {
 	type end struct {
 		exit Exit
@@ -260,8 +263,8 @@ func (a *acpAgent) exit() (Exit, bool) {
 	}
 }
 
-// stderr is what the program said last, to be put behind a reason. The program
-// ends with it: only then has it said all.
+// stderr returns the end of the program's standard error, to append to a reason. It ends the
+// program first, so that the output is complete.
 func (a *acpAgent) stderr() string {
 	a.process.Kill()
 	_, _ = a.process.Wait()
@@ -271,15 +274,14 @@ func (a *acpAgent) stderr() string {
 	return ""
 }
 
-// garbage keeps what the agent prints among its messages: often it is the
-// reason for what comes next.
+// garbage keeps output between the agent's messages, which often explains a later failure.
 func (a *acpAgent) garbage(line []byte, reason error) {
 	a.session.Log.Debug("the agent sent an invalid message", "bytes", len(line), "error", reason)
 	_, _ = a.lastWords.Write(append(slices.Clip(line), '\n'))
 }
 
-// permission lets the agent go on: it works in a sandbox of its own. A call
-// that offers nothing but to be rejected is.
+// permission allows the agent's calls, because it runs in a sandbox. If a call only offers
+// rejection, it is rejected.
 func (a *acpAgent) permission(ctx context.Context, r acp.PermissionRequest) (outcome acp.PermissionOutcome, err error) {
 	defer a.contain(ctx, "permission", &err)
 	outcome = acp.Allow(r.Options)
@@ -290,7 +292,7 @@ func (a *acpAgent) permission(ctx context.Context, r acp.PermissionRequest) (out
 	return outcome, nil
 }
 
-// extension answers the requests that are ours.
+// extension handles our own requests.
 func (a *acpAgent) extension(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
 	defer a.contain(ctx, method, &err)
 	if method != acp.MethodArtifact {
@@ -307,10 +309,9 @@ func (a *acpAgent) extension(ctx context.Context, method string, params json.Raw
 	return acp.ArtifactResponse{ArtifactUID: uid}, nil
 }
 
-// contain is deferred where something that the agent has sent is worked on: a
-// failure of ours there is the answer, if there is one, and does not end the
-// worker with all its runs.
-func (a *acpAgent) contain(ctx context.Context, what string, answer *error) {
+// contain is deferred around the handling of messages from the agent. It turns a panic there into
+// the response, if there is one, so that it does not end the worker with all its runs.
+func (a *acpAgent) contain(ctx context.Context, what string, response *error) {
 	p := recover()
 	if p == nil {
 		return
@@ -319,7 +320,7 @@ func (a *acpAgent) contain(ctx context.Context, what string, answer *error) {
 		ctx, "a message from the agent caused a panic", "method", what, "panic", fmt.Sprint(p), "stack",
 		string(debug.Stack()),
 	)
-	if answer != nil {
-		*answer = &acp.Error{Code: acp.CodeInternal, Message: "the request failed"}
+	if response != nil {
+		*response = &acp.Error{Code: acp.CodeInternal, Message: "the request failed"}
 	}
 }

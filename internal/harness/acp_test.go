@@ -29,7 +29,7 @@ func decode[T any](t *testing.T, d penstock.Draft) T {
 	return v
 }
 
-// texts are the messages that were recorded, event blocks as [name data].
+// texts returns the recorded messages, with event blocks as [name data].
 func (s *stage) texts() []string {
 	var list []string
 	for _, d := range s.events(penstock.EventMessage) {
@@ -124,7 +124,7 @@ func TestALineThatIsTooLongIsNamed(t *testing.T) {
 
 func TestErrorAnswerFailsTheTurn(t *testing.T) {
 	t.Parallel()
-	result := newStage(t).turn("answers with an error", "go")
+	result := newStage(t).turn("responds with an error", "go")
 	want := "The agent returned an error: the provider is away (code -32603)\n\nstack trace with ***"
 	if result.State != penstock.StateFailed || result.Message.Message != want ||
 		result.Message.ErrorCode != penstock.CodeAgentProcessFailed {
@@ -187,8 +187,8 @@ func TestCancelEndsTheTurnInTime(t *testing.T) {
 	}
 }
 
-// An interrupt that is there before the agent has read its prompt ends the turn all the
-// same: what is sent first may reach the agent before the prompt does.
+// An interrupt that arrives before the agent has read its prompt still ends the turn: the
+// cancellation may reach the agent before the prompt.
 func TestInterruptEndsTheTurnInTime(t *testing.T) {
 	t.Parallel()
 	now := make(chan struct{})
@@ -233,8 +233,8 @@ func TestStartOfADeafAgentCanBeGivenUp(t *testing.T) {
 	})
 }
 
-// What an agent tells is recorded in order, in the contract's form and nothing
-// of the agent's own.
+// The agent's updates are recorded in order, in the contract's form, without fields of the agent's
+// own.
 func TestUpdatesBecomeEvents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -266,7 +266,7 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 		`message Second message.`,
 		`plan {"entries":[{"content":"look","status":"completed","priority":"high"},{"content":"do","status":"pending",` +
 			`"priority":"medium"}]}`,
-		`message weather_update {"sky":"grey"}`,
+		`message weather_update {"sky":"gray"}`,
 		`message plan {"entries":"none"}`,
 		`action #0 command run_command {"command":"ls -l 'my dir'"}`,
 		`result #0 command run_command completed {"exit_code":0,"output":"total 0"}`,
@@ -313,7 +313,7 @@ func TestUsageIsThatOfTheTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for turn, cost := range []float64{0.25, 0} { // the session's cost did not grow in the second
+	for turn, cost := range []float64{0.25, 0} { // the session's cost did not grow in the second turn
 		result, err := a.Prompt(t.Context(), "go", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestUsageOfTheProtocolsDraft(t *testing.T) {
 	}
 }
 
-// A refusal of the control plane is the agent's to read, a failure is not.
+// The agent sees a refusal of the control plane, but not a failure.
 func TestArtifactThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]string{
@@ -360,14 +360,14 @@ func TestPermissionsAreAnsweredByKind(t *testing.T) {
 	s.turn("asks for permission", "go")
 	want := []string{"first: selected x <nil>.", "second: selected allow <nil>."}
 	if diff := cmp.Diff(want, s.texts()); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
+		t.Errorf("responses (-want +got):\n%s", diff)
 	}
 	var states []string
 	for _, d := range s.events(penstock.EventAction, penstock.EventActionResult) {
 		b := decode[penstock.Block](t, d)
 		states = append(states, b.Type+b.State)
 	}
-	// The first mention of a call is the question; what was denied does not fail.
+	// The first update about a call has its title. A denied call does not count as failed.
 	want = []string{"action", "action_resultfailed", "action", "action_resultdenied"}
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
@@ -463,7 +463,7 @@ func TestWhatAgentsPrintBetweenMessagesDoesNoHarm(t *testing.T) {
 	}
 }
 
-// An agent can keep what lies in the workspace and nothing else of the machine.
+// An agent can keep files of the workspace and no others.
 func TestArtifactsComeFromTheWorkspaceOnly(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -507,13 +507,13 @@ func TestArtifactsComeFromTheWorkspaceOnly(t *testing.T) {
 		lines = append(lines, r.request)
 	}
 	s.turn("keeps", strings.Join(lines, "\n"))
-	answers := strings.Split(strings.TrimSpace(strings.Join(s.texts(), "")), "\n")
-	if len(answers) != len(requests) {
-		t.Fatalf("got %d answers: %q", len(answers), answers)
+	responses := strings.Split(strings.TrimSpace(strings.Join(s.texts(), "")), "\n")
+	if len(responses) != len(requests) {
+		t.Fatalf("got %d responses: %q", len(responses), responses)
 	}
 	for i, r := range requests {
-		if !strings.Contains(answers[i], r.want) {
-			t.Errorf("%s: got %q, want %q", r.request, answers[i], r.want)
+		if !strings.Contains(responses[i], r.want) {
+			t.Errorf("%s: got %q, want %q", r.request, responses[i], r.want)
 		}
 	}
 	want := map[string]string{

@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// runningEvery is the least time between two results of an action that is
-	// still under way.
+	// runningEvery is the minimum time between two results of an active action.
 	runningEvery = time.Second
-	// runningBytes is how much of its output such a result holds: the end.
+	// runningBytes limits the output in such a result, which is the end of the output.
 	runningBytes = 4 << 10
-	// maxOpen is how many actions of a turn are remembered, those after their end
-	// included, in case the agent has more to say about them.
+	// maxOpen limits the remembered actions of a turn. It includes ended actions, because the agent
+	// may send more updates about them.
 	maxOpen = 10_000
-	// maxHeld is how many bytes of actions that are under way are kept. An agent
-	// that begins more, of either, and ends none has them taken for done.
+	// maxHeld limits the bytes of active actions. If an agent exceeds either limit, its active
+	// actions count as done.
 	maxHeld = 64 << 20
 )
 
-// actions turns an agent's tool calls into actions and their results. A call
-// may become known by its update, or by the question whether it may go on.
+// actions turns an agent's tool calls into actions and their results. A call may first appear in an
+// update, or in a permission request.
 type actions struct {
 	add     func(penstock.Draft)
-	session *Session // knows the workspace, and which skills lie where
+	session *Session // has the workspace and the places of skills
 
 	mu   sync.Mutex
 	open map[string]*action // by the agent's id
@@ -40,43 +39,55 @@ type actions struct {
 
 // action is one tool call as it is known so far.
 type action struct {
-	id             string // ours: agents use theirs again
+	id             string // our own, because agents reuse theirs
 	category, name string
 	call           acp.ToolCall
-	bytes          int  // of call
-	recorded       bool // as an action
+	printed        strings.Builder // output of the agent's own terminal
+	bytes          int             // of call and printed
+	recorded       bool            // as an action
 	state          string
 	shown          time.Time
 	output         string // as last recorded
 }
 
-// over tells that nothing more is expected of the action.
+// over reports whether the action has ended.
 func (a *action) over() bool { return a.state != "" && a.state != penstock.ActionRunning }
 
-// see takes a tool call or a change of one. It announces the action as soon as
-// its input is known, and records its result.
+// see handles a tool call or a change of one. It records the action as soon as its input is known,
+// and then its result.
 func (s *actions) see(change acp.ToolCall, begins bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.find(change.ID, begins)
 	s.merge(a, change)
+	plan, plans := planOf(a.call)
 	switch {
+	case plans && !a.recorded:
+		s.plan(a, plan)
 	case change.Status == acp.ToolCompleted:
 		s.result(a, penstock.ActionCompleted)
 	case change.Status == acp.ToolFailed:
 		s.result(a, penstock.ActionFailed)
 	case a.over():
-	case a.call.Status == acp.ToolInProgress, !begins, len(change.RawInput) > len(`{}`):
+	case a.call.Status == acp.ToolInProgress, !begins, s.known(a):
 		s.announce(a)
-		if len(change.Content) > 0 {
+		if (len(change.Content) > 0 || a.printed.Len() > 0) && a.name != actionMCP { // which echoes its arguments
 			s.result(a, penstock.ActionRunning)
 		}
 	}
 	s.makeRoom()
 }
 
-// ask takes the tool call that a permission is asked for, and whether it was
-// given.
+// known reports whether a new call has its input. Some agents announce a command before they know
+// it.
+func (s *actions) known(a *action) bool {
+	if a.call.Kind == acp.ToolExecute {
+		return readRaw(a.call.RawInput).text(commandFields...) != ""
+	}
+	return len(a.call.RawInput) > len(`{}`)
+}
+
+// ask handles the tool call of a permission request. allowed is the decision.
 func (s *actions) ask(change acp.ToolCall, allowed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +100,8 @@ func (s *actions) ask(change acp.ToolCall, allowed bool) {
 	s.makeRoom()
 }
 
-// end closes what the turn has left open: an action that is still under way
-// was cut off when the turn was, and is otherwise as complete as it will be.
+// end closes the active actions of the turn. If the turn was cut, they were interrupted. Otherwise
+// they count as complete.
 func (s *actions) end(cut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,15 +113,14 @@ func (s *actions) end(cut bool) {
 	clear(s.open)
 }
 
-// makeRoom ends what is under way where that takes more memory, or is more, than
-// it may.
+// makeRoom ends active actions if there are too many, or if they use too much memory.
 func (s *actions) makeRoom() {
 	if s.held > cmp.Or(s.most, maxHeld) || len(s.open) > maxOpen {
 		s.close(penstock.ActionCompleted)
 	}
 }
 
-// close gives all actions that are under way the same end.
+// close ends all active actions with the same state.
 func (s *actions) close(state string) {
 	for _, a := range s.open {
 		if !a.over() {
@@ -119,8 +129,8 @@ func (s *actions) close(state string) {
 	}
 }
 
-// find returns the open action with the agent's id. A call that begins under
-// the id of one that is over is another one.
+// find returns the open action with the agent's id. A new call with the id of an ended action is
+// another action.
 func (s *actions) find(theirs string, begins bool) *action {
 	a := s.open[theirs]
 	if a == nil || begins && a.over() {
@@ -138,7 +148,7 @@ func (s *actions) announce(a *action) {
 		return
 	}
 	a.recorded = true
-	a.category, a.name = classify(a.call)
+	a.category, a.name = s.session.classify(a.call)
 	if a.name == actionRead && s.readsSkill(a.call) {
 		a.category, a.name = categorySkill, actionSkill
 	}
@@ -147,8 +157,8 @@ func (s *actions) announce(a *action) {
 	}))
 }
 
-// result records how the action stands. What is final stays: an action that was
-// denied does not fail.
+// result records the state of the action. A final state stays: an action that was denied does not
+// fail later.
 func (s *actions) result(a *action, state string) {
 	if a.over() {
 		return
@@ -156,7 +166,7 @@ func (s *actions) result(a *action, state string) {
 	s.announce(a)
 	output := object(s.output(a, state))
 	if state == penstock.ActionRunning {
-		if time.Since(a.shown) < runningEvery || string(output) == a.output {
+		if time.Since(a.shown) < runningEvery || string(output) == a.output || string(output) == `{}` {
 			return
 		}
 		a.shown, a.output = time.Now(), string(output)
@@ -165,24 +175,52 @@ func (s *actions) result(a *action, state string) {
 	s.add(penstock.NewDraft(penstock.EventActionResult, penstock.Now(), penstock.Block{
 		Type: penstock.BlockActionResult, ActionID: a.id, Category: a.category, Name: a.name, State: state, Output: output,
 	}))
-	if a.over() { // its content may be large
-		s.held -= a.bytes
-		a.call, a.bytes = acp.ToolCall{}, 0
+	if a.over() {
+		s.forget(a)
 	}
 }
 
-// merge takes over what change says of an action that is under way.
+// plan records a plan in the place of the call that writes it.
+func (s *actions) plan(a *action, plan acp.Plan) {
+	a.recorded, a.state = true, penstock.ActionCompleted
+	s.add(penstock.NewDraft(penstock.EventPlan, penstock.Now(), planData(plan)))
+	s.forget(a)
+}
+
+// forget drops the content of an action that has ended, because it may be large.
+func (s *actions) forget(a *action) {
+	s.held -= a.bytes
+	a.call, a.bytes = acp.ToolCall{}, 0
+	a.printed.Reset()
+}
+
+// merge applies a change to an active action.
 func (s *actions) merge(a *action, change acp.ToolCall) {
 	if a.over() {
 		return
 	}
+	var piece struct {
+		Data string `json:"data"`
+	}
+	if change.Meta.Read(metaTerminalOutput, &piece) {
+		a.printed.WriteString(piece.Data)
+		delete(change.Meta, metaTerminalOutput)
+	}
 	merge(&a.call, change)
-	text, _ := json.Marshal(a.call) // it was decoded
-	s.held += len(text) - a.bytes
-	a.bytes = len(text)
+	text, _ := json.Marshal(a.call) // it came from JSON
+	size := len(text) + a.printed.Len()
+	s.held += size - a.bytes
+	a.bytes = size
 }
 
-// merge takes over what change says.
+// Extensions of agents with their own terminal, which report its output in pieces, and the result
+// of its program. Some agents send them even to clients that do not support them.
+const (
+	metaTerminalOutput = "terminal_output_delta"
+	metaTerminalExit   = "terminal_exit"
+)
+
+// merge applies a change.
 func merge(call *acp.ToolCall, change acp.ToolCall) {
 	set(&call.ID, change.ID)
 	set(&call.Title, change.Title)
@@ -226,8 +264,7 @@ func readRaw(data json.RawMessage) raw {
 	return r
 }
 
-// text is the first of the named fields that is a string, or a list of strings
-// put together.
+// text returns the first named field that is a string, or the joined strings of a list.
 func (r raw) text(names ...string) string {
 	for _, name := range names {
 		var one string
@@ -241,8 +278,7 @@ func (r raw) text(names ...string) string {
 	return ""
 }
 
-// list is the first of the named fields that is a list of strings, or of
-// objects with a path.
+// list returns the first named field that is a list of strings, or of objects with a path.
 func (r raw) list(names ...string) []string {
 	for _, name := range names {
 		var words []string
@@ -266,8 +302,8 @@ func (r raw) list(names ...string) []string {
 	return nil
 }
 
-// scalar is the named field where it is a number, a truth value or a string. Some
-// agents write names in camel case.
+// scalar returns the named field if it is a number, a boolean or a string. Some agents write names
+// in camel case.
 func (r raw) scalar(name string) (any, bool) {
 	value, ok := r[name]
 	if !ok {

@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// playAgent is the other end: an ACP agent that plays a part, or something that
-// is none.
+// playAgent is the other end: an ACP agent that plays a role, or a program that is not an agent.
 func playAgent(part string) int {
 	switch part {
 	case "exits":
@@ -107,7 +106,7 @@ func (p *player) prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRes
 	switch p.part {
 	case "stops":
 		end.StopReason = acp.StopReason(text)
-	case "answers with an error":
+	case "responds with an error":
 		fmt.Fprintln(os.Stderr, "stack trace with hunter22")
 		return end, &acp.Error{Code: acp.CodeInternal, Message: "the provider is away"}
 	case "dies":
@@ -169,7 +168,7 @@ func (p *player) prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRes
 	return end, nil
 }
 
-// tellAll sends one of each kind of update.
+// tellAll sends one update of each kind.
 func (p *player) tellAll(ctx context.Context, session string) {
 	p.tell(ctx, session, acp.Update{Kind: acp.UpdateAgentThought, Chunk: &acp.Chunk{Content: acp.Text("hm, ")}})
 	p.tell(ctx, session, acp.Update{Kind: acp.UpdateAgentThought, Chunk: &acp.Chunk{Content: acp.Text("well")}})
@@ -183,7 +182,7 @@ func (p *player) tellAll(ctx context.Context, session string) {
 	p.tell(
 		ctx, session,
 		acp.Update{
-			Kind: "weather_update", Raw: json.RawMessage(`{"sessionUpdate":"weather_update","sky":"grey","_meta":{"x":1}}`),
+			Kind: "weather_update", Raw: json.RawMessage(`{"sessionUpdate":"weather_update","sky":"gray","_meta":{"x":1}}`),
 		},
 	)
 	p.tell(ctx, session, acp.Update{Kind: "plan", Raw: json.RawMessage(`{"sessionUpdate":"plan","entries":"none"}`)})
@@ -220,8 +219,8 @@ func (p *player) tellAll(ctx context.Context, session string) {
 
 func cwd() string { return os.Getenv("STAGE_DIR") }
 
-// askPermission asks about a call that nobody knows yet, with its options in an
-// order and with ids that tell nothing; and about one that may only be rejected.
+// askPermission asks about a call that was not announced, with options in any order and meaningless
+// ids. It also asks about a call that can only be rejected.
 func (p *player) askPermission(ctx context.Context, session string) {
 	for _, ask := range []struct {
 		id      string
@@ -237,19 +236,20 @@ func (p *player) askPermission(ctx context.Context, session string) {
 		},
 		{"second", []acp.PermissionOption{{ID: "allow", Name: "Allow?", Kind: acp.RejectAlways}}},
 	} {
-		var answer struct {
+		var response struct {
 			Outcome struct{ Outcome, OptionID string }
 		}
 		err := p.agent.Call(ctx, "session/request_permission", acp.PermissionRequest{
 			SessionID: session, Options: ask.options,
 			ToolCall: acp.ToolCall{ID: ask.id, Title: "rm -r build", Kind: acp.ToolExecute},
-		}, &answer)
-		p.say(ctx, session, "", fmt.Sprintf("%s: %s %s %v.", ask.id, answer.Outcome.Outcome, answer.Outcome.OptionID, err))
+		}, &response)
+		got := response.Outcome
+		p.say(ctx, session, "", fmt.Sprintf("%s: %s %s %v.", ask.id, got.Outcome, got.OptionID, err))
 		p.call(ctx, session, acp.UpdateToolCallUpdate, acp.ToolCall{ID: ask.id, Status: acp.ToolFailed})
 	}
 }
 
-// keep asks for artifacts, one for each line, and says what was answered.
+// keep asks to keep artifacts, one for each line, and prints the responses.
 func (p *player) keep(ctx context.Context, session, lines string) {
 	for line := range strings.Lines(lines) {
 		var r acp.ArtifactRequest
@@ -266,7 +266,7 @@ func (p *player) keep(ctx context.Context, session, lines string) {
 	}
 }
 
-// endless is a text without an end, and without a line feed.
+// endless is an endless text without a line feed.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

@@ -17,12 +17,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// MaxArtifact is the largest file that is kept as an artifact: 100 MiB.
+// MaxArtifact is the largest file for an artifact: 100 MiB.
 const MaxArtifact = 100 << 20
 
-// keep stores what the agent wants to be kept. The error says what is wrong with
-// it in words for the agent; a path is believed only within the workspace. What
-// an artifact of each type must have is the control plane's to check.
+// keep stores an artifact for the agent. The error explains a problem to the agent. A path must be
+// in the workspace. The control plane checks the required fields of each type.
 func (s *Session) keep(ctx context.Context, r acp.ArtifactRequest) (uid string, err error) {
 	data := penstock.ArtifactData{
 		Title: r.Title, Description: r.Description, Branch: r.Branch, URL: r.URL, Content: r.Content,
@@ -53,7 +52,7 @@ func (s *Session) keep(ctx context.Context, r acp.ArtifactRequest) (uid string, 
 	return s.save(ctx, upload, file)
 }
 
-// save keeps an artifact and puts a refusal into words for the agent.
+// save stores an artifact, and explains a rejection to the agent.
 func (s *Session) save(ctx context.Context, u penstock.Upload, content io.ReadSeeker) (string, error) {
 	uid, err := s.Save(ctx, u, content)
 	var refused *penstock.Error
@@ -67,10 +66,9 @@ func (s *Session) save(ctx context.Context, u penstock.Upload, content io.ReadSe
 	return uid, nil
 }
 
-// openFile opens a regular file of the workspace. The agent may change what the
-// path leads to at any time, so the path is walked by os.Root, which follows no
-// link out of the workspace, and what was opened is looked at, not what has the
-// name. O_NONBLOCK: to open a pipe would wait for its other end.
+// openFile opens a regular file of the workspace. The agent may change the path at any time. So
+// os.Root opens it, which follows no link out of the workspace, and the check uses the open file
+// and not the name. With O_NONBLOCK, opening a pipe does not wait for its other end.
 func (s *Session) openFile(name string) (*os.File, error) {
 	local := s.within(name)
 	if !filepath.IsLocal(local) {
@@ -98,7 +96,7 @@ func (s *Session) openFile(name string) (*os.File, error) {
 	return file, nil
 }
 
-// within is a path that the agent names, relative to the workspace.
+// within returns a path of the agent, relative to the workspace.
 func (s *Session) within(name string) string {
 	if rest, ok := strings.CutPrefix(filepath.Clean(name), s.Dir+"/"); ok {
 		return rest
@@ -106,8 +104,7 @@ func (s *Session) within(name string) string {
 	return filepath.Clean(name)
 }
 
-// mimeType goes by the name, then by the first bytes. The file is left at its
-// beginning.
+// mimeType uses the name, and then the first bytes. It leaves the file at its beginning.
 func mimeType(file *os.File) (string, error) {
 	if t := mime.TypeByExtension(filepath.Ext(file.Name())); t != "" {
 		return t, nil

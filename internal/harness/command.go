@@ -16,22 +16,21 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// promptFile is where a command finds its prompt, relative to the workspace.
+// promptFile is the path of a command's prompt, relative to the workspace.
 const promptFile = ".penstock/prompt.md"
 
-// commandHarness runs a program once for each prompt. The program reads the
-// prompt from its standard input or from the file that PENSTOCK_PROMPT_FILE
-// names; what it prints is its message, its exit code how the turn ended.
+// commandHarness runs a program once for each prompt. The program reads the prompt from its
+// standard input, or from the file in PENSTOCK_PROMPT_FILE. Its output is the message, and its exit
+// code is the result of the turn.
 type commandHarness struct{ program Program }
 
 type commandAgent struct {
 	commandHarness
 	session Session
-	process Process // of the turn under way
+	process Process // of the active turn
 }
 
-// Start implements Harness. There is no session to load: each turn is a program
-// of its own.
+// Start implements Harness. There is no session to load: each turn is a new program.
 func (h commandHarness) Start(_ context.Context, s Session) (Agent, error) {
 	return &commandAgent{commandHarness: h, session: s}, nil
 }
@@ -63,12 +62,12 @@ func (a *commandAgent) Prompt(ctx context.Context, text string, interrupt <-chan
 	given := make(chan struct{})
 	go func() {
 		defer close(given)
-		_, _ = io.WriteString(process.Stdin(), text) // a program need not read it
+		_, _ = io.WriteString(process.Stdin(), text) // the program may not read it
 		_ = process.Stdin().Close()
 	}()
 	said := transcript{record: a.session.Record}
 	lastWords := &Tail{}
-	_ = say(&said, io.TeeReader(process.Stdout(), lastWords)) // its end is all there is to know
+	_ = say(&said, io.TeeReader(process.Stdout(), lastWords)) // only the end of the output is needed
 	_ = process.Stdout().Close()
 	exit, err := process.Wait()
 	<-given
@@ -91,8 +90,8 @@ func (a *commandAgent) Prompt(ctx context.Context, text string, interrupt <-chan
 	return failed(penstock.CodeAgentProcessFailed, "%s", reason), nil
 }
 
-// killOn ends the program when ctx ends or interrupt is closed, until stop is called,
-// which may be called often; cut is true after an interrupt.
+// killOn ends the program when ctx ends or interrupt is closed, until stop is called. stop may be
+// called repeatedly, and returns true after an interrupt.
 func (a *commandAgent) killOn(ctx context.Context, interrupt <-chan struct{}) (cut *atomic.Bool, stop func()) {
 	cut = new(atomic.Bool)
 	ended := make(chan struct{})
@@ -113,8 +112,8 @@ func (a *commandAgent) killOn(ctx context.Context, interrupt <-chan struct{}) (c
 	})
 }
 
-// writePrompt puts the prompt into the workspace anew: what lies there may be a
-// link that a program has left.
+// writePrompt writes the prompt to a new file in the workspace, because a program may have left a
+// link there.
 func (a *commandAgent) writePrompt(text string) error {
 	root := a.session.Root
 	if err := root.Remove(promptFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -131,8 +130,7 @@ func (a *commandAgent) writePrompt(text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// say makes a message of all that r holds. A character that is cut by the end
-// of a piece is completed by the next.
+// say turns the output in r into a message. It joins characters that are split between two reads.
 func say(said *transcript, r io.Reader) error {
 	buf := make([]byte, 32<<10)
 	held := 0
@@ -149,7 +147,7 @@ func say(said *transcript, r io.Reader) error {
 	}
 }
 
-// partial is the number of bytes at the end of text that may begin a character.
+// partial returns the number of bytes at the end of text that may be an incomplete character.
 func partial(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {

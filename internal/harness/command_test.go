@@ -140,7 +140,7 @@ func TestInterruptedCommandIsKilled(t *testing.T) {
 	}
 }
 
-// A program of a turn before may have put a link where the prompt goes.
+// A program of an earlier turn may have put a link at the path of the prompt.
 func TestPromptFileFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -47,22 +47,22 @@ var categories = map[string]string{
 	actionTool:  categoryIntegration,
 }
 
-// names of actions by the protocol's kind of tool, for agents that do not say
-// which tool of the contract theirs is.
+// kinds has names of actions by the protocol's kind of tool, for agents that do not name a tool of
+// the contract.
 var kinds = map[acp.ToolKind]string{
 	acp.ToolRead: actionRead, acp.ToolEdit: actionEdit, acp.ToolDelete: actionEdit, acp.ToolMove: actionEdit,
 	acp.ToolSearch: actionSearch, acp.ToolExecute: actionCommand, acp.ToolFetch: actionFetch,
 	acp.ToolSwitchMode: actionMode, acp.ToolThink: actionThink,
 }
 
-// classify names an action by what the built-in agent says it is, else by the
-// protocol's kind of tool.
-func classify(call acp.ToolCall) (category, name string) {
+// classify returns the name of an action: from the built-in agent, or otherwise from the protocol's
+// kind of tool.
+func (s *Session) classify(call acp.ToolCall) (category, name string) {
 	var said string
 	if call.Meta.Read(acp.MetaTool, &said) && categories[said] != "" {
 		return categories[said], said
 	}
-	if _, _, ok := mcpTool(call); ok {
+	if _, _, ok := s.mcpTool(call); ok {
 		return categoryIntegration, actionMCP
 	}
 	name = kinds[call.Kind]
@@ -72,34 +72,25 @@ func classify(call acp.ToolCall) (category, name string) {
 	return categories[name], name
 }
 
-// mcpTool reads the name under which agents know a tool of an MCP server:
-// mcp__server__tool.
-func mcpTool(call acp.ToolCall) (server, tool string, ok bool) {
-	for _, name := range []string{call.Name, call.Title} {
-		if rest, found := strings.CutPrefix(name, "mcp__"); found {
-			if server, tool, ok = strings.Cut(rest, "__"); ok {
-				return server, tool, true
-			}
-		}
-	}
-	return "", "", false
-}
+var commandFields = []string{"command", "cmd"}
 
 var pathFields = []string{"path", "file_path", "filePath", "abs_path", "absolute_path", "filename", "file"}
 
-// input is the public form of what an action was given: fields that are known
-// and mean the same for every harness, never a harness's own parameters.
+// input returns the public form of an action's input. It has only fields with the same meaning for
+// every harness, never a harness's own parameters.
 func (s *actions) input(a *action) map[string]any {
 	given := readRaw(a.call.RawInput)
 	in := fields{}
 	switch a.name {
 	case actionCommand:
-		in.text("command", given.text("command", "cmd"), a.call.Title)
-		in.text("cwd", s.relative(given.text("cwd", "workdir", "directory")))
+		in.text("command", given.text(commandFields...), a.call.Title)
+		if cwd := s.relative(given.text("cwd", "workdir", "directory")); cwd != "." {
+			in.text("cwd", cwd)
+		}
 	case actionRead, actionEdit:
 		in.list("paths", s.paths(a.call, given))
 	case actionSearch:
-		in.text("query", given.text("query", "pattern", "regex"))
+		in.text("query", given.text("query", "pattern", "regex"), quoted(a.call.Title))
 		in.text("glob", given.text("glob"))
 		in.list("paths", s.paths(a.call, given))
 	case actionSkill:
@@ -119,10 +110,10 @@ func (s *actions) input(a *action) map[string]any {
 	case actionAsk:
 		in.text("question", given.text("question"), a.call.Title)
 	case actionMCP:
-		server, tool, _ := mcpTool(a.call)
+		server, tool, _ := s.session.mcpTool(a.call)
 		in.text("server", given.text("server"), server)
 		in.text("tool", given.text("tool"), tool, a.call.Title)
-		if arguments := readRaw(given["arguments"]); arguments != nil {
+		if arguments := mcpArguments(a.call, given); arguments != nil {
 			in["arguments"] = arguments
 		}
 	case actionFetch:
@@ -135,23 +126,34 @@ func (s *actions) input(a *action) map[string]any {
 	return in
 }
 
-// output is the public form of what came of an action so far.
+// output returns the public form of an action's result so far.
 func (s *actions) output(a *action, state string) map[string]any {
 	out := fields{}
 	var text []string
+	about := readRaw(a.call.RawInput).text("description")
 	var files []map[string]any
 	for _, c := range a.call.Content {
 		switch {
+		case c.Content != nil && a.name == actionCommand && echoes(contentText(*c.Content), about):
 		case c.Content != nil:
-			text = append(text, contentText(*c.Content))
+			text = append(text, unfence(contentText(*c.Content)))
 		case c.Type == "diff":
 			files = append(files, s.diff(c))
 		}
 	}
 	result := readRaw(a.call.RawOutput)
 	shown := strings.Join(text, "\n")
+	if plain := ""; a.name == actionCommand && json.Unmarshal(a.call.RawOutput, &plain) == nil && plain != "" {
+		shown = plain // without the decoration for people
+	}
 	if printed := result.text("output", "stdout"); a.name == actionCommand && printed != "" {
-		shown = printed // and no more than that
+		shown = printed // and nothing else
+	}
+	if a.printed.Len() > 0 {
+		shown = a.printed.String()
+	}
+	if shown == "" && a.name == actionMCP {
+		shown = mcpText(result)
 	}
 	if shown == "" && len(files) == 0 {
 		shown = result.text("output", "stdout", "text", "content", "result")
@@ -159,6 +161,17 @@ func (s *actions) output(a *action, state string) map[string]any {
 		if shown == "" && json.Unmarshal(a.call.RawOutput, &whole) == nil {
 			shown = whole
 		}
+	}
+	if a.name == actionEdit && state == penstock.ActionCompleted {
+		if len(files) == 0 {
+			files = s.written(a.call)
+		}
+		if len(files) > 0 {
+			shown = "" // it only says that this is done
+		}
+	}
+	if code, rest, ok := cutExitCode(shown); ok && a.name == actionCommand && state == penstock.ActionFailed {
+		shown, out["exit_code"] = rest, code
 	}
 	if over := len(shown) - runningBytes; state == penstock.ActionRunning && over > 0 {
 		shown = strings.ToValidUTF8(shown[over:], "")
@@ -168,6 +181,11 @@ func (s *actions) output(a *action, state string) map[string]any {
 	if len(files) > 0 {
 		out["files"] = files
 	}
+	if a.name == actionCommand {
+		if code, ok := exitCode(a.call, result); ok {
+			out["exit_code"] = code
+		}
+	}
 	for _, name := range facts[a.name] {
 		if value, ok := result.scalar(name); ok {
 			out[name] = value
@@ -176,7 +194,39 @@ func (s *actions) output(a *action, state string) map[string]any {
 	return out
 }
 
-// facts are what is said about the outcome of actions beside their output.
+// echoes reports whether a text is not the output of a command, but what an agent shows in
+// its place while the command runs.
+func echoes(text, description string) bool {
+	return description != "" && text == description || strings.HasPrefix(text, "[current working directory ")
+}
+
+// unfence removes a Markdown fence around a whole output.
+func unfence(text string) string {
+	trimmed := strings.TrimSpace(text)
+	ticks := len(trimmed) - len(strings.TrimLeft(trimmed, "`"))
+	first, rest, _ := strings.Cut(trimmed, "\n")
+	if ticks < 3 || strings.ContainsAny(first[ticks:], " `") {
+		return text
+	}
+	inner, found := strings.CutSuffix(rest, first[:ticks])
+	if !found || inner != "" && !strings.HasSuffix(inner, "\n") || strings.Contains(inner, "\n"+first[:ticks]) {
+		return text
+	}
+	return strings.TrimSuffix(inner, "\n")
+}
+
+// exitCode returns the exit code of a command if an agent reports it in its own form.
+func exitCode(call acp.ToolCall, result raw) (code any, ok bool) {
+	var exit struct {
+		Code *int `json:"exit_code"`
+	}
+	if call.Meta.Read(metaTerminalExit, &exit) && exit.Code != nil {
+		return *exit.Code, true
+	}
+	return readRaw(result["metadata"]).scalar("exit")
+}
+
+// facts lists result fields of actions besides their output.
 var facts = map[string][]string{
 	actionCommand:  {"exit_code", "timed_out", "duration_ms"},
 	actionSearch:   {"matches", "more"},
@@ -186,7 +236,7 @@ var facts = map[string][]string{
 func (s *actions) diff(c acp.ToolCallContent) map[string]any {
 	file := fields{}
 	file.text("path", s.relative(c.Path))
-	if c.OldText != nil {
+	if c.OldText != nil && *c.OldText != "" { // some agents give an empty text for a new file
 		file["old_text"] = *c.OldText
 	} else {
 		file["new_file"] = true
@@ -197,7 +247,7 @@ func (s *actions) diff(c acp.ToolCallContent) map[string]any {
 	return file
 }
 
-// paths are the files that an action is about.
+// paths returns the files of an action.
 func (s *actions) paths(call acp.ToolCall, given raw) []string {
 	var list []string
 	for _, l := range call.Locations {
@@ -216,8 +266,8 @@ func (s *actions) paths(call acp.ToolCall, given raw) []string {
 	return slices.Compact(list)
 }
 
-// readsSkill reports whether a file that is read is the SKILL.md of a skill that
-// the agent was given: so do agents that have no tool of their own for it.
+// readsSkill reports whether a call reads the SKILL.md of one of the agent's skills. Agents without
+// a tool for skills do this.
 func (s *actions) readsSkill(call acp.ToolCall) bool {
 	read := s.paths(call, readRaw(call.RawInput))
 	if len(read) != 1 {
@@ -227,16 +277,19 @@ func (s *actions) readsSkill(call acp.ToolCall) bool {
 	return ok
 }
 
-// relative is a path within the workspace as seen from there.
+// relative returns a path in the workspace, relative to it.
 func (s *actions) relative(name string) string {
 	name = strings.TrimPrefix(name, "file://")
+	if name != "" && path.Clean(name) == s.session.Dir {
+		return "."
+	}
 	if rest, within := strings.CutPrefix(name, s.session.Dir+"/"); within && s.session.Dir != "" {
 		return path.Clean(rest)
 	}
 	return name
 }
 
-// fields is a public form that is being filled.
+// fields builds a public form.
 type fields map[string]any
 
 // text sets a field to the first value that is not empty.
@@ -255,7 +308,7 @@ func (f fields) list(name string, values []string) {
 	}
 }
 
-// contentText is a content block in words.
+// contentText returns a content block as text.
 func contentText(c acp.ContentBlock) string {
 	switch {
 	case c.Type == "text":

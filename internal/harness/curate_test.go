@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// recorded are the blocks of drafts, each in a line.
+// recorded returns the blocks of drafts, one a line.
 func recorded(t *testing.T, drafts []penstock.Draft) []string {
 	t.Helper()
 	var lines []string
@@ -85,7 +85,7 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 				Kind: acp.ToolEdit, Content: []acp.ToolCallContent{acp.Diff("/ws/a", new("old"), "new"), acp.TextOutput("done")},
 			},
 			[]string{
-				`files edit_files {}`, `completed {"files":[{"new_text":"new","old_text":"old","path":"a"}],"output":"done"}`,
+				`files edit_files {}`, `completed {"files":[{"new_text":"new","old_text":"old","path":"a"}]}`,
 			},
 		},
 		"a search": {
@@ -154,6 +154,53 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 			},
 			[]string{`skill read_skill {"skill_path":".penstock/skills/a/SKILL.md"}`, `completed {"output":"Do it."}`},
 		},
+		"a command of Claude Code": {
+			acp.ToolCall{
+				Kind: acp.ToolExecute, Title: "make", RawInput: rawJSON(`{"command":"make","description":"Build"}`),
+				RawOutput: rawJSON(`"built"`), Content: []acp.ToolCallContent{acp.TextOutput("```console\nbuilt\n```")},
+			},
+			[]string{`command run_command {"command":"make","description":"Build"}`, `completed {"output":"built"}`},
+		},
+		"a command of Codex": {
+			acp.ToolCall{
+				Kind: acp.ToolExecute, RawInput: rawJSON(`{"command":"make","cwd":"/ws"}`),
+				Meta: acp.Meta{
+					"terminal_output_delta": rawJSON(`{"data":"built\n"}`), "terminal_exit": rawJSON(`{"exit_code":2}`),
+				},
+			},
+			[]string{`command run_command {"command":"make"}`, `completed {"exit_code":2,"output":"built\n"}`},
+		},
+		"a command of OpenCode": {
+			acp.ToolCall{
+				Kind: acp.ToolExecute, RawInput: rawJSON(`{"command":"make"}`), Content: []acp.ToolCallContent{acp.TextOutput("x")},
+				RawOutput: rawJSON(`{"output":"built","metadata":{"exit":3}}`),
+			},
+			[]string{`command run_command {"command":"make"}`, `completed {"exit_code":3,"output":"built"}`},
+		},
+		"a command of Gemini CLI": {
+			acp.ToolCall{
+				Kind: acp.ToolExecute, Title: "make",
+				Content: []acp.ToolCallContent{acp.TextOutput("[current working directory /ws] (Build)")},
+			},
+			[]string{`command run_command {"command":"make"}`, `completed {}`},
+		},
+		"a file in a fence": {
+			acp.ToolCall{
+				Kind: acp.ToolRead, RawInput: rawJSON(`{"file_path":"/ws/a.md"}`),
+				Content: []acp.ToolCallContent{acp.TextOutput("````\nUse:\n```sh\nmake\n```\n````")},
+			},
+			[]string{`files read_files {"paths":["a.md"]}`, "completed {\"output\":\"Use:\\n```sh\\nmake\\n```\"}"},
+		},
+		"a text with two fences": {
+			acp.ToolCall{
+				Kind: acp.ToolRead, RawInput: rawJSON(`{"file_path":"/ws/a.md"}`),
+				Content: []acp.ToolCallContent{acp.TextOutput("```\na\n```\nb\n```\nc\n```")},
+			},
+			[]string{
+				`files read_files {"paths":["a.md"]}`,
+				"completed {\"output\":\"```\\na\\n```\\nb\\n```\\nc\\n```\"}",
+			},
+		},
 		"a link": {
 			acp.ToolCall{
 				Kind: acp.ToolThink, Title: "Think",
@@ -191,8 +238,7 @@ func content(c acp.ContentBlock) acp.ToolCallContent {
 	return acp.ToolCallContent{Type: "content", Content: &c}
 }
 
-// What a command has printed so far is shown once a second at most, and only
-// its end.
+// The output of a running command is shown once a second at most, and only its end.
 func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,8 +284,7 @@ func TestActionsThatAreOverAreForgotten(t *testing.T) {
 	}
 }
 
-// A call that is only announced records nothing, and so nothing slows the agent
-// down that announces them without end.
+// Announcing a call records nothing, so that endless announcements do not slow an agent down.
 func TestActionsThatAreOnlyAnnouncedAreBounded(t *testing.T) {
 	t.Parallel()
 	s, _ := follow()
@@ -286,8 +331,8 @@ func TestActionsThatNeverEndAreBounded(t *testing.T) {
 	}
 }
 
-// What an agent calls its model and its session goes to the control plane, which
-// refuses the end of a turn that is too large.
+// The control plane refuses a turn whose end is too large, and that includes the names of the
+// agent's model and session.
 func TestNamesThatAnAgentGivesAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
@@ -295,5 +340,24 @@ func TestNamesThatAnAgentGivesAreBounded(t *testing.T) {
 	a.tokens(acp.NewMeta(acp.MetaUsage, acp.TurnUsage{ModelID: long, TokenUsage: penstock.TokenUsage{Input: 1}}))
 	if id, usage := a.SessionID(), a.consumed(); len(id) > 1<<10 || len(usage.ModelID) > 1<<10 || usage.Tokens.Input != 1 {
 		t.Errorf("got an id of %d bytes, a model's of %d, %d tokens", len(id), len(usage.ModelID), usage.Tokens.Input)
+	}
+}
+
+// Some agents announce a command before they know its text.
+func TestACommandIsAnnouncedOnceItIsKnown(t *testing.T) {
+	t.Parallel()
+	s, drafts := follow()
+	s.see(acp.ToolCall{
+		ID: "c", Kind: acp.ToolExecute, Title: "bash", Status: acp.ToolPending, RawInput: rawJSON(`{"cwd":"/ws"}`),
+	}, true)
+	if len(*drafts) > 0 {
+		t.Errorf("recorded %v", recorded(t, *drafts))
+	}
+	s.see(acp.ToolCall{
+		ID: "c", Title: "make", Status: acp.ToolInProgress, RawInput: rawJSON(`{"command":"make","cwd":"/ws"}`),
+	}, false)
+	want := []string{`command run_command {"command":"make"}`}
+	if diff := cmp.Diff(want, recorded(t, *drafts)); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 }

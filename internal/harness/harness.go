@@ -1,11 +1,9 @@
-// Package harness drives one agent program: it starts the program in the run's
-// sandbox, gives it prompts, and turns what it says into the events of the
-// contract. One driver speaks the Agent Client Protocol and serves every agent
-// that does; the other runs any program once per prompt.
+// Package harness drives one agent program. It starts the program in the run's sandbox, gives it
+// prompts, and turns its output into events of the contract. One driver is for all agents with the
+// Agent Client Protocol. The other runs any program once per prompt.
 //
-// Nothing that a program says is believed beyond its own turn: what it names is
-// looked up within the workspace, what it reports is put into a curated form,
-// and how a turn ended is read from the protocol, never from text.
+// A program is not trusted. Its paths are resolved in the workspace, its reports are converted to a
+// curated form, and the result of a turn comes from the protocol, never from text.
 package harness
 
 import (
@@ -17,11 +15,12 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
 
-// The ways in which programs are driven.
+// The protocols of programs.
 const (
 	ProtocolACP     = "acp"
 	ProtocolCommand = "command"
@@ -38,53 +37,101 @@ type Program struct {
 	// EnvForTools keeps the run's environment out of the program's own: an ACP agent
 	// gets it for its tools, as acp.MetaEnvironment.
 	EnvForTools bool
-	// Mode is the mode of its own in which an ACP agent is to work, such as one
-	// that asks for no permissions. Empty leaves the agent's choice.
+	// Mode is an ACP agent's own mode for the run, such as one that asks for no permissions. Empty:
+	// the agent's choice.
 	Mode string
-	// State lists what of HOME makes up a session, as paths relative to it. Empty
-	// means all of HOME but what is known to be a cache.
+	// State lists the paths in HOME that form a session. Empty means all of HOME except known
+	// caches.
 	State []string
+	// Noise has prefixes of messages that the program writes about itself. They are not recorded.
+	Noise []string
+	// Version is that of an installed agent, "" for any other program.
+	Version string
+	// Installed and Node are folders of the worker's machine that the sandbox shows,
+	// read-only, at InstalledDir and NodeDir; "" shows nothing.
+	Installed, Node string
+	// ReadOnly are further such folders, at the same paths.
+	ReadOnly []string
+	// API is the program's API for models: anthropic, openai or gemini. With "", ACP selects the
+	// model.
+	API string
+	// NeedsModel says that the program has no default model.
+	NeedsModel bool
+	// Provider names the provider whose address {provider} stands for in Argv and Env.
+	Provider string
+	// Setup returns additional settings of the program for a run. It may be nil, and is called only
+	// if API is set.
+	Setup func(Setting) Setup
+}
+
+// Where a sandbox shows an installed agent and its Node.js. In Argv and in a Setup, {agent}
+// and {node} stand for them.
+const (
+	InstalledDir = "/opt/penstock/agent"
+	NodeDir      = "/opt/penstock/node"
+)
+
+// Setting is the input of an agent's setup.
+type Setting struct {
+	// URL is the base URL of the model provider, in the form for its own SDK.
+	URL string
+	// Model is the provider's name of the model, or "" if the run names none.
+	Model string
+	// Reasoning is the run's reasoning_level, "" if it names none.
+	Reasoning string
+	// Home is the path of HOME in the sandbox.
+	Home string
+}
+
+// Setup has the files and variables of an agent.
+type Setup struct {
+	Env map[string]string
+	// Files are the contents of files by their paths in HOME.
+	Files map[string]string
 }
 
 // Harness starts one agent program.
 type Harness interface {
-	// Start starts the program and its session. The error is the cause of ctx,
-	// or a *penstock.Error that says why there is no agent; nothing is left
-	// behind then.
+	// Start starts the program and its session. The error is the cause of ctx, or a *penstock.Error
+	// with the reason. After an error, nothing is left behind.
 	Start(ctx context.Context, s Session) (Agent, error)
 }
 
 // Agent is a session of a program. Its methods are called by one goroutine.
 type Agent interface {
-	// SessionID is the program's own name of the session, by which it can be
-	// loaded later; "" where it cannot.
+	// SessionID returns the program's id of the session for loading it later, or "" if it cannot be
+	// loaded.
 	SessionID() string
 
-	// Fresh tells whether the session knows nothing of the conversation: the next
-	// prompt has to tell of it.
+	// Fresh reports whether the session is new, so that the next prompt must contain the
+	// conversation.
 	Fresh() bool
 
-	// Prompt gives the agent a turn and returns how it ended: SUCCEEDED, FAILED
-	// or BLOCKED, with what it consumed. When ctx ends the agent is asked to
-	// stop and given a few seconds for it; the error is then ctx's cause, and
-	// the result holds the usage alone. When interrupt is closed before that, the
-	// agent is asked to stop as well: the error is ErrInterrupted, after which it
-	// can take another turn, or ErrInterruptIgnored. Any other error is that of
-	// Session.Start. After every other turn that was not SUCCEEDED or BLOCKED the
-	// agent is only good for Close.
+	// Prompt gives the agent a turn and returns how it ended: SUCCEEDED, FAILED or BLOCKED, with
+	// what it consumed. When ctx ends, the agent is asked to stop within a few seconds. Then the
+	// error is ctx's cause, and the result has only the usage. When interrupt is closed before
+	// that, the agent is also asked to stop. Then the error is ErrInterrupted, after which the
+	// agent can take another turn, or ErrInterruptIgnored. Any other error comes from
+	// Session.Start. After every other turn that was not SUCCEEDED or BLOCKED, only Close may be
+	// called.
 	Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error)
 
-	// Close ends the program and returns when nothing of it is left.
+	// Close ends the program, and returns when all its processes have ended.
 	Close()
 }
 
-// Own lists the variables that the operator gives the program, and that may be keys.
-// ok is false where there are none, or where nothing of a run's is beside them.
+// Own lists the variables that the operator gives to the program, and that may be keys. ok is false
+// if there are none, or if the program does not get variables of the run.
 func (p Program) Own() (names []string, ok bool) {
 	return slices.Sorted(maps.Keys(p.Env)), len(p.Env) > 0 && !p.EnvForTools
 }
 
-// environment is that of the program itself: the run's, and then its own.
+// noise reports whether a piece of a message is only about the program itself.
+func (p Program) noise(text string) bool {
+	return slices.ContainsFunc(p.Noise, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
+}
+
+// environment returns the environment of the program: the run's, and then its own.
 func (p Program) environment(run []string) []string {
 	if p.EnvForTools {
 		run = nil
@@ -97,14 +144,14 @@ func (p Program) environment(run []string) []string {
 	return slices.Concat(run, own)
 }
 
-// How a turn ends that was interrupted.
+// The errors of an interrupted turn.
 var (
 	ErrInterrupted = errors.New("the turn was interrupted")
-	// ErrInterruptIgnored is of an agent that did not stop in time, or ended.
+	// ErrInterruptIgnored means that the agent did not stop in time, or ended.
 	ErrInterruptIgnored = errors.New("the turn was interrupted and the agent did not stop")
 )
 
-// New makes the harness of a program.
+// New creates the harness of a program.
 func New(p Program) (Harness, error) {
 	if len(p.Argv) == 0 {
 		return nil, fmt.Errorf("the harness has no command")
@@ -118,53 +165,53 @@ func New(p Program) (Harness, error) {
 	return nil, fmt.Errorf("unknown harness protocol %q: use %s or %s", p.Protocol, ProtocolACP, ProtocolCommand)
 }
 
-// Session is what an agent is started with.
+// Session configures the start of an agent.
 type Session struct {
 	// Start starts a program in the run's sandbox.
 	Start func(ctx context.Context, c Command) (Process, error)
-	// Env is the run's environment, KEY=value. It holds the run's secrets.
+	// Env is the run's environment, KEY=value. It contains the run's secrets.
 	Env []string
-	// Dir is the workspace as the program sees it, Root as the worker does.
+	// Dir is the workspace's path for the program, and Root the workspace for the worker.
 	Dir  string
 	Root *os.Root
-	// Load is the id of the session to go on with, "" for a new one.
+	// Load is the id of the session to continue; "": a new one.
 	Load string
-	// Model is what the run's configuration names, "" for the program's choice.
+	// Model is the model in the run's configuration; "": the program's choice.
 	Model string
 	// MCPServers have their secrets resolved.
 	MCPServers map[string]penstock.MCPServer
 	Skills     []Skill
-	// Record takes what happened, in order. It waits while the log cannot keep
-	// up, which in turn slows the agent down.
+	// Record records an event. Events keep their order. It waits while the log is behind, which
+	// slows the agent down.
 	Record func(penstock.Draft)
-	// Save keeps an artifact and returns its uid.
+	// Save stores an artifact and returns its uid.
 	Save func(ctx context.Context, u penstock.Upload, content io.ReadSeeker) (uid string, err error)
-	// Consumed is told what the turn under way has consumed so far.
+	// Consumed is called with the usage of the active turn so far.
 	Consumed func(penstock.TurnUsage)
 	// Mask replaces known secrets in a text.
 	Mask func(string) string
 	Log  *slog.Logger
 }
 
-// Command is a program to be started.
+// Command is a program to start.
 type Command struct {
 	Argv []string
 	Env  []string // KEY=value
-	// Protocol says that standard input and output carry a protocol: nothing but the
-	// program itself may be able to open them.
+	// Protocol means that standard input and output carry a protocol, so only the program itself
+	// may open them.
 	Protocol bool
 	// Stderr gets the standard error; nil sends it to the standard output.
 	Stderr io.Writer
 }
 
-// Process is a started program with all that it starts in turn.
+// Process is a started program with all its child processes.
 type Process interface {
 	Stdin() io.WriteCloser
 	Stdout() io.ReadCloser
 	// Wait returns how the program ended, in words and as a code, when no
 	// process of its tree exists any more.
 	Wait() (Exit, error)
-	// Kill ends the tree and returns when none of it exists.
+	// Kill ends the process tree, and returns when no process of it exists.
 	Kill()
 }
 
@@ -174,7 +221,7 @@ type Exit struct {
 	Text string // such as "exit code 1"
 }
 
-// failed is the result of a turn that ended for a reason that the user can mend.
+// failed returns the result of a turn that failed for a reason that the user can fix.
 func failed(code penstock.Code, format string, args ...any) penstock.Result {
 	return penstock.Result{
 		State:   penstock.StateFailed,

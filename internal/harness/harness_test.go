@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/harness"
 )
 
-// The test binary is also the agents and commands that the tests drive.
+// The test binary also plays the agents and commands that the tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		os.Exit(playAgent(os.Args[2]))
@@ -25,14 +25,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stage is a session with everything that happens in it kept.
+// stage is a session that keeps everything that happens in it.
 type stage struct {
 	t       *testing.T
 	session harness.Session
 
 	mu     sync.Mutex
 	drafts []penstock.Draft
-	kept   map[string]string // content of what was saved, by file name or type
+	kept   map[string]string // content of saved files, by name or type
 	usage  []penstock.TurnUsage
 	mode   string // of the program
 }
@@ -77,8 +77,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// events are the drafts recorded so far of the given types, of all types when
-// none is given.
+// events returns the drafts of the given types that were recorded so far, or all drafts if no type
+// is given.
 func (s *stage) events(types ...penstock.EventType) []penstock.Draft {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *stage) events(types ...penstock.EventType) []penstock.Draft {
 	return list
 }
 
-// awaitWork returns when the agent has said something, or after ten seconds.
+// awaitWork returns when the agent has sent something, or after ten seconds.
 func (s *stage) awaitWork() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -101,7 +101,7 @@ func (s *stage) awaitWork() {
 	}
 }
 
-// agent starts the test binary as an agent that plays a part.
+// agent starts the test binary as an agent that plays a role.
 func (s *stage) agent(part string) (harness.Agent, error) {
 	s.t.Helper()
 	h, err := harness.New(
@@ -142,7 +142,7 @@ func self(t *testing.T) string {
 	return exe
 }
 
-// program is a real process without a sandbox, in a group of its own.
+// program is a real process without a sandbox, in its own process group.
 type program struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -194,7 +194,7 @@ func (p *program) Kill() {
 	<-p.ended
 }
 
-// within fails the test when f takes longer.
+// within fails the test if f takes longer.
 func within(t *testing.T, limit time.Duration, what string, f func()) {
 	t.Helper()
 	begin := time.Now()

@@ -7,20 +7,20 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Briefing is what goes to the agent as one prompt.
+// Briefing is the content of one prompt to the agent.
 type Briefing struct {
 	Prompt penstock.Prompt
-	// The rest goes with the first prompt of a session alone.
+	// The fields below are only for the first prompt of a session.
 	First   bool
 	Base    string          // the configuration's base_prompt
-	Use     []Skill         // the skills that the run came from
-	Skills  []Skill         // those that can be used
-	Files   []penstock.File // that lie in the workspace
+	Use     []Skill         // the skills of the run itself
+	Skills  []Skill         // the other available skills
+	Files   []penstock.File // in the workspace
 	Repos   []string        // directories of the workspace
-	History []penstock.Step // where the session does not know it
+	History []penstock.Step // if the session does not have it
 }
 
-// maxHistory is how much of a conversation is told again: its end.
+// maxHistory limits the repeated part of a conversation, which is its end.
 const maxHistory = 100 << 10
 
 var modes = map[penstock.Mode]string{
@@ -30,7 +30,7 @@ var modes = map[penstock.Mode]string{
 		"that assigns each part, and ask for approval before the work starts.",
 }
 
-// Text is the briefing as one text.
+// Text returns the briefing as one text.
 func (b Briefing) Text() string {
 	var parts []string
 	add := func(format string, args ...any) {
@@ -64,7 +64,7 @@ func (b Briefing) Text() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// workplace says what lies in the workspace.
+// workplace describes the content of the workspace.
 func (b Briefing) workplace() string {
 	var lines []string
 	if len(b.Repos) > 0 {
@@ -83,7 +83,7 @@ func (b Briefing) workplace() string {
 	return strings.Join(lines, "\n")
 }
 
-// paths are those of files, in a line.
+// paths returns the paths of files in one line.
 func paths(files []penstock.File) string {
 	names := make([]string, len(files))
 	for i, f := range files {
@@ -92,7 +92,7 @@ func paths(files []penstock.File) string {
 	return strings.Join(names, ", ")
 }
 
-// historyText tells a conversation to an agent that has not led it.
+// historyText returns a conversation as text, for an agent that does not have it.
 func historyText(steps []penstock.Step) string {
 	var b strings.Builder
 	for _, step := range steps {

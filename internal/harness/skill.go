@@ -7,14 +7,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// Skill is a skill that lies in the workspace.
+// Skill is a skill in the workspace.
 type Skill struct {
 	Name, Description string
 	Path              string // of its SKILL.md, relative to the workspace
 	Text              string // of its SKILL.md, without the frontmatter
 
-	// BundledID is the id of a skill that the server came with, and File its whole
-	// SKILL.md.
+	// BundledID is the id of a bundled skill, and File its whole SKILL.md.
 	BundledID, File string
 }
 
@@ -26,7 +25,7 @@ func acpSkills(skills []Skill) []acp.Skill {
 	return list
 }
 
-// skillAt is the skill whose SKILL.md a path of the workspace leads to.
+// skillAt returns the skill whose SKILL.md is at a path of the workspace.
 func (s *Session) skillAt(name string) (skill Skill, ok bool) {
 	for _, k := range s.Skills {
 		if path.Clean(name) == k.Path {
@@ -36,10 +35,8 @@ func (s *Session) skillAt(name string) (skill Skill, ok bool) {
 	return skill, false
 }
 
-// bundledID is the id of the bundled skill that a path leads to, "" where it is
-// none. What an agent says of it counts for nothing: the skill must have been put
-// there by us, and the file must still be what came with the server: now, since the
-// agent does not wait for us to look.
+// bundledID returns the id of the bundled skill at a path, or "". It does not trust the agent: we
+// must have written the skill there, and the file must still be unchanged when we check it.
 func (s *Session) bundledID(name string) string {
 	k, ok := s.skillAt(name)
 	if !ok || k.BundledID == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// What is at the path of a bundled skill is one only while it is what we put
-// there, whatever the agent says and does.
+// A file counts as a bundled skill only while it is the one that we put there, whatever the agent
+// claims or does.
 func TestBundledSkillsAreNotImpersonated(t *testing.T) {
 	t.Parallel()
 	const at, text = ".penstock/skills/create-skill/SKILL.md", "---\nname: create-skill\ndescription: d\n---\nDo it.\n"

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// TailSize is how much of a program's last words is shown, in bytes.
+// TailSize limits how many bytes of a program's last output are shown.
 const TailSize = 4 << 10
 
-// Tail is a writer that keeps the last words of a program: twice what is shown,
-// so that a secret at the cut is still whole when it is masked. Its zero value
-// is ready for use, and its methods may be called at the same time.
+// Tail is a writer that keeps the last output of a program. It keeps twice as much as is shown, so
+// that a secret at the cut is complete when it is masked. Its zero value is ready for use. It is
+// safe for concurrent use.
 type Tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -29,7 +29,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Text is the last TailSize bytes, masked, as valid text.
+// Text returns the last TailSize bytes, masked, as valid text.
 func (t *Tail) Text(mask func(string) string) string {
 	t.mu.Lock()
 	text := strings.ToValidUTF8(string(t.buf), "\uFFFD")
@@ -44,15 +44,14 @@ func (t *Tail) Text(mask func(string) string) string {
 	return text
 }
 
-// bounded is a text that may grow without end: its beginning and its end are
-// kept.
+// bounded keeps the beginning and the end of a text of any length.
 type bounded struct {
 	head, tail []byte
-	left       int // bytes between them that are gone
+	left       int // removed bytes between them
 }
 
-// keep is the size of the two parts. What is recorded of a text is less, so the
-// cut in the middle is never shown.
+// keep is the size of each part. Recorded texts are shorter, so the cut in the middle is never
+// visible.
 const keep = 512 << 10
 
 func (b *bounded) add(s string) {
@@ -68,7 +67,7 @@ func (b *bounded) add(s string) {
 	}
 }
 
-// whole tells whether nothing but the beginning was needed so far.
+// whole reports whether the text fits into the first part.
 func (b *bounded) whole() bool { return len(b.tail) == 0 }
 
 func (b *bounded) String() string {

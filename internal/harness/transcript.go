@@ -8,36 +8,35 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// deltaEvery is the least time between two deltas: at most 20 a second.
+// deltaEvery is the minimum time between two deltas: at most 20 per second.
 const deltaEvery = 50 * time.Millisecond
 
-// deltaBytes is the most that a delta holds.
+// deltaBytes limits the size of a delta.
 const deltaBytes = 16 << 10
 
-// transcript turns what an agent says into drafts, in the order in which it was
-// said: pieces of a message become deltas and in the end the message that takes
-// their place, everything else is recorded after the message that was being
-// written before it.
+// transcript converts the output of an agent to drafts, in order. Pieces of a message become
+// deltas, and finally the message, which replaces them. Other events are recorded after the message
+// that was open before them.
 type transcript struct {
 	record func(penstock.Draft)
 
 	mu    sync.Mutex
-	open  *utterance // being written, nil for none
+	open  *utterance // the unfinished message, or nil
 	timer *time.Timer
 }
 
-// utterance is a message that is being written.
+// utterance is an unfinished message.
 type utterance struct {
 	id      string // ours
-	theirs  string // the agent's id of it, "" where it gives none
+	theirs  string // the agent's id of it, or ""
 	thought bool
 	text    bounded
 	unshown []byte
 	shown   time.Time // when the last delta was recorded
 }
 
-// say adds a piece to the message that is being written, or begins another
-// where the agent's id or the kind differs.
+// say adds a piece to the unfinished message. It begins another message if the agent's id or the
+// kind differs.
 func (t *transcript) say(theirs string, thought bool, piece string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +52,7 @@ func (t *transcript) say(theirs string, thought bool, piece string) {
 	u := t.open
 	u.text.add(piece)
 	if thought || !u.text.whole() {
-		return // no deltas of thoughts, nor of what the message may leave out
+		return // no deltas for thoughts, and for parts that the message may omit
 	}
 	u.unshown = append(u.unshown, piece...)
 	wait := deltaEvery - time.Since(u.shown)
@@ -71,7 +70,7 @@ func (t *transcript) say(theirs string, thought bool, piece string) {
 	}
 }
 
-// show records what has been said since the last delta.
+// show records the text since the last delta.
 func (t *transcript) show() {
 	t.stopTimer()
 	u := t.open
@@ -92,7 +91,7 @@ func (t *transcript) stopTimer() {
 	}
 }
 
-// finish records the message that is being written.
+// finish records the unfinished message.
 func (t *transcript) finish() {
 	u := t.open
 	if u == nil {
@@ -109,14 +108,14 @@ func (t *transcript) finish() {
 	}))
 }
 
-// end finishes what is being written.
+// end finishes the unfinished message.
 func (t *transcript) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.finish()
 }
 
-// add records a draft after what has been said before it.
+// add records a draft after the text before it.
 func (t *transcript) add(d penstock.Draft) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,7 +123,7 @@ func (t *transcript) add(d penstock.Draft) {
 	t.record(d)
 }
 
-// event records something that is neither said nor done, as it came.
+// event records another kind of update, unchanged.
 func (t *transcript) event(name string, data map[string]any) {
 	t.add(penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{
 		ID: penstock.NewID(), Role: penstock.RoleAssistant, Content: []penstock.Block{eventBlock(name, data)},
@@ -136,7 +135,7 @@ func eventBlock(name string, data map[string]any) penstock.Block {
 	return penstock.Block{Type: penstock.BlockEvent, Name: name, Data: object(data)}
 }
 
-// object is a JSON object of what can be encoded.
+// object returns a JSON object with the fields that can be encoded.
 func object(fields map[string]any) json.RawMessage {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -145,8 +144,7 @@ func object(fields map[string]any) json.RawMessage {
 	return raw
 }
 
-// runeCut is the largest length up to limit at which text can be cut without
-// cutting a character.
+// runeCut returns the largest length up to limit that does not split a character.
 func runeCut(text []byte, limit int) int {
 	if len(text) <= limit {
 		return len(text)

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// answer is how an agent answered a prompt.
-type answer struct {
+// promptResult is the response of an agent to a prompt, or its error.
+type promptResult struct {
 	response acp.PromptResponse
 	err      error
 }
@@ -27,23 +27,23 @@ func (a *acpAgent) Prompt(ctx context.Context, text string, interrupt <-chan str
 	a.knows = true
 	call, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	answered := make(chan answer, 1)
+	responded := make(chan promptResult, 1)
 	go func() {
 		response, err := a.client.Prompt(call, a.id, acp.Text(text))
-		answered <- answer{response, err}
+		responded <- promptResult{response, err}
 	}()
 	select {
-	case end := <-answered:
+	case end := <-responded:
 		result := a.ended(end.response, end.err)
 		result.Usage = a.consumed()
-		if end.err != nil && ctx.Err() != nil { // what ends us may have ended the agent as well
+		if end.err != nil && ctx.Err() != nil { // the same cause may have ended the agent
 			return penstock.Result{Usage: result.Usage}, context.Cause(ctx)
 		}
 		return result, nil
 	case <-ctx.Done():
 	case <-interrupt:
 	}
-	stopped := a.cancel(ctx, call, answered)
+	stopped := a.cancel(ctx, call, responded)
 	result := penstock.Result{Usage: a.consumed()}
 	switch {
 	case ctx.Err() != nil:
@@ -54,18 +54,22 @@ func (a *acpAgent) Prompt(ctx context.Context, text string, interrupt <-chan str
 	return result, ErrInterrupted
 }
 
-// cancel asks the agent to end its turn and waits for that, not for long; false: it
-// is deaf, or gone. An agent that refuses with an error of its own is there still.
-func (a *acpAgent) cancel(ctx, call context.Context, answered <-chan answer) (stopped bool) {
+// cancel asks the agent to end its turn, and waits for a short time. It returns false if the agent
+// does not react or has ended. An agent that responds with an error is still usable.
+func (a *acpAgent) cancel(ctx, call context.Context, responded <-chan promptResult) (stopped bool) {
 	defer a.over(true)
-	timeout, stop := context.WithTimeout(call, cancelTime)
+	limit := cancelTime
+	if errors.Is(context.Cause(ctx), penstock.ErrLeaseLost) {
+		limit = cancelledTime
+	}
+	timeout, stop := context.WithTimeout(call, limit)
 	defer stop()
 	again := time.NewTicker(cancelEvery)
 	defer again.Stop()
 	for {
-		_ = a.client.Cancel(timeout, a.id) // fails only where the agent is gone or deaf
+		_ = a.client.Cancel(timeout, a.id) // fails only if the agent has ended or does not react
 		select {
-		case end := <-answered:
+		case end := <-responded:
 			if end.err == nil {
 				a.addTokens(end.response)
 			}
@@ -73,18 +77,18 @@ func (a *acpAgent) cancel(ctx, call context.Context, answered <-chan answer) (st
 			return end.err == nil || errors.As(end.err, &refused) && ctx.Err() == nil
 		case <-timeout.Done():
 			return false
-		case <-again.C: // the first may have come before the prompt, which another goroutine sends
+		case <-again.C: // the first may have arrived before the prompt, which another goroutine sends
 		}
 	}
 }
 
-// over closes what the turn has left open.
+// over closes the open messages and actions of the turn.
 func (a *acpAgent) over(cut bool) {
 	a.did.end(cut)
 	a.said.end()
 }
 
-// ended is the result of a turn by what the agent answered.
+// ended returns the result of a turn from the agent's response.
 func (a *acpAgent) ended(r acp.PromptResponse, err error) penstock.Result {
 	a.over(err != nil || r.StopReason == acp.StopCancelled)
 	if err != nil {
@@ -114,15 +118,15 @@ func (a *acpAgent) ended(r acp.PromptResponse, err error) penstock.Result {
 	)
 }
 
-// turnUsage is what the turn under way has consumed.
+// turnUsage is the usage of the active turn.
 type turnUsage struct {
 	model            string
 	tokens           penstock.TokenUsage
-	cost, costBefore float64 // in US dollars, of the session: now, and before this turn
+	cost, costBefore float64 // costs of the session in US dollars: now, and before this turn
 	known, priced    bool
 }
 
-// consumed is what the turn has consumed, nil where the agent does not say.
+// consumed returns the usage of the turn, or nil if the agent does not report it.
 func (a *acpAgent) consumed() *penstock.TurnUsage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +143,7 @@ func (a *acpAgent) consumed() *penstock.TurnUsage {
 	return &turn
 }
 
-// addTokens takes the tokens that came with the answer to the prompt.
+// addTokens sets the tokens from the response to the prompt.
 func (a *acpAgent) addTokens(r acp.PromptResponse) {
 	if !a.tokens(r.Meta) && r.Usage != nil {
 		a.mu.Lock()
@@ -152,7 +156,7 @@ func (a *acpAgent) addTokens(r acp.PromptResponse) {
 	}
 }
 
-// tokens takes the tokens of the turn so far as the built-in agent says them.
+// tokens reads the tokens of the turn so far from the built-in agent's metadata.
 func (a *acpAgent) tokens(meta acp.Meta) bool {
 	var u acp.TurnUsage
 	if !meta.Read(acp.MetaUsage, &u) {
@@ -164,7 +168,7 @@ func (a *acpAgent) tokens(meta acp.Meta) bool {
 	return true
 }
 
-// update takes one piece of news about the session.
+// update handles one update of the session.
 func (a *acpAgent) update(ctx context.Context, n acp.SessionNotification) {
 	defer a.contain(ctx, "update", nil)
 	a.mu.Lock()
@@ -175,7 +179,9 @@ func (a *acpAgent) update(ctx context.Context, n acp.SessionNotification) {
 	}
 	switch u := n.Update; {
 	case u.Chunk != nil && u.Kind == acp.UpdateAgentMessage:
-		a.said.say(u.Chunk.MessageID, false, contentText(u.Chunk.Content))
+		if text := contentText(u.Chunk.Content); !a.program.noise(text) {
+			a.said.say(u.Chunk.MessageID, false, text)
+		}
 	case u.Chunk != nil && u.Kind == acp.UpdateAgentThought:
 		a.said.say(u.Chunk.MessageID, true, contentText(u.Chunk.Content))
 	case u.ToolCall != nil:
@@ -185,14 +191,13 @@ func (a *acpAgent) update(ctx context.Context, n acp.SessionNotification) {
 	case u.Usage != nil:
 		a.spend(*u.Usage)
 	case u.Chunk != nil, u.Commands != nil, u.Mode != nil, u.ConfigOptions != nil, u.Info != nil:
-		// The agent's own affairs: an echo of the prompt, what its user
-		// interface could offer.
+		// Ignored: an echo of the prompt, and options for a user interface.
 	default:
 		a.said.event(eventName(string(u.Kind)), unknownData(u.Raw))
 	}
 }
 
-// spend takes what the session has consumed so far, and passes it on.
+// spend records the usage of the session so far, and reports it.
 func (a *acpAgent) spend(u acp.UsageUpdate) {
 	known := a.tokens(u.Meta)
 	if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") && u.Cost.Amount >= 0 {
@@ -218,7 +223,7 @@ func planData(p acp.Plan) penstock.PlanData {
 	return data
 }
 
-// oneOf is value where it is one of the given ones, else the first of them.
+// oneOf returns value if it is in values, and otherwise the first of them.
 func oneOf(value string, values ...string) string {
 	if slices.Contains(values, value) {
 		return value
@@ -226,7 +231,7 @@ func oneOf(value string, values ...string) string {
 	return values[0]
 }
 
-// eventName is a kind of update as the name of an event.
+// eventName returns a kind of update as the name of an event.
 func eventName(kind string) string {
 	const most = 100
 	if kind == "" {
@@ -235,7 +240,7 @@ func eventName(kind string) string {
 	return kind[:runeCut([]byte(kind), most)]
 }
 
-// unknownData is what an update of an unknown kind holds, beside its kind.
+// unknownData returns the fields of an update of an unknown kind, except the kind.
 func unknownData(update json.RawMessage) map[string]any {
 	data := map[string]any{}
 	for name, value := range readRaw(update) {

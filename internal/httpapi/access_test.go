@@ -95,8 +95,8 @@ func TestFailedAuthenticationIsLimitedByAddress(t *testing.T) {
 	w.must(http.StatusUnauthorized, "GET", "/api/v1/me", nil, "Authorization", "") // no guess
 }
 
-// A flood of bad keys from an address does not lock out the others behind it, not
-// even those whose keys this process has never seen.
+// A flood of bad keys from one address does not lock out other callers at that address, even if
+// their keys are new to this process.
 func TestAGoodKeyIsNeverTakenForAGuess(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -156,6 +156,15 @@ func TestAnExecutionsKeyReachesItsOwnRunOnly(t *testing.T) {
 		{"GET", "/api/v1/agent/runs/" + mine + "/transcript", nil, 403},
 		{"GET", "/api/v1/keys", nil, 403},
 		{"GET", "/api/v1/limits", nil, 403},
+		{"GET", "/api/v1/agent/runs/" + mine + "/usage", nil, 200},
+		{"GET", "/api/v1/agent/runs/" + mine + "/calls", nil, 200},
+		{"GET", "/api/v1/agent/runs/" + mine + "/harness-usage", nil, 200},
+		{"GET", "/api/v1/agent/runs/" + other + "/usage", nil, 403},
+		{"PATCH", "/api/v1/agent/runs/" + mine, `{"config": {"budget": null}}`, 403},
+		{"PATCH", "/api/v1/agent/runs/" + other, `{"config": {"budget": null}}`, 403},
+		{"GET", "/api/v1/usage", nil, 403},
+		{"GET", "/api/v1/budgets", nil, 403},
+		{"POST", "/api/v1/budgets", `{"scope": "team", "period": "day", "max_cost_usd": 1}`, 403},
 		{"POST", "/api/v1/worker/claim", `{}`, 403},
 	}
 	for _, tt := range tests {
@@ -169,13 +178,13 @@ func TestAnExecutionsKeyReachesItsOwnRunOnly(t *testing.T) {
 	}
 }
 
-// arrivedAt is the context of a request to a listener at addr.
+// arrivedAt returns the context of a request to a listener at addr.
 func arrivedAt(ctx context.Context, addr string) context.Context {
 	local := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))
 	return context.WithValue(ctx, http.LocalAddrContextKey, net.Addr(local))
 }
 
-// from answers a request as if it had come over the network.
+// from serves a request as if it came from the network.
 func (w *world) from(remote string, r *http.Request) *httptest.ResponseRecorder {
 	r = r.WithContext(arrivedAt(r.Context(), "192.0.2.1:80"))
 	r.RemoteAddr, r.RequestURI = remote, r.URL.RequestURI()
@@ -219,8 +228,8 @@ func TestPlainHTTPFromAfarIsRefused(t *testing.T) {
 	}
 }
 
-// Every process of this machine reaches loopback, agents too: being local is no
-// reason to be shown anything.
+// Every process of this machine can reach loopback, including agents, so a local caller gets no
+// extra access.
 func TestMetricsNeedAKey(t *testing.T) {
 	t.Parallel()
 	metrics := func(s *settings) {
@@ -256,7 +265,7 @@ func TestMetricsNeedAKey(t *testing.T) {
 	}
 }
 
-// HSTS is for HTTPS alone (RFC 6797 §7.2), and tells a browser to come by it.
+// HSTS applies only to HTTPS (RFC 6797 §7.2). It makes browsers use HTTPS.
 func TestStrictTransportSecurityIsSentOverHTTPSOnly(t *testing.T) {
 	t.Parallel()
 	cert, _ := certificate(t)
@@ -284,8 +293,8 @@ func TestStrictTransportSecurityIsSentOverHTTPSOnly(t *testing.T) {
 	}
 }
 
-// Scanners ask for what is not here, day and night: that is nothing to read in a
-// log. What a key of the team's asks for in vain is.
+// Scanners constantly request paths that do not exist, so these requests are not logged. Such a
+// request with a valid key is.
 func TestAnonymousMissesAreLoggedAtDebug(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -10,17 +10,17 @@ import (
 	"github.com/penstock-dev/penstock/internal/rate"
 )
 
-// What validation without a key may take at once, of this process.
+// Limits of simultaneous validations without a key in this process.
 const (
-	maxAnonymous        = 8 // requests whose bodies are held
-	maxAnonymousAddress = 2 // of those, from one client address
-	maxAnonymousWork    = 2 // of those, read and checked at the same time
+	maxAnonymous        = 8 // requests whose bodies are in memory
+	maxAnonymousAddress = 2 // of these, from one client address
+	maxAnonymousWork    = 2 // of these, parsed and checked at the same time
 )
 
-// crowd bounds what callers without a key cost.
+// crowd limits the cost of callers without a key.
 type crowd struct {
 	rate *limiter      // of a client address
-	work chan struct{} // a place for each that is checked
+	work chan struct{} // one place for each check
 
 	mu     sync.Mutex
 	inside map[string]int // requests by client address
@@ -31,7 +31,7 @@ func newCrowd(perMinute int) *crowd {
 	return &crowd{rate: newLimiter(perMinute), work: make(chan struct{}, maxAnonymousWork), inside: map[string]int{}}
 }
 
-// enter admits a request before its body is read. The function that it returns ends it.
+// enter admits a request before its body is read. Call leave at its end.
 func (w *crowd) enter(addr netip.Addr) (leave func(), err error) {
 	name := rate.Network(addr).String()
 	w.mu.Lock()
@@ -76,7 +76,7 @@ func (w *crowd) check(ctx context.Context, fn func() error) error {
 	}
 }
 
-// authenticateOptional reads the key or the session of a request that may go without one.
+// authenticateOptional reads the key or session of a request that needs neither.
 func (c *call) authenticateOptional() error {
 	session := len(c.sessionProofs()) > 0 && c.r.Header.Get(secretHeader) != ""
 	if len(c.r.Header["Authorization"]) == 0 && !session {

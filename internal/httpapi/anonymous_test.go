@@ -114,7 +114,7 @@ func TestValidationsWithoutAKeyAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	w := start(t, forwarded, func(s *settings) { s.api.ValidatesPerMinute = 2 })
 	body := map[string]any{"files": tree("x")}
-	anonymous := func(status int, address string) answer {
+	anonymous := func(status int, address string) response {
 		t.Helper()
 		return w.must(
 			status, "POST", validatePath, body, "Authorization", "", "X-Forwarded-For", address, "X-Forwarded-Proto", "https",
@@ -148,7 +148,7 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.rest.Read(p)
 }
 
-// Bodies that are held, and are sent slowly, are few: of an address and in all.
+// The server holds only a few slow unauthenticated bodies, per address and in total.
 func TestValidationsWithoutAKeyAreFewAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t, forwarded)

@@ -1,11 +1,9 @@
-// Package httpapi is the HTTP layer: the routes of /api/v1, what is read from a
-// request before a rule of the service sees it (limits, JSON, queries, keys,
-// idempotency), how answers, errors and live events are written, and both ends
-// of the worker's contract over HTTP.
+// Package httpapi is the HTTP layer. It has the routes of /api/v1, reads requests (limits, JSON,
+// queries, keys, idempotency), writes responses, errors and live events, and implements both ends
+// of the worker protocol over HTTP.
 //
-// A request goes through serve, which is the order of all checks in one place:
-// connection, key, rate, scope, idempotency, handler. A handler decodes, calls
-// one method of the service and responds.
+// Each request goes through serve, which has all checks in order: connection, key, rate, scope,
+// idempotency, handler. A handler decodes, calls one method of the rules, and responds.
 package httpapi
 
 import (
@@ -29,30 +27,44 @@ import (
 	"github.com/penstock-dev/penstock/web"
 )
 
-// Options is what an API is made of. Service and PublicURL are required.
+// Options configures an API. Service and PublicURL are required.
 type Options struct {
 	Service   *service.Service
-	Log       *slog.Logger // nil: nothing is logged
-	PublicURL string       // where clients reach the server, without a slash at the end
+	Log       *slog.Logger // nil: no log
+	PublicURL string       // the address for clients, without a slash at the end
+
+	Webhooks Webhooks // tries webhooks; nil: these routes are 404
 
 	RequestsPerMinute  int            // of one key; 0: no limit
 	FailuresPerMinute  int            // requests with a bad key, of one client address; 0: no limit
 	ValidatesPerMinute int            // validations of files without a key, of one client address; 0: no limit
-	TrustedProxies     []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto are believed
-	CORSOrigins        []string       // whose pages may call the API; "*": all; none by default
+	TrustedProxies     []netip.Prefix // proxies whose X-Forwarded-For and X-Forwarded-Proto count
+	CORSOrigins        []string       // origins whose pages may call the API; "*": all; empty: no origin
 
-	TempDir        string        // for uploads that are being received; default the system's
-	KeepAlive      time.Duration // between comments of a quiet event stream; default 15 s
-	StreamWrite    time.Duration // how long a listener may take to read a batch of events; default 15 s
-	RequestTimeout time.Duration // how long a request that is no stream waits for its answer; default 30 s
+	TempDir        string        // for uploads in progress; default: that of the system
+	KeepAlive      time.Duration // between comments of an idle event stream; default 15 s
+	StreamWrite    time.Duration // time limit for writing a batch of events; default 15 s
+	RequestTimeout time.Duration // time limit of a request that is not a stream; default 30 s
 
 	Metrics     http.Handler          // of /metrics; nil: 404
 	MetricsOpen bool                  // /metrics needs no key
-	Registerer  prometheus.Registerer // of the API's own metrics; nil: none are kept
+	Registerer  prometheus.Registerer // for the API's own metrics; nil: no metrics
 	Tracer      trace.TracerProvider  // nil: requests are not traced
 }
 
-// API answers requests. It is an http.Handler that starts nothing by itself.
+// Webhooks tries webhooks: the part of the ingress that the API needs.
+type Webhooks interface {
+	// SendTest sends a delivery to the webhook and returns its id in the log.
+	SendTest(
+		ctx context.Context, hook penstock.Webhook, req penstock.TestDelivery, id string, client netip.Addr,
+	) (deliveryID string, err error)
+	// Explain says whether the webhook accepts the credential of a request, and why not.
+	Explain(
+		ctx context.Context, hook penstock.Webhook, req penstock.WebhookVerification,
+	) (penstock.WebhookVerified, error)
+}
+
+// API is the http.Handler of all routes. It starts no goroutines of its own.
 type API struct {
 	svc     *service.Service
 	log     *slog.Logger
@@ -107,9 +119,9 @@ func New(o Options) *API {
 	return a
 }
 
-// ServeHTTP answers a request by the route that its path names, and logs, counts
-// and traces it. Only exact paths have a route: the router's own redirects to a
-// cleaned path would send a POST, or a link's token, once more.
+// ServeHTTP serves a request with the route of its path, and logs, counts and traces it. Only exact
+// paths have a route: with the router's redirects to a clean path, clients would send a POST, or
+// the token in a link, twice.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := r.URL.Path; p == "" || p[0] != '/' || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") {
 		a.serve(&unmatched, w, r)
@@ -118,16 +130,16 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// Stop tells those who listen to events to come back in a moment, ends the
-// waiting of workers, and makes the server unready. It can be called often.
+// Stop ends event streams so that their clients reconnect soon, ends the long polls of workers, and
+// makes the server unready. It can be called repeatedly.
 func (a *API) Stop() { a.stop() }
 
 func (a *API) isStopping() bool { return a.stopping.Err() != nil }
 
-// unmatched answers what no route takes.
+// unmatched handles requests that match no route.
 var unmatched = Route{Public: true, plain: true, handle: (*API).noRoute}
 
-// noRoute is 405 where another method would have found a route, else 404.
+// noRoute responds with 405 if the path has a route with another method, and otherwise with 404.
 func (a *API) noRoute(c *call) error {
 	var allowed []string
 	probe := *c.r

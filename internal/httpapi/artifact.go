@@ -54,7 +54,7 @@ func (a *API) downloadArtifact(c *call) error {
 	return c.redirect(link)
 }
 
-// upload is an artifact as it was received.
+// upload is a received artifact.
 type upload struct {
 	meta penstock.ArtifactUpload
 	file *os.File // rewound; nil without a file
@@ -68,15 +68,15 @@ func (u *upload) reader() io.Reader {
 	return u.file
 }
 
-// discard forgets the file, which has no name by now.
+// discard closes the file, which deletes it: it has no name any more.
 func (u *upload) discard() {
 	if u.file != nil {
 		_ = u.file.Close()
 	}
 }
 
-// readUpload reads the request whole before anything is stored, so that a
-// broken upload leaves nothing behind. A file goes to the disk.
+// readUpload reads the whole request before anything is stored, so that a broken upload leaves
+// nothing behind. It writes a file to disk.
 func (c *call) readUpload() (*upload, error) {
 	kind, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if kind != "multipart/form-data" {
@@ -100,10 +100,10 @@ func (c *call) readUpload() (*upload, error) {
 	return up, nil
 }
 
-// maxFormText bounds what a form has beside its file.
+// maxFormText limits the fields of a form, without its file.
 const maxFormText = 64 << 10
 
-// formError tells faults of the form, which are the caller's, from ours.
+// formError turns an invalid form into an error of the caller. It returns other errors unchanged.
 func formError(err error, limit int64) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server has no space for the file now", Cause: err}
@@ -117,9 +117,8 @@ func formError(err error, limit int64) error {
 	return bodyError(err, limit)
 }
 
-// readForm reads the parts in whatever order they come. The hash is of what
-// they hold and not of the bytes around them: a client that repeats the request
-// chooses another boundary.
+// readForm reads the parts in any order. It hashes their content only, because a client that
+// repeats the request chooses another boundary.
 func (c *call) readForm(form *multipart.Reader, up *upload) error {
 	digest, text := sha256.New(), 0
 	var ignored []string
@@ -166,7 +165,7 @@ func (c *call) readForm(form *multipart.Reader, up *upload) error {
 	return up.complete(digest.Sum(nil))
 }
 
-// set takes a field of the form; false: it has no such field.
+// set sets a field of the form. It returns false for an unknown field.
 func (u *upload) set(name, value string) bool {
 	d := &u.meta.Data
 	switch name {
@@ -188,7 +187,7 @@ func (u *upload) set(name, value string) bool {
 	return true
 }
 
-// complete checks the form and takes its hash.
+// complete checks the form and computes its hash.
 func (u *upload) complete(content []byte) error {
 	if u.file == nil {
 		return penstock.Invalid("/file", "is required: send the content as a part of the form")
@@ -204,8 +203,7 @@ func (u *upload) complete(content []byte) error {
 	return nil
 }
 
-// spool writes the part to a file without a name and notes what it says about
-// itself.
+// spool writes the part to a file without a name and keeps its headers.
 func (c *call) spool(part *multipart.Part, up *upload, digest io.Writer) error {
 	file, err := os.CreateTemp(c.api.options.TempDir, "upload-*")
 	if err != nil {
@@ -236,13 +234,13 @@ func (c *call) spool(part *multipart.Part, up *upload, digest io.Writer) error {
 	return err
 }
 
-// slowBody lets a large body take its time as long as it makes progress.
+// slowBody extends the deadline of a large body while it makes progress.
 type slowBody struct {
 	io.ReadCloser
 	rc *http.ResponseController
 }
 
-const uploadPause = time.Minute // that a sender may make
+const uploadPause = time.Minute // the longest pause of a sender
 
 func (b slowBody) Read(p []byte) (int, error) {
 	_ = b.rc.SetReadDeadline(time.Now().Add(uploadPause))

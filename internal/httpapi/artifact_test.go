@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// form makes a multipart body of pairs; a value that starts with @ is a file.
+// form makes a multipart body of pairs. A value that starts with @ is a file.
 func form(t *testing.T, fields ...string) (body []byte, contentType string) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -51,17 +51,17 @@ func TestAnAgentUploadsAFileAndAPersonDownloadsIt(t *testing.T) {
 		path := "/api/v1/agent/runs/" + id + "/artifacts"
 		agent := []string{"Authorization", "Bearer " + g.a.APIKey, "Idempotency-Key", "one"}
 
-		body, kind := form(t, "title", "The result", "file", "@# Done\n", "colour", "red")
+		body, kind := form(t, "title", "The result", "file", "@# Done\n", "color", "red")
 		first := w.must(http.StatusCreated, "POST", path, body, append(agent, "Content-Type", kind)...)
-		if got := first.header.Get("X-Penstock-Ignored-Fields"); got != "/colour" {
+		if got := first.header.Get("X-Penstock-Ignored-Fields"); got != "/color" {
 			t.Errorf("ignored fields: got %q", got)
 		}
-		body, kind = form(t, "title", "The result", "file", "@# Done\n", "colour", "red") // another boundary
+		body, kind = form(t, "title", "The result", "file", "@# Done\n", "color", "red") // another boundary
 		again := w.must(http.StatusCreated, "POST", path, body, append(agent, "Content-Type", kind)...)
 		if again.header.Get("Idempotent-Replayed") != "true" || again.body != first.body {
 			t.Errorf("the same form again: got %s, want %s replayed", again.body, first.body)
 		}
-		body, kind = form(t, "title", "The result", "file", "@# Undone\n", "colour", "red")
+		body, kind = form(t, "title", "The result", "file", "@# Undone\n", "color", "red")
 		w.must(http.StatusConflict, "POST", path, body, append(agent, "Content-Type", kind)...)
 
 		var run penstock.Run

@@ -8,8 +8,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// authenticate finds the principal of the request's key, or of its session where
-// it has no key.
+// authenticate finds the principal of the request's key, or of its session if it has no key.
 func (c *call) authenticate() error {
 	if len(c.r.Header["Authorization"]) == 0 {
 		if proofs := c.sessionProofs(); len(proofs) > 0 {
@@ -33,8 +32,7 @@ func (c *call) authenticateKey(key string) error {
 	return nil
 }
 
-// authError is the answer to a key or session that err says is not good; any other
-// error stays what it is.
+// authError returns the error for an invalid key or session. It returns other errors unchanged.
 func (c *call) authError(err error) error {
 	if penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
 		return err
@@ -45,8 +43,8 @@ func (c *call) authError(err error) error {
 	return err
 }
 
-// identify finds the principal of a request that needs none, for the log: of a
-// key or session that is not good, nothing is said and nothing is counted.
+// identify finds the principal of a public request, for the log. It neither reports nor counts an
+// invalid key or session.
 func (c *call) identify() {
 	if key, err := bearer(c.r.Header["Authorization"]); err == nil {
 		c.principal, _ = c.api.svc.Keys.Authenticate(c.ctx(), key)
@@ -63,7 +61,7 @@ func (c *call) identify() {
 	}
 }
 
-// again says whether what the request was authenticated by is still good.
+// again checks whether the key or session of the request is still valid.
 func (c *call) again(ctx context.Context) error {
 	if c.session != nil {
 		_, _, err := c.api.svc.Sessions.Resume(ctx, c.proof)
@@ -78,7 +76,7 @@ func (c *call) challenge(params string) {
 	c.w.Header()["Www-Authenticate"] = []string{`Bearer realm="penstock"` + params}
 }
 
-// bearer takes the key out of the header Authorization.
+// bearer reads the key from the header Authorization.
 func bearer(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", penstock.Errorf(penstock.CodeAuthenticationRequired, "send an API key as Authorization: Bearer psk_…")
@@ -91,8 +89,8 @@ func bearer(values []string) (string, error) {
 	return key, nil
 }
 
-// authorize holds the key against the route. An execution's own key reaches
-// nothing but its own run.
+// authorize checks whether the key may use the route. The key of an execution can only use its own
+// run.
 func (c *call) authorize() error {
 	p := c.principal
 	if p.RunID != "" {

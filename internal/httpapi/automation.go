@@ -55,6 +55,19 @@ func (a *API) deleteAutomation(c *call) error {
 	return c.noContent()
 }
 
+func (a *API) runAutomation(c *call) error {
+	source, err := c.source()
+	if err != nil {
+		return err
+	}
+	created, err := a.svc.Automations.Run(c.ctx(), c.principal, c.param("uid"), c.param("auid"), source)
+	if err != nil {
+		return err
+	}
+	c.warn(created.Warnings)
+	return c.respond(http.StatusOK, created)
+}
+
 func (a *API) testFilter(c *call) error {
 	var req penstock.FilterTest
 	payload, err := c.decodeWithPayload(&req)

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// What a request costs without the network: a parallel client without sockets.
+// The cost of a request without the network: a parallel client without sockets.
 func BenchmarkRequests(b *testing.B) {
 	dir := b.TempDir()
 	db, err := store.Open(b.Context(), store.Options{URL: "sqlite://" + filepath.Join(dir, "penstock.db")})
@@ -34,7 +34,7 @@ func BenchmarkRequests(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line of the log costs is part of it
+	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // includes the cost of the log line
 	svc := service.New(service.Options{Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: "http://127.0.0.1"})
 	if _, _, err := svc.Keys.Bootstrap(b.Context(), adminKey); err != nil {
 		b.Fatal(err)

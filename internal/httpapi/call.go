@@ -18,35 +18,35 @@ import (
 	"github.com/penstock-dev/penstock/internal/problem"
 )
 
-// call is one request on its way through the server.
+// call is one request with its state.
 type call struct {
 	api       *API
 	route     *Route
-	w         http.ResponseWriter // rec, as handlers see it
+	w         http.ResponseWriter // rec, for handlers
 	rec       recorder
 	r         *http.Request
 	peer      peer
 	requestID string
 	principal penstock.Principal
-	key       string              // that principal was found by
-	session   *penstock.Session   // that principal was found by instead; nil: by key
+	key       string              // the key of principal
+	session   *penstock.Session   // the session of principal; nil: it has a key
 	proof     access.SessionProof // of that session
-	body      []byte              // once it was read
-	code      penstock.Code       // of the error that was answered
+	body      []byte              // after it was read
+	code      penstock.Code       // of the error in the response
 
 	caller    context.Context //nolint:containedctx // this request's: ends when the caller goes away
-	waitTimer *time.Timer     // ends ctx; nil: nothing does but the caller
+	waitTimer *time.Timer     // ends ctx; nil: only the caller ends it
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// param is a segment of the path.
+// param returns a parameter of the path.
 func (c *call) param(name string) string { return c.r.PathValue(name) }
 
-// recorder notes what was answered.
+// recorder records status and size of the response.
 type recorder struct {
 	http.ResponseWriter
-	status int // 0: nothing yet
+	status int // 0: not sent yet
 	bytes  int64
 }
 
@@ -69,8 +69,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// serve answers one request: every check that is not a rule of the service, in
-// order, then the route's handler.
+// serve handles one request: all checks of this layer in order, then the handler of the route.
 func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	c := &call{api: a, route: route, r: r, rec: recorder{ResponseWriter: w}}
@@ -93,12 +92,12 @@ func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errRequestTimeout ends what a request waits for too long: a database that takes
-// requests and answers none. What has been sent to it may still be done.
+// errRequestTimeout ends a request that waits too long for a database that does not respond. The
+// database may still execute the statement.
 var errRequestTimeout = errors.New("the database did not respond in time")
 
-// limitWait bounds what the request waits for, but for the sending of its body. The
-// function that it returns gives the time back.
+// limitWait limits the time of the request, without the time to send its body. Call done at its
+// end.
 func (c *call) limitWait() (done func()) {
 	if c.route.unhurried || c.route.streamBody {
 		return func() {}
@@ -112,7 +111,7 @@ func (c *call) limitWait() (done func()) {
 	}
 }
 
-// begin names the request and sets the headers that every answer has.
+// begin sets the request id and the headers of every response.
 func (c *call) begin() {
 	c.peer = peerOf(c.r, c.api.options.TrustedProxies)
 	c.requestID = c.r.Header.Get("X-Request-ID")
@@ -133,7 +132,7 @@ func (c *call) begin() {
 	c.allowOrigin(h)
 }
 
-// Values of headers that never change; shared, so they are never written to.
+// Constant header values. All responses share them, so never modify them.
 var (
 	nosniff    = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
@@ -142,10 +141,10 @@ var (
 	denyFrames = []string{"DENY"}
 	noStore    = []string{"no-store"}
 	jsonType   = []string{"application/json"}
-	httpsOnly  = []string{"max-age=31536000"} // a year; of this host alone (RFC 6797 §6.1)
+	httpsOnly  = []string{"max-age=31536000"} // a year; for this host alone (RFC 6797 §6.1)
 )
 
-// saneRequestID reports whether a caller's id can go into the log as it is.
+// saneRequestID reports whether a caller's id is safe in the log.
 func saneRequestID(id string) bool {
 	if id == "" || len(id) > 128 {
 		return false
@@ -159,7 +158,7 @@ func saneRequestID(id string) bool {
 	return true
 }
 
-// admit decides whether the request may reach its handler.
+// admit checks whether the handler may see the request.
 func (c *call) admit() error {
 	if err := c.checkSecure(); err != nil {
 		return err
@@ -205,9 +204,9 @@ func (c *call) traceID() string {
 	return ""
 }
 
-// respond answers with v as JSON.
+// respond sends v as JSON.
 func (c *call) respond(status int, v any) error {
-	body, err := json.Marshal(v, answers)
+	body, err := json.Marshal(v, responseJSON)
 	if err != nil {
 		return fmt.Errorf("write the response as JSON: %w", err)
 	}
@@ -215,14 +214,14 @@ func (c *call) respond(status int, v any) error {
 	return nil
 }
 
-// noContent answers 204.
+// noContent responds with 204.
 func (c *call) noContent() error {
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// redirect answers 302 to a signed link. It has no body: one would repeat the
-// link where a log of bodies could find it.
+// redirect sends a 302 to a signed link. It has no body, because logs of bodies would then contain
+// the link.
 func (c *call) redirect(url string) error {
 	c.w.Header().Set("Location", url)
 	c.w.Header()["Content-Length"] = []string{"0"}
@@ -230,8 +229,8 @@ func (c *call) redirect(url string) error {
 	return nil
 }
 
-// write sends a whole answer; contentType "" is JSON. Errors of the connection
-// are the caller's loss: there is nobody left to tell.
+// write sends a complete response. An empty contentType means JSON. It ignores errors of the
+// connection, because the caller is gone.
 func (c *call) write(status int, contentType string, body []byte) {
 	h := c.w.Header()
 	if contentType == "" {
@@ -246,7 +245,7 @@ func (c *call) write(status int, contentType string, body []byte) {
 	}
 }
 
-// extend gives the answer d from now on, whatever the server's own deadline is.
+// extend sets the deadline of the response to d from now, instead of the server's deadline.
 func (c *call) extend(d time.Duration) error {
 	err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(d))
 	if errors.Is(err, http.ErrNotSupported) {

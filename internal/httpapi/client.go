@@ -24,17 +24,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/problem"
 )
 
-// ClientOptions says where the control plane is. Server and Key are required.
+// ClientOptions configures a Client. Server and Key are required.
 type ClientOptions struct {
-	Server string      // origin; https, or http to this machine
-	Plain  bool        // http to another machine is allowed, too: the network between is trusted
+	Server string      // an origin; https, or http on this machine
+	Plain  bool        // allow http to another machine, over a trusted network
 	Key    string      // with the scope worker
-	TLS    *tls.Config // nil: the system's roots
+	TLS    *tls.Config // nil: the root certificates of the system
 }
 
-// Client is a penstock.Control over HTTP. Where the server cannot be reached,
-// or is starting or stopping, a call is repeated for as long as a lease lasts;
-// after that the error is the worker's.
+// Client is a penstock.Control over HTTP. While the server cannot be reached, or is starting or
+// stopping, it repeats a call for the time of a lease. Then it returns the error.
 type Client struct {
 	base, key string
 	http      *http.Client
@@ -42,8 +41,8 @@ type Client struct {
 
 var _ penstock.Control = (*Client)(nil)
 
-// NewClient checks the options; it does not connect. The key would be readable
-// on the way to another machine without TLS, so that is refused.
+// NewClient checks the options. It does not connect. It rejects plain HTTP to another machine,
+// because others could read the key.
 func NewClient(o ClientOptions) (*Client, error) {
 	u, err := url.Parse(o.Server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -56,7 +55,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
-		MaxIdleConnsPerHost: 64, // a worker's executions all call one server
+		MaxIdleConnsPerHost: 64, // all executions of a worker call one server
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: silentFor, PingTimeout: silentFor},
 	}
 	return &Client{
@@ -67,15 +66,14 @@ func NewClient(o ClientOptions) (*Client, error) {
 				*http.Request, []*http.Request,
 			) error {
 				return http.ErrUseLastResponse
-			}, // the key goes nowhere else
+			}, // a redirect must not send the key elsewhere
 		},
 	}, nil
 }
 
-// silentFor is how long the server may send nothing until it is asked for a sign of
-// life, and how long that may take: together well within a lease. All calls share a
-// connection over HTTP/2, which else would go on to be used for a quarter of an hour
-// after the network has forgotten it.
+// silentFor is the idle time after which the client pings the server, and the time limit for the
+// reply. Both together are much shorter than a lease. All calls share a connection over HTTP/2.
+// Without pings, the client would use a dead connection for a quarter of an hour.
 const silentFor = 5 * time.Second
 
 func loopback(host string) bool {
@@ -109,8 +107,21 @@ func (c *Client) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 	return a.Prompts, err
 }
 
-// Open implements penstock.Control. An error while the content is read is not
-// repeated.
+// Reserve implements penstock.Control.
+func (c *Client) Reserve(
+	ctx context.Context, l penstock.Lease, r penstock.Reservation,
+) (penstock.Reserved, error) {
+	var reserved penstock.Reserved
+	err := c.call(ctx, "reserve", reserveBody{l, r}, &reserved, 0)
+	return reserved, err
+}
+
+// Settle implements penstock.Control.
+func (c *Client) Settle(ctx context.Context, l penstock.Lease, s penstock.Settlement) error {
+	return c.call(ctx, "settle", settleBody{l, s}, nil, 0)
+}
+
+// Open implements penstock.Control. It does not retry after an error in the content.
 func (c *Client) Open(ctx context.Context, l penstock.Lease, f penstock.File) (io.ReadCloser, error) {
 	resp, err := c.try(ctx, 0, func(ctx context.Context) (*http.Request, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"file?id="+url.QueryEscape(f.ID), nil)
@@ -125,8 +136,7 @@ func (c *Client) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 	return resp.Body, nil
 }
 
-// Save implements penstock.Control. It is repeated where content is absent or
-// can be rewound.
+// Save implements penstock.Control. It retries if content is absent or can be rewound.
 func (c *Client) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, content io.Reader) (string, error) {
 	meta, err := json.Marshal(u, lenient)
 	if err != nil {
@@ -175,7 +185,7 @@ func rewind(content io.Reader, again bool) error {
 func saveForm(meta []byte, content io.Reader) (body io.Reader, contentType string) {
 	var head bytes.Buffer
 	form := multipart.NewWriter(&head)
-	_ = form.WriteField("upload", string(meta)) // a buffer takes everything
+	_ = form.WriteField("upload", string(meta)) // writing to a buffer never fails
 	if content == nil {
 		_ = form.Close()
 		return &head, form.FormDataContentType()
@@ -185,7 +195,7 @@ func saveForm(meta []byte, content io.Reader) (body io.Reader, contentType strin
 	return io.MultiReader(&head, content, tail), form.FormDataContentType()
 }
 
-// call sends in as JSON and decodes the answer into out.
+// call sends in as JSON and decodes the response into out.
 func (c *Client) call(ctx context.Context, name string, in, out any, wait time.Duration) error {
 	body, err := json.Marshal(in, lenient)
 	if err != nil {
@@ -214,11 +224,11 @@ func (c *Client) call(ctx context.Context, name string, in, out any, wait time.D
 	return nil
 }
 
-// attemptTime is how long one attempt may take beside what it waits for.
+// attemptTime limits one attempt, in addition to its wait.
 const attemptTime = 15 * time.Second
 
-// try repeats a request until it is answered, for as long as a lease lasts.
-// limit bounds one attempt, 0 does not. The answer's body is the caller's.
+// try repeats a request until it gets a response, for the time of a lease. limit limits one
+// attempt; 0 disables it. The caller closes the body of the response.
 func (c *Client) try(
 	ctx context.Context, limit time.Duration, request func(context.Context) (*http.Request, error),
 ) (*http.Response, error) {
@@ -271,7 +281,7 @@ func (c *Client) attempt(
 	return nil, again, err
 }
 
-// closing releases the attempt's time limit when its answer has been read.
+// closing releases the time limit of an attempt once the body is closed.
 type closing struct {
 	io.ReadCloser
 	cancel func()
@@ -282,8 +292,7 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// problemOf reads an error's answer back into the error that it was; again says
-// whether to repeat the request.
+// problemOf converts an error response to an error. again says whether to repeat the request.
 func problemOf(resp *http.Response) (again bool, err error) {
 	if resp.StatusCode == http.StatusConflict && resp.Header.Get(leaseHeader) == leaseLost {
 		return false, penstock.ErrLeaseLost

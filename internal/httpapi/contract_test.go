@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// internal reports whether a route is no part of the contract: what workers and
-// supervisors use, and pages.
+// internal reports whether a route is not part of the contract: routes of workers and supervisors,
+// and pages.
 func internal(pattern string) bool {
 	return !strings.HasPrefix(pattern, httpapi.Base) || strings.HasPrefix(pattern, httpapi.Base+"/worker/")
 }
@@ -43,8 +44,8 @@ func TestRoutesAndContractAgree(t *testing.T) {
 	}
 }
 
-// Every operation is called on running servers, well and badly; every answer
-// keeps the contract, and every declared answer is seen.
+// The test calls every operation on running servers, with valid and invalid requests. Every
+// response follows the contract, and every declared response occurs.
 func TestEveryAnswerKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -67,11 +68,38 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 		d.world = check(start(t, func(s *settings) { s.api.Service = &service.Service{} }))
 		d.callAll(func(op operation) { d.do(op.method, op.path, op.body) })
 
+		d.world = check(start(t, func(s *settings) { s.bucket = acceptingBucket(t) }))
+		d.followToBucket()
+
 		contract.RequireAll(t)
 		if t.Failed() {
 			t.Log(contract.Report())
 		}
 	})
+}
+
+// acceptingBucket returns the URL of an object store that accepts each object and serves none.
+// Links need no more.
+func acceptingBucket(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "0")
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// followToBucket follows a signed link that redirects to the object store.
+func (d *driver) followToBucket() {
+	d.t.Helper()
+	run := d.must(http.StatusOK, "POST", "/api/v1/agent/runs", map[string]any{
+		"prompt": "x", "attachments": []map[string]any{{"file_name": "a", "mime_type": "text/plain", "data": "aGk="}},
+	}).field("run_id")
+	var files struct {
+		Attachments []penstock.HandoffAttachment `json:"attachments"`
+	}
+	d.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+run+"/handoff/attachments", nil).into(d.t, &files)
+	d.must(http.StatusFound, "GET", strings.TrimPrefix(files.Attachments[0].DownloadURL, d.url), nil)
 }
 
 // operation is a request that would succeed.
@@ -81,15 +109,15 @@ type operation struct {
 	scope        string
 }
 
-// driver calls every operation and keeps the ids that it needs for others.
+// driver calls every operation and keeps the ids that other operations need.
 type driver struct {
 	*world
 	seen     map[string]string // ids by kind
 	storeURL string
 }
 
-// operations lists a request for each operation of the contract, on things that
-// there are. Deletes come last.
+// operations lists a request for each operation of the contract, on existing resources. Deletes
+// come last.
 func (d *driver) operations() []operation {
 	const base = "/api/v1"
 	run, waiting, agent := base+"/agent/runs/"+d.seen["run"], base+"/agent/runs/"+d.seen["waiting"], base+"/agent"
@@ -98,6 +126,7 @@ func (d *driver) operations() []operation {
 	hooks := base + "/factory/" + d.seen["factory"] + "/webhooks"
 	hook := hooks + "/" + d.seen["webhook"]
 	prepared := map[string]any{"files": []map[string]any{{"filename": "a.txt", "mime_type": "text/plain"}}}
+	budget := map[string]any{"scope": "key", "scope_uid": d.seen["key"], "period": "day", "max_cost_usd": 1.5}
 	schedule := map[string]any{"name": "nightly", "cron_schedule": "@daily", "prompt": "look", "enabled": true}
 	return []operation{
 		{"POST", agent + "/runs", map[string]any{"prompt": "x"}, write},
@@ -114,6 +143,12 @@ func (d *driver) operations() []operation {
 		{"POST", waiting + "/cancel", nil, write},
 		{"GET", run + "/timeline", nil, read},
 		{"GET", run + "/network", nil, read},
+		{"GET", run + "/changes", nil, read},
+		{"GET", run + "/changes/app/patch", nil, read},
+		{"GET", run + "/usage", nil, read},
+		{"GET", run + "/harness-usage", nil, read},
+		{"GET", run + "/calls?limit=1", nil, read},
+		{"PATCH", run, map[string]any{"config": map[string]any{"budget": map[string]any{"max_cost_usd": 9}}}, write},
 		{"GET", agent + "/network", nil, read},
 		{"GET", run + "/conversation", nil, read},
 		{"GET", run + "/transcript", nil, read},
@@ -142,6 +177,7 @@ func (d *driver) operations() []operation {
 		{"GET", agent + "/bundled-skills", nil, read},
 		{"GET", agent + "/models", nil, read},
 		{"GET", agent + "/connected-self-hosted-workers", nil, read},
+		{"GET", agent + "/harnesses", nil, read},
 		{"POST", agent + "/environments", map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", agent + "/environments", nil, read},
 		{"GET", agent + "/environments/" + d.seen["environment"], nil, read},
@@ -173,11 +209,14 @@ func (d *driver) operations() []operation {
 		{"GET", hook + "/deliveries/" + d.seen["delivery"] + "/payload", nil, manage},
 		{"POST", hook + "/deliveries/" + d.seen["delivery"] + "/replay", nil, manage},
 		{"POST", hook + "/rotate-secret", map[string]any{"secret": "an-example-value", "overlap_seconds": 1}, manage},
+		{"POST", hook + "/test-delivery", map[string]any{"payload": map[string]any{"n": 1}}, manage},
+		{"POST", hook + "/verify-request", map[string]any{"headers": map[string]any{"X-A": "b"}, "body": "{}"}, manage},
 		{"POST", base + "/factory", map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", base + "/factory", nil, reads},
 		{"GET", factory, nil, reads},
 		{"PATCH", factory, map[string]any{"description": "d", "alias": nil}, manage},
 		{"GET", factory + "/definition", nil, reads},
+		{"GET", factory + "/definition/history/1", nil, reads},
 		{"GET", factory + "/definition/history?limit=1", nil, reads},
 		{"PUT", factory + "/definition", map[string]any{"files": tree("acme"), "dry_run": true}, manage},
 		{"GET", base + "/factory-files/schemas", nil, ""},
@@ -194,6 +233,7 @@ func (d *driver) operations() []operation {
 		{"GET", factory + "/automations", nil, reads},
 		{"GET", factory + "/automations/" + d.seen["automation"], nil, reads},
 		{"PATCH", factory + "/automations/" + d.seen["automation"], map[string]any{"enabled": false, "model": nil}, manage},
+		{"POST", factory + "/automations/" + d.seen["automation"] + "/run", nil, write},
 		{
 			"POST", factory + "/test-filter",
 			map[string]any{"filter": map[string]any{"a": []int{1}}, "payload": map[string]any{"a": 2}},
@@ -203,12 +243,17 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/secrets", nil, "secrets:manage"},
 		{"GET", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
 		{"PUT", base + "/secrets/" + d.seen["secret"], map[string]any{"value": "v"}, "secrets:manage"},
+		{"POST", base + "/budgets", budget, "admin"},
+		{"GET", base + "/usage?group_by=model&interval=hour", nil, read},
+		{"GET", base + "/budgets", nil, read},
+		{"GET", base + "/budgets/" + d.seen["budget"], nil, read},
+		{"PATCH", base + "/budgets/" + d.seen["budget"], map[string]any{"max_cost_usd": 2, "action": nil}, "admin"},
 		{"POST", base + "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read"}}, keys},
 		{"GET", base + "/keys", nil, keys},
 		{"GET", base + "/me", nil, "any"},
 		{"GET", base + "/signature-schemes", nil, "any"},
 		{"GET", base + "/schedule-times?cron=0+7+*+*+1-5&timezone=Europe/Berlin", nil, "any"},
-		{"GET", base + "/stats", nil, read},
+		{"GET", base + "/stats?hours=168", nil, read},
 		{"GET", base + "/limits", nil, "any"},
 		{"POST", base + "/session", map[string]any{"api_key": adminKey}, ""},
 		{"GET", base + "/session", nil, "any"},
@@ -220,11 +265,12 @@ func (d *driver) operations() []operation {
 		{"DELETE", factory + "/automations/" + d.seen["automation"], nil, manage},
 		{"DELETE", factory, nil, manage},
 		{"DELETE", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
+		{"DELETE", base + "/budgets/" + d.seen["budget"], nil, "admin"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
 	}
 }
 
-// tree are the files of a factory, with a warning.
+// tree has the files of a factory, with a warning.
 func tree(name string) map[string]string {
 	return map[string]string{
 		"factory.yaml":            "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults: {model: auto}\n",
@@ -255,7 +301,7 @@ func (d *driver) callAll(call func(operation)) {
 	}
 }
 
-// callWell makes everything that there can be and calls every operation on it.
+// callWell creates a resource of every kind and calls every operation on it.
 func (d *driver) callWell() {
 	t := d.t
 	t.Helper()
@@ -287,9 +333,15 @@ func (d *driver) callWell() {
 	d.seen["secret"] = "S" + penstock.NewUID()
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]})
 	d.seen["key"], _ = d.newKey(penstock.ScopeRunsRead)
+	d.must(http.StatusOK, "GET", "/api/v1/usage?format=csv", nil)
+	budgets, total := "/api/v1/budgets", `{"scope": "team", "period": "total", "max_cost_usd": 1000}`
+	d.seen["budget"] = d.must(http.StatusCreated, "POST", budgets, total).field("uid")
+	d.must(
+		http.StatusNoContent, "DELETE", budgets+"/"+d.must(http.StatusCreated, "POST", budgets, total).field("uid"), nil,
+	)
 	for _, op := range d.operations() {
 		if strings.HasSuffix(op.path, "/cancel") || op.method == "DELETE" || strings.HasSuffix(op.path, "/session") {
-			continue // it would take away what the others need, or needs a cookie
+			continue // it would remove what the others need, or needs a cookie
 		}
 		if a := d.do(op.method, op.path, op.body); a.status >= 400 {
 			t.Errorf("%s %s: got %d %s", op.method, op.path, a.status, a.body)
@@ -312,8 +364,7 @@ func (d *driver) callWell() {
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/keys/"+uid, nil)
 }
 
-// makeSteered makes a run whose agent works, one that waits, and an attachment to be
-// uploaded.
+// makeSteered creates a run whose agent works, one that waits, and an attachment to upload.
 func (d *driver) makeSteered() {
 	d.t.Helper()
 	d.seen["live"] = d.newRun("work")
@@ -326,8 +377,7 @@ func (d *driver) makeSteered() {
 	d.seen["upload"], _ = d.prepare()
 }
 
-// prepare prepares an attachment of the run that waits, and returns the token of its
-// link and its id.
+// prepare prepares an attachment of the waiting run, and returns the token of its link and its id.
 func (d *driver) prepare() (token, id string) {
 	d.t.Helper()
 	var prepared penstock.PreparedAttachments
@@ -337,7 +387,7 @@ func (d *driver) prepare() (token, id string) {
 	return one.UploadURL[strings.LastIndexByte(one.UploadURL, '/')+1:], one.ID
 }
 
-// uploadBadly provokes what is particular to uploads and to follow-ups with files.
+// uploadBadly provokes the errors of uploads and of follow-ups with files.
 func (d *driver) uploadBadly() {
 	d.t.Helper()
 	token, id := d.prepare()
@@ -355,7 +405,7 @@ func (d *driver) uploadBadly() {
 	d.must(http.StatusConflict, "PUT", path, "third")
 }
 
-// makeWebhooks makes a webhook of each mode, and deletes one.
+// makeWebhooks creates a webhook of each mode, and deletes one.
 func (d *driver) makeWebhooks() {
 	d.t.Helper()
 	d.seen["factory"] = d.must(
@@ -369,9 +419,9 @@ func (d *driver) makeWebhooks() {
 		"secret_refresh": "immediate",
 	}).field("uid")
 	d.makeDeliveries(d.seen["factory"])
-	d.must(
+	d.seen["pending"] = d.must(
 		http.StatusCreated, "POST", hooks, `{"name": "pending", "auth_mode": "signature", "signature_scheme": "stripe"}`,
-	)
+	).field("uid")
 	d.must(http.StatusCreated, "POST", hooks, map[string]any{
 		"name": "own", "auth_mode": "signature", "signature_scheme": "custom_hmac", "secret": "an-example-value",
 		"signature": map[string]any{
@@ -386,8 +436,8 @@ func (d *driver) makeWebhooks() {
 	d.makeRepository()
 }
 
-// makeRepository makes a factory that comes from a repository, and calls whatever
-// would edit it: its newest commit is rejected.
+// makeRepository creates a factory that comes from a repository, and calls every operation that
+// would edit it. The newest commit is rejected.
 func (d *driver) makeRepository() {
 	d.t.Helper()
 	repository := testkit.NewRepository(d.t, d.t.TempDir(), "factories")
@@ -413,8 +463,7 @@ func (d *driver) makeRepository() {
 	}
 }
 
-// makeAutomations makes an automation to be called, and deletes one, as well as
-// a factory.
+// makeAutomations creates an automation to call, and deletes an automation and a factory.
 func (d *driver) makeAutomations() {
 	d.t.Helper()
 	automations := "/api/v1/factory/" + d.seen["factory"] + "/automations"
@@ -433,8 +482,7 @@ func (d *driver) makeAutomations() {
 	)
 }
 
-// execute takes a run through an execution that leaves something of everything
-// behind, and watches it.
+// execute takes a run through an execution that leaves every kind of data behind, and watches it.
 func (d *driver) execute() {
 	t := d.t
 	t.Helper()
@@ -501,6 +549,25 @@ func (d *driver) execute() {
 		a.into(t, &item)
 		d.seen["artifact"], d.seen[strings.ToLower(kind)] = item.Data.ArtifactUID, item.Data.ArtifactUID
 	}
+	const patch = "diff --git a/a b/a\n"
+	if _, err := g.control.Save(t.Context(), g.a.Lease, penstock.Upload{
+		ID: penstock.NewID(), Size: int64(len(patch)), Changes: &penstock.SavedChanges{
+			Repositories: []penstock.SavedRepository{{
+				RepositoryChanges: penstock.RepositoryChanges{
+					Name: "app", URL: "https://example.com/app.git", Base: strings.Repeat("1", 40), Branch: "fix",
+					Files: []penstock.FileChange{
+						{Path: "b", PreviousPath: "a", Status: penstock.FileRenamed, Additions: 1, Truncated: true},
+					},
+					FilesOmitted: 1, Truncated: true,
+				},
+				PatchBytes: int64(len(patch)),
+			}, {RepositoryChanges: penstock.RepositoryChanges{
+				Name: "gone", URL: "https://example.com/gone.git", Error: "it is gone", Files: []penstock.FileChange{},
+			}}},
+		},
+	}, strings.NewReader(patch)); err != nil {
+		t.Fatal(err)
+	}
 	cost := 0.5
 	if _, err := g.control.Finish(t.Context(), g.a.Lease, penstock.Result{
 		State: penstock.StateSucceeded,
@@ -521,7 +588,7 @@ func (d *driver) execute() {
 	d.seen["token"] = link[strings.LastIndexByte(link, '/')+1:]
 }
 
-// callBadly provokes what is particular to an operation.
+// callBadly provokes the errors of single operations.
 func (d *driver) callBadly() {
 	t := d.t
 	const agent = "/api/v1/agent"
@@ -537,6 +604,14 @@ func (d *driver) callBadly() {
 		{400, "GET", agent + "/runs?limit=501", nil},
 		{400, "GET", agent + "/runs?cursor=nonsense", nil},
 		{400, "GET", agent + "?sort_by=age", nil},
+		{400, "GET", "/api/v1/usage?group_by=color", nil},
+		{400, "GET", "/api/v1/usage?interval=hour", nil},
+		{400, "GET", "/api/v1/usage?interval=hour&group_by=model&from=2026-01-01T00:00:00Z&to=2026-02-02T00:00:00Z", nil},
+		{400, "GET", "/api/v1/stats?hours=745", nil},
+		{400, "GET", agent + "/runs/" + d.seen["run"] + "/calls?limit=0", nil},
+		{400, "PATCH", agent + "/runs/" + d.seen["run"], `{"config": {}}`},
+		{400, "POST", "/api/v1/budgets", `{"scope": "team"}`},
+		{400, "PATCH", "/api/v1/budgets/" + d.seen["budget"], `{"max_cost_usd": null}`},
 		{400, "GET", agent + "/environments?sort_by=age", nil},
 		{400, "GET", agent + "/identities?factory_uid=a&factory_uid=b", nil},
 		{
@@ -589,6 +664,8 @@ func (d *driver) callBadly() {
 		},
 		{400, "PATCH", factory + "/automations/" + d.seen["automation"], `{"triggers": []}`},
 		{409, "PATCH", factory + "/automations/" + d.seen["automation"], `{"name": "all"}`},
+		{404, "GET", factory + "/definition/history/0", nil},
+		{404, "GET", factory + "/definition/history/99", nil},
 		{400, "POST", factory + "/test-filter", `{"filter": {"a": []}, "payload": {}}`},
 		{409, "DELETE", agent + "/identities/" + foreman, nil},
 		{400, "POST", hooks, `{"name": "a.b"}`},
@@ -600,6 +677,11 @@ func (d *driver) callBadly() {
 		{400, "GET", hooks + "/" + d.seen["webhook"] + "/deliveries?cursor=nonsense", nil},
 		{409, "POST", hooks + "/" + d.seen["webhook"] + "/deliveries/" + d.seen["duplicate"] + "/replay", nil},
 		{404, "GET", hooks + "/" + d.seen["webhook"] + "/deliveries/" + d.seen["duplicate"] + "/payload", nil},
+		{400, "GET", hooks + "/" + d.seen["webhook"] + "/deliveries?search=" + strings.Repeat("x", 201), nil},
+		{400, "POST", hooks + "/" + d.seen["webhook"] + "/test-delivery", `[]`},
+		{409, "POST", hooks + "/" + d.seen["pending"] + "/test-delivery", `{}`},
+		{400, "POST", hooks + "/" + d.seen["webhook"] + "/verify-request", `{"body": 1}`},
+		{409, "POST", hooks + "/" + d.seen["pending"] + "/verify-request", `{"headers": {}, "body": ""}`},
 		{400, "POST", "/api/v1/secrets", `{"name": "NO-NAME"}`},
 		{400, "PUT", "/api/v1/secrets/" + d.seen["secret"], `{"value": 1}`},
 		{409, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]}},
@@ -646,7 +728,7 @@ func (d *driver) callBadly() {
 	}
 }
 
-// faults provokes what can go wrong with every operation alike.
+// faults provokes the errors that every operation can have.
 func (d *driver) faults(op operation) {
 	_, weak := d.newKey(penstock.ScopeWorker)
 	d.do(op.method, op.path, op.body, "Authorization", "Bearer psk_nobody")
@@ -679,7 +761,7 @@ func (d *driver) faults(op operation) {
 	}
 }
 
-// unknown is an id of the same form that nothing has.
+// unknown is an id that does not exist.
 func unknown(id string) string {
 	if penstock.ValidID(id) {
 		return penstock.NewID()

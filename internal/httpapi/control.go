@@ -17,9 +17,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// What a worker and the server send each other. A call that says nothing but
-// yes is answered with an empty object; ErrNoWork is 204; ErrLeaseLost is a
-// conflict with the header X-Penstock-Lease: lost.
+// The messages between a worker and the server. A call without a result gets an empty object.
+// ErrNoWork is 204. ErrLeaseLost is a conflict with the header X-Penstock-Lease: lost.
 type (
 	heartbeatBody struct {
 		Lease penstock.Lease `json:"lease"`
@@ -36,6 +35,14 @@ type (
 	finishAnswer struct {
 		Prompts []penstock.Prompt `json:"prompts"`
 	}
+	reserveBody struct {
+		Lease       penstock.Lease       `json:"lease"`
+		Reservation penstock.Reservation `json:"reservation"`
+	}
+	settleBody struct {
+		Lease      penstock.Lease      `json:"lease"`
+		Settlement penstock.Settlement `json:"settlement"`
+	}
 	saveAnswer struct {
 		UID string `json:"uid"`
 	}
@@ -43,13 +50,13 @@ type (
 
 const (
 	leaseHeader = "X-Penstock-Lease" // of a request: run/execution/token
-	leaseLost   = "lost"             // of an answer
+	leaseLost   = "lost"             // of a response
 	maxAppend   = 80 << 20           // one line of an agent may have 64 MiB
 	longestWait = time.Minute
 )
 
-// waitFor gives a call the time to wait, and ends the waiting when the server
-// stops, so that the worker turns to another replica.
+// waitFor extends the time of a call by its wait. The wait ends early when the server stops, so
+// that the worker calls another replica.
 func (c *call) waitFor(wait time.Duration) (context.Context, time.Duration, func()) {
 	wait = min(max(wait, 0), longestWait)
 	_ = c.extend(wait + time.Minute)
@@ -58,7 +65,7 @@ func (c *call) waitFor(wait time.Duration) (context.Context, time.Duration, func
 	return ctx, wait, func() { release(); cancel() }
 }
 
-// controlError puts the two answers of a Control that are no faults into HTTP.
+// controlError converts ErrNoWork and ErrLeaseLost to HTTP.
 func (c *call) controlError(err error) error {
 	switch {
 	case errors.Is(err, penstock.ErrNoWork):
@@ -122,6 +129,29 @@ func (a *API) finish(c *call) error {
 	return c.respond(http.StatusOK, finishAnswer{prompts})
 }
 
+func (a *API) reserveCall(c *call) error {
+	var body reserveBody
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	reserved, err := a.svc.Executions.Control().Reserve(c.ctx(), body.Lease, body.Reservation)
+	if err != nil {
+		return c.controlError(err)
+	}
+	return c.respond(http.StatusOK, reserved)
+}
+
+func (a *API) settleCall(c *call) error {
+	var body settleBody
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	if err := a.svc.Executions.Control().Settle(c.ctx(), body.Lease, body.Settlement); err != nil {
+		return c.controlError(err)
+	}
+	return c.respond(http.StatusOK, struct{}{})
+}
+
 func (a *API) openFile(c *call) error {
 	lease, err := c.lease()
 	if err != nil {
@@ -143,7 +173,7 @@ func (a *API) openFile(c *call) error {
 	return err
 }
 
-// saveFile takes a form of two parts: what it is, as JSON, then the content.
+// saveFile reads a form with two parts: the description as JSON, then the content.
 func (a *API) saveFile(c *call) error {
 	lease, err := c.lease()
 	if err != nil {
@@ -179,7 +209,7 @@ func (a *API) save(c *call, lease penstock.Lease, up penstock.Upload, content io
 	return c.respond(http.StatusOK, saveAnswer{uid})
 }
 
-// sentContent notes that the sender broke off, which is no fault of the server.
+// sentContent records that the sender disconnected, which is not an error of the server.
 type sentContent struct {
 	io.Reader
 	err error
@@ -193,7 +223,7 @@ func (s *sentContent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxSaved bounds a saved session; artifacts have their own limit.
+// maxSaved limits a saved session. Artifacts have their own limit.
 const maxSaved = 4 << 30
 
 func readSave(form *multipart.Reader) (up penstock.Upload, content io.Reader, err error) {
@@ -220,7 +250,7 @@ func readSave(form *multipart.Reader) (up penstock.Upload, content io.Reader, er
 	return up, part, nil
 }
 
-// lease reads the lease of a call whose body is content.
+// lease reads the lease of a call whose body is a file.
 func (c *call) lease() (penstock.Lease, error) {
 	parts := strings.SplitN(c.r.Header.Get(leaseHeader), "/", 3)
 	if len(parts) == 3 {

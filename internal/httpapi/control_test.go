@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
@@ -25,7 +26,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// controls are the two ways to a control plane; both must act alike.
+// controls are the two implementations of a control plane. Both must behave the same.
 var controls = map[string]func(*testing.T, *world) penstock.Control{
 	"in process": func(_ *testing.T, w *world) penstock.Control { return w.svc.Executions.Control() },
 	"over HTTP":  remote,
@@ -52,6 +53,7 @@ func TestControl(t *testing.T) {
 		"a lease that nobody has":                controlForeignLease,
 		"files that go out and come back":        controlFiles,
 		"a saved session":                        controlSession,
+		"calls to a model":                       controlCalls,
 		"moves that a worker must not make":      controlIllegalMove,
 		"events that only the server writes":     controlForgedEvents,
 		"an artifact without content, and a bad": controlArtifacts,
@@ -144,16 +146,16 @@ func controlWaits(t *testing.T, w *world, c penstock.Control) {
 func controlFollowup(t *testing.T, w *world, c penstock.Control) {
 	id := w.newRun("first")
 	g := w.work(c)
-	signalled := make(chan penstock.Signal, 1)
+	signaled := make(chan penstock.Signal, 1)
 	go func() {
 		s, err := c.Heartbeat(t.Context(), g.a.Lease, 20*time.Second)
 		if err != nil {
 			t.Errorf("heartbeat: %v", err)
 		}
-		signalled <- s
+		signaled <- s
 	}()
 	w.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+id+"/followups", `{"message": "and second"}`)
-	if s := <-signalled; s.Followups != 1 {
+	if s := <-signaled; s.Followups != 1 {
 		t.Errorf("got signal %+v, want one follow-up", s)
 	}
 	r := penstock.Result{State: penstock.StateSucceeded, Turn: 1}
@@ -161,7 +163,7 @@ func controlFollowup(t *testing.T, w *world, c penstock.Control) {
 	if err != nil || len(prompts) != 1 || prompts[0].Text != "and second" || !prompts[0].Followup {
 		t.Fatalf("got %+v, %v; want the follow-up", prompts, err)
 	}
-	again, err := c.Finish(t.Context(), g.a.Lease, r) // the answer was lost on the way
+	again, err := c.Finish(t.Context(), g.a.Lease, r) // the response was lost on the way
 	if err != nil || len(again) != 1 || again[0].ID != prompts[0].ID {
 		t.Errorf("the same again: got %+v, %v; want the same prompt", again, err)
 	}
@@ -298,7 +300,7 @@ func controlIllegalMove(t *testing.T, w *world, c penstock.Control) {
 	}
 }
 
-// A worker says what happened in a run, and nothing that only the server says.
+// A worker cannot report events that only the server may create.
 func controlForgedEvents(t *testing.T, w *world, c penstock.Control) {
 	id := w.newRun("x")
 	g := w.work(c)
@@ -360,7 +362,7 @@ func TestTheClientRidesOutAFault(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		case 2: // a proxy without a server behind it
 			http.Error(rw, "bad gateway", http.StatusBadGateway)
-		case 3: // the request arrives, its answer does not
+		case 3: // the request arrives, but its response does not
 			proxy.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		default:
@@ -383,8 +385,7 @@ func TestTheClientRidesOutAFault(t *testing.T) {
 	if _, err := c.Save(t.Context(), g.a.Lease, up, strings.NewReader("content")); err != nil {
 		t.Fatalf("save: %v", err)
 	}
-	// The end of a run ends the lease, so the repeat of a Finish that had
-	// arrived may find it lost.
+	// The end of a run ends its lease, so a repeated Finish may find the lease lost.
 	if _, err := c.Finish(t.Context(), g.a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1}); err != nil &&
 		!errors.Is(err, penstock.ErrLeaseLost) {
 		t.Fatalf("finish: %v", err)
@@ -425,7 +426,8 @@ func TestTheClientKeepsItsKeyToItself(t *testing.T) {
 	}
 }
 
-// startTLS is a server with HTTPS, the key of a worker, and who vouches for the server.
+// startTLS starts a server with HTTPS. It returns the key of a worker and the trust root of the
+// server.
 func startTLS(t *testing.T) (w *world, workerKey string, pool *x509.CertPool) {
 	t.Helper()
 	cert, pool := certificate(t)
@@ -459,8 +461,8 @@ func TestTheClientChecksTheCertificate(t *testing.T) {
 	}
 }
 
-// All calls of a worker share one connection over HTTP/2. Where a network swallows
-// what is sent on it, as one that has forgotten it does, the next calls take another.
+// All calls of a worker share one HTTP/2 connection. If a network silently drops its packets, for
+// example after losing its state, later calls use a new connection.
 func TestTheClientLeavesAConnectionThatFellSilent(t *testing.T) {
 	t.Parallel()
 	w, key, pool := startTLS(t)
@@ -486,8 +488,8 @@ func TestTheClientLeavesAConnectionThatFellSilent(t *testing.T) {
 	testkit.Eventually(t, 30*time.Second, ask)
 }
 
-// swallowing is a wire to an address. From silence on, nothing passes on the
-// connections that there are by then.
+// swallowing is a proxy to an address. From silence on, nothing passes on the connections that
+// exist by then.
 func swallowing(t *testing.T, address string) (through string, silence func()) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -495,7 +497,7 @@ func swallowing(t *testing.T, address string) (through string, silence func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	var now atomic.Pointer[atomic.Bool] // of the connections that are made now: whether they are silent
+	var now atomic.Pointer[atomic.Bool] // whether new connections are silent
 	now.Store(new(atomic.Bool))
 	go func() {
 		for {
@@ -534,9 +536,9 @@ func TestWaitingWorkersAreLetGoWhenTheServerStops(t *testing.T) {
 	w := start(t)
 	_, key := w.newKey(penstock.ScopeWorker)
 	began := time.Now()
-	answered := make(chan answer, 1)
+	finished := make(chan response, 1)
 	go func() {
-		answered <- w.do(
+		finished <- w.do(
 			"POST", "/api/v1/worker/claim", `{"worker_id": "w", "harnesses": ["builtin"], "capacity": 1, "wait": 50000000000}`,
 			"Authorization", "Bearer "+key,
 		)
@@ -545,7 +547,65 @@ func TestWaitingWorkersAreLetGoWhenTheServerStops(t *testing.T) {
 		return strings.Contains(w.do("GET", "/api/v1/agent/connected-self-hosted-workers", nil).body, "connection_count")
 	})
 	w.api.Stop()
-	if a := <-answered; a.status != 503 || time.Since(began) > 20*time.Second {
+	if a := <-finished; a.status != 503 || time.Since(began) > 20*time.Second {
 		t.Errorf("got %d %s after %s, want 503 at once", a.status, a.body, time.Since(began))
+	}
+}
+
+func controlCalls(t *testing.T, w *world, c penstock.Control) {
+	id := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", map[string]any{
+		"prompt": "do it", "config": map[string]any{"model_id": "demo/offline", "budget": map[string]any{"max_cost_usd": 3}},
+	}).field("run_id")
+	g := w.work(c)
+	call := penstock.Reservation{
+		ID: penstock.NewID(), Provider: "anthropic", Model: "m", InputTokens: 10, InputCost: 1e9, OutputPrice: 1e9,
+		Output: 1000, LeastOutput: 1000, Completions: 1,
+	}
+	second := call
+	second.ID = penstock.NewID()
+	for range 2 {
+		got, err := c.Reserve(t.Context(), g.a.Lease, call)
+		if want := (penstock.Reserved{Capped: true, Output: 1000}); err != nil || got != want {
+			t.Fatalf("reserve: got %+v and %v, want %+v", got, err, want)
+		}
+	}
+	if got, err := c.Reserve(t.Context(), g.a.Lease, second); err != nil || !got.Wait {
+		t.Errorf("reserve beside a call in flight: got %+v and %v", got, err)
+	}
+	done := penstock.Settlement{
+		ID: call.ID, Tokens: penstock.TokenUsage{Input: 10, Output: 500},
+		Cost: &penstock.CallCost{Input: 1e9, Output: 5e8, Tools: 1},
+	}
+	for range 2 {
+		if err := c.Settle(t.Context(), g.a.Lease, done); err != nil {
+			t.Fatalf("settle: %v", err)
+		}
+	}
+	got, err := c.Reserve(t.Context(), g.a.Lease, second)
+	if err != nil || got.Refusal == nil || !got.Refusal.Pause || got.Refusal.Budget.NeededUSD != 2 {
+		t.Errorf("reserve without room: got %+v and %v", got, err)
+	}
+	bad := call
+	bad.Completions = 0
+	if _, err := c.Reserve(t.Context(), g.a.Lease, bad); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		t.Errorf("a call without a completion: %v", err)
+	}
+	done.ID = penstock.NewID()
+	if err := c.Settle(t.Context(), g.a.Lease, done); !errors.Is(err, penstock.ErrLeaseLost) {
+		t.Errorf("settle a call that was never reserved: %v", err)
+	}
+	if _, err := c.Finish(t.Context(), g.a.Lease, penstock.Result{
+		State: penstock.StateSucceeded, Turn: 1, Usage: &penstock.TurnUsage{Tokens: penstock.TokenUsage{Input: 99}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	run := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil)
+	var usage penstock.Usage
+	if err := json.Unmarshal([]byte(run.field("request_usage")), &usage); err != nil {
+		t.Fatal(err)
+	}
+	// The ledger already has what the agent has reported.
+	if usage.TotalTokens != 510 || *usage.InferenceCostUSD != 1.500000001 {
+		t.Errorf("the run used %d tokens for %v USD, want 510 for 1.500000001", usage.TotalTokens, *usage.InferenceCostUSD)
 	}
 }

@@ -28,7 +28,7 @@ func (a *API) conversation(c *call) error {
 	return c.respondConversation(conversation)
 }
 
-// respondConversation writes a conversation while it is read.
+// respondConversation streams a conversation: it writes each part as soon as it is read.
 func (c *call) respondConversation(conversation *run.Conversation) error {
 	c.w.Header()["Content-Type"] = jsonType
 	c.w.WriteHeader(http.StatusOK)
@@ -41,12 +41,11 @@ func (c *call) respondConversation(conversation *run.Conversation) error {
 	if err := w.conversation(); err != nil {
 		return err
 	}
-	_ = w.Flush() // an error of the connection is the caller's loss
+	_ = w.Flush() // the caller is gone after an error of the connection
 	return nil
 }
 
-// conversationWriter writes the JSON of a conversation. It asks for one block at a
-// time.
+// conversationWriter writes the JSON of a conversation. It loads one block at a time.
 type conversationWriter struct {
 	*bufio.Writer
 	call *call
@@ -76,16 +75,16 @@ func (w conversationWriter) block(b penstock.Block) error {
 	if err != nil {
 		return err
 	}
-	return json.MarshalWrite(w, whole, answers)
+	return json.MarshalWrite(w, whole, responseJSON)
 }
 
-// errNoPlace cannot occur: every shell has its list.
+// errNoPlace cannot occur, because every shell contains its list.
 var errNoPlace = errors.New("no place for the list")
 
-// within writes shell as JSON, with the items of list in the last place of empty, which
-// ends with the brackets of an empty list. write writes one item.
+// within writes shell as JSON and inserts the items of list. empty is the text of the empty list in
+// that JSON, and its last occurrence counts. write writes one item.
 func within[T any](w conversationWriter, shell any, empty string, list []T, write func(T) error) error {
-	text, err := json.Marshal(shell, answers)
+	text, err := json.Marshal(shell, responseJSON)
 	if err != nil {
 		return err
 	}
@@ -131,9 +130,9 @@ func (a *API) downloadScreenshot(c *call) error {
 	return c.redirect(link)
 }
 
-// conversationRedirect leads from a conversation to its live session, and
-// sessionRedirect back once that has ended. Both tell ids to whoever knows one
-// already, and nothing else.
+// conversationRedirect redirects from a conversation to its live session, and sessionRedirect back
+// after the session has ended. A caller who knows one id gets the other from them, and nothing
+// else.
 func (a *API) conversationRedirect(c *call) error {
 	id := c.param("id")
 	if !penstock.ValidID(id) {
@@ -158,7 +157,7 @@ func (a *API) sessionRedirect(c *call) error {
 	return c.respond(http.StatusOK, optional("conversation_id", conversation))
 }
 
-// optional is an object with one member, or none when value is empty.
+// optional returns an object with one member, or nil if value is empty.
 func optional(name, value string) map[string]string {
 	if value == "" {
 		return nil

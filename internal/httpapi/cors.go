@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What pages of other origins may send and see (Fetch standard, "CORS protocol").
+// The headers that pages of other origins may send and read (Fetch standard, "CORS protocol").
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Penstock-Source, X-Request-Id"
@@ -13,8 +13,8 @@ const (
 		"X-Penstock-Ignored-Fields, X-Penstock-Warnings, X-Request-Id, X-Should-Retry"
 )
 
-// allowOrigin lets pages of the configured origins read the answer. Keys are
-// sent in a header, so no credentials of the browser are ever allowed.
+// allowOrigin lets pages of the configured origins read the response. Keys are in a header, so it
+// never allows credentials of the browser.
 func (c *call) allowOrigin(h http.Header) {
 	allowed := c.api.options.CORSOrigins
 	if len(allowed) == 0 {
@@ -35,7 +35,7 @@ func (c *call) allowOrigin(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 }
 
-// preflight answers the question that a browser asks before the request itself.
+// preflight responds to the preflight request of a browser.
 func (c *call) preflight() bool {
 	h := c.w.Header()
 	if c.r.Method != http.MethodOptions || h.Get("Access-Control-Allow-Origin") == "" ||

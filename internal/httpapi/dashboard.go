@@ -8,18 +8,16 @@ import (
 	"github.com/penstock-dev/penstock/web"
 )
 
-// dashboard is the pattern of what no other route takes: addresses of the
-// dashboard's pages, which it knows itself, and files.
+// dashboard matches every path without a route of its own: pages and files of the dashboard.
 const dashboard = "/{page...}"
 
-// wantsPage reports whether it is a browser that asks for a page. A program that
-// got an address wrong gets an error that it can read.
+// wantsPage reports whether a browser asks for a page. Other programs get an error in JSON for a
+// wrong address.
 func (c *call) wantsPage() bool {
 	return strings.Contains(c.r.Header.Get("Accept"), "text/html")
 }
 
-// dashboard serves the dashboard: its files, and its one page at every address
-// that is not another part of the server.
+// dashboard serves the files of the dashboard, and its page at every other address.
 func (a *API) dashboard(c *call) error {
 	path := c.r.URL.Path
 	if strings.HasPrefix(path, web.Assets) {
@@ -33,13 +31,13 @@ func (a *API) dashboard(c *call) error {
 
 func (c *call) serveSite() error {
 	h := c.w.Header()
-	delete(h, "Cache-Control") // the site says how long each of its files is good
+	delete(h, "Cache-Control") // the site sets this header for each of its files
 	c.api.site.ServeHTTP(c.w, c.r)
 	return nil
 }
 
-// front says what this is to a program that asks the bare address; a browser
-// gets the dashboard.
+// front serves the root path: the dashboard to a browser, and a short description to other
+// programs.
 func (a *API) front(c *call) error {
 	if c.wantsPage() {
 		return c.serveSite()
@@ -53,8 +51,8 @@ func (a *API) front(c *call) error {
 	return nil
 }
 
-// runPage is the address of a run's session_link: its page for a browser, else
-// how to see it. It needs no key and says nothing of the run.
+// runPage serves the session_link of a run: its page to a browser, and a hint to other programs. It
+// needs no key and shows nothing about the run.
 func (a *API) runPage(c *call) error {
 	id := c.param("runId")
 	if c.wantsPage() {

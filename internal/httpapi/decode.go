@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Limits of request bodies in bytes. A run's attachments do not count towards
+// Limits of request bodies in bytes. A run's attachments do not count toward
 // maxJSON, so its body may be as large as both together.
 const (
 	maxJSON   = penstock.MaxBodyBytes
@@ -55,8 +55,8 @@ func tooLarge(limit int64) error {
 	)
 }
 
-// bodyError says what went wrong while a body was read: nearly always the
-// caller's connection, so it is no error of ours.
+// bodyError converts an error while a body was read. The cause is nearly always the caller's
+// connection, so it is an error of the caller.
 func bodyError(err error, limit int64) error {
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return tooLarge(limit)
@@ -66,9 +66,9 @@ func bodyError(err error, limit int64) error {
 	return e
 }
 
-// decode reads the JSON body into dst, a pointer to a struct. Fields that dst
-// does not have are ignored and named in the header X-Penstock-Ignored-Fields.
-// Everything else that is wrong is an invalid_request that names the field.
+// decode reads the JSON body into dst, a pointer to a struct. It ignores unknown fields and lists
+// them in the header X-Penstock-Ignored-Fields. Every other problem is an invalid_request that
+// names the field.
 func (c *call) decode(dst any) error {
 	body, err := c.readBody()
 	if err != nil {
@@ -77,9 +77,9 @@ func (c *call) decode(dst any) error {
 	return c.decodeBody(body, dst)
 }
 
-// decodeWithPayload decodes the body like decode and answers its field payload
-// apart, nil where it has none: that may be all that a delivery may be, which
-// equal keys, NUL and half surrogate pairs are, too.
+// decodeWithPayload decodes the body like decode, and returns its field payload separately, or nil
+// without one. A payload may contain everything that a delivery may contain, such as duplicate
+// keys, NUL and lone surrogates.
 func (c *call) decodeWithPayload(dst any) (payload jsontext.Value, err error) {
 	body, err := c.readBody()
 	if err != nil {
@@ -89,8 +89,8 @@ func (c *call) decodeWithPayload(dst any) (payload jsontext.Value, err error) {
 	return payload, c.decodeBody(rest, dst)
 }
 
-// cutPayload puts null in the place of an object's first field payload. Of what
-// is no object, or no JSON, it answers all as the rest.
+// cutPayload replaces the first field payload of an object by null. If body is not an object, or
+// not JSON, rest is the whole body.
 func cutPayload(body []byte) (rest []byte, payload jsontext.Value) {
 	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
@@ -131,8 +131,7 @@ func (c *call) decodeBody(body []byte, dst any) error {
 	return nil
 }
 
-// decodeAny decodes the body like decode where there is one, and otherwise
-// leaves dst alone.
+// decodeAny decodes the body like decode. Without a body, it leaves dst unchanged.
 func (c *call) decodeAny(dst any) error {
 	body, err := c.readBody()
 	if err != nil || len(body) == 0 {
@@ -141,8 +140,8 @@ func (c *call) decodeAny(dst any) error {
 	return c.decode(dst)
 }
 
-// checkContentType accepts JSON in UTF-8 and a header that is absent. What curl
-// -d sends by default is refused with the way out in the message.
+// checkContentType accepts JSON in UTF-8, and a missing header. It rejects the default type of curl
+// -d with a message that says how to change it.
 func checkContentType(h http.Header) error {
 	values := h.Values("Content-Type")
 	if len(values) == 0 {
@@ -159,19 +158,18 @@ func checkContentType(h http.Header) error {
 	)
 }
 
-// Options of the JSON library. Durations occur between workers and the server
-// only, in nanoseconds.
+// Options of the JSON library. Only workers and the server exchange durations, in nanoseconds.
 var (
 	lenient = jsonv1.FormatDurationAsNano(true)
 	request = json.JoinOptions(lenient, json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(decodeTexts), json.UnmarshalFromFunc(decodeSecretNames), json.UnmarshalFromFunc(decodeFiles),
 	)))
-	strict  = json.JoinOptions(request, json.RejectUnknownMembers(true))
-	answers = json.JoinOptions(lenient, json.Deterministic(true))
+	strict       = json.JoinOptions(request, json.RejectUnknownMembers(true))
+	responseJSON = json.JoinOptions(lenient, json.Deterministic(true))
 )
 
-// decodeTexts reads an object of texts, such as metadata. Null is no text: the
-// JSON library would make it an empty one.
+// decodeTexts reads an object of strings, such as metadata. It rejects null, which the JSON library
+// would turn into an empty string.
 func decodeTexts(dec *jsontext.Decoder, texts *map[string]string) error {
 	if dec.PeekKind() != '{' {
 		return errors.ErrUnsupported
@@ -198,8 +196,7 @@ func decodeTexts(dec *jsontext.Decoder, texts *map[string]string) error {
 	return err
 }
 
-// decodeSecretNames reads names of secrets, of which each is a string or an
-// object with a name.
+// decodeSecretNames reads names of secrets. Each is a string, or an object with a name.
 func decodeSecretNames(dec *jsontext.Decoder, names *penstock.SecretNames) error {
 	if dec.PeekKind() != '[' {
 		return errors.ErrUnsupported
@@ -223,9 +220,8 @@ func decodeSecretNames(dec *jsontext.Decoder, names *penstock.SecretNames) error
 	return err
 }
 
-// maxLevels is how many arrays and objects lie within each other at most in what
-// is read: the answers in which some of it stands again have more around it, and
-// the JSON library writes 10,000 levels at most.
+// maxLevels limits the nesting of arrays and objects in a request. Responses repeat parts of it at
+// a deeper level, and the JSON library writes at most 10,000 levels.
 const maxLevels = 200
 
 func tooDeep(body []byte) bool {
@@ -253,9 +249,9 @@ func tooDeepError() error {
 	return penstock.Invalid("", "the body has more than %d levels of nested arrays and objects", maxLevels)
 }
 
-// decodeStrict decodes body, which must be one JSON object without duplicate
-// names, bad UTF-8 or NUL, and not too deep. It returns the pointers of the unknown fields. The
-// common case, nothing unknown, is one pass.
+// decodeStrict decodes body, which must be one JSON object without duplicate names, bad UTF-8 or
+// NUL, and not too deep. It returns the pointers of the unknown fields. Without unknown fields, it
+// needs only one pass.
 func decodeStrict(body []byte, dst any) (ignored []string, err error) {
 	if tooDeep(body) {
 		return nil, tooDeepError()
@@ -281,7 +277,7 @@ func decodeStrict(body []byte, dst any) (ignored []string, err error) {
 	return ignored, nil
 }
 
-// gives reports whether the body is an object with the field, null or not.
+// gives reports whether the body is an object that has the field, even if the field is null.
 func (c *call) gives(name string) (bool, error) {
 	if _, err := c.readBody(); err != nil {
 		return false, err
@@ -290,8 +286,8 @@ func (c *call) gives(name string) (bool, error) {
 	return given, nil
 }
 
-// fields are those of the body that was read; none where it is no JSON object,
-// which decode refuses.
+// fields returns the fields of the body. It returns nil if the body is not a JSON object; decode
+// rejects that.
 func (c *call) fields() map[string]jsontext.Value {
 	var fields map[string]jsontext.Value
 	if err := json.Unmarshal(c.body, &fields); err != nil {
@@ -300,7 +296,7 @@ func (c *call) fields() map[string]jsontext.Value {
 	return fields
 }
 
-// nulls names the fields of the body that was decoded which are null.
+// nulls lists the fields of the decoded body that are null.
 func (c *call) nulls() []string {
 	var names []string
 	for name, value := range c.fields() {
@@ -311,8 +307,21 @@ func (c *call) nulls() []string {
 	return names
 }
 
-// findNUL finds a string or name with the character NUL, which PostgreSQL
-// cannot store. body is valid JSON.
+// isNull reports whether the decoded body has null at a pointer to a field of objects.
+func (c *call) isNull(pointer string) bool {
+	value := jsontext.Value(c.body)
+	for _, name := range strings.Split(pointer, "/")[1:] {
+		var fields map[string]jsontext.Value
+		if err := json.Unmarshal(value, &fields); err != nil {
+			return false
+		}
+		value = fields[name]
+	}
+	return value.Kind() == 'n'
+}
+
+// findNUL finds a string or name with the character NUL, which PostgreSQL cannot store. body must
+// be valid JSON.
 func findNUL(body []byte) (pointer string, found bool) {
 	dec := jsontext.NewDecoder(bytes.NewReader(body))
 	for {
@@ -338,7 +347,7 @@ func fieldError(err error) error {
 	}
 	at := string(e.JSONPointer)
 	if own, ok := errors.AsType[*penstock.Error](e.Err); ok {
-		if len(own.Fields) == 1 { // below what was being decoded
+		if len(own.Fields) == 1 { // relative to the decoded value
 			return penstock.Invalid(at+own.Fields[0].Pointer, "%s", own.Fields[0].Detail)
 		}
 		return penstock.Invalid(at, "%s", own.Explain())
@@ -387,7 +396,7 @@ func kindName(k jsontext.Kind) string {
 	return "null"
 }
 
-// wanted is the JSON kind that a Go type takes, in words.
+// wanted describes the JSON kind of a Go type.
 func wanted(t reflect.Type) string {
 	if t == nil {
 		return "of another type"

@@ -157,8 +157,8 @@ func TestIgnoredFieldsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever is sent, the decoder answers with a value or with an error that may
-// be shown, and never both finds unknown fields and fails.
+// For any input, the decoder returns a value or an error that may be shown. It never both finds
+// unknown fields and fails.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"prompt":"x","config":{"a":[{"b":1}]}}`, `{"attachments":[{"data":"aGk="}],"z":{}}`, `{"metadata":{"k":"\u0000"}}`,

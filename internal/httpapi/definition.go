@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,7 +14,19 @@ import (
 )
 
 func (a *API) definition(c *call) error {
-	files, err := a.svc.Factories.Definition(c.ctx(), c.principal, c.param("uid"))
+	files, err := a.svc.Factories.Definition(c.ctx(), c.principal, c.param("uid"), 0)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, files)
+}
+
+func (a *API) revision(c *call) error {
+	revision, err := strconv.ParseInt(c.param("revision"), 10, 64)
+	if err != nil || revision < 1 {
+		return penstock.NotFound("revision", c.param("revision"))
+	}
+	files, err := a.svc.Factories.Definition(c.ctx(), c.principal, c.param("uid"), revision)
 	if err != nil {
 		return err
 	}
@@ -48,7 +61,8 @@ func (a *API) validateFiles(c *call) error {
 	return a.crowd.check(c.ctx(), func() error { return a.checkFiles(c) })
 }
 
-// checkFiles answers what is wrong with the files of the body, as far as the caller may know.
+// checkFiles responds with the findings in the files of the body. Callers without a key get fewer
+// checks.
 func (a *API) checkFiles(c *call) error {
 	var req struct {
 		Files fileTree `json:"files"`
@@ -66,7 +80,7 @@ func (a *API) checkFiles(c *call) error {
 // fileTree is the content of each file by its path: an object, or a list of {path, content}.
 type fileTree map[string]string
 
-// decodeFiles reads either form.
+// decodeFiles reads both forms.
 func decodeFiles(dec *jsontext.Decoder, files *fileTree) error {
 	if dec.PeekKind() == '{' {
 		texts := map[string]string{}

@@ -6,12 +6,21 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// rejected asks for the rejections of every kind, as they are counted together.
+// rejected selects rejections of every kind. Their count is one number, too.
 const rejected penstock.Outcome = "rejected"
+
+// maxDeliverySearch limits the text that a search of payloads looks for, in bytes.
+const maxDeliverySearch = 200
 
 func (a *API) listDeliveries(c *call) error {
 	q := c.query()
-	dq := penstock.DeliveryQuery{Limit: q.limit(penstock.DefaultDeliveries), Cursor: q.optional("cursor")}
+	dq := penstock.DeliveryQuery{
+		Limit: q.limit(penstock.DefaultDeliveries), Cursor: q.optional("cursor"), NoRun: q.boolean("no_run"),
+		Search: q.text("search"), ReceivedAfter: q.after("received_after"), ReceivedBefore: q.before("received_before"),
+	}
+	if len(dq.Search) > maxDeliverySearch {
+		q.badf("search", "must have at most %d bytes", maxDeliverySearch)
+	}
 	switch outcome := oneOf(q, "outcome", append(penstock.Outcomes(), rejected)...); outcome {
 	case "":
 	case rejected:
@@ -39,8 +48,8 @@ func (a *API) delivery(c *call) error {
 	return c.respond(http.StatusOK, delivery)
 }
 
-// deliveryPayload sends what anybody may have written, byte for byte: as a
-// file, which no browser shows.
+// deliveryPayload sends the body byte for byte. Anybody may have written it, so it is a download
+// that no browser shows.
 func (a *API) deliveryPayload(c *call) error {
 	payload, err := a.svc.Deliveries.Payload(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
 	if err != nil {

@@ -2,14 +2,17 @@ package httpapi_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// makeDeliveries delivers to the webhook as its ingress does: what is accepted
-// and starts a run, what starts none, a duplicate, and one of each rejection.
+// makeDeliveries sends deliveries through the ingress: an accepted one that starts a run, one that
+// starts none, a duplicate, and one of each rejection.
 func (d *driver) makeDeliveries(factory string) {
 	t := d.t
 	t.Helper()
@@ -53,7 +56,7 @@ func (d *driver) deliver(a penstock.InboundDelivery) penstock.DeliveryResult {
 	return result
 }
 
-// hostile is a payload that a browser would like to show.
+// hostile is a payload that a browser could execute.
 const hostile = `"<script>alert(1)</script>"`
 
 func TestAPayloadIsNeverShownByABrowser(t *testing.T) {
@@ -123,5 +126,41 @@ func TestAFilterIsTriedOnWhateverADeliveryMayBe(t *testing.T) {
 		if got.WouldTrigger != tt.triggers {
 			t.Errorf("%s: would trigger: %v, want %v", tt.name, got.WouldTrigger, tt.triggers)
 		}
+	}
+}
+
+func TestDeliveriesThatStartedNoRunAreListed(t *testing.T) {
+	t.Parallel()
+	d := &driver{world: start(t), seen: map[string]string{}}
+	d.makeWebhooks()
+	factory := "/api/v1/factory/" + d.seen["factory"]
+	log := factory + "/webhooks/" + d.seen["webhook"] + "/deliveries"
+	var automations struct {
+		Automations []penstock.Automation `json:"automations"`
+	}
+	d.must(http.StatusOK, "GET", factory+"/automations", nil).into(t, &automations)
+	for _, one := range automations.Automations {
+		d.must(http.StatusOK, "PATCH", factory+"/automations/"+one.UID, `{"enabled": false}`)
+	}
+	var unmatched penstock.Delivery
+	d.must(http.StatusCreated, "POST", log+"/"+d.seen["delivery"]+"/replay", nil).into(t, &unmatched)
+	ids := func(query string) (ids []string) {
+		var page penstock.DeliveryPage
+		d.must(http.StatusOK, "GET", log+"?limit=500"+query, nil).into(t, &page)
+		for _, one := range page.Deliveries {
+			if one.Outcome == penstock.OutcomeAccepted && len(one.Runs) == 0 && one.Reason != penstock.ReasonHandshake {
+				ids = append(ids, one.ID)
+			} else if query != "" {
+				t.Errorf("%s is among those that started no run", one.ID)
+			}
+		}
+		return ids
+	}
+	all, only := ids(""), ids("&no_run=true")
+	if diff := cmp.Diff(all, only); diff != "" || !slices.Contains(only, unmatched.ID) {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := ids("&no_run=true&outcome=rejected"); len(got) > 0 {
+		t.Errorf("rejected and without a run: got %v, want none", got)
 	}
 }

@@ -10,9 +10,15 @@ import (
 	"time"
 )
 
-// download is where every signed link leads. What it sends was made by an agent
-// or its user, so a browser must save it and never show it as this origin's.
+// download serves signed links. The content comes from an agent or a user, so a browser must save
+// it and never show it as a page of this origin.
 func (a *API) download(c *call) error {
+	if url, err := a.elsewhere(c); err != nil || url != "" {
+		if err != nil {
+			return err
+		}
+		return c.redirect(url)
+	}
 	d, err := a.svc.Files.Download(c.ctx(), c.param("token"))
 	if err != nil {
 		return err
@@ -38,7 +44,16 @@ func (a *API) download(c *call) error {
 	return err
 }
 
-// slowAnswer lets a large answer take its time as long as the reader goes on.
+// elsewhere returns a URL of the object store, or "" if the server sends the content. It always does
+// so for a script in a page, which its content security policy would not let follow the redirect.
+func (a *API) elsewhere(c *call) (string, error) {
+	if mode := c.r.Header.Get("Sec-Fetch-Mode"); c.r.Method != http.MethodGet || mode != "" && mode != "navigate" {
+		return "", nil
+	}
+	return a.svc.Files.DownloadElsewhere(c.ctx(), c.param("token"), attachment, safeType)
+}
+
+// slowAnswer extends the deadline of a large response while the client keeps reading.
 type slowAnswer struct {
 	http.ResponseWriter
 	rc *http.ResponseController
@@ -58,8 +73,8 @@ func safeType(t string) string {
 	return "application/octet-stream"
 }
 
-// attachment is a Content-Disposition with the name twice: plain for old
-// clients, and as it is (RFC 6266 §5, RFC 8187).
+// attachment returns a Content-Disposition that has the name twice: in ASCII for old clients, and
+// unchanged (RFC 6266 §5, RFC 8187).
 func attachment(name string) string {
 	if name == "" {
 		return "attachment"

@@ -21,8 +21,8 @@ import (
 // errStopping ends the streams of a server that stops.
 var errStopping = errors.New("the server is stopping")
 
-// events streams a run's log as server-sent events (HTML standard §9.2): all
-// after the id that the caller saw last, then live, until the run is over.
+// events streams a run's log as server-sent events (HTML standard §9.2): all events after the last
+// one that the caller saw, then live events until the run ends.
 func (a *API) events(c *call) error {
 	after, err := c.lastEventID()
 	if err != nil {
@@ -41,8 +41,8 @@ func (a *API) events(c *call) error {
 	return c.stream(stream)
 }
 
-// lastEventID is the id after which to go on: the header that an EventSource
-// sends when it reconnects, or else the parameter `after`.
+// lastEventID returns the id of the last event that the caller saw: from the header that an
+// EventSource sends when it reconnects, or from the parameter `after`.
 func (c *call) lastEventID() (int64, error) {
 	q := c.query()
 	after := q.sequence("after")
@@ -69,19 +69,18 @@ type listener struct {
 	*call
 	rc      *http.ResponseController
 	buf     bytes.Buffer
-	checked time.Time // when the key was looked at last
+	checked time.Time // when the key was last checked
 }
 
-// enough is how many bytes are gathered before they are sent.
+// enough is how many bytes are buffered before they are sent.
 const enough = 64 << 10
 
-// stream writes batches of events until the end of the log, the server's or the
-// listener's. A batch is one write, or more if it is large, each with a deadline:
-// a listener that does not read is cut off.
+// stream writes batches of events until the log ends, the server stops or the listener disconnects.
+// Each write has a deadline, so a listener that does not read is disconnected.
 func (c *call) stream(s *run.Stream) error {
 	h := c.w.Header()
 	h.Set("Content-Type", eventStream)
-	h.Set("X-Accel-Buffering", "no") // or nginx would hold events back
+	h.Set("X-Accel-Buffering", "no") // otherwise nginx buffers events
 	c.w.WriteHeader(http.StatusOK)
 	if c.r.Method == http.MethodHead {
 		return nil
@@ -91,7 +90,7 @@ func (c *call) stream(s *run.Stream) error {
 	defer context.AfterFunc(c.api.stopping, func() { cancel(errStopping) })()
 
 	l := &listener{call: c, rc: http.NewResponseController(c.w), checked: time.Now()}
-	l.buf.WriteString(": the log of the run, then live\n\n") // so that the answer begins at once
+	l.buf.WriteString(": the log of the run, then live\n\n") // so that the response begins at once
 	err := l.flush()
 	for done := false; !done && err == nil; {
 		if done, err = l.next(ctx, s); err == nil {
@@ -102,8 +101,8 @@ func (c *call) stream(s *run.Stream) error {
 	return nil
 }
 
-// report tells why a stream broke off before its end. Nothing can be answered
-// any more; the listener comes back with the last id that it has.
+// report logs why a stream ended early. It is too late for an error response. The listener
+// reconnects with its last id.
 func (l *listener) report(err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -115,7 +114,7 @@ func (l *listener) report(err error) {
 	}
 }
 
-// next waits for a batch and writes it; done is true after the last one.
+// next waits for a batch and writes it. done is true after the last batch.
 func (l *listener) next(ctx context.Context, s *run.Stream) (done bool, err error) {
 	wait, cancel := context.WithTimeout(ctx, l.api.options.KeepAlive)
 	batch, err := s.Next(wait)
@@ -134,7 +133,7 @@ func (l *listener) next(ctx context.Context, s *run.Stream) (done bool, err erro
 	case errors.Is(err, io.EOF):
 		return true, l.finish(s)
 	case errors.Is(context.Cause(ctx), errStopping):
-		// All listeners of this server come back at once: not in the same moment.
+		// All listeners of this server reconnect at once, so spread them.
 		fmt.Fprintf(&l.buf, "retry: %d\n\n", 500+rand.IntN(2500))
 		return true, nil
 	case ctx.Err() != nil:
@@ -147,8 +146,7 @@ func (l *listener) next(ctx context.Context, s *run.Stream) (done bool, err erro
 	return !l.stillAllowed(ctx), nil
 }
 
-// stillAllowed looks at the key once in a while: one that was revoked must not
-// go on listening for hours.
+// stillAllowed checks the key from time to time, so that a revoked key cannot listen for hours.
 func (l *listener) stillAllowed(ctx context.Context) bool {
 	if time.Since(l.checked) < l.api.options.KeepAlive {
 		return true
@@ -167,8 +165,7 @@ func (l *listener) write(e *penstock.Event) {
 	l.data(e.Data)
 }
 
-// data writes JSON as one line. Outside of its strings JSON may hold line ends,
-// which would break the frame.
+// data writes JSON as one line. Line ends between its tokens would break the frame.
 func (l *listener) data(raw []byte) {
 	start := l.buf.Len()
 	l.buf.Write(raw)
@@ -180,8 +177,8 @@ func (l *listener) data(raw []byte) {
 	l.buf.WriteString("\n\n")
 }
 
-// finish writes `done`, which is not in the log and so has no id: a reconnect
-// still names the last event, and is answered 204.
+// finish writes `done`. It is not in the log and has no id. So a reconnect still sends the id of
+// the last event, and gets 204.
 func (l *listener) finish(s *run.Stream) error {
 	data, err := json.Marshal(s.Done())
 	if err != nil {
@@ -192,7 +189,7 @@ func (l *listener) finish(s *run.Stream) error {
 	return nil
 }
 
-// flush sends what has been gathered, in the time that a listener has for it.
+// flush sends the buffered bytes, within the time limit of a write.
 func (l *listener) flush() error {
 	if l.buf.Len() == 0 {
 		return nil
@@ -207,7 +204,7 @@ func (l *listener) flush() error {
 	l.buf.Reset()
 	const kept = 64 << 10
 	if l.buf.Cap() > kept {
-		l.buf = bytes.Buffer{} // a long replay must not cost memory for as long as the stream lives
+		l.buf = bytes.Buffer{} // a long replay must not keep its memory until the stream ends
 	}
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// sse is one event of a stream; a comment has only text.
+// sse is one event of a stream. A comment has only text.
 type sse struct {
 	id, event, data string
 	comment, retry  string
@@ -42,7 +42,7 @@ func (w *world) listen(runID string, headers ...string) *stream {
 	return &stream{w.t, resp, bufio.NewReader(resp.Body)}
 }
 
-// next reads one event or comment; io.EOF at the end of the stream.
+// next reads one event or comment. It returns io.EOF at the end of the stream.
 func (s *stream) next() (sse, error) {
 	var e sse
 	for {
@@ -156,8 +156,8 @@ func TestLiveEvents(t *testing.T) {
 	})
 }
 
-// checkOrder holds ids to be numbers that grow, and data to be JSON in one
-// line. It returns the last id.
+// checkOrder requires increasing numbers as ids, and single-line JSON as data. It returns the last
+// id.
 func checkOrder(t *testing.T, events []sse) int {
 	t.Helper()
 	last := 0
@@ -269,7 +269,7 @@ func smallBuffers(ctx context.Context, network, addr string) (net.Conn, error) {
 	return conn, err
 }
 
-// counter is the value of a metric without labels.
+// counter returns the value of a metric without labels.
 func counter(t *testing.T, metrics prometheus.Gatherer, name string) float64 {
 	t.Helper()
 	families, err := metrics.Gather()

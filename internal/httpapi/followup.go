@@ -30,7 +30,7 @@ func (a *API) followUpConversation(c *call) error {
 	return c.respond(http.StatusOK, accepted)
 }
 
-// followup reads a follow-up, within the limits of its attachments and the rest.
+// followup reads a follow-up and checks the size of its attachments and of the rest.
 func (c *call) followup() (req penstock.FollowupRequest, err error) {
 	if err := c.decode(&req); err != nil {
 		return req, err
@@ -82,7 +82,7 @@ func (a *API) prepareConversationAttachments(c *call) error {
 	return c.respond(http.StatusOK, prepared)
 }
 
-// upload is where the links of prepared attachments lead. The body is the file.
+// upload serves the upload URLs of prepared attachments. The body is the file.
 func (a *API) upload(c *call) error {
 	const limit = penstock.MaxAttachmentBytes
 	if c.r.ContentLength > limit {

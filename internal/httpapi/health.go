@@ -12,8 +12,8 @@ func (a *API) health(c *call) error {
 	return c.respond(http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready is 503 while the store does not answer, until the server's own worker is
-// there, and from the moment on that the server is told to stop.
+// ready responds with 503 while the store does not respond, until the server's own worker is ready,
+// and after the server begins to stop.
 func (a *API) ready(c *call) error {
 	if a.isStopping() {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}

@@ -12,14 +12,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/access"
 )
 
-// flights is the set of requests under an idempotency key that this process is
-// carrying out. Between replicas the unique key in the store decides.
+// flights is the set of idempotency keys whose requests this process is executing. Between
+// replicas, the unique key in the store decides.
 type flights struct {
 	mu   sync.Mutex
 	keys map[string]struct{}
 }
 
-// begin enters key; false: it is there already.
+// begin adds key. It returns false if the key is in the set already.
 func (f *flights) begin(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,8 +52,8 @@ func (c *call) idempotencyKey() (string, error) {
 	return key, nil
 }
 
-// handle runs the handler, at most once per idempotency key where the request
-// has one. A handler that reads the body itself sees to that itself.
+// handle runs the handler, at most once per idempotency key. A handler that reads the body itself
+// also calls once itself.
 func (c *call) handle() error {
 	if c.r.Method != post || c.route.Scope == worker || c.route.Public || len(c.r.Header["Idempotency-Key"]) == 0 {
 		return c.route.handle(c.api, c)
@@ -71,8 +71,8 @@ func (c *call) handle() error {
 	return c.once(hashBody(body, c.r.URL.RawQuery), func() error { return c.route.handle(c.api, c) })
 }
 
-// once runs act unless the request's idempotency key was used before: then the
-// first answer is given again. bodyHash tells whether it is the same request.
+// once runs act, unless the idempotency key was used before. Then it sends the first response
+// again. bodyHash shows whether it is the same request.
 func (c *call) once(bodyHash [32]byte, act func() error) error {
 	if len(c.r.Header["Idempotency-Key"]) == 0 {
 		return act()
@@ -93,8 +93,8 @@ func (c *call) once(bodyHash [32]byte, act func() error) error {
 	}, act)
 }
 
-// hashBody tells requests under one key apart. The query belongs to what is
-// asked for (a cancel has no body), so it counts.
+// hashBody returns the hash that identifies a request under its idempotency key. It includes the
+// query, because some requests, such as a cancel, have no body.
 func hashBody(body []byte, query string) [32]byte {
 	if query == "" {
 		return sha256.Sum256(body)
@@ -106,8 +106,7 @@ func hashBody(body []byte, query string) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// perform looks for a kept answer before it acts, and once more where another
-// replica was faster.
+// perform looks for a kept response before it acts, and again if another replica was faster.
 func (c *call) perform(once access.Idempotency, act func() error) error {
 	replayed, err := c.replay(once)
 	if replayed || err != nil {
@@ -125,7 +124,7 @@ func (c *call) perform(once access.Idempotency, act func() error) error {
 }
 
 func (c *call) replay(once access.Idempotency) (bool, error) {
-	body, status, found, err := c.api.svc.Answers.Replay(c.ctx(), c.principal, once)
+	body, status, found, err := c.api.svc.Responses.Replay(c.ctx(), c.principal, once)
 	if err != nil || !found {
 		return false, err
 	}

@@ -19,10 +19,10 @@ func TestARepeatedRequestIsAnsweredAgain(t *testing.T) {
 		first := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", body, once...)
 		again := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", body, once...)
 		if again.header.Get("Idempotent-Replayed") != "true" || again.field("run_id") != first.field("run_id") {
-			t.Errorf("got %v %s, want the first answer %s replayed", again.header, again.body, first.body)
+			t.Errorf("got %v %s, want the first response %s replayed", again.header, again.body, first.body)
 		}
 		if first.header.Get("Idempotent-Replayed") != "" {
-			t.Error("the first answer says that it was replayed")
+			t.Error("the first response says that it was replayed")
 		}
 		clash := w.must(http.StatusConflict, "POST", "/api/v1/agent/runs", `{"prompt": "another"}`, once...)
 		if clash.header.Get("X-Should-Retry") != "false" {
@@ -83,8 +83,8 @@ func TestBadIdempotencyKeysAreRefused(t *testing.T) {
 	w.must(http.StatusOK, "POST", "/api/v1/agent/runs", `{"prompt": "x"}`, "Idempotency-Key", strings.Repeat("k", 255))
 }
 
-// Many requests under one key at once make one run: each is answered with it or
-// told to come back.
+// Many concurrent requests with one key create one run. Each gets that response or is told to
+// retry.
 func TestOneKeyMakesOneRunHoweverManyAsk(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {

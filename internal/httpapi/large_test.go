@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Who sends all of a body before it looks at the answer, as most clients do, learns
-// that it was too large rather than that the connection was reset.
+// Most clients send a whole body before they read the response. They get a 413 instead of a reset
+// connection.
 func TestBodyThatIsMuchTooLarge(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -33,11 +33,11 @@ func TestBodyThatIsMuchTooLarge(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge {
-			t.Errorf("%s: got %v, %v, want 413", name, answer, err)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: got %v, %v, want 413", name, response, err)
 			continue
 		}
-		_ = answer.Body.Close()
+		_ = response.Body.Close()
 	}
 }

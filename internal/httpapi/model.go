@@ -23,15 +23,28 @@ func (a *API) workers(c *call) error {
 	return c.respond(http.StatusOK, map[string][]penstock.ConnectedWorker{"workers": workers})
 }
 
+func (a *API) harnesses(c *call) error {
+	harnesses, err := a.svc.Catalog.Harnesses(c.ctx(), c.principal)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.HarnessInfo{"harnesses": harnesses})
+}
+
 func (a *API) stats(c *call) error {
-	stats, err := a.svc.Runs.Stats(c.ctx(), c.principal)
+	q := c.query()
+	hours := q.count("hours", penstock.MaxStatsHours, penstock.StatsHours)
+	if q.err != nil {
+		return q.err
+	}
+	stats, err := a.svc.Runs.Stats(c.ctx(), c.principal, hours)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, stats)
 }
 
-// limits adds to the limits of the service those that hold in this layer.
+// limits adds the limits of this layer to those of the service.
 func (a *API) limits(c *call) error {
 	limits := a.svc.Limits(c.ctx(), c.principal)
 	limits["requests_per_minute"] = a.options.RequestsPerMinute

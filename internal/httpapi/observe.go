@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// metrics of the HTTP layer; the zero value counts for nobody.
+// metrics are the metrics of the HTTP layer. The zero value does nothing.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -48,12 +48,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// observe logs and counts a request that is over. The route stands for the
-// path: paths and queries can hold credentials.
+// observe logs and counts a finished request. It uses the route instead of the path, because paths
+// and queries can contain credentials.
 func (a *API) observe(c *call, took time.Duration) {
 	route, method := c.route.Pattern, c.r.Method
 	if route == "" {
-		route, method = "unmatched", "any" // a caller must not be able to make labels
+		route, method = "unmatched", "any" // callers must not be able to create labels
 	}
 	status := c.rec.status
 	if status == 0 {
@@ -66,7 +66,7 @@ func (a *API) observe(c *call, took time.Duration) {
 	level := slog.LevelInfo
 	anonymous := c.principal.Team == ""
 	if c.route.plain && status < 400 || status == http.StatusNotFound && anonymous {
-		level = slog.LevelDebug // probes, of supervisors and of scanners
+		level = slog.LevelDebug // probes of supervisors and scanners
 	}
 	ctx := context.WithoutCancel(c.r.Context())
 	if !a.log.Enabled(ctx, level) {
@@ -74,7 +74,7 @@ func (a *API) observe(c *call, took time.Duration) {
 	}
 	run := c.r.PathValue("runId")
 	if !penstock.ValidID(run) {
-		run = "" // it could be anything that stands in a path
+		run = "" // it could be any text in a path
 	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
@@ -91,8 +91,8 @@ func (a *API) observe(c *call, took time.Duration) {
 	a.log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// span begins the request's span where there is a tracer. It is not otelhttp's,
-// which records the path: a path may hold a token.
+// span starts the request's span if there is a tracer. otelhttp would record the path, which may
+// contain a token.
 func (c *call) span() (end func()) {
 	if c.api.tracer == nil {
 		return func() {}
@@ -121,8 +121,8 @@ func (c *call) span() (end func()) {
 	}
 }
 
-// spanMethod is the method as traces name it (OpenTelemetry semantic conventions
-// for HTTP): one that is not known could be anything.
+// spanMethod returns the method for traces (OpenTelemetry semantic conventions for HTTP). It
+// replaces an unknown method, which could be any text.
 func (c *call) spanMethod() string {
 	switch c.r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

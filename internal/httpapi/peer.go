@@ -10,15 +10,15 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// peer is what is known of the other end of a request.
+// peer describes the client of a request.
 type peer struct {
-	addr   netip.Addr // of the client: the last hop that no trusted proxy vouches for
-	secure bool       // nobody in between can read along: TLS, or loopback
-	https  bool       // the client speaks HTTPS, with this server or with a trusted proxy
+	addr   netip.Addr // of the client: the nearest hop that is not a trusted proxy
+	secure bool       // nobody can read the connection: TLS, or loopback
+	https  bool       // the client uses HTTPS, to this server or to a trusted proxy
 }
 
-// peerOf works out the client of r. X-Forwarded-For and X-Forwarded-Proto count
-// only where the connection comes from a trusted proxy.
+// peerOf finds the client of r. X-Forwarded-For and X-Forwarded-Proto count only if the connection
+// comes from a trusted proxy.
 func peerOf(r *http.Request, trusted []netip.Prefix) peer {
 	direct := hostAddr(r.RemoteAddr)
 	p := peer{addr: direct, secure: r.TLS != nil, https: r.TLS != nil}
@@ -36,12 +36,11 @@ func peerOf(r *http.Request, trusted []netip.Prefix) peer {
 	return p
 }
 
-// ClientAddr is the address of the client of r: the last hop that none of the
-// trusted proxies vouches for.
+// ClientAddr returns the address of the client of r: the nearest hop that is not a trusted proxy.
 func ClientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr { return peerOf(r, trusted).addr }
 
-// lastUntrusted walks the hops from the nearest to the farthest, as far as each
-// was added by a trusted proxy. What cannot be read ends the walk.
+// lastUntrusted walks the hops from the nearest to the farthest, while a trusted proxy added them.
+// It stops at a hop that it cannot parse.
 func lastUntrusted(headers []string, direct netip.Addr, trusted []netip.Prefix) netip.Addr {
 	hops := strings.Split(strings.Join(headers, ","), ",")
 	client := direct
@@ -74,8 +73,7 @@ func hostAddr(s string) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// checkSecure refuses what came over plain HTTP from afar: the key in it has
-// been readable on the way.
+// checkSecure rejects plain HTTP from other machines, because others could read the key on the way.
 func (c *call) checkSecure() error {
 	if c.peer.secure || c.route.plain {
 		return nil

@@ -15,17 +15,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/problem"
 )
 
-// statusClosed is logged for a request whose caller went away before the
-// answer; nothing is sent.
+// statusClosed is the logged status of a request whose caller disconnected before the response.
+// Nothing is sent.
 const statusClosed = 499
 
-// defaultRetryAfter is said when the server cannot serve for now and the error
-// does not know how long.
+// defaultRetryAfter is the Retry-After of a temporary error that has none.
 const defaultRetryAfter = 5 * time.Second
 
-// respondError answers with err. Whatever is no *penstock.Error is logged in full and
-// shown as an internal error. After the first byte of an answer it can only
-// log, and breaks the connection off so that the answer is not taken for whole.
+// respondError sends err. An error that is not a *penstock.Error is logged in full and shown as an
+// internal error. After the first byte of a response, it can only log. Then it closes the
+// connection, so that the client sees an incomplete response.
 func (c *call) respondError(err error) {
 	if gone := c.caller.Err() != nil; gone && (c.rec.status != 0 || errors.Is(err, context.Canceled)) {
 		c.rec.status = cmp.Or(c.rec.status, statusClosed)
@@ -57,16 +56,16 @@ func (c *call) respondError(err error) {
 	}
 }
 
-// How much of a body that is too large is read, and for how long.
+// How much of a too large body is still read, and for how long.
 const (
 	maxReadOn  = 128 << 20
 	readOnTime = 10 * time.Second
 )
 
-// readOn takes what more the caller sends: most send all of a body before they look
-// at the answer, and would find the connection reset in its place.
+// readOn reads more of the body. Most callers send the whole body before they read the response,
+// and would otherwise get a connection reset instead.
 func (c *call) readOn() {
-	if c.r.ProtoMajor != 1 { // HTTP/2 tells the caller to stop
+	if c.r.ProtoMajor != 1 { // HTTP/2 can stop the caller
 		return
 	}
 	connection := http.NewResponseController(c.w)
@@ -75,7 +74,7 @@ func (c *call) readOn() {
 	_, _ = io.CopyN(io.Discard, c.r.Body, maxReadOn)
 }
 
-// shown is the error that the caller may see. The log gets the rest.
+// shown returns the error that the caller may see, and logs the rest.
 func (c *call) shown(err error) *penstock.Error {
 	e, ok := errors.AsType[*penstock.Error](err)
 	if ok && e.Code.Status() < http.StatusInternalServerError {
@@ -111,8 +110,8 @@ func (c *call) shown(err error) *penstock.Error {
 	)
 }
 
-// instance is the route of the request rather than its path, which may hold a
-// token; "" where no route takes the path.
+// instance returns the route of the request, because the path may contain a token. It is "" if no
+// route matches.
 func (c *call) instance() string {
 	if c.route.Pattern == dashboard {
 		return ""
@@ -120,7 +119,7 @@ func (c *call) instance() string {
 	return c.route.Pattern
 }
 
-// seconds is a duration in whole seconds, rounded up, at least 1.
+// seconds rounds a duration up to whole seconds, at least 1.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }

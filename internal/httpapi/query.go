@@ -12,8 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// query reads the parameters that a route knows and keeps the first complaint.
-// Parameters that nobody asks for are ignored.
+// query reads the parameters of a route and keeps the first error. It ignores unknown parameters.
 type query struct {
 	values url.Values
 	err    error
@@ -32,15 +31,15 @@ func (c *call) query() *query {
 	return q
 }
 
-// badf notes what is wrong with the named parameter. A query has no JSON
-// pointer, so the name stands in the detail.
+// badf records an error of the named parameter. A query has no JSON pointers, so the detail has the
+// name.
 func (q *query) badf(name, format string, args ...any) {
 	if q.err == nil {
 		q.err = penstock.Errorf(penstock.CodeInvalidRequest, "query parameter %s %s", name, fmt.Sprintf(format, args...))
 	}
 }
 
-// optional is the value of a parameter that may be given once and be empty.
+// optional returns the value of a parameter that may occur once and may be empty.
 func (q *query) optional(name string) string {
 	values := q.values[name]
 	if len(values) > 1 {
@@ -55,8 +54,8 @@ func (q *query) optional(name string) string {
 	return values[0]
 }
 
-// text is the value of a parameter; a filter that is given but empty is refused,
-// since it would silently select everything.
+// text returns the value of a parameter. It rejects an empty filter, which would silently select
+// everything.
 func (q *query) text(name string) string {
 	value := q.optional(name)
 	if value == "" && q.values.Has(name) {
@@ -65,7 +64,7 @@ func (q *query) text(name string) string {
 	return value
 }
 
-// texts is every value of a repeatable parameter.
+// texts returns all values of a repeatable parameter.
 func (q *query) texts(name string) []string {
 	for _, v := range q.values[name] {
 		if v == "" || !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
@@ -75,15 +74,17 @@ func (q *query) texts(name string) []string {
 	return q.values[name]
 }
 
-// limit is how long a page is wanted.
-func (q *query) limit(otherwise int) int {
-	const name = "limit"
+// limit returns the requested page size.
+func (q *query) limit(otherwise int) int { return q.count("limit", penstock.MaxLimit, otherwise) }
+
+// count returns a number from 1 to most.
+func (q *query) count(name string, most, otherwise int) int {
 	if !q.values.Has(name) {
 		return otherwise
 	}
 	n, err := strconv.Atoi(q.text(name))
-	if err != nil || n < 1 || n > penstock.MaxLimit {
-		q.badf(name, "must be an integer from 1 to %d", penstock.MaxLimit)
+	if err != nil || n < 1 || n > most {
+		q.badf(name, "must be an integer from 1 to %d", most)
 	}
 	return n
 }
@@ -107,9 +108,9 @@ func (q *query) boolean(name string) bool {
 	return value == "true"
 }
 
-// after is a time that what is looked for comes after, before one that it comes
-// before. Moments are kept in whole milliseconds: a bound between two is rounded so
-// that it divides them where it was meant to.
+// after returns a lower bound in time, and before an upper bound. Timestamps have whole
+// milliseconds, so a bound between two of them is rounded in the direction that keeps the selection
+// the same.
 func (q *query) after(name string) penstock.Time  { return q.time(name, 0) }
 func (q *query) before(name string) penstock.Time { return q.time(name, time.Millisecond-1) }
 
@@ -118,16 +119,15 @@ func (q *query) time(name string, add time.Duration) penstock.Time {
 	if value == "" {
 		return 0
 	}
-	// An offset's + that was not encoded arrives as a space; RFC 3339 §5.6 allows t and z.
+	// The + of an offset arrives as a space if it was not encoded. RFC 3339 §5.6 allows t and z.
 	std, err := time.Parse(time.RFC3339Nano, strings.ToUpper(strings.ReplaceAll(value, " ", "+")))
 	if err != nil {
 		q.badf(name, "must be a time in RFC 3339, such as 2026-01-31T12:00:00Z")
 	}
-	return max(1, penstock.TimeOf(std.Add(add))) // zero would be no bound
+	return max(1, penstock.TimeOf(std.Add(add))) // zero means no bound
 }
 
-// oneOf is the value of a parameter that must be one of allowed, "" when it is
-// absent.
+// oneOf returns the value of a parameter that must be one of allowed, or "" if it is absent.
 func oneOf[T ~string](q *query, name string, allowed ...T) T {
 	value := T(q.optional(name))
 	if q.values.Has(name) && !slices.Contains(allowed, value) {
@@ -171,8 +171,8 @@ func (q *query) metadata() map[string]string {
 	return filter
 }
 
-// states is the states that both state and task_status allow, each with any of its values; none is true when
-// they allow no state in common, so that nothing can match.
+// states returns the states that both state and task_status allow. none is true if they have no
+// state in common, so that nothing can match.
 func (q *query) states() (states []penstock.State, none bool) {
 	for _, s := range q.texts("state") {
 		if !penstock.State(s).Valid() {
@@ -198,7 +198,7 @@ func (q *query) states() (states []penstock.State, none bool) {
 	return states, len(states) == 0
 }
 
-// sources is any of the sources that are asked for, by the names that runs have.
+// sources returns the requested sources by the names that runs have.
 func (q *query) sources() []penstock.Source {
 	var sources []penstock.Source
 	for _, s := range q.texts("source") {
@@ -211,7 +211,7 @@ func (q *query) sources() []penstock.Source {
 	return sources
 }
 
-// alias is the value of a parameter that has two names.
+// alias returns the value of a parameter that has two names.
 func (q *query) alias(name, other string) string {
 	a, b := q.text(name), q.text(other)
 	if a != "" && b != "" && a != b {
@@ -223,8 +223,8 @@ func (q *query) alias(name, other string) string {
 	return a
 }
 
-// runQuery reads the query of GET /agent/runs. With none set the filters
-// exclude one another and the list is empty.
+// runQuery reads the query of GET /agent/runs. If none is true, no run can match and the list is
+// empty.
 func (c *call) runQuery() (rq penstock.RunQuery, none bool, err error) {
 	q := c.query()
 	if len(q.values) == 0 {

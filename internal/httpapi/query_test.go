@@ -25,7 +25,7 @@ func TestRunQueryReadsEveryFilter(t *testing.T) {
 		want        penstock.RunQuery
 	}{
 		{"nothing", "", penstock.RunQuery{}},
-		{"unknown parameters", "colour=red&page=2", penstock.RunQuery{}},
+		{"unknown parameters", "color=red&page=2", penstock.RunQuery{}},
 		{
 			"paging", "limit=500&cursor=abc&sort_by=created_at&sort_order=asc",
 			penstock.RunQuery{Limit: 500, Cursor: "abc", SortBy: "created_at", Ascending: true},

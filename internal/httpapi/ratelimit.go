@@ -10,17 +10,17 @@ import (
 	"github.com/penstock-dev/penstock/internal/rate"
 )
 
-// limiter admits at most quota events per name in any minute. Names that have been
-// quiet for one are forgotten.
+// limiter admits at most quota events per name in any minute. It forgets names without an event in
+// the last minute.
 type limiter struct {
 	quota int // 0: no limit
 
 	mu    sync.Mutex
 	names map[string]*rate.Window
-	swept time.Time // when quiet names were looked for last
+	swept time.Time // when unused names were last removed
 }
 
-// decision is the standing of a name after an event.
+// decision is the result of counting an event.
 type decision struct {
 	admitted  bool
 	remaining int
@@ -31,7 +31,7 @@ func newLimiter(quota int) *limiter {
 	return &limiter{quota: quota, names: make(map[string]*rate.Window)}
 }
 
-// take counts an event of name at now when the quota allows it.
+// take counts an event of name at now if the quota allows it.
 func (l *limiter) take(name string, now time.Time) decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,8 +53,8 @@ func (l *limiter) take(name string, now time.Time) decision {
 	return decision{admitted, l.quota - total, w.Until(max(total, 1), now)}
 }
 
-// limitRate counts the request against its key and says in the headers how much
-// is left (draft-ietf-httpapi-ratelimit-headers).
+// limitRate counts the request against its key. Headers show the remaining quota
+// (draft-ietf-httpapi-ratelimit-headers).
 func (c *call) limitRate() error {
 	l := c.api.perKey
 	if c.route.unlimited || l.quota == 0 {
@@ -80,10 +80,9 @@ func limited(after time.Duration, format string, args ...any) error {
 	return e
 }
 
-// countFailure counts a request whose key or session was looked up and is not good. Once
-// its address had too many of them in a minute, callers that guess get a 429 in
-// place of err. A good key is never slowed down by what others behind the same
-// address send: it never comes here.
+// countFailure counts a request with an invalid key or session. After too many of them in a minute,
+// callers at its address that guess get 429 instead of err. A valid key never comes here, so
+// failures of others at the same address do not slow it down.
 func (c *call) countFailure(err error) error {
 	l := c.api.failures
 	if l.quota == 0 {

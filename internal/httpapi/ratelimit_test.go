@@ -36,7 +36,7 @@ func TestLimiterSlides(t *testing.T) {
 	}
 }
 
-// No window of a minute may ever hold more than the quota.
+// No window of a minute may have more than the quota.
 func TestLimiterNeverExceedsItsQuota(t *testing.T) {
 	t.Parallel()
 	const quota = 7

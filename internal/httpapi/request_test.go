@@ -87,7 +87,7 @@ func TestBodiesOfTheWrongKindAreRefused(t *testing.T) {
 			}
 		})
 	}
-	// One byte of the attachments' allowance too many, without an announced length.
+	// The body exceeds the allowance for attachments by one byte, without an announced length.
 	endless := io.MultiReader(strings.NewReader(`{"prompt": "`), io.LimitReader(letters{}, 46<<20))
 	if a := w.do("POST", "/api/v1/agent/runs", endless); a.status != 413 {
 		t.Errorf("too large, without an announced length: got %d", a.status)
@@ -104,8 +104,8 @@ func (letters) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A caller that goes away in the middle of its body starts nothing, and is no
-// error that an operator should look at.
+// A caller that disconnects in the middle of its body starts nothing. The log does not show an
+// error.
 func TestABodyThatBreaksOffStartsNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -373,7 +373,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 }
 
-// What is taken can be answered again, in lists too.
+// A response can be sent back as a request, including its lists.
 func TestBodiesThatAreNestedDeeply(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -398,7 +398,7 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 	for _, path := range []string{"/api/v1/agent/environments", "/api/v1/agent/runs", "/api/v1/agent/runs/" + id} {
 		w.must(http.StatusOK, "GET", path, nil)
 	}
-	// What one delivery may be can be tried out as well.
+	// A filter test accepts the largest delivery.
 	payload := `{"filter":{},"payload":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}"
 	uid := w.must(http.StatusCreated, "POST", "/api/v1/factory", map[string]any{"name": "deep"}).field("uid")
 	w.must(

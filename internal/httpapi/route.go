@@ -7,30 +7,30 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Base is where the API's routes begin.
+// Base is the prefix of the API's routes.
 const Base = "/api/v1"
 
-// metricsPath is where Prometheus finds the metrics of this process.
+// metricsPath is the path of the process's Prometheus metrics.
 const metricsPath = "/metrics"
 
 // Route is one line of the list of all routes.
 type Route struct {
 	Method  string
-	Pattern string         // as net/http's router reads it
-	Scope   penstock.Scope // that the key must have; "" and not Public: any key will do
+	Pattern string         // for the router of net/http
+	Scope   penstock.Scope // required of the key; "" and not Public: any key is enough
 	Public  bool           // no key needed
-	KeyRead bool           // of a Public route: a key is read where there is one
+	KeyRead bool           // of a Public route: a key is optional
 	OwnRun  bool           // an execution's own key may call it, for its own run
-	Who     string         // calls it
+	Who     string         // who calls it
 
 	handle     func(*API, *call) error
 	limit      int64 // of the body in bytes; 0: maxJSON
 	unlimited  bool  // does not count against the rate of the key
-	unhurried  bool  // takes the time it takes: a stream, a long poll, a transfer, a repository that is read
-	plain      bool  // answered over plain HTTP as well: nothing in it is secret
+	unhurried  bool  // has no request timeout: a stream, a long poll, a transfer, or reading a repository
+	plain      bool  // also served over plain HTTP, because nothing in it is secret
 	streamBody bool  // the handler reads the body itself
-	status     int   // of the answer that an idempotency key keeps; 0: 200
-	showsOnce  bool  // that answer holds a secret that is shown once
+	status     int   // of the response that an idempotency key keeps; 0: 200
+	showsOnce  bool  // the response has a secret that is shown once
 }
 
 func (r *Route) bodyLimit() int64 {
@@ -57,6 +57,8 @@ const (
 
 	metricsRead = penstock.ScopeMetricsRead
 
+	admin = penstock.ScopeAdmin
+
 	anyKey penstock.Scope = ""
 )
 
@@ -64,11 +66,14 @@ const (
 func Routes() []Route {
 	return slices.Concat(
 		below(Base+"/agent", runRoutes()),
+		below(Base+"/agent", changesRoutes()),
 		below(Base+"/agent", conversationRoutes()),
 		below(Base+"/agent", resourceRoutes()),
 		below(Base+"/factory", factoryRoutes()),
 		below(Base+"/factory/{uid}/webhooks", webhookRoutes()),
 		below(Base+"/factory-files", fileRoutes()),
+		below(Base+"/agent/runs/{runId}", runSpendRoutes()),
+		below(Base, spendRoutes()),
 		below(Base, accessRoutes()),
 		below(Base+"/worker", workerRoutes()),
 		serverRoutes(),
@@ -145,6 +150,20 @@ func runRoutes() []Route {
 	}
 }
 
+func changesRoutes() []Route {
+	return []Route{
+		{
+			Method: get, Pattern: "/runs/{runId}/changes", Scope: runsRead, OwnRun: true, handle: (*API).runChanges,
+			Who: "dashboard, CLI; people who review a run",
+		},
+		{
+			Method: get, Pattern: "/runs/{runId}/changes/{repository}/patch", Scope: runsRead, OwnRun: true,
+			handle: (*API).downloadPatch,
+			Who:    "dashboard, CLI, git apply",
+		},
+	}
+}
+
 func conversationRoutes() []Route {
 	return []Route{
 		{
@@ -202,6 +221,10 @@ func resourceRoutes() []Route {
 		{
 			Method: get, Pattern: "/network", Scope: runsRead, handle: (*API).networkPolicy,
 			Who: "CLI; people who check why a host is refused",
+		},
+		{
+			Method: get, Pattern: "/harnesses", Scope: runsRead, handle: (*API).harnesses,
+			Who: "dashboard, when a user starts a run; people who check why a run waits",
 		},
 		{
 			Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers,
@@ -270,6 +293,10 @@ func factoryRoutes() []Route {
 			Who: "dashboard; people who check earlier changes",
 		},
 		{
+			Method: get, Pattern: "/{uid}/definition/history/{revision}", Scope: factories, handle: (*API).revision,
+			Who: "dashboard; people who revert a change",
+		},
+		{
 			Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition,
 			Who: "dashboard, CLI, CI that deploys a factory",
 		},
@@ -298,6 +325,10 @@ func factoryRoutes() []Route {
 		{
 			Method: remove, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).deleteAutomation,
 			Who: "dashboard, CLI",
+		},
+		{
+			Method: post, Pattern: "/{uid}/automations/{auid}/run", Scope: runsWrite, handle: (*API).runAutomation,
+			Who: "people who try an automation, or do not want to wait for its event",
 		},
 		{
 			Method: post, Pattern: "/{uid}/test-filter", Scope: manage, handle: (*API).testFilter,
@@ -341,6 +372,15 @@ func webhookRoutes() []Route {
 			Method: post, Pattern: "/{wuid}/rotate-secret", Scope: manage, handle: (*API).rotateWebhookSecret, showsOnce: true,
 			Who: "dashboard, CLI, programs that rotate",
 		},
+		{
+			Method: post, Pattern: "/{wuid}/test-delivery", Scope: manage,
+			handle: (*API).sendTestDelivery, status: http.StatusCreated,
+			Who: "dashboard, CLI; people who set up a webhook",
+		},
+		{
+			Method: post, Pattern: "/{wuid}/verify-request", Scope: manage, handle: (*API).verifyWebhookRequest,
+			Who: "people who check why a delivery was rejected",
+		},
 		{Method: get, Pattern: "/{wuid}/deliveries", Scope: manage, handle: (*API).listDeliveries, Who: "dashboard, CLI"},
 		{
 			Method: get, Pattern: "/{wuid}/deliveries/{did}", Scope: manage, handle: (*API).delivery,
@@ -355,6 +395,41 @@ func webhookRoutes() []Route {
 			handle: (*API).replayDelivery, status: http.StatusCreated,
 			Who: "people who fixed an automation",
 		},
+	}
+}
+
+func runSpendRoutes() []Route {
+	return []Route{
+		{
+			Method: patch, Pattern: "", Scope: runsWrite, handle: (*API).updateRun,
+			Who: "people who raise the budget of a run",
+		},
+		{
+			Method: get, Pattern: "/usage", Scope: runsRead, OwnRun: true, handle: (*API).runUsage,
+			Who: "dashboard, CLI; the agent itself",
+		},
+		{
+			Method: get, Pattern: "/harness-usage", Scope: runsRead, OwnRun: true, handle: (*API).harnessUsage,
+			Who: "clients that show the usage of Claude Code and Codex",
+		},
+		{
+			Method: get, Pattern: "/calls", Scope: runsRead, OwnRun: true, handle: (*API).runCalls,
+			Who: "people who check a bill",
+		},
+	}
+}
+
+func spendRoutes() []Route {
+	return []Route{
+		{
+			Method: post, Pattern: "/budgets", Scope: admin, handle: (*API).createBudget, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
+		{Method: get, Pattern: "/budgets", Scope: runsRead, handle: (*API).listBudgets, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/budgets/{uid}", Scope: runsRead, handle: (*API).budget, Who: "dashboard, CLI"},
+		{Method: patch, Pattern: "/budgets/{uid}", Scope: admin, handle: (*API).updateBudget, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/usage", Scope: runsRead, handle: (*API).usage, Who: "dashboard, CLI, spreadsheets"},
+		{Method: remove, Pattern: "/budgets/{uid}", Scope: admin, handle: (*API).deleteBudget, Who: "dashboard, CLI"},
 	}
 }
 
@@ -408,8 +483,8 @@ func accessRoutes() []Route {
 	}
 }
 
-// workerRoutes are a penstock.Control over HTTP: an interface between two parts
-// of this program, versioned by the assignment, and no part of the contract.
+// workerRoutes are a penstock.Control over HTTP. They are an interface between two parts of this
+// program, with the version in the assignment. They are not part of the contract.
 func workerRoutes() []Route {
 	return []Route{
 		{
@@ -428,6 +503,14 @@ func workerRoutes() []Route {
 		{
 			Method: post, Pattern: "/finish", Scope: worker, unlimited: true, unhurried: true, handle: (*API).finish,
 			Who: "workers, at the end of a turn",
+		},
+		{
+			Method: post, Pattern: "/reserve", Scope: worker, unlimited: true, unhurried: true, handle: (*API).reserveCall,
+			Who: "workers, before a call to a model",
+		},
+		{
+			Method: post, Pattern: "/settle", Scope: worker, unlimited: true, unhurried: true, handle: (*API).settleCall,
+			Who: "workers, after a call to a model",
 		},
 		{
 			Method: get, Pattern: "/file", Scope: worker, unlimited: true, unhurried: true, handle: (*API).openFile,

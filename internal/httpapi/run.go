@@ -29,7 +29,7 @@ func (a *API) createRun(c *call) error {
 	return c.respond(http.StatusOK, created)
 }
 
-// warn sends warnings along with an answer, each in a line of its own.
+// warn adds warnings to a response, each in its own header line.
 func (c *call) warn(warnings []string) {
 	for _, w := range warnings {
 		c.w.Header().Add("X-Penstock-Warnings", w)
@@ -43,8 +43,7 @@ func (a *API) createRunAlias(c *call) error {
 	return a.createRun(c)
 }
 
-// checkRunSize holds the body without its attachments, and those decoded,
-// against their limits.
+// checkRunSize checks the size of the body without its attachments, and of the decoded attachments.
 func (c *call) checkRunSize(attachments []penstock.Attachment) error {
 	rest, files := len(c.body), 0
 	for _, file := range attachments {
@@ -63,8 +62,8 @@ func (c *call) checkRunSize(attachments []penstock.Attachment) error {
 	return nil
 }
 
-// source is what kind of client the caller says it is, by default API. Every
-// other source is the server's to set.
+// source returns the kind of client that the caller names; the default is API. Only the server sets
+// other sources.
 func (c *call) source() (penstock.Source, error) {
 	said := penstock.Source(strings.Join(c.r.Header.Values("X-Penstock-Source"), ", "))
 	if said == "" {
@@ -153,4 +152,21 @@ func (a *API) runByReference(c *call) error {
 		return err
 	}
 	return c.respond(http.StatusOK, map[string]string{"run_id": id})
+}
+
+func (a *API) updateRun(c *call) error {
+	var req penstock.RunUpdate
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	for _, pointer := range penstock.RunUpdateNulls() {
+		if c.isNull(pointer) {
+			req.Cleared = append(req.Cleared, pointer)
+		}
+	}
+	run, err := a.svc.Runs.Update(c.ctx(), c.principal, c.param("runId"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, run)
 }

@@ -11,7 +11,7 @@ import (
 func TestTheTimesOfAClock(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	times := func(cron, zone string) answer {
+	times := func(cron, zone string) response {
 		return w.do("GET", "/api/v1/schedule-times?"+url.Values{"cron": {cron}, "timezone": {zone}}.Encode(), nil)
 	}
 	berlin, err := time.LoadLocation("Europe/Berlin")

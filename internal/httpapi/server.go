@@ -19,27 +19,27 @@ import (
 	"github.com/penstock-dev/penstock/internal/problem"
 )
 
-// ServerOptions says how a Server serves. The zero value works.
+// ServerOptions configures a Server. The zero value works.
 type ServerOptions struct {
-	Log       *slog.Logger  // nil: nothing is logged
-	PublicURL string        // as in Options; for errors while there is no API yet
+	Log       *slog.Logger  // nil: no log
+	PublicURL string        // as in Options; for errors before the API is ready
 	TLS       *tls.Config   // with a certificate; nil: plain HTTP
-	Grace     time.Duration // for requests that are under way when the server stops; default 10 s
+	Grace     time.Duration // for requests in progress when the server stops; default 10 s
 }
 
-// Server listens before the API exists, so that a load balancer sees a server
-// that is migrating as unready rather than absent.
+// Server listens before the API is ready. So a load balancer sees that a server is unready during a
+// migration, and not absent.
 type Server struct {
 	api    atomic.Pointer[API]
 	front  atomic.Pointer[front]
 	http   http.Server
-	tls    bool // not http.TLSConfig, which http.Server sets itself when it begins to serve
+	tls    bool // not taken from http.TLSConfig, which http.Server changes when it starts
 	origin string
 	grace  time.Duration
 }
 
-// Limits of connections. ReadTimeout covers a JSON body; uploads and downloads
-// extend it as long as they make progress, streams set a deadline per batch.
+// Limits of connections. ReadTimeout covers a JSON body. Uploads and downloads extend it while they
+// make progress. Streams set a deadline for each batch.
 const (
 	headerTime  = 10 * time.Second
 	requestTime = 2 * time.Minute
@@ -47,7 +47,7 @@ const (
 	headerBytes = 32 << 10
 )
 
-// NewServer makes a server that answers 503 until [Server.Use] is called.
+// NewServer makes a server that responds with 503 until [Server.Use] is called.
 func NewServer(o ServerOptions) *Server {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{tls: o.TLS != nil, origin: strings.TrimRight(o.PublicURL, "/"), grace: cmp.Or(o.Grace, 10*time.Second)}
@@ -59,23 +59,23 @@ func NewServer(o ServerOptions) *Server {
 		WriteTimeout:      requestTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what clients do wrong before a request
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // errors of clients before a request
 	}
 	return s
 }
 
-// Use makes api answer from now on.
+// Use makes api serve requests from now on.
 func (s *Server) Use(api *API) { s.api.Store(api) }
 
-// front is a handler that stands before the API.
+// front is a handler in front of the API.
 type front struct {
 	http.Handler
 
 	takes func(*http.Request) bool
 }
 
-// UseBefore has h answer the requests that takes reports, as they were sent:
-// before the API sees, logs, counts or traces them, once there is an API.
+// UseBefore makes h serve the requests for which takes returns true. The API never sees, logs,
+// counts or traces them. It takes effect once the API is ready.
 func (s *Server) UseBefore(h http.Handler, takes func(*http.Request) bool) {
 	s.front.Store(&front{h, takes})
 }
@@ -92,7 +92,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	s.starting(w, r)
 }
 
-// starting answers while the database is migrated.
+// starting responds to requests during a migration of the database.
 func (s *Server) starting(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Request-ID", penstock.NewID())
@@ -110,8 +110,8 @@ func (s *Server) starting(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(details.JSON())
 }
 
-// retryListener is a listener that waits where the machine has run out of something, which any
-// of its programs may use up; net/http waits for descriptors only.
+// retryListener waits and retries if the machine has run out of a resource. net/http does this only
+// for file descriptors.
 type retryListener struct{ net.Listener }
 
 func (p retryListener) Accept() (net.Conn, error) {
@@ -124,15 +124,15 @@ func (p retryListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// lackError makes net/http try again, later and later.
+// lackError makes net/http retry with increasing delays.
 type lackError struct{ error }
 
 func (lackError) Timeout() bool   { return false }
 func (lackError) Temporary() bool { return true }
 
-// Serve answers on all listeners until ctx ends, then stops gracefully: no new
-// connections, clients that follow events are told to come back, requests under way
-// get the grace. It returns when all are done. A listener that fails ends the others.
+// Serve serves on all listeners until ctx ends. Then it stops gracefully: it accepts no new
+// connections, ends event streams so that clients reconnect, and gives requests in progress the
+// grace period. It returns when all have ended. If a listener fails, the others end too.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
 	for _, listener := range listeners {

@@ -25,7 +25,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
-// certificate makes one for this machine.
+// certificate makes a certificate for this machine.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -130,8 +130,8 @@ func TestTracesAreContinuedAndNamedInErrors(t *testing.T) {
 	}
 }
 
-// A path may hold a token, of a link or of a webhook, in whatever way somebody got
-// its address wrong: what is recorded and answered is the route.
+// A path may contain the token of a link or of a webhook, even if the address is wrong. So logs and
+// responses name the route, not the path.
 func TestPathsAreRecordedAsRoutes(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
@@ -191,7 +191,7 @@ func TestTheFrontPageLeadsOn(t *testing.T) {
 	}
 }
 
-// Every route says who calls it, and none is there twice.
+// Every route says who calls it, and no route is listed twice.
 func TestRoutesAreDescribed(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -207,7 +207,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 	}
 }
 
-// lacking is a listener whose machine runs out of something now and then.
+// lacking is a listener that sometimes fails because the machine lacks a resource.
 type lacking struct {
 	net.Listener
 
@@ -223,8 +223,8 @@ func (l *lacking) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// Any program of the machine can use up what a connection takes, such as an agent with
-// the watches of its user.
+// Any program of the machine can exhaust what a connection needs. An agent can, with the inotify
+// watches of its user.
 func TestServerOutlivesWhatItsMachineLacks(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -14,9 +14,9 @@ import (
 // without a preflight, which never allows credentials.
 const secretHeader = "X-Penstock-Session-Secret"
 
-// sessionCookie is the name of the cookie for a server at origin. Over HTTPS its
-// prefix binds it to exactly this host (RFC 6265bis §4.1.3.2); a server on
-// loopback has the port in it, since cookies do not tell ports apart.
+// sessionCookie is the name of the cookie for a server at origin. Over HTTPS its prefix binds it to
+// exactly this host (RFC 6265bis §4.1.3.2); on loopback the name includes the port, because cookies
+// do not distinguish ports.
 func sessionCookie(origin string) string {
 	const name = "penstock_session"
 	if strings.HasPrefix(origin, "https://") {
@@ -28,11 +28,11 @@ func sessionCookie(origin string) string {
 	return name
 }
 
-// maxCookies is how many cookies of the session's name are tried. A page on another
-// port of loopback can set one, too, which comes first where its path is longer.
+// maxCookies limits how many cookies with the session's name are tried. A page on another port of
+// loopback can set such a cookie, and it comes first if its path is longer.
 const maxCookies = 4
 
-// sessionProofs are what the request shows of a session, one for each cookie.
+// sessionProofs returns the session credentials of the request, one for each cookie.
 func (c *call) sessionProofs() (proofs []access.SessionProof) {
 	cookies := c.r.CookiesNamed(c.api.cookie)
 	for _, cookie := range cookies[:min(len(cookies), maxCookies)] {
@@ -43,8 +43,7 @@ func (c *call) sessionProofs() (proofs []access.SessionProof) {
 	return proofs
 }
 
-// resume authenticates a request by the session's cookie and secret, of which there is
-// one at least.
+// resume authenticates a request by the session's cookie and secret. proofs is not empty.
 func (c *call) resume(proofs []access.SessionProof) error {
 	err := c.checkSameOrigin()
 	if err != nil {
@@ -58,15 +57,15 @@ func (c *call) resume(proofs []access.SessionProof) error {
 			return nil
 		}
 		if penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
-			break // the next one would meet the same
+			break // the next one would fail in the same way
 		}
 	}
 	return c.authError(err)
 }
 
-// checkSameOrigin refuses a request that a page of another origin made the
-// browser send: by Sec-Fetch-Site, and by Origin where a browser sends that
-// alone. The cookie's SameSite=Strict does not tell sites of one domain apart.
+// checkSameOrigin rejects a request that a page of another origin made the browser send. It checks
+// Sec-Fetch-Site, or Origin if a browser sends only that. The cookie's SameSite=Strict does not
+// separate sites of one domain.
 func (c *call) checkSameOrigin() error {
 	refused := penstock.Errorf(penstock.CodeNotAuthorized, "a page of another origin cannot use a session of this server")
 	switch c.r.Header.Get("Sec-Fetch-Site") {
@@ -84,10 +83,10 @@ func (c *call) checkSameOrigin() error {
 	return nil
 }
 
-// setSessionCookie gives the browser a session's cookie, or deletes it where value
-// is "". It has no age: it ends with the browser, or with the session.
+// setSessionCookie sets the session's cookie, or deletes it if value is "". It has no maximum age,
+// so it ends with the browser or with the session.
 func (c *call) setSessionCookie(value string) {
-	// Whoever forges the header keeps a cookie of their own from themselves.
+	// A client that forges the header only loses its own cookie.
 	overTLS := c.r.TLS != nil || strings.EqualFold(c.r.Header.Get("X-Forwarded-Proto"), "https")
 	cookie := http.Cookie{ //nolint:gosec // Secure wherever there is HTTPS; without it browsers would drop the cookie
 		Name: c.api.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -99,8 +98,7 @@ func (c *call) setSessionCookie(value string) {
 	http.SetCookie(c.w, &cookie)
 }
 
-// signIn is refused like any request with a bad key where the key is one, and
-// counts against the key's rate where it is good.
+// signIn rejects an invalid key like any other request. A valid key counts against its rate.
 func (a *API) signIn(c *call) error {
 	if err := c.checkSameOrigin(); err != nil {
 		return err

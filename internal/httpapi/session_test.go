@@ -28,7 +28,7 @@ type browser struct {
 	secret string
 }
 
-// signIn begins a session with the given key.
+// signIn starts a session with the given key.
 func (w *world) signIn(key string) *browser {
 	w.t.Helper()
 	a := w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: key}, "Authorization", "")
@@ -36,8 +36,8 @@ func (w *world) signIn(key string) *browser {
 	return &browser{world: w, cookie: cookie, secret: a.field("secret")}
 }
 
-// do sends a request as a page of the server does.
-func (b *browser) do(method, path string, body any, headers ...string) answer {
+// do sends a request like a page of the server.
+func (b *browser) do(method, path string, body any, headers ...string) response {
 	b.t.Helper()
 	as := []string{"Authorization", "", "Cookie", b.cookie, "Sec-Fetch-Site", "same-origin", secretHeader, b.secret}
 	return b.world.do(method, path, body, append(as, headers...)...)
@@ -122,8 +122,8 @@ func TestSessionCookie(t *testing.T) {
 	}
 }
 
-// A page on another port of loopback can set a cookie of this name, too. The browser
-// sends it before the session's own where its path is longer.
+// A page on another port of loopback can set a cookie of this name, too. If its path is longer, the
+// browser sends it before the session's own.
 func TestAnotherCookieOfTheNameLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -198,8 +198,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// A session holds on every replica, and after a restart: nothing of it is kept
-// in a process.
+// A session is valid on every replica and after a restart: no process holds any of its state.
 func TestSessionHoldsOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -215,7 +214,7 @@ func TestSessionHoldsOnAnotherReplica(t *testing.T) {
 	}
 }
 
-// What another site can make a browser send with the cookie does nothing.
+// Requests that another site makes a browser send with the cookie have no effect.
 func TestOtherSitesCannotUseASession(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.CORSOrigins = []string{"*"} })
@@ -229,7 +228,7 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 		{"this page", "POST", []string{"Origin", w.url}, 200},
 		{"this page, of a browser without Sec-Fetch-Site", "POST", []string{"Sec-Fetch-Site", "", "Origin", w.url}, 200},
 		{"another site, even with the secret", "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403},
-		{"a neighbour of this site, even with the secret", "POST", []string{"Sec-Fetch-Site", "same-site"}, 403},
+		{"a neighbor of this site, even with the secret", "POST", []string{"Sec-Fetch-Site", "same-site"}, 403},
 		{
 			"another origin, even with the secret", "POST",
 			[]string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
@@ -260,8 +259,8 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 	}
 }
 
-// A cookie reaches every port of its host, so a program on another port has it. It
-// is worth nothing without the secret, which is in no cookie.
+// A cookie reaches every port of its host, so a program on another port gets it. It is useless
+// without the secret, which is in no cookie.
 func TestACookieAloneDoesNothing(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
@@ -310,8 +309,8 @@ func TestACookieAloneDoesNothing(t *testing.T) {
 	})
 }
 
-// A sign-in replaces the session that the browser shows both halves of. A program
-// that has only the cookie, and a key of its own, cannot end somebody's session.
+// A sign-in replaces the session only if the browser presents both halves of it. A program that has
+// only the cookie, and a key of its own, cannot end another user's session.
 func TestASignInEndsNoSessionByItsCookieAlone(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -326,7 +325,7 @@ func TestASignInEndsNoSessionByItsCookieAlone(t *testing.T) {
 	}
 }
 
-// Nothing that a copy of the database holds can be used as a session.
+// Nothing in a copy of the database can be used as a session.
 func TestTheDatabaseHoldsNoSession(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "penstock.db")

@@ -20,7 +20,7 @@ import (
 // unstorable are texts that PostgreSQL neither stores nor compares.
 var unstorable = []string{"\x00", "a\x00b", "\xff", "a\xed\xa0\x80"}
 
-// A cursor is what its caller makes of it: what no database takes is a bad one.
+// Callers can alter a cursor. One that no database accepts is an invalid cursor.
 func TestCursorsThatNoDatabaseTakes(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -58,7 +58,7 @@ func TestCursorsThatNoDatabaseTakes(t *testing.T) {
 	})
 }
 
-// spoiled are cursors like a good one, with a text that no database takes.
+// spoiled are valid-looking cursors with a text that no database accepts.
 func spoiled(cursor string) []string {
 	all := []string{"%00", "%FF", cursor + "%00", base64.RawURLEncoding.EncodeToString([]byte("\x00"))}
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
@@ -86,8 +86,8 @@ func spoiled(cursor string) []string {
 	return all
 }
 
-// Whatever a caller sends in a path, a query, a header, a body or a form, the
-// database is not asked with a text that it does not take: no answer is a 5xx.
+// Whatever a caller sends in a path, a query, a header, a body or a form, the database never gets a
+// text that it refuses. No response is a 5xx.
 func TestTextsThatNoDatabaseTakes(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -102,7 +102,7 @@ func TestTextsThatNoDatabaseTakes(t *testing.T) {
 	})
 }
 
-// taken sends a request that may be refused in any way but by a failure.
+// taken sends a request that may be refused, but must not fail.
 func (d *driver) taken(what, method, path string, body any, headers ...string) (status int) {
 	d.t.Helper()
 	a := d.do(method, path, body, headers...)

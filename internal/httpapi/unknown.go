@@ -19,9 +19,8 @@ const (
 	maxIgnoredBytes = 1 << 10
 )
 
-// unknownFields lists the JSON pointers of the members of body that t, the type
-// it was decoded into, has no field for: at most maxIgnored. body is valid JSON
-// that fits t.
+// unknownFields lists the JSON pointers of the members of body without a field in t, the type of
+// the decoded value. It returns at most maxIgnored. body is valid JSON that fits t.
 func unknownFields(body []byte, t reflect.Type) []string {
 	w := unknownWalk{dec: jsontext.NewDecoder(bytes.NewReader(body))}
 	w.value(t)
@@ -101,7 +100,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		return fields
 	}
 	fields := make(map[string]reflect.Type, t.NumField())
-	for _, f := range reflect.VisibleFields(t) { // those of embedded structures, too
+	for _, f := range reflect.VisibleFields(t) { // including those of embedded structs
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.IsExported() && name != "" && name != "-" {
 			fields[name] = f.Type
@@ -111,9 +110,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// ignoredHeader writes pointers as a header value: those that fit, with
-// everything that is not printable ASCII percent-encoded, as in the URI fragment
-// form of a pointer (RFC 6901 §6).
+// ignoredHeader writes the pointers that fit as a header value. It percent-encodes everything that
+// is not printable ASCII, as in the URI fragment form of a pointer (RFC 6901 §6).
 func ignoredHeader(pointers []string) string {
 	var b strings.Builder
 	for _, p := range pointers {

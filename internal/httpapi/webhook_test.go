@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// factory makes a factory and returns where its webhooks are.
+// factory creates a factory and returns the path of its webhooks.
 func (w *world) factory(name string) (hooks string) {
 	w.t.Helper()
 	admin := penstock.Principal{
@@ -40,7 +40,7 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 		made := w.must(http.StatusCreated, "POST", hooks, body, "Idempotency-Key", key)
 		again := w.must(http.StatusCreated, "POST", hooks, body, "Idempotency-Key", key)
 		if again.body != made.body || again.header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("again: got %s, want the first answer", again.body)
+			t.Errorf("again: got %s, want the first response", again.body)
 		}
 		secret := made.field("secret")
 		if secret == "" || strings.Contains(body, "url_token") != strings.HasSuffix(made.field("ingress_url"), "/"+secret) {
@@ -51,7 +51,7 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 			http.StatusOK, "POST", hook+"/rotate-secret", `{"overlap_seconds": 60, "secret": "`+secretLike(body)+`"}`,
 		)
 		secrets = append(secrets, secret, rotated.field("secret"))
-		for _, later := range []answer{
+		for _, later := range []response{
 			w.must(http.StatusOK, "GET", hook, nil), w.must(http.StatusOK, "GET", hooks, nil),
 			w.must(http.StatusOK, "PATCH", hook, `{"replay_guard": true}`),
 			w.must(http.StatusOK, "GET", "/api/v1/secrets", nil), w.do("PATCH", hook, `{"secret": "`+given+`"}`),
@@ -61,7 +61,7 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 		} {
 			for _, secret := range secrets {
 				if strings.Contains(later.body, secret) {
-					t.Errorf("the secret %q is in a later answer: %s", secret, later.body)
+					t.Errorf("the secret %q is in a later response: %s", secret, later.body)
 				}
 			}
 		}
@@ -73,7 +73,7 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 	}
 }
 
-// secretLike is a secret for the mode of a request.
+// secretLike returns a secret that fits the mode of a request.
 func secretLike(request string) string {
 	if strings.Contains(request, "svix") {
 		return signature.NewSecret()

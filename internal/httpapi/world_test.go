@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,9 +26,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// world is a server that runs: real store, real service, real listener.
+// world is a running server: real store, real service, real listener.
 type world struct {
 	t      *testing.T
 	svc    *service.Service
@@ -47,7 +50,8 @@ type settings struct {
 	api      httpapi.Options
 	server   httpapi.ServerOptions
 	sessions access.SessionLimits
-	noAPI    bool // the server answers as if it were still starting
+	bucket   string // URL of an object store to which downloads redirect; empty: files are in a folder
+	noAPI    bool   // the server responds as if it were still starting
 }
 
 // start runs a server with the given changes to its settings.
@@ -77,6 +81,10 @@ func start(t *testing.T, changes ...func(*settings)) *world {
 		running.Go(func() { _ = s.api.Service.Run(ctx) })
 	}
 	w.svc = s.api.Service
+	s.api.Webhooks = webhook.NewIngress(webhook.IngressOptions{
+		Service: w.svc.Ingress, PublicURL: s.api.PublicURL, Limits: penstock.DefaultWebhookLimits(),
+		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("198.51.100.7") },
+	})
 	w.api = httpapi.New(s.api)
 	s.server.PublicURL = s.api.PublicURL
 	w.server = httpapi.NewServer(s.server)
@@ -121,12 +129,18 @@ func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logg
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if s.bucket != "" {
+		blobs = blob.OpenS3(blob.S3Options{
+			Config: (&testkit.S3{}).Config(), Bucket: testkit.S3Bucket, Endpoint: s.bucket, PathStyle: true,
+		})
+	}
 	mirrors, err := git.Open(ctx, git.Options{Dir: filepath.Join(dir, "mirrors"), AllowLocal: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	svc := service.New(service.Options{
 		Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
+		PresignDownloads: s.bucket != "",
 	})
 	if _, _, err := svc.Keys.Bootstrap(ctx, adminKey); err != nil {
 		w.t.Fatal(err)
@@ -134,30 +148,30 @@ func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logg
 	return svc
 }
 
-// answer is what a request came back with.
-type answer struct {
+// response is the response to a request.
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
 // into decodes the body.
-func (a answer) into(t *testing.T, v any) {
+func (a response) into(t *testing.T, v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(a.body), v); err != nil {
 		t.Fatalf("body %q: %v", a.body, err)
 	}
 }
 
-// field is a member of the body's object, as JSON text without quotes.
-func (a answer) field(name string) string {
+// field returns a member of the body's object, as JSON text without quotes.
+func (a response) field(name string) string {
 	var object map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(a.body), &object)
 	return strings.Trim(string(object[name]), `"`)
 }
 
-// request builds a request with the admin's key; headers are pairs, and an
-// empty value takes a header away.
+// request builds a request with the admin's key. headers are pairs, and an empty value removes a
+// header.
 func (w *world) request(method, path string, body any, headers ...string) *http.Request {
 	w.t.Helper()
 	var reader io.Reader
@@ -197,13 +211,13 @@ func (w *world) request(method, path string, body any, headers ...string) *http.
 	return r
 }
 
-// do sends a request and reads the whole answer.
-func (w *world) do(method, path string, body any, headers ...string) answer {
+// do sends a request and reads the whole response.
+func (w *world) do(method, path string, body any, headers ...string) response {
 	w.t.Helper()
 	return w.send(w.request(method, path, body, headers...))
 }
 
-func (w *world) send(r *http.Request) answer {
+func (w *world) send(r *http.Request) response {
 	w.t.Helper()
 	resp, err := w.client.Do(r)
 	if err != nil {
@@ -212,13 +226,13 @@ func (w *world) send(r *http.Request) answer {
 	defer resp.Body.Close()
 	content, err := io.ReadAll(resp.Body)
 	if err != nil {
-		w.t.Fatalf("read the answer: %v", err)
+		w.t.Fatalf("read the response: %v", err)
 	}
-	return answer{resp.StatusCode, resp.Header, string(content)}
+	return response{resp.StatusCode, resp.Header, string(content)}
 }
 
-// must is do for an answer that has to have the given status.
-func (w *world) must(status int, method, path string, body any, headers ...string) answer {
+// must is do, and requires the given status.
+func (w *world) must(status int, method, path string, body any, headers ...string) response {
 	w.t.Helper()
 	a := w.do(method, path, body, headers...)
 	if a.status != status {
@@ -227,7 +241,7 @@ func (w *world) must(status int, method, path string, body any, headers ...strin
 	return a
 }
 
-// newKey makes a key with the given scopes.
+// newKey creates a key with the given scopes.
 func (w *world) newKey(scopes ...penstock.Scope) (uid, key string) {
 	w.t.Helper()
 	a := w.must(http.StatusCreated, "POST", "/api/v1/keys", penstock.KeyRequest{Name: "test", Scopes: scopes})
@@ -248,7 +262,7 @@ type agent struct {
 	n       int64
 }
 
-// work claims the run that waits longest and starts it.
+// work claims the run that has waited longest, and starts it.
 func (w *world) work(control penstock.Control) *agent {
 	w.t.Helper()
 	a, err := control.Claim(w.t.Context(), penstock.ClaimRequest{

@@ -23,8 +23,8 @@ func TestBuiltinListHasItsSources(t *testing.T) {
 		t.Errorf("%d sources, %d bytes", len(table.Sources()), len(Builtin()))
 	}
 	for _, s := range table.Sources() {
-		if s.Name == "" || s.Version == "" || s.Licence != "MIT" || s.Copyright == "" {
-			t.Errorf("source %+v lacks something, or has another licence", s)
+		if s.Name == "" || s.Version == "" || s.License != "MIT" || s.Copyright == "" {
+			t.Errorf("source %+v lacks something, or has another license", s)
 		}
 	}
 	var d document
@@ -38,7 +38,7 @@ func TestBuiltinListHasItsSources(t *testing.T) {
 	}
 }
 
-// Names that a list may use: a misspelled one would never be found.
+// A list may use only these names. A misspelled name would never be found.
 var (
 	knownTiers   = []string{"", "batch", "flex", "priority", "fast", "ultrafast"}
 	knownTools   = []string{"web_search", "web_fetch", "file_search", "google_maps", "url_context"}
@@ -84,7 +84,7 @@ func checkDay(t *testing.T, id string, d day) {
 				t.Errorf("%s: a price below zero: %v", id, r)
 			case r[output] == 0 || r[input] == 0:
 				t.Errorf("%s: input or output costs nothing: %v", id, r)
-			case slices.Max(r[:]) > 1_000_000_000: // 1,000 dollars per million: more than any model costs, by far
+			case slices.Max(r[:]) > 1_000_000_000: // 1,000 dollars per million: far more than any model costs
 				t.Errorf("%s: a wrong unit? %v", id, r)
 			case r[cacheRead] > r[input] || r[cacheWriteLong] < r[cacheWrite]:
 				t.Errorf("%s: cached input costs more than input, or a longer lifetime less: %v", id, r)
@@ -100,9 +100,9 @@ func checkDay(t *testing.T, id string, d day) {
 	}
 }
 
-// The catalogue promises that the price does not change below a model's prompt limit; [Table.Turn]
+// The catalog promises that the price does not change below a model's prompt limit. [Table.Turn]
 // relies on it.
-func TestEveryModelOfTheCatalogueHasAPrice(t *testing.T) {
+func TestEveryModelOfTheCatalogHasAPrice(t *testing.T) {
 	t.Parallel()
 	for _, m := range penstock.Models() {
 		found, ok := Default().find("", m.ID)

@@ -81,7 +81,7 @@ func TestPricesOfAProvider(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		yaml   string
-		priced map[string]int64 // nano-dollars of a token of input and one of output
+		priced map[string]int64 // nano-dollars for one token of input and one of output
 	}{
 		"free": {"prices: free", map[string]int64{"a": 0, "b/c": 0}},
 		"one price": {
@@ -188,7 +188,7 @@ func TestDearest(t *testing.T) {
 				tt.query.At = day
 			}
 			got, ok := price.Default().Dearest(tt.query)
-			if have := (rates{got.Input, got.CacheRead, got.CacheWrite, got.Output}); !ok || have != tt.want {
+			if have := (rates{got.Input, got.CacheRead, got.CacheWriteLong, got.Output}); !ok || have != tt.want {
 				t.Errorf("got %+v, %v; want %+v", have, ok, tt.want)
 			}
 		})

@@ -45,24 +45,6 @@ type Usage struct {
 	Tools          map[string]int64 // uses of tools that the provider ran, such as web_search
 }
 
-// Parts is the cost of a call by what it was for, in nano-dollars.
-type Parts struct {
-	Input, CacheRead, CacheWrite, Output, Tools int64
-}
-
-// Total is the cost of the call.
-func (p Parts) Total() int64 { return p.Input + p.CacheRead + p.CacheWrite + p.Output + p.Tools }
-
-// Breakdown is the cost of the tokens in US dollars.
-func (p Parts) Breakdown() penstock.CostBreakdown {
-	return penstock.CostBreakdown{
-		Input: USD(p.Input), CacheRead: USD(p.CacheRead), CacheWrite: USD(p.CacheWrite), Output: USD(p.Output),
-	}
-}
-
-// USD converts nano-dollars to US dollars.
-func USD(nano int64) float64 { return float64(nano) / 1e9 }
-
 // Cost returns what a call costs in nano-dollars, rounded up; more than an int64 holds is
 // [math.MaxInt64]. It is false if the model, tier, region or a tool has no known price, or if a
 // count is negative.
@@ -71,27 +53,27 @@ func (t *Table) Cost(c Call) (nano int64, ok bool) {
 	return parts.Total(), ok
 }
 
-// Parts is Cost by what it was for. The parts add up to it exactly: each is within a nano-dollar of
-// its own share.
-func (t *Table) Parts(c Call) (Parts, bool) {
+// Parts splits Cost by its purpose. The parts add up to it exactly: each is within a nano-dollar of
+// its share.
+func (t *Table) Parts(c Call) (penstock.CallCost, bool) {
 	m, ok := t.find(c.Provider, c.Model)
 	if !ok || !c.Usage.valid() {
-		return Parts{}, false
+		return penstock.CallCost{}, false
 	}
 	if m.free {
-		return Parts{}, true
+		return penstock.CallCost{}, true
 	}
 	u := c.Usage
 	rate, ok := m.rate(c)
 	uplift, known := m.uplift(c.Region)
 	if !ok || !known {
-		return Parts{}, false
+		return penstock.CallCost{}, false
 	}
 	tools := new(big.Int)
 	for name, n := range u.Tools {
 		pico, known := m.tools[name]
 		if !known && n > 0 {
-			return Parts{}, false
+			return penstock.CallCost{}, false
 		}
 		tools.Add(tools, product(n, pico, wholeUplift))
 	}
@@ -107,7 +89,7 @@ func (t *Table) Parts(c Call) (Parts, bool) {
 // Turn returns what a turn of an agent costs at a time. Agents report the sum of several calls,
 // which says neither how long each prompt was nor which tier it used: each call is taken to have the
 // standard tier and a prompt below the first band.
-func (t *Table) Turn(modelID string, u penstock.TokenUsage, at time.Time) (Parts, bool) {
+func (t *Table) Turn(modelID string, u penstock.TokenUsage, at time.Time) (penstock.CallCost, bool) {
 	return t.Parts(Call{
 		Model: modelID, At: at, Prompt: 1,
 		Usage: Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite},
@@ -156,7 +138,7 @@ func sum(uplift, n1, pico1, n2, pico2 int64) *big.Int {
 
 // roundUp converts exact amounts to nano-dollars. It rounds the running total, so that the parts add
 // up to the total, which is rounded once.
-func roundUp(exact ...*big.Int) Parts {
+func roundUp(exact ...*big.Int) penstock.CallCost {
 	var parts [5]int64
 	running, before := new(big.Int), int64(0)
 	for i, amount := range exact {
@@ -171,5 +153,5 @@ func roundUp(exact ...*big.Int) Parts {
 		}
 		parts[i], before = after-before, after
 	}
-	return Parts{Input: parts[0], CacheRead: parts[1], CacheWrite: parts[2], Output: parts[3], Tools: parts[4]}
+	return penstock.CallCost{Input: parts[0], CacheRead: parts[1], CacheWrite: parts[2], Output: parts[3], Tools: parts[4]}
 }

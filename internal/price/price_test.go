@@ -13,8 +13,8 @@ import (
 
 var november = time.Date(2026, time.November, 30, 23, 59, 59, 0, time.UTC)
 
-// The wanted figures are worked out by hand from the vendors' price pages, in millionths of a dollar
-// where a sum is written out.
+// The expected figures are calculated by hand from the vendors' price pages, in millionths of a
+// dollar where a sum is written out.
 func TestCostOfCalls(t *testing.T) {
 	t.Parallel()
 	opus := price.Call{Provider: "anthropic", Model: "claude-opus-5-5", Usage: price.Usage{
@@ -129,14 +129,14 @@ func TestUnknownPrices(t *testing.T) {
 
 func TestTurnHasTheRateOfShortPrompts(t *testing.T) {
 	t.Parallel()
-	// Forty calls with prompts of 50,000 tokens: none of them is longer than the band of 100,000.
+	// Forty calls with prompts of 50,000 tokens: none exceeds the band of 100,000.
 	u := penstock.TokenUsage{Input: 100_000, CacheRead: 1_900_000, CacheWrite: 80_000, Output: 10_000}
 	got, ok := price.Default().Turn("anthropic/claude-haiku-5-5", u, november)
 	want := penstock.CostBreakdown{Input: 0.01, CacheRead: 0.019, CacheWrite: 0.01, Output: 0.005}
 	if diff := cmp.Diff(want, got.Breakdown()); !ok || diff != "" {
 		t.Errorf("known %v, cost (-want +got):\n%s", ok, diff)
 	}
-	if total := price.USD(got.Total()); total != 0.044 {
+	if total := penstock.USDOf(got.Total()); total != 0.044 {
 		t.Errorf("got %v in all", total)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/price"
 )
 
-// list is a random price list of one model, with the numbers that it was made of.
+// list is a random price list of one model, with the numbers that generated it.
 type list struct {
 	text  string
 	above int64
@@ -51,7 +51,7 @@ func drawUsage(t *rapid.T) price.Usage {
 	}
 }
 
-// exact works out the cost in fractions, in another way than the package does.
+// exact calculates the cost in fractions, with another algorithm than the package.
 func (l list) exact(u price.Usage, us bool) *big.Rat {
 	counts := []int64{u.Input, u.CacheRead, u.CacheWrite, u.CacheWriteLong, u.Output}
 	prompt := new(big.Int)
@@ -124,7 +124,7 @@ func TestNoCallCostsMoreThanTheDearestRates(t *testing.T) {
 			{u.Input, top.Input},
 			{u.CacheRead, top.CacheRead},
 			{u.CacheWrite, top.CacheWrite},
-			{u.CacheWriteLong, top.CacheWrite},
+			{u.CacheWriteLong, top.CacheWriteLong},
 			{u.Output, top.Output},
 			{u.Tools["search"], top.Tools["search"]},
 		} {

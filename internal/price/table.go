@@ -24,7 +24,7 @@ type Table struct {
 type Source struct {
 	Name      string `yaml:"name"`
 	Version   string `yaml:"version"`
-	Licence   string `yaml:"licence"`
+	License   string `yaml:"license"`
 	Copyright string `yaml:"copyright"`
 }
 
@@ -161,7 +161,7 @@ func (m *model) uplift(region string) (int64, bool) {
 	return factor, ok
 }
 
-// Query asks for the dearest price of a call that was not made yet.
+// Query asks for the highest price of a future call.
 type Query struct {
 	Provider, Model string // as in Call
 	At              time.Time
@@ -172,22 +172,25 @@ type Query struct {
 
 // Rates are the most that a token can cost, in pico-dollars, and the uses of tools.
 type Rates struct {
-	Input      int64 // text or audio, whichever is dearer
-	CacheRead  int64
-	CacheWrite int64 // for the dearest lifetime
-	Output     int64
-	Tools      map[string]int64
+	Free           bool  // everything is 0, also tools that Tools does not have
+	Input          int64 // text
+	Audio          int64 // audio or text, cached or not, whichever costs more
+	CacheRead      int64 // text
+	CacheWrite     int64 // for the shorter lifetime
+	CacheWriteLong int64 // for either lifetime, whichever costs more
+	Output         int64
+	Tools          map[string]int64
 }
 
-// Dearest returns the most that each kind of token can cost in the day that follows q.At. It is
-// false if the model, or a tier or region of the query, has no price.
+// Dearest returns the most that each kind of token can cost in the 24 hours after q.At, or false if
+// the model, or a tier or region of the query, has no price.
 func (t *Table) Dearest(q Query) (Rates, bool) {
 	m, ok := t.find(q.Provider, q.Model)
 	switch {
 	case !ok:
 		return Rates{}, false
 	case m.free:
-		return Rates{}, true
+		return Rates{Free: true}, true
 	}
 	var top rate
 	first, last := m.on(q.At), m.on(q.At.AddDate(0, 0, 1))
@@ -216,11 +219,13 @@ func (t *Table) Dearest(q Query) (Rates, bool) {
 		return Rates{}, false
 	}
 	return Rates{
-		Input:      raise(max(top[input], top[audio]), factor),
-		CacheRead:  raise(max(top[cacheRead], top[audioCacheRead]), factor),
-		CacheWrite: raise(max(top[cacheWrite], top[cacheWriteLong]), factor),
-		Output:     raise(top[output], factor),
-		Tools:      maps.Clone(m.tools),
+		Input:          raise(top[input], factor),
+		Audio:          raise(max(top[input], top[audio], top[cacheRead], top[audioCacheRead]), factor),
+		CacheRead:      raise(top[cacheRead], factor),
+		CacheWrite:     raise(top[cacheWrite], factor),
+		CacheWriteLong: raise(max(top[cacheWrite], top[cacheWriteLong]), factor),
+		Output:         raise(top[output], factor),
+		Tools:          maps.Clone(m.tools),
 	}, true
 }
 

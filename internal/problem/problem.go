@@ -57,9 +57,8 @@ func (d Details) JSON() []byte {
 	return body
 }
 
-// Panicked logs what a handler's recover returned, with its stack, and reports whether there
-// was anything. It repeats a panic with [http.ErrAbortHandler], with which a handler aborts a
-// response.
+// Panicked logs what a handler's recover returned, with its stack, and reports whether there was a
+// panic. It repeats a panic with [http.ErrAbortHandler], with which a handler aborts a response.
 func Panicked(ctx context.Context, log *slog.Logger, recovered any, attrs ...any) bool {
 	if recovered == nil {
 		return false

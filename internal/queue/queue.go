@@ -30,8 +30,8 @@ var errReturned = errors.New("the work has returned")
 const (
 	claimWait     = 10 * time.Second // of one claim; with callTime well within a lease
 	heartbeatWait = 5 * time.Second  // of one heartbeat
-	callTime      = 5 * time.Second  // for a call to be answered, beside its wait
-	presence      = 15 * time.Second // between calls that only say that a busy worker is there
+	callTime      = 5 * time.Second  // for the response to a call, in addition to its wait
+	presence      = 15 * time.Second // between calls that only report that a busy worker is alive
 	minClaim      = 20 * time.Millisecond
 	minHeartbeat  = time.Second
 	minBackoff    = 100 * time.Millisecond
@@ -64,6 +64,8 @@ type Options struct {
 	// Claim is the template of claims. Capacity is the number of slots, 1 by default. The
 	// runner sets Busy, Stopping and Wait.
 	Claim penstock.ClaimRequest
+	// Update, unless it is nil, brings a copy of the template up to date before each claim.
+	Update func(*penstock.ClaimRequest)
 	// Work executes one assignment and returns when nothing of it is left. The context is the
 	// lease: it ends with the cause penstock.ErrLeaseLost when the control plane ended the
 	// lease, and with ErrNotRenewed when the lease expires.
@@ -79,7 +81,7 @@ type Options struct {
 // Runner claims and executes work.
 type Runner struct {
 	o     Options
-	slots chan struct{} // one taken for each work in hand, and for the claim of the next
+	slots chan struct{} // one is taken for each active job, and for the next claim
 	busy  atomic.Int64
 
 	mu      sync.Mutex
@@ -141,7 +143,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			jobs.Go(func() {
 				defer r.freeSlot()
 				defer r.busy.Add(-1)
-				r.run(ctx, a, start)
+				r.execute(ctx, a, start)
 			})
 			continue
 		case claiming.Err() != nil:
@@ -183,6 +185,9 @@ func (r *Runner) freeSlot() { <-r.slots }
 // claim calls the control plane with the common fields of all claims.
 func (r *Runner) claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
 	full := r.o.Claim
+	if r.o.Update != nil {
+		r.o.Update(&full)
+	}
 	full.Busy, full.Wait, full.Stopping = c.Busy, c.Wait, c.Stopping
 	ctx, cancel := context.WithTimeout(ctx, c.Wait+callTime)
 	defer cancel()
@@ -198,8 +203,8 @@ func (r *Runner) goodbye(ctx context.Context) {
 	}
 }
 
-// run executes one assignment. Its lease began at claimed or later.
-func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.Time) {
+// execute executes one assignment. Its lease began at claimed or later.
+func (r *Runner) execute(stop context.Context, a penstock.Assignment, claimed time.Time) {
 	lease, end := context.WithCancelCause(context.WithoutCancel(stop))
 	defer end(errReturned)
 	handBack, followups, interrupts := make(chan struct{}), make(chan struct{}, 1), make(chan int, 1)
@@ -215,7 +220,7 @@ func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.T
 				}
 			}
 			if s.Interrupt > 0 {
-				select { // an older one is of a turn that is over
+				select { // an older one is for a turn that has ended
 				case <-interrupts:
 				default:
 				}
@@ -239,7 +244,7 @@ func (r *Runner) renew(
 	defer expiry.Stop()
 	log := r.o.Log.With("run_id", l.RunID, "execution_id", l.ExecutionID)
 
-	wait := time.Duration(0) // the first only makes the lease whole
+	wait := time.Duration(0) // the first renewal only restores the full lease
 	for failures := 0; lease.Err() == nil; {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(lease, wait+callTime)

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/queue"
 )
 
-// leases is a control plane that hands out what is put into it and keeps the
-// leases by the clock of the bubble.
+// leases is a control plane that returns the given work and keeps the leases by the clock of the
+// bubble.
 type leases struct {
 	work chan penstock.Assignment
 	news chan penstock.Signal
@@ -27,7 +27,7 @@ type leases struct {
 	beats  int
 	until  map[string]time.Time // when the lease of a run is over
 	fail   error                // of every call
-	hang   bool                 // calls are never answered
+	hang   bool                 // calls never return
 	lost   bool
 	freed  chan struct{} // closed when lost is set
 }
@@ -188,8 +188,8 @@ func TestLeaseIsRenewedWellBeforeItsEnd(t *testing.T) {
 func TestWorkIsCancelledBeforeALeaseThatCannotBeRenewedIsOver(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(*leases){
-		"calls fail":               func(l *leases) { l.fail = errors.New("connection refused") },
-		"calls are never answered": func(l *leases) { l.hang = true },
+		"calls fail":         func(l *leases) { l.fail = errors.New("connection refused") },
+		"calls never return": func(l *leases) { l.hang = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -264,7 +264,7 @@ func TestNewsReachTheWorkWithoutABusyLoop(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			l.news <- penstock.Signal{Followups: 1}
 			<-job.Followups
-			go func() { // a follow-up that waits is told of in every answer
+			go func() { // every response reports a pending follow-up
 				for range 20 {
 					l.news <- penstock.Signal{Followups: 1}
 				}
@@ -361,7 +361,7 @@ func TestABusyWorkerIsStillSeen(t *testing.T) {
 			}
 		})
 		if len(l.work) != 1 {
-			t.Errorf("a sign of life was answered with work")
+			t.Errorf("a heartbeat returned work")
 		}
 		stop()
 	})

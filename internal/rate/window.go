@@ -1,4 +1,4 @@
-// Package rate counts what somebody does within a minute.
+// Package rate counts events within a minute.
 package rate
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Span is how far back a [Window] looks.
+// Span is the length of a [Window].
 const Span = time.Minute
 
 // Tick is the resolution of a [Window] of events below a limit: by the millisecond, or
@@ -23,14 +23,14 @@ func Tick(limit int) time.Duration {
 // for concurrent use.
 type Window []Slot
 
-// Slot is how many events count at a time.
+// Slot has the number of events at a time.
 type Slot struct {
 	At int64 `json:"at"` // Unix time in milliseconds
 	N  int   `json:"n"`
 }
 
-// Add counts an event at now, rounded up to the tick, so that it is never forgotten too early. After
-// the clock stepped back, the event counts at the newest time there is.
+// Add counts an event at now, rounded up to the tick, so that it is never forgotten too early. If
+// the clock steps back, the event gets the latest recorded time.
 func (w *Window) Add(now time.Time, tick time.Duration) {
 	w.forget(now)
 	at := now.Add(tick - 1).Truncate(tick).UnixMilli()
@@ -50,8 +50,8 @@ func (w *Window) Total(now time.Time) (total int) {
 	return total
 }
 
-// Until returns how long it takes until there are fewer than limit events, at most a minute; 0 when
-// there are fewer. The limit must be at least 1.
+// Until returns the time until there are fewer than limit events, at most a minute. It returns 0 if
+// there are fewer already. limit must be at least 1.
 func (w *Window) Until(limit int, now time.Time) time.Duration {
 	left := w.Total(now)
 	if left < limit {
@@ -74,7 +74,8 @@ func (w *Window) forget(now time.Time) {
 	*w = slices.DeleteFunc(*w, func(s Slot) bool { return s.At <= oldest })
 }
 
-// Network is what one party usually controls: an IPv4 address, or an IPv6 network of 64 bits.
+// Network returns the network that one party usually controls: an IPv4 address, or an IPv6 network
+// of 64 bits.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
 	bits := addr.BitLen()

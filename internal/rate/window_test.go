@@ -63,8 +63,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// An event of a busy window counts until the end of its second, and no caller is told
-// to wait for longer than a minute.
+// An event of a busy window counts until the end of its second, and no caller has to wait longer
+// than a minute.
 func TestWindowRoundsUp(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_700_000_000, 0)

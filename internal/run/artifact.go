@@ -34,7 +34,8 @@ const (
 // maxArtifacts limits the artifacts of a run, because lists of runs show all of them.
 const maxArtifacts = 500
 
-// StorageError turns a full disk into an error that the caller may see.
+// StorageError turns a full disk, and an object store that does not work, into an error that the
+// caller may see.
 func StorageError(err error) error {
 	switch {
 	case errors.Is(err, blob.ErrTooLarge):
@@ -42,6 +43,11 @@ func StorageError(err error) error {
 	case errors.Is(err, blob.ErrFull):
 		return &penstock.Error{
 			Code: penstock.CodeUnavailable, Detail: "the storage is full; nothing was stored", RetryAfter: 5 * time.Second,
+			Cause: err,
+		}
+	case errors.Is(err, blob.ErrUnavailable):
+		return &penstock.Error{
+			Code: penstock.CodeUnavailable, Detail: "the object store does not work now", RetryAfter: 5 * time.Second,
 			Cause: err,
 		}
 	}
@@ -73,7 +79,7 @@ func publicData(a store.Artifact) penstock.ArtifactData {
 func mustMarshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("service: a value of ours cannot be marshalled: " + err.Error())
+		panic("service: a value of ours cannot be marshaled: " + err.Error())
 	}
 	return b
 }
@@ -107,7 +113,7 @@ func (s *Files) AddArtifact(
 	item := penstock.ArtifactItem{
 		UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(publicData(a)),
 	}
-	item, err = access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.ArtifactItem, error) {
+	item, err = access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.ArtifactItem, error) {
 		if _, err := tx.Run(ctx, run.ID); err != nil {
 			return item, err
 		}
@@ -130,7 +136,7 @@ func maskArtifact(mask *secret.Masker, d *penstock.ArtifactData) {
 		return
 	}
 	d.Metadata = []byte(mask.String(string(d.Metadata)))
-	if !jsontext.Value(d.Metadata).IsValid() { // a number was a secret, or two keys were
+	if !jsontext.Value(d.Metadata).IsValid() { // masking replaced a number, or made two keys equal
 		d.Metadata = nil
 	}
 }
@@ -168,6 +174,9 @@ func (s *Files) PutArtifact(
 			return a, err
 		}
 		size, _, err := s.blobs.Put(ctx, key, content, room)
+		if errors.Is(err, blob.ErrExists) { // an earlier attempt stored it, and did not get to its row
+			size, err = s.blobs.Size(ctx, key)
+		}
 		if errors.Is(err, blob.ErrTooLarge) && room < MaxArtifactBytes {
 			return a, tooManyBytes(s.maxArtifactBytes)
 		}

@@ -22,6 +22,9 @@ func uploadKey(runID, uid string) string { return "attachments/" + runID + "/" +
 
 func artifactKey(runID, uid string) string { return "artifacts/" + runID + "/" + uid }
 
+// ChangesKey returns the key of the patches of a run in the blob store.
+func ChangesKey(runID, uid string) string { return "changes/" + runID + "/" + uid }
+
 // SessionKey returns the key of a saved session in the blob store.
 func SessionKey(conversationID, uid string) string {
 	return "sessions/" + conversationID + "/" + uid
@@ -30,13 +33,13 @@ func SessionKey(conversationID, uid string) string {
 // ownerOf returns the run or conversation that owns a key. It returns false for any other key.
 func ownerOf(key string) (id string, ok bool) {
 	parts := strings.Split(key, "/")
-	if len(parts) != 3 || !slices.Contains([]string{"attachments", "artifacts", "sessions"}, parts[0]) {
+	if len(parts) != 3 || !slices.Contains([]string{"attachments", "artifacts", "changes", "sessions"}, parts[0]) {
 		return "", false
 	}
 	return parts[1], penstock.ValidID(parts[1])
 }
 
-// DropBlob removes a file that nothing refers to; "" is none.
+// DropBlob removes a file that nothing refers to. It does nothing for "".
 func (s *Files) DropBlob(ctx context.Context, key string) {
 	if key == "" {
 		return
@@ -46,8 +49,8 @@ func (s *Files) DropBlob(ctx context.Context, key string) {
 	}
 }
 
-// DropRejected removes files whose rows were refused with why. They stay where it is not
-// known whether the rows were written, and where an earlier attempt has written them.
+// DropRejected removes files whose rows were rejected; why is the error. It keeps them if the rows
+// may have been written, or if an earlier attempt has written them.
 func (s *Files) DropRejected(ctx context.Context, why error, keys ...string) {
 	if code := penstock.CodeOf(why); !errors.Is(why, penstock.ErrLeaseLost) && (code == "" ||
 		code == penstock.CodeUnavailable) {
@@ -62,21 +65,23 @@ func (s *Files) DropRejected(ctx context.Context, why error, keys ...string) {
 	}
 }
 
-// orphanedAfter is how old a file is that nothing refers to until it is removed: far longer
-// than the longest upload, whose row comes after its file, and than any attempt to
-// send a file again.
+// orphanedAfter is the age at which a file without a row is removed. It is much longer than the
+// longest upload, whose row comes after its file, and than all retries of an upload.
 const orphanedAfter = 24 * time.Hour
 
-// RemoveOrphans removes what nothing refers to: a process was killed, or the database
-// went away, between a file and its row, or between the end of a row and that of its
-// file. Files from before this database are not touched: they may be another's, and
-// its rows yet to come.
+// RemoveOrphans removes files without a row, and what is left of unfinished uploads. They remain if
+// a process was killed, or the database became unavailable, during an upload, or between the write
+// or removal of a file and of its row. It does not touch files from before this database, because
+// they may belong to another database whose rows are not restored yet.
 func (s *Files) RemoveOrphans(ctx context.Context) error {
 	since, err := s.store.FilesSince(ctx, penstock.Now())
 	if err != nil {
 		return err
 	}
 	before, removed := time.Now().Add(-orphanedAfter), 0
+	if err := s.blobs.Sweep(ctx, before); err != nil {
+		return err
+	}
 	defer func() {
 		if removed > 0 {
 			s.log.Info("unused files removed", "files", removed, "put_before", before)
@@ -113,8 +118,7 @@ func (s *Files) RemoveOrphans(ctx context.Context) error {
 	})
 }
 
-// unreferred lists those of the keys to which no row refers. Of keys that are not
-// ours it says nothing.
+// unreferred lists the keys to which no row refers. It ignores keys that are not ours.
 func (s *Files) unreferred(ctx context.Context, keys []string) (lost []string, err error) {
 	for some := range slices.Chunk(keys, store.ReferredAtOnce) {
 		var owners, ours []string

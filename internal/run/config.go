@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// configFrom resolves the configuration; what comes of it never changes after.
+// configFrom resolves the configuration. The result never changes afterwards.
 func (s *Runs) configFrom(from Origin) func(
 	context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun,
 ) error {
@@ -29,8 +29,7 @@ func (s *Runs) configFrom(from Origin) func(
 	}
 }
 
-// setAgent makes the run one of an agent, whose configuration and whose
-// factory's it answers.
+// setAgent sets the agent of the run, and returns the layers of the agent and its factory.
 func (s *Runs) setAgent(
 	ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun,
 ) (layers, error) {
@@ -39,10 +38,12 @@ func (s *Runs) setAgent(
 		return layers{}, nil
 	}
 	agent, err := s.store.Identity(ctx, p.Team, uid)
-	var factory store.FactoryConfig
+	network := catalog.RunLayers{Agent: &agent}
+	var factory store.FactoryPart
 	if err == nil && agent.FactoryUID != "" {
 		run.AgentName = agent.Name
-		factory, run.Revision, err = s.store.FactoryConfig(ctx, p.Team, agent.FactoryUID)
+		factory, err = s.store.FactoryPart(ctx, p.Team, agent.FactoryUID)
+		run.Revision, network.Factory = factory.Revision, &factory
 	}
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return layers{}, penstock.Invalid("/agent_identity_uid", "there is no agent %q", uid)
@@ -51,26 +52,26 @@ func (s *Runs) setAgent(
 		return layers{}, err
 	}
 	actor := access.AgentActor(agent)
-	run.FactoryUID, run.Executor = agent.FactoryUID, &actor
+	run.AgentUID, run.FactoryUID, run.Executor = agent.UID, agent.FactoryUID, &actor
 	return layers{
 		list: []penstock.Layer{
 			{Name: catalog.LayerAgent, Config: agent.Config()}, {Name: catalog.LayerFactory, Config: factory.Defaults.Config()},
 		},
-		every:   factory,
-		network: catalog.RunLayers{Factory: agent.FactoryUID, Of: factory, Agent: &agent},
+		every:   factory.FactoryConfig,
+		network: network,
 	}, nil
 }
 
-// layers are what a run's configuration is resolved from, the strongest first.
+// layers are the sources of a run's configuration, the strongest first.
 type layers struct {
 	list  []penstock.Layer
-	every store.FactoryConfig // of the agent's factory: what all its runs have
+	every store.FactoryConfig // of the agent's factory: the configuration of all its runs
 
 	network catalog.RunLayers
 }
 
-// withEvery adds to a configuration what all runs of the factory have. Its own
-// MCP servers keep their names.
+// withEvery adds the configuration of all runs of the factory. MCP servers of the configuration
+// itself keep their names.
 func withEvery(config *penstock.Config, sources map[string]string, every store.FactoryConfig) {
 	secrets := slices.Clone(config.Secrets)
 	for _, name := range every.Secrets {
@@ -84,7 +85,7 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 	} else {
 		maps.Copy(servers, config.MCPServers)
 	}
-	setSource := func(key, name string) { // what the key has from elsewhere keeps its origin
+	setSource := func(key, name string) { // a key that has a source keeps it
 		switch sources[key] {
 		case "":
 			sources[key] = catalog.LayerFactory
@@ -104,24 +105,25 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 	config.Secrets, config.MCPServers = secrets, servers
 }
 
-// setConfig takes each key from the first layer that has it, the server's own
-// being the last.
+// setConfig takes each key from the first layer that has it. The server's own layer is the last.
 func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
+	defaults := s.defaults
+	defaults.ModelID = s.catalog.DefaultModel()
 	config, sources := penstock.Resolve(
-		append(from.list, penstock.Layer{Name: catalog.LayerServer, Config: &s.defaults})...,
+		append(from.list, penstock.Layer{Name: catalog.LayerServer, Config: &defaults})...,
 	)
 	withEvery(&config, sources, from.every)
-	if errs := config.CheckSize("/config"); errs != nil { // together: each layer was small enough
+	if errs := config.CheckSize("/config"); errs != nil { // all layers together; each alone was small enough
 		return penstock.InvalidFields(errs...)
 	}
 	if config.Harness == nil {
 		config.Harness, sources["harness"] = &penstock.Harness{}, catalog.LayerServer
 	}
-	harness := *config.Harness // a layer's own is not ours to change
+	harness := *config.Harness // a copy, because the layer keeps its own
 	harness.Type = harness.Kind()
 	config.Harness = &harness
 	if model := s.catalog.Model(config.ModelID); model != config.ModelID {
-		config.ModelID, sources["model_id"] = cmp.Or(model, s.defaults.ModelID), catalog.LayerServer
+		config.ModelID, sources["model_id"] = cmp.Or(model, defaults.ModelID), catalog.LayerServer
 	}
 	harness.ModelID = s.catalog.Model(harness.ModelID)
 	run.Config, run.ConfigSources = &config, sources
@@ -140,8 +142,7 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 	return s.catalog.SetNetwork(ctx, p, run, from.network)
 }
 
-// notes say on the timeline what of a configuration this server reads in its own
-// way.
+// notes returns timeline events for settings that this server handles in its own way.
 func notes(c *penstock.Config) []store.Note {
 	var list []store.Note
 	if c.WorkerHost == penstock.HostedWorker {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Conversation is one that is read block by block, since all of it may not fit into
-// memory. It is for one goroutine.
+// Conversation reads a conversation block by block, because all of it may not fit into memory. It
+// is not safe for concurrent use.
 type Conversation struct {
 	// Outline has everything but the content of the blocks: see [Conversation.Block].
 	Outline penstock.Conversation
@@ -18,18 +18,17 @@ type Conversation struct {
 	store *store.Store
 	refs  []penstock.Event // without their data, by source - 1
 
-	from   int              // in refs, of the events that are held
+	from   int              // index in refs of the first held event
 	held   []penstock.Event // with their data
-	source int              // of the message that is held
+	source int              // of the held message
 	parts  []penstock.Block // of that message
 }
 
-// heldEvents is how many events are read at once. The size of one is bounded where it
-// is appended.
+// heldEvents is how many events are read at once. Append limits the size of each.
 const heldEvents = 16
 
-// RunConversation reads the conversation of a run. It does not exist before the agent
-// was given its first prompt.
+// RunConversation reads the conversation of a run. It does not exist before the agent has received
+// its first prompt.
 func (s *Runs) RunConversation(ctx context.Context, p penstock.Principal, runID string) (*Conversation, error) {
 	r, err := s.readableRun(ctx, p, runID)
 	if err != nil {
@@ -38,8 +37,7 @@ func (s *Runs) RunConversation(ctx context.Context, p penstock.Principal, runID 
 	return s.conversation(ctx, p, r.ConversationID)
 }
 
-// Conversation reads a conversation by its own id, over all its runs that exist for
-// the caller.
+// Conversation reads a conversation by its own id, with all its runs that the caller may see.
 func (s *Runs) Conversation(ctx context.Context, p penstock.Principal, id string) (*Conversation, error) {
 	if err := s.seesConversation(ctx, p, id); err != nil {
 		return nil, err
@@ -60,7 +58,7 @@ func (s *Runs) conversation(ctx context.Context, p penstock.Principal, id string
 		}
 		c.Outline.Outline(e, i+1)
 	}
-	c.from, c.held = 0, nil // who reads the blocks begins anew
+	c.from, c.held = 0, nil // readers of blocks start at the beginning
 	if len(c.Outline.Steps) == 0 {
 		return nil, penstock.Errorf(
 			penstock.CodeNotFound, "the run has no conversation yet: the agent has not received its prompt",
@@ -69,7 +67,7 @@ func (s *Runs) conversation(ctx context.Context, p penstock.Principal, id string
 	return c, nil
 }
 
-// Block reads the block that b of the outline stands for.
+// Block reads the content of the block b of the outline.
 func (c *Conversation) Block(ctx context.Context, b penstock.Block) (penstock.Block, error) {
 	if c.source == b.Source {
 		return c.parts[b.Part], nil
@@ -90,8 +88,8 @@ func (c *Conversation) Block(ctx context.Context, b penstock.Block) (penstock.Bl
 	return m.Content[b.Part], nil
 }
 
-// event reads the i-th event with its data, mostly from what is held. One far from
-// there is read alone: a result stands at the place of an earlier one.
+// event reads the i-th event with its data, usually from the held events. It reads a distant event
+// alone: a result takes the place of an earlier one.
 func (c *Conversation) event(ctx context.Context, i int) (penstock.Event, error) {
 	if i >= c.from && i < c.from+len(c.held) {
 		return c.held[i-c.from], nil

@@ -11,14 +11,19 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/field"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// LinkLifetime is how long a signed link can be followed.
-const LinkLifetime = 15 * time.Minute
+// LinkLifetime is how long a signed link is valid. A link to the object store, to which it can
+// redirect, is valid for blobLinkLifetime.
+const (
+	LinkLifetime     = 15 * time.Minute
+	blobLinkLifetime = 5 * time.Minute
+)
 
-// TranscriptLink is a signed link to the transcript of a run.
+// TranscriptLink returns a signed link to the transcript of a run.
 func (s *Files) TranscriptLink(ctx context.Context, p penstock.Principal, runID string) (string, error) {
 	r, err := s.runs.readableRun(ctx, p, runID)
 	if err != nil {
@@ -28,8 +33,8 @@ func (s *Files) TranscriptLink(ctx context.Context, p penstock.Principal, runID 
 	return u, err
 }
 
-// ConversationTranscriptLink is a signed link to the transcript of all runs of
-// a conversation that exist for the caller.
+// ConversationTranscriptLink returns a signed link to the transcript of all runs of a conversation
+// that the caller may see.
 func (s *Files) ConversationTranscriptLink(ctx context.Context, p penstock.Principal, id string) (string, error) {
 	if err := s.runs.seesConversation(ctx, p, id); err != nil {
 		return "", err
@@ -41,8 +46,7 @@ func (s *Files) ConversationTranscriptLink(ctx context.Context, p penstock.Princ
 	return u, err
 }
 
-// HandoffAttachments lists the files that were sent along with a run, with
-// links to them.
+// HandoffAttachments lists the files that were sent with a run, with links to them.
 func (s *Files) HandoffAttachments(
 	ctx context.Context, p penstock.Principal, runID string,
 ) ([]penstock.HandoffAttachment, error) {
@@ -64,8 +68,8 @@ func (s *Files) HandoffAttachments(
 	return out, nil
 }
 
-// grant is what a signed link gives access to. It is sealed, not only signed:
-// a link says nothing about what it leads to.
+// grant is the target of a signed link. It is encrypted and not only signed, so a link reveals
+// nothing about its target.
 type grant struct {
 	Kind  string        `json:"k"`
 	ID    string        `json:"i"`
@@ -74,7 +78,7 @@ type grant struct {
 
 const grantContext = "download"
 
-// link is a signed link to something that can be downloaded, and when it ends.
+// link returns a signed link to a download, and when it expires.
 func (s *Files) link(kind, id string) (string, penstock.Time, error) {
 	return s.sign("downloads", kind, id)
 }
@@ -93,21 +97,55 @@ type Download struct {
 	Name     string
 	MimeType string
 	Size     int64         // -1: unknown
-	Content  io.ReadCloser // an io.Seeker too where the size is known
+	Content  io.ReadCloser // also an io.Seeker if the size is known; nil: not opened
 	ModTime  time.Time
+
+	key string // of its blob; "" if it has none
 }
 
 // Download opens the file of a signed link. The caller closes the content.
 func (s *Files) Download(ctx context.Context, token string) (Download, error) {
+	d, err := s.find(ctx, token)
+	if err != nil || d.key == "" {
+		return d, err
+	}
+	d.Content, d.Size, err = s.blobs.Open(ctx, d.key)
+	return d, StorageError(err)
+}
+
+// DownloadElsewhere returns a URL of the object store with the file of a signed link, or "" if the
+// server sends the file itself. The store then sends the headers Content-Disposition and
+// Content-Type, which disposition makes of the name and mediaType of the type.
+func (s *Files) DownloadElsewhere(
+	ctx context.Context, token string, disposition, mediaType func(string) string,
+) (string, error) {
+	if !s.presign {
+		return "", nil
+	}
+	d, err := s.find(ctx, token)
+	if err != nil || d.key == "" {
+		return "", err
+	}
+	if _, err := s.blobs.Size(ctx, d.key); err != nil { // the caller gets our error, not the store's
+		return "", StorageError(err)
+	}
+	link, err := s.blobs.Link(ctx, d.key, blob.Link{
+		Disposition: disposition(d.Name), Type: mediaType(d.MimeType), Life: blobLinkLifetime,
+	})
+	return link, StorageError(err)
+}
+
+// find returns the file of a signed link. A file in the blob store is not opened.
+func (s *Files) find(ctx context.Context, token string) (Download, error) {
 	g, err := s.openLink(token)
 	if err != nil {
 		return Download{}, err
 	}
 	switch g.Kind {
 	case "artifact":
-		return s.downloadArtifact(ctx, g.ID)
+		return s.findArtifact(ctx, g.ID)
 	case "attachment":
-		return s.downloadAttachment(ctx, g.ID)
+		return s.findAttachment(ctx, g.ID)
 	case "transcript":
 		return s.downloadTranscript(ctx, g.ID, []string{g.ID}), nil
 	case "conversation":
@@ -134,7 +172,7 @@ func (s *Files) openLink(token string) (g grant, err error) {
 	return g, nil
 }
 
-func (s *Files) downloadArtifact(ctx context.Context, uid string) (Download, error) {
+func (s *Files) findArtifact(ctx context.Context, uid string) (Download, error) {
 	a, err := s.store.ArtifactByUID(ctx, uid)
 	if err != nil {
 		return Download{}, err
@@ -149,15 +187,15 @@ func (s *Files) downloadArtifact(ctx context.Context, uid string) (Download, err
 	if d.Name == "" {
 		d.Name = "screenshot"
 	}
-	d.Content, d.Size, err = s.blobs.Open(ctx, a.Blob)
-	return d, err
+	d.key = a.Blob
+	return d, nil
 }
 
 type readSeekNopCloser struct{ io.ReadSeeker }
 
 func (readSeekNopCloser) Close() error { return nil }
 
-func (s *Files) downloadAttachment(ctx context.Context, id string) (Download, error) {
+func (s *Files) findAttachment(ctx context.Context, id string) (Download, error) {
 	runID, id, _ := strings.Cut(id, "/")
 	list, err := s.store.Attachments(ctx, runID)
 	if err != nil {
@@ -165,8 +203,7 @@ func (s *Files) downloadAttachment(ctx context.Context, id string) (Download, er
 	}
 	for _, a := range list {
 		if a.ID == id {
-			content, size, err := s.blobs.Open(ctx, a.Blob)
-			return Download{Name: field.FileName(a.Filename), MimeType: a.MimeType, Size: size, Content: content}, err
+			return Download{Name: field.FileName(a.Filename), MimeType: a.MimeType, key: a.Blob}, nil
 		}
 	}
 	return Download{}, penstock.NotFound("attachment", id)

@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Network returns what decides about the network of a run now, and what its executions
-// have exchanged with each host so far.
+// Network returns the current network policy of a run, and the traffic of its executions with each
+// host so far.
 func (s *Runs) Network(ctx context.Context, p penstock.Principal, id string) (penstock.RunNetwork, error) {
 	row, err := s.readableRun(ctx, p, id)
 	if err != nil {
@@ -22,8 +22,8 @@ func (s *Runs) Network(ctx context.Context, p penstock.Principal, id string) (pe
 	return penstock.RunNetwork{Sealed: row.Sealed, Policy: policy, Hosts: hosts}, err
 }
 
-// presentNetwork is what was fixed of a policy as the API shows it: the run's
-// configuration has its MCP servers.
+// presentNetwork returns the stored part of a policy for the API, without MCP servers, which are in
+// the run's configuration.
 func presentNetwork(fixed *penstock.NetworkPolicy) *penstock.NetworkPolicy {
 	if fixed == nil {
 		return nil

@@ -15,7 +15,7 @@ type queueOrder struct {
 	at      time.Time
 	waiting []store.WaitingRun            // the next one first
 	known   map[string]bool               // by their ids
-	placed  map[store.Want]map[string]int // the positions of those that ask for the same, as far as a list has had one
+	placed  map[store.Want]map[string]int // the positions of runs with the same requirements, if a list has used them
 }
 
 // The limits for a list: the age of positions, and how many are computed. Runs further back

@@ -24,17 +24,18 @@ type Options struct {
 	Access    access.Parts
 	Catalog   catalog.Parts
 
-	Harnesses        []string        // all that are known
+	Harnesses        []string        // all known harnesses
 	Defaults         penstock.Config // the weakest layer of every run's configuration
 	MaxArtifactBytes int64           // of a run's artifacts together; 0: no limit
 	KeepRunsFor      time.Duration   // after their end and last change; 0: forever
+	PresignDownloads bool            // signed links lead to the object store
 }
 
 // Runs creates, lists, steers and cancels runs.
 type Runs struct {
 	store     *store.Store
 	publicURL string
-	answers   *access.Answers
+	responses *access.Responses
 	catalog   *catalog.Catalog
 	skills    *catalog.Skills
 	files     *Files
@@ -58,11 +59,12 @@ type Files struct {
 	keyset           *secret.Keyset
 	log              *slog.Logger
 	publicURL        string
-	answers          *access.Answers
+	responses        *access.Responses
 	secrets          *access.Secrets
 	runs             *Runs
 	streams          *Streams
 	maxArtifactBytes int64
+	presign          bool
 }
 
 // Upkeep indexes runs for search and removes old runs.
@@ -85,7 +87,7 @@ type Parts struct {
 // New makes the rules of runs.
 func New(o Options) Parts {
 	runs := &Runs{
-		store: o.Store, publicURL: o.PublicURL, answers: o.Access.Answers, catalog: o.Catalog.Catalog,
+		store: o.Store, publicURL: o.PublicURL, responses: o.Access.Responses, catalog: o.Catalog.Catalog,
 		skills:    o.Catalog.Skills,
 		harnesses: o.Harnesses, defaults: o.Defaults,
 	}
@@ -93,8 +95,8 @@ func New(o Options) Parts {
 	streams.hub.s = streams
 	runs.files = &Files{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log, publicURL: o.PublicURL,
-		answers: o.Access.Answers, secrets: o.Access.Secrets, runs: runs, streams: streams,
-		maxArtifactBytes: o.MaxArtifactBytes,
+		responses: o.Access.Responses, secrets: o.Access.Secrets, runs: runs, streams: streams,
+		maxArtifactBytes: o.MaxArtifactBytes, presign: o.PresignDownloads,
 	}
 	return Parts{
 		Runs:    runs,

@@ -52,15 +52,17 @@ func (s *Runs) Create(
 		return penstock.RunCreated{}, err
 	}
 	if _, wanted := ctx.Value(access.IdempotencyKey{}).(access.Idempotency); wanted {
-		// Both possible responses are encrypted before the commit.
-		kept := map[bool]*store.KeptAnswer{}
-		for _, full := range []bool{false, true} {
-			created.AtCapacity = full
-			if kept[full], err = s.answers.Answer(ctx, p, created); err != nil {
-				return penstock.RunCreated{}, err
+		// All possible responses are encrypted before the commit.
+		kept := map[store.Created]*store.KeptResponse{}
+		for _, state := range store.CreatedStates() {
+			for _, full := range []bool{false, true} {
+				created.State, created.AtCapacity = state, full
+				if kept[store.Created{State: state, AtCapacity: full}], err = s.responses.Encode(ctx, p, created); err != nil {
+					return penstock.RunCreated{}, err
+				}
 			}
 		}
-		run.Keep = func(atCapacity bool) *store.KeptAnswer { return kept[atCapacity] }
+		run.Keep = func(as store.Created) *store.KeptResponse { return kept[as] }
 	}
 	if err := s.files.putAttachments(ctx, run, req.Attachments); err != nil {
 		return penstock.RunCreated{}, err
@@ -74,6 +76,7 @@ func (s *Runs) Create(
 		s.files.DropRejected(ctx, err, attached(run.Attachments)...)
 		return penstock.RunCreated{}, err
 	}
+	created.State = run.State
 	return created, nil
 }
 
@@ -106,7 +109,7 @@ func (s *Runs) New(
 			Source: from.Source, Schedule: from.Schedule, TriggerURL: from.TriggerURL, Creator: &p.Actor, Executor: &p.Actor,
 			Metadata: req.Metadata,
 		},
-		Team: p.Team, Personal: req.Team != nil && !*req.Team,
+		Team: p.Team, Personal: req.Team != nil && !*req.Team, KeyUID: p.KeyUID,
 	}}
 	if from.Automation != nil {
 		run.AutomationID = from.Automation.UID
@@ -188,7 +191,7 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 	if parent.Network != nil {
 		run.ParentNetwork = parent.Network.Request
 	}
-	run.Ancestors = append(run.Ancestors, parent.ID)
+	run.Ancestors, run.Inherited = append(run.Ancestors, parent.ID), parent.Bequeath()
 	merged, err := s.inherited(ctx, parent)
 	if err != nil {
 		return err
@@ -268,7 +271,7 @@ func (s *Runs) continueConversation(
 		atCapacity, err = tx.CreateRun(ctx, run)
 		return err
 	})
-	if s.answers.LostRace(ctx, p, err) {
+	if s.responses.LostRace(ctx, p, err) {
 		err = access.ErrReplay
 	}
 	return atCapacity, err
@@ -281,7 +284,7 @@ func errConversationBusy(runID string) error {
 	}
 }
 
-// setExecutor honours on_behalf_of.
+// setExecutor honors on_behalf_of.
 func (s *Runs) setExecutor(
 	ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun,
 ) error {

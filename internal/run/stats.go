@@ -15,14 +15,14 @@ const statsFactories = 20
 
 // Stats sums up the last hours of the caller's team: the runs that the caller can see and, with
 // the right to read factories, deliveries.
-func (s *Runs) Stats(ctx context.Context, p penstock.Principal) (penstock.Stats, error) {
+func (s *Runs) Stats(ctx context.Context, p penstock.Principal, hours int) (penstock.Stats, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Stats{}, err
 	}
 	now := penstock.Now()
 	hour := penstock.Time(time.Hour.Milliseconds())
-	from := now - now%hour - (penstock.StatsHours-1)*hour
-	stats := penstock.Stats{Since: from, Until: now, Hours: make([]penstock.HourStats, penstock.StatsHours)}
+	from := now - now%hour - penstock.Time(hours-1)*hour
+	stats := penstock.Stats{Since: from, Until: now, Hours: make([]penstock.HourStats, hours)}
 	for i := range stats.Hours {
 		stats.Hours[i] = penstock.HourStats{Start: from + penstock.Time(i)*hour, Runs: map[penstock.State]int64{}}
 	}

@@ -32,9 +32,9 @@ func mayInstruct(p penstock.Principal, run *penstock.Run) error {
 }
 
 // FollowUp sends a message to a run. While the run waits or works, the message is queued, and
-// the agent gets it in order in a later turn. It answers a blocked run. It starts a new
-// execution of a run that has ended, which is a conflict if another run of the conversation is
-// active.
+// the agent gets it in order in a later turn. For a blocked run, the message is the answer. For a
+// run that has ended, it starts a new execution; that is a conflict if another run of the
+// conversation is active.
 func (s *Runs) FollowUp(
 	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
 ) (penstock.FollowupAccepted, error) {
@@ -85,7 +85,7 @@ func (s *Runs) followUpRun(
 		ID: penstock.NewID(), Message: req.Message, Mode: req.Mode, Creator: p.Actor.UID, Attachments: files,
 	}
 	accepted.FollowupID = f.ID
-	done, err := access.Act(ctx, s.answers, p, func(tx *store.Tx) (_ penstock.FollowupAccepted, err error) {
+	done, err := access.Act(ctx, s.responses, p, func(tx *store.Tx) (_ penstock.FollowupAccepted, err error) {
 		accepted.Outcome, err = followUp(ctx, tx, run, f)
 		return accepted, err
 	})
@@ -159,7 +159,7 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 		return "", err
 	}
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
-	if run.State.Done() || run.State == penstock.StateBlocked {
+	if run.State.Done() || run.State == penstock.StateBlocked && run.BlockedBudget == "" {
 		return penstock.FollowupHandoff, tx.Move(
 			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
@@ -200,7 +200,7 @@ func (s *Runs) InterruptConversation(
 func (s *Runs) interruptRun(
 	ctx context.Context, p penstock.Principal, id string, accepted penstock.InterruptAccepted,
 ) (penstock.InterruptAccepted, error) {
-	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.InterruptAccepted, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.InterruptAccepted, error) {
 		run, err := tx.Run(ctx, id)
 		if err != nil {
 			return accepted, err
@@ -232,7 +232,7 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 	if _, err := s.writableRun(ctx, p, id); err != nil {
 		return "", err
 	}
-	return access.ActBy(ctx, s.answers, p, s.store.WriteReserved, func(tx *store.Tx) (string, error) {
+	return access.ActBy(ctx, s.responses, p, s.store.WriteReserved, func(tx *store.Tx) (string, error) {
 		run, err := tx.Run(ctx, id)
 		if err != nil {
 			return "", err

@@ -64,7 +64,7 @@ func (s *Files) prepare(
 			},
 		})
 	}
-	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.PreparedAttachments, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.PreparedAttachments, error) {
 		if _, err := tx.Run(ctx, run.ID); err != nil {
 			return none, err
 		}

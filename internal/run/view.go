@@ -196,7 +196,7 @@ func Missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 	case !host:
 		what = fmt.Sprintf("no worker of the host %q is connected", r.WorkerHost)
 	case !harness:
-		what = fmt.Sprintf("no connected worker has the harness %q", r.Harness)
+		return &penstock.StatusMessage{Message: "Waiting: " + catalog.NoHarness(r.Harness, workers)}
 	case !platform:
 		what = fmt.Sprintf("no connected worker has the platform %s of the runner %q", want.Platform, r.Runner.Name)
 	case !provider:
@@ -221,12 +221,24 @@ func Missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 // UsageOf returns what a run has consumed, or nil if nothing is known.
 func UsageOf(t store.Consumption) *penstock.Usage {
 	total := t.Tokens.Total()
-	if total == 0 && t.CostUSD == nil {
+	if !t.Priced {
+		if total == 0 {
+			return nil
+		}
+		return &penstock.Usage{TotalTokens: total}
+	}
+	cost := penstock.USDOf(t.Cost)
+	return &penstock.Usage{
+		TotalTokens: total, InferenceCost: &cost, InferenceCostUSD: &cost, Breakdown: breakdown(t.Costs),
+	}
+}
+
+// breakdown is nil if only the total is known.
+func breakdown(c penstock.CallCost) *penstock.CostBreakdown {
+	if c.Total() == 0 {
 		return nil
 	}
-	return &penstock.Usage{
-		TotalTokens: total, InferenceCost: t.CostUSD, InferenceCostUSD: t.CostUSD, Breakdown: t.Breakdown,
-	}
+	return new(c.Breakdown())
 }
 
 // Timeline returns the timeline events of a run, in order.

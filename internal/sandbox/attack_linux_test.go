@@ -71,7 +71,7 @@ func enterNamespace(path string) error {
 	return unix.Setns(fd, 0)
 }
 
-// netlink sends a request to change the network, and returns the kernel's answer.
+// netlink sends a request to change the network, and returns the kernel's response.
 func netlink(kind uint16, body []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -85,12 +85,12 @@ func netlink(kind uint16, body []byte) error {
 	if err := unix.Sendto(fd, append(message, body...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
-	answer := make([]byte, 4096)
-	n, err := unix.Read(fd, answer)
+	response := make([]byte, 4096)
+	n, err := unix.Read(fd, response)
 	if err != nil {
 		return err
 	}
-	list, err := syscall.ParseNetlinkMessage(answer[:n])
+	list, err := syscall.ParseNetlinkMessage(response[:n])
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func onRelay(f func(pid int) error) error {
 	return errors.New("there is no relay")
 }
 
-// searchProcesses looks for text in what /proc says of all processes.
+// searchProcesses looks for text in everything that /proc shows of all processes.
 func searchProcesses(text string) error {
 	for _, name := range []string{"environ", "cmdline", "comm", "maps"} {
 		files, _ := filepath.Glob("/proc/[0-9]*/" + name)
@@ -132,7 +132,7 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// attack is the part of the attacker. It prints each attack with its result.
+// attack plays the attacker. It prints each attack with its result.
 func attack(args []string) int {
 	if args[0] == "relay" {
 		conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", RelayAddress)
@@ -161,7 +161,7 @@ func attack(args []string) int {
 	return 0
 }
 
-// newPrey makes what the attacks aim at, on the host.
+// newPrey creates the targets of the attacks on the host.
 func newPrey(t *testing.T) prey {
 	t.Helper()
 	p := prey{File: filepath.Join(t.TempDir(), "key"), Abstract: "@prey-" + mark(), Secret: reverse("canary-" + mark())}
@@ -211,7 +211,8 @@ func newPrey(t *testing.T) prey {
 	return p
 }
 
-// sally runs a group of attacks in a sealed sandbox.
+// sally runs a group of attacks in a sealed sandbox, with the programs of the host and with those
+// of an image.
 func sally(t *testing.T, group string) {
 	t.Helper()
 	t.Parallel()
@@ -220,15 +221,21 @@ func sally(t *testing.T, group string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sp := spec(t, "")
-	seal(t, &sp)
-	sp.Argv = []string{s.Layout(sp).Exe, "attack", group, string(aim)}
-	got := strings.Split(output(t, s, sp), "\n")
+	var got [2][]string
+	for i, image := range []*Image{nil, pulled(t)} {
+		sp := spec(t, "")
+		sp.Image = image
+		seal(t, &sp)
+		sp.Argv = []string{s.Layout(sp).Exe, "attack", group, string(aim)}
+		got[i] = strings.Split(output(t, s, sp), "\n")
+	}
 	tried := testkit.NewAttacks(t, section)
 	for _, a := range attacks[group] {
 		tried.Run(a.attack, a.stoppedBy, func(t *testing.T) {
-			if !slices.Contains(got, a.attack+": stopped") {
-				t.Errorf("not stopped as expected: %q", got)
+			for _, got := range got {
+				if !slices.Contains(got, a.attack+": stopped") {
+					t.Errorf("not stopped as expected: %q", got)
+				}
 			}
 		})
 	}
@@ -242,7 +249,7 @@ func TestAttackKernel(t *testing.T)    { sally(t, "Kernel") }
 func TestAttackProcesses(t *testing.T) { sally(t, "Processes") }
 func TestAttackFiles(t *testing.T)     { sally(t, "Files") }
 
-// An attack that could not succeed anywhere shows nothing.
+// An attack that could not succeed anywhere proves nothing.
 func TestAttacksSucceedWithoutTheWall(t *testing.T) {
 	t.Parallel()
 	p := newPrey(t)
@@ -267,7 +274,7 @@ func TestAttacksSucceedWithoutTheWall(t *testing.T) {
 	}
 }
 
-// Two runs have two relays with one address, and each reaches its own socket.
+// Two runs have two relays with the same address, and each reaches its own socket.
 func TestAttackRelayOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	testkit.NewAttacks(t, section).Run("another run behind the same address of the relay",
@@ -293,7 +300,7 @@ func reachOtherRelay(t *testing.T) {
 	}
 }
 
-// The relay is not a child of the program, and nevertheless ends with it.
+// The relay ends with the program although it is not a child of the program.
 func TestAttackLeftoverProcesses(t *testing.T) {
 	t.Parallel()
 	testkit.NewAttacks(t, section).Run("a process that outlives its run",

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prey is what the attacks aim at. The secret is reversed, so that its attackers do not hold it.
+// prey is the target of the attacks. The secret is reversed, so that the attackers' processes do
+// not contain it.
 type prey struct {
 	TCP      string `json:"tcp"`
 	TCP6     string `json:"tcp6"`
@@ -26,7 +27,7 @@ type attackOn struct {
 	attack, stoppedBy string
 	// try returns nil if the attack succeeds.
 	try func(p prey) error
-	// want are the errors by which it may fail.
+	// want has the errors with which it may fail.
 	want []error
 }
 
@@ -214,7 +215,7 @@ var attacks = map[string][]attackOn{
 		}, denied},
 		{"killing the relay", "Landlock, on Linux 6.12 and later", func(prey) error {
 			if !SeparatesSockets() {
-				return unix.EPERM // the worst is that this run loses its own relay
+				return unix.EPERM // at worst, this run loses its own relay
 			}
 			return onRelay(func(pid int) error { return unix.Kill(pid, unix.SIGKILL) })
 		}, denied},

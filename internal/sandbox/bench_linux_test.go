@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkStart measures from the call to the first byte that the program prints. The
-// difference to the program alone is the cost of a sandbox.
+// BenchmarkStart measures from the call to the first byte that the program prints. The difference
+// to the program alone is the cost of a sandbox.
 func BenchmarkStart(b *testing.B) {
 	const script = "echo x; read wait"
 	b.Run("none", func(b *testing.B) {
@@ -25,16 +25,19 @@ func BenchmarkStart(b *testing.B) {
 			b.StartTimer()
 		}
 	})
-	for _, name := range append([]string{"sealed"}, kinds...) {
+	for _, name := range append([]string{"sealed", "image"}, kinds...) {
 		b.Run(name, func(b *testing.B) {
 			kind := name
-			if name == "sealed" {
+			if name == "sealed" || name == "image" {
 				kind = Bubblewrap
 			}
 			s := open(b, kind)
 			sp := spec(b, script)
 			if name == "sealed" {
 				seal(b, &sp)
+			}
+			if name == "image" {
+				sp.Image = pulled(b)
 			}
 			sp.Limits = Limits{Memory: 1 << 30, Processes: 100, CPUs: 2}
 			for b.Loop() {

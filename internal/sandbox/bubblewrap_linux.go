@@ -122,8 +122,13 @@ func (b *bubblewrap) Layout(Spec) Layout {
 }
 
 func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
-	if err := errors.Join(spec.check(), spec.checkRelay()); err != nil {
+	if err := errors.Join(spec.check(), spec.checkRelay(), spec.Image.check()); err != nil {
 		return nil, err
+	}
+	if spec.Image != nil {
+		if err := spec.Image.create(); err != nil {
+			return nil, err
+		}
 	}
 	if !b.userNamespaces {
 		if err := b.disablesUsers(); err != nil {
@@ -178,6 +183,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 	p := b.profile(spec)
 	data := func(fd, at string) {
 		p.add("--ro-bind-data", fd, at)
+		p.on = append(p.on, point{Path: at[1:]})
 		p.expect(at, mount{})
 	}
 	data(fd(1), "/etc/passwd")
@@ -186,7 +192,12 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 		data(add([]byte(resolvConf)), "/etc/resolv.conf")
 		data(add([]byte(hosts)), "/etc/hosts")
 	}
-	p.seal("/")
+	var image *overlay
+	if spec.Image != nil {
+		image = &overlay{spec.Image.Layers, spec.Image.Dir, p.points()}
+	} else {
+		p.seal("/")
+	}
 	if filter != nil {
 		p.add("--seccomp", add(filter))
 	}
@@ -208,6 +219,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 		Apart:     true,
 		Proof:     spec.Relay != "",
 		Root:      os.Geteuid() == 0,
+		Overlay:   image,
 		AwaitRead: true, // bwrap reads the block-fd when everything is set up
 	}, p
 }
@@ -234,14 +246,12 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 	if !b.userNamespaces {
 		p.add("--disable-userns")
 	}
-	p.share("/usr", "/usr", false)
-	p.expect("/usr", mount{below: true})
-	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
-		if target, err := os.Readlink(dir); err == nil {
-			p.add("--symlink", target, dir)
-		} else {
-			p.show(dir, dir)
-		}
+	if spec.Image != nil {
+		p.add("--bind", filepath.Join(spec.Image.Dir, imageRoot), "/")
+		p.expect("/", mount{writable: true})
+		files = slices.DeleteFunc(files, func(name string) bool { return !slices.Contains(etcNames, name) })
+	} else {
+		p.programs()
 	}
 	for _, pattern := range files {
 		found, _ := filepath.Glob(path.Join("/etc", pattern))
@@ -259,7 +269,9 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 	p.seal("/dev")
 	b.tmpfs(p, "/tmp", spec.Tmp)
 	b.tmpfs(p, "/run", runBytes)
-	p.add("--symlink", "../tmp", "/var/tmp")
+	if spec.Image == nil {
+		p.add("--symlink", "../tmp", "/var/tmp")
+	}
 	p.share(spec.Home, insideHome, true)
 	p.share(spec.Dir, insideDir, true)
 	for _, m := range spec.ReadOnly {
@@ -268,7 +280,7 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 			target = m.Source
 		}
 		p.share(m.Source, target, false)
-		p.expect(target, mount{below: true, optional: true}) // a link may lead elsewhere
+		p.expect(target, mount{below: true, optional: true}) // a link may point elsewhere
 	}
 	p.share(b.exe, insideExe, false)
 	if spec.Relay != "" {
@@ -276,6 +288,19 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 	}
 	p.add("--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)), "--setenv", "GOMAXPROCS", "1") // for Enter alone
 	return p
+}
+
+// programs shows the programs and libraries of the host.
+func (p *profile) programs() {
+	p.share("/usr", "/usr", false)
+	p.expect("/usr", mount{below: true})
+	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if target, err := os.Readlink(dir); err == nil {
+			p.add("--symlink", target, dir)
+		} else {
+			p.show(dir, dir)
+		}
+	}
 }
 
 // runBytes is the size of /run.

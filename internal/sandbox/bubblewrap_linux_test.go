@@ -74,15 +74,15 @@ func TestBubblewrapShowsNothingElseOfTheHost(t *testing.T) {
 	}
 }
 
-// A program's environment holds keys that it keeps from what it starts. bwrap is
-// the first process of the sandbox, and those can read all that it holds.
+// A program's environment holds keys that its children must not get. bwrap is the first process of
+// the sandbox, and the children can read everything in it.
 func TestBubblewrapKeepsTheEnvironmentToTheProgram(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
 	sp := spec(t, "")
 	sp.Argv, sp.Env = []string{s.Layout(sp).Exe, "spy"}, []string{"SECRET=" + mark()}
 	want := "bwrap does not know it\n"
-	if SeparatesSockets() { // and with that, hides all that bwrap has
+	if SeparatesSockets() { // which also hides everything that bwrap has
 		want = "nothing to look at: open /proc/1/maps: permission denied\nopen /proc/1/mem: permission denied\n"
 	}
 	if got := output(t, s, sp); got != want {
@@ -113,8 +113,8 @@ func spy(secret string) {
 	fmt.Println("bwrap does not know it")
 }
 
-// What a root without capabilities may write under /proc takes over the machine
-// (core_pattern), so that every file is tried, not only those known.
+// Some files under /proc (core_pattern) let a root without capabilities take over the machine. So
+// the test tries every file, not only the known ones.
 func TestBubblewrapHasNothingToWriteButItsPlaces(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
@@ -197,7 +197,7 @@ func TestProbeReportsWhyThereIsNoSandbox(t *testing.T) {
 	}
 }
 
-// Machines that forbid namespaces are made with namespaces.
+// The test uses namespaces to build machines that forbid namespaces.
 func TestProbeOnMachinesThatForbidIt(t *testing.T) {
 	t.Parallel()
 	open(t, Bubblewrap)
@@ -226,7 +226,7 @@ func TestProbeOnMachinesThatForbidIt(t *testing.T) {
 			want: "user namespaces are switched off; set sysctl user.max_user_namespaces",
 		},
 		"a container that hides parts of /proc": {
-			// A single /proc that is whole, anywhere on the machine, is enough for the kernel.
+			// The kernel needs only one complete /proc, anywhere on the machine.
 			forbid: `for p in $(awk '/ - proc /{print $5}' /proc/self/mountinfo); do mount -t tmpfs none $p/acpi || exit; done`,
 			flags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 			want:   "parts of /proc are hidden here",
@@ -336,7 +336,7 @@ func TestTheOperatorCanAllowUserNamespaces(t *testing.T) {
 	}
 }
 
-// Root is the rare user of a worker, the tests' user often is root.
+// Workers rarely run as root, but tests often do.
 func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -350,8 +350,8 @@ func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 		}
 	}
 	tmp, exe := filepath.Join(dir, "tmp"), filepath.Join(dir, "sandbox.test")
-	// By another process: what this one writes, a fork of a test beside this one
-	// may still hold open, and then it cannot be executed.
+	// Another process writes the file. If this process wrote it, a fork of a concurrent test might
+	// still hold it open, and then it could not be executed.
 	err := exec.Command("install", "-m", "755", self(t), exe).Run()
 	err = errors.Join(err, os.Mkdir(tmp, 0o700), os.Chown(tmp, nobody, nobody))
 	for _, file := range []string{"go.mod", "docs/security.md"} { // for testkit.NewAttacks

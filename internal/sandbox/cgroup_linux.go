@@ -17,39 +17,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serverGroup is the group that we move ourselves to where the kernel's rule
-// asks for it: in a cgroup v2 only groups without processes of their own limit
-// the groups below them.
+// serverGroup is the group to which we move ourselves if necessary: in cgroup v2, a group can limit
+// the groups below it only if it has no processes itself.
 const serverGroup = "penstock-server"
 
-// groupPrefix begins the name of a tree's group; then follow our PID, our start
-// time and two numbers, so that what a killed worker left is told from what is in use.
+// groupPrefix is the start of the name of a tree's group. Our PID, our start time and two numbers
+// follow, which distinguish groups in use from those of a killed worker.
 const groupPrefix = "penstock-tree-"
 
-// overhead is what Limits.Processes has for the sandbox program and, until it
-// has started the tree and leaves the group, for the supervisor.
+// overhead is added to Limits.Processes for the sandbox program, and for the supervisor until it
+// leaves the group.
 const overhead = 16
 
-// limiters counts those of this process, which must not take each other's names.
+// limiters counts the limiters of this process, for unique names.
 var limiters atomic.Int64
 
-// limiter makes the control groups of the trees, below our own group, in
-// whichever of the two versions the machine has each controller.
+// limiter creates the control groups of the trees, below our own group. Each controller may be in
+// version 1 or 2.
 type limiter struct {
-	controllers map[string]controller // those that may be used: memory, pids, cpu
-	reason      string                // why the others may not, if we know
+	controllers map[string]controller // the usable ones of memory, pids and cpu
+	reason      string                // why the others are not usable, if known
 	seq         atomic.Int64
 	owner       string
 }
 
 type controller struct {
-	parent string // a directory to make groups in
-	home   string // the group that we are in ourselves
+	parent string // the directory for groups
+	home   string // our own group
 	v2     bool
 }
 
-// newLimiter finds out what we may limit and ends what workers that are gone
-// have left in their groups.
+// newLimiter finds the usable controllers, and ends processes that dead workers have left in their
+// groups.
 func newLimiter() *limiter {
 	l := &limiter{controllers: map[string]controller{}, reason: "no control group for it"}
 	self, _ := readStat(os.Getpid())
@@ -75,7 +74,7 @@ func newLimiter() *limiter {
 	return l
 }
 
-// hierarchy is one mounted tree of groups and the place of our own in it.
+// hierarchy is one mounted tree of groups, with our own place in it.
 type hierarchy struct {
 	dir         string
 	v2          bool
@@ -101,7 +100,7 @@ func hierarchies(mountinfo, groups []byte) []hierarchy {
 		h := hierarchy{v2: g[0] == "cgroup2"}
 		path, ok := own[""], true
 		if !h.v2 {
-			// The option string of a v1 mount names its controllers among others.
+			// The options of a v1 mount include its controllers.
 			options := strings.Split(g[2], ",")
 			ok = false
 			for names, p := range own {
@@ -119,7 +118,7 @@ func hierarchies(mountinfo, groups []byte) []hierarchy {
 	return all
 }
 
-// add takes from h the controllers that we may use.
+// add takes the usable controllers from h.
 func (l *limiter) add(h hierarchy) {
 	names, home := h.controllers, h.dir
 	if h.v2 {
@@ -146,8 +145,8 @@ func (l *limiter) add(h hierarchy) {
 	}
 }
 
-// enable has the v2 group dir limit the groups below it. It returns by which
-// controllers it does, and whether that took a group of our own for ourselves.
+// enable makes the v2 group dir limit the groups below it. It returns the enabled controllers, and
+// whether we had to move to a group of our own.
 func enable(dir string) (names []string, moved bool, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -183,14 +182,14 @@ func enable(dir string) (names []string, moved bool, err error) {
 // cgroup is the group of one tree: a directory for each hierarchy that limits it.
 type cgroup struct {
 	dirs     []string
-	homes    []string // where the supervisor goes back to
+	homes    []string // the groups to which the supervisor returns
 	memory   string   // the directory that limits memory, or ""
 	memoryV2 bool
 	says     string
 }
 
-// group limits the process pid and what it will start. What cannot be limited
-// is measured or not limited, and the group says so.
+// group limits the process pid and everything that it starts. The group says which limits it cannot
+// enforce. The caller measures those, or does not limit them.
 func (l *limiter) group(limits Limits, pid int) *cgroup {
 	g := &cgroup{says: "no limits set"}
 	if limits == (Limits{}) {
@@ -238,7 +237,7 @@ func (l *limiter) group(limits Limits, pid int) *cgroup {
 	return g
 }
 
-// join makes the directory dir part of g and puts pid, which is in home, into it.
+// join adds the directory dir to g and moves pid from home into it.
 func (g *cgroup) join(dir, home string, pid int) error {
 	if slices.Contains(g.dirs, dir) {
 		return nil
@@ -250,19 +249,19 @@ func (g *cgroup) join(dir, home string, pid int) error {
 	return write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
 }
 
-// release takes pid out of the group. A supervisor in it would be killed with the rest when
-// memory is short, and nobody would be there to end what is left.
+// release removes pid from the group. Otherwise the kernel could kill the supervisor for memory,
+// and nothing would end the rest of the tree.
 func (g *cgroup) release(pid int) {
 	for _, home := range g.homes {
 		_ = write(filepath.Join(home, "cgroup.procs"), strconv.Itoa(pid))
 	}
 }
 
-// setting is one limit: what to write where, first in version 1, then in 2.
+// setting is one limit: the files and values for versions 1 and 2.
 type setting struct {
 	controller string
 	says       string
-	v1, v2     [][2]string // file and value; of the first, failure counts
+	v1, v2     [][2]string // files and values; only the first must succeed
 }
 
 func settings(l Limits) []setting {
@@ -298,7 +297,7 @@ func (s setting) apply(v2 bool, dir string) error {
 		values = s.v2
 	}
 	for i, v := range values {
-		// Swap is not counted on every machine; then there is no such file.
+		// Without swap accounting, this file does not exist.
 		if err := write(filepath.Join(dir, v[0]), v[1]); err != nil && i == 0 {
 			return err
 		}
@@ -308,7 +307,7 @@ func (s setting) apply(v2 bool, dir string) error {
 
 func (g *cgroup) String() string { return g.says }
 
-// outOfMemory tells whether the kernel has killed in this group for memory.
+// outOfMemory reports whether the kernel has killed a process of this group for memory.
 func (g *cgroup) outOfMemory() bool {
 	if g.memory == "" {
 		return false
@@ -329,16 +328,16 @@ func (g *cgroup) outOfMemory() bool {
 	return false
 }
 
-// remove ends what is left in the group, and the group.
+// remove kills the rest of the group, and removes it.
 func (g *cgroup) remove() {
 	for _, dir := range g.dirs {
 		removeGroup(dir)
 	}
 }
 
-// removeGroup kills the processes of a group until there is none and removes
-// it. A process that cannot die at once (it waits for a disk) gets ten seconds;
-// its group is removed by the sweep of a later start.
+// removeGroup kills the processes of a group until it is empty, and removes it. A process that
+// cannot die at once, because it waits for a disk, gets ten seconds. After that, the sweep of a
+// later start removes its group.
 func removeGroup(dir string) {
 	deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -373,7 +372,7 @@ func sweep(parent string) {
 	}
 }
 
-// write writes to a file of the kernel's, which must exist.
+// write writes to an existing file of the kernel.
 func write(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

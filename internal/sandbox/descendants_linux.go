@@ -39,7 +39,7 @@ func readStat(pid int) (procStat, bool) {
 	if err != nil {
 		return procStat{}, false
 	}
-	// The second field is the program's name in parentheses and may hold anything.
+	// The second field is the program's name in parentheses. It may contain any character.
 	fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
 	if len(fields) < 20 {
 		return procStat{}, false

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	blockSize = 512     // of Stat_t.Blocks, whatever the file system's own blocks are
-	minFile   = 4 << 10 // what a file or folder counts at least, so that their number is bounded too
+	blockSize = 512     // of Stat_t.Blocks, independent of the file system's block size
+	minFile   = 4 << 10 // minimum size of a file or folder, so that their number is limited, too
 
-	// maxLevels is how many folders a measurement holds open. Deeper ones wait for their
-	// turn, as many of them at most: no more than that come from anything but malice.
+	// maxLevels limits the folders that a measurement has open. Deeper folders wait in a queue with
+	// the same limit. Only a malicious tree needs more.
 	maxLevels = 256
 )
 
-// diskUse is how many bytes lie below dirs and in unlinked files that the processes have open on
-// the same file systems. It ends at once with ctx, and as soon as it is above limit. Links are not
-// followed, and a file with many names counts once.
+// diskUse returns the size of the files below dirs, and of unlinked files that the processes have
+// open on the same file systems. It stops when ctx ends or the sum exceeds limit. It does not
+// follow links, and counts a file with several names once.
 //
-// A descriptor that is on its way through a socket is not seen. Neither are those of a process that
+// It does not see descriptors that are in transit through a socket, and those of a process that
 // hides from its own user (PR_SET_DUMPABLE).
 func diskUse(ctx context.Context, limit int64, dirs []string, processes func() []int) int64 {
 	u := usage{ctx: ctx, limit: limit, devices: map[uint64]bool{}, linked: map[inode]bool{}}
@@ -45,26 +45,26 @@ func diskUse(ctx context.Context, limit int64, dirs []string, processes func() [
 
 type inode struct{ device, number uint64 }
 
-// folder is an open one that is to be listed.
+// folder is an open folder that is not listed yet.
 type folder struct {
 	fd   int
 	lock func()
 }
 
-// usage is a measurement under way.
+// usage is an active measurement.
 type usage struct {
 	ctx     context.Context //nolint:containedctx // of the one call that this lives for
 	limit   int64
 	bytes   int64
 	devices map[uint64]bool
-	linked  map[inode]bool // those of several names
+	linked  map[inode]bool // files with several names
 	deeper  []folder
 }
 
-// done reports whether there is nothing more to find out.
+// done reports whether the measurement can stop.
 func (u *usage) done() bool { return u.bytes > u.limit || u.ctx.Err() != nil }
 
-// walk counts name, which is in the folder at, and what is below it.
+// walk counts name in the folder at, and everything below it.
 func (u *usage) walk(at int, name string, level int) {
 	var file unix.Stat_t
 	if unix.Fstatat(at, name, &file, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -84,7 +84,7 @@ func (u *usage) walk(at int, name string, level int) {
 	lock := unlock(at, name, file)
 	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
-	case err != nil: // gone, or something else by now
+	case err != nil: // gone or replaced
 		lock()
 	case level < maxLevels:
 		u.list(folder{fd, lock}, level)
@@ -97,7 +97,7 @@ func (u *usage) walk(at int, name string, level int) {
 	}
 }
 
-// list counts what is in a folder, and closes it.
+// list counts the content of a folder, and closes it.
 func (u *usage) list(f folder, level int) {
 	defer f.lock()
 	dir := os.NewFile(uintptr(f.fd), "folder")
@@ -116,8 +116,8 @@ func (u *usage) list(f folder, level int) {
 	}
 }
 
-// unlock lets us read a folder of our own user's that nobody may read: else its content would count
-// nothing. What it returns takes that back.
+// unlock makes a folder of our user readable for us. Otherwise its content would not count. lock
+// restores its mode.
 func unlock(at int, name string, file unix.Stat_t) (lock func()) {
 	const readable = unix.S_IRUSR | unix.S_IXUSR
 	before := file.Mode &^ unix.S_IFMT
@@ -139,8 +139,8 @@ func unlock(at int, name string, file unix.Stat_t) (lock func()) {
 	}
 }
 
-// unlinkedFiles are the files without a name that the processes have open, each once, or mapped,
-// where the kernel lets us look at that.
+// unlinkedFiles returns the files without a name that the processes have open, or mapped if the
+// kernel shows that. Each file occurs once.
 func unlinkedFiles(pids []int) map[inode]unix.Stat_t {
 	files := map[inode]unix.Stat_t{}
 	see := func(path string) {
@@ -151,7 +151,7 @@ func unlinkedFiles(pids []int) map[inode]unix.Stat_t {
 	}
 	for _, pid := range pids {
 		process := fmt.Sprintf("/proc/%d", pid)
-		open, _ := os.ReadDir(filepath.Join(process, "fd")) // of a process that is gone: none
+		open, _ := os.ReadDir(filepath.Join(process, "fd")) // empty for a process that is gone
 		for _, fd := range open {
 			see(filepath.Join(process, "fd", fd.Name()))
 		}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// challenge is the worker's first message on the socket of a proof. The answer is findings,
+// challenge is the worker's first message on the socket of a proof. The response is findings,
 // and the last message is one byte, by which the worker lets the program start.
 type challenge struct {
 	// Canaries are addresses, network and host, at which the worker listens.
@@ -54,15 +54,15 @@ func proveInside(socket int, environment []byte) error {
 	}
 	f := findings{Environment: sha256.Sum256(environment)}
 	f.Open, err = openInside(c)
-	if err == nil && len(f.Open) == 0 { // else this may be the host's network
+	if err == nil && len(f.Open) == 0 { // otherwise this may be the host's network
 		err = startRelay()
 	}
 	if err != nil {
 		f.Failed = err.Error()
 	}
-	answer, err := json.Marshal(f)
+	response, err := json.Marshal(f)
 	if err == nil {
-		_, err = unix.Write(socket, answer)
+		_, err = unix.Write(socket, response)
 	}
 	if err != nil {
 		return fmt.Errorf("report to the worker: %w", err)
@@ -86,7 +86,7 @@ func openInside(c challenge) ([]string, error) {
 		}
 	}
 	for _, entry := range os.Environ() { //nolint:forbidigo // checked, not used
-		if key, _, _ := strings.Cut(entry, "="); key != "GOMAXPROCS" && key != "PWD" { // PWD is by bwrap
+		if key, _, _ := strings.Cut(entry, "="); key != "GOMAXPROCS" && key != "PWD" { // bwrap sets PWD
 			open = append(open, "environment variable "+key)
 		}
 	}

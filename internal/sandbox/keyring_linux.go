@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaveSessionKeyring gives this thread, and all that it starts, a session keyring of its own
+// leaveSessionKeyring gives this thread, and everything that it starts, a new session keyring
 // (session-keyring(7)). Otherwise each tree would inherit that of the worker, and could read the
 // keys of the worker's user and of all other trees.
 func leaveSessionKeyring() error {

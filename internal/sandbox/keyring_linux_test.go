@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keys adds a key of each name to the session keyring, unless it is there already.
+// keys adds a key of each name to the session keyring, unless it exists.
 func keys(names []string) {
 	for _, name := range names {
 		_, err := unix.KeyctlSearch(unix.KEY_SPEC_SESSION_KEYRING, "user", name, 0)
@@ -18,11 +18,12 @@ func keys(names []string) {
 	}
 }
 
-// Neither the worker's keys nor those of one tree can be seen by another.
+// One tree can see neither the worker's keys nor those of another tree.
 func TestEachTreeHasASessionKeyringOfItsOwn(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		ours, theirs := "ours-"+mark(), "theirs-"+mark()
-		// As a server has one that was started in a session. It goes with the thread.
+		// A server that was started in a login session has such a keyring. This one ends with the
+		// thread.
 		runtime.LockOSThread()
 		if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil {
 			t.Skip("no keyrings here:", err)

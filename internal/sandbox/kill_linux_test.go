@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostile leaves processes ($1 is their mark) that ignore every signal that can be, in
-// sessions of their own, orphaned, one of them below another that has ended.
+// hostile starts processes marked with $1 that ignore all signals they can, in separate sessions,
+// orphaned, and one of them below an ended parent.
 const hostile = `
 trap '' TERM INT HUP QUIT
 ( ( setsid sleep "$1" & ) & )
@@ -64,7 +64,8 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 func TestKillOutrunsProcessesThatKeepForking(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		m := mark()
-		// Each process lives for one fork: whoever is listed is gone when it is hit.
+		// Each process lives only until its next fork, so a listed process no longer exists when it
+		// is signaled.
 		hop := `hop() { if [ -e stop ]; then exit; fi; ( hop "$1" & ); exit; }; ( hop "$1" & ) ; ( hop "$1" & ); sleep "$1"`
 		r := start(t, s, spec(t, hop, m))
 		eventually(t, 10*time.Second, "hopping", func() bool { return len(marked(m)) > 1 })
@@ -109,7 +110,7 @@ func sleeping(mark string) int {
 	}))
 }
 
-// serve plays a server: it starts a tree, or one after the other, and waits for its end.
+// serve plays a server: it starts one tree or several in sequence, and waits for their end.
 func serve() error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -170,7 +171,7 @@ func TestKilledServerLeavesNoProcess(t *testing.T) {
 	})
 }
 
-// A frozen server cannot renew its leases, nor end its trees before they are over.
+// A frozen server can neither renew its leases nor end its trees before they expire.
 func TestFrozenServerLeavesNoProcess(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		m := mark()

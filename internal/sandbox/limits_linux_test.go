@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// limited is a sandbox on a machine where all limits hold.
+// limited is a sandbox on a machine on which all limits work.
 func limited(t *testing.T, s Sandbox) *limiter {
 	t.Helper()
 	var l *limiter
@@ -30,7 +30,7 @@ func limited(t *testing.T, s Sandbox) *limiter {
 	return l
 }
 
-// groupsOf lists the groups that a limiter has made and not removed.
+// groupsOf lists the groups that a limiter has created and not removed.
 func groupsOf(l *limiter) (dirs []string) {
 	for _, c := range l.controllers {
 		found, _ := filepath.Glob(filepath.Join(c.parent, groupPrefix+l.owner+"-*"))
@@ -113,7 +113,7 @@ func TestFailedStartLeavesNoGroup(t *testing.T) {
 	}
 }
 
-// The groups of a server that was killed are removed by the next one.
+// The next server removes the groups of a killed one.
 func TestGroupsOfAKilledServerAreRemoved(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		parent := limited(t, s).controllers["pids"].parent
@@ -177,8 +177,8 @@ func TestHierarchies(t *testing.T) {
 	}
 }
 
-// A machine with control groups of version 2 is made of ordinary files: what
-// is tested is which files get which values.
+// Ordinary files represent a machine with control groups version 2. The test checks which files get
+// which values.
 func TestVersion2Settings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

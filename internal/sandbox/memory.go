@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MachineMemory is how much memory this machine has, in bytes; 0 where that is not known.
+// MachineMemory returns the memory of this machine in bytes, or 0 if unknown.
 func MachineMemory() int64 {
 	content, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

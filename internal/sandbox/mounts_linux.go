@@ -14,6 +14,7 @@ import (
 type profile struct {
 	args   []string
 	mounts map[string]mount // by their path in the sandbox
+	on     []point          // what an image needs for them
 }
 
 // mount is what a proof expects at a path.
@@ -40,6 +41,7 @@ func (p *profile) expect(at string, m mount) {
 // show makes a file or directory of the host readable, if it exists.
 func (p *profile) show(source, at string) {
 	p.add("--ro-bind-try", source, at)
+	p.mountOn(source, at)
 	p.expect(at, mount{below: true, optional: true})
 }
 
@@ -50,6 +52,7 @@ func (p *profile) share(source, at string, writable bool) {
 		option = "--bind"
 	}
 	p.add(option, source, at)
+	p.mountOn(source, at)
 	p.expect(at, mount{writable: writable, same: source})
 }
 

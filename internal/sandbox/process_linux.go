@@ -39,6 +39,9 @@ func (p *process) Start(ctx context.Context, spec Spec) (Running, error) {
 	if spec.Relay != "" {
 		return nil, errors.New("sandbox: the kind process isolates nothing, so it cannot be sealed")
 	}
+	if spec.Image != nil {
+		return nil, errors.New("sandbox: the kind process cannot use a container image")
+	}
 	tree, err := p.launch(ctx, order{
 		Argv: spec.Argv,
 		Env:  environment(p.path, p.user, p.Layout(spec), spec.Env),

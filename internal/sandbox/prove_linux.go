@@ -114,7 +114,7 @@ func canaries(ctx context.Context) (addresses [][2]string, closeAll func(), err 
 	return addresses, closeAll, nil
 }
 
-// receiveFindings waits for the report of Enter. The process ID is the kernel's word.
+// receiveFindings waits for the report of Enter. The process ID comes from the kernel.
 func receiveFindings(socket *os.File) (pid int, f findings, err error) {
 	if err := socket.SetReadDeadline(time.Now().Add(proofTimeout)); err != nil {
 		return 0, f, fmt.Errorf("sandbox: set the time limit of the proof: %w", err)
@@ -153,7 +153,7 @@ func receiveFindings(socket *os.File) (pid int, f findings, err error) {
 	return int(sender.Pid), f, nil
 }
 
-// openOutside checks the process that becomes the program by what the kernel says of it.
+// openOutside checks the process that becomes the program, with the facts of the kernel.
 func openOutside(pid int) (open []string) {
 	for _, kind := range []string{"net", "user", "mnt", "pid", "ipc", "uts"} {
 		ours, err1 := os.Readlink("/proc/self/ns/" + kind)

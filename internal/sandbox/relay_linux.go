@@ -53,8 +53,8 @@ func startRelay() error {
 	_, err = syscall.ForkExec(insideExe, args, &syscall.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1"},
 		Files: append([]uintptr{null.Fd(), null.Fd(), null.Fd()}, listeners...),
-		// It becomes a child of the sandbox's init, not of the program, whose children are
-		// its own. A session of its own keeps it out of the program's process group.
+		// It becomes a child of the sandbox's init, not of the program, which must have only its
+		// own children. A new session keeps it out of the program's process group.
 		Sys: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_PARENT},
 	})
 	if err != nil {
@@ -168,7 +168,7 @@ func relayDown(in *net.TCPConn, out *net.UnixConn) {
 		_ = in.CloseWrite()
 		return
 	}
-	// All that was written still arrives, but nobody reads what the client sends.
+	// Everything that was written still arrives, but the client's further data is not read.
 	_ = in.Close()
 	_ = out.Close()
 }

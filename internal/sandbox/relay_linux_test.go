@@ -46,7 +46,7 @@ func dialRelay(t *testing.T, address string) *net.TCPConn {
 	return tcp
 }
 
-// The other end answers only after the end of the request, as a half-closed connection allows.
+// The other end responds only after the end of the request, as a half-closed connection allows.
 func TestRelayCarriesManyConnectionsAndTheirEnds(t *testing.T) {
 	t.Parallel()
 	address, listener := relayTo(t)
@@ -100,7 +100,7 @@ func TestRelayResetsWhenTheSocketIsGone(t *testing.T) {
 	}
 }
 
-// A connection that was open ends too, and a client that goes on sending learns of it.
+// An open connection ends, too, and a client that keeps sending gets an error.
 func TestRelayEndsConnectionsOfALostWorker(t *testing.T) {
 	t.Parallel()
 	address, listener := relayTo(t)
@@ -149,7 +149,7 @@ func TestRelayHangsUpOnTheWorkerWhenTheClientDoes(t *testing.T) {
 	}
 }
 
-// Nobody reads at the other end: the client must block, not the relay grow.
+// If the other end does not read, the client must block, and the relay must not grow.
 func TestRelayTakesNoMoreThanTheWorkerReads(t *testing.T) {
 	t.Parallel()
 	address, listener := relayTo(t)
@@ -172,7 +172,7 @@ func TestRelayTakesNoMoreThanTheWorkerReads(t *testing.T) {
 	}
 }
 
-// A sandbox without its worker's socket runs on, and its connections fail at once.
+// A sandbox without its worker's socket keeps running, and its connections fail at once.
 func TestASealedProgramWhoseWorkerIsLost(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices are those of the host that bwrap shows as they are.
+// devices are the host's devices that bwrap shows unchanged.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// guardDevices makes the devices read-only for this thread and what it starts, in a mount
-// namespace of its own: they work as before, but nobody changes their mode, owner or times.
-// The error is an [os.ErrPermission] for a root that may not mount, as in most containers.
+// guardDevices makes the devices read-only for this thread and everything that it starts, in a new
+// mount namespace. They work as before, but their mode, owner and times cannot change. If root may
+// not mount, as in most containers, the error is an [os.ErrPermission].
 func guardDevices() error {
 	err := unix.Unshare(unix.CLONE_NEWNS)
 	if err == nil {
@@ -35,8 +35,8 @@ func guardDevices() error {
 	return nil
 }
 
-// copyProgram copies a program into memory, where nobody can change it, for one start.
-// It can be executed by the name of the file, until the file is closed.
+// copyProgram copies a program into memory for one start, so that it cannot be changed. The name of
+// the file is executable until the file is closed.
 func copyProgram(path string) (*os.File, error) {
 	program, err := os.Open(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func copyProgram(path string) (*os.File, error) {
 	defer program.Close()
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("bwrap", flags|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, where every one can be executed
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, where all of them are executable
 		fd, err = unix.MemfdCreate("bwrap", flags)
 	}
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tree of a worker that is root owns the files of the host, whatever user it seems to
-// be: without the copy, a chmod of /proc/1/exe ends all runs.
+// The processes of a worker that runs as root own the host's files, whatever user they appear to
+// be. Without the copy, a chmod of /proc/1/exe ends all runs.
 func TestProgramOfARootsSandboxIsACopy(t *testing.T) {
 	t.Parallel()
 	s := openAsRoot(t)
 	bwrap := s.bwrap
 	before := stat(t, bwrap)
-	// Without Enter, which hides bwrap from the tree where the kernel can.
+	// Without Enter, which hides bwrap from the tree if the kernel can.
 	sp := spec(t, "")
 	argv := append([]string{bwrap}, namespaces()...)
 	argv = append(argv, "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/sh", "-c",
@@ -41,7 +41,8 @@ func TestProgramOfARootsSandboxIsACopy(t *testing.T) {
 	}
 }
 
-// openAsRoot makes a sandbox with a bwrap of its own: what breaks is not the machine's.
+// openAsRoot creates a sandbox with a copy of bwrap, so that the test cannot damage the machine's
+// bwrap.
 func openAsRoot(t *testing.T) *bubblewrap {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -97,7 +98,7 @@ func TestRunOfRootLeavesTheHostsFilesAsTheyAre(t *testing.T) {
 	}
 }
 
-// stat is what a run must not change about a file.
+// stat returns the properties of a file that a run must not change.
 func stat(t *testing.T, file string) string {
 	t.Helper()
 	var s unix.Stat_t

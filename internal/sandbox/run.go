@@ -28,7 +28,7 @@ func Run(ctx context.Context, s Sandbox, spec Spec) (Result, error) {
 	}
 	_ = running.Stdin().Close()
 	var tail Tail
-	// A read error means the same as the end: nothing more comes.
+	// A read error means the same as the end: no more output.
 	_, _ = io.Copy(&tail, running.Stdout())
 	_ = running.Stdout().Close()
 	exit, err := running.Wait()
@@ -41,8 +41,8 @@ func Run(ctx context.Context, s Sandbox, spec Spec) (Result, error) {
 // TailSize is how much a [Tail] keeps, in bytes.
 const TailSize = 4 << 10
 
-// Tail is a writer that keeps the last [TailSize] bytes. Its zero value is
-// ready for use, and its methods may be called at the same time.
+// Tail is a writer that keeps the last [TailSize] bytes. Its zero value is ready for use. It is
+// safe for concurrent use.
 type Tail struct {
 	mu  sync.Mutex
 	buf []byte

@@ -30,7 +30,7 @@ const (
 	Process = "process"
 )
 
-// Sandbox starts process trees. Its methods may be called at the same time.
+// Sandbox starts process trees. It is safe for concurrent use.
 type Sandbox interface {
 	// Kind is one of the constants above.
 	Kind() string
@@ -82,6 +82,9 @@ type Spec struct {
 	Dir, Home string
 	// Cwd is where the program starts, relative to Dir; "" is Dir.
 	Cwd string
+	// Image is the file system of the tree instead of the host's programs, or nil. Only the kind
+	// Bubblewrap can use one.
+	Image *Image
 	// ReadOnly are further files and directories of the host that the tree may read. The
 	// kind Process ignores it.
 	ReadOnly []Mount
@@ -121,6 +124,16 @@ type Spec struct {
 // connections to this address are reset.
 const RelayAddress = "127.0.0.1:3128"
 
+// Image is an unpacked container image. The tree may change it: its changes are kept in a folder of
+// the execution. The paths contain no colon, comma or backslash.
+type Image struct {
+	// Layers are sibling folders, the top one first. They stay as they are.
+	Layers []string
+	// Dir is a folder of the host for the changes. It may be used again after the end of the tree,
+	// with the same layers. Limits.Disk counts it.
+	Dir string
+}
+
 // Mount shows Source, a path of the host, at Target.
 type Mount struct {
 	Source string
@@ -137,13 +150,13 @@ const (
 	Disk   Resource = "disk"
 )
 
-// Limits bound a process tree; zero is no limit.
+// Limits bound a process tree. Zero disables a limit.
 type Limits struct {
 	// Memory is in bytes, with swap if the kernel counts it. Where no control group can limit
 	// it, it is measured, and a tree that uses more is killed.
 	Memory int64
-	// Disk is in bytes: the content of Spec.Dir and Spec.Home, with deleted files that are
-	// still open. It is measured, and a tree that uses more is killed.
+	// Disk is in bytes: the content of Spec.Dir and Spec.Home and the changes to Spec.Image,
+	// with deleted files that are still open. It is measured, and a tree that uses more is killed.
 	Disk int64
 	// Processes counts processes and threads.
 	Processes int
@@ -199,8 +212,8 @@ type Options struct {
 	// them before its leases end. The default is two thirds of penstock.LeaseTime, which
 	// leaves the time between two renewals.
 	Silence time.Duration
-	// AllowOpenNetwork accepts sandboxes that reach the network of the host. Without it, the
-	// kind Process is refused, and [Probe] requires that this machine can seal a tree.
+	// AllowOpenNetwork accepts sandboxes that reach the network of the host. Without it, the kind
+	// Process is rejected, and [Probe] requires that this machine can seal a tree.
 	AllowOpenNetwork bool
 	// AllowUserNamespaces lets trees of the kind Bubblewrap create user namespaces, and with
 	// them mounts and other namespaces. In one, a hostile program reaches far more of the

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets listens on an abstract socket of the name that comes first in args, if it is not
-// empty, connects to each of the others, prints what came of it and waits for the end of
-// its input.
+// sockets listens on an abstract socket named by the first argument, unless it is empty. It
+// connects to each of the others, prints the results and waits for the end of its input.
 func sockets(args []string) {
 	if args[0] != "" {
 		stream, packets, err := listen(args[0])
@@ -31,7 +30,7 @@ func sockets(args []string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// dial sends to the two sockets of a name, which must both allow it or both not.
+// dial sends to the two sockets of a name. Both or neither must accept.
 func dial(name string) string {
 	var results [2]string
 	for i, to := range []net.UnixAddr{{Name: "@" + name, Net: "unix"}, {Name: "@" + name + "-packets", Net: "unixgram"}} {

@@ -16,7 +16,7 @@ import (
 // seal makes sp sealed, and returns the listener of its relay.
 func seal(t testing.TB, sp *Spec) *net.UnixListener {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "relay-") //nolint:usetesting // t.TempDir has names that are too long for a socket
+	dir, err := os.MkdirTemp("", "relay-") //nolint:usetesting // paths in t.TempDir are too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func without(args []string, option string, values int) []string {
 	return slices.Delete(args, i, i+1+values)
 }
 
-// leak is a bwrap that changes its arguments by the leak of its name.
+// leak is a bwrap that applies the leak of its name to its arguments.
 func leak() int {
 	bwrap, err := lookPath("bwrap", "/", []string{"PATH=" + defaultPath})
 	if err == nil && slices.Contains(os.Args, "--args") {

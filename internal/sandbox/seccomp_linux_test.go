@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusedCalls are the calls that fail whatever their arguments, with their error.
+// refusedCalls are the calls that fail with any arguments, with their errors.
 func refusedCalls() map[uint32]unix.Errno {
 	refused := map[uint32]unix.Errno{}
 	for _, call := range missingCalls {
@@ -75,7 +75,7 @@ func TestFilterRefusesTheListedCallsAndNoOther(t *testing.T) {
 	}
 }
 
-// A list of numbers says nothing about architectures with other numbers.
+// A list of numbers does not cover architectures with other numbers.
 func TestFilterRefusesEveryCallOfForeignArchitectures(t *testing.T) {
 	t.Parallel()
 	vm, want := filterVM(t, false), unix.SECCOMP_RET_ERRNO|int(unix.ENOSYS)
@@ -104,7 +104,7 @@ func TestFilterChecksArguments(t *testing.T) {
 		call    uint32
 		args    []uint32
 		want    unix.Errno
-		wantLax unix.Errno // where the operator allows user namespaces
+		wantLax unix.Errno // if the operator allows user namespaces
 	}{
 		"a thread":            {unix.SYS_CLONE, []uint32{0x3d0f00}, allowed, allowed},
 		"a process":           {unix.SYS_CLONE, []uint32{uint32(unix.SIGCHLD)}, allowed, allowed},
@@ -174,7 +174,7 @@ func TestFilterChecksArguments(t *testing.T) {
 	}
 }
 
-// makeCalls makes each refused call and prints those that have another result.
+// makeCalls makes each refused call and prints the calls with a wrong result.
 func makeCalls() {
 	for call, want := range maps.All(refusedCalls()) {
 		if _, _, errno := unix.RawSyscall6(uintptr(call), 0, 0, 0, 0, 0, 0); errno != want {
@@ -197,8 +197,7 @@ func TestRefusedCallsFailInASandbox(t *testing.T) {
 	}
 }
 
-// A 64-bit program can make 32-bit calls (int 0x80) and those of x32, which have numbers of
-// their own.
+// A 64-bit program can make 32-bit calls (int 0x80) and x32 calls, which have other numbers.
 func TestCallsOfForeignArchitecturesFailInASandbox(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -211,7 +210,8 @@ func TestCallsOfForeignArchitecturesFailInASandbox(t *testing.T) {
 		"getpid of x32":  {0xb8, 0x27, 0x00, 0, 0x40, 0x0f, 0x05}, // mov eax, 0x40000027; syscall
 		"keyctl of x32":  {0xb8, 0xfa, 0x00, 0, 0x40, 0x0f, 0x05}, // mov eax, 0x400000fa; syscall
 	} {
-		// Copied there, since a fork of another test may still hold open what this process writes.
+		// The script copies the file, because a fork of another test may still hold open a file
+		// that this process writes.
 		sp := spec(t, `cp code call && chmod 700 call; exec ./call`)
 		if err := os.WriteFile(filepath.Join(sp.Dir, "code"), exitWithErrno(t, call), 0o600); err != nil {
 			t.Fatal(err)

@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The first process of a sandbox can be read by all others in there, so that it must not
-// hold the program's streams.
+// All other processes of a sandbox can read its first process, so it must not hold the program's
+// streams.
 func TestBubblewrapDoesNotHoldTheStandardStreams(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
 	sp := spec(t, `for fd in 0 1; do readlink /proc/1/fd/$fd; done; { cat > /proc/1/fd/1; } 2>/dev/null; echo said`)
 	want := "/dev/null\n/dev/null\nsaid\n"
-	if SeparatesSockets() { // and with that, hides all that bwrap has
+	if SeparatesSockets() { // which also hides everything that bwrap has
 		want = "said\n"
 	}
 	if got := output(t, s, sp); got != want {
@@ -23,7 +23,7 @@ func TestBubblewrapDoesNotHoldTheStandardStreams(t *testing.T) {
 	}
 }
 
-// What is a socket serves a program as a pipe does, but nobody can open it.
+// A socket serves a program like a pipe, but no other process can open it.
 func TestSockets(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		sp := spec(

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test binary plays further parts beside that of the tests.
+// The test binary has more roles besides running the tests.
 func TestMain(m *testing.M) {
 	switch {
 	case strings.HasPrefix(filepath.Base(os.Args[0]), "leak-"):
@@ -92,7 +92,7 @@ func self(t testing.TB) string {
 	return exe
 }
 
-// spec is a Spec with directories of its own that runs a shell script.
+// spec returns a Spec with new directories that runs a shell script.
 func spec(t testing.TB, script string, args ...string) Spec {
 	t.Helper()
 	return Spec{Dir: t.TempDir(), Home: t.TempDir(), Argv: append([]string{"/bin/sh", "-c", script, "sh"}, args...)}
@@ -122,7 +122,7 @@ func output(t testing.TB, s Sandbox, sp Spec) string {
 	return result.Output
 }
 
-// mark makes a number of seconds that no other process of the machine sleeps.
+// mark returns a number of seconds that no other process of the machine sleeps.
 func mark() string {
 	return fmt.Sprintf("%d.%09d", 10_000+rand.IntN(80_000), rand.IntN(1e9))
 }
@@ -185,7 +185,8 @@ func TestEndings(t *testing.T) {
 			"success":            {"exit 0", 0},
 			"the highest code":   {"exit 255", 255},
 			"a signal to itself": {"kill -SEGV $$", 128 + int(unix.SIGSEGV)},
-			// But for 32 and 33, which glibc keeps to itself: what GNU make starts inherits them ignored.
+			// Except for 32 and 33, which glibc reserves: GNU make starts its children with these
+			// ignored.
 			"signals are defaults": {`set -- $(grep SigIgn /proc/self/status); exit $((0x$2 & 0x7ffffffe7fffffff))`, 0},
 		} {
 			t.Run(name, func(t *testing.T) {

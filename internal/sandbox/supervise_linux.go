@@ -45,6 +45,8 @@ type order struct {
 	// in /proc. So the program is executed from a copy, and devices are read-only if we may
 	// mount.
 	Root bool
+	// Overlay, unless it is nil, is mounted before the program starts.
+	Overlay *overlay
 	// Silence is the longest time between two ticks.
 	Silence time.Duration
 }
@@ -220,21 +222,11 @@ func supervise(control io.Reader) (*supervised, error) {
 func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
 	fds = []uintptr{0, 1, 2}
 	for _, content := range o.Files {
-		fd, err := unix.MemfdCreate("penstock", unix.MFD_CLOEXEC)
+		fd, err := memoryFile(content)
 		if err != nil {
-			return nil, nil, fmt.Errorf("memfd_create: %w", err)
+			return nil, nil, err
 		}
-		fds = append(fds, uintptr(fd))
-		for len(content) > 0 {
-			n, err := unix.Write(fd, content)
-			if err != nil {
-				return nil, nil, fmt.Errorf("write memfd: %w", err)
-			}
-			content = content[n:]
-		}
-		if _, err := unix.Seek(fd, 0, io.SeekStart); err != nil {
-			return nil, nil, fmt.Errorf("rewind memfd: %w", err)
-		}
+		fds = append(fds, fd)
 	}
 	if o.Apart {
 		for i := range 2 {
@@ -261,7 +253,26 @@ func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
 	return append(fds, uintptr(pair[1])), os.NewFile(uintptr(pair[0]), "ready"), nil
 }
 
-// fork starts the program in a process group of its own. It is killed when we end.
+// memoryFile returns a descriptor of a file in memory.
+func memoryFile(content []byte) (uintptr, error) {
+	fd, err := unix.MemfdCreate("penstock", unix.MFD_CLOEXEC)
+	if err != nil {
+		return 0, fmt.Errorf("memfd_create: %w", err)
+	}
+	for len(content) > 0 {
+		n, err := unix.Write(fd, content)
+		if err != nil {
+			return 0, errors.Join(fmt.Errorf("write memfd: %w", err), unix.Close(fd))
+		}
+		content = content[n:]
+	}
+	if _, err := unix.Seek(fd, 0, io.SeekStart); err != nil {
+		return 0, errors.Join(fmt.Errorf("rewind memfd: %w", err), unix.Close(fd))
+	}
+	return uintptr(fd), nil
+}
+
+// fork starts the program in a new process group. It is killed when we end.
 func (o order) fork(fds []uintptr) (pid int, err error) {
 	path, err := lookPath(o.Argv[0], o.Dir, o.Env)
 	if err != nil {
@@ -274,6 +285,9 @@ func (o order) fork(fds []uintptr) (pid int, err error) {
 		}
 		defer copied.Close()
 		path = copied.Name()
+	}
+	if o.Overlay != nil {
+		return o.forkMounting(path, fds)
 	}
 	return syscall.ForkExec(path, o.Argv, &syscall.ProcAttr{
 		Dir:   o.Dir,
@@ -294,8 +308,8 @@ func awaitRead(ready *os.File) error {
 	return errors.New("the sandbox was not set up")
 }
 
-// releaseStreams closes our copies of the tree's standard input and output. Otherwise nobody
-// would notice the end of their last reader and writer.
+// releaseStreams closes our copies of the tree's standard input and output. Otherwise the other
+// ends would not see the end of the last reader and writer.
 func releaseStreams() error {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

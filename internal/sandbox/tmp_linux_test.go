@@ -2,7 +2,7 @@ package sandbox
 
 import "testing"
 
-// What lies in memory is bounded, where nothing but it bounds memory.
+// Without a memory limit, the size of in-memory file systems is still limited.
 func TestBubblewrapBoundsWhatLiesInMemory(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// What the filter and the missing network refuse, common toolchains must be able to do without.
+// Common toolchains must work with the filter and without a network.
 func TestToolchainsWorkInASealedSandbox(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
 	path := defaultPath + ":/usr/local/go/bin:/usr/lib/go/bin:/usr/local/cargo/bin"
 	for program, script := range map[string]string{
 		"gcc": `printf '#include <stdio.h>\nint main(){puts("works");}' > a.c && gcc -O2 a.c && ./a.out`,
-		// Without a compiler run: the first one builds the standard library, which takes long.
+		// This does not compile: a first compilation builds the standard library, which takes long.
 		"go": `printf 'package main\nimport _ "net"\nfunc main(){}' > a.go
 			GOTOOLCHAIN=local go list -deps a.go > deps && grep -qx net deps && gofmt -w . && echo works`,
 		"python3": `python3 -c '

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine starts trees on this machine, each under a supervisor of its own.
+// machine starts trees on this machine, each under its own supervisor.
 type machine struct {
 	exe     string
 	limits  *limiter
@@ -57,7 +57,7 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 		Path: m.exe, Args: []string{"penstock", "supervise"}, Dir: "/", Env: []string{"GOMAXPROCS=1"},
 		Stdin: s.theirs[0], Stdout: s.theirs[1], Stderr: s.theirs[2],
 		ExtraFiles: s.theirs[controlFD:],
-		// A session of its own: a terminal's Ctrl-C is for us, not for the tree.
+		// In a new session, a terminal's Ctrl-C reaches us and not the tree.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	err = t.supervisor.Start()
@@ -188,15 +188,14 @@ type streams struct {
 	stdin, stdout, control, reports *os.File
 	proving                         *os.File // nil unless the tree is to be sealed
 
-	stderr *os.File // nil when it goes to stdout
+	stderr *os.File // nil if it goes to stdout
 	copied chan struct{}
 	tail   Tail
 
 	theirs []*os.File // by their number in the supervisor
 }
 
-// openStreams opens all of them and starts to copy the standard error if that has a stream of
-// its own.
+// openStreams opens all of them, and starts to copy the standard error if that has its own stream.
 func openStreams(spec Spec) (*streams, error) {
 	s := &streams{theirs: make([]*os.File, reportFD+1)}
 	var err error
@@ -233,7 +232,7 @@ func openStreams(spec Spec) (*streams, error) {
 		s.copied = make(chan struct{})
 		go func() {
 			defer close(s.copied)
-			// The tree must never block because nobody reads its standard error.
+			// The tree must never block because its standard error is not read.
 			if _, err := io.Copy(io.MultiWriter(&s.tail, w), s.stderr); err != nil {
 				_, _ = io.Copy(io.Discard, s.stderr)
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The pause between two measurements follows from what one takes, so that they cost a
-// twentieth of a processor at most.
+// The pause between two measurements depends on their duration, so that they cost at most a
+// twentieth of a processor.
 const (
 	pauseFactor = 20
 	minPause    = 100 * time.Millisecond
@@ -65,7 +65,7 @@ func (t *tree) lastCheck() {
 	}
 }
 
-// gaugesOf are the gauges for the limits of spec that group does not keep.
+// gaugesOf returns the gauges for the limits of spec that group does not enforce.
 func (t *tree) gaugesOf(spec Spec) (all []gauge) {
 	processes := func() []int { return descendants(t.supervisor.Process.Pid) }
 	if limit := spec.Limits.Memory; limit > 0 && t.group.memory == "" {
@@ -75,7 +75,11 @@ func (t *tree) gaugesOf(spec Spec) (all []gauge) {
 	}
 	if limit := spec.Limits.Disk; limit > 0 {
 		all = append(all, gauge{Disk, limit, 30 * time.Second, func(ctx context.Context) int64 {
-			return diskUse(ctx, limit, []string{spec.Dir, spec.Home}, processes)
+			dirs := []string{spec.Dir, spec.Home}
+			if spec.Image != nil {
+				dirs = append(dirs, spec.Image.upper())
+			}
+			return diskUse(ctx, limit, dirs, processes)
 		}})
 	}
 	return all

@@ -29,7 +29,7 @@ func unlimited(t *testing.T, kind string) Sandbox {
 	return nil
 }
 
-// fill is a program of the tests: it writes much into a file in memory and stays.
+// fill is a test program: it writes a large file in memory and stays.
 func fill() {
 	fd, err := unix.MemfdCreate("much", 0)
 	for range 128 {
@@ -41,7 +41,8 @@ func fill() {
 	_ = unix.Pause() // until it is ended
 }
 
-// A tree that is never done is ended while it runs, and one that is done at once is found out.
+// The watcher ends a tree that exceeds its limit while it runs, and detects the excess of one that
+// ends at once.
 func TestTreeThatUsesTooMuchIsEnded(t *testing.T) {
 	t.Parallel()
 	disk, memory := Limits{Disk: 16 << 20}, Limits{Memory: 64 << 20}
@@ -123,7 +124,7 @@ func TestTreeBelowItsLimitsIsLeftAlone(t *testing.T) {
 	})
 }
 
-// A folder that could not be read is as it was.
+// A folder that cannot be read keeps its last size.
 func TestMeasuringChangesNoPermissions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -146,7 +147,7 @@ func TestMeasuringChangesNoPermissions(t *testing.T) {
 	}
 }
 
-// What forked processes share counts once where it decides.
+// Memory that forked processes share counts once in the decision.
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	t.Parallel()
 	const limit = 256 << 20
@@ -159,7 +160,7 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 		pids = descendants(r.supervisor.Process.Pid)
 		return len(pids) == 9 && sumMemory(pids, 0, inStatus) > limit
 	})
-	// While the shell still forks, a page may count for two of them.
+	// While the shell still forks, a page may count for two processes.
 	eventually(t, 30*time.Second, "memory that counts once", func() bool {
 		got := memoryUse(pids, limit)
 		return got <= limit && got >= 40<<20

@@ -46,7 +46,7 @@ func openContent(keyset *secret.Keyset, context string, sealed, key []byte) ([]b
 	return io.ReadAll(r)
 }
 
-// noise is content of a size, the same for each.
+// noise returns random content of a size, always the same.
 func noise(size int) []byte {
 	content := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
@@ -68,7 +68,7 @@ func TestFilesAreSealedAndOpened(t *testing.T) {
 	}
 }
 
-// A file that is not what was sealed never opens to its end.
+// A file that was altered never opens to its end.
 func TestAFileThatWasChangedDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	keyset, _ := testKeyset(t)
@@ -100,7 +100,7 @@ func TestAFileThatWasChangedDoesNotOpen(t *testing.T) {
 	}
 }
 
-// An error of the source is told as it is, and ends the content.
+// An error of the source is returned unchanged, and ends the content.
 func TestAFileKeepsErrorsOfItsSource(t *testing.T) {
 	t.Parallel()
 	keyset, _ := testKeyset(t)
@@ -129,7 +129,7 @@ func TestAFileKeepsErrorsOfItsSource(t *testing.T) {
 	}
 }
 
-// However large a file is, no more than a few segments of it are held.
+// Memory holds only a few segments, however large the file is.
 func TestFilesAreSealedAndOpenedInSegments(t *testing.T) {
 	t.Parallel()
 	keyset, _ := testKeyset(t)
@@ -157,7 +157,7 @@ func TestFilesAreSealedAndOpenedInSegments(t *testing.T) {
 	}
 }
 
-// counted counts what was read, and how much more its source had given.
+// counted counts the bytes that were read, and those that its source has returned.
 type counted struct {
 	io.Reader
 	source  *counted
@@ -173,7 +173,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A rotation seals the key of a file again, and the file opens as it is.
+// A rotation re-encrypts the key of a file. The file itself opens unchanged.
 func TestARotationKeepsFiles(t *testing.T) {
 	t.Parallel()
 	keyset, file := testKeyset(t)

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// base64Line is where the base64 command breaks its lines.
+// base64Line is the line length of the base64 command.
 const base64Line = 76
 
-// forms lists how a value may be written: as it is, as a JSON string (also one
-// within another), percent-encoded, in hexadecimal, and in base64 wherever it
-// stands in what was encoded.
+// forms lists the possible spellings of a value: unchanged, as a JSON string (also nested in
+// another), percent-encoded, in hexadecimal, and in base64 at any position of the encoded text.
 func forms(value string) []string {
 	list := []string{value, hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
 	for _, escaped := range jsonForms(value) {
@@ -27,14 +26,13 @@ func forms(value string) []string {
 	return append(list, base64Forms(value)...)
 }
 
-// jsonForms are the two ways in which encoders write a string: with <, > and &
-// escaped, and without.
+// jsonForms returns the two JSON spellings of a string: with <, > and & escaped, and without.
 func jsonForms(value string) []string {
 	var plain strings.Builder
 	enc := json.NewEncoder(&plain)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(value) != nil {
-		return nil // a string always can be encoded
+		return nil // encoding a string never fails
 	}
 	escaped, _ := json.Marshal(value)
 	quoted := strings.TrimSuffix(plain.String(), "\n")
@@ -54,8 +52,8 @@ func lowerPercent(s string) string {
 	return b.String()
 }
 
-// base64Forms are the characters that the value alone decides, for each of the
-// three places of its first byte within a group of three.
+// base64Forms returns the base64 characters that depend only on the value, for each of the three
+// positions of its first byte in a group of three.
 func base64Forms(value string) []string {
 	var list []string
 	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {

@@ -28,10 +28,10 @@ import (
 type Keyset struct {
 	file      KeysetFile
 	keys      atomic.Pointer[keys]
-	checkedAt atomic.Int64 // when the file was looked at last, in Unix nanoseconds
+	checkedAt atomic.Int64 // when the file was last checked, in Unix nanoseconds
 
-	reading          sync.Mutex  // of a file that was changed; guards what follows
-	undecryptable    fs.FileInfo // that the KMS has not decrypted
+	reading          sync.Mutex  // for reading a changed file; guards the fields below
+	undecryptable    fs.FileInfo // the file that the KMS did not decrypt
 	undecryptableAt  time.Time
 	undecryptableErr error
 }
@@ -130,7 +130,7 @@ func sameFile(a, b fs.FileInfo) bool {
 
 // Seal encrypts value for the given context.
 func (k *Keyset) Seal(value []byte, context string) ([]byte, error) {
-	_, _ = k.refresh(RefreshInterval) // the keys at hand are still good
+	_, _ = k.refresh(RefreshInterval) // the current keys still work
 	return k.keys.Load().aead.Encrypt(value, []byte(context))
 }
 
@@ -141,7 +141,7 @@ func (k *Keyset) Open(sealed []byte, context string) ([]byte, error) {
 	if err == nil {
 		return value, nil
 	}
-	changed, unread := k.refresh(0) // sealed by a replica that knows a newer key
+	changed, unread := k.refresh(0) // a replica with a newer key may have encrypted it
 	if changed {
 		if value, err = k.keys.Load().aead.Decrypt(sealed, []byte(context)); err == nil {
 			return value, nil

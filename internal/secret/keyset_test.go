@@ -58,7 +58,7 @@ func beginFile(t *testing.T, file secret.KeysetFile) *secret.Rotation {
 	return r
 }
 
-// reencrypt seals again what was sealed for "c".
+// reencrypt re-encrypts a value that was sealed for "c".
 func reencrypt(t *testing.T, r *secret.Rotation, sealed []byte) []byte {
 	t.Helper()
 	fresh, err := r.Reencrypt(sealed, "c")
@@ -118,7 +118,8 @@ func TestKeysetIsMadeOnceByManyAtOnce(t *testing.T) {
 	}
 }
 
-// A server goes on while the key is replaced, killed half-way and begun again.
+// A server keeps working while the key is rotated, the rotation is killed half-way, and it is
+// started again.
 func TestRotationWhileServersRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,8 +176,7 @@ func TestRotationWhileServersRun(t *testing.T) {
 	})
 }
 
-// Servers with copies of the keyset are told of the next key before one of them
-// seals with it.
+// Servers with copies of the keyset get the next key before any of them encrypts with it.
 func TestPreparedRotation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

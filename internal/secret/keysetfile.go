@@ -19,23 +19,21 @@ import (
 // KeysetFile is the file of a keyset, in one of Tink's two JSON forms.
 type KeysetFile struct {
 	Path string
-	KMS  *KMS // encrypts the keys in the file; nil: they stand there in plain text
+	KMS  *KMS // encrypts the keys in the file; nil: they are in plain text
 
-	// Before is the key that the file was encrypted by until now, where that is
-	// to change: a rotation opens the file by either, and writes it for KMS.
+	// Before is the previous KMS key of the file, if the key changes. A rotation opens the file
+	// with either key, and writes it for KMS.
 	Before *KMS
 }
 
-// The file is of another form than was said. A rotation makes an encrypted one
-// of one in plain text.
+// The file does not have the expected form. A rotation encrypts a file in plain text.
 var (
 	ErrPlain     = errors.New("the keys are in plain text, not encrypted with a KMS key")
 	ErrEncrypted = errors.New("the keys are encrypted with a KMS key, but no KMS key is set")
 )
 
-// Check reads the file as a server that starts does, and changes nothing. The
-// errors are those of [OpenKeyset], and fs.ErrNotExist where there is no file
-// and one could be encrypted.
+// Check reads the file like a server at its start, and changes nothing. The errors are those of
+// [OpenKeyset], and fs.ErrNotExist if the file does not exist and a new one could be encrypted.
 func (f KeysetFile) Check(ctx context.Context) error {
 	_, err := f.read(ctx)
 	if errors.Is(err, fs.ErrNotExist) && f.KMS != nil {
@@ -59,7 +57,7 @@ func (f KeysetFile) rehearse(ctx context.Context) error {
 }
 
 func (f KeysetFile) read(ctx context.Context) (*keys, error) {
-	file, err := os.Stat(f.Path) // before the content: what changes in between is read again
+	file, err := os.Stat(f.Path) // before the content, so that a change in between is read again
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +72,8 @@ func (f KeysetFile) read(ctx context.Context) (*keys, error) {
 	return newKeys(handle, file)
 }
 
-// readForRotation reads the file in whichever form it may have before it is
-// written anew. stale: it has another one than it is to have.
+// readForRotation reads the file in any form before it is rewritten. stale means that the form must
+// change.
 func (f KeysetFile) readForRotation(ctx context.Context) (found *keys, stale bool, err error) {
 	found, err = f.read(ctx)
 	earlier := KeysetFile{Path: f.Path}
@@ -112,8 +110,8 @@ func (f KeysetFile) decode(ctx context.Context, content []byte) (*keyset.Handle,
 	return insecurecleartextkeyset.Read(reader)
 }
 
-// encode is the content of the file. What the KMS does not decrypt again is an
-// error: it must not take the place of what can be read.
+// encode returns the content of the file. It returns an error if the KMS cannot decrypt it again,
+// because it must not replace readable content.
 func (f KeysetFile) encode(ctx context.Context, handle *keyset.Handle) ([]byte, error) {
 	var content bytes.Buffer
 	writer := keyset.NewJSONWriter(&content)
@@ -133,8 +131,7 @@ func (f KeysetFile) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Link, not rename: of two processes that start at once one wins, and both
-	// use what it wrote.
+	// Link, not rename: if two processes start at once, one wins, and both use its file.
 	err = f.place(ctx, handle, os.Link)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -142,9 +139,8 @@ func (f KeysetFile) create(ctx context.Context) error {
 	return err
 }
 
-// place writes a keyset to a new file beside its path and puts it there. A
-// keyset that is lost with the power makes everything sealed unreadable: it is
-// on the disk before anything is sealed with it.
+// place writes a keyset to a new file beside its path, and moves it there. It flushes the file to
+// disk before the keyset is used, because all encrypted data would be lost with the keyset.
 func (f KeysetFile) place(ctx context.Context, handle *keyset.Handle, put func(from, to string) error) error {
 	content, err := f.encode(ctx, handle)
 	if err != nil {

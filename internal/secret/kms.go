@@ -17,11 +17,11 @@ import (
 type KMS struct {
 	Key string // its id or ARN, or the name or ARN of an alias
 
-	// Timeout bounds a call together with its repetitions; 0 is 10 seconds.
+	// Timeout limits a call with its retries; 0 means 10 seconds.
 	Timeout time.Duration
 
-	// Not the client: of a type that reflection can reach the linker keeps every
-	// method, here all operations of the KMS.
+	// Functions instead of the client: the linker keeps every method of a type that reflection can
+	// reach, which would be all operations of the KMS.
 	encrypt, decrypt func(ctx context.Context, text []byte, about map[string]string) ([]byte, error)
 }
 
@@ -54,9 +54,8 @@ func NewKMS(client *kms.Client, key string) *KMS {
 // the SDK.
 var ErrKMS = errors.New("AWS KMS refused the request or did not respond")
 
-// The encryption context of every call. Policies can ask for it
-// (kms:EncryptionContext:purpose), and whatever else was encrypted by the same
-// key is not taken for a keyset.
+// The encryption context of every call. Policies can require it (kms:EncryptionContext:purpose). It
+// also prevents other data under the same key from being used as a keyset.
 const (
 	purposeKey = "purpose"
 	purpose    = "penstock-keyset"
@@ -74,8 +73,8 @@ func (k *KMS) write(ctx context.Context, handle *keyset.Handle, to keyset.Writer
 	return cmp.Or(recorder.err, err)
 }
 
-// errorRecorder is the key in one operation of Tink, which passes on the text of its
-// errors only: here the error is kept.
+// errorRecorder is the key for one operation of Tink. It keeps the error, because Tink returns only
+// the error's text.
 type errorRecorder struct {
 	kms *KMS
 	err error

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// encrypted is a file of a keyset that server encrypts.
+// encrypted is a keyset file that server encrypts.
 func encrypted(t *testing.T, server *testkit.KMS) secret.KeysetFile {
 	t.Helper()
 	return secret.KeysetFile{
@@ -88,7 +88,7 @@ func TestKeysetIsEncryptedByAKMS(t *testing.T) {
 	}
 }
 
-// What the same key has encrypted for another purpose is no keyset.
+// Data that the same KMS key encrypted for another purpose is not a keyset.
 func TestEncryptedKeysetIsBoundToItsPurpose(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewKMS(t)
@@ -139,7 +139,7 @@ func TestKMSThatFails(t *testing.T) {
 		"throttled for too long": {
 			fail: on("Decrypt", "ThrottlingException"), says: "ThrottlingException", file: true,
 		},
-		"no answer": {
+		"no response": {
 			fail: func(server *testkit.KMS) { server.Hold(true) }, says: "deadline exceeded", file: true,
 			wait: 200 * time.Millisecond,
 		},
@@ -185,8 +185,8 @@ func TestKMSIsAskedAgainWhereItThrottles(t *testing.T) {
 	}
 }
 
-// A server goes on with the keys that it has, and is not slowed down, while the
-// KMS that encrypts the changed file is away.
+// While the KMS of a changed keyset file is unavailable, a server keeps working with its current
+// keys, without delays.
 func TestKMSIsAwayWhileServing(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewKMS(t)
@@ -279,7 +279,7 @@ func TestRotationWithAKMS(t *testing.T) {
 	}
 }
 
-// A rotation that was begun before there was a KMS leaves nothing in plain text.
+// A rotation that began before the keyset moved to a KMS leaves nothing in plain text.
 func TestRotationThatGoesOnWithAKMS(t *testing.T) {
 	t.Parallel()
 	for name, goOn := range map[string]func(*testing.T, secret.KeysetFile){

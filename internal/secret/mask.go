@@ -15,23 +15,23 @@ const Masked = "***"
 // text.
 const minMasked = 4
 
-// Masker replaces known secret values in text, including their base64, percent-encoded,
-// hexadecimal and JSON string forms. It is immutable and safe for concurrent use. The zero
-// Masker masks nothing.
+// Masker replaces known secret values in text, including their base64, percent-encoded, hexadecimal
+// and JSON string forms. It is immutable and safe for concurrent use. The zero Masker masks
+// nothing.
 //
-// It is an Aho-Corasick automaton: one pass over the text whatever the number of values, and at
-// every point it knows how much of the text seen last may be the beginning of a value, which is
-// what a stream has to hold back.
+// It is an Aho-Corasick automaton, which needs one pass over the text for any number of values. At
+// every point, it knows how much of the last text may be the beginning of a value. A stream must
+// hold this back.
 type Masker struct {
-	nodes []node // 0 is the root; none: nothing to mask
+	nodes []node // 0 is the root; empty: nothing to mask
 }
 
 type node struct {
 	edges []edge // sorted by char
-	fail  int32  // the node of the longest proper suffix that begins a value
+	fail  int32  // the node of the longest proper suffix that is the beginning of a value
 	depth int32
 	match int32 // length of the longest value that ends here, 0 for none
-	hold  int32 // how many of the last characters may begin a value that goes on
+	hold  int32 // how many of the last characters may be the beginning of a longer value
 }
 
 type edge struct {
@@ -39,9 +39,8 @@ type edge struct {
 	to   int32
 }
 
-// NewMasker makes a masker of values. Values shorter than four bytes are left
-// out; each line of a value of several lines counts by itself as well, as a
-// key in PEM is often printed line by line.
+// NewMasker makes a masker of values. It ignores values shorter than four bytes. Each line of a
+// multi-line value also counts separately, because a PEM key is often printed line by line.
 func NewMasker(values ...string) *Masker {
 	m := &Masker{}
 	for _, v := range values {
@@ -99,8 +98,8 @@ func (m *Masker) child(at int32, char byte) (int32, bool) {
 	return 0, false
 }
 
-// link sets where to go on when a node has no edge for the next character,
-// breadth first, so that what it refers to is complete.
+// link sets the node to continue from if a node has no edge for the next character. It works
+// breadth first, so that the nodes that it refers to are complete.
 func (m *Masker) link() {
 	if len(m.nodes) == 0 {
 		return
@@ -203,8 +202,8 @@ type Stream struct {
 	blank bool // asterisks of the same length in place of Masked
 	at    int32
 	held  []byte
-	hits  []span // in held, in order, apart from each other
-	ended bool   // what was taken last ends with a value: one that touches it is replaced together with it
+	hits  []span // in held, in order, not overlapping
+	ended bool   // the last output ends with a value; an adjacent value is replaced together with it
 }
 
 type span struct{ from, to int }
@@ -240,8 +239,8 @@ func (s *Stream) hit(h span) {
 	s.hits = append(s.hits, h)
 }
 
-// take removes the first n held bytes and returns them masked. A hit that goes
-// beyond them stays whole, as it may still grow.
+// take removes the first n held bytes and returns them masked. A hit that extends beyond them is
+// kept whole, because it may still grow.
 func (s *Stream) take(n int) []byte {
 	var out []byte
 	done := 0

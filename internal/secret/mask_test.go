@@ -64,8 +64,8 @@ func jsonString(s string) string {
 	return string(b)
 }
 
-// What encloses a value shifts its base64 form; none of the shifts may show
-// more than the two characters at each end that its neighbours share.
+// The text around a value shifts its base64 form. Each shift may show at most the two characters at
+// each end that depend on the neighbors.
 func TestMaskerFindsBase64AnywhereInWhatWasEncoded(t *testing.T) {
 	t.Parallel()
 	const value = "tok_8Jq2vX7mZk?>~"
@@ -89,8 +89,8 @@ func TestMaskerFindsBase64AnywhereInWhatWasEncoded(t *testing.T) {
 	}
 }
 
-// However a text is cut into pieces, the stream shows what the whole shows, and
-// nothing that it showed has to be taken back.
+// However a text is cut into pieces, the masked stream equals the masked text, and never shows
+// anything that it would have to take back.
 func TestStreamEqualsWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

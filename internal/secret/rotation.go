@@ -20,9 +20,9 @@ var ErrBusy = errors.New("the keyset is being changed or copied by another proce
 // with the process.
 func LockKeyset(path string, alone bool) (release func(), err error) {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
-		path = file // by whatever link the file is named, there is one lock
+		path = file // one lock, even if the file is named through a link
 	}
-	dir, err := os.Open(filepath.Dir(path)) // the file itself is replaced, its folder stays
+	dir, err := os.Open(filepath.Dir(path)) // lock the folder, because the file itself is replaced
 	if err != nil {
 		return nil, fmt.Errorf("lock the keyset: %w", err)
 	}
@@ -44,18 +44,17 @@ func LockKeyset(path string, alone bool) (release func(), err error) {
 // keys still decrypt old values. When everything is re-encrypted, Finish removes the old keys.
 // An interrupted rotation continues with the same new key.
 type Rotation struct {
-	Resumed bool // an earlier one had begun it
+	Resumed bool // continues an earlier rotation
 
 	file    KeysetFile
 	keys    *keys
-	stale   bool // the file is not of the form that it is to have
+	stale   bool // the form of the file must change
 	release func()
 }
 
-// PrepareRotation adds the key to the keyset in a file that the next rotation
-// will seal with; until then it only opens. It is for servers that have copies
-// of the file: all of them know the key before one of them seals with it. A
-// keyset that has a second key is left as it is.
+// PrepareRotation adds the key for the next rotation to the keyset file. Until then, the key only
+// decrypts. It is for servers with copies of the file: all of them must know the key before one
+// encrypts with it. A keyset that already has a second key stays unchanged.
 func PrepareRotation(ctx context.Context, file KeysetFile) error {
 	r, err := openRotation(ctx, file)
 	if err != nil {
@@ -71,11 +70,10 @@ func PrepareRotation(ctx context.Context, file KeysetFile) error {
 	})
 }
 
-// BeginRotation takes the keyset in a file and lets a new key seal from then
-// on: one that was prepared, or else one that it adds. Where an earlier
-// rotation has come so far, it changes no key. From then on the file is of the
-// form that it is to have: a keyset in plain text is encrypted, one that
-// file.Before opens is written for file.KMS. The caller closes it.
+// BeginRotation opens the keyset file and makes a new key encrypt from then on: the prepared one,
+// or one that it adds. It changes no key if an earlier rotation has already done this. It also
+// changes the form of the file: it encrypts a keyset in plain text, and rewrites one that
+// file.Before can open for file.KMS. The caller closes the rotation.
 func BeginRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
 	r, err := openRotation(ctx, file)
 	if err != nil {
@@ -102,7 +100,7 @@ func BeginRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
 }
 
 func openRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
-	path, err := filepath.EvalSymlinks(file.Path) // a link goes on to lead to the file
+	path, err := filepath.EvalSymlinks(file.Path) // so that a link still leads to the file
 	if err != nil {
 		return nil, fmt.Errorf("keyset: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/factory"
 )
 
-// team is a factory with something of everything; comments are part of it.
+// team is a factory with something of every kind. Comments are part of it.
 func team() map[string]string {
 	return map[string]string{
 		"factory.yaml": "# ours\nschemaVersion: v1alpha1\nname: acme\nsecrets: [EVERYWHERE]\nagentDefaults:\n  " +
@@ -56,7 +56,7 @@ func (h *hooks) apply(files map[string]string) factory.Applied {
 
 func (h *hooks) files() factory.FactoryFiles {
 	h.t.Helper()
-	files, err := h.Factories.Definition(h.t.Context(), h.admin, h.factory)
+	files, err := h.Factories.Definition(h.t.Context(), h.admin, h.factory, 0)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func findings(err error) []penstock.Diagnostic {
 	return nil
 }
 
-// rows is all that a factory consists of, without what counts and dates it.
+// rows returns all rows of a factory, without counts and dates.
 func (h *hooks) rows() any {
 	h.t.Helper()
 	ctx := h.t.Context()
@@ -342,8 +342,8 @@ func TestAFactoryIsMadeOfFiles(t *testing.T) {
 	})
 }
 
-// Edits of all kinds in any order leave files that say what the factory is: a tree
-// that differs in a comment only, and so is applied as a whole, changes nothing.
+// Any sequence of edits leaves files that describe the factory: applying a tree that differs only
+// in a comment, and is therefore applied completely, changes nothing.
 func TestFilesAndRowsAgree(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		seed := rand.Uint64()
@@ -472,7 +472,7 @@ func (e *editor) edit() (what string, err error) {
 	return "change an agent", err
 }
 
-// A README.md is no document, also where an automation has that name.
+// A README.md is not a document, even if an automation has that name.
 func TestAnAutomationTakesItsDocumentToTheNameReadme(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		document := "---\n# pushes\ntriggers:\n  - {provider: github, event: push} # of us\n---\nLook.\n"
@@ -494,8 +494,7 @@ func TestAnAutomationTakesItsDocumentToTheNameReadme(t *testing.T) {
 	})
 }
 
-// The built-in agent can be written in two ways; an edit stays with the one that
-// is there, and leaves its comments alone.
+// The built-in agent has two spellings. An edit keeps the existing one, with its comments.
 func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		const (

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
-// What an agent sends to the API itself is masked like what it says to its worker.
+// What an agent sends to the API is masked like what it sends through its worker.
 func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		const value = "hunter2-hunter2"
@@ -97,7 +97,7 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 	})
 }
 
-// What a run makes is bounded in number and in what lists read of it.
+// The number of a run's artifacts is limited, and so is the size of what a list reads.
 func TestArtifactsOfARunAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
@@ -157,7 +157,7 @@ func TestPullRequestsHaveAStatus(t *testing.T) {
 	})
 }
 
-// A screenshot is found by the conversation of its run, and by no other.
+// A screenshot is found through the conversation of its run, and no other.
 func TestScreenshotsOfAConversation(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		member := w.as("member", penstock.ScopeRunsRead)
@@ -190,7 +190,7 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 	})
 }
 
-// The artifacts of a run have a bound together, also where they come at the same time.
+// The artifacts of a run share one size limit, even if they arrive at the same time.
 func TestArtifactsOfARunAreBoundedTogether(t *testing.T) {
 	const most = 1000
 	worlds(t, func(o *service.Options) { o.MaxRunArtifactBytes = most }, func(w *world) {

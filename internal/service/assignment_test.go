@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A run that no worker can be given, such as one whose payload is lost, is tried for
-// minutes, and not for ever.
+// If a run cannot be assigned to any worker, for example because its payload is lost, the server
+// retries for some minutes and then gives up.
 func TestRunWithoutAnAssignmentEnds(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := w.create(penstock.RunRequest{Prompt: "look at the payload"}).ID

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// textFile is a file that comes with its content.
+// textFile is an attachment with inline content.
 func textFile(name, content string) penstock.FollowupAttachment {
 	return penstock.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)}
 }
@@ -26,7 +26,7 @@ func (w *world) attach(id, message string, files ...penstock.FollowupAttachment)
 	return err
 }
 
-// contents are those of files by their paths, as a worker reads them.
+// contents returns the contents of files by path, as a worker reads them.
 func (w *world) contents(l penstock.Lease, files []penstock.File) map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
@@ -43,8 +43,8 @@ func (w *world) contents(l penstock.Lease, files []penstock.File) map[string]str
 	return all
 }
 
-// The files of a follow-up come with its prompt: to the live agent, again to the
-// next one when the worker is lost, and later as files that are there already.
+// The files of a follow-up come with its prompt: to the live agent, again to the next one if the
+// worker is lost, and later as existing files.
 func TestFilesComeWithTheirFollowup(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		const dir = ".penstock/attachments/"
@@ -64,7 +64,7 @@ func TestFilesComeWithTheirFollowup(t *testing.T) {
 		w.saveSession(a.Lease)
 		first := map[string]string{dir + "b.txt": "of the first", dir + "a-2.txt": "of the same name"}
 		prompts := w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1})
-		again := w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1}) // the answer was lost
+		again := w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1}) // the response was lost
 		for _, p := range [][]penstock.Prompt{prompts, again} {
 			if diff := cmp.Diff(first, w.contents(a.Lease, p[0].Files)); diff != "" {
 				w.t.Errorf("files of the follow-up (-want +got):\n%s", diff)
@@ -93,8 +93,8 @@ func TestFilesComeWithTheirFollowup(t *testing.T) {
 	})
 }
 
-// checkFiles finds the files of each message in the conversation, and all of them
-// among those to hand over.
+// checkFiles finds the files of each message in the conversation, and all of them in the
+// assignment.
 func (w *world) checkFiles(id string, want [][]string) {
 	w.t.Helper()
 	c, err := w.RunConversation(w.t.Context(), w.admin, id)
@@ -210,7 +210,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 	})
 }
 
-// What a run and its follow-ups may have together is bounded.
+// The attachments of a run and its follow-ups share one limit.
 func TestFilesOfARunAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := w.create(penstock.RunRequest{Prompt: "p"}).ID
@@ -265,7 +265,7 @@ func prepareRequest(n int) (req penstock.PrepareRequest) {
 	return req
 }
 
-// prepare prepares files and returns the token and the id of the first.
+// prepare prepares files, and returns the token and the id of the first.
 func (w *world) prepare(id string, n int) (token, attachment string) {
 	w.t.Helper()
 	p, err := w.Files.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(n))
@@ -280,7 +280,7 @@ func (w *world) prepare(id string, n int) (token, attachment string) {
 	return path.Base(first.UploadURL), first.ID
 }
 
-// A file is prepared, uploaded to its link, and named by a follow-up.
+// A file is prepared, uploaded to its link, and used by a follow-up.
 func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -327,7 +327,8 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 	})
 }
 
-// Prepared files that no follow-up names go after a day, those of a run with it.
+// The server removes prepared files that no follow-up uses after a day, and those of a deleted run
+// with the run.
 func TestFilesOfFollowupsAreRemoved(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.KeepRunsFor = time.Hour }, func(w *world) {
 		ctx := w.t.Context()

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -46,7 +47,7 @@ func (w *world) plant(key string) string {
 	return key
 }
 
-// age makes blobs look as if they had been put before.
+// age sets the times of blobs back.
 func (w *world) age(by time.Duration, keys ...string) {
 	w.t.Helper()
 	at := time.Now().Add(-by)
@@ -71,85 +72,103 @@ func upload(id string) penstock.Upload {
 	}
 }
 
-// What nothing refers to is removed a day after it was put, by any number of replicas
-// at once, and nothing else is.
-func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		run := w.create(penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{
-			{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")},
-			{FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")},
-		}})
-		a := w.work()
-		w.saveSession(a.Lease)
-		w.saveSession(a.Lease) // in place of the first
-		made := penstock.NewID()
-		if _, err := w.Executions.Control().Save(
-			w.t.Context(), a.Lease, upload(made), strings.NewReader("made"),
-		); err != nil {
-			w.t.Fatal(err)
-		}
-		kept := w.keys()
-		if len(kept) != 4 {
-			w.t.Fatalf("there are %v, want two attachments, an artifact and a session", kept)
-		}
-		// Of other kinds of keys we know nothing.
-		kept = append(
-			kept, w.plant("transcripts/"+run.ID+"/x"), w.plant("attachments/somebody/0"),
-			w.plant("artifacts/"+run.ID+"/thumbs/"+made), w.plant("top"),
-		)
+// Any number of replicas at once remove an unreferenced blob a day after it was put, and nothing
+// else.
+func TestFilesThatNothingRefersToAreRemoved(t *testing.T) { worlds(t, nil, testUnreferredFiles) }
 
-		lost := []string{
-			w.plant("artifacts/" + run.ID + "/" + penstock.NewID()), w.plant("attachments/" + run.ID + "/2"),
-			w.plant("sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID()),
-			w.plant("sessions/" + run.ID + "/" + made),
-		}
-		for range 250 { // more than are looked at together
-			lost = append(lost, w.plant("attachments/"+penstock.NewID()+"/0"))
-		}
-		young := w.plant("attachments/" + penstock.NewID() + "/0")
-		w.age(48*time.Hour, kept...)
-		w.age(48*time.Hour, lost...)
-		w.age(23*time.Hour, young)
-
-		clearing := func() {
-			w.t.Helper()
-			errs := make([]error, 2)
-			var replicas sync.WaitGroup
-			for i := range errs {
-				o := w.options
-				o.Store = testkit.OpenStore(w.t, w.url)
-				replica := service.New(o)
-				replicas.Go(func() { errs[i] = replica.Files.RemoveOrphans(w.t.Context()) })
-			}
-			replicas.Wait()
-			if err := errors.Join(errs...); err != nil {
-				w.t.Error(err)
-			}
-		}
-		clearing()
-		w.mustHaveFiles("files of before the database", slices.Concat(kept, lost, []string{young}))
-		testkit.Exec(w.t, w.url, "UPDATE settings SET value = '0' WHERE name = 'files_since'") // a database of long ago
-		clearing()
-		w.mustHaveFiles("files of its time", append(slices.Clone(kept), young))
-		w.age(25*time.Hour, young)
-		clearing()
-		w.mustHaveFiles("a day later", kept)
-
-		link, err := w.Files.ArtifactLink(w.t.Context(), w.admin, made)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		d, err := w.Files.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if got := readAll(w.t, d.Content); got != "made" {
-			w.t.Errorf("got %q", got)
-		}
+// The same in an object store.
+func TestObjectsThatNothingRefersToAreRemoved(t *testing.T) {
+	s3 := testkit.NewS3(t)
+	var folders sync.Map // by the store
+	inBucket := func(o *service.Options) {
+		prefix := penstock.NewID()
+		o.Blobs = blob.OpenS3(blob.S3Options{
+			Config: s3.Config(), Bucket: testkit.S3Bucket, Prefix: prefix, Endpoint: s3.URL, PathStyle: true,
+		})
+		folders.Store(o.Blobs, filepath.Join(s3.Dir, prefix))
+	}
+	worlds(t, inBucket, func(w *world) {
+		folder, _ := folders.Load(w.options.Blobs)
+		w.files, _ = folder.(string)
+		testUnreferredFiles(w)
 	})
 }
 
-// An attempt that is late must not take away what an earlier one has stored.
+func testUnreferredFiles(w *world) {
+	run := w.create(penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{
+		{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")},
+		{FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")},
+	}})
+	a := w.work()
+	w.saveSession(a.Lease)
+	w.saveSession(a.Lease) // in place of the first
+	made := penstock.NewID()
+	if _, err := w.Executions.Control().Save(
+		w.t.Context(), a.Lease, upload(made), strings.NewReader("made"),
+	); err != nil {
+		w.t.Fatal(err)
+	}
+	kept := w.keys()
+	if len(kept) != 4 {
+		w.t.Fatalf("there are %v, want two attachments, an artifact and a session", kept)
+	}
+	// The server does not touch keys of other kinds.
+	kept = append(
+		kept, w.plant("transcripts/"+run.ID+"/x"), w.plant("attachments/somebody/0"),
+		w.plant("artifacts/"+run.ID+"/thumbs/"+made), w.plant("top"),
+	)
+
+	lost := []string{
+		w.plant("artifacts/" + run.ID + "/" + penstock.NewID()), w.plant("attachments/" + run.ID + "/2"),
+		w.plant("sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID()),
+		w.plant("sessions/" + run.ID + "/" + made),
+	}
+	for range 250 { // more than are looked at together
+		lost = append(lost, w.plant("attachments/"+penstock.NewID()+"/0"))
+	}
+	young := w.plant("attachments/" + penstock.NewID() + "/0")
+	w.age(48*time.Hour, kept...)
+	w.age(48*time.Hour, lost...)
+	w.age(23*time.Hour, young)
+
+	clearing := func() {
+		w.t.Helper()
+		errs := make([]error, 2)
+		var replicas sync.WaitGroup
+		for i := range errs {
+			o := w.options
+			o.Store = testkit.OpenStore(w.t, w.url)
+			replica := service.New(o)
+			replicas.Go(func() { errs[i] = replica.Files.RemoveOrphans(w.t.Context()) })
+		}
+		replicas.Wait()
+		if err := errors.Join(errs...); err != nil {
+			w.t.Error(err)
+		}
+	}
+	clearing()
+	w.mustHaveFiles("files of before the database", slices.Concat(kept, lost, []string{young}))
+	testkit.Exec(w.t, w.url, "UPDATE settings SET value = '0' WHERE name = 'files_since'") // a database of long ago
+	clearing()
+	w.mustHaveFiles("files of its time", append(slices.Clone(kept), young))
+	w.age(25*time.Hour, young)
+	clearing()
+	w.mustHaveFiles("a day later", kept)
+
+	link, err := w.Files.ArtifactLink(w.t.Context(), w.admin, made)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d, err := w.Files.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := readAll(w.t, d.Content); got != "made" {
+		w.t.Errorf("got %q", got)
+	}
+}
+
+// A late attempt must not remove what an earlier one has stored.
 func TestLateUploadLeavesTheFileThatIsThere(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
@@ -172,8 +191,7 @@ func TestLateUploadLeavesTheFileThatIsThere(t *testing.T) {
 	})
 }
 
-// An upload of which nobody knows whether its row was written stays; one that was
-// refused does not.
+// An upload stays if it is unknown whether its row was written. A refused upload is removed.
 func TestFilesOfUploadsThatFail(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
@@ -204,7 +222,7 @@ func TestFilesOfUploadsThatFail(t *testing.T) {
 	})
 }
 
-// lastRead is content that ends with something being done.
+// lastRead is content that calls a function at its end.
 type lastRead struct {
 	content string
 	do      func()

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/catalog"
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
@@ -27,7 +28,7 @@ func TestModels(t *testing.T) {
 			[]string{"openai/x", penstock.ModelOffline},
 			penstock.ProviderUnknown,
 		},
-		"a default that is newer than the catalogue": {
+		"a default that is newer than the catalog": {
 			[]penstock.ModelInfo{{ID: penstock.ModelOffline}},
 			"claude-new", "claude-new",
 			[]string{penstock.ModelOffline, "claude-new"},
@@ -53,6 +54,21 @@ func TestModels(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The models of a local server may change while this server runs.
+func TestModelsAreReplaced(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		w.Catalog.SetModels([]penstock.ModelInfo{{ID: "local/new"}}, "local/new")
+		list, err := w.Catalog.Models(w.t.Context(), w.admin)
+		if err != nil || list.Default != "local/new" {
+			w.t.Errorf("got %+v, %v", list, err)
+		}
+		run := w.get(w.create(penstock.RunRequest{Prompt: "go"}).ID)
+		if run.Config.ModelID != "local/new" || run.ConfigSources["model_id"] != catalog.LayerServer {
+			w.t.Errorf("the run has the model %q of %v", run.Config.ModelID, run.ConfigSources)
+		}
+	})
 }
 
 func TestWorkersAreSummedUpByHost(t *testing.T) {
@@ -96,7 +112,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 	})
 }
 
-func TestLimitsAreThoseInForce(t *testing.T) {
+func TestLimitsAreActive(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.MaxRunArtifactBytes = 3 << 30
 		o.QueueTimeout, o.KeepRunsFor, o.MaxSecrets, o.Webhooks = time.Hour, 90*24*time.Hour+
@@ -120,8 +136,8 @@ func TestLimitsAreThoseInForce(t *testing.T) {
 	})
 }
 
-// The first run is not told that nobody can take it, since who waits for the server to
-// be ready waits for its worker, too.
+// The first run does not report that no worker can execute it, because the server is ready only
+// after its worker.
 func TestServiceIsReadyWithItsWorker(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.LocalWorker = true }, func(w *world) {
 		hello := func(local bool) {

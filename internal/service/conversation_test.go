@@ -10,14 +10,14 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// continued asks for a run that goes on with the conversation of another.
+// continued requests a run that continues the conversation of another.
 func (w *world) continued(id string) (penstock.RunCreated, error) {
 	req := penstock.RunRequest{Prompt: "go on", ConversationID: w.get(id).ConversationID}
 	return w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 }
 
-// A conversation has one saved session: of two runs in it at once, the one that
-// ends last would undo what the other has saved.
+// A conversation has one saved session. If two of its runs worked at once, the later end would
+// overwrite the session of the other.
 func TestOneRunTalksInAConversation(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		done := penstock.Result{State: penstock.StateSucceeded}
@@ -57,8 +57,8 @@ func TestOneRunTalksInAConversation(t *testing.T) {
 	})
 }
 
-// An older run that goes on after a newer one speaks after it, and its agent is
-// told of both.
+// If an older run continues after a newer one, its messages come after the newer ones, and its
+// agent sees both.
 func TestConversationIsInTheOrderOfItsTurns(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		turn := func(text string) penstock.Assignment {
@@ -86,7 +86,7 @@ func TestConversationIsInTheOrderOfItsTurns(t *testing.T) {
 	})
 }
 
-// spoken is the texts of steps in their order.
+// spoken returns the texts of steps in order.
 func spoken(steps []penstock.Step) (texts []string) {
 	for _, step := range steps {
 		for _, m := range step.Messages {
@@ -98,7 +98,8 @@ func spoken(steps []penstock.Step) (texts []string) {
 	return texts
 }
 
-// A personal run is its creator's, in the conversation of a run that all see, too.
+// A personal run is visible only to its creator, even in the conversation of a run that is visible
+// to all.
 func TestConversationHidesPersonalRuns(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		rights := []penstock.Scope{penstock.ScopeRunsRead, penstock.ScopeRunsWrite}

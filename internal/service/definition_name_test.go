@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/factory"
 )
 
-// A name and an alias that another factory has are found at their lines,
-// wherever files come in; those of the factory itself are its own.
+// The finding about a name or alias that another factory uses is at its line, however the files
+// arrive. A factory may keep its own.
 func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
-// arrive delivers a body to a webhook as its ingress does.
+// arrive delivers a body to a webhook like its ingress.
 func (h *hooks) arrive(uid, body string) penstock.DeliveryResult {
 	h.t.Helper()
 	result, err := h.tryArrive(uid, body)
@@ -43,7 +43,7 @@ func (h *hooks) tryArrive(uid, body string) (penstock.DeliveryResult, error) {
 	}
 }
 
-// automate starts runs for deliveries to a webhook, of its name or uid.
+// automate starts runs for deliveries to a webhook, given by name or uid.
 func (h *hooks) automate(name, webhook, filter string) penstock.Automation {
 	h.t.Helper()
 	if filter != "" {
@@ -61,7 +61,7 @@ func (h *hooks) automate(name, webhook, filter string) penstock.Automation {
 	return a
 }
 
-// No entry is cleared sooner than it may be, and a run keeps its payload.
+// The server never clears an entry too early, and a run keeps its payload.
 func TestOldDeliveriesAreCleared(t *testing.T) {
 	withFactory(t, func(o *service.Options) {
 		o.Webhooks.KeepDeliveries, o.Webhooks.KeepDeliveriesFor = 5, time.Millisecond
@@ -101,12 +101,12 @@ func TestOldDeliveriesAreCleared(t *testing.T) {
 		if body, err := io.ReadAll(file); err != nil || string(body) != `{"n": 0}` {
 			t.Errorf("the payload is %s (%v)", body, err)
 		}
-		for _, n := range []int{0, 11} { // whether or not its entry is there, for a week
+		for _, n := range []int{0, 11} { // whether or not its entry exists, for a week
 			if r := h.arrive(w.UID, fmt.Sprintf(`{"n": %d}`, n)); r.DuplicateOf != ids[n] {
 				t.Errorf("what is remembered of %d: %+v", n, r)
 			}
 		}
-		// Of a webhook that is gone nothing needs to stay.
+		// Nothing of a deleted webhook has to stay.
 		if err := h.Resources.DeleteWebhook(t.Context(), h.admin, h.factory, w.UID); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestALogIsSeenByItsOwnTeamAndFactoryOnly(t *testing.T) {
 	})
 }
 
-// A delivery is judged by what there is, not by what was kept of it.
+// A delivery is evaluated against the current state, not a cached one.
 func TestPlansAreAsFreshAsTheTransaction(t *testing.T) {
 	withFactory(t, func(o *service.Options) { o.Webhooks.DeliveriesPerMinute = 0 }, func(h *hooks) {
 		w := h.hook(named("orders", penstock.AuthToken))
@@ -191,6 +191,45 @@ func TestPlansAreAsFreshAsTheTransaction(t *testing.T) {
 	})
 }
 
+func TestTheTitleOfARunShowsThePayload(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		w := h.hook(named("orders", penstock.AuthToken))
+		request := penstock.AutomationRequest{
+			Name: new("ship"), Prompt: new("look"), Title: new("Ship {{data.order}} for {{ data.customer.name }}"),
+			Triggers: &[]penstock.Trigger{{
+				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived,
+				Filter: []byte(`{"webhook_ids": ["orders"]}`),
+			}},
+		}
+		if _, err := h.Resources.CreateAutomation(t.Context(), h.admin, h.factory, request); err != nil {
+			t.Fatal(err)
+		}
+		request.Name, request.Title = new("empty"), new("{{data.nothing}}")
+		if _, err := h.Resources.CreateAutomation(t.Context(), h.admin, h.factory, request); err != nil {
+			t.Fatal(err)
+		}
+		request.Name, request.Title = new("bad"), new("{{data")
+		if _, err := h.Resources.CreateAutomation(
+			t.Context(), h.admin, h.factory, request,
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			t.Errorf("a template without an end: got %v", err)
+		}
+		payload := `{"data": {"order": 4711, "customer": {"name": "{{data.order}}\n<b>Ada</b>"}}}`
+		d, err := h.Deliveries.Read(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, payload).DeliveryID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, m := range d.Matches {
+			got[m.Automation] = h.get(m.RunID).Title
+		}
+		want := map[string]string{"ship": "Ship 4711 for {{data.order}} <b>Ada</b>", "empty": "empty"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
 func TestADeliveryOfManyAutomations(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("orders", penstock.AuthToken))
@@ -208,7 +247,7 @@ func TestADeliveryOfManyAutomations(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 		}
-		// Where none starts, what is said about all of them is kept once.
+		// If no automation starts a run, the shared reason is stored once.
 		for n := range 3 {
 			r := h.arrive(w.UID, strconv.Quote(fmt.Sprint("a scalar matches nothing", n)))
 			d, err := h.Deliveries.Read(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
@@ -223,7 +262,7 @@ func TestADeliveryOfManyAutomations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A body that cannot be evaluated is accepted, and says why it starts nothing.
+		// A body that cannot be evaluated is accepted. The log says why it starts nothing.
 		d, err = h.Deliveries.Read(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, `{"n": 1, "n": 2}`).DeliveryID)
 		if err != nil || d.Outcome != penstock.OutcomeAccepted || len(d.Runs) != 0 || d.Matches[0].Reason == "" {
 			t.Errorf("duplicate keys: %+v (%v)", d, err)

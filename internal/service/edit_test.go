@@ -26,8 +26,8 @@ func (h *hooks) agent(name string) penstock.Identity {
 	return agents[i]
 }
 
-// applyAgain applies the files as they are, and as another tree that says the same. Both
-// change nothing.
+// applyAgain applies the files unchanged, and as another tree with the same meaning. Both change
+// nothing.
 func (h *hooks) applyAgain(after string) {
 	h.t.Helper()
 	before, files := h.rows(), h.files()
@@ -42,8 +42,8 @@ func (h *hooks) applyAgain(after string) {
 	}
 }
 
-// spoil gives a file of the factory another content as a server with other rules might have
-// accepted it: it is in force, and this one finds an error in it.
+// spoil replaces the content of a file, as if a server with other rules had accepted it: it is
+// active, and this server finds an error in it.
 func (h *hooks) spoil(path, content string) {
 	h.t.Helper()
 	ctx := h.t.Context()
@@ -102,7 +102,7 @@ func TestAnEditOfAnAgentGoesThroughItsFile(t *testing.T) {
 			h.t.Errorf("got the files %q", files)
 		}
 		h.applyAgain("a rename of an agent")
-		// Another document, and what no file can hold is there still.
+		// Another document stays, and so does a value that no file can hold.
 		h.apply(with(h.files().Files, "agents/mender/agent.md", "---\ndescription: other\n---\nOther.\n"))
 		if got := h.agent("mender"); got.UID != fixer.UID || len(got.Skills) != 1 || got.Description != "other" {
 			h.t.Errorf("got %+v", got)
@@ -276,7 +276,7 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 		h.values(later, "value-there-now-1")
 		h.applyAgain("the secret of a webhook")
 		_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, penstock.WebhookRequest{Name: new("ci")})
-		wantCode(h.t, err, penstock.CodeConflict, `there is a webhook named "ci" already`)
+		wantCode(h.t, err, penstock.CodeConflict, `a webhook named "ci" already exists`)
 		if err := h.Resources.DeleteWebhook(ctx, h.admin, h.factory, made.UID); err != nil {
 			h.t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 	})
 }
 
-// Edits that are made at once are all kept, in the files as in the rows.
+// Concurrent edits are all kept, in the files and in the rows.
 func TestEditsAtOnceAreAllKept(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		triggers := []penstock.Trigger{{

@@ -113,7 +113,7 @@ func TestEnvironmentsAreListedByNameAndByChange(t *testing.T) {
 	})
 }
 
-// waitForAnotherMillisecond keeps times that are compared apart.
+// waitForAnotherMillisecond makes sure that two compared times differ.
 func waitForAnotherMillisecond(t penstock.Time) {
 	for penstock.Now() <= t { //nolint:revive // it ends within a millisecond
 	}
@@ -340,5 +340,5 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 	})
 }
 
-// database is the world's database as another server opens it.
+// database opens the world's database like another server.
 func (w *world) database() *store.Store { return testkit.OpenStore(w.t, w.url) }

@@ -9,16 +9,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// ClearLogs does at once what is done every few minutes.
+// ClearLogs runs the periodic clearing of logs at once.
 func (s *Service) ClearLogs(ctx context.Context) error {
 	return errors.Join(s.Deliveries.ClearLogs(ctx), s.Deliveries.ClearCounts(ctx))
 }
 
-// EndOverdue does at once what is done every half minute.
+// EndOverdue runs the half-minute job at once.
 func (s *Service) EndOverdue(ctx context.Context) { _ = s.Executions.EndOverdue(ctx) }
 
-// WebhookValues are the values that deliveries of a webhook are checked with,
-// the present one first.
+// WebhookValues returns the secret values that verify deliveries of a webhook, the current one
+// first.
 func (s *Service) WebhookValues(ctx context.Context, uid string) ([]string, error) {
 	w, err := s.store.WebhookByUID(ctx, uid)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Service) WebhookValues(ctx context.Context, uid string) ([]string, erro
 	return values, nil
 }
 
-// SecretValue is the value of a managed secret.
+// SecretValue returns the value of a managed secret.
 func (s *Service) SecretValue(ctx context.Context, name string) (string, error) {
 	row, err := s.store.Secret(ctx, store.DefaultTeam, name)
 	if err != nil {
@@ -44,13 +44,13 @@ func (s *Service) SecretValue(ctx context.Context, name string) (string, error) 
 	return s.Secrets.Open(row)
 }
 
-// TeamVersion counts the changes of what deliveries are evaluated with.
+// TeamVersion counts the changes to the rules by which deliveries are evaluated.
 func (s *Service) TeamVersion(ctx context.Context) (int64, error) {
 	return s.store.TeamVersion(ctx, store.DefaultTeam)
 }
 
-// SignedWith records that a delivery was signed with the present secret of a
-// webhook, and does at once what is done every minute.
+// SignedWith records that a delivery was signed with the current secret of a webhook, and runs the
+// job of every minute at once.
 func (s *Service) SignedWith(ctx context.Context, uid string) error {
 	w, err := s.store.WebhookByUID(ctx, uid)
 	if err != nil {
@@ -63,10 +63,10 @@ func (s *Service) SignedWith(ctx context.Context, uid string) error {
 // DefaultWebhooks sets the limits of the contract.
 func DefaultWebhooks(o *Options) { o.Webhooks = penstock.DefaultWebhookLimits() }
 
-// KeepSecret gives a webhook and its managed secret a value as it is, as servers
-// did before values had a least length.
+// KeepSecret sets the value of a webhook and its managed secret without checks, like servers from
+// before values had a minimum length.
 func (s *Service) KeepSecret(ctx context.Context, p penstock.Principal, w penstock.Webhook, value string) error {
-	return s.Answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+	return s.Responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
 		row, err := tx.Secret(ctx, p.Team, w.SecretName)
 		if err != nil {
 			return err

@@ -85,7 +85,7 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 	})
 }
 
-// pointersOf lists the fields that an error is about.
+// pointersOf lists the fields that an error names.
 func pointersOf(err error) []string {
 	var known *penstock.Error
 	var out []string

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// An artifact's name is that of a file alone, whatever an agent calls it.
+// An artifact's name is a plain file name, whatever the agent calls it.
 func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
@@ -61,7 +61,7 @@ func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 	})
 }
 
-// An artifact's path leads nowhere above where it begins, whatever an agent says.
+// An artifact's path never leads out of its folder, whatever the agent says.
 func TestArtifactsLoseStepsAboveTheirFolder(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// With a lease that is over nothing can be written but that the sandbox is gone,
-// once, for the execution that the lease was for.
+// With an expired lease, a worker can only report, once, that the sandbox of that execution is
+// gone.
 func TestWithoutItsLeaseAWorkerCanOnlyReportTheEndOfTheSandbox(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -43,10 +43,22 @@ func TestWithoutItsLeaseAWorkerCanOnlyReportTheEndOfTheSandbox(t *testing.T) {
 			"a message",
 			appended(first, penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: penstock.NewID()})),
 		)
-		if err := appended(first, gone(map[string]any{"sandbox": "bubblewrap", "message": "all went well"})); err != nil {
+		traffic := func(requests int64) penstock.Draft {
+			return penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{
+				Hosts: []penstock.HostTraffic{{Host: "a.test", Port: 443, Mode: penstock.TrafficTunnel, Requests: requests}},
+			})
+		}
+		refused("traffic alone", appended(first, traffic(1)))
+		if err := appended(
+			first, gone(map[string]any{"sandbox": "bubblewrap", "message": "all went well"}), traffic(2),
+		); err != nil {
 			w.t.Fatal(err)
 		}
-		refused("said again", appended(first, gone(nil)))
+		refused("said again", appended(first, gone(nil), traffic(3)))
+		if network, err := w.Runs.Network(ctx, w.admin, id); err != nil || len(network.Hosts) != 1 ||
+			network.Hosts[0].Requests != 2 {
+			w.t.Errorf("the traffic: got %+v, %v; want 2 requests", network.Hosts, err)
+		}
 		events, err := w.Runs.Timeline(ctx, w.admin, id)
 		if err != nil {
 			w.t.Fatal(err)

@@ -26,7 +26,7 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 			config penstock.Config
 			want   string
 		}{
-			"a misspelt one": {
+			"a misspelled one": {
 				penstock.Config{Secrets: []string{"STRIPE_KEY", "STRIPE_KEYS"}},
 				`Invalid request: /config/secrets/1 the team has no managed secret "STRIPE_KEYS"; did you mean "STRIPE_KEY"?`,
 			},
@@ -73,8 +73,7 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 	})
 }
 
-// An execution gets the values of the secrets that its run names, as they are
-// when it begins, and no others.
+// An execution gets the current values of the secrets that its run names, and no others.
 func TestExecutionGetsTheSecretsThatItsRunNames(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for _, name := range []string{"A", "B", "C", "OTHER"} {
@@ -124,8 +123,8 @@ func TestExecutionGetsTheSecretsThatItsRunNames(t *testing.T) {
 	})
 }
 
-// A run that waits for its turn longer than its secret lives ends with a word,
-// and keeps no worker from the next run.
+// If a run waits in the queue beyond the lifetime of its secret, it ends with a message and does
+// not block the next run.
 func TestRunWhoseSecretIsGoneFails(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -143,7 +142,7 @@ func TestRunWhoseSecretIsGoneFails(t *testing.T) {
 			}
 		}
 		w.secret("DECLARED", "")
-		// As if somebody had put one secret's value in another's place.
+		// As if somebody had exchanged the stored values of two secrets.
 		testkit.Exec(
 			w.t, w.url, "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE name = 'SAME') WHERE name = 'MOVED'",
 		)

@@ -20,12 +20,12 @@ func once(key, body string) access.Idempotency {
 	return access.Idempotency{Key: key, Method: "POST", Path: "/p", BodyHash: sha256.Sum256([]byte(body)), Status: 201}
 }
 
-// replay wants an answer to be there.
+// replay requires a kept response.
 func (w *world) replay(p penstock.Principal, i access.Idempotency, into any) (status int) {
 	w.t.Helper()
-	body, status, found, err := w.Answers.Replay(w.t.Context(), p, i)
+	body, status, found, err := w.Responses.Replay(w.t.Context(), p, i)
 	if err != nil || !found {
-		w.t.Fatalf("no answer is kept: %v", err)
+		w.t.Fatalf("no response is kept: %v", err)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		w.t.Fatal(err)
@@ -37,8 +37,8 @@ func TestSameRequestGetsTheFirstAnswer(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		ctx := access.WithIdempotency(w.t.Context(), i)
-		if _, _, found, err := w.Answers.Replay(ctx, w.admin, i); found || err != nil {
-			w.t.Fatalf("an answer before the request: %v, %v", found, err)
+		if _, _, found, err := w.Responses.Replay(ctx, w.admin, i); found || err != nil {
+			w.t.Fatalf("a response before the request: %v, %v", found, err)
 		}
 		made, err := w.Catalog.CreateEnvironment(
 			ctx, w.admin, penstock.EnvironmentConfig{Name: "app", Providers: map[string]any{"b": 1.0, "a": 2.0, "c": 3.0}},
@@ -53,12 +53,12 @@ func TestSameRequestGetsTheFirstAnswer(t *testing.T) {
 		if diff := cmp.Diff(made, again); diff != "" {
 			w.t.Errorf("-first +again:\n%s", diff)
 		}
-		body, _, _, err := w.Answers.Replay(ctx, w.admin, i)
+		body, _, _, err := w.Responses.Replay(ctx, w.admin, i)
 		want, _ := json.Marshal(made, json.Deterministic(true))
 		if err != nil || string(body) != string(want) {
 			w.t.Errorf("got the bytes %s, %v, want %s", body, err, want)
 		}
-		_, _, _, err = w.Answers.Replay(ctx, w.admin, once("k", "another body"))
+		_, _, _, err = w.Responses.Replay(ctx, w.admin, once("k", "another body"))
 		wantCode(w.t, err, penstock.CodeConflict, "another body")
 	})
 }
@@ -89,7 +89,7 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 			"another method": {w.admin, otherMethod}, "an execution": {otherRun, i},
 			"another key": {w.admin, once("k2", "body")},
 		} {
-			if _, _, found, err := w.Answers.Replay(w.t.Context(), ask.p, ask.i); found || err != nil {
+			if _, _, found, err := w.Responses.Replay(w.t.Context(), ask.p, ask.i); found || err != nil {
 				w.t.Errorf("%s: found is %v, %v", name, found, err)
 			}
 		}
@@ -119,14 +119,14 @@ func TestARefusedRequestKeepsNoAnswer(t *testing.T) {
 		w.createEnvironment(penstock.EnvironmentConfig{Name: "taken"})
 		_, err := w.Catalog.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "taken"})
 		wantCode(w.t, err, penstock.CodeConflict, "taken")
-		if _, _, found, err := w.Answers.Replay(ctx, w.admin, i); found || err != nil {
+		if _, _, found, err := w.Responses.Replay(ctx, w.admin, i); found || err != nil {
 			w.t.Errorf("found is %v, %v", found, err)
 		}
 	})
 }
 
-// The same request on many replicas at once is carried out by one of them, and
-// all others are sent to its answer, though the name is taken for them.
+// If many replicas get the same request at once, one of them executes it, and the others return its
+// response instead of a name conflict.
 func TestSameRequestAtOnceIsCarriedOutOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")

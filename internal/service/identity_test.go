@@ -19,7 +19,7 @@ func (w *world) createAgent(req penstock.IdentityRequest) penstock.Identity {
 	return agent
 }
 
-// fullAgent says something about everything that can be said.
+// fullAgent sets every field of an agent.
 func (w *world) fullAgent() (penstock.IdentityRequest, penstock.Identity) {
 	w.t.Helper()
 	e := w.createEnvironment(penstock.EnvironmentConfig{})

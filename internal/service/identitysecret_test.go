@@ -95,7 +95,7 @@ func TestSecretsAppendedAtOnceAreAllKept(t *testing.T) {
 	})
 }
 
-// A list of its own would hide what the agent inherits.
+// A list in the agent's own configuration would replace the inherited one.
 func TestAppendedSecretsJoinInheritedOnes(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		f, err := h.Factories.Read(h.t.Context(), h.admin, h.factory)

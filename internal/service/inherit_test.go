@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
-// defineFactory makes a factory of files that are indented for reading.
+// defineFactory creates a factory of files that are indented for reading.
 func (w *world) defineFactory(files map[string]string) penstock.Factory {
 	w.t.Helper()
 	f, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files})
@@ -33,14 +33,14 @@ func agentUID(t *testing.T, f penstock.Factory, name string) string {
 	return ""
 }
 
-// inherited is a key that factory, agent, automation and request can have.
+// inherited is a key that factory, agent, automation and request can set.
 type inherited struct {
 	key     string                             // of the run's configuration
 	file    func(layer string) string          // of a file of that layer
 	request func(layer string) penstock.Config // of a request
 	got     func(c *penstock.Config) any
 	want    func(layer string) any
-	// Where no layer has the key, and where the factory cannot be without.
+	// Whether a layer sets the key, and whether the factory can omit it.
 	none, noneFrom string
 }
 
@@ -52,8 +52,7 @@ func text(s string) func(string) string {
 	return func(layer string) string { return fmt.Sprintf(s, layer) }
 }
 
-// inheritedKeys are all keys of agentDefaults, and credentialStrategy, which
-// stands beside them.
+// inheritedKeys are all keys of agentDefaults, and credentialStrategy, which stands beside them.
 func inheritedKeys(environments map[string]string) []inherited {
 	strategy := func(layer string) string {
 		return map[string]string{
@@ -126,8 +125,8 @@ func inheritedKeys(environments map[string]string) []inherited {
 
 var layersOfFiles = []string{"factory", "agent", "automation"}
 
-// The first layer that has a key wins, whole: request or automation, agent,
-// factory, server. So it is for every key, with every layer having it or not.
+// The first layer that sets a key wins completely: request or automation, agent, factory, server.
+// The test covers every key with each combination of layers.
 func TestEveryKeyIsInherited(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.Harnesses = []string{"claude"} }, func(w *world) {
 		environments := map[string]string{}
@@ -143,8 +142,8 @@ func TestEveryKeyIsInherited(t *testing.T) {
 	})
 }
 
-// inherit makes a factory with and without the key in its agents and
-// automations, and looks at a run of each.
+// inherit creates a factory that sets the key in its agents and automations or does not, and checks
+// a run of each.
 func (k inherited) inherit(w *world, factoryHas bool) {
 	w.t.Helper()
 	files := map[string]string{}
@@ -211,7 +210,7 @@ func (k inherited) inherit(w *world, factoryHas bool) {
 	}
 }
 
-// check holds a run to what the strongest layer that has the key says.
+// check compares a run with the strongest layer that sets the key.
 func (k inherited) check(w *world, name string, run penstock.Run, has map[string]bool) {
 	w.t.Helper()
 	want, from := any(k.none), k.noneFrom
@@ -228,7 +227,7 @@ func (k inherited) check(w *world, name string, run penstock.Run, has map[string
 	}
 }
 
-// What goes together is replaced together, and what is empty is not absent.
+// Keys that belong together are replaced together, and an empty value is not an absent one.
 func TestWhatReplacesWhat(t *testing.T) {
 	const top = "schemaVersion: v1alpha1\nname: acme\n"
 	claude := "agentDefaults: {harness: {type: claude, model: opus, reasoningLevel: high, auth: {source: managedSecret, " +

@@ -30,7 +30,7 @@ func (w *world) countTimeline(id, moment string) (n int) {
 	return n
 }
 
-// interrupted is how a worker ends a turn that was interrupted.
+// interrupted is the result of a worker whose turn was interrupted.
 func interrupted(turn int) penstock.Result {
 	return penstock.Result{
 		State: penstock.StateBlocked, Turn: turn, KeepOpen: true,
@@ -38,7 +38,7 @@ func interrupted(turn int) penstock.Result {
 	}
 }
 
-// There is something to interrupt while an agent has a turn in hand, and then only.
+// An interrupt is possible only while an agent has an active turn.
 func TestInterruptNeedsATurnInProgress(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		refused := func(when, id string, code penstock.Code) {
@@ -105,7 +105,7 @@ func TestInterruptNeedsATurnInProgress(t *testing.T) {
 	})
 }
 
-// An idle agent has nothing in hand.
+// An idle agent has no active turn.
 func TestInterruptOfAnIdleRunIsAConflict(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		yes := true
@@ -118,8 +118,7 @@ func TestInterruptOfAnIdleRunIsAConflict(t *testing.T) {
 	})
 }
 
-// What was accepted holds when the worker is lost, or stops: the turn is not done
-// again.
+// An accepted interrupt holds even if the worker is lost or stops: the turn is not repeated.
 func TestInterruptHoldsWithoutItsWorker(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		lost := func(a penstock.Assignment) { w.loseLease(a.Lease) }
@@ -170,7 +169,7 @@ func TestInterruptHoldsWithoutItsWorker(t *testing.T) {
 	})
 }
 
-// A turn that has ended by itself was not interrupted, whatever came too late.
+// A turn that ended by itself was not interrupted, even if an interrupt arrived too late.
 func TestInterruptThatCameTooLateIsDropped(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		yes := true
@@ -189,7 +188,7 @@ func TestInterruptThatCameTooLateIsDropped(t *testing.T) {
 	})
 }
 
-// Through the conversation it is the run that talks, else the newest.
+// Through the conversation, an interrupt affects the run that is active, or else the newest.
 func TestConversationIsSteered(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -248,8 +247,8 @@ func TestConversationIsSteered(t *testing.T) {
 	})
 }
 
-// An interrupt and the end of the turn, at the same time: the run is done, or waits
-// for what to do instead, and the interrupt says which.
+// An interrupt and the end of the turn happen at the same time. The run is done or waits for a
+// follow-up, and the response to the interrupt says which.
 func TestInterruptRacesTheEnd(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for round := range 100 {
@@ -267,7 +266,7 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 			if finishErr != nil {
 				w.t.Fatal(finishErr)
 			}
-			w.mustBe(id, penstock.StateSucceeded) // the turn was over when the worker could not know yet
+			w.mustBe(id, penstock.StateSucceeded) // the turn ended before the worker could know of the interrupt
 			asked := slices.Contains(w.timelineTypes(id), penstock.TimelineInterrupt)
 			if asked != (interruptErr == nil) || !asked && penstock.CodeOf(interruptErr) != penstock.CodeInvalidRequest {
 				w.t.Fatalf("round %d: %v, on the timeline: %v", round, interruptErr, asked)
@@ -276,7 +275,7 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 	})
 }
 
-// Several who interrupt at once, and a cancel, are each told the truth.
+// Each of several concurrent interrupts, and a cancel, gets a correct response.
 func TestInterruptsAndACancelAtOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for range 25 {

@@ -26,7 +26,7 @@ func (w *world) createKey(p penstock.Principal, req penstock.KeyRequest) penstoc
 	return k
 }
 
-// wantCode fails the test unless err has the code and mentions the text.
+// wantCode fails the test unless err has the code and contains the text.
 func wantCode(t *testing.T, err error, code penstock.Code, mentions string) {
 	t.Helper()
 	if got := penstock.CodeOf(err); got != code || err != nil && !strings.Contains(err.Error(), mentions) {
@@ -188,8 +188,8 @@ func TestNobodyHandsOutARightTheyLack(t *testing.T) {
 	})
 }
 
-// What a key makes ends with it at the latest: keys, also in steps and by a
-// session, and sessions.
+// Keys and sessions that a key creates expire with it at the latest, also through several steps or
+// a session.
 func TestNoKeyOutlivesTheKeyThatMadeIt(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -254,7 +254,7 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("reviewer"), BaseModel: new("m")})
-		// Its maker need not be able to read agents.
+		// Its creator need not be able to read agents.
 		maker := w.as("maker", penstock.ScopeKeysManage, penstock.ScopeRunsWrite)
 		k := w.createKey(
 			maker, penstock.KeyRequest{Name: "agent", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID},
@@ -330,7 +330,7 @@ func TestLastUseOfAKeyIsRecorded(t *testing.T) {
 		}
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		_ = w.Keys.Touch(gone) // a database that is away: what it was told is not forgotten
+		_ = w.Keys.Touch(gone) // the database is unavailable, and its last state is kept
 		testkit.Eventually(w.t, 5*time.Second, func() error {
 			if err := w.Keys.Touch(ctx); err != nil {
 				return err
@@ -353,7 +353,7 @@ func TestFirstKeyIsMadeOnce(t *testing.T) {
 		svc := service.New(service.Options{Store: s})
 		_, _, err := svc.Keys.Bootstrap(ctx, "too short")
 		wantCode(t, err, penstock.CodeInvalidRequest, "psk_")
-		// Replicas that start at the same time on an empty database.
+		// Replicas start at the same time with an empty database.
 		var mu sync.Mutex
 		var made []string
 		var all sync.WaitGroup

@@ -14,15 +14,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// workerOf is a worker that has the providers; none: it does not say.
+// workerOf is a worker with the given providers. Without any, it does not report them.
 func workerOf(id string, providers ...string) penstock.ClaimRequest {
 	c := anyWorker
 	c.WorkerID, c.Models, c.Wait = id, providers, time.Millisecond
 	return c
 }
 
-// takes claims a run on a worker and brings it to where the agent works; "" where
-// there is none.
+// takes claims a run on a worker and starts its agent. It returns "" if there is no run.
 func (w *world) takes(c penstock.ClaimRequest) (id string, l penstock.Lease) {
 	w.t.Helper()
 	a, err := w.Executions.Control().Claim(w.t.Context(), c)
@@ -97,8 +96,8 @@ func TestRunWhoseModelNobodyHasIsCancelled(t *testing.T) {
 	})
 }
 
-// What the built-in agent has without a provider, what other harnesses name, and
-// what a worker of an earlier version may take does not wait.
+// These runs do not wait: the built-in agent without a model provider, other harnesses, and runs
+// for a worker of an earlier version.
 func TestRunThatNeedsNoProviderDoesNotWait(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		demo := workerOf("w", penstock.ModelOffline)
@@ -134,7 +133,7 @@ func TestRunThatNeedsNoProviderDoesNotWait(t *testing.T) {
 	})
 }
 
-// Every way back into the queue asks for the same provider.
+// Each way back into the queue requires the same provider.
 func TestRunThatWaitsAgainWaitsForItsProvider(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		able, demo := workerOf("able", penstock.ModelOffline, "anthropic/"), workerOf("demo", penstock.ModelOffline)
@@ -159,7 +158,7 @@ func TestRunThatWaitsAgainWaitsForItsProvider(t *testing.T) {
 	})
 }
 
-// warned creates a run and returns what it is warned of.
+// warned creates a run and returns its warnings.
 func (w *world) warned(req penstock.RunRequest) []string {
 	w.t.Helper()
 	return w.create(req).Warnings

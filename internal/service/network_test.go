@@ -56,8 +56,8 @@ func serverNetwork(o *service.Options) {
 	}
 }
 
-// A run gets the layers of its agent, factory and runner as they were when it was created,
-// and those of the server and its environment as they are when it is claimed.
+// A run gets the layers of its agent, factory and runner as of its creation, and those of the
+// server and its environment as of its claim.
 func TestARunHasTheLayersOfItsParts(t *testing.T) {
 	worlds(t, serverNetwork, func(w *world) {
 		files := map[string]string{
@@ -110,7 +110,7 @@ func TestARunHasTheLayersOfItsParts(t *testing.T) {
 	})
 }
 
-// A worker gets the policy with the secrets that it needs, apart from those of the sandbox.
+// A worker gets the policy with the secrets that it needs, separate from those of the sandbox.
 func TestNetworkSecretsTravelApart(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for _, name := range []string{"FORGE_TOKEN", "PLAIN", "MCP_TOKEN", "ANTHROPIC_API_KEY"} {
@@ -157,7 +157,7 @@ func TestNetworkSecretsTravelApart(t *testing.T) {
 	})
 }
 
-// A secret goes to the hosts that it lists, and to no others, whoever names it.
+// A secret goes only to the hosts that it lists, for every caller.
 func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -201,7 +201,7 @@ func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 		}})
 		wantCode(w.t, err, penstock.CodeInvalidDefinition, "factory.yaml:7:28")
 
-		// A run that waits loses what its secret no longer allows.
+		// A waiting run loses what its secret no longer allows.
 		environment := w.createEnvironment(
 			penstock.EnvironmentConfig{Name: "App", Network: withCredential("forge.test", "TOKEN")},
 		)
@@ -280,7 +280,7 @@ func TestARequestOnlyNarrows(t *testing.T) {
 	})
 }
 
-// Networks are edited through the API as through files.
+// The API edits networks like files do.
 func TestNetworksOfAFactoryAreEdited(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
@@ -326,7 +326,7 @@ func TestNetworksOfAFactoryAreEdited(t *testing.T) {
 	})
 }
 
-// Reports about traffic are kept with the lease's token, once each.
+// Traffic reports need the lease's token, and count once.
 func TestWorkersReportTraffic(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -353,7 +353,7 @@ func TestWorkersReportTraffic(t *testing.T) {
 			return len(all)
 		}
 		control, before := w.Executions.Control(), events()
-		for range 2 { // its answer may be lost
+		for range 2 { // its response may be lost
 			if err := control.Append(ctx, a.Lease, []penstock.Draft{
 				report(1000, new(true), host, refused), report(1001, nil, more),
 			}); err != nil {
@@ -384,7 +384,7 @@ func TestWorkersReportTraffic(t *testing.T) {
 			w.t.Error("a report after the end of the lease was kept")
 		}
 
-		// The next execution adds to what the first one exchanged.
+		// The next execution adds to the totals of the first one.
 		w.followUp(id, "again")
 		a = w.work()
 		if err := control.Append(ctx, a.Lease, []penstock.Draft{report(1, new(false), host)}); err != nil {

@@ -13,8 +13,8 @@ const deployKey = "value-of-the-deploy-key"
 // hookFile is a webhook's file that names a secret.
 func hookFile(secret string) string { return "secretName: " + secret + "\n" }
 
-// A key that only manages factories names no secret of others in a webhook, and
-// replaces none, whichever way it comes.
+// A key that only manages factories can neither name other secrets in a webhook nor replace them,
+// in any way.
 func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
@@ -53,7 +53,7 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 				wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 			}
 		}
-		for what, text := range refusals { // of one that exists, that does not, and that was declared
+		for what, text := range refusals { // of one that exists, one that does not, and one that was declared
 			for other, same := range refusals {
 				if strings.Split(what, "DE")[0] == strings.Split(other, "DE")[0] && text != same {
 					h.t.Errorf("%s: %q, and %s: %q", what, text, other, same)
@@ -69,8 +69,8 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 	})
 }
 
-// wantNamingRefused wants err to be the finding that naming a secret needs a
-// right, and returns it without the name.
+// wantNamingRefused requires the finding that naming a secret needs a scope, and returns it without
+// the name.
 func wantNamingRefused(t *testing.T, what, secret string, err error) string {
 	t.Helper()
 	found := findings(err)
@@ -85,8 +85,8 @@ func wantNamingRefused(t *testing.T, what, secret string, err error) string {
 	return strings.ReplaceAll(found[0].Message, secret, "")
 }
 
-// A webhook whose secret the server did not make for it keeps that secret until
-// somebody who manages secrets replaces it.
+// A webhook whose secret the server did not create for it keeps that secret until a manager of
+// secrets replaces it.
 func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
@@ -110,7 +110,7 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 		if secret, err := h.Secrets.Read(ctx, h.admin, "DECLARED"); err != nil || !secret.Pending {
 			h.t.Errorf("got %+v, %v", secret, err)
 		}
-		// Another edit of the same files names nothing anew.
+		// Another edit of the same files names no new secret.
 		if _, err := h.Factories.Apply(
 			ctx, manager, h.factory, factory.ApplyRequest{Files: with(h.files().Files, "README.md", "x")},
 		); err != nil {
@@ -121,8 +121,8 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 	})
 }
 
-// What the server belongs to a webhook, who manages factories may replace; not
-// once another webhook of the same name stands there.
+// A manager of factories may replace a secret that the server created for the webhook, but not
+// after another webhook has taken its name.
 func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
@@ -169,7 +169,7 @@ func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 		_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, again.UID, penstock.RotateRequest{})
 		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 
-		// A secret that is made anew under the name is nobody's.
+		// A new secret with the same name belongs to nobody.
 		if err := h.Resources.DeleteWebhook(ctx, manager, h.factory, pending.UID); err != nil {
 			h.t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 	})
 }
 
-// Two webhooks share a secret that was made for one of them.
+// Two webhooks share a secret that was created for one of them.
 func TestASharedSecretIsRotatedByNeitherWebhook(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
@@ -200,7 +200,7 @@ func TestASharedSecretIsRotatedByNeitherWebhook(t *testing.T) {
 	})
 }
 
-// No run gets a secret that was belongs to a webhook, whoever names it and where.
+// No run gets a secret that belongs to a webhook, whoever names it and wherever.
 func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
@@ -247,7 +247,7 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 	})
 }
 
-// A run that named the secret before the webhook was made does not get it either.
+// A run that named the secret before the webhook existed does not get it either.
 func TestAClaimedRunDoesNotGetTheSecretOfAWebhook(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		h.secret("LATER", new(deployKey))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Work that is due many times a second says no more than once a second that it fails.
+// A job that runs many times a second logs its failure at most once a second.
 func TestWorkThatFailsIsTriedEachSecond(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Every edit of a factory applies its files, by which its webhooks read their
-// secrets again, all of them; what changes no file does not.
+// Every edit of a factory applies its files, and then all of its webhooks read their secrets again.
+// An edit that changes no file does not.
 func TestEditsReadSecretsAgain(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
@@ -53,8 +53,8 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 	})
 }
 
-// A webhook that waits for its secret is off whatever its file says, and what the file
-// says is neither lost meanwhile nor overruled by whoever brings the secret.
+// A pending webhook is disabled, whatever its file says. The file's setting is kept, and applies
+// once the secret is set, whoever sets it.
 func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
@@ -106,7 +106,7 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 	})
 }
 
-// Other readers of the files need not know the default mode. A file that is not changed stays as its author wrote it.
+// Files do not mention the default mode. An unchanged file stays as its author wrote it.
 func TestWrittenFilesNameTheMode(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		h.apply(

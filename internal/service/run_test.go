@@ -74,7 +74,7 @@ func TestRunFromCreateToDone(t *testing.T) {
 		if _, err := w.Runs.Cancel(
 			w.t.Context(), w.admin, run.ID, false,
 		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
-			w.t.Errorf("cancelling what is over: %v, want an invalid request", err)
+			w.t.Errorf("canceling what is over: %v, want an invalid request", err)
 		}
 	})
 }
@@ -98,7 +98,7 @@ func TestFollowupsAreDeliveredInOrderWithoutLoss(t *testing.T) {
 			if len(prompts) != 1 || prompts[0].Text != want || !prompts[0].Followup {
 				w.t.Fatalf("given %+v, want %q", prompts, want)
 			}
-			if again := w.finish(a.Lease, done); cmp.Diff(prompts, again) != "" { // the answer was lost
+			if again := w.finish(a.Lease, done); cmp.Diff(prompts, again) != "" { // the response was lost
 				w.t.Errorf("asked again, given %+v, want %+v", again, prompts)
 			}
 			w.mustBe(run.ID, penstock.StateInProgress)
@@ -139,8 +139,8 @@ func TestFollowupsAreDeliveredInOrderWithoutLoss(t *testing.T) {
 	})
 }
 
-// A follow-up and the end of the run, at the same time, many times: either the
-// agent gets it before the end, or it starts the next execution.
+// A follow-up and the end of the run happen at the same time, many times: either the agent gets the
+// follow-up before the end, or it starts the next execution.
 func TestFollowupRacesTheEnd(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for range 25 {
@@ -172,7 +172,7 @@ func TestFollowupRacesTheEnd(t *testing.T) {
 	})
 }
 
-// Cancel and the end of the run race: one of them wins, and says so.
+// Cancel and the end of the run race: one of them wins, and the response says which.
 func TestCancelRacesTheEnd(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for range 25 {
@@ -244,7 +244,8 @@ func TestCancelInEveryState(t *testing.T) {
 				w.t.Errorf("the agent's key still holds: %v", err)
 			}
 		}
-		// Cancelled before its agent saw the prompt, steered afterwards: it gets both.
+		// A run is cancelled before its agent saw the prompt, and then steered. Its agent gets
+		// both.
 		w.followUp(queued.ID, "do it now")
 		if a := w.work(); a.Prompts[0].Text != "p\n\ndo it now" {
 			w.t.Errorf("given %q", a.Prompts[0].Text)
@@ -430,7 +431,7 @@ func TestWhoSeesWhat(t *testing.T) {
 	})
 }
 
-// What becomes of the run of a worker that is never heard of again.
+// The fate of a run whose worker disappears.
 func TestLostWorker(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		preparing := w.create(penstock.RunRequest{Prompt: "preparing"})
@@ -481,7 +482,7 @@ func TestLostWorker(t *testing.T) {
 	})
 }
 
-// A run may be what kills its workers, so it is given up.
+// A run that loses several workers may be the cause, so the server gives it up.
 func TestRunThatLosesItsWorkerAgainAndAgainEnds(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
@@ -554,16 +555,16 @@ func TestIdempotencyKeyMakesOneRun(t *testing.T) {
 		); !errors.Is(err, access.ErrReplay) {
 			w.t.Errorf("the second time: %v", err)
 		}
-		body, status, found, err := w.Answers.Replay(w.t.Context(), w.admin, i)
+		body, status, found, err := w.Responses.Replay(w.t.Context(), w.admin, i)
 		want := fmt.Sprintf(`{"run_id":%q,"task_id":%q,"state":"QUEUED","at_capacity":true}`, created.ID, created.ID)
 		if string(body) != want || status != 200 || !found || err != nil {
 			w.t.Errorf("got %s %d %v %v, want %s", body, status, found, err, want)
 		}
 		i.BodyHash[0] = 2
-		if _, _, _, err := w.Answers.Replay(w.t.Context(), w.admin, i); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, _, _, err := w.Responses.Replay(w.t.Context(), w.admin, i); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("another body: %v", err)
 		}
-		if _, _, found, err := w.Answers.Replay(w.t.Context(), w.as("bob"), i); found || err != nil {
+		if _, _, found, err := w.Responses.Replay(w.t.Context(), w.as("bob"), i); found || err != nil {
 			w.t.Errorf("somebody else's key: %v %v", found, err)
 		}
 	})
@@ -640,7 +641,7 @@ func TestStream(t *testing.T) {
 		got := make(chan []int64, 1)
 		go func() { got <- follow(w.t, early) }()
 		a := w.work()
-		for range 24 { // 1,200 in all: more than a reader keeps
+		for range 24 { // 1,200 in total: more than a reader buffers
 			var drafts []penstock.Draft
 			for range 50 {
 				drafts = append(drafts, penstock.Timeline(penstock.Now(), "tick", nil))
@@ -686,8 +687,8 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// Another replica lets a run go on, and no nudge tells of it: whoever asks now is not
-// told that the run is over, though others here have not heard of it yet.
+// Another replica restarts a run, and no notification arrives. A new reader does not get the end of
+// the stream, although other readers on this replica have not noticed yet.
 func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
@@ -766,7 +767,7 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 		w.mustBe(run.ID, penstock.StateInProgress)
 		spent := idle
 		spent.Usage = &penstock.TurnUsage{Tokens: penstock.TokenUsage{Input: 7}}
-		for range 2 { // the first answer was lost
+		for range 2 { // the first response was lost
 			w.finish(a.Lease, spent)
 		}
 		if u := w.get(run.ID).Usage; u == nil || u.TotalTokens != 7 {
@@ -781,7 +782,7 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 	})
 }
 
-// What is taken fits into the indexes of both engines, whatever its length.
+// Accepted values fit into the indexes of both engines, whatever their length.
 func TestLongTextsOfARun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		long := ""

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// notes are the timeline events of a run between its creation and its claim.
+// notes returns the timeline events of a run between its creation and its claim.
 func (w *world) notes(id string) []penstock.TimelineEvent {
 	w.t.Helper()
 	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
@@ -24,8 +24,8 @@ func (w *world) notes(id string) []penstock.TimelineEvent {
 	return list
 }
 
-// What is asked of the hosted service that this API comes from is done as far as
-// it can be, and the timeline says what is different.
+// Settings of the hosted service that this API comes from apply as far as possible, and the
+// timeline notes the differences.
 func TestHostedExecutionAndManagedServers(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.defineFactory(map[string]string{

@@ -66,7 +66,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 		)
 		wantField(w.t, err, "")
 
-		// Each layer is small enough, and what they make together is not.
+		// Each layer is small enough, but their combination is not.
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("big"), Prompt: new(strings.Repeat("x", 200_000))})
 		request := penstock.RunRequest{
 			Prompt: "p", AgentIdentityUID: agent.UID, Config: &penstock.Config{Env: many(100, 1000)},
@@ -78,12 +78,12 @@ func TestConfigurationsAreBounded(t *testing.T) {
 	})
 }
 
-// However large runs are, no page is, and the pages together are all runs.
+// Pages stay small however large runs are, and together the pages have all runs.
 func TestPagesOfRunsAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		prompt := strings.Repeat("p", penstock.MaxListedPrompt-1) + "é" + strings.Repeat("q", 50_000)
 		var want []string
-		for range 25 { // a control character is six bytes of JSON, in the database one
+		for range 25 { // a control character is six bytes of JSON and one byte in the database
 			created := w.create(
 				penstock.RunRequest{
 					Prompt: prompt, Title: strings.Repeat("\x01", 500),

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// assignedRunner is a factory with a runner of each kind.
+// assignedRunner defines a factory with a runner of each kind.
 func assignedRunner() map[string]string {
 	return map[string]string{
 		"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline, runner: here}\n",
@@ -60,7 +61,7 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 			req           penstock.RunRequest
 			pointer, want string
 		}{
-			"misspelt": {
+			"misspelled": {
 				penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "hera"}},
 				"/config/runner_id", `there is no runner of the factory named "hera"; did you mean "here"?`,
 			},
@@ -86,7 +87,7 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 	})
 }
 
-// A run whose runner no worker can give waits, says for what, and ends at last.
+// A run whose runner no worker offers waits, names the runner, and finally ends.
 func TestRunWaitsForItsPlatform(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -118,7 +119,7 @@ func TestRunWaitsForItsPlatform(t *testing.T) {
 		if err != nil || b.Lease.RunID != arm {
 			w.t.Fatalf("got run %q, %v, want %s", b.Lease.RunID, err, arm)
 		}
-		// Handed back, it waits for the same again: the image and the platform are kept.
+		// After a requeue, the run waits for the same image and platform.
 		w.finish(b.Lease, penstock.Result{State: penstock.StateQueued})
 		if _, err := w.Executions.Control().Claim(ctx, intel); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Errorf("a worker of another platform got what was handed back: %v", err)
@@ -134,7 +135,7 @@ func TestRunWaitsForItsPlatform(t *testing.T) {
 	})
 }
 
-// What only factory.yaml or a runner names keeps a secret from being deleted.
+// A secret that only factory.yaml or a runner names cannot be deleted.
 func TestFactoryIsAUserOfSecrets(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -175,8 +176,8 @@ func TestFactoryIsAUserOfSecrets(t *testing.T) {
 	})
 }
 
-// The contract's harnesses are known to every server: a run for one waits for a
-// worker that has it, and an agent shows that this server has none.
+// Every server knows the contract's harnesses: a run for a missing one waits for a worker that has
+// it, and an agent shows that this server lacks it.
 func TestRunWaitsForItsHarness(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -193,11 +194,27 @@ func TestRunWaitsForItsHarness(t *testing.T) {
 		if _, err := w.Executions.Control().Claim(ctx, other); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatalf("got %v, want no work", err)
 		}
-		if run := w.get(id); run.StatusMessage == nil ||
-			run.StatusMessage.Message != `Waiting: no connected worker has the harness "claude".` {
-			w.t.Errorf("got %+v, want that it waits for its harness", run.StatusMessage)
+		waits := func(reason string) {
+			w.t.Helper()
+			want := `Waiting: no connected worker can run the harness "claude". ` + reason
+			if run := w.get(id); run.StatusMessage == nil || run.StatusMessage.Message != want {
+				w.t.Errorf("got %+v, want %q", run.StatusMessage, want)
+			}
 		}
-		other.WorkerID, other.Harnesses = "w2", []string{"claude"}
+		waits("No connected worker has it: install it with penstock harness install claude.")
+		failed := "Its check failed: it never called the model. The next check is at 12:00:00 UTC."
+		other.WorkerID = "w2"
+		other.Agents = []penstock.AgentState{{Name: "claude", Version: "1.0.0", Reason: failed}}
+		if _, err := w.Executions.Control().Claim(ctx, other); !errors.Is(err, penstock.ErrNoWork) {
+			w.t.Fatalf("got %v, want no work", err)
+		}
+		waits(failed)
+		list, err := w.Catalog.Harnesses(ctx, w.admin)
+		if i := slices.IndexFunc(list, func(h penstock.HarnessInfo) bool { return h.Name == "claude" }); err != nil ||
+			list[i].Usable || list[i].Reason != failed || list[i].Version != "1.0.0" {
+			w.t.Errorf("got %+v, %v, want why it cannot be used", list[i], err)
+		}
+		other.Harnesses = []string{"claude"}
 		if a, err := w.Executions.Control().Claim(ctx, other); err != nil || a.Lease.RunID != id {
 			w.t.Errorf("got run %q, %v, want %s", a.Lease.RunID, err, id)
 		}

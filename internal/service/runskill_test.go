@@ -36,8 +36,7 @@ func skilled() map[string]string {
 	}
 }
 
-// assigned are the skills that the next execution is given, as origin and
-// first line.
+// assigned returns the skills of the next execution, as origin and first line.
 func (w *world) assigned(a penstock.Assignment) map[string]string {
 	w.t.Helper()
 	got := map[string]string{}
@@ -191,8 +190,8 @@ func TestExecutionIsGivenTheSkillsOfItsAgent(t *testing.T) {
 	})
 }
 
-// What a run is made of is what there was when it was created, whatever becomes
-// of the factory before it is executed, and in later executions.
+// A run consists of what existed when it was created, whatever changes in the factory before its
+// execution, and in later executions.
 func TestSkillsStayAsTheyWereWhenTheRunWasCreated(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()

@@ -19,14 +19,14 @@ import (
 
 const home = "HOME with the secret hunter22-of-the-run"
 
-// save stores a session of the run that the lease is of.
+// save stores a session of the lease's run.
 func (w *world) save(l penstock.Lease, id string, content io.Reader) error {
 	u := penstock.Upload{ID: id, Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin}}
 	_, err := w.Executions.Control().Save(w.t.Context(), l, u, content)
 	return err
 }
 
-// saved makes a run whose session is saved, and begins its next execution.
+// saved creates a run with a saved session, and starts its next execution.
 func (w *world) saved(content string) (a penstock.Assignment, key string) {
 	w.t.Helper()
 	run := w.create(penstock.RunRequest{Prompt: "remember"})
@@ -73,7 +73,7 @@ func (w *world) replace(key, content string) {
 	}
 }
 
-// A saved session is sealed on the disk, and a worker gets it in clear.
+// A saved session is encrypted on the disk, and a worker gets it in clear.
 func TestSavedSessionsAreSealed(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		a, key := w.saved(home)
@@ -131,8 +131,8 @@ func TestLargeSavedSessionsStayAsTheyAre(t *testing.T) {
 	})
 }
 
-// A file that is not what was saved for the conversation is as good as gone:
-// nothing of it is given away.
+// A file that is not the saved one of the conversation counts as missing. Nothing of it is
+// returned.
 func TestSavedSessionsCannotBeExchanged(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		first, firstKey := w.saved(home)
@@ -163,8 +163,7 @@ func TestSavedSessionsCannotBeExchanged(t *testing.T) {
 	})
 }
 
-// What an earlier version saved is in clear: it works on, and is sealed when it is
-// saved again.
+// A session that an earlier version saved in clear stays usable, and is encrypted at the next save.
 func TestSavedSessionsOfBeforeAreSealedWhenTheyAreSavedAgain(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		a, key := w.saved(home)
@@ -186,7 +185,7 @@ func TestSavedSessionsOfBeforeAreSealedWhenTheyAreSavedAgain(t *testing.T) {
 	})
 }
 
-// The key that seals is replaced; the file stays as it is.
+// After a rotation of the key, the file stays unchanged.
 func TestSavedSessionsOutliveTheKeyThatSealedThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keyset.json")
 	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path})
@@ -196,7 +195,7 @@ func TestSavedSessionsOutliveTheKeyThatSealedThem(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.Keyset = keyset }, func(w *world) {
 		a, key := w.saved(home)
 		before := w.onDisk(key)
-		own := copyOf(w.t, path) // the engines' tests run at once on one keyset
+		own := copyOf(w.t, path) // the engines' tests share a keyset at the same time
 		rotation, err := secret.BeginRotation(w.t.Context(), secret.KeysetFile{Path: own})
 		if err != nil {
 			w.t.Fatal(err)

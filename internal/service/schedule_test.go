@@ -36,7 +36,7 @@ func (w *world) schedule(id string) penstock.Schedule {
 	return s
 }
 
-// fire does what the server does every second, at a time of the test's choice.
+// fire runs the job of every second at a given time.
 func (w *world) fire(now penstock.Time) {
 	w.t.Helper()
 	if err := w.Schedules.FireDue(w.t.Context(), now); err != nil {
@@ -233,7 +233,7 @@ func TestScheduledRunMatchesItsSchedule(t *testing.T) {
 	})
 }
 
-// createKeyFor makes somebody with a key.
+// createKeyFor creates another user's key.
 func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -261,7 +261,7 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 				want = penstock.ModeNormal
 			}
 			if got := w.schedule(s.ID).Mode; replaced.Mode != want || got != want {
-				w.t.Errorf("replaced with %q: answered %q, kept %q, want %q", mode, replaced.Mode, got, want)
+				w.t.Errorf("replaced with %q: responded %q, kept %q, want %q", mode, replaced.Mode, got, want)
 			}
 		}
 		if _, err := w.Schedules.Pause(ctx, w.admin, s.ID); err != nil || w.schedule(s.ID).Mode != penstock.ModeNormal {
@@ -320,7 +320,7 @@ func TestManySchedulesAtTheSameTime(t *testing.T) {
 	})
 }
 
-// Several servers on one database, all of them at every time at once.
+// Several servers on one database handle every time at once.
 func TestReplicasFireEachTimeOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -491,8 +491,8 @@ func TestAgentsScheduleMakesTheAgentsRuns(t *testing.T) {
 	})
 }
 
-// The whole way, with the clock: a time that passed while the server was down,
-// and the job that looks every second.
+// End to end with the clock: a time that passed while the server was down, and the job that runs
+// every second.
 func TestServerFiresWhatIsDueWhenItStarts(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -578,10 +578,10 @@ func TestWhoMayDoWhatWithSchedules(t *testing.T) {
 	})
 }
 
-// smallLists bounds the lists without pages to 16 KiB.
+// smallLists limits lists without pages to 16 KiB.
 func smallLists(o *service.Options) { o.MaxListBytes = 16 << 10 }
 
-// The list of schedules has no pages, so what it can hold is bounded.
+// The list of schedules has no pages, so its size is limited.
 func TestSchedulesOfATeamAreBounded(t *testing.T) {
 	worlds(t, smallLists, func(w *world) {
 		enabled := false

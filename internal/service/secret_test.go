@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// secret makes a secret; without a value it is pending.
+// secret creates a secret. Without a value it is pending.
 func (w *world) secret(name, value string) penstock.ManagedSecret {
 	w.t.Helper()
 	req := penstock.SecretRequest{Name: name, Value: &value}
@@ -198,8 +198,8 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 	})
 }
 
-// What is on the disk of a SQLite database, its write-ahead log included, tells
-// no value: not of a secret, nor of a request that was kept to be answered again.
+// The files of a SQLite database, including its write-ahead log, contain no value: neither that of
+// a secret nor that of a stored response.
 func TestDatabaseFileHoldsNoValue(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		file, embedded := strings.CutPrefix(w.url, "sqlite://")
@@ -215,7 +215,7 @@ func TestDatabaseFileHoldsNoValue(t *testing.T) {
 		}
 		var again penstock.ManagedSecret
 		if w.replay(w.admin, i, &again); again.Name != made.Name {
-			w.t.Errorf("the answer kept: got %+v", again)
+			w.t.Errorf("the kept response: got %+v", again)
 		}
 		w.setSecret("S", value)
 		w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Secrets: []string{"S"}}})
@@ -268,7 +268,7 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		w.secret("LOST", value)
 		testkit.Exec(w.t, w.url, "UPDATE secrets SET version = 7 WHERE name = 'LOST'") // it was sealed for version 1
 
-		// A folder of its own: the engines' tests run at once on one keyset.
+		// This needs its own folder: the engines' tests share a keyset at the same time.
 		rotation, err := secret.BeginRotation(t.Context(), secret.KeysetFile{Path: copyOf(w.t, path)})
 		if err != nil {
 			w.t.Fatal(err)

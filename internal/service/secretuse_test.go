@@ -26,8 +26,8 @@ func secretConfigs(name string) map[string]penstock.Config {
 	}
 }
 
-// Only a key with secrets:use names secrets in a request, wherever it can name
-// one, and a refusal does not depend on whether the secret exists.
+// Only a key with secrets:use can name secrets in a request, in any place. The refusal does not
+// depend on whether the secret exists.
 func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -90,7 +90,7 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 	})
 }
 
-// Whoever may not name secrets has no agent tell those that another request named.
+// A caller who may not name secrets cannot steer an agent to reveal those of another request.
 func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.secret("DEPLOY_KEY", "hunter22")
@@ -124,7 +124,7 @@ func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 	})
 }
 
-// A schedule's secrets are named by whoever writes its configuration.
+// The author of a schedule's configuration names its secrets.
 func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -171,7 +171,7 @@ func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 	})
 }
 
-// What managers set up names its secrets for every caller.
+// Secrets that managers have configured apply for every caller.
 func TestSecretsOfAgentsAndAutomationsNeedNoScopeOfTheCaller(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -194,8 +194,7 @@ func TestSecretsOfAgentsAndAutomationsNeedNoScopeOfTheCaller(t *testing.T) {
 	})
 }
 
-// Without secrets:manage, no answer tells a secret that exists from one that
-// does not, and none suggests a name.
+// Without secrets:manage, no response reveals whether a secret exists, and none suggests a name.
 func TestRefusalsSuggestNoSecrets(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()

@@ -1,14 +1,14 @@
-// Package service puts the rules together: who may do what in which state, what
-// belongs into one transaction, and who is told after it. The HTTP layer, the
-// command line and the worker act through its parts alone.
+// Package service assembles the rules: who may do what in which state, what belongs into one
+// transaction, and what is notified after it. The HTTP layer, the command line and the worker act
+// only through its parts.
 //
-// The parts are packages whose imports form a line: access, catalog, run, execute,
-// automation, delivery, factory. What an earlier one must tell a later one, it tells
-// through a function that [New] hands to it.
+// The parts are packages: access, catalog, run, execute, spend, automation, delivery, factory. Each
+// imports only those before it. An earlier part notifies a later one through a function that [New]
+// passes to it.
 //
-// A method of a part takes the caller as a penstock.Principal; what belongs to another
-// team, and somebody else's personal run, does not exist for it. Errors that
-// are a *penstock.Error may be shown to the caller, all others are ours.
+// A method of a part takes the caller as a penstock.Principal. Resources of another team, and the
+// personal runs of others, are reported as not found. Errors that are a *penstock.Error may be
+// shown to the caller; all others are internal.
 package service
 
 import (
@@ -35,6 +35,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/price"
 	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/spend"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -46,21 +47,24 @@ type Options struct {
 	Log       *slog.Logger
 	PublicURL string // origin of links in responses, without a trailing slash
 
-	Harnesses    []string              // of the configuration; penstock.Harnesses are known beside them
-	KeyHolders   map[string][]string   // those of them to which the configuration gives variables, with their names
-	Models       []penstock.ModelInfo  // what the providers' keys of this server allow
-	Network      catalog.ServerNetwork // the layer of every run's network
-	ModelAliases map[string]string     // models by further names; of the family auto-* the rest stands for the default
-	Prices       *price.Table          // what models cost; the built-in prices if nil
-	Defaults     penstock.Config       // the weakest layer of every run's configuration
-	QueueTimeout time.Duration         // default 24 h
-	KeepRunsFor  time.Duration         // after their end and last change; 0: forever
-	Repositories *git.Cache            // where skills are looked for; nil: nowhere
-	Definitions  *git.Cache            // where repositories of factories are read; nil: nowhere
-	GitPoll      time.Duration         // how often those are looked at; 0: only when told to
-	Metrics      prometheus.Registerer // nil: nothing is measured
-	Webhooks     penstock.WebhookLimits
-	MaxSecrets   int // of a team; 0: no limit
+	Harnesses        []string                   // of the configuration; penstock.Harnesses are known beside them
+	KeyHolders       map[string][]string        // the variables that it gives to some of them, by harness
+	Programs         map[string]catalog.Program // what is known of harnesses, by name
+	Providers        map[string]string          // the APIs of providers, by the prefix of their models, such as "ollama/"
+	Models           []penstock.ModelInfo       // what the providers' keys of this server allow
+	Network          catalog.ServerNetwork      // the layer of every run's network
+	ModelAliases     map[string]string          // models by further names; the other auto-* names are the default
+	Prices           *price.Table               // what models cost; the built-in prices if nil
+	Defaults         penstock.Config            // the weakest layer of every run's configuration
+	QueueTimeout     time.Duration              // default 24 h
+	KeepRunsFor      time.Duration              // after their end and last change; 0: forever
+	PresignDownloads bool                       // signed links lead to the object store
+	Repositories     *git.Cache                 // where skills are looked for; nil: nowhere
+	Definitions      *git.Cache                 // where repositories of factories are read; nil: nowhere
+	GitPoll          time.Duration              // how often those are looked at; 0: only when told to
+	Metrics          prometheus.Registerer      // nil: nothing is measured
+	Webhooks         penstock.WebhookLimits
+	MaxSecrets       int // of a team; 0: no limit
 	// MaxRunArtifactBytes is how much the artifacts of a run may hold together; 0: no limit.
 	MaxRunArtifactBytes int64
 	// MaxListBytes is how much the schedules of a team may hold together, and so its
@@ -73,7 +77,7 @@ type Options struct {
 // Service is the control plane's rules over one store. It is safe for
 // concurrent use.
 type Service struct {
-	Answers      *access.Answers
+	Responses    *access.Responses
 	Keys         *access.Keys
 	Sessions     *access.Sessions
 	Secrets      *access.Secrets
@@ -84,6 +88,8 @@ type Service struct {
 	Files        *run.Files
 	Upkeep       *run.Upkeep
 	Executions   *execute.Executions
+	Budgets      *spend.Budgets
+	Usage        *spend.Usage
 	Automations  *automation.Automations
 	Schedules    *automation.Schedules
 	Webhooks     *delivery.Webhooks
@@ -108,17 +114,18 @@ func New(o Options) *Service {
 	accessParts := access.New(access.Options{
 		Store: o.Store, Keyset: o.Keyset, Sessions: o.Sessions, MaxSecrets: o.MaxSecrets, SecretChanged: s.secretChanged,
 	})
-	s.Answers, s.Keys = accessParts.Answers, accessParts.Keys
+	s.Responses, s.Keys = accessParts.Responses, accessParts.Keys
 	s.Sessions, s.Secrets = accessParts.Sessions, accessParts.Secrets
 	catalogParts := catalog.New(catalog.Options{
-		Store: o.Store, Log: o.Log, Answers: s.Answers, Models: o.Models, Defaults: o.Defaults, KeyHolders: o.KeyHolders,
+		Store: o.Store, Log: o.Log, Responses: s.Responses, Models: o.Models, Defaults: o.Defaults, KeyHolders: o.KeyHolders,
+		Programs: o.Programs, Providers: o.Providers,
 		Aliases: o.ModelAliases, Network: o.Network, MaxListBytes: o.MaxListBytes, SkillCache: o.Repositories,
 	})
 	s.Catalog, s.Skills = catalogParts.Catalog, catalogParts.Skills
 	runParts := run.New(run.Options{
 		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL,
 		Access: accessParts, Catalog: catalogParts, Harnesses: o.Harnesses, Defaults: o.Defaults,
-		MaxArtifactBytes: o.MaxRunArtifactBytes, KeepRunsFor: o.KeepRunsFor,
+		MaxArtifactBytes: o.MaxRunArtifactBytes, KeepRunsFor: o.KeepRunsFor, PresignDownloads: o.PresignDownloads,
 	})
 	s.Runs, s.Streams, s.Files, s.Upkeep = runParts.Runs, runParts.Streams, runParts.Files, runParts.Upkeep
 	s.Executions = execute.New(execute.Options{
@@ -126,6 +133,8 @@ func New(o Options) *Service {
 		Prices:  o.Prices,
 		Secrets: s.Secrets, Catalog: s.Catalog, Skills: s.Skills, Runs: runParts,
 	})
+	spendParts := spend.New(spend.Options{Store: o.Store, Responses: s.Responses, Runs: s.Runs})
+	s.Budgets, s.Usage = spendParts.Budgets, spendParts.Usage
 	s.addTriggers(o, accessParts, executable)
 	return s
 }
@@ -134,7 +143,7 @@ func New(o Options) *Service {
 // that this server knows how to run.
 func (s *Service) addTriggers(o Options, accessParts access.Parts, executable []string) {
 	automationParts := automation.New(automation.Options{
-		Store: o.Store, Log: o.Log, Answers: s.Answers, Catalog: s.Catalog, Runs: s.Runs, Harnesses: o.Harnesses,
+		Store: o.Store, Log: o.Log, Responses: s.Responses, Catalog: s.Catalog, Runs: s.Runs, Harnesses: o.Harnesses,
 	})
 	s.Automations, s.Schedules = automationParts.Automations, automationParts.Schedules
 	deliveryParts := delivery.New(delivery.Options{
@@ -188,6 +197,8 @@ type job struct {
 func (s *Service) jobs() []job {
 	return []job{
 		{"end lost leases", "", time.Second, s.Executions.EndLostLeases},
+		{"continue runs whose budgets have room", store.TopicBudgets, time.Second, s.Executions.ResumeFunded},
+		{"count abandoned calls as spent", "", 10 * time.Minute, s.Executions.SettleAbandoned},
 		{"end runs that waited too long", "", 30 * time.Second, s.Executions.EndOverdue},
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.Upkeep.IndexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, atNow(s.Schedules.FireDue)},
@@ -206,7 +217,7 @@ func (s *Service) jobs() []job {
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.Files.ExpireAttachments},
 		{"remove unreferenced files", "", 24 * time.Hour, s.Files.RemoveOrphans},
 		{"clear counts and senders of deliveries", "", 10 * time.Minute, s.Deliveries.ClearCounts},
-		{"drop stored responses", "", 10 * time.Minute, s.Answers.DropKept},
+		{"drop stored responses", "", 10 * time.Minute, s.Responses.DropKept},
 	}
 }
 
@@ -254,7 +265,7 @@ func (s *Service) repeat(ctx context.Context, j job) {
 	}
 }
 
-// Ready is nil if the store answers and can be written, and the worker of this process
+// Ready is nil if the store responds and can be written, and the worker of this process
 // is known: before, a run would be told that nobody can take it. Else it is
 // resource_unavailable.
 func (s *Service) Ready(ctx context.Context) error {

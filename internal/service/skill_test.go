@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
-// upstream is a repository acme/NAME on this machine, with skills in it.
+// upstream is a local repository acme/NAME with skills.
 type upstream struct {
 	t   *testing.T
 	dir string
@@ -66,7 +66,7 @@ func skillText(name, description, body string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n" + body + "\n"
 }
 
-// skillWorlds are worlds whose server reads repositories of this machine.
+// skillWorlds are worlds whose server reads local repositories.
 func skillWorlds(t *testing.T, test func(w *world)) {
 	worlds(t, func(o *service.Options) {
 		cache, err := git.Open(context.Background(), git.Options{Dir: t.TempDir(), AllowLocal: true})
@@ -207,8 +207,8 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 	})
 }
 
-// A skill is called what its frontmatter says, else as its folder is; a
-// reference may use either name, and a run is found by the skill's id.
+// A skill has the name in its frontmatter, or else that of its folder. A reference may use either,
+// and a run is found by the skill's id.
 func TestRunsOfSkillsInRepositories(t *testing.T) {
 	skillWorlds(t, func(w *world) {
 		app := newUpstream(w.t, "app", map[string]string{
@@ -338,7 +338,7 @@ func TestSkillsAreReadAgainOnRequest(t *testing.T) {
 		if got := count(penstock.SkillQuery{Refresh: true}); got != 2 {
 			w.t.Errorf("%d skills after a refresh, want 2", got)
 		}
-		// A remote that is away leaves what was there.
+		// An unavailable remote leaves the known skills.
 		if err := os.Rename(app.dir, app.dir+".away"); err != nil {
 			w.t.Fatal(err)
 		}

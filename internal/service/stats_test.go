@@ -19,15 +19,15 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 		present := int64(penstock.Now())
 		present -= present % hour
 		factory := w.newFactory("payments")
-		// put makes a run with what Stats read of it.
+		// put creates a run with the fields that Stats reads.
 		put := func(ago int64, state penstock.State, waitMS int64, costUSD float64, factory string) {
 			w.t.Helper()
 			id := w.create(penstock.RunRequest{Prompt: "x"}).ID
 			created := present - ago*hour
 			testkit.Exec(w.t, w.url, fmt.Sprintf(`UPDATE runs SET state = '%s', created_at = %d,
 				started_at = CASE WHEN %d > 0 THEN %d ELSE 0 END,
-				usage = CASE WHEN %f > 0 THEN '{"tokens":{},"cost_usd":%f}' ELSE '' END, factory_uid = '%s' WHERE id = '%s'`,
-				state, created, waitMS, created+waitMS, costUSD, costUSD, factory, id))
+				usage = CASE WHEN %f > 0 THEN '{"tokens":{},"cost":%.0f}' ELSE '' END, factory_uid = '%s' WHERE id = '%s'`,
+				state, created, waitMS, created+waitMS, costUSD, costUSD*1e9, factory, id))
 		}
 		put(2, penstock.StateSucceeded, 1000, 0.5, factory)
 		put(2, penstock.StateSucceeded, 3000, 0.25, factory)
@@ -43,7 +43,7 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 			w.t.Fatal(err)
 		}
 
-		stats, err := w.Runs.Stats(ctx, w.admin)
+		stats, err := w.Runs.Stats(ctx, w.admin, penstock.StatsHours)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -68,6 +68,13 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, busy, cmpopts.IgnoreFields(penstock.HourStats{}, "Start")); diff != "" {
 			w.t.Errorf("hours: -want +got:\n%s", diff)
+		}
+		longer, err := w.Runs.Stats(ctx, w.admin, 48)
+		if err != nil || len(longer.Hours) != 48 {
+			w.t.Fatalf("got %d hours, want 48 (%v)", len(longer.Hours), err)
+		}
+		if got := longer.Hours[48-1-30].Runs["SUCCEEDED"]; got != 1 {
+			w.t.Errorf("counted %d runs 30 hours ago, want 1", got)
 		}
 		costs := []penstock.FactoryStats{{Runs: 2, CostUSD: 2}, {UID: factory, Name: "payments", Runs: 2, CostUSD: 0.75}}
 		if diff := cmp.Diff(costs, stats.Factories); diff != "" {
@@ -107,7 +114,7 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 				),
 			)
 		}
-		stats, err := w.Runs.Stats(ctx, w.admin)
+		stats, err := w.Runs.Stats(ctx, w.admin, penstock.StatsHours)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -121,7 +128,7 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 		if want := (penstock.DeliveryCounts{Accepted: 3, Duplicate: 1, Rejected: 2, RateLimited: 5}); sum != want {
 			w.t.Errorf("deliveries are %+v, want %+v", sum, want)
 		}
-		stats, err = w.Runs.Stats(ctx, w.as("reader", penstock.ScopeRunsRead))
+		stats, err = w.Runs.Stats(ctx, w.as("reader", penstock.ScopeRunsRead), penstock.StatsHours)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -142,7 +149,7 @@ func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 				p = w.admin
 				p.Scopes = []penstock.Scope{penstock.ScopeRunsRead}
 			}
-			stats, err := w.Runs.Stats(w.t.Context(), p)
+			stats, err := w.Runs.Stats(w.t.Context(), p, penstock.StatsHours)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -157,7 +164,7 @@ func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 			}
 		}
 		if _, err := w.Runs.Stats(
-			w.t.Context(), w.as("worker", penstock.ScopeWorker),
+			w.t.Context(), w.as("worker", penstock.ScopeWorker), penstock.StatsHours,
 		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("a key without runs:read got %v", err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// endings are the ways in which a run ends that does not succeed. Each is given a
-// run that waits with two follow-ups.
+// endings are the ways in which a run ends without success. Each gets a run with two pending
+// follow-ups.
 var endings = map[string]struct {
 	state penstock.State
 	end   func(w *world, id string)
@@ -101,8 +101,8 @@ func (w *world) cancel(id string, cascade bool) {
 	}
 }
 
-// However a run ends, a follow-up that waits is recorded as undelivered, and its
-// sender can send it again.
+// However a run ends, a pending follow-up is recorded as undelivered, and its sender can send it
+// again.
 func TestFollowupsThatWaitAtTheEndAreUndelivered(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for name, way := range endings {
@@ -135,13 +135,13 @@ func TestFollowupsThatWaitAtTheEndAreUndelivered(t *testing.T) {
 	})
 }
 
-// cancelWaitingLater takes a run that nothing claims here out of the way.
+// cancelWaitingLater cancels a run that nothing here claims.
 func (w *world) cancelWaitingLater(id string) {
 	testkit.Exec(w.t, w.url, "UPDATE queue SET harness = 'nobody has it' WHERE run_id = '"+id+"'")
 }
 
-// checkUndelivered finds the follow-ups with these texts as undelivered in the
-// timeline, the conversation and the stream.
+// checkUndelivered finds the follow-ups with these texts as undelivered in the timeline, the
+// conversation and the stream.
 func (w *world) checkUndelivered(name, id string, want ...string) {
 	w.t.Helper()
 	c, err := w.RunConversation(w.t.Context(), w.admin, id)
@@ -187,7 +187,7 @@ func (w *world) checkUndelivered(name, id string, want ...string) {
 	}
 }
 
-// log is what the stream of a run's events has so far.
+// log returns the stream of a run's events so far.
 func (w *world) log(id string) (all []penstock.Event) {
 	w.t.Helper()
 	stream, err := w.Streams.Watch(w.t.Context(), w.admin, id, 0)
@@ -203,8 +203,8 @@ func (w *world) log(id string) (all []penstock.Event) {
 	}
 }
 
-// A follow-up that was handed to an execution whose agent never started is
-// undelivered, though it is in the conversation by then.
+// A follow-up of an execution whose agent never started is undelivered, even though the
+// conversation already has it.
 func TestFollowupOfAnAgentThatNeverStartedIsUndelivered(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for name, end := range map[string]func(id string, l penstock.Lease){
@@ -227,7 +227,7 @@ func TestFollowupOfAnAgentThatNeverStartedIsUndelivered(t *testing.T) {
 	})
 }
 
-// A run that succeeds leaves none undelivered: it goes on while one waits.
+// A run that succeeds leaves none undelivered: it continues while one is pending.
 func TestSuccessLeavesNothingUndelivered(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := w.create(penstock.RunRequest{Prompt: "the task"}).ID
@@ -243,8 +243,8 @@ func TestSuccessLeavesNothingUndelivered(t *testing.T) {
 	})
 }
 
-// A follow-up and the end of a run that fails or is cancelled, at the same time:
-// it is undelivered, or starts the next execution, and never neither.
+// A follow-up and the end of a failed or cancelled run happen at the same time. The follow-up is
+// undelivered or starts the next execution. There is no third result.
 func TestFollowupRacesABadEnd(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for round := range 100 {

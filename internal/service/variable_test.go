@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
-// An agent program to which the configuration gives keys is not told by a run, whatever
-// the variable came from, where to send them.
+// A run can never set where an agent program with configured keys sends them, whatever sets the
+// variable.
 func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.Harnesses = []string{"keyed", "keyless"}
@@ -72,19 +72,19 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 		automation.Harness, automation.Secrets = &penstock.Harness{Type: "keyed", ModelID: "m"}, &[]string{"SSL_CERT_DIR"}
 		_, err = w.Resources.CreateAutomation(ctx, w.admin, f.UID, automation)
 		refused("an automation", err, "/secrets/0 ")
-		automation.Secrets = nil // what the factory gives it is a problem that it shows
+		automation.Secrets = nil // the agent reports what the factory sets as a problem
 		made := w.createAutomation(f.UID, automation)
 		if len(made.Problems) == 0 {
 			w.t.Error("an automation whose runs would be refused has no problems")
 		}
 
-		// Nothing of this is refused where there is nothing to take.
+		// Without configured keys, none of this is refused.
 		for _, harness := range []string{"keyless", penstock.HarnessBuiltin} {
 			config.Harness = &penstock.Harness{Type: harness}
 			w.create(penstock.RunRequest{Prompt: "go", Config: &config})
 		}
 		config = penstock.Config{Harness: keyed, Env: map[string]string{
-			"COLOUR": "blue", "ACME_API_KEY": "own",
+			"COLOR": "blue", "ACME_API_KEY": "own",
 		}, MCPServers: map[string]penstock.MCPServer{
 			"x": {Command: "x", Env: map[string]string{"NODE_OPTIONS": "${{ secrets.NODE_OPTIONS }}"}},
 		}}

@@ -71,7 +71,7 @@ func (h *hooks) rotate(uid string, req penstock.RotateRequest) penstock.Webhook 
 	return w
 }
 
-// read answers the webhook as everybody sees it later.
+// read returns the webhook as all callers see it later.
 func (h *hooks) read(uid string) penstock.Webhook {
 	h.t.Helper()
 	w, err := h.Webhooks.Read(h.t.Context(), h.admin, h.factory, uid)
@@ -81,7 +81,7 @@ func (h *hooks) read(uid string) penstock.Webhook {
 	return w
 }
 
-// values wants the secrets with which deliveries are checked to be those.
+// values requires the secrets that verify deliveries.
 func (h *hooks) values(uid string, want ...string) {
 	h.t.Helper()
 	got, err := h.WebhookValues(h.t.Context(), uid)
@@ -90,7 +90,7 @@ func (h *hooks) values(uid string, want ...string) {
 	}
 }
 
-// managed wants the managed secret to have the value.
+// managed requires the value of the managed secret.
 func (h *hooks) managed(name, want string) {
 	h.t.Helper()
 	if got, err := h.SecretValue(h.t.Context(), name); got != want || err != nil {
@@ -112,7 +112,7 @@ func (h *hooks) setSecret(name, value string) {
 	}
 }
 
-// signature asks for a webhook whose deliveries are signed.
+// signature requests a webhook whose deliveries are signed.
 func signature(name, scheme string, secret *string) penstock.WebhookRequest {
 	return penstock.WebhookRequest{
 		Name: &name, AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme(scheme)),
@@ -130,7 +130,7 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 		name   string
 		req    penstock.WebhookRequest
 		secret *regexp.Regexp // nil: none
-		url    string         // after the uid, in the answer; {secret} is the secret
+		url    string         // after the uid, in the response; {secret} is the secret
 		later  string
 	}{
 		{"a token, when nothing is said", penstock.WebhookRequest{Name: new(" Deploy  Events ")}, token, "", ""},
@@ -172,7 +172,7 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 					want.SignatureScheme = *tt.req.SignatureScheme
 				}
 				if diff := cmp.Diff(want, made); diff != "" {
-					h.t.Errorf("the answer, -want +got:\n%s", diff)
+					h.t.Errorf("the response, -want +got:\n%s", diff)
 				}
 				if pending != (made.Secret == "") || !pending && !tt.secret.MatchString(made.Secret) {
 					h.t.Errorf("got the secret %q, want %v", made.Secret, tt.secret)
@@ -538,7 +538,7 @@ func TestWebhookSecretsAreSealed(t *testing.T) {
 	})
 }
 
-// openBeside opens the database of a world once more.
+// openBeside opens the database of a world a second time.
 func openBeside(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{URL: url})

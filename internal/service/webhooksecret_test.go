@@ -323,8 +323,8 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 	})
 }
 
-// However rotations and new values of the managed secret meet, a webhook that
-// follows it ends with its value.
+// Whatever the order of rotations and new values of the managed secret, a webhook that follows it
+// ends with its value.
 func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
@@ -374,7 +374,7 @@ func TestWebhookSecretsAreSealedAgain(t *testing.T) {
 		w := h.hook(named("x", penstock.AuthToken))
 		present := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
 
-		own := copyOf(h.t, path) // the engines' tests run at once on one keyset
+		own := copyOf(h.t, path) // the engines' tests share a keyset at the same time
 		rotation, err := secret.BeginRotation(t.Context(), secret.KeysetFile{Path: own})
 		if err != nil {
 			h.t.Fatal(err)

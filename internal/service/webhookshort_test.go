@@ -71,7 +71,7 @@ func TestFilesNameNoShortSecrets(t *testing.T) {
 		)
 		h.values(h.webhooks()[0].UID, "the-value-of-CI_TOKEN")
 
-		// The value of a secret that a webhook has already is changed.
+		// The value of an existing webhook's secret is changed.
 		h.setSecret("CI_TOKEN", short)
 		_, err = h.Factories.Apply(
 			ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(team(), "README.md", "# More\n")},

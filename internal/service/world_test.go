@@ -18,8 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// world is a service over a fresh store, its background work running, and
-// somebody to use it.
+// world is a service over a new store with background work and a user.
 type world struct {
 	*service.Service
 	t       *testing.T
@@ -29,7 +28,7 @@ type world struct {
 	admin   penstock.Principal
 }
 
-// worlds runs a test in a fresh world of each engine.
+// worlds runs a test in a new world of each engine.
 func worlds(t *testing.T, change func(*service.Options), test func(w *world)) {
 	t.Helper()
 	t.Parallel()
@@ -68,7 +67,7 @@ func worlds(t *testing.T, change func(*service.Options), test func(w *world)) {
 	})
 }
 
-// run starts the background work, and ends it before the store is closed.
+// run starts the background work, and stops it before the store is closed.
 func (w *world) run() {
 	done := make(chan struct{})
 	go func() {
@@ -78,7 +77,7 @@ func (w *world) run() {
 	w.t.Cleanup(func() { <-done })
 }
 
-// as is a principal with a key of the given scopes.
+// as returns a principal with a key of the given scopes.
 func (w *world) as(name string, scopes ...penstock.Scope) penstock.Principal {
 	w.t.Helper()
 	return penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: name}, Scopes: scopes}
@@ -125,7 +124,7 @@ func (w *world) claim() penstock.Assignment {
 	return a
 }
 
-// work claims the next run and brings it to where the agent works.
+// work claims the next run and starts its agent.
 func (w *world) work() penstock.Assignment {
 	w.t.Helper()
 	a := w.claim()
@@ -193,8 +192,7 @@ func (w *world) timelineTypes(id string) []string {
 	return types
 }
 
-// loseLease makes the lease look as if its worker had not been heard of for
-// long.
+// loseLease makes the lease look as if its worker had been silent for long.
 func (w *world) loseLease(l penstock.Lease) {
 	w.t.Helper()
 	testkit.Exec(w.t, w.url, "UPDATE queue SET lease_until = 1 WHERE token = '"+l.Token+"'")
@@ -210,7 +208,7 @@ func readAll(t *testing.T, r io.ReadCloser) string {
 	return string(b)
 }
 
-// RunConversation reads all of the conversation of a run at once.
+// RunConversation reads the whole conversation of a run.
 func (w *world) RunConversation(
 	ctx context.Context, p penstock.Principal, runID string,
 ) (penstock.Conversation, error) {
@@ -218,7 +216,7 @@ func (w *world) RunConversation(
 	return whole(ctx, c, err)
 }
 
-// Conversation reads all of a conversation at once.
+// Conversation reads a whole conversation.
 func (w *world) Conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
 	c, err := w.Runs.Conversation(ctx, p, id)
 	return whole(ctx, c, err)

@@ -8,9 +8,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Check finds everything that is wrong with the signature object of a webhook
-// with the given scheme, by JSON pointer into the request. custom_hmac needs
-// one; for grafana it may name the timestamp header; elsewhere there is none.
+// Check returns the errors of the signature object of a webhook with this scheme. Pointers are
+// relative to the request. custom_hmac requires the object, grafana allows only the timestamp
+// header in it, and all other schemes allow no object.
 func Check(scheme penstock.SignatureScheme, s *penstock.Signature) []penstock.FieldError {
 	switch {
 	case scheme == penstock.SchemeCustomHMAC && s == nil:
@@ -90,16 +90,15 @@ func checkTemplate(s *penstock.Signature) string {
 	return ""
 }
 
-// unsigned are headers that cannot carry a signature, a signed time or an id:
-// they hold credentials of another kind or belong to the connection (RFC 9110
-// §7.6.1), or net/http takes them away.
+// unsigned are headers that cannot carry a signature, a signed time or an id. They contain other
+// credentials, belong to the connection (RFC 9110 §7.6.1), or net/http removes them.
 var unsigned = []string{
 	"Authorization", "Cookie", "Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authenticate",
 	"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// checkHeaderName says what is wrong with the name of a header that a webhook
-// is to read (RFC 9110 §5.6.2), "" when nothing is.
+// checkHeaderName describes what is wrong with the name of a webhook's header (RFC 9110 §5.6.2), or
+// returns "".
 func checkHeaderName(name string) string {
 	switch {
 	case name == "":
@@ -114,8 +113,8 @@ func checkHeaderName(name string) string {
 	return ""
 }
 
-// What the names of headers have in them that carry credentials: anywhere in the
-// name, as a word of it, and as the word before Key.
+// Names of headers with credentials contain these texts: anywhere in the name, as a word of it, or
+// as the word before Key.
 var (
 	credentialParts = []string{
 		"apikey", "assertion", "authent", "authoriz", "bearer", "cookie", "credential", "hmac", "jwt", "oidc", "passphrase",

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// CheckSecret reports, without repeating it, why secret is no key of a scheme
-// that is described so; nil when it is one.
+// CheckSecret returns an error if secret is not a valid key for the scheme. The error does not
+// contain the secret.
 func CheckSecret(scheme penstock.SignatureScheme, described *penstock.Signature, secret string) error {
 	forms, err := Forms(scheme, described)
 	if err != nil {
@@ -28,8 +28,7 @@ func CheckSecret(scheme penstock.SignatureScheme, described *penstock.Signature,
 	return err
 }
 
-// Key decodes secret into the bytes that the form's algorithm takes. No error
-// holds anything of it.
+// Key decodes secret into the bytes for the form's algorithm. Errors contain no part of the secret.
 func (f Form) Key(secret string) ([]byte, error) {
 	if secret == "" {
 		return nil, errors.New("the secret is empty")
@@ -73,14 +72,14 @@ var keyProblems = map[string]error{
 	KeyWhpk:    errors.New("the public key is not base64 of 32 bytes after whpk_"),
 }
 
-// decodeBase64Key does not insist on padding, which gets lost when secrets are
-// copied. What is decoded is the key either way.
+// decodeBase64Key does not require padding, which is easily lost when a secret is copied. The
+// decoded key is the same.
 func decodeBase64Key(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// NewSecret makes the secret of a scheme with SecretGenerated: 32
-// random bytes as Standard Webhooks writes them.
+// NewSecret creates a secret for a scheme with SecretGenerated: 32 random bytes in the format of
+// Standard Webhooks.
 func NewSecret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand aborts the program instead

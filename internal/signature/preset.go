@@ -6,14 +6,15 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// presets are all schemes. A sender is added here, with vectors in
-// internal/webhook/testdata; nothing else knows of it.
+// presets has all schemes. A new sender needs an entry here, and vectors in
+// internal/webhook/testdata.
 var presets = []Preset{
 	{
 		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
 		Forms: standardWebhooks(),
 		Hint: "The sender's webhook settings show the secret, which begins with whsec_ (or a public key, whpk_). If the " +
-			"sender asks for a secret, leave it empty here and enter the secret that Penstock generates there.",
+			"sender asks for a secret, leave the secret empty in Penstock, and give the sender the secret that Penstock " +
+			"generates.",
 	},
 	{
 		Scheme: "svix", Sender: "Svix", SecretGenerated: true, Forms: standardWebhooks(),
@@ -189,8 +190,7 @@ var presets = []Preset{
 	},
 }
 
-// layouts are a scheme's forms while they are put together; each method
-// changes all of them.
+// layouts builds the forms of a scheme. Each method changes all of them.
 type layouts []Form
 
 func hmacHex(header, prefix string) layouts {
@@ -206,8 +206,8 @@ func hmacBase64(header, prefix string) layouts {
 	return hmacHex(header, prefix).each(func(f *Form) { f.Encoding = "base64" })
 }
 
-// standardWebhooks are the forms of https://www.standardwebhooks.com: the
-// symmetric one first, then those by public key and under Svix's names.
+// standardWebhooks returns the forms of https://www.standardwebhooks.com: first the symmetric one,
+// then those with a public key and with Svix's names.
 func standardWebhooks() layouts {
 	var forms layouts
 	for _, name := range []string{"webhook-", "svix-"} {

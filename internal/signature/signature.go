@@ -1,5 +1,5 @@
-// Package signature describes how senders sign their deliveries: the schemes, what a
-// webhook may say of its own, and the keys that secrets are.
+// Package signature describes how senders sign their deliveries: the schemes, the settings of a
+// webhook, and the secrets as keys.
 package signature
 
 import (
@@ -13,17 +13,16 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// What a form of signature can be made of, beside what [Check] lets a
-// webhook choose.
+// Values of a form, beside those that [Check] lets a webhook choose.
 const (
 	AlgorithmHMAC    = "hmac"
 	AlgorithmEd25519 = "ed25519"
-	AlgorithmToken   = "token" // the header holds the secret itself
+	AlgorithmToken   = "token" // the header has the secret itself
 
-	KeyText    = "text"    // the bytes of the secret as it is typed
+	KeyText    = "text"    // the bytes of the secret as typed
 	KeyBase64  = "base64"  // standard alphabet, with or without padding
 	KeyHex     = "hex"     // in either case
-	KeyWhsec   = "whsec"   // base64, after whsec_ where that is there (Standard Webhooks)
+	KeyWhsec   = "whsec"   // base64, after an optional whsec_ (Standard Webhooks)
 	KeyWhpk    = "whpk"    // an Ed25519 public key: base64 after whpk_ (Standard Webhooks)
 	KeyEd25519 = "ed25519" // an Ed25519 public key in hex
 )
@@ -36,33 +35,34 @@ const (
 	UnitSeconds      TimestampUnit = "s"
 	UnitMilliseconds TimestampUnit = "ms"
 	UnitRFC3339      TimestampUnit = "rfc3339"
-	UnitAny          TimestampUnit = "any" // RFC 3339, milliseconds where there are 12 digits or more, else seconds
+	UnitAny          TimestampUnit = "any" // RFC 3339, or milliseconds if it has 12 digits or more, or seconds
 )
 
-// Form is one way in which a scheme's signature can be laid out. The
-// signature object of a webhook is the part of it that a user may choose.
+// Form is one possible layout of a scheme's signature. A user may choose some of its fields in the
+// signature object of a webhook.
 type Form struct {
 	penstock.Signature
 
 	Algorithm string `json:"algorithm"`
-	// Separator stands between several signatures in the header; "" when there
-	// is one only. Those without the prefix are of other versions.
+	// Separator separates several signatures in the header; "" means only one. Signatures without
+	// the prefix are of other versions.
 	Separator string `json:"separator,omitempty"`
-	// Numbered headers are Header followed by 1 to 100, a signature in each.
+	// With Numbered, there are several headers, each with a signature. Their names are Header
+	// followed by 1 to 100.
 	Numbered bool `json:"numbered,omitempty"`
 	// SignedHeaders is the header that lists the names of {signed_headers}.
 	SignedHeaders string `json:"signed_headers,omitempty"`
 
-	// The time is in TimestampHeader, or in the signature header itself as
-	// TimestampField=, or in the body under the top-level key TimestampBody.
-	// Without any of them the scheme signs none.
+	// The time is in TimestampHeader, or in the signature header itself as TimestampField=, or in
+	// the body under the top-level key TimestampBody. Without any of these, the scheme signs no
+	// time.
 	TimestampField string        `json:"timestamp_field,omitempty"`
 	TimestampBody  string        `json:"timestamp_body,omitempty"`
 	TimestampUnit  TimestampUnit `json:"timestamp_unit,omitempty"`
-	Tolerance      time.Duration `json:"-"` // both ways
+	Tolerance      time.Duration `json:"-"` // before and after our time
 
-	// The sender's own id of a delivery is in the header IDHeader or in the body
-	// under the top-level key IDBody; with neither the sender gives none.
+	// The sender's own id of a delivery is in the header IDHeader or in the body under the
+	// top-level key IDBody; without both, the sender has no id.
 	IDHeader string `json:"id_header,omitempty"`
 	IDBody   string `json:"id_body,omitempty"`
 }
@@ -79,8 +79,8 @@ func (f Form) SignsID() bool {
 	return f.IDBody != "" || f.IDHeader != "" && strings.Contains(f.Template, "{header:"+f.IDHeader+"}")
 }
 
-// Headers lists the headers that verification depends on, the signature's
-// first. Each must be there exactly once; of numbered ones it is the start.
+// Headers lists the headers that verification needs, the signature's first. Each must occur exactly
+// once. For numbered headers, it is the start of the name.
 func (f Form) Headers() []string {
 	headers := []string{f.Header}
 	for _, header := range []string{f.TimestampHeader, f.SignedHeaders} {
@@ -88,7 +88,7 @@ func (f Form) Headers() []string {
 			headers = append(headers, header)
 		}
 	}
-	parts, _ := ParseTemplate(f.Template) // of a preset or checked: without error
+	parts, _ := ParseTemplate(f.Template) // never fails: it is of a preset, or was checked
 	for _, part := range parts {
 		if part.Kind == PartHeader && !slices.Contains(headers, part.Text) {
 			headers = append(headers, part.Text)
@@ -97,7 +97,7 @@ func (f Form) Headers() []string {
 	return headers
 }
 
-// MarshalJSON adds what follows from the fields, for who shows a form.
+// MarshalJSON adds derived fields, for clients that show a form.
 func (f Form) MarshalJSON() ([]byte, error) {
 	type plain Form
 	return json.Marshal(struct {
@@ -110,19 +110,18 @@ func (f Form) MarshalJSON() ([]byte, error) {
 	}{plain(f), f.Headers(), int(f.Tolerance / time.Second), f.SignsTime(), f.SignsID()})
 }
 
-// Preset is what is known of one scheme.
+// Preset describes one scheme.
 type Preset struct {
 	Scheme penstock.SignatureScheme `json:"scheme"`
 	Sender string                   `json:"sender"` // for people
 	Hint   string                   `json:"hint"`   // where the sender shows its secret, in one sentence
-	// SecretAfterURL: the secret exists only once the URL was registered with
-	// the sender, so the webhook is made without one and finished later.
+	// SecretAfterURL: the sender creates the secret when the URL is registered, so the webhook is
+	// created without one.
 	SecretAfterURL bool `json:"secret_after_url"`
-	// SecretGenerated: the sender takes a secret that was made here, by
-	// [NewSecret].
+	// SecretGenerated: the sender accepts a secret from [NewSecret].
 	SecretGenerated bool `json:"secret_generated"`
-	// Forms are tried in turn; a delivery that is valid in one of them is valid.
-	// custom_hmac has none: its webhook describes it.
+	// Forms are tried in order. A delivery is valid if one form is valid. custom_hmac has none,
+	// because the webhook describes its form.
 	Forms []Form `json:"forms"`
 }
 
@@ -130,7 +129,7 @@ type Preset struct {
 // last.
 func Presets() []Preset { return slices.Clone(presets) }
 
-// PresetOf is what is known of a scheme; false for an unknown one.
+// PresetOf returns the preset of a scheme, or false for an unknown one.
 func PresetOf(scheme penstock.SignatureScheme) (Preset, bool) {
 	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Scheme == scheme })
 	if i < 0 {
@@ -139,12 +138,11 @@ func PresetOf(scheme penstock.SignatureScheme) (Preset, bool) {
 	return presets[i], true
 }
 
-// Tolerance is how far a signature's time may be from ours, before or
-// after it, where a scheme does not say otherwise.
+// Tolerance is the default for how far a signature's time may be before or after ours.
 const Tolerance = 300 * time.Second
 
-// Forms are the forms of a scheme as a webhook has it: those of its preset, with
-// what described says. Unless [Check] passes it is an error.
+// Forms returns the forms of a webhook: those of the scheme's preset with the values of described.
+// It returns an error if [Check] fails.
 func Forms(scheme penstock.SignatureScheme, described *penstock.Signature) ([]Form, error) {
 	preset, known := PresetOf(scheme)
 	if !known {
@@ -164,16 +162,16 @@ func Forms(scheme penstock.SignatureScheme, described *penstock.Signature) ([]Fo
 		return []Form{form}, nil
 	}
 	forms := slices.Clone(preset.Forms)
-	if described.TimestampHeader != "" { // Grafana's; no other scheme passes Check with one
+	if described.TimestampHeader != "" { // only Grafana passes Check with it
 		forms[0].TimestampHeader, forms[0].Template = described.TimestampHeader, "{timestamp}:{body}"
 		forms[0].TimestampUnit, forms[0].Tolerance = UnitSeconds, Tolerance
 	}
 	return forms, nil
 }
 
-// CheckIDHeader says what is wrong with a header that is to name the
-// id of each delivery, "" when nothing is: it must be a valid name, and none
-// that carries credentials, a signature or a property of the connection.
+// CheckIDHeader describes what is wrong with the header for the id of each delivery, or returns "".
+// It must be a valid name. It must not be a header with credentials, a signature or a property of
+// the connection.
 func CheckIDHeader(name string, described *penstock.Signature) string {
 	if problem := checkHeaderName(name); problem != "" {
 		return problem

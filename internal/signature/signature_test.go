@@ -53,15 +53,14 @@ func TestSchemesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// A preset obeys what is asked of a user's own description.
+// A preset satisfies the rules for a user's own scheme.
 func TestPresetsAreWellFormed(t *testing.T) {
 	t.Parallel()
 	for _, preset := range signature.Presets() {
 		for _, form := range preset.Forms {
 			own := form.Signature
-			// Public keys and tokens have none of what a user may choose, a list of
-			// signed headers has to hold the time, and only a preset has the time
-			// beside the signature.
+			// Public keys and tokens exclude the options of a user's scheme. A list of signed
+			// headers must include the time, and only a preset has the time beside the signature.
 			own.Hash, own.KeyForm = "sha256", signature.KeyText
 			own.Template = strings.ReplaceAll(own.Template, "{signed_headers}", "{timestamp}")
 			if form.TimestampField != "" {
@@ -359,8 +358,8 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 	}
 }
 
-// FuzzParseTemplate: what was read is what was written, and what a webhook
-// would take has exactly one body.
+// FuzzParseTemplate: a parsed template is written back unchanged, and a valid one has exactly one
+// body.
 func FuzzParseTemplate(f *testing.F) {
 	for _, template := range []string{
 		"{body}", "{header:webhook-id}.{timestamp}.{body}", "{method}\n{path}", "{{body}}", "{header:}", "}{",

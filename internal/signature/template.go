@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// PartKind is what stands at one place of a signed text.
+// PartKind is the kind of a part of a signed text.
 type PartKind string
 
 // The kinds of parts. All but PartText are written in braces in a template.
 const (
 	PartText          PartKind = ""
 	PartBody          PartKind = "body"           // the body, byte for byte
-	PartTimestamp     PartKind = "timestamp"      // as it stands in its header
+	PartTimestamp     PartKind = "timestamp"      // as it is in its header
 	PartMethod        PartKind = "method"         // of the request: POST
 	PartURL           PartKind = "url"            // the public URL to which the delivery was sent
 	PartPath          PartKind = "path"           // path and query of that URL
 	PartHeader        PartKind = "header"         // {header:Name}: the value of a header
-	PartSignedHeaders PartKind = "signed_headers" // of presets only: name:value;… of the headers that the request lists
+	PartSignedHeaders PartKind = "signed_headers" // only in presets: name:value;… of the headers that the request lists
 )
 
 // TemplatePart is one piece of a signed text.
@@ -27,9 +27,8 @@ type TemplatePart struct {
 	Text string // the text, or the header's name
 }
 
-// ParseTemplate reads the template of a signed text: literal text with
-// {body}, {timestamp}, {method}, {url}, {path} and {header:Name}. There is no
-// way to write a brace itself.
+// ParseTemplate reads the template of a signed text: literal text with {body}, {timestamp},
+// {method}, {url}, {path} and {header:Name}. A literal brace is not possible.
 func ParseTemplate(template string) ([]TemplatePart, error) {
 	var parts []TemplatePart
 	for rest := template; rest != ""; {

@@ -13,11 +13,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// File is what a SKILL.md says.
+// File is the content of a SKILL.md.
 type File struct {
-	Name        string // "" where it gives none: then the skill has the name of its folder
+	Name        string // "": the skill has the name of its folder
 	Description string
-	Body        string // what the agent is told
+	Body        string // the instructions for the agent
 }
 
 // Limits of a SKILL.md: the first is ours, the others are those of the Agent
@@ -28,10 +28,9 @@ const (
 	MaxDescription = 1024 // characters
 )
 
-// Parse reads a SKILL.md: YAML frontmatter between two lines --- with a
-// description and mostly a name, then the text. Of YAML it knows what such files use:
-// plain, quoted and block text; all other keys are left alone, whatever they
-// hold. The error says what the author has to mend.
+// Parse reads a SKILL.md: YAML frontmatter between two lines ---, then the text. The frontmatter
+// has a description and usually a name. Parse supports the YAML that such files use: plain, quoted
+// and block text. It ignores all other keys. The error says what the author must fix.
 func Parse(content []byte) (File, error) {
 	var f File
 	if len(content) > Max {
@@ -75,7 +74,7 @@ func (f File) check() error {
 	return nil
 }
 
-// isName reports whether a reference to a skill can be the name alone.
+// isName reports whether the name alone can be a reference to a skill.
 func isName(name string) bool {
 	spec, err := penstock.ParseSkillSpec(name)
 	return err == nil && spec.Bare()
@@ -83,7 +82,7 @@ func isName(name string) bool {
 
 var isKey = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// frontmatter reads the two keys that count.
+// frontmatter reads the name and the description.
 func frontmatter(lines []string) (map[string]string, error) {
 	values := map[string]string{}
 	for i := 0; i < len(lines); {
@@ -96,7 +95,7 @@ func frontmatter(lines []string) (map[string]string, error) {
 		if !ok || !isKey.MatchString(key) || value != "" && value[0] != ' ' && value[0] != '\t' {
 			return nil, fmt.Errorf("line %d of the file is not key: value", i+2)
 		}
-		// What is indented, or an item of a list, belongs to the key above it.
+		// Indented lines and list items belong to the key above them.
 		next := i + 1
 		for next < len(lines) && (lines[next] == "" || strings.ContainsRune(" \t-", rune(lines[next][0]))) {
 			next++
@@ -118,11 +117,11 @@ func frontmatter(lines []string) (map[string]string, error) {
 
 var errNoText = errors.New("must be text: quote it")
 
-// scalar reads a text that begins behind its key and goes on in the lines below.
+// scalar reads a text that begins after its key and continues in the lines below.
 func scalar(first string, below []string) (string, error) {
 	switch {
 	case first == "":
-		for _, line := range below { // text may begin in the next line; a map or a list may not
+		for _, line := range below { // text may begin in the next line, but a map or list may not
 			if line = strings.TrimSpace(line); line != "" {
 				if strings.HasPrefix(line, "- ") || strings.HasSuffix(line, ":") || strings.Contains(line, ": ") {
 					return "", errNoText
@@ -166,7 +165,7 @@ func trimmed(lines []string) []string {
 // empty line a break. Lines that are indented further keep theirs.
 func fold(lines []string) string {
 	var b strings.Builder
-	afterText := false // the line before is text that the next one goes on with
+	afterText := false // the previous line is text that the next one continues
 	for _, line := range lines {
 		switch {
 		case line == "":

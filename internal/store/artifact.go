@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Artifact is something a run has made, with where its content lies.
+// Artifact is a result of a run, and says where its content is.
 type Artifact struct {
 	UID, RunID, Team string
 	Type             penstock.ArtifactType
@@ -36,8 +36,8 @@ var (
 	artifactListing = artifactFields.without("content")
 )
 
-// AddArtifact stores an artifact and makes it findable by its URL; false: one
-// with this uid is there already.
+// AddArtifact stores an artifact, and indexes it by its URL. It returns false if the uid exists
+// already.
 func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 	n, err := tx.exec(ctx, artifactFields.insert+" ON CONFLICT (uid) DO NOTHING", artifactFields.row(&a)...)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except str
 	return n, size, nil
 }
 
-// Touch says that something of a run changed that lists show.
+// Touch marks a run as changed, because lists show something new of it.
 func (tx *Tx) Touch(ctx context.Context, runID string) error {
 	_, err := tx.exec(ctx, `UPDATE runs
 		SET updated_at = $1
@@ -76,7 +76,7 @@ func (tx *Tx) Touch(ctx context.Context, runID string) error {
 	return err
 }
 
-// Artifact reads one of a team; absence is penstock.CodeNotFound.
+// Artifact reads an artifact of a team; absence is penstock.CodeNotFound.
 func (s *Store) Artifact(ctx context.Context, team, uid string) (Artifact, error) {
 	a, err := s.ArtifactByUID(ctx, uid)
 	if err == nil && a.Team != team {
@@ -85,8 +85,7 @@ func (s *Store) Artifact(ctx context.Context, team, uid string) (Artifact, error
 	return a, err
 }
 
-// ArtifactByUID reads one of any team, for a caller that a signed link has let
-// in.
+// ArtifactByUID reads an artifact of any team, for a caller with a signed link.
 func (s *Store) ArtifactByUID(ctx context.Context, uid string) (Artifact, error) {
 	var a Artifact
 	err := s.row(ctx, "SELECT "+artifactFields.selected+`
@@ -98,8 +97,8 @@ func (s *Store) ArtifactByUID(ctx context.Context, uid string) (Artifact, error)
 	return a, s.d.mapError(err)
 }
 
-// Artifacts lists those of several runs, oldest first, plans without their content,
-// which may be megabytes.
+// Artifacts lists the artifacts of several runs, oldest first. It omits the content of plans, which
+// may be megabytes.
 func (s *Store) Artifacts(ctx context.Context, runIDs []string) ([]Artifact, error) {
 	if len(runIDs) == 0 {
 		return nil, nil
@@ -120,11 +119,11 @@ func (s *Store) RunsByReference(ctx context.Context, team, url string) ([]string
 		ORDER BY created_at DESC, run_id DESC`, team, url)
 }
 
-// Session is the agent's HOME that was kept after a turn of a conversation.
+// Session is the agent's HOME that was saved after a turn of a conversation.
 type Session struct {
 	ConversationID, Team, Harness, SessionID, Blob string
-	Size                                           int64  // in clear
-	SealedKey                                      []byte // of the blob; empty: it is in clear
+	Size                                           int64  // before encryption
+	SealedKey                                      []byte // of the blob; empty: not encrypted
 }
 
 // savedFields are the columns of a saved session.
@@ -142,8 +141,8 @@ var (
 	saveSession = savedFields.upsert("id")
 )
 
-// SaveSession replaces a conversation's session and returns the blob that it
-// made superfluous, "" for none.
+// SaveSession replaces a conversation's session and returns its old blob, which nothing refers to
+// any more, or "".
 func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error) {
 	err = tx.row(ctx, "SELECT blob FROM conversations WHERE id = $1", v.ConversationID).Scan(&old)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -153,8 +152,7 @@ func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error
 	return old, err
 }
 
-// Session reads what was kept of a conversation; absence is
-// penstock.CodeNotFound.
+// Session reads the saved session of a conversation; absence is penstock.CodeNotFound.
 func (s *Store) Session(ctx context.Context, conversationID string) (Session, error) {
 	v := Session{ConversationID: conversationID}
 	err := s.row(ctx, "SELECT "+savedFields.selected+`
@@ -166,8 +164,7 @@ func (s *Store) Session(ctx context.Context, conversationID string) (Session, er
 	return v, s.d.mapError(err)
 }
 
-// LiveSession is the session of a conversation whose run is being executed, ""
-// where none is.
+// LiveSession returns the session of a conversation's active run, or "".
 func (s *Store) LiveSession(ctx context.Context, conversationID string) (string, error) {
 	ids, err := s.strings(ctx, `SELECT session_id
 		FROM executions
@@ -180,8 +177,8 @@ func (s *Store) LiveSession(ctx context.Context, conversationID string) (string,
 	return ids[0], nil
 }
 
-// EndedSession is the conversation of a session whose sandbox is gone, ""
-// where it is not, or there is no such session.
+// EndedSession returns the conversation of a session whose sandbox has ended. It returns "" if the
+// sandbox still exists, or if the session does not.
 func (s *Store) EndedSession(ctx context.Context, sessionID string) (string, error) {
 	ids, err := s.strings(ctx, `SELECT conversation_id
 		FROM executions

@@ -7,8 +7,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Attachment is a file that was sent along with a run or one of its follow-ups, or
-// that is to be.
+// Attachment is a file of a run or of one of its follow-ups. It may not be uploaded yet.
 type Attachment struct {
 	ID, Filename, MimeType string
 	Path                   string // in the workspace; "": no follow-up has named it yet
@@ -17,12 +16,12 @@ type Attachment struct {
 	ExpiresAt              penstock.Time // when it is removed unless a follow-up names it; 0: never before its run
 }
 
-// File is the attachment as a worker finds it.
+// File returns the attachment as a worker sees it.
 func (a Attachment) File() penstock.File {
 	return penstock.File{ID: a.ID, Path: a.Path, MimeType: a.MimeType, Size: a.Size}
 }
 
-// FilesOf are attachments as a worker finds them.
+// FilesOf returns attachments as a worker sees them.
 func FilesOf(list []Attachment) (files []penstock.File) {
 	for _, a := range list {
 		files = append(files, a.File())
@@ -30,7 +29,7 @@ func FilesOf(list []Attachment) (files []penstock.File) {
 	return files
 }
 
-// attachmentRecord is an attachment as its row has it: the n-th of a run.
+// attachmentRecord is the row of an attachment, the n-th of its run.
 type attachmentRecord struct {
 	Attachment
 	runID string
@@ -50,7 +49,7 @@ var attachmentFields = newResource("attachments", "a",
 	numberColumn("expires_at", func(a *attachmentRecord) *penstock.Time { return &a.ExpiresAt }),
 )
 
-// Attachments lists the files that were sent along with a run and its follow-ups.
+// Attachments lists the files of a run and its follow-ups.
 func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
 	return s.attachments(ctx, s, "a.run_id = $1 AND a.expires_at = 0", runID)
 }
@@ -70,8 +69,8 @@ func (s *Store) attachments(ctx context.Context, q querier, where, runID string)
 	return list, err
 }
 
-// Attachments lists the files of a run, with those that were only prepared. They
-// stay as they are while the run is locked, but for those that expire.
+// Attachments lists the files of a run, including prepared ones. While the run is locked they do
+// not change, except that prepared ones may expire.
 func (tx *Tx) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
 	return tx.s.attachments(ctx, tx, "a.run_id = $1", runID)
 }
@@ -92,8 +91,8 @@ func (tx *Tx) AddAttachments(ctx context.Context, runID string, list []Attachmen
 	return nil
 }
 
-// SetUpload records the content of a prepared attachment that no follow-up has
-// named yet; false: there is none such, or no longer.
+// SetUpload records the content of a prepared attachment that no follow-up has named yet. It
+// returns false if such an attachment does not exist.
 func (tx *Tx) SetUpload(ctx context.Context, id, blob string, size int64) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE attachments
 		SET blob = $1, size = $2
@@ -104,8 +103,8 @@ func (tx *Tx) SetUpload(ctx context.Context, id, blob string, size int64) (bool,
 	return n > 0, nil
 }
 
-// KeepUpload makes an uploaded attachment one of its run, for good; false: it has
-// expired.
+// KeepUpload adds an uploaded attachment to its run permanently. It returns false if the attachment
+// has expired.
 func (tx *Tx) KeepUpload(ctx context.Context, id, path string) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE attachments
 		SET path = $1, expires_at = 0
@@ -116,8 +115,8 @@ func (tx *Tx) KeepUpload(ctx context.Context, id, path string) (bool, error) {
 	return n > 0, nil
 }
 
-// ExpireAttachments removes up to limit prepared attachments that no follow-up has
-// named in time. blobs are their files, which nothing refers to any more.
+// ExpireAttachments removes up to limit prepared attachments that no follow-up has named in time.
+// blobs are their files, to which no row refers any more.
 func (s *Store) ExpireAttachments(ctx context.Context, limit int) (removed int, blobs []string, err error) {
 	now := int64(penstock.Now())
 	ids, err := s.strings(ctx, `SELECT id

@@ -10,16 +10,17 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// AutomationRow is an automation with what only the server sees of it.
+// AutomationRow is an automation with its internal fields.
 type AutomationRow struct {
-	penstock.Automation // without Problems, and without what clocks know
+	penstock.Automation // without Problems and the fields that come from clocks
 	Team                string
 	FactoryUID          string
 }
 
-// automationData is what of an automation has no column of its own.
+// automationData has the fields of an automation without a column of their own.
 type automationData struct {
 	Agent     string             `json:"agent,omitempty"`
+	Title     string             `json:"title,omitempty"`
 	Prompt    string             `json:"prompt"`
 	Triggers  []penstock.Trigger `json:"triggers"`
 	Overrides penstock.Overrides `json:"overrides,omitzero"`
@@ -43,20 +44,21 @@ var (
 	setAutomation     = automationFields.update("", "uid = ?")
 )
 
-// automationRecord is an automation as its row has it.
+// automationRecord is the row of an automation.
 type automationRecord struct {
 	AutomationRow
 	data automationData
 }
 
 func (r AutomationRow) record() *automationRecord {
-	return &automationRecord{r, automationData{r.Agent, r.Prompt, r.Triggers, r.Overrides}}
+	return &automationRecord{r, automationData{r.Agent, r.Title, r.Prompt, r.Triggers, r.Overrides}}
 }
 
 func scanAutomation(row scanner) (AutomationRow, error) {
 	var r automationRecord
 	err := row.Scan(automationFields.into(&r)...)
-	r.Agent, r.Prompt, r.Triggers, r.Overrides = r.data.Agent, r.data.Prompt, r.data.Triggers, r.data.Overrides
+	r.Agent, r.Title, r.Prompt = r.data.Agent, r.data.Title, r.data.Prompt
+	r.Triggers, r.Overrides = r.data.Triggers, r.data.Overrides
 	return r.AutomationRow, err
 }
 
@@ -70,9 +72,9 @@ func (tx *Tx) Automations(ctx context.Context, factoryUID string) ([]AutomationR
 	return tx.s.automations(ctx, tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
-// AutomationsOf lists the enabled automations of the webhook's factory of which a
-// trigger selects it, by its UID or its name, or waits for events that webhooks
-// with its signature scheme tell of, in the order of their names.
+// AutomationsOf lists the enabled automations of the webhook's factory that it can start, by name.
+// One of their triggers selects the webhook by UID or name, or its events come from webhooks with
+// this signature scheme.
 func (s *Store) AutomationsOf(ctx context.Context, w WebhookRow) ([]AutomationRow, error) {
 	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (
 			SELECT w.automation_uid
@@ -82,8 +84,8 @@ func (s *Store) AutomationsOf(ctx context.Context, w WebhookRow) ([]AutomationRo
 		ORDER BY a.name`, w.FactoryUID, w.UID, w.Name, ofScheme(w.SignatureScheme))
 }
 
-// ofScheme stands in automation_webhooks for all webhooks with a signature scheme.
-// It is neither UID nor name of any.
+// ofScheme returns the value that stands for all webhooks with a signature scheme in
+// automation_webhooks. No webhook has it as UID or name.
 func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + string(scheme) }
 
 // AutomationsOfSchedule lists the enabled automations that fire with a
@@ -171,7 +173,7 @@ func (tx *Tx) DeleteAutomation(ctx context.Context, r AutomationRow) error {
 	return tx.linkAutomation(ctx, r)
 }
 
-// linkAutomation records what an automation selects and names.
+// linkAutomation records the webhooks, schedules and secrets that an automation refers to.
 func (tx *Tx) linkAutomation(ctx context.Context, r AutomationRow) error {
 	for _, statement := range []string{
 		"DELETE FROM automation_webhooks WHERE automation_uid = $1",

@@ -11,9 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// BenchmarkCreateRun is the group commit by itself, for a profile of it: many
-// callers create a run each, on SQLite. It reports the processors' time as well,
-// which other work on the machine changes less.
+// BenchmarkCreateRun profiles the group commit alone: many callers create a run each, on SQLite. It
+// also reports CPU time, which other work on the machine changes less.
 func BenchmarkCreateRun(b *testing.B) {
 	s, err := store.Open(b.Context(), store.Options{URL: "sqlite://" + filepath.Join(b.TempDir(), "penstock.db")})
 	if err != nil {
@@ -38,8 +37,8 @@ func BenchmarkCreateRun(b *testing.B) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// BenchmarkDeliver is the group commit of deliveries to a thousand webhooks that
-// start no run, on SQLite, while their counts are added up as a server does.
+// BenchmarkDeliver profiles the group commit of deliveries to a thousand webhooks that start no
+// run, on SQLite, while their counts are added up as in a server.
 func BenchmarkDeliver(b *testing.B) {
 	s, err := store.Open(b.Context(), store.Options{URL: "sqlite://" + filepath.Join(b.TempDir(), "penstock.db")})
 	if err != nil {

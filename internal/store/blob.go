@@ -9,12 +9,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ReferredAtOnce is how many blobs [Store.Referred] can be asked for.
+// ReferredAtOnce limits the lists that [Store.Referred] accepts.
 const ReferredAtOnce = 100
 
-// Referred lists those of the blobs to which a row refers. owners are the runs and
-// conversations that they belong to: a row names none of another's. There are at
-// most [ReferredAtOnce] of both.
+// Referred lists the blobs to which a row refers. owners are the runs and conversations that the
+// blobs belong to; no other rows can refer to them. Both lists have at most [ReferredAtOnce] items.
 func (s *Store) Referred(ctx context.Context, owners, blobs []string) ([]string, error) {
 	if len(owners) == 0 || len(blobs) == 0 {
 		return nil, nil
@@ -32,12 +31,16 @@ func (s *Store) Referred(ctx context.Context, owners, blobs []string) ([]string,
 		WHERE run_id `+of+" AND blob "+in+`
 		UNION
 		SELECT blob
+		FROM changes
+		WHERE run_id `+of+" AND blob "+in+`
+		UNION
+		SELECT blob
 		FROM conversations
 		WHERE id `+of+" AND blob "+in, anys(slices.Concat(filled(owners), filled(blobs)))...)
 }
 
-// filled repeats the last of a list, so that one text, which is prepared once, serves
-// lists of any length.
+// filled repeats the last item of a list, so that one prepared statement works for lists of any
+// length.
 func filled(list []string) []string {
 	return slices.Concat(list, slices.Repeat(list[len(list)-1:], ReferredAtOnce-len(list)))
 }
@@ -61,8 +64,8 @@ func (s *Store) firstSetting(ctx context.Context, name, value string) (string, e
 	return s.Setting(ctx, name)
 }
 
-// FilesSince is the moment from which on files were put for this database: now, where
-// it was never asked before. Those of before are of another database's rows.
+// FilesSince returns the time since which files belong to this database. The first call sets it to
+// now. Older files belong to another database.
 func (s *Store) FilesSince(ctx context.Context, now penstock.Time) (penstock.Time, error) {
 	const name = "files_since"
 	value, err := s.firstSetting(ctx, name, strconv.FormatInt(int64(now), 10))

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// However much is written, the write-ahead log stays small beside it, and what has
-// left it is there when the database is opened again.
+// Under any load, the write-ahead log stays small, and what has left it is there when the database
+// is opened again.
 func TestLogIsMovedIntoTheDatabase(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "penstock.db")
@@ -38,7 +38,8 @@ func TestLogIsMovedIntoTheDatabase(t *testing.T) {
 		r := mustCreate(t, s, func(r *store.NewRun) { r.Prompt = strings.Repeat("p", each) })
 		ids = append(ids, r.ID)
 	}
-	if log := size(path + "-wal"); log > runs*each*2/3 { // it grows while it is moved, up to where commits wait
+	// it grows during a checkpoint, up to the size at which commits wait
+	if log := size(path + "-wal"); log > runs*each*2/3 {
 		t.Errorf("after %d MB the log has %d MB", runs*each>>20, log>>20)
 	}
 	if database := size(path); database < runs*each/3 {
@@ -56,8 +57,7 @@ func TestLogIsMovedIntoTheDatabase(t *testing.T) {
 	}
 }
 
-// Commits that come faster than the log is moved wait for it: however slow the disk
-// is, the log does not fill it.
+// Commits that are faster than the checkpoint wait for it: on any disk, the log stays bounded.
 func TestFullLogHoldsCommitsUp(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "penstock.db")
@@ -67,7 +67,7 @@ func TestFullLogHoldsCommitsUp(t *testing.T) {
 	}
 	defer s.Close()
 	const page, full, each = 4 << 10, 400, 256 << 10
-	s.LimitLog(full-each/page, full) // one commit away: each move meets commits that wait
+	s.LimitLog(full-each/page, full) // one commit below the limit, so that each checkpoint meets waiting commits
 	var creating sync.WaitGroup
 	for range 8 {
 		creating.Go(func() {
@@ -85,13 +85,13 @@ func TestFullLogHoldsCommitsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A commit has 8 runs at most, and some pages beside them.
+	// A commit has at most 8 runs, and some other pages.
 	if most := int64(full*page + 8*each + 1<<20); info.Size() > most {
 		t.Errorf("the log has %d KB, more than the %d at which nobody writes", info.Size()>>10, most>>10)
 	}
 }
 
-// A log that cannot be moved grows; those who write are not held up for it.
+// If the log cannot be checkpointed, it grows. Writers do not wait for it.
 func TestLogThatCannotBeMovedHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), store.Options{URL: "sqlite://" + filepath.Join(t.TempDir(), "penstock.db")})

@@ -17,7 +17,7 @@ import (
 // Log names the log of a webhook.
 type Log struct {
 	WebhookUID string
-	Deleted    bool // with its webhook
+	Deleted    bool // the webhook is deleted, too
 }
 
 // Logs lists the logs of all webhooks, deleted ones included, by UID. With before, it lists only
@@ -30,7 +30,7 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 			return nil, err
 		}
 		args = append(args, first)
-		var old []string // each is one look into the index
+		var old []string // each costs one index lookup
 		for i, o := range penstock.Outcomes() {
 			old = append(old, `(SELECT min(n) FROM deliveries WHERE webhook = w.number AND outcome = `+
 				placeholders(i+4, 1)+") < $3")
@@ -47,8 +47,9 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
 }
 
-// firstSince is the place in the log of the first entry that was received at t or later. Entries
-// before it may be slightly newer, because those of one commit are in the order of their webhooks.
+// firstSince returns the position in the log of the first entry that was received at t or later.
+// Entries before it may be slightly newer, because those of one commit are in the order of their
+// webhooks.
 func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
 	err = s.row(ctx, `SELECT n
 		FROM deliveries
@@ -61,15 +62,13 @@ func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err e
 	return n, s.d.mapError(err)
 }
 
-// Keep says which entries of a log stay: the newest of each outcome, and all
-// that are not older.
+// Keep says which entries of a log stay: the newest of each outcome, and all newer ones.
 type Keep struct {
 	Newest int
 	Since  penstock.Time
 }
 
-// IdentitiesFor is how long an identity is known at least, whether or not its
-// log entry is still there.
+// IdentitiesFor is the minimum time for which an identity is known, even without its log entry.
 const IdentitiesFor = 7 * 24 * time.Hour
 
 // ClearLog removes up to limit of the oldest entries of one outcome that keep does not protect, with
@@ -214,18 +213,27 @@ const oldCounts = `webhook_uid = $1 AND quarter < $2 AND NOT (
 	AND last_at = (SELECT max(c.last_at) FROM webhook_counts c WHERE c.webhook_uid = $1)
 	AND EXISTS (SELECT 1 FROM webhooks w WHERE w.uid = $1 AND w.deleted_at = 0))`
 
+// hourlyCommitter stands in webhook_counts for counts of a whole hour, of all committers.
+const hourlyCommitter = "-1"
+
+// splitCounts are the counts of the webhook $1 before the quarter $2 that are not of a whole hour.
+const splitCounts = "webhook_uid = $1 AND quarter < $2 AND committer <> " + hourlyCommitter
+
 // ClearCounts removes old counts and senders of a webhook, but not the count with its last delivery.
+// It adds up the counts before the last day by the hour.
 func (s *Store) ClearCounts(ctx context.Context, l Log) error {
-	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(
-		penstock.Now().Add(-2*KnownFor),
-	), l.WebhookUID
-	if l.Deleted { // what was under way when it was deleted may have left some
+	now, webhookUID := penstock.Now(), l.WebhookUID
+	day := Quarter(now) - quartersOfDay - 1
+	day -= day % quartersOfHour
+	quarter, since := Quarter(now)-quartersOfDay*penstock.MaxStatsHours/24-1, int64(now.Add(-2*KnownFor))
+	if l.Deleted { // deliveries in progress may have added counts after the deletion
 		quarter, since = math.MaxInt64, math.MaxInt64
 	}
 	var n int
 	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE `+oldCounts+`) +
-		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3)`,
-		webhookUID, quarter, since).Scan(&n); err != nil || n == 0 {
+		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3) +
+		(SELECT count(*) FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $4 AND committer <> `+hourlyCommitter+`)`,
+		webhookUID, quarter, since, day).Scan(&n); err != nil || n == 0 {
 		return s.d.mapError(err)
 	}
 	return s.Write(ctx, func(tx *Tx) error {
@@ -236,6 +244,23 @@ func (s *Store) ClearCounts(ctx context.Context, l Log) error {
 		if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+oldCounts, webhookUID, quarter); err != nil {
 			return fmt.Errorf("remove old counts: %w", err)
 		}
-		return nil
+		return tx.addUpHours(ctx, webhookUID, day)
 	})
+}
+
+// addUpHours replaces the counts of a webhook before a quarter by those of whole hours.
+func (tx *Tx) addUpHours(ctx context.Context, webhookUID string, quarter int64) error {
+	if _, err := tx.exec(ctx, fmt.Sprintf(`INSERT INTO webhook_counts (webhook_uid, quarter, kind, committer, n, last_at)
+		SELECT webhook_uid, quarter - quarter %% %d, kind, %s, CAST(sum(n) AS BIGINT), max(last_at)
+		FROM webhook_counts
+		WHERE %s
+		GROUP BY webhook_uid, quarter - quarter %% %d, kind
+		%s`, quartersOfHour, hourlyCommitter, splitCounts, quartersOfHour, countsTable.conflict),
+		webhookUID, quarter); err != nil {
+		return fmt.Errorf("add up counts: %w", err)
+	}
+	if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+splitCounts, webhookUID, quarter); err != nil {
+		return fmt.Errorf("remove counts that were added up: %w", err)
+	}
+	return nil
 }

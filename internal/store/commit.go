@@ -31,6 +31,7 @@ const (
 	kindDeliver = iota
 	kindCreateRun
 	kindAppend
+	kindReserve
 	kinds
 )
 
@@ -39,8 +40,7 @@ type queued struct {
 	done chan error
 }
 
-// committer gathers the writes that arrive while a transaction is under way
-// and commits them in the next one.
+// committer collects the writes that arrive during a transaction, and commits them in the next one.
 type committer struct {
 	s       *Store
 	metrics func(int, time.Duration)
@@ -131,8 +131,9 @@ func (c *committer) drain() {
 }
 
 // commit applies the batch in one transaction. If that fails, it applies one member at a time, so
-// that a bad one fails alone. It does not retry while the database is away, since each member would
-// wait in vain, and not if the batch may have been committed, since it would happen twice.
+// that a bad one fails alone. It does not retry while the database is away, because each member
+// would wait in vain. It does not retry a batch that may have been committed, because its writes
+// would happen twice.
 func (c *committer) commit(n int64, batch []queued) {
 	start := time.Now()
 	slices.SortStableFunc(batch, func(a, b queued) int {
@@ -176,13 +177,19 @@ func (c *committer) apply(n int64, batch []queued) error {
 func (tx *Tx) applyMembers(ctx context.Context, batch []queued) error {
 	var delivers []*deliver
 	var creates []*createRun
+	var reserves []*reserveCall
 	for _, q := range batch {
 		switch m := q.member.(type) {
 		case *deliver:
 			delivers = append(delivers, m)
 		case *createRun:
 			creates = append(creates, m)
+		case *reserveCall:
+			reserves = append(reserves, m)
 		}
+	}
+	if err := tx.shareBudgetsOf(ctx, runsOf(reserves)); err != nil { // before any lock of a run
+		return err
 	}
 	started, err := tx.deliver(ctx, delivers)
 	if err != nil {
@@ -199,7 +206,7 @@ func (tx *Tx) applyMembers(ctx context.Context, batch []queued) error {
 			}
 		}
 	}
-	return nil
+	return tx.reserve(ctx, reserves)
 }
 
 // result is the part of a member that keeps its own outcome.

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// While the database cannot be written, a batch is refused as a whole, and does not
-// keep those who come after it waiting once for each of its members.
+// While the database cannot be written, a batch fails as a whole. Later callers do not wait once
+// for each of its members.
 func TestBatchIsRefusedAtOnceWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{URL: "sqlite://" + filepath.Join(t.TempDir(), "penstock.db")})

@@ -11,8 +11,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// RunsOfConversation lists the runs of a conversation that exist for v, oldest
-// first.
+// RunsOfConversation lists the runs of a conversation that v may see, oldest first.
 func (s *Store) RunsOfConversation(ctx context.Context, v Viewer, id string) ([]string, error) {
 	return s.strings(ctx, runsOfConversation+" ORDER BY id", id, v.UID, flag(v.All))
 }
@@ -21,8 +20,7 @@ const runsOfConversation = `SELECT id
 	FROM runs
 	WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1)`
 
-// RunOfConversation is the newest run of a conversation of v's team, of those that
-// exist for v.
+// RunOfConversation returns the newest run of a conversation of v's team that v may see.
 func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
 	r, err := s.d.runBy(ctx, s, `r.id = (
 			SELECT max(id)
@@ -34,8 +32,8 @@ func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID 
 	return r, err
 }
 
-// SteeredRun is the run of a conversation that is not over, else the newest one, of
-// those of v's team that exist for v.
+// SteeredRun returns the active run of a conversation of v's team, or else the newest one. v must
+// be able to see it.
 func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
 	r, err := s.d.runBy(ctx, s, "r.id = ("+runsOfConversation+` AND team = $4
 		ORDER BY CASE WHEN state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN 1 ELSE 0 END, id DESC
@@ -46,9 +44,8 @@ func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string)
 	return r, err
 }
 
-// ConversationEvents returns what a conversation is made of, of all its runs that
-// exist for v, oldest first: one execution after the other, since an older run can
-// go on after a newer one.
+// ConversationEvents returns the events that form a conversation, from all its runs that v may see,
+// oldest first. It orders whole executions, because an older run can continue after a newer one.
 func (s *Store) ConversationEvents(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
 	events, err := s.events(ctx, eventsOfConversation, conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
@@ -60,8 +57,8 @@ func (s *Store) ConversationOutline(ctx context.Context, v Viewer, conversationI
 	return inTurn(events), err
 }
 
-// ConversationPart returns the events of a conversation that a run's log has from one
-// sequence number to another, both included.
+// ConversationPart returns the events of a conversation in a run's log, from one sequence number to
+// another, inclusive.
 func (s *Store) ConversationPart(ctx context.Context, runID string, from, to int64) ([]penstock.Event, error) {
 	return s.events(ctx, "run_id = $1 AND seq >= $2 AND seq <= $3 AND "+inConversation+" ORDER BY seq", runID, from, to)
 }
@@ -71,9 +68,9 @@ const (
 	eventsOfConversation = "run_id IN (" + runsOfConversation + ") AND " + inConversation + " ORDER BY run_id, seq"
 )
 
-// inTurn puts executions in the order in which they were asked for. Their first
-// event has that moment by a server's clock, what follows may be by a worker's.
-// Those of one run keep their order whatever a clock says.
+// inTurn sorts executions by the time of their request. The first event of each has that time by a
+// server's clock. Later events may use a worker's clock. Executions of one run always keep their
+// order.
 func inTurn(events []penstock.Event) []penstock.Event {
 	type part struct {
 		asked  penstock.Time
@@ -100,10 +97,10 @@ func inTurn(events []penstock.Event) []penstock.Event {
 	return ordered
 }
 
-// Talking is the active run of a conversation, "" if it has none.
+// Talking returns the active run of a conversation, or "".
 func (tx *Tx) Talking(ctx context.Context, conversationID string) (runID string, err error) {
 	if lock := tx.s.d.lock; lock != "" {
-		// In the order of their ids, as every transaction that locks several runs.
+		// Ordered by id, like every transaction that locks several runs.
 		if _, err := tx.exec(
 			ctx, "SELECT 1 FROM runs WHERE conversation_id = $1 ORDER BY id"+lock, conversationID,
 		); err != nil {

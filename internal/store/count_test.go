@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,8 +14,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// counted is what the readers tell of a webhook that is the only one: its own
-// counts, and the sums of the team by hour.
+// counted is what the readers return for the only webhook: its own counts, and the sums of the team
+// by hour.
 func counted(t *testing.T, s *store.Store, w store.WebhookRow) (penstock.DeliveryCounts, []store.DeliverySum) {
 	t.Helper()
 	row, err := s.Webhook(t.Context(), store.DefaultTeam, "factory", w.UID)
@@ -112,7 +113,48 @@ func TestTheLastDeliveryIsKnown(t *testing.T) {
 	})
 }
 
-// Two processes count: a look finds each delivery that was answered before and none
+// After a day, counts are kept by the hour, and in the end not at all.
+func TestOldCountsAreAddedUp(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		s := testkit.OpenStore(t, url)
+		w := addWebhook(t, s, "a")
+		hour := store.Quarter(penstock.Now()) / 4 * 4
+		for _, c := range []struct{ quarter, committer, n int64 }{
+			{hour - 4, 0, 1},
+			{hour - 4*30, 0, 2},
+			{hour - 4*30 + 1, 0, 4},
+			{hour - 4*30 + 1, 1, 8},
+			{hour - 4*31, 0, 16},
+			{hour - 4*24*32, 0, 64}, // before all statistics
+		} {
+			testkit.Exec(t, url, fmt.Sprintf(`INSERT INTO webhook_counts (webhook_uid, quarter, kind, committer, n)
+				VALUES ('%s', %d, '%s', %d, %d)`, w.UID, c.quarter, store.CountAccepted, c.committer, c.n))
+		}
+		from := penstock.Time(hour-4*24*33) * penstock.Time(15*time.Minute.Milliseconds())
+		for _, old := range []int64{14, 46} {
+			if err := s.ClearCounts(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
+				t.Fatal(err)
+			}
+			sums, err := s.SumDeliveries(t.Context(), store.DefaultTeam, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[int]int64{} // by hours ago
+			for _, sum := range sums {
+				got[33*24-sum.Hour] = sum.N
+			}
+			if diff := cmp.Diff(map[int]int64{1: 1, 30: old, 31: 16}, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			// One that is counted late is added to its hour.
+			testkit.Exec(t, url, fmt.Sprintf(`INSERT INTO webhook_counts (webhook_uid, quarter, kind, n)
+				VALUES ('%s', %d, '%s', 32)`, w.UID, hour-4*30+2, store.CountAccepted))
+		}
+	})
+}
+
+// Two processes count. Each look includes every delivery that was acknowledged before, and none
 // that has not begun.
 func TestCountsAreExactAtEveryLook(t *testing.T) {
 	t.Parallel()
@@ -120,7 +162,7 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 		const senders, each = 4, 12
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
 		w := addWebhook(t, stores[0], "a")
-		var begun, answered, last atomic.Int64 // last: of those that were answered, in epoch milliseconds
+		var begun, acknowledged, last atomic.Int64 // last: the latest acknowledged one, in epoch milliseconds
 		var all sync.WaitGroup
 		for i := range senders {
 			all.Go(func() {
@@ -130,18 +172,18 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 					if _, err := stores[i%2].Deliver(t.Context(), d); err != nil {
 						t.Error(err)
 					}
-					answered.Add(1)
+					acknowledged.Add(1)
 					for old := last.Load(); old < int64(d.ReceivedAt) && !last.CompareAndSwap(old, int64(d.ReceivedAt)); {
 						old = last.Load()
 					}
 				}
 			})
 		}
-		for answered.Load() < senders*each {
-			least, at := answered.Load(), penstock.Time(last.Load())
+		for acknowledged.Load() < senders*each {
+			least, at := acknowledged.Load(), penstock.Time(last.Load())
 			if now, err := stores[0].Webhook(t.Context(), store.DefaultTeam, "factory", w.UID); err != nil ||
 				now.LastDeliveryAt < at {
-				t.Errorf("the last delivery came %s before one that was answered (%v)", at.Sub(now.LastDeliveryAt), err)
+				t.Errorf("the last delivery came %s before one that was acknowledged (%v)", at.Sub(now.LastDeliveryAt), err)
 			}
 			got, sums := counted(t, stores[0], w)
 			sum := int64(0)
@@ -149,7 +191,7 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 				sum += s.N
 			}
 			if most := begun.Load(); got.Accepted < least || got.Accepted > most || sum < least || sum > most {
-				t.Errorf("counted %d, in the team %d, with %d answered before and %d begun", got.Accepted, sum, least, most)
+				t.Errorf("counted %d, in the team %d, with %d acknowledged before and %d begun", got.Accepted, sum, least, most)
 			}
 		}
 		all.Wait()
@@ -167,7 +209,7 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		}
 		write(t, s, func(tx *store.Tx) error { return tx.DeleteWebhook(t.Context(), w.UID) })
 		wantCounts(t, s, other, penstock.DeliveryCounts{Accepted: 1})
-		// left is what there still is of the one that is gone.
+		// left returns the remaining rows of the deleted webhook.
 		left := func() (counts penstock.DeliveryCounts) {
 			testkit.Exec(t, url, "UPDATE webhooks SET deleted_at = 0 WHERE name = 'a'")
 			counts, _ = counted(t, s, w)
@@ -176,7 +218,7 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		if got := left(); got != (penstock.DeliveryCounts{}) {
 			t.Errorf("left: %+v", got)
 		}
-		// What was under way when the webhook was deleted may be counted afterwards.
+		// Deliveries that were in progress when the webhook was deleted may be counted afterwards.
 		mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
 		testkit.Exec(t, url, "UPDATE webhooks SET deleted_at = 1 WHERE name = 'a'")
 		for _, l := range []store.Log{{WebhookUID: w.UID, Deleted: true}, {WebhookUID: other.UID}} {

@@ -12,25 +12,31 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Revision is one state of what a factory is defined by.
+// Revision is one state of a factory's files.
 type Revision struct {
 	Number    int64
 	Author    *penstock.Actor
-	Summary   string // of its changes, as JSON of the service's
+	Summary   string // of its changes, as JSON of internal/factory
 	CreatedAt penstock.Time
 }
 
-// Definition reads the files of a factory and the revision that they are; absence
-// is penstock.CodeNotFound.
-func (s *Store) Definition(ctx context.Context, factoryUID string) (map[string][]byte, Revision, error) {
-	list, err := s.Revisions(ctx, factoryUID, 0, 1)
-	if err == nil && len(list) == 0 {
+// Definition reads the files of a factory at a revision, or the current ones if it is 0; absence is
+// penstock.CodeNotFound.
+func (s *Store) Definition(
+	ctx context.Context, factoryUID string, revision int64,
+) (map[string][]byte, Revision, error) {
+	before := revision
+	if revision != 0 {
+		before++
+	}
+	list, err := s.Revisions(ctx, factoryUID, before, 1)
+	if err == nil && (len(list) == 0 || revision != 0 && list[0].Number != revision) {
 		err = penstock.NotFound("definition of the factory", factoryUID)
 	}
 	if err != nil {
 		return nil, Revision{}, err
 	}
-	// Of that revision, though there be a newer one by now.
+	// Read that revision, even if a newer one exists by now.
 	files, err := s.definitionFiles(ctx, s, "since <= $2 AND (ended = 0 OR ended > $2)", factoryUID, list[0].Number)
 	return files, list[0], err
 }
@@ -41,8 +47,7 @@ func (tx *Tx) DefinitionFiles(ctx context.Context, factoryUID string) (map[strin
 	return tx.s.definitionFiles(ctx, tx, "ended = 0", factoryUID)
 }
 
-// EndedFiles reads the paths at which a factory had a file once that it has no
-// more.
+// EndedFiles reads the paths of files that a factory had once and no longer has.
 func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]byte, error) {
 	rows, err := tx.query(ctx, `SELECT DISTINCT path
 		FROM definition_files
@@ -56,17 +61,17 @@ func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]b
 	return files, err
 }
 
-// FilesAt reads the files of a factory as they were at a revision: those whose
-// path begins with one of the given texts, or is one of them.
+// FilesAt reads the files of a factory at a revision whose paths begin with one of the given
+// prefixes.
 func (s *Store) FilesAt(
-	ctx context.Context, factoryUID string, revision int64, beginnings ...string,
+	ctx context.Context, factoryUID string, revision int64, prefixes ...string,
 ) (map[string][]byte, error) {
 	args := []any{revision}
 	var wanted []string
-	for _, beginning := range beginnings {
-		n := len(args) + 2 // behind factory_uid
+	for _, prefix := range prefixes {
+		n := len(args) + 2 // after factory_uid
 		wanted = append(wanted, fmt.Sprintf("substr(path, 1, $%d) = $%d", n, n+1))
-		args = append(args, utf8.RuneCountInString(beginning), beginning)
+		args = append(args, utf8.RuneCountInString(prefix), prefix)
 	}
 	return s.definitionFiles(
 		ctx, s, "since <= $2 AND (ended = 0 OR ended > $2) AND ("+strings.Join(wanted, " OR ")+")", factoryUID, args...,
@@ -92,8 +97,8 @@ func (s *Store) definitionFiles(
 	return files, err
 }
 
-// Revisions lists revisions of a factory, the newest first; before, unless it is
-// 0, is the number of one that is newer than all of them.
+// Revisions lists revisions of a factory, newest first. If before is not 0, it lists only revisions
+// with a lower number.
 func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
 	rows, err := s.query(ctx, "SELECT d.revision, d.summary, d.created_at, "+selectActor("a.uid", "a")+`
 		FROM definitions d`+joinActor("a", "d.author")+`
@@ -112,8 +117,7 @@ func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, 
 	return list, err
 }
 
-// FileChange is a file of a revision as it was before and is after; nil where
-// there is none.
+// FileChange is a file before and after a revision; nil if it does not exist.
 type FileChange struct {
 	Path          string
 	Before, After []byte
@@ -138,8 +142,8 @@ func (s *Store) RevisionChanges(ctx context.Context, factoryUID string, revision
 	return list, nil
 }
 
-// AddRevision makes after the files of a factory that were before, as the
-// revision that the factory has since [Tx.Revise].
+// AddRevision replaces the files of a factory, from before to after. The number of the revision
+// comes from [Tx.Revise].
 func (tx *Tx) AddRevision(ctx context.Context, factoryUID string, r Revision, before, after map[string][]byte) error {
 	for _, path := range slices.Sorted(maps.Keys(before)) {
 		if content, stays := after[path]; stays && bytes.Equal(content, before[path]) {

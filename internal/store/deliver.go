@@ -27,11 +27,11 @@ type NewDelivery struct {
 	Version       int64         // of the team, read together with everything that evaluated the delivery
 	Identity      string        // its key, which it claims; "": it claims none
 	IdentityUntil penstock.Time // when the claim ends; 0: with the log entry
-	Guard         string        // the key of the signed bytes, which it claims as well; "": none
+	Guard         string        // the key of the signed bytes, which it also claims; "": it claims none
 	GuardUntil    penstock.Time // when that claim ends; 0: with the log entry, if Guard is the key of the body
 	Body          []byte        // of an accepted delivery
 	Starts        []*NewRun     // the runs that it starts if it is accepted
-	Rate          int           // maximum admitted in a minute; 0: no limit, and it does not count
+	Rate          int           // maximum per minute; 0: no limit, and it does not count
 	Logged        int           // maximum of equal rejections that are logged in a minute; 0: no limit
 	Last          bool          // it becomes the last delivery of its webhook
 	Sender        bool          // ClientIP is recorded as a sender of accepted deliveries
@@ -89,7 +89,7 @@ type deliver struct {
 func (d *deliver) key() string { return d.WebhookUID }
 func (d *deliver) kind() int   { return kindDeliver }
 
-// fail starts the member anew.
+// fail resets the member for another attempt.
 func (d *deliver) fail(err error) {
 	d.result.fail(err)
 	d.got, d.logged = Delivered{Outcome: d.Outcome}, d.row
@@ -223,16 +223,16 @@ func (d *deliver) admit(r *rateWindows, now time.Time) {
 	}
 }
 
-// rateWindows count a webhook's deliveries of the last minute, by the database's clock, so that a
-// limit holds over all replicas: those that were admitted, and the rejections that were logged, by
-// their outcome. A row of webhook_rates holds them as JSON.
+// rateWindows count a webhook's accepted deliveries of the last minute, and its logged rejections
+// by outcome. They use the database's clock, so that a limit holds across all replicas. A row of
+// webhook_rates has them as JSON.
 type rateWindows struct {
 	Admitted rate.Window                       `json:"admitted,omitempty"`
 	Logged   map[penstock.Outcome]*rate.Window `json:"logged,omitempty"`
 	changed  bool
 }
 
-// logged is the window of an outcome.
+// logged returns the window of an outcome.
 func (r *rateWindows) logged(o penstock.Outcome) *rate.Window {
 	if r.Logged == nil {
 		r.Logged = map[penstock.Outcome]*rate.Window{}
@@ -262,11 +262,11 @@ var (
 		name: "webhook_rates", columns: columns("webhook_uid text, windows text"),
 		conflict: "ON CONFLICT (webhook_uid) DO UPDATE SET windows = excluded.windows",
 	}
-	newRatesTable = table{name: "webhook_rates", columns: ratesTable.columns, conflict: "ON CONFLICT DO NOTHING"}
+	newRatesTable = ratesTable.onConflict("ON CONFLICT DO NOTHING")
 )
 
-// rates reads the windows of the webhooks, sorted and each once, and locks them until the
-// transaction ends. now is the database's clock.
+// rates reads the windows of the webhooks, and locks them until the transaction ends. uids must be
+// sorted and unique. now is the database's clock.
 func (tx *Tx) rates(ctx context.Context, uids []string) (found map[string]*rateWindows, now time.Time, err error) {
 	if found, now, err = tx.lockRates(ctx, uids); err != nil || len(found) == len(uids) {
 		return found, now, err
@@ -327,7 +327,7 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 			if err := tx.s.d.insert(ctx, tx, deliveryFields.table, log); err != nil {
 				return nil, err
 			}
-			if _, err := tx.settle(ctx); err != nil {
+			if _, err := tx.flush(ctx); err != nil {
 				return nil, err
 			}
 			log, size = nil, len(m.entry.body)
@@ -340,8 +340,8 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 	return runs, tx.s.d.insert(ctx, tx, deliveryFields.table, log)
 }
 
-// countDeliveries counts the deliveries, and records their senders. It comes last, since batches share
-// these rows and wait for each other.
+// countDeliveries counts the deliveries, and records their senders. It comes last, because batches
+// share these rows and wait for each other.
 func (tx *Tx) countDeliveries(ctx context.Context, members []*deliver) error {
 	counts := map[Count]deliveryCount{}
 	senders := map[[2]string]int64{}
@@ -373,8 +373,8 @@ func (tx *Tx) countDeliveries(ctx context.Context, members []*deliver) error {
 	return tx.count(ctx, counts)
 }
 
-// chunks yields the arguments of one statement after the other, each for a number of items for
-// which a prepared statement is kept.
+// chunks splits items into statements and yields the arguments of each. Only a few sizes occur, so
+// that their prepared statements are kept.
 func chunks[T any](items []T, args func(T) []any) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
 		for _, size := range insertSizes {

@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// addReceiver stores the webhook to which the deliveries of newDelivery are, the
-// first one of its database.
+// addReceiver stores the webhook that receives the deliveries of newDelivery, the first one of its
+// database.
 func addReceiver(t *testing.T, s *store.Store) {
 	t.Helper()
 	w := store.WebhookRow{
@@ -29,7 +29,7 @@ func addReceiver(t *testing.T, s *store.Store) {
 	write(t, s, func(tx *store.Tx) error { return tx.AddWebhook(t.Context(), w) })
 }
 
-// newDelivery is an accepted delivery of the webhook "w" with an id of its own.
+// newDelivery is an accepted delivery of the webhook "w" with a new id.
 func newDelivery(change func(*store.NewDelivery)) *store.NewDelivery {
 	d := &store.NewDelivery{
 		Delivery: penstock.Delivery{
@@ -48,7 +48,7 @@ func newDelivery(change func(*store.NewDelivery)) *store.NewDelivery {
 	return d
 }
 
-// identify gives d an identity, and one of its signed bytes where guarded.
+// identify gives d an identity, and also one of its signed bytes if guarded.
 func identify(d *store.NewDelivery, id string, guarded bool) {
 	d.Identity = store.IdentityOf(sha256.Sum256([]byte(id)))
 	if guarded {
@@ -115,7 +115,7 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 			ReceivedAt:     d.ReceivedAt,
 			IdentitySource: penstock.IdentityPenstock, HTTPStatus: 202, Runs: []string{run.ID}, PayloadSHA256: d.PayloadSHA256,
 			ClientIP: d.ClientIP, Matches: matches,
-			Headers: map[string]string{"content-type": "application/json"},
+			Headers: map[string]string{"content-type": "application/json"}, Head: d.Body,
 		}
 		if diff := cmp.Diff(want, logged); diff != "" {
 			t.Error(diff)
@@ -289,7 +289,7 @@ func TestAnIdentityThatIsOverIsTakenOver(t *testing.T) {
 	})
 }
 
-// Whatever comes together, each id and each signed body is accepted once.
+// Of concurrent deliveries, each id and each signed body is accepted once.
 func TestClaimsThatMeetInOneBatch(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -557,7 +557,7 @@ func TestClearingTheLog(t *testing.T) {
 				t.Errorf("payload %d: %v", i, err)
 			}
 		}
-		// What was forgotten is accepted again, what is remembered is not.
+		// A forgotten delivery is accepted again, a remembered one is not.
 		if _, got := mustDeliver(
 			t, s, func(d *store.NewDelivery) { d.Body = []byte(ids[0]); identify(d, ids[0], true) },
 		); got.Outcome != penstock.OutcomeAccepted {
@@ -571,7 +571,7 @@ func TestClearingTheLog(t *testing.T) {
 	})
 }
 
-// A log may be kept for less than a week; identities are known for one.
+// A log may be kept for less than a week. Identities are known for a week.
 func TestIdentitiesOutliveShorterLogs(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -617,7 +617,7 @@ func TestIdentitiesOutliveShorterLogs(t *testing.T) {
 	})
 }
 
-// The claim of signed bytes that are more than the body ends by itself.
+// A claim of signed bytes beyond the body expires by itself.
 func TestGuardsEnd(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -660,7 +660,7 @@ func TestGuardsEnd(t *testing.T) {
 	})
 }
 
-// idAt is an id as it was made at a moment.
+// idAt returns an id that was created at a time.
 func idAt(at penstock.Time) string {
 	digits := fmt.Sprintf("%012x", int64(at))
 	return digits[:8] + "-" + digits[8:] + penstock.NewID()[13:]
@@ -721,7 +721,7 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 	})
 }
 
-// Plans are kept for inserts only: one of a query is bad for a table that has grown.
+// Only inserts keep their plans: the plan of a query becomes bad when its table grows.
 func TestQueriesArePlannedForTheTablesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	s := testkit.OpenStore(t, testkit.Postgres(t))

@@ -21,7 +21,7 @@ const numbered = "(SELECT number FROM webhooks WHERE uid = $1)"
 // deliveryRow is an entry of the log of deliveries.
 type deliveryRow struct {
 	penstock.Delivery
-	n        int64 // its place in the log
+	n        int64 // its position in the log
 	webhook  int64 // the number of its webhook
 	identity string
 	body     []byte // nil: none is stored
@@ -59,7 +59,7 @@ var deliveryFields = newResource("deliveries", "d",
 	storedNumber("runs", func(d *deliveryRow) int { return d.runs }),
 )
 
-// outcomeNumber is the number of an outcome in the log: its place among all of them.
+// outcomeNumber returns the number of an outcome in the log: its index in penstock.Outcomes.
 func outcomeNumber(o penstock.Outcome) int64 { return int64(slices.Index(penstock.Outcomes(), o)) }
 
 // numberedOutcome reads an outcome from its number.
@@ -76,12 +76,13 @@ func (o *numberedOutcome) Scan(value any) error {
 }
 
 // selectDeliveries selects entries of the log of the webhook $1.
-var selectDeliveries = "SELECT " + deliveryFields.selected + " FROM deliveries d "
+var selectDeliveries = "SELECT " + deliveryFields.selected + ", substr(d.body, 1, " +
+	strconv.Itoa(penstock.DeliveryHead) + ") FROM deliveries d "
 
-// scanDelivery reads an entry and its place in the log.
+// scanDelivery reads an entry and its position in the log.
 func scanDelivery(webhookUID string, scan func(...any) error) (penstock.Delivery, int64, error) {
 	var row deliveryRow
-	if err := scan(deliveryFields.into(&row)...); err != nil {
+	if err := scan(append(deliveryFields.into(&row), &row.Head)...); err != nil {
 		return penstock.Delivery{}, 0, err
 	}
 	d := row.Delivery
@@ -101,21 +102,50 @@ func scanDelivery(webhookUID string, scan func(...any) error) (penstock.Delivery
 	return d, row.n, nil
 }
 
-// onPage joins entries, d, with their places.
+// onPage joins entries, d, with their positions.
 const onPage = "d.webhook = page.webhook AND d.outcome = page.outcome AND d.n = page.n"
 
+// startedNoRun holds for accepted entries that no automation matched. Names and reasons cannot look
+// like the key, because their quotation marks are escaped.
+var startedNoRun = "outcome = " + strconv.FormatInt(outcomeNumber(penstock.OutcomeAccepted), 10) +
+	" AND reason <> '" + penstock.ReasonHandshake + `' AND matches NOT LIKE '%"run_id":%'`
+
+// condition is a condition of a query on deliveries, with its arguments. Each argument is written
+// as a question mark; the text has no other.
+type condition struct {
+	text string
+	args []any
+}
+
+func (c *condition) and(text string, args ...any) {
+	c.text += " AND " + text
+	c.args = append(c.args, args...)
+}
+
+// numbered returns the text with placeholders, the first with the number first.
+func (c *condition) numbered(first int) string {
+	parts := strings.Split(c.text, "?")
+	for i := range parts[1:] {
+		parts[i] += "$" + strconv.Itoa(first+i)
+	}
+	return strings.Join(parts, "")
+}
+
 // newest is a subquery for the webhook, outcome and n of the newest entries, at most limit, in the
-// log of the webhook $1. They come before $2 and have one of the outcomes, whose numbers follow as
-// arguments. Each outcome is one range of the index, so that a rare one is found at once.
-func newest(outcomes []penstock.Outcome, limit int) (table string, args []any) {
+// log of the webhook $1. They come before $2, meet the condition and have one of the outcomes, whose
+// numbers follow as arguments. Each outcome is one range of the index, so that a rare one is found
+// at once.
+func newest(outcomes []penstock.Outcome, limit int, only condition) (table string, args []any) {
 	atMost := strconv.Itoa(limit)
+	args = slices.Clone(only.args)
 	var parts []string
 	for i, o := range outcomes {
 		parts = append(parts, `SELECT *
 			FROM (
 				SELECT webhook, outcome, n
 				FROM deliveries
-				WHERE webhook = `+numbered+" AND n < $2 AND outcome = "+placeholders(i+3, 1)+`
+				WHERE webhook = `+numbered+" AND n < $2"+only.numbered(3)+
+			" AND outcome = "+placeholders(i+3+len(only.args), 1)+`
 				ORDER BY n DESC
 				LIMIT `+atMost+") AS o"+strconv.Itoa(i))
 		args = append(args, outcomeNumber(o))
@@ -124,19 +154,45 @@ func newest(outcomes []penstock.Outcome, limit int) (table string, args []any) {
 		"DESC LIMIT " + atMost + ")", args
 }
 
+// idMargin is more than the time between the id of an entry and its position in the log.
+const idMargin = time.Minute
+
+// received adds the bounds of the query in time. Ids begin with the time, so their index shows
+// where in the log the range begins and ends.
+func (c *condition) received(q penstock.DeliveryQuery) {
+	if q.ReceivedAfter != 0 {
+		c.and("n >= COALESCE((SELECT n FROM deliveries WHERE id < ? ORDER BY id DESC LIMIT 1), 0)",
+			penstock.IDAt(q.ReceivedAfter.Add(-idMargin)))
+		c.and("received_at > ?", int64(q.ReceivedAfter))
+	}
+	if q.ReceivedBefore != 0 {
+		c.and("n <= COALESCE((SELECT n FROM deliveries WHERE id > ? ORDER BY id LIMIT 1), ?)",
+			penstock.IDAt(q.ReceivedBefore.Add(idMargin)), int64(math.MaxInt64))
+		c.and("received_at < ?", int64(q.ReceivedBefore))
+	}
+}
+
 // Deliveries returns one page of a webhook's log, newest first.
 func (s *Store) Deliveries(
 	ctx context.Context, webhookUID string, q penstock.DeliveryQuery,
 ) (list []penstock.Delivery, next string, err error) {
-	limit := q.Limit
-	if limit == 0 {
-		limit = penstock.DefaultDeliveries
-	}
+	limit := cmp.Or(q.Limit, penstock.DefaultDeliveries)
 	outcomes := q.Outcomes
 	if len(outcomes) == 0 {
 		outcomes = penstock.Outcomes()
 	}
-	filter := "deliveries:" + webhookUID + fmt.Sprint(outcomes)
+	filter, only := "deliveries:"+webhookUID+fmt.Sprint(outcomes), condition{}
+	if q.NoRun {
+		filter += "no_run"
+		only.and(startedNoRun)
+	}
+	if q.ReceivedAfter != 0 || q.ReceivedBefore != 0 {
+		filter += fmt.Sprintf("received%d-%d", q.ReceivedAfter, q.ReceivedBefore)
+		only.received(q)
+	}
+	if q.Search != "" {
+		filter += "search" + q.Search
+	}
 	before := int64(math.MaxInt64)
 	if q.Cursor != "" {
 		c, err := decodeCursor(q.Cursor, filter)
@@ -147,29 +203,70 @@ func (s *Store) Deliveries(
 			return nil, "", badCursor()
 		}
 	}
-	page, args := newest(outcomes, limit+1)
+	var last int64
+	if q.Search == "" {
+		page, args := newest(outcomes, limit+1, only)
+		list, last, err = s.deliveries(ctx, webhookUID, page, "", append([]any{before}, args...), limit)
+	} else if slices.Contains(outcomes, penstock.OutcomeAccepted) {
+		list, last, err = s.searchDeliveries(ctx, webhookUID, q.Search, before, only, limit)
+	}
+	if err != nil || last == 0 {
+		return append([]penstock.Delivery{}, list...), "", err
+	}
+	return list, cursor{Filter: filter, ID: strconv.FormatInt(last, 10)}.encode(), nil
+}
+
+// deliveries reads the entries of a page, newest first, that meet the condition, whose arguments
+// are the last of args. last is the position of the last one if there are more than limit.
+func (s *Store) deliveries(
+	ctx context.Context, webhookUID, page, where string, args []any, limit int,
+) (list []penstock.Delivery, last int64, err error) {
 	rows, err := s.query(
-		ctx, selectDeliveries+"JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
-		append([]any{webhookUID, before}, args...)...,
+		ctx, selectDeliveries+"JOIN "+page+" AS page ON "+onPage+where+" ORDER BY page.n DESC",
+		append([]any{webhookUID}, args...)...,
 	)
 	if err != nil {
-		return nil, "", s.d.mapError(fmt.Errorf("list deliveries: %w", err))
+		return nil, 0, s.d.mapError(fmt.Errorf("list deliveries: %w", err))
 	}
 	defer rows.Close()
 	list = []penstock.Delivery{}
-	var last int64
+	var position int64
 	for rows.Next() {
 		d, n, err := scanDelivery(webhookUID, rows.Scan)
 		if err != nil {
-			return nil, "", fmt.Errorf("list deliveries: %w", err)
+			return nil, 0, fmt.Errorf("list deliveries: %w", err)
 		}
 		if len(list) == limit { // one more than requested
-			next = cursor{Filter: filter, ID: strconv.FormatInt(last, 10)}.encode()
-			continue
+			last = position
+			break
 		}
-		list, last = append(list, d), n
+		list, position = append(list, d), n
 	}
-	return list, next, s.d.mapError(rows.Err())
+	return list, last, s.d.mapError(rows.Err())
+}
+
+// searchDeliveries is deliveries for accepted entries whose payload contains the text. It reads a
+// bounded number of payloads. last is also the position of the last one that it has read, if there
+// may be more.
+func (s *Store) searchDeliveries(
+	ctx context.Context, webhookUID, text string, before int64, only condition, limit int,
+) (list []penstock.Delivery, last int64, err error) {
+	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, penstock.SearchedDeliveries, only)
+	args = append([]any{before}, args...)
+	var read, oldest int64
+	err = s.row(
+		ctx, "SELECT count(*), COALESCE(min(n), 0) FROM "+page+" AS page", append([]any{webhookUID}, args...)...,
+	).Scan(&read, &oldest)
+	if err != nil {
+		return nil, 0, s.d.mapError(fmt.Errorf("search deliveries: %w", err))
+	}
+	n := len(args) + 2 // after the webhook and args
+	where := fmt.Sprintf(" WHERE d.n >= $%d AND %s", n, s.d.contains("d.body", fmt.Sprintf("$%d", n+1)))
+	list, last, err = s.deliveries(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)
+	if last == 0 && read == penstock.SearchedDeliveries {
+		last = oldest
+	}
+	return list, last, err
 }
 
 // Delivery reads one entry of a webhook's log; absence is penstock.CodeNotFound.

@@ -33,10 +33,10 @@ func (d *deliver) keys() []identity {
 type claimed struct {
 	identity
 	by    *deliver
-	until penstock.Time // 0: as long as the log entry is there
+	until penstock.Time // 0: as long as the log entry exists
 }
 
-// claims are the keys of the members, sorted.
+// claims returns the keys of the members, sorted.
 func claims(members []*deliver) []claimed {
 	all := make([]claimed, 0, len(members))
 	for _, m := range members {
@@ -187,5 +187,5 @@ func IdentityKey(id string) string {
 	return IdentityOf(sha256.Sum256([]byte(id)))
 }
 
-// IdentityOf is a SHA-256 sum as the key of an identity.
+// IdentityOf returns a SHA-256 sum as the key of an identity.
 func IdentityOf(sum [sha256.Size]byte) string { return base64.RawStdEncoding.EncodeToString(sum[:]) }

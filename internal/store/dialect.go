@@ -15,47 +15,51 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// dialect is what the engines do differently.
+// dialect has the differences between the engines.
 type dialect struct {
 	name string
 
 	// now is an expression for the database's clock, in epoch milliseconds.
 	now string
-	// lock ends a SELECT whose rows the transaction is about to change. A run is
-	// always locked before its queue row. skipRun locks the run of a join named r
-	// and leaves out those that another transaction holds.
+	// lock is the end of a SELECT whose rows the transaction will change. A run is always locked
+	// before its queue row. skipRun locks the run of a join named r, and skips runs that another
+	// transaction has locked.
 	lock, skipRun string
-	// bytewise ends a sort key that is compared byte by byte, as Go does.
+	// lockBudgets selects from the teams of a condition, and excludes the transactions with
+	// shareBudgets of these teams until the transaction ends. nil: the engine has one writer.
+	lockBudgets, shareBudgets func(condition string) string
+	// bytewise is the end of a sort key that is compared byte by byte, as in Go.
 	bytewise string
-	// finds selects the ids of the runs whose text holds the word bound to the
-	// placeholder, from the search index; wordArg prepares the word for it.
+	// finds selects from the search index the ids of the runs whose text contains the word at the
+	// placeholder. wordArg prepares the word for it.
 	finds   func(placeholder string) string
 	wordArg func(word string) string
-	// number is the number under a key of an object in a column of JSON text, NULL
-	// where there is none.
+	// contains reports whether the bytes of a column contain those at the placeholder.
+	contains func(column, placeholder string) string
+	// number reads a number from an object in a column of JSON text, or NULL.
 	number func(column, key string) string
-	// unindex takes a run out of the search index, before its row of searchTable is
-	// removed; "": the index follows by itself.
+	// unindex removes a run from the search index, before its row of searchTable is removed. With
+	// "", the database updates the index itself.
 	unindex string
-	// index adds rows of searchTable, and makes the search know them.
+	// index adds rows to searchTable and to the search index.
 	index func(ctx context.Context, tx *Tx, rows [][]any) error
-	// committers is how many transactions the group commit has under way.
+	// committers is the number of simultaneous transactions of the group commit.
 	committers int64
-	// batchWithin is how long one of them may take; 0: as long as it does.
+	// batchWithin limits the time of one of them; 0 disables the limit.
 	batchWithin time.Duration
 
 	// begin starts a write transaction; end commits it or rolls it back.
 	begin func(ctx context.Context, s *Store, tx *Tx) (end func(commit bool) error, err error)
-	// insert adds rows in as few statements as the engine likes. An error may come
-	// only with a later statement of the transaction, or with its commit.
+	// insert adds rows in few statements. It may report an error only with a later statement of the
+	// transaction, or with its commit.
 	insert func(ctx context.Context, tx *Tx, t table, rows [][]any) error
-	// insertNew does so at once and returns how many rows it added or changed, without the
-	// rows that t.conflict leaves alone.
+	// insertNew adds rows at once. It returns how many rows it added or changed, without the rows
+	// that t.conflict skips.
 	insertNew func(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, error)
-	// transient reports an error after which the same transaction may be run again.
+	// transient reports whether the transaction may be repeated after an error.
 	transient func(error) bool
-	// away reports an error of the storage, not of ours: connection lost, disk
-	// full, read-only. unique reports a row that exists already.
+	// away reports whether the storage failed: connection lost, disk full, read-only. unique
+	// reports whether a row exists already.
 	away, unique func(error) bool
 }
 
@@ -66,7 +70,7 @@ const unavailableFor = 5 * time.Second
 // committed.
 var errUnknownCommit = errors.New("the result of the commit is unknown")
 
-// mapError makes driver errors ours, here and nowhere else.
+// mapError is the only place that turns errors of the driver into ours.
 func (d *dialect) mapError(err error) error {
 	var known *penstock.Error
 	switch {
@@ -106,8 +110,14 @@ type table struct {
 	cuts []int
 }
 
-// narrow leaves out the last columns if no row has a value for them: a column that is not bound
-// costs almost nothing.
+// onConflict returns the table with another end of the statement.
+func (t table) onConflict(conflict string) table {
+	t.conflict = conflict
+	return t
+}
+
+// narrow omits the last columns if no row has a value for them, because each bound value costs
+// time.
 func (t table) narrow(rows [][]any) (table, [][]any) {
 	for _, n := range t.cuts {
 		if slices.ContainsFunc(rows, func(row []any) bool { return slices.ContainsFunc(row[n:], given) }) {
@@ -145,7 +155,7 @@ func (t table) names() string {
 	return strings.Join(names, ", ")
 }
 
-// placeholders is "$from, …, $from+n-1".
+// placeholders returns "$from, …, $from+n-1".
 func placeholders(from, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -158,7 +168,7 @@ func placeholders(from, n int) string {
 	return b.String()
 }
 
-// flag is a bool as the engines keep it.
+// flag returns a bool as the engines store it.
 func flag(b bool) int64 {
 	if b {
 		return 1

@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// fold is a name as names are compared and sorted: "App" and "app" are one.
+// fold returns the form in which names are compared and sorted: "App" equals "app".
 func fold(name string) string { return strings.ToLower(name) }
 
-// environmentRecord is an environment as its row has it.
+// environmentRecord is the row of an environment.
 type environmentRecord struct {
 	penstock.Environment
 	team      string
@@ -35,8 +35,8 @@ var environmentFields = newResource("environments", "e",
 	storedText("editor", func(e *environmentRecord) string { return uidOf(e.LastEditor) }).editable(),
 )
 
-// The latest run that the viewer may see, and when one of those was taken by a
-// worker last. Both are found at the end of an index.
+// The latest run that the viewer may see, and when a worker last claimed one of them. Both are at
+// the end of an index.
 var environmentColumns = "SELECT " + environmentFields.selected + ", " + selectActor("c.uid", "c") + ", " +
 	selectActor("m.uid", "m") + `,
 	l.id, l.title, l.state, l.created_at, l.updated_at, l.started_at,
@@ -82,8 +82,8 @@ func scanEnvironment(row scanner) (penstock.Environment, error) {
 	return e.Environment, nil
 }
 
-// Environments lists those of the viewer's team by name or, latest change
-// first, by time. Personal runs of others are not listed.
+// Environments lists the environments of the viewer's team by name, or by time with the latest
+// change first. It does not show personal runs of others.
 func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]penstock.Environment, error) {
 	order := "e.updated_at DESC, e.uid"
 	if byName {
@@ -106,13 +106,12 @@ func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]pens
 	return out, s.d.mapError(rows.Err())
 }
 
-// EnvironmentFor reads one as the viewer may see it; absence is
-// penstock.CodeNotFound.
+// EnvironmentFor reads an environment as the viewer may see it; absence is penstock.CodeNotFound.
 func (s *Store) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
 	return s.environment(ctx, s, v, uid)
 }
 
-// EnvironmentFor reads one within the transaction.
+// EnvironmentFor reads an environment within the transaction.
 func (tx *Tx) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
 	return tx.s.environment(ctx, tx, v, uid)
 }
@@ -129,14 +128,13 @@ func (s *Store) environment(ctx context.Context, q querier, v Viewer, uid string
 	return e, nil
 }
 
-// Environment reads what an environment is made of; absence is
-// penstock.CodeNotFound.
+// Environment reads the configuration of an environment; absence is penstock.CodeNotFound.
 func (s *Store) Environment(ctx context.Context, team, uid string) (penstock.EnvironmentSpec, error) {
 	return s.environmentSpec(ctx, "uid = $1 AND team = $2 AND deleted_at = 0", uid, team)
 }
 
-// KeptEnvironment reads what an environment is made of, though it may have been
-// deleted: a run that was created before still gets it.
+// KeptEnvironment reads the configuration of an environment, even of a deleted one: runs that were
+// created before still use it.
 func (s *Store) KeptEnvironment(ctx context.Context, team, uid string) (penstock.EnvironmentSpec, error) {
 	return s.environmentSpec(ctx, "uid = $1 AND team = $2", uid, team)
 }
@@ -155,8 +153,8 @@ func (s *Store) environmentSpec(ctx context.Context, where string, args ...any) 
 	return e, unmarshal(config, &e.Config)
 }
 
-// AddEnvironment stores a new environment. A name that the team uses already
-// is a conflict, in whatever case it is written.
+// AddEnvironment stores a new environment. A name that the team uses already is a conflict,
+// ignoring case.
 func (tx *Tx) AddEnvironment(ctx context.Context, team string, e penstock.Environment) error {
 	record := environmentRecord{e, team, e.LastUpdated}
 	record.LastEditor = e.Creator
@@ -166,8 +164,8 @@ func (tx *Tx) AddEnvironment(ctx context.Context, team string, e penstock.Enviro
 	return tx.useEnvironmentSecrets(ctx, team, e)
 }
 
-// ReplaceEnvironment changes all that a caller says about an environment.
-// The next run reports again whether its setup failed.
+// ReplaceEnvironment changes the configuration of an environment. The next run reports again
+// whether its setup failed.
 func (tx *Tx) ReplaceEnvironment(ctx context.Context, team string, e penstock.Environment) error {
 	record := environmentRecord{Environment: e, team: team}
 	n, err := tx.exec(ctx, setEnvironment, environmentFields.changes(&record, e.UID, team)...)
@@ -187,13 +185,13 @@ func (tx *Tx) useEnvironmentSecrets(ctx context.Context, team string, e penstock
 
 func (tx *Tx) nameTaken(err error, kind, name string) error {
 	if err != nil && tx.s.d.unique(err) {
-		return penstock.Errorf(penstock.CodeConflict, "there is %s named %q already", kind, name)
+		return penstock.Errorf(penstock.CodeConflict, "%s named %q already exists", kind, name)
 	}
 	return err
 }
 
-// DeleteEnvironment takes an environment from every list. It holds the row, so
-// what comes to use it meanwhile comes too late.
+// DeleteEnvironment removes an environment from every list. It locks the row, so that nothing can
+// start to use the environment meanwhile.
 func (tx *Tx) DeleteEnvironment(ctx context.Context, team, uid string) error {
 	n, err := tx.exec(ctx, `UPDATE environments
 		SET deleted_at = $1
@@ -222,7 +220,7 @@ func (tx *Tx) UseEnvironment(ctx context.Context, team, uid string) error {
 	return err
 }
 
-// EnvironmentUser is what would be left without its environment.
+// EnvironmentUser is a resource that uses an environment.
 type EnvironmentUser struct {
 	Kind     string // agent, automation or schedule
 	Name     string
@@ -230,8 +228,8 @@ type EnvironmentUser struct {
 	Creator  string
 }
 
-// EnvironmentUsers lists the agents, and the automations and schedules that are
-// switched on, which name an environment, by name.
+// EnvironmentUsers lists the agents, and the enabled automations and schedules, that name an
+// environment. It sorts them by name.
 func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUser, error) {
 	rows, err := tx.query(ctx, `SELECT 'agent' AS kind, name, folded, 0 AS personal, '' AS creator
 		FROM identities
@@ -248,8 +246,7 @@ func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUs
 	})
 }
 
-// SetEnvironmentSetup records whether the latest run that used an environment
-// failed while setting it up.
+// SetEnvironmentSetup records whether the setup of the latest run that used an environment failed.
 func (tx *Tx) SetEnvironmentSetup(ctx context.Context, uid string, failed bool) error {
 	_, err := tx.exec(ctx, `UPDATE environments
 		SET setup_failed = $1

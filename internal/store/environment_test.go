@@ -16,7 +16,7 @@ import (
 
 var ada = penstock.Actor{Type: "user", UID: "ada", DisplayName: "Ada"}
 
-// write runs fn in one transaction and wants it to succeed.
+// write runs fn in one transaction, which must succeed.
 func write(t *testing.T, s *store.Store, fn func(tx *store.Tx) error) {
 	t.Helper()
 	if err := s.Write(t.Context(), fn); err != nil {
@@ -147,8 +147,8 @@ func TestDeletedEnvironmentIsKeptForRunsThatHaveIt(t *testing.T) {
 	})
 }
 
-// Whoever begins to use an environment while it is being deleted is either seen
-// by the deletion or finds nothing: never both.
+// A concurrent use of an environment that is being deleted is either seen by the deletion or does
+// not find the environment: never both.
 func TestEnvironmentIsNotDeletedUnderItsUsers(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {

@@ -8,13 +8,13 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// eventRecord is an event as its row has it.
+// eventRecord is the row of an event.
 type eventRecord struct {
 	penstock.Event
 	key string
 }
 
-// eventAt is a draft with its place in the log.
+// eventAt returns a draft as an event with its position in the log.
 func eventAt(runID string, execution int, seq int64, d penstock.Draft) *eventRecord {
 	return &eventRecord{penstock.Event{
 		RunID: runID, Seq: seq, ExecutionID: execution, Type: d.Type, At: d.At, Data: d.Data,
@@ -77,8 +77,8 @@ type appendEvents struct {
 func (a *appendEvents) key() string { return a.lease.RunID }
 func (a *appendEvents) kind() int   { return kindAppend }
 
-// Append adds drafts to the log of the run that l holds, through the group
-// commit. A lease that is lost or over is penstock.ErrLeaseLost.
+// Append adds drafts to the log of the run that l holds, through the group commit. If the lease is
+// lost or has ended, the error is penstock.ErrLeaseLost.
 func (s *Store) Append(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) error {
 	if len(drafts) == 0 {
 		return nil
@@ -109,8 +109,8 @@ func (tx *Tx) appendHeld(ctx context.Context, a *appendEvents) error {
 	return tx.AppendEvents(ctx, a.lease.RunID, drafts...)
 }
 
-// Fresh leaves out the drafts that this lease has appended already, and
-// remembers the rest. The lease must be held.
+// Fresh removes the drafts that this lease has already appended, and records the rest. The lease
+// must be active.
 func (tx *Tx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) ([]penstock.Draft, error) {
 	last := drafts[len(drafts)-1].N
 	if last == 0 {
@@ -131,9 +131,8 @@ func (tx *Tx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstock.Dra
 	return drafts, err
 }
 
-// AppendEvents adds drafts to a run's log. The sequence is taken by an update
-// of the run's row, which holds it until the commit: so commit order is
-// sequence order.
+// AppendEvents adds drafts to a run's log. An update of the run's row assigns the sequence numbers
+// and locks the row until the commit. So commit order is sequence order.
 func (tx *Tx) AppendEvents(ctx context.Context, runID string, drafts ...penstock.Draft) error {
 	var last int64
 	var execution int
@@ -147,10 +146,10 @@ func (tx *Tx) AppendEvents(ctx context.Context, runID string, drafts ...penstock
 	return tx.insertEvents(ctx, runID, execution, last, drafts)
 }
 
-// AppendAfter adds what happened to an execution after its lease was over, once
-// and unless the same was said before: afterwards, and for a lease that was never
-// this execution's, it is penstock.ErrLeaseLost.
-func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draft) error {
+// AppendAfter adds an event, and reports about traffic, to an execution after the end of its
+// lease, once. If the event exists already, or if the lease never belonged to the execution, the
+// error is penstock.ErrLeaseLost.
+func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draft, reports []penstock.Draft) error {
 	if err := tx.lockRun(ctx, l.RunID); err != nil {
 		return err
 	}
@@ -167,6 +166,9 @@ func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draf
 	if first == 0 {
 		return penstock.ErrLeaseLost
 	}
+	if err := tx.Report(ctx, l, reports...); err != nil {
+		return err
+	}
 	var last int64
 	if err := tx.row(ctx, `UPDATE runs
 		SET last_seq = last_seq + 1
@@ -177,7 +179,7 @@ func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draf
 	return tx.insertEvents(ctx, l.RunID, l.ExecutionID, last, []penstock.Draft{d})
 }
 
-// insertEvents stores drafts whose sequence, which ends in last, has been taken.
+// insertEvents stores drafts. Their sequence numbers are assigned and end with last.
 func (tx *Tx) insertEvents(
 	ctx context.Context, runID string, execution int, last int64, drafts []penstock.Draft,
 ) error {
@@ -188,7 +190,7 @@ func (tx *Tx) insertEvents(
 	if err := tx.s.d.insert(ctx, tx, eventFields.table, rows); err != nil {
 		return err
 	}
-	for _, d := range drafts { // after the insert: the deltas may have come along with their message
+	for _, d := range drafts { // after the insert, because the deltas may be in the same batch as their message
 		if d.Type == penstock.EventMessage && d.Key != "" {
 			if _, err := tx.exec(ctx, `DELETE FROM events
 				WHERE run_id = $1 AND key = $2 AND type = 'message_delta'`, runID, d.Key); err != nil {

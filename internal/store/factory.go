@@ -11,22 +11,22 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// FactoryRow is a factory with what only the server sees of it.
+// FactoryRow is a factory with its internal fields.
 type FactoryRow struct {
-	penstock.Factory // without Agents and counts where it was read in a transaction
+	penstock.Factory // without Agents and counts if it was read in a transaction
 	Team             string
 	Origin           RepositoryRow // of a factory that comes from a repository
 	FactoryConfig
 }
 
-// FactoryConfig is what a factory contributes to the runs of its agents.
+// FactoryConfig is the configuration that a factory gives to the runs of its agents.
 type FactoryConfig struct {
 	Defaults penstock.Overrides        `json:"defaults,omitzero"`
 	WorksOn  []penstock.WorkRepository `json:"works_on,omitempty"` // without their forges
-	// What every run has, whatever stronger layers say.
+	// Every run gets these, in addition to those of stronger layers.
 	Secrets    []string                      `json:"secrets,omitempty"`
 	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
-	// ImageSecrets are those with which its runners' images are fetched.
+	// ImageSecrets are the credentials for pulling the images of its runners.
 	ImageSecrets []string `json:"image_secrets,omitempty"`
 	// Network and Models are a layer of every run's network and models.
 	Network *penstock.Network     `json:"network,omitempty"`
@@ -43,7 +43,7 @@ func (c FactoryConfig) SecretNames() []string {
 	)
 }
 
-// factoryRecord is a factory as its row has it.
+// factoryRecord is the row of a factory.
 type factoryRecord struct {
 	FactoryRow
 	revision int64
@@ -92,9 +92,8 @@ func scanFactory(row scanner) (FactoryRow, error) {
 	return *r, nil
 }
 
-// Changed says that something is about to change with which deliveries are
-// evaluated: it gives the team its next version. It comes first in its
-// transaction, since the team's row is the lock that puts such changes in order.
+// Changed gives the team its next version. Call it before a change that affects the evaluation of
+// deliveries, first in the transaction: the lock on the team's row orders such changes.
 func (tx *Tx) Changed(ctx context.Context, team string) error {
 	if _, err := tx.exec(ctx, `UPDATE teams
 		SET version = version + 1
@@ -104,8 +103,8 @@ func (tx *Tx) Changed(ctx context.Context, team string) error {
 	return nil
 }
 
-// TeamVersion counts the changes of [Tx.Changed]. Whoever keeps what was read
-// reads the version before it: what is kept is never newer than it says.
+// TeamVersion returns the number of calls of [Tx.Changed]. A caller that caches rows reads the
+// version before the rows, so that the rows are never older than their version.
 func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, err error) {
 	err = s.row(ctx, "SELECT version FROM teams WHERE uid = $1", team).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -114,8 +113,8 @@ func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, er
 	return version, s.d.mapError(err)
 }
 
-// Factories returns one page of a team's factories, by name. It ends before it
-// has more than penstock.MaxPageBytes of JSON, with one factory at least.
+// Factories returns one page of a team's factories, by name. It ends before penstock.MaxPageBytes
+// of JSON, but has at least one factory.
 func (s *Store) Factories(
 	ctx context.Context, team string, q penstock.FactoryQuery,
 ) (list []FactoryRow, next string, err error) {
@@ -213,24 +212,30 @@ func (s *Store) factory(ctx context.Context, q querier, team, uid string) (Facto
 	return one[0], err
 }
 
-// FactoryConfig reads what a factory contributes to runs, and the revision of
-// its files that say so; absence is penstock.CodeNotFound.
-func (s *Store) FactoryConfig(ctx context.Context, team, uid string) (c FactoryConfig, revision int64, err error) {
-	var data string
-	err = s.row(ctx, `SELECT data, revision
-		FROM factories
-		WHERE uid = $1 AND team = $2 AND deleted_at = 0`, uid, team).Scan(&data, &revision)
-	if errors.Is(err, sql.ErrNoRows) {
-		return c, 0, penstock.NotFound("factory", uid)
-	}
-	if err != nil {
-		return c, 0, s.d.mapError(fmt.Errorf("read the configuration of factory %s: %w", uid, err))
-	}
-	return c, revision, unmarshal(data, &c)
+// FactoryPart is what a factory contributes to a run.
+type FactoryPart struct {
+	Name     string
+	Revision int64 // of its files
+	FactoryConfig
 }
 
-// AddFactory stores a new factory. A name or an alias that the team uses
-// already is a conflict, in whatever case it is written.
+// FactoryPart reads the configuration that a factory gives to runs; absence is penstock.CodeNotFound.
+func (s *Store) FactoryPart(ctx context.Context, team, uid string) (part FactoryPart, err error) {
+	var data string
+	err = s.row(ctx, `SELECT name, revision, data
+		FROM factories
+		WHERE uid = $1 AND team = $2 AND deleted_at = 0`, uid, team).Scan(&part.Name, &part.Revision, &data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return part, penstock.NotFound("factory", uid)
+	}
+	if err != nil {
+		return part, s.d.mapError(fmt.Errorf("read the configuration of factory %s: %w", uid, err))
+	}
+	return part, unmarshal(data, &part.FactoryConfig)
+}
+
+// AddFactory stores a new factory. A name or alias that the team uses already is a conflict,
+// ignoring case.
 func (tx *Tx) AddFactory(ctx context.Context, r FactoryRow) error {
 	if err := tx.factoryNames(ctx, r); err != nil {
 		return err
@@ -242,8 +247,8 @@ func (tx *Tx) AddFactory(ctx context.Context, r FactoryRow) error {
 	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
 }
 
-// SetFactory stores a factory that was read and changed in the transaction. Its
-// revision is not touched.
+// SetFactory stores a factory that was read and changed in the transaction. It does not change the
+// revision.
 func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
 	if err := tx.factoryNames(ctx, r); err != nil {
 		return err
@@ -271,8 +276,8 @@ func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error
 	return revision, nil
 }
 
-// factoryNames refuses a name or an alias by which another factory of the team
-// is known: a reference by either means one factory.
+// factoryNames rejects a name or alias that another factory of the team has as name or alias, so
+// that a reference by either is unique.
 func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {
 	others, err := tx.s.namedFactories(ctx, tx, r.Team, r.Name, r.Alias)
 	if err != nil {
@@ -281,22 +286,22 @@ func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {
 	for _, own := range []string{r.Name, r.Alias} {
 		for _, o := range others {
 			if o.UID != r.UID && o.Called(own) {
-				return penstock.Errorf(penstock.CodeConflict, "there is a factory named or called %q already", own)
+				return penstock.Errorf(penstock.CodeConflict, "a factory with the name or alias %q already exists", own)
 			}
 		}
 	}
 	return nil
 }
 
-// FactoryName is by what a factory is known to its team.
+// FactoryName has the names of a factory.
 type FactoryName struct{ UID, Name, Alias string }
 
-// Called reports whether name is the factory's name or alias, in whatever case.
+// Called reports whether name is the factory's name or alias, ignoring case.
 func (n FactoryName) Called(name string) bool {
 	return name != "" && (fold(name) == fold(n.Name) || fold(name) == fold(n.Alias))
 }
 
-// FactoriesNamed lists the factories of a team that are known by either name.
+// FactoriesNamed lists the factories of a team that have one of two names as name or alias.
 func (s *Store) FactoriesNamed(ctx context.Context, team, name, other string) ([]FactoryName, error) {
 	return s.namedFactories(ctx, s, team, name, other)
 }
@@ -319,10 +324,9 @@ func (s *Store) namedFactories(ctx context.Context, q querier, team, name, other
 	)
 }
 
-// DeleteFactory takes a factory that was read in the transaction from every
-// list, with its automations, its webhooks and their secrets' copies, and its
-// agents and their keys. Runs and deliveries stay, and so do its files: runs
-// find their skills in them.
+// DeleteFactory removes a factory that was read in the transaction from every list. It also removes
+// its automations, its webhooks with their copies of secrets, and its agents with their keys. Runs
+// and deliveries stay. The files stay too, because runs find their skills in them.
 func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 	for _, a := range r.Agents {
 		if err := tx.DeleteIdentity(ctx, r.Team, a.UID); err != nil {

@@ -104,9 +104,9 @@ func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {
 		if diff := cmp.Diff(a, read); err != nil || diff != "" {
 			t.Errorf("the automation (%v): -want +got:\n%s", err, diff)
 		}
-		if config, _, err := s.FactoryConfig(t.Context(), store.DefaultTeam, want.UID); err != nil ||
-			cmp.Diff(want.FactoryConfig, config) != "" {
-			t.Errorf("the configuration (%v): %s", err, cmp.Diff(want.FactoryConfig, config))
+		if part, err := s.FactoryPart(t.Context(), store.DefaultTeam, want.UID); err != nil ||
+			part.Name != want.Name || cmp.Diff(want.FactoryConfig, part.FactoryConfig) != "" {
+			t.Errorf("the part %q (%v): %s", part.Name, err, cmp.Diff(want.FactoryConfig, part.FactoryConfig))
 		}
 		if _, err := s.Factory(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
@@ -197,7 +197,8 @@ func TestOneOfManyAdvancesAClock(t *testing.T) {
 		if winners != 1 {
 			t.Errorf("%d advanced the clock, want 1", winners)
 		}
-		// What was seen before an edit cannot be advanced after it, though the time is the same.
+		// After an edit, a change based on the version before it fails, even if the time is the
+		// same.
 		due, err = s.DueAutomations(ctx, now+5, 10)
 		if err != nil || len(due) != 1 || len(due[0].Clocks) != 2 {
 			t.Fatalf("got %+v (%v)", due, err)

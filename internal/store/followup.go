@@ -16,11 +16,11 @@ type Followup struct {
 	Redelivered bool
 	Creator     string
 	CreatedAt   penstock.Time
-	Attachments []Attachment // files that go with it, in its order
+	Attachments []Attachment // its files, in order
 }
 
-// followup is a row of a message, with the ids of its attachments.
-type followup struct {
+// followupRow is a row of a message, with the ids of its attachments.
+type followupRow struct {
 	Followup
 	runID       string
 	attachments []string
@@ -28,22 +28,21 @@ type followup struct {
 
 // followupFields are the columns of a follow-up.
 var followupFields = newResource("followups", "f",
-	textColumn("id", func(f *followup) *string { return &f.ID }),
-	storedText("run_id", func(f *followup) string { return f.runID }),
-	textColumn("message", func(f *followup) *string { return &f.Message }),
-	textColumn("mode", func(f *followup) *penstock.Mode { return &f.Mode }),
-	textColumn("state", func(f *followup) *string { return &f.State }),
-	flagColumn("redelivered", func(f *followup) *bool { return &f.Redelivered }).unset(),
-	textColumn("creator", func(f *followup) *string { return &f.Creator }),
-	numberColumn("created_at", func(f *followup) *penstock.Time { return &f.CreatedAt }),
-	jsonColumn("attachments", func(f *followup) *[]string { return &f.attachments }),
+	textColumn("id", func(f *followupRow) *string { return &f.ID }),
+	storedText("run_id", func(f *followupRow) string { return f.runID }),
+	textColumn("message", func(f *followupRow) *string { return &f.Message }),
+	textColumn("mode", func(f *followupRow) *penstock.Mode { return &f.Mode }),
+	textColumn("state", func(f *followupRow) *string { return &f.State }),
+	flagColumn("redelivered", func(f *followupRow) *bool { return &f.Redelivered }).unset(),
+	textColumn("creator", func(f *followupRow) *string { return &f.Creator }),
+	numberColumn("created_at", func(f *followupRow) *penstock.Time { return &f.CreatedAt }),
+	jsonColumn("attachments", func(f *followupRow) *[]string { return &f.attachments }),
 )
 
-// AddFollowup stores a message that waits for the agent. Its attachments are there
-// already.
+// AddFollowup stores a message that waits for the agent. Its attachments must exist already.
 func (tx *Tx) AddFollowup(ctx context.Context, runID string, f Followup) error {
 	f.State = PromptWaiting
-	row := followup{Followup: f, runID: runID}
+	row := followupRow{Followup: f, runID: runID}
 	for _, a := range f.Attachments {
 		row.attachments = append(row.attachments, a.ID)
 	}
@@ -72,7 +71,7 @@ func (tx *Tx) Followups(ctx context.Context, runID, state string) ([]Followup, e
 		FROM followups f
 		WHERE f.run_id = $1 AND f.state = $2
 		ORDER BY f.id`, runID, state)
-	list, err := collect(tx.s, rows, err, "follow-ups", func(f *followup) []any { return followupFields.into(f) })
+	list, err := collect(tx.s, rows, err, "follow-ups", func(f *followupRow) []any { return followupFields.into(f) })
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +100,13 @@ func (tx *Tx) attachmentsByID(ctx context.Context, runID string) (map[string]Att
 	return files, err
 }
 
-// GivenAttachments lists the ids of the attachments of a run's follow-ups: those
-// that an agent has been given are true.
+// GivenAttachments lists the ids of the attachments of a run's follow-ups. The value is true if an
+// agent has received the attachment.
 func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]bool, error) {
 	rows, err := s.query(ctx, `SELECT state, attachments
 		FROM followups
 		WHERE run_id = $1 AND attachments <> ''`, runID)
-	list, err := collect(s, rows, err, "attachments of follow-ups", func(f *followup) []any {
+	list, err := collect(s, rows, err, "attachments of follow-ups", func(f *followupRow) []any {
 		return []any{&f.State, &document{into: &f.attachments}}
 	})
 	given := map[string]bool{}
@@ -119,9 +118,8 @@ func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]
 	return given, err
 }
 
-// SetFollowups moves all of a run's messages from one state to another.
-// Those that go back to waiting have been given to a worker before: they are
-// marked as redelivered.
+// SetFollowups moves all of a run's messages from one state to another. Messages that return to
+// waiting are marked as redelivered, because a worker has had them.
 func (tx *Tx) SetFollowups(ctx context.Context, runID, from, to string) error {
 	_, err := tx.exec(ctx, `UPDATE followups
 		SET state = $1, redelivered = CASE WHEN $1 = 'waiting' THEN 1 ELSE redelivered END
@@ -132,9 +130,9 @@ func (tx *Tx) SetFollowups(ctx context.Context, runID, from, to string) error {
 	return nil
 }
 
-// MarkDelivered notes that the turn's prompt has been worked on. Before the agent has
-// started no follow-up has: those that were handed over are left to the move that
-// ends the run.
+// MarkDelivered records that the agent has received the prompt of the turn. Before the agent has
+// started, it changes no follow-ups. Those that are being delivered are left to the move that ends
+// the run.
 func (tx *Tx) MarkDelivered(ctx context.Context, run *RunRow) error {
 	if run.PromptState == PromptDelivering {
 		run.PromptState = PromptDelivered
@@ -148,7 +146,7 @@ func (tx *Tx) MarkDelivered(ctx context.Context, run *RunRow) error {
 	return tx.SetFollowups(ctx, run.ID, PromptDelivering, PromptDelivered)
 }
 
-// DeliverFollowup gives one waiting message to the execution.
+// DeliverFollowup assigns one waiting message to the execution.
 func (tx *Tx) DeliverFollowup(ctx context.Context, id string) error {
 	_, err := tx.exec(ctx, `UPDATE followups
 		SET state = $1
@@ -156,20 +154,14 @@ func (tx *Tx) DeliverFollowup(ctx context.Context, id string) error {
 	return err
 }
 
-// SetPrompt records how far the run's own prompt is on its way.
+// SetPrompt records the delivery state of the run's own prompt.
 func (tx *Tx) SetPrompt(ctx context.Context, runID, state string) error {
 	_, err := tx.exec(ctx, "UPDATE runs SET prompt_state = $1 WHERE id = $2", state, runID)
 	return err
 }
 
-// SetResumable records whether the saved session lets another worker go on.
+// SetResumable records whether another worker can continue from the saved session.
 func (tx *Tx) SetResumable(ctx context.Context, runID string, resumable bool) error {
 	_, err := tx.exec(ctx, "UPDATE runs SET resumable = $1 WHERE id = $2", flag(resumable), runID)
-	return err
-}
-
-// SetConsumption records what the run has consumed so far.
-func (tx *Tx) SetConsumption(ctx context.Context, runID string, t Consumption) error {
-	_, err := tx.exec(ctx, "UPDATE runs SET usage = $1 WHERE id = $2", marshal(t), runID)
 	return err
 }

@@ -12,33 +12,33 @@ import (
 // ErrReplay is a request whose idempotency key already has a response.
 var ErrReplay = errors.New("the idempotency key has been used")
 
-// KeptAnswer is the response that a repeated request gets.
-type KeptAnswer struct {
+// KeptResponse is the response that a repeated request gets.
+type KeptResponse struct {
 	Scope  string // of the key: team, principal, method, path and key, hashed
 	Status int
-	Answer []byte // encrypted, with the hash of the request's body
+	Body   []byte // encrypted, with the hash of the request's body
 	Until  penstock.Time
 }
 
 // keep stores the response. It returns false if the key already has one. nil keeps nothing.
-func (tx *Tx) keep(ctx context.Context, k *KeptAnswer) (bool, error) {
+func (tx *Tx) keep(ctx context.Context, k *KeptResponse) (bool, error) {
 	if k == nil {
 		return true, nil
 	}
-	n, err := tx.exec(ctx, `INSERT INTO idempotency (scope, status, answer, expires_at)
+	n, err := tx.exec(ctx, `INSERT INTO idempotency (scope, status, response, expires_at)
 		VALUES ($1, $2, $3, $4)
-		ON CONFLICT (scope) DO UPDATE SET status = $2, answer = $3, expires_at = $4
+		ON CONFLICT (scope) DO UPDATE SET status = $2, response = $3, expires_at = $4
 		WHERE idempotency.expires_at <= $5`,
-		k.Scope, k.Status, k.Answer, int64(k.Until), int64(penstock.Now()))
+		k.Scope, k.Status, k.Body, int64(k.Until), int64(penstock.Now()))
 	if err != nil {
-		return false, fmt.Errorf("keep an answer: %w", err)
+		return false, fmt.Errorf("keep a response: %w", err)
 	}
 	return n > 0, nil
 }
 
 // Keep stores the response in the transaction of the request. ErrReplay: the key already has one,
 // and the transaction must roll back.
-func (tx *Tx) Keep(ctx context.Context, k *KeptAnswer) error {
+func (tx *Tx) Keep(ctx context.Context, k *KeptResponse) error {
 	kept, err := tx.keep(ctx, k)
 	if err == nil && !kept {
 		err = ErrReplay
@@ -47,14 +47,14 @@ func (tx *Tx) Keep(ctx context.Context, k *KeptAnswer) error {
 }
 
 // Kept reads the response of a key; absence is penstock.CodeNotFound.
-func (s *Store) Kept(ctx context.Context, scope string) (KeptAnswer, error) {
-	k := KeptAnswer{Scope: scope}
-	err := s.row(ctx, `SELECT status, answer, expires_at
+func (s *Store) Kept(ctx context.Context, scope string) (KeptResponse, error) {
+	k := KeptResponse{Scope: scope}
+	err := s.row(ctx, `SELECT status, response, expires_at
 		FROM idempotency
 		WHERE scope = $1 AND expires_at > $2`, scope, int64(penstock.Now())).
-		Scan(&k.Status, &k.Answer, &k.Until)
+		Scan(&k.Status, &k.Body, &k.Until)
 	if errors.Is(err, sql.ErrNoRows) {
-		return k, penstock.NotFound("kept answer", scope)
+		return k, penstock.NotFound("kept response", scope)
 	}
 	return k, s.d.mapError(err)
 }

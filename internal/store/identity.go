@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// identityRecord is an agent as its row has it. The data holds what has no column of
-// its own.
+// identityRecord is the row of an agent. data has the fields without a column of their own.
 type identityRecord struct {
 	penstock.Identity
 	team string
@@ -77,8 +76,8 @@ func (s *Store) Identity(ctx context.Context, team, uid string) (penstock.Identi
 	return s.identity(ctx, s, "", team, uid)
 }
 
-// Identity reads an agent and keeps it from changing until the transaction
-// ends; absence is penstock.CodeNotFound.
+// Identity reads an agent and locks it until the transaction ends; absence is
+// penstock.CodeNotFound.
 func (tx *Tx) Identity(ctx context.Context, team, uid string) (penstock.Identity, error) {
 	return tx.s.identity(ctx, tx, tx.s.d.lock, team, uid)
 }
@@ -94,8 +93,8 @@ func (s *Store) identity(ctx context.Context, q querier, lock, team, uid string)
 	return i, nil
 }
 
-// AddIdentity stores a new agent. A name that the team uses already, in the
-// same factory or outside of one, is a conflict in whatever case it is written.
+// AddIdentity stores a new agent. A name that is used already in the same factory, or by the team
+// outside of factories, is a conflict, ignoring case.
 func (tx *Tx) AddIdentity(ctx context.Context, team string, i penstock.Identity) error {
 	err := identityFields.add(ctx, tx, &identityRecord{i, team, i})
 	if err != nil {
@@ -116,8 +115,8 @@ func (tx *Tx) SetIdentity(ctx context.Context, team string, i penstock.Identity)
 	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
 }
 
-// DeleteIdentity takes an agent from every list and revokes its keys. Absence
-// is penstock.CodeNotFound.
+// DeleteIdentity removes an agent from every list and revokes its keys. Absence is
+// penstock.CodeNotFound.
 func (tx *Tx) DeleteIdentity(ctx context.Context, team, uid string) error {
 	now := int64(penstock.Now())
 	n, err := tx.exec(ctx, `UPDATE identities

@@ -73,8 +73,7 @@ func TestIdentityNamesAreUniquePerFactory(t *testing.T) {
 	})
 }
 
-// A key is made for an agent only while the agent is there, and none outlives
-// it.
+// A key for an agent can be created only while the agent exists, and ends with it.
 func TestKeysEndWithTheirAgent(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// KeyRow is an API key with what only the server sees of it.
+// KeyRow is an API key with its internal fields.
 type KeyRow struct {
 	penstock.Key
 	Team      string
@@ -19,8 +19,8 @@ type KeyRow struct {
 	RevokedAt penstock.Time
 }
 
-// InForce reports whether the key is good at now.
-func (k KeyRow) InForce(now penstock.Time) bool {
+// Active reports whether the key is valid at now.
+func (k KeyRow) Active(now penstock.Time) bool {
 	return k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > now)
 }
 
@@ -44,7 +44,7 @@ var keyFields = newResource("api_keys", "k",
 	numberColumn("last_used_at", func(k *KeyRow) *penstock.Time { return &k.LastUsedAt }).unset(),
 )
 
-// principal is a person or service account as its row has it.
+// principal is the row of a person or service account.
 type principal struct {
 	penstock.Actor
 	team string
@@ -76,8 +76,7 @@ func scanKey(row scanner) (KeyRow, error) {
 	return k, err
 }
 
-// KeyByHash reads a key, revoked and expired ones too; absence is
-// penstock.CodeNotFound.
+// KeyByHash reads a key, even a revoked or expired one; absence is penstock.CodeNotFound.
 func (s *Store) KeyByHash(ctx context.Context, hash string) (KeyRow, error) {
 	k, err := scanKey(s.row(ctx, keyColumns+"WHERE k.hash = $1", hash))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -86,8 +85,8 @@ func (s *Store) KeyByHash(ctx context.Context, hash string) (KeyRow, error) {
 	return k, s.d.mapError(err)
 }
 
-// RunByAgentKey is the run whose execution has this key, as long as it holds
-// the lease; absence is penstock.CodeNotFound.
+// RunByAgentKey returns the run whose execution has this key and an active lease; absence is
+// penstock.CodeNotFound.
 func (s *Store) RunByAgentKey(ctx context.Context, hash string) (team, runID string, err error) {
 	err = s.row(
 		ctx, `SELECT team, run_id
@@ -119,13 +118,13 @@ func (s *Store) Keys(ctx context.Context, team string) ([]penstock.Key, error) {
 	return keys, s.d.mapError(rows.Err())
 }
 
-// CountKeys is how many keys there are in all, revoked ones too.
+// CountKeys returns the number of all keys, including revoked ones.
 func (s *Store) CountKeys(ctx context.Context) (n int, err error) {
 	err = s.row(ctx, "SELECT count(*) FROM api_keys").Scan(&n)
 	return n, s.d.mapError(err)
 }
 
-// AddKey stores a key of a principal that exists.
+// AddKey stores a key of an existing principal.
 func (tx *Tx) AddKey(ctx context.Context, k KeyRow) error {
 	err := keyFields.add(ctx, tx, &k)
 	if err != nil && tx.s.d.unique(err) {
@@ -142,8 +141,8 @@ func (tx *Tx) RevokeKey(ctx context.Context, team, uid string) (bool, error) {
 	return n > 0, err
 }
 
-// AdminKeys lists the team's active keys with the scope admin, and
-// keeps them from being revoked until the transaction ends.
+// AdminKeys lists the team's active keys with the scope admin, and prevents their revocation until
+// the transaction ends.
 func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT uid
 		FROM api_keys
@@ -152,7 +151,7 @@ func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
 	return collect(tx.s, rows, err, "admin keys", func(uid *string) []any { return []any{uid} })
 }
 
-// TouchKeys records when keys were used last.
+// TouchKeys records when keys were last used.
 func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, uid := range slices.Sorted(maps.Keys(used)) { // in one order, so that replicas cannot deadlock
@@ -166,7 +165,7 @@ func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) er
 	})
 }
 
-// AddPrincipal stores a person or service account, or changes how it is shown.
+// AddPrincipal stores a person or service account, or updates its name and other details.
 func (tx *Tx) AddPrincipal(ctx context.Context, team string, a penstock.Actor) error {
 	_, err := tx.exec(ctx, setPrincipal, principalFields.row(&principal{a, team})...)
 	return err
@@ -193,7 +192,7 @@ func (tx *Tx) Set(ctx context.Context, name, value string) error {
 	return err
 }
 
-// Setting reads a setting, "" where it was never set.
+// Setting reads a setting. It returns "" if it was never set.
 func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
 	err = s.row(ctx, "SELECT value FROM settings WHERE name = $1", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -15,11 +15,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Viewer is for whom a list is made.
+// Viewer is the caller who sees a list.
 type Viewer struct {
 	Team string
 	UID  string
-	All  bool // sees personal runs of others too
+	All  bool // also sees personal runs of others
 }
 
 // sorts are the columns that a list of runs can be sorted by.
@@ -30,8 +30,7 @@ var sorts = map[string]string{
 // SortKeys lists the names of sorts.
 func SortKeys() []string { return []string{"updated_at", "created_at", "title", "agent"} }
 
-// cursor is the place after the last row of a page. Filter binds it to the
-// query that it was made for.
+// cursor is the position after the last row of a page. Filter binds it to its query.
 type cursor struct {
 	Filter string `json:"f"`
 	Value  string `json:"v"`
@@ -47,7 +46,7 @@ func badCursor() error {
 }
 
 func (c cursor) encode() string {
-	b, _ := json.Marshal(c) // strings always can be
+	b, _ := json.Marshal(c) // strings never fail
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -55,7 +54,7 @@ func decodeCursor(text, filter string) (cursor, error) {
 	var c cursor
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(b, &c) != nil || c.Filter != filter || c.ID == "" ||
-		strings.ContainsRune(c.Value+c.ID, 0) { // PostgreSQL takes no NUL
+		strings.ContainsRune(c.Value+c.ID, 0) { // PostgreSQL does not accept NUL
 		return c, badCursor()
 	}
 	return c, nil
@@ -64,7 +63,7 @@ func decodeCursor(text, filter string) (cursor, error) {
 // fingerprint identifies a query, without its page and size.
 func fingerprint(q penstock.RunQuery, v Viewer) string {
 	q.Cursor, q.Limit = "", 0
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v", q, v)) // maps are printed in the order of their keys
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v", q, v)) // prints maps in the order of their keys
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
@@ -73,19 +72,18 @@ func fingerprint(q penstock.RunQuery, v Viewer) string {
 type RunList struct {
 	Rows   []RunRow
 	More   bool     // there are more runs than Rows
-	Bytes  int64    // what the texts of Rows and of their artifacts take in the database
+	Bytes  int64    // size of the texts of Rows and of their artifacts in the database
 	filter string   // of the query
-	sorted []string // by what each row is sorted
+	sorted []string // the sort key of each row
 }
 
-// After is the cursor of the page that begins after the first n rows.
+// After returns the cursor of the page that begins after the first n rows.
 func (l RunList) After(n int) string {
 	return cursor{Filter: l.filter, Value: l.sorted[n-1], ID: l.Rows[n-1].ID}.encode()
 }
 
-// ListRuns reads one page. Pages are keysets: what is created meanwhile
-// neither shifts nor repeats rows. A page ends before its texts take more than
-// penstock.MaxPageBytes, and has at least one run if one matches.
+// ListRuns reads one page. Pages are keysets, so new rows neither shift nor repeat others. A page
+// ends before its texts exceed penstock.MaxPageBytes, but has at least one run if one matches.
 func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList, error) {
 	list := RunList{Rows: []RunRow{}, filter: fingerprint(q, v)}
 	page := runsPage{column: sorts[q.SortBy], direction: "DESC", limit: cmp.Or(q.Limit, penstock.DefaultLimit)}
@@ -112,7 +110,7 @@ func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (Ru
 	return list, s.d.mapError(s.readPage(ctx, page, &list))
 }
 
-// readCursor is the place that a cursor says.
+// readCursor decodes a cursor.
 func readCursor(text, filter, column string) (id string, value any, err error) {
 	c, err := decodeCursor(text, filter)
 	if err != nil {
@@ -127,8 +125,8 @@ func readCursor(text, filter, column string) (id string, value any, err error) {
 	return c.ID, value, nil
 }
 
-// listedColumns are those of a run in a list, and how much its artifacts take. One
-// character more than is kept of a prompt shows that there is more.
+// listedColumns are the columns of a run in a list, and the size of its artifacts. They read one
+// character more of a prompt than is shown, to see whether it is cut.
 var listedColumns = strings.Replace(
 	runColumns, "r.prompt,", fmt.Sprintf("substr(r.prompt, 1, %d),", penstock.MaxListedPrompt+1), 1,
 ) + `, CAST((
@@ -137,10 +135,10 @@ var listedColumns = strings.Replace(
 		WHERE a.run_id = r.id
 	) AS BIGINT)`
 
-// readPage reads the rows of a page, and stops where it is full.
+// readPage reads the rows of a page, and stops when the page is full.
 func (s *Store) readPage(ctx context.Context, page runsPage, list *RunList) error {
 	limit := page.limit
-	page.limit++ // one more, to know of it
+	page.limit++ // one more, to see whether a next page exists
 	ids, args := page.ids()
 	rows, err := s.query(ctx, "SELECT "+listedColumns+`, p.sorted
 		FROM (`+ids+`) AS p
@@ -172,8 +170,8 @@ func (s *Store) readPage(ctx context.Context, page runsPage, list *RunList) erro
 	return rows.Err()
 }
 
-// cutText is as much of a text as fits into n bytes, in whole characters, and
-// whether that is not all of it.
+// cutText cuts a text to n bytes at a whole character, and reports whether it has removed
+// something.
 func cutText(text string, n int) (string, bool) {
 	if len(text) <= n {
 		return text, false
@@ -181,20 +179,20 @@ func cutText(text string, n int) (string, bool) {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return strings.Clone(text[:n]), true // the rest is not kept
+	return strings.Clone(text[:n]), true // releases the memory of the rest
 }
 
-// runsPage is what a page of runs is to hold.
+// runsPage describes a page of runs.
 type runsPage struct {
 	w                 *where
-	states            []penstock.State        // none: any
-	few               map[penstock.State]bool // of these so few runs that sorting all of them is soon done
+	states            []penstock.State        // empty: any
+	few               map[penstock.State]bool // the states with so few runs that sorting all of them is fast
 	column, direction string
 	limit             int
 }
 
-// ids is a query for the ids of the page. Where states are given it asks the index
-// once per state and merges: an index with the state in front serves only one.
+// ids returns a query for the ids of the page. With states, it queries the index once for each
+// state and merges the results, because an index that begins with the state can sort only one.
 func (p runsPage) ids() (text string, args []any) {
 	states := p.states
 	if len(states) == 0 {
@@ -207,7 +205,7 @@ func (p runsPage) ids() (text string, args []any) {
 			part.add("r.state = ?", string(state))
 		}
 		if p.few[state] {
-			sorted += " + 0" // of an expression there is no index, so the one of the states is taken
+			sorted += " + 0" // no index has this expression, so the one with the states is used
 		}
 		text, partArgs := part.numbered(len(args) + 1)
 		parts = append(parts, fmt.Sprintf(`SELECT *
@@ -224,9 +222,8 @@ func (p runsPage) ids() (text string, args []any) {
 	return text, args
 }
 
-// fewIn are the states that no more than fewMatches runs are in. For a list by
-// creation, which has an index of its own, SQLite would go through all runs to find
-// them: it does not know how many there are.
+// fewIn returns the states with at most fewMatches runs. SQLite does not know this number. For a
+// list by creation time, it would read all runs in the index by time to find them.
 func (s *Store) fewIn(
 	ctx context.Context, team string, states []penstock.State, column string,
 ) (map[penstock.State]bool, error) {
@@ -253,7 +250,7 @@ func (s *Store) fewIn(
 	return few, nil
 }
 
-// where gathers conditions, with ? for the arguments until they are numbered.
+// where collects conditions. They have ? for each argument until they are numbered.
 type where struct {
 	conditions []string
 	args       []any
@@ -283,7 +280,7 @@ func (w *where) numbered(first int) (string, []any) {
 	return b.String(), w.args
 }
 
-// runFilter is every filter but state, text and cursor.
+// runFilter returns all filters except state, text and cursor.
 func runFilter(v Viewer, q penstock.RunQuery) *where {
 	w := &where{}
 	w.add("r.team = ?", v.Team)
@@ -296,7 +293,7 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 		}
 	}
 	if q.Name != "" {
-		w.add("r.name = ? AND r.name <> ''", q.Name) // the index leaves out runs without a name
+		w.add("r.name = ? AND r.name <> ''", q.Name) // the index excludes runs without a name
 	}
 	equal("r.model_id", q.ModelID)
 	equal("r.creator", q.Creator)
@@ -347,9 +344,8 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 	return w
 }
 
-// addSkill selects runs by the reference to their skill, or by its id. A run whose
-// skill was not found when it was created has only the reference. The indexes
-// leave out runs without a skill.
+// addSkill selects runs by the reference to their skill, or by its id. A run whose skill was not
+// found when it was created has only the reference. The indexes exclude runs without a skill.
 func (w *where) addSkill(skill string) {
 	if skill == "" {
 		return

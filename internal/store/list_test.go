@@ -136,7 +136,7 @@ func TestListFilters(t *testing.T) {
 	})
 }
 
-// Pages of every size and sort show each run once, also while runs come in.
+// Pages of every size and sort order show each run once, even if runs are created in between.
 func TestPagesRepeatNothing(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -179,8 +179,8 @@ func TestPagesRepeatNothing(t *testing.T) {
 	})
 }
 
-// A page ends by bytes, too: the database neither reads nor sends more, and
-// the pages together are all runs.
+// A page is also limited by bytes: the database reads and sends no more, and together the pages
+// have all runs.
 func TestPagesEndByBytes(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -332,8 +332,8 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// Words that more runs hold than the index is asked for are narrowed by others,
-// short ones included.
+// If more runs contain a word than the index returns, other words narrow the search, including
+// short ones.
 func TestSearchOfCommonWords(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {

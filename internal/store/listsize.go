@@ -8,7 +8,7 @@ import (
 // List is a list without pages.
 type List string
 
-// The lists without pages whose size is asked for.
+// The lists without pages whose size is limited.
 const (
 	ListOfSchedules    List = "schedules"
 	ListOfAgents       List = "agents"
@@ -29,7 +29,7 @@ var listSizes = map[List]string{
 		WHERE s.team = $1`,
 }
 
-// ListSize is how many characters of data a list of the team has.
+// ListSize returns how many characters of data a list of the team has.
 func (tx *Tx) ListSize(ctx context.Context, l List, team string) (size int64, err error) {
 	err = tx.row(ctx, `SELECT CAST(COALESCE(n, 0) AS BIGINT)
 		FROM (`+listSizes[l]+") AS total", team).Scan(&size)

@@ -20,7 +20,7 @@ func TestTheLogIsWholeAtEveryLook(t *testing.T) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
 		addReceiver(t, stores[0])
 		var mu sync.Mutex
-		var answered []string
+		var acknowledged []string
 		var done atomic.Bool
 		var sending sync.WaitGroup
 		for i := range senders {
@@ -31,7 +31,7 @@ func TestTheLogIsWholeAtEveryLook(t *testing.T) {
 						t.Error(err)
 					}
 					mu.Lock()
-					answered = append(answered, d.ID)
+					acknowledged = append(acknowledged, d.ID)
 					mu.Unlock()
 				}
 			})
@@ -40,7 +40,7 @@ func TestTheLogIsWholeAtEveryLook(t *testing.T) {
 		for over := false; !over; {
 			over = done.Load()
 			mu.Lock()
-			want := answered
+			want := acknowledged
 			mu.Unlock()
 			got := map[string]int{}
 			for _, id := range idsOf(theLog(t, stores[0])) {
@@ -48,7 +48,7 @@ func TestTheLogIsWholeAtEveryLook(t *testing.T) {
 			}
 			for _, id := range want {
 				if got[id] != 1 {
-					t.Fatalf("an answered delivery is %d times in a log of %d", got[id], len(got))
+					t.Fatalf("an acknowledged delivery is %d times in a log of %d", got[id], len(got))
 				}
 			}
 			if over && len(got) != senders*each {
@@ -59,7 +59,7 @@ func TestTheLogIsWholeAtEveryLook(t *testing.T) {
 	})
 }
 
-// SQLite reuses the numbers of the last deliveries once these are removed.
+// SQLite reuses the row numbers of the last deliveries after their removal.
 func TestNumbersThatAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {

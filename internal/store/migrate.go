@@ -49,8 +49,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	return nil
 }
 
-// released refuses a database of a development build from before the first release,
-// whose versions of the schema were others of the same numbers.
+// released rejects a database of a development build from before the first release. Its schema
+// versions have the same numbers but another content.
 func (s *Store) released(ctx context.Context) error {
 	value, err := s.Setting(ctx, "schema")
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Store) released(ctx context.Context) error {
 	return nil
 }
 
-// migrationPlan says on what and under which lock to migrate: PostgreSQL has
-// advisory locks; for SQLite goose has none, so a lock on a file beside it.
+// migrationPlan returns the connection and the lock for a migration. PostgreSQL has advisory locks.
+// goose has no lock for SQLite, so we lock a file beside the database.
 func (s *Store) migrationPlan(
 	ctx context.Context,
 ) (db *sql.DB, d goose.Dialect, o []goose.ProviderOption, release func(), err error) {
@@ -86,8 +86,8 @@ func (s *Store) migrationPlan(
 	return db, goose.DialectSQLite3, nil, func() { _ = db.Close(); unlock() }, err
 }
 
-// Backup writes a consistent copy of a SQLite database to a file that does not
-// exist yet, while it is being written to. PostgreSQL has tools of its own.
+// Backup writes a consistent copy of a SQLite database to a new file, while the database is in use.
+// PostgreSQL has tools of its own.
 func (s *Store) Backup(ctx context.Context, to string) error {
 	if s.writer == nil {
 		return fmt.Errorf("a PostgreSQL database is backed up with pg_dump")
@@ -98,8 +98,8 @@ func (s *Store) Backup(ctx context.Context, to string) error {
 	).Scan(&file); err != nil {
 		return fmt.Errorf("copy the database to %s: %w", to, s.d.mapError(err))
 	}
-	// A connection of its own: those that read may not write, not even a copy,
-	// and the one that writes has to go on.
+	// Backup uses a connection of its own. Reading connections cannot write, not even a copy, and
+	// the writing connection must not wait.
 	db, err := sql.Open("sqlite", sqliteDSN(file, ""))
 	if err != nil {
 		return fmt.Errorf("copy the database to %s: %w", to, err)

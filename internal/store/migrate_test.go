@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// columnsOf reads a schema as table, column, type, not null; the search's tables
-// are the engines' own affair.
+// columnsOf reads a schema as table, column, type, not null, without the engines' search tables.
 func columnsOf(t *testing.T, driver, source, query string) map[string]string {
 	t.Helper()
 	db, err := sql.Open(driver, source)

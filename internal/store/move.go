@@ -18,24 +18,24 @@ var ErrMoved = errors.New("the run is in another state by now")
 type Move struct {
 	Run           RunRow // as read in the same transaction by [Tx.Run]
 	To            penstock.State
-	Message       *penstock.StatusMessage // replaces the one before, nil: none
+	Message       *penstock.StatusMessage // replaces the previous one; nil removes it
 	TimelineEvent string                  // of the timeline; "": none
 	Payload       map[string]any          // of the timeline event
 
-	Events                      []penstock.Draft // after those of the move itself
-	SessionID, Location, Prompt string           // of the run; "": as it was
+	Events                      []penstock.Draft // appended after those of the move itself
+	Blocked                     Blocked          // what a BLOCKED run waits for, besides a message
+	SessionID, Location, Prompt string           // of the run; "": unchanged
 
 	requeued string // why, of a [Tx.Requeue]
 }
 
-// Move is the one place where a run's state changes: one conditional write that
-// compares the state it leaves, together with the queue entry and the events.
-// A pair that the table of moves does not have is a bug of the caller.
+// Move is the one place where a run's state changes: one conditional write that compares the state
+// it leaves, together with the queue entry and the events. A pair of states that is not in the
+// table of moves is a bug of the caller.
 //
-// A move to QUEUED enqueues a new execution. A move out of a held state ends the
-// lease and adds up the time. A move to SUCCEEDED fails with ErrMoved while a
-// follow-up waits. Every other move that ends the run records the follow-ups that
-// the agent has not received as undelivered.
+// A move to QUEUED enqueues a new execution. A move out of a held state ends the lease and adds up
+// the time. A move to SUCCEEDED fails with ErrMoved while a follow-up waits. Every other move that
+// ends the run records the follow-ups that the agent has not received as undelivered.
 func (tx *Tx) Move(ctx context.Context, m Move) error {
 	from := m.Run.State
 	if !from.CanMove(m.To) {
@@ -55,17 +55,18 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 			session_id = COALESCE(NULLIF($10, ''), session_id),
 			location = COALESCE(NULLIF($11, ''), location),
 			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
-			not_given_since = $14
-		WHERE id = $15
-			AND state = $16
-			AND execution_id = $17
+			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17
+		WHERE id = $18
+			AND state = $19
+			AND execution_id = $20
 			AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (
-				SELECT 1 FROM followups f WHERE f.run_id = $15 AND f.state = 'waiting'
+				SELECT 1 FROM followups f WHERE f.run_id = $18 AND f.state = 'waiting'
 			))
 		RETURNING last_seq`,
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
-		set.timesLost, int64(set.notGivenSince), m.Run.ID, string(from), m.Run.ExecutionID).Scan(&last)
+		set.timesLost, int64(set.notGivenSince), m.Blocked.Budget, m.Blocked.Cost, m.Blocked.Tokens,
+		m.Run.ID, string(from), m.Run.ExecutionID).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrMoved
 	}
@@ -83,9 +84,10 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 
 // Why [Tx.Requeue] is called.
 const (
-	RequeuedByWorker = "handed_back" // its worker returned it
-	LeaseLost        = "lease_lost"  // its worker is gone
-	NotGiven         = "not_given"   // its assignment could not be built
+	RequeuedByWorker = "handed_back"     // its worker returned it
+	LeaseLost        = "lease_lost"      // its worker is gone
+	Funded           = "budget_has_room" // see [Tx.Resume]
+	NotGiven         = "not_given"       // its assignment could not be built
 )
 
 // Requeue moves a held run back to the queue, as a new execution. The reason is in
@@ -98,8 +100,8 @@ func (tx *Tx) Requeue(ctx context.Context, run RunRow, reason string) error {
 	})
 }
 
-// drafts are the events of a move. Undelivered follow-ups come first, so that the state is the last
-// event of a run.
+// drafts returns the events of a move. Undelivered follow-ups come first, so that the state is the
+// last event of a run.
 func (m Move) drafts(set change, unread []Followup, now penstock.Time) []penstock.Draft {
 	drafts, ids := undelivered(unread, now)
 	payload := m.Payload
@@ -163,8 +165,8 @@ func newChange(m Move, now penstock.Time) change {
 	return c
 }
 
-// moveQueue keeps the queue in step: a run that is QUEUED waits in it, a held
-// one is leased in it (that is the claim's to write), every other has no row.
+// moveQueue updates the queue. A QUEUED run waits in it, and other runs have no row. The claim
+// itself writes the lease of a held run.
 func (tx *Tx) moveQueue(ctx context.Context, m Move, now penstock.Time) error {
 	if m.To.Held() {
 		return nil

@@ -17,7 +17,8 @@ const (
 	TopicSchedules = "schedules" // the next time may have changed
 	TopicSearch    = "search"    // there are runs to index
 
-	TopicRepositories = "repositories" // one may be due
+	TopicRepositories = "repositories" // a repository may be due
+	TopicBudgets      = "budgets"      // a budget may have more room
 )
 
 // RepositoryTopic changes when a poll of the factory's repository is requested, and when it was

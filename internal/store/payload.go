@@ -44,45 +44,25 @@ func (s *Store) payloadError(err error, deliveryID string) error {
 	return nil
 }
 
-// LastPayloads calls look with the headers and the bodies of a webhook's last accepted deliveries,
-// newest first, until it returns false.
+// LastPayloads calls look with the id, time and headers of a webhook's last accepted deliveries, and
+// with their bodies, newest first, until it returns false.
 func (s *Store) LastPayloads(
-	ctx context.Context, webhookUID string, limit int, look func(headers map[string]string, body []byte) bool,
+	ctx context.Context, webhookUID string, limit int, look func(d penstock.Delivery, body []byte) bool,
 ) error {
-	type entry struct{ id, headers string }
-	var entries []entry
-	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit)
-	rows, err := s.query(ctx, `SELECT d.id, d.headers
-		FROM deliveries d
-		JOIN `+page+" AS page ON "+onPage+`
-		ORDER BY page.n DESC`, append([]any{webhookUID, int64(math.MaxInt64)}, args...)...)
+	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit, condition{})
+	list, _, err := s.deliveries(ctx, webhookUID, page, "", append([]any{int64(math.MaxInt64)}, args...), limit)
 	if err != nil {
-		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
+		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var e entry
-		if err := rows.Scan(&e.id, &e.headers); err != nil {
-			return fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err)
-		}
-		entries = append(entries, e)
-	}
-	if err := rows.Err(); err != nil {
-		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
-	}
-	for _, e := range entries {
-		body, err := s.Payload(ctx, e.id)
+	for _, d := range list {
+		body, err := s.Payload(ctx, d.ID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			continue // cleared since
 		}
 		if err != nil {
 			return err
 		}
-		var headers map[string]string
-		if err := unmarshal(e.headers, &headers); err != nil {
-			return fmt.Errorf("read the headers of delivery %s: %w", e.id, err)
-		}
-		if !look(headers, body) {
+		if !look(d, body) {
 			return nil
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresConnections is the size of a replica's pool, listening aside.
+// postgresConnections is the size of a replica's pool, without the connection that listens.
 const postgresConnections = 24
 
 // idleTimeout bounds how long a transaction may be idle between two statements. Then PostgreSQL
@@ -66,12 +66,19 @@ func notConnected(d *dialect, err error) error {
 
 func postgresDialect() *dialect {
 	return &dialect{
-		name:       "postgres",
-		now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
-		lock:       " FOR UPDATE",
-		skipRun:    " FOR UPDATE OF r SKIP LOCKED",
-		bytewise:   ` COLLATE "C"`,
+		name:     "postgres",
+		now:      "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
+		lock:     " FOR UPDATE",
+		skipRun:  " FOR UPDATE OF r SKIP LOCKED",
+		bytewise: ` COLLATE "C"`,
+
+		lockBudgets:  inOrder("pg_advisory_xact_lock"),
+		shareBudgets: inOrder("pg_advisory_xact_lock_shared"),
+
 		committers: 2, batchWithin: batchWithin,
+		contains: func(column, placeholder string) string {
+			return "position(CAST(" + placeholder + " AS bytea) IN " + column + ") > 0"
+		},
 		number: func(column, key string) string {
 			return "CAST(CAST(NULLIF(" + column + ", '') AS json) ->> '" + key + "' AS double precision)"
 		},
@@ -107,6 +114,14 @@ func postgresDialect() *dialect {
 	}
 }
 
+// inOrder locks the budgets of the teams that a condition selects, in one order for all transactions.
+func inOrder(lock string) func(condition string) string {
+	return func(condition string) string {
+		return "SELECT " + lock + `(hashtextextended('budgets of ' || uid, 0))
+			FROM (SELECT uid FROM teams WHERE ` + condition + ` ORDER BY uid) AS t`
+	}
+}
+
 func postgresCode(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -124,7 +139,7 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 		defer conn.Close()
 		if commit {
 			tx.waiting = append(tx.waiting, statement{text: "COMMIT"})
-			if _, err = tx.settle(ctx); err == nil {
+			if _, err = tx.flush(ctx); err == nil {
 				return nil
 			}
 			if commitUnknown(err) {
@@ -226,7 +241,7 @@ func insertNewUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) (int64,
 		return 0, nil
 	}
 	tx.waiting = append(tx.waiting, unnest(t, rows))
-	added, err := tx.settle(ctx)
+	added, err := tx.flush(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("insert into %s: %w", t.name, err)
 	}

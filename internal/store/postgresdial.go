@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// silentFor is how long the database's machine may acknowledge nothing until a
-// connection to it is given up. Left to itself a system sends again for a quarter
-// of an hour, during which whatever waits on that connection hangs: also after
-// another machine has taken over.
+// silentFor is how long the database's machine may leave data unacknowledged before we close the
+// connection. By default, an operating system resends for a quarter of an hour. Callers would hang
+// for that time, even after another machine has taken over.
 const silentFor = 15 * time.Second
 
 func dialPostgres(ctx context.Context, network, address string) (net.Conn, error) {

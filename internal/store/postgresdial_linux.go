@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveUpSilent bounds how long what was sent may stay unacknowledged (tcp(7)).
+// giveUpSilent limits how long sent data may stay unacknowledged (tcp(7)).
 func giveUpSilent(_ context.Context, network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a machine that is gone never acknowledges is not sent again for a quarter
-// of an hour.
+// Without this setting, data that a failed machine never acknowledges is resent for a quarter of an
+// hour.
 func TestSilentConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ const WorkerSeenFor = 45 * time.Second
 type Holding struct {
 	Token     string
 	SessionID string
-	AgentKey  string // SHA-256 of the execution's own key, hex
+	AgentKey  string // SHA-256 of the key of the execution, hex
 	// Choose selects the agent's first prompt, in the transaction of the claim; nil selects
 	// none.
 	Choose func(RunRow) (ChosenPrompt, error)
@@ -26,7 +26,7 @@ type Holding struct {
 
 // ChosenPrompt is the prompt that the agent receives, as it is recorded.
 type ChosenPrompt struct {
-	Prompt string // the state of the run's own prompt; "": as it was
+	Prompt string // the state of the run's own prompt; "": unchanged
 	Events []penstock.Draft
 }
 
@@ -136,8 +136,8 @@ func (s *Store) WorkWaits(ctx context.Context) (bool, error) {
 	return n > 0, s.d.mapError(err)
 }
 
-// holds reports whether the lease is active. The run must be locked: every
-// change of its queue row but a renewal is made under that lock.
+// holds reports whether the lease is active. The run must be locked: except for a renewal, its
+// queue row changes only under that lock.
 func (tx *Tx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
 	err := tx.row(ctx, `SELECT 1
@@ -169,7 +169,7 @@ func (tx *Tx) Held(ctx context.Context, l penstock.Lease) (RunRow, error) {
 	return run, err
 }
 
-// Turn is the turn that the execution of a run is in, from 1.
+// Turn returns the number of the current turn of a run's execution, from 1.
 func (tx *Tx) Turn(ctx context.Context, runID string) (turn int, err error) {
 	err = tx.row(ctx, "SELECT turn FROM queue WHERE run_id = $1", runID).Scan(&turn)
 	return turn, err
@@ -187,7 +187,7 @@ func (tx *Tx) MarkTurnCounted(ctx context.Context, runID string, turn int) (bool
 	return n > 0, err
 }
 
-// NextTurn begins the next one.
+// NextTurn begins the next turn.
 func (tx *Tx) NextTurn(ctx context.Context, runID string) error {
 	_, err := tx.exec(ctx, "UPDATE queue SET turn = turn + 1 WHERE run_id = $1", runID)
 	return err
@@ -207,7 +207,7 @@ func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 	})
 }
 
-// Holds reports whether the lease is active, and what its worker should know.
+// Holds reports whether the lease is active, and returns the signal for its worker.
 func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Signal, err error) {
 	err = s.row(ctx, `SELECT
 			(SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting'),
@@ -334,8 +334,9 @@ type Worker struct {
 	Local, StrictImage      bool
 	Harnesses               []string
 	Providers               []string // prefixes of model ids; empty: unknown
-	Capacity, Busy          int      // as it reports
-	Working                 int      // runs whose leases it has
+	Agents                  []penstock.AgentState
+	Capacity, Busy          int // as the worker reports them
+	Working                 int // runs whose leases it has
 	ConnectedAt, LastSeenAt penstock.Time
 }
 
@@ -349,6 +350,7 @@ var workerFields = newResource("workers", "w",
 	flagColumn("strict_image", func(w *Worker) *bool { return &w.StrictImage }),
 	listColumn("harnesses", func(w *Worker) *[]string { return &w.Harnesses }),
 	listColumn("providers", func(w *Worker) *[]string { return &w.Providers }),
+	jsonColumn("agents", func(w *Worker) *[]penstock.AgentState { return &w.Agents }),
 	numberColumn("capacity", func(w *Worker) *int { return &w.Capacity }).editable(),
 	numberColumn("busy", func(w *Worker) *int { return &w.Busy }).editable(),
 	numberColumn("connected_at", func(w *Worker) *penstock.Time { return &w.ConnectedAt }),
@@ -403,7 +405,7 @@ func (s *Store) Hello(ctx context.Context, c penstock.ClaimRequest) error {
 		}
 		_, err := tx.exec(ctx, sayHello, workerFields.row(&Worker{
 			ID: c.WorkerID, Host: c.Host, Version: c.Version, Platform: c.Platform, Local: c.Local,
-			StrictImage: c.StrictImage, Harnesses: c.Harnesses, Providers: c.Models,
+			StrictImage: c.StrictImage, Harnesses: c.Harnesses, Providers: c.Models, Agents: c.Agents,
 			Capacity: c.Capacity, Busy: c.Busy, ConnectedAt: now, LastSeenAt: now,
 		})...)
 		return err

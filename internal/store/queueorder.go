@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Workers lists the workers that are connected.
+// Workers lists the connected workers.
 func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.workers(ctx, s) }
 
 func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
@@ -24,9 +24,8 @@ func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
 	return collect(s, rows, err, "workers", func(w *Worker) []any { return workerFields.into(w, &w.Working) })
 }
 
-// Competes reports whether runs that ask for a and for b wait for the same workers:
-// one of them can execute both. Where none can execute b, that is who asks for the
-// same.
+// Competes reports whether runs that want a and b compete for a worker: one worker can execute
+// both. If no worker can execute b, they compete only if a equals b.
 func Competes(workers []Worker, a, b Want) bool {
 	able := slices.ContainsFunc(workers, func(w Worker) bool { return w.Can(b) })
 	if !able {
@@ -35,8 +34,8 @@ func Competes(workers []Worker, a, b Want) bool {
 	return slices.ContainsFunc(workers, func(w Worker) bool { return w.Can(a) && w.Can(b) })
 }
 
-// Ahead counts the runs that wait and have waited at least as long as this one, itself
-// included, by what they ask for. It is empty for a run that does not wait.
+// Ahead counts the waiting runs up to this one in the queue, including itself, by what they want.
+// It is empty if the run does not wait.
 func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 	type count struct {
 		place
@@ -57,7 +56,7 @@ func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 	return out, err
 }
 
-// WaitingRun is a run that waits, and what it requires.
+// WaitingRun is a waiting run with its requirements.
 type WaitingRun struct {
 	ID string
 	Want
@@ -70,7 +69,7 @@ type place struct {
 	at   penstock.Time
 }
 
-// place is the place of a run that waits from then on.
+// place returns the place of a run that waits since at.
 func (r RunRow) place(at penstock.Time) *place {
 	return &place{WaitingRun{r.ID, r.Wants()}, r.Team, at}
 }
@@ -90,16 +89,12 @@ var (
 	wantFields = queueFields.without("run_id")
 )
 
-// Waiting lists the runs that wait, the next one first.
+// Waiting lists the waiting runs, the next one first.
 func (s *Store) Waiting(ctx context.Context, limit int) ([]WaitingRun, error) {
-	return s.waiting(ctx, s, "ORDER BY q.enqueued_at, q.run_id", limit)
-}
-
-func (s *Store) waiting(ctx context.Context, q querier, order string, limit int) ([]WaitingRun, error) {
-	rows, err := q.query(ctx, "SELECT "+queueFields.selected+`
+	rows, err := s.query(ctx, "SELECT "+queueFields.selected+`
 		FROM queue q
 		WHERE q.token = ''
-		`+order+`
+		ORDER BY q.enqueued_at, q.run_id
 		LIMIT $1`, limit)
 	list, err := collect(s, rows, err, "the queue", func(q *place) []any { return queueFields.into(q) })
 	runs := make([]WaitingRun, len(list))
@@ -109,14 +104,40 @@ func (s *Store) waiting(ctx context.Context, q querier, order string, limit int)
 	return runs, err
 }
 
-// recent is how many runs that wait are looked at beyond the slots: those that came
-// last, which a worker with a free slot has not had the time to claim. Of those that
-// wait for long no worker can execute one while it has a free slot.
+// slotUse is a run that occupies a slot of a worker, or that waits for one.
+type slotUse struct {
+	place
+	worker string // "" if the run waits
+}
+
+// slotUses lists the runs that workers execute, and the newest runs that wait, up to waiting. It is
+// one statement, so that a run that is claimed at this moment is in the list, and is in it once.
+func (tx *Tx) slotUses(ctx context.Context, waiting int) ([]slotUse, error) {
+	rows, err := tx.query(ctx, "SELECT "+queueFields.selected+`, q.worker_id
+		FROM queue q
+		WHERE q.token <> ''
+		UNION ALL
+		SELECT *
+		FROM (
+			SELECT `+queueFields.selected+`, ''
+			FROM queue q
+			WHERE q.token = ''
+			ORDER BY q.enqueued_at DESC, q.run_id DESC
+			LIMIT $1
+		) AS waiting`, waiting)
+	return collect(tx.s, rows, err, "the use of slots", func(u *slotUse) []any {
+		return queueFields.into(&u.place, &u.worker)
+	})
+}
+
+// recent is how many waiting runs are counted in addition to the slots. These are the newest runs,
+// which a worker with a free slot may not have claimed yet. If an older run still waits, no worker
+// with a free slot can execute it.
 const recent = 100
 
-// markCapacity finds out for each new run whether a worker has a slot for it: all
-// that works on the workers that can execute it or waits for them, itself
-// included, against the slots there are.
+// markCapacity finds out for each new run whether a worker has a slot for it. It compares the slots
+// of the workers that can execute the run with the runs that work on them or wait for them,
+// including the new one.
 func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	if len(members) == 0 {
 		return nil
@@ -125,41 +146,73 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	if err != nil {
 		return err
 	}
-	free := map[Want]int{} // slots; of all members before the one in hand they are taken
+	free := vacancies{workers, map[Want]int{}}
 	most := 0
 	for _, m := range members {
-		want := m.run.Wants()
-		if _, known := free[want]; known {
-			continue
-		}
-		for _, w := range workers {
-			if w.Can(want) {
-				free[want] += w.Capacity - w.Working
-			}
-		}
-		most = max(most, free[want])
+		most = max(most, free.add(m.run.Wants()))
 	}
-	var waiting []WaitingRun
 	if most > 0 {
-		waiting, err = tx.s.waiting(ctx, tx, "ORDER BY q.enqueued_at DESC, q.run_id DESC", most+recent)
+		uses, err := tx.slotUses(ctx, most+recent)
 		if err != nil {
 			return err
 		}
-	}
-	take := func(by Want) {
-		for want := range free {
-			if Competes(workers, by, want) {
-				free[want]--
-			}
+		for _, u := range uses {
+			free.use(u)
 		}
-	}
-	for _, w := range waiting {
-		take(w.Want)
+	} else {
+		clear(free.slots)
 	}
 	for _, m := range members {
+		if m.unfunded != nil {
+			continue
+		}
 		want := m.run.Wants()
-		m.atCapacity = free[want] <= 0
-		take(want)
+		m.atCapacity = free.slots[want] <= 0
+		free.queue(want)
 	}
 	return nil
+}
+
+// vacancies are the slots that are left for runs, by what the runs want.
+type vacancies struct {
+	workers []Worker
+	slots   map[Want]int
+}
+
+// add counts all slots of the workers that can execute want, and returns how many of them no run
+// occupies.
+func (v vacancies) add(want Want) (vacant int) {
+	v.slots[want] = 0
+	for _, w := range v.workers {
+		if w.Can(want) {
+			v.slots[want] += w.Capacity
+			vacant += w.Capacity - w.Working
+		}
+	}
+	return vacant
+}
+
+func (v vacancies) use(u slotUse) {
+	if u.worker == "" {
+		v.queue(u.Want)
+		return
+	}
+	i := slices.IndexFunc(v.workers, func(w Worker) bool { return w.ID == u.worker })
+	if i < 0 {
+		return
+	}
+	for want := range v.slots {
+		if v.workers[i].Can(want) {
+			v.slots[want]--
+		}
+	}
+}
+
+// queue takes a slot from each kind of run that competes with one that wants by.
+func (v vacancies) queue(by Want) {
+	for want := range v.slots {
+		if Competes(v.workers, by, want) {
+			v.slots[want]--
+		}
+	}
 }

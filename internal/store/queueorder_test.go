@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
@@ -8,8 +9,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A run is told that no worker has a slot for it where that is so, whatever else
-// waits for workers that are not there.
+// A run is reported as waiting for a slot only if that is true, whatever else waits for workers
+// that are not connected.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -29,12 +30,12 @@ func TestCapacity(t *testing.T) {
 			}
 		}
 		if !create("elsewhere") {
-			t.Error("there is no worker, and a run is told that it has a slot")
+			t.Error("a run has a slot although no worker exists")
 		}
 		hello("one", 2)
 		for range 4 {
 			if !create("elsewhere") {
-				t.Error("a run for another host is told that it has a slot")
+				t.Error("a run for another host has a slot")
 			}
 		}
 		for n := range 3 {
@@ -64,8 +65,53 @@ func TestCapacity(t *testing.T) {
 	})
 }
 
-// Workers that are killed and started anew, with another id each time, do not heap up:
-// each run that is stored looks through them.
+// A run that a worker claims at this moment occupies the slot, whether it is seen before or after.
+func TestCapacityDuringAClaim(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		for range 100 {
+			host := penstock.NewUID()
+			worker := penstock.ClaimRequest{
+				WorkerID: host, Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 1,
+			}
+			if err := s.Hello(t.Context(), worker); err != nil {
+				t.Fatal(err)
+			}
+			create := func() bool {
+				full, err := s.CreateRun(t.Context(), newRun(func(r *store.NewRun) { r.WorkerHost = host }))
+				if err != nil {
+					t.Error(err)
+				}
+				return full
+			}
+			if create() {
+				t.Fatal("a worker without runs is reported as full")
+			}
+			var claim sync.WaitGroup
+			claim.Go(func() {
+				err := s.Write(t.Context(), func(tx *store.Tx) error {
+					_, err := tx.ClaimRun(t.Context(), worker, store.Holding{
+						Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID(),
+					})
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			if !create() {
+				t.Error("the run that is being claimed left a slot free")
+			}
+			claim.Wait()
+			if err := s.Goodbye(t.Context(), host); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Workers that restart again and again with new ids do not accumulate: each stored run would search
+// all of them.
 func TestDeadWorkersAreForgotten(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {

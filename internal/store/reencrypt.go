@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// SealedRow is a sealed value of a table, by what the row is known.
+// SealedRow is an encrypted value of a table with the key of its row.
 type SealedRow struct {
 	Table  SealedTable
 	ID     string // the team, the webhook, the scope of an idempotency key, the conversation
@@ -14,24 +14,24 @@ type SealedRow struct {
 	Sealed []byte
 }
 
-// SealedTable is a table that holds sealed values.
+// SealedTable is a table with encrypted values.
 type SealedTable string
 
-// The tables that hold sealed values.
+// The tables with encrypted values.
 const (
-	SealedSecrets  SealedTable = "secrets"
-	SealedWebhooks SealedTable = "webhook_secrets"
-	SealedAnswers  SealedTable = "idempotency"
-	SealedSessions SealedTable = "conversations"
+	SealedSecrets   SealedTable = "secrets"
+	SealedWebhooks  SealedTable = "webhook_secrets"
+	SealedResponses SealedTable = "idempotency"
+	SealedSessions  SealedTable = "conversations"
 )
 
-// SealedTables lists every table that holds sealed values.
+// SealedTables lists every table with encrypted values.
 func SealedTables() []SealedTable {
-	return []SealedTable{SealedSecrets, SealedWebhooks, SealedAnswers, SealedSessions}
+	return []SealedTable{SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions}
 }
 
-// reencryptSQL has the statements for a table: the next rows after a key of id,
-// name and n, and the change of one row that is still as it was read.
+// reencryptSQL has the statements for a table: the next rows after a key of id, name and n, and the
+// update of one row if it has not changed since it was read.
 var reencryptSQL = map[SealedTable]struct{ next, set string }{
 	SealedSecrets: {
 		`SELECT team, name, version, sealed
@@ -53,13 +53,13 @@ var reencryptSQL = map[SealedTable]struct{ next, set string }{
 			SET sealed = $1
 			WHERE webhook_uid = $2 AND $3 = '' AND n = $4 AND sealed = $5`,
 	},
-	SealedAnswers: {
-		`SELECT scope, '', 0, answer
+	SealedResponses: {
+		`SELECT scope, '', 0, response
 			FROM idempotency
 			WHERE (scope, '', 0) > ($1, $2, $3)
 			ORDER BY scope
 			LIMIT $4`,
-		`UPDATE idempotency SET answer = $1 WHERE scope = $2 AND $3 = '' AND $4 = 0 AND answer = $5`,
+		`UPDATE idempotency SET response = $1 WHERE scope = $2 AND $3 = '' AND $4 = 0 AND response = $5`,
 	},
 	SealedSessions: {
 		`SELECT id, blob, 0, sealed_key
@@ -73,8 +73,8 @@ var reencryptSQL = map[SealedTable]struct{ next, set string }{
 	},
 }
 
-// SealedRows lists at most limit rows of a table that come after one, in the
-// order of what they are known by; the zero row is before all.
+// SealedRows lists at most limit rows of a table after a given row, in the order of their keys. The
+// zero row comes before all others.
 func (s *Store) SealedRows(ctx context.Context, after SealedRow, limit int) ([]SealedRow, error) {
 	rows, err := s.query(ctx, reencryptSQL[after.Table].next, after.ID, after.Name, after.N, limit)
 	return collect(s, rows, err, "sealed values", func(r *SealedRow) []any {
@@ -83,7 +83,7 @@ func (s *Store) SealedRows(ctx context.Context, after SealedRow, limit int) ([]S
 	})
 }
 
-// Reencrypt replaces a sealed value. False: it has been changed or removed since
+// Reencrypt replaces an encrypted value. It returns false if the value was changed or removed since
 // it was read.
 func (tx *Tx) Reencrypt(ctx context.Context, r SealedRow, sealed []byte) (bool, error) {
 	n, err := tx.exec(ctx, reencryptSQL[r.Table].set, sealed, r.ID, r.Name, r.N, r.Sealed)

@@ -14,26 +14,26 @@ type RepositoryRow struct {
 	penstock.Repository
 
 	FactoryUID, Team string
-	Place            string // by what a push notice names the repository; "": by nothing
-	NamesSecrets     bool   // who connected it manages secrets, so its webhooks may name any
+	Place            string // the name of the repository in push notices; "": it has none
+	NamesSecrets     bool   // the caller who connected it may manage secrets, so its webhooks may name any secret
 
-	Head                      string // the branch that was followed last
-	Commit                    string // the newest whose result is known; "": none is
+	Head                      string // the branch that was last followed
+	Commit                    string // the newest commit whose result is known, or ""
 	Applied                   string // the active one
 	Result                    penstock.CommitResult
 	Detail                    string
 	Diagnostics               []penstock.Diagnostic
-	Version                   int64         // of the team when the commit was judged
-	Problem                   string        // why it could not be read last
-	Failures                  int64         // how often in a row
+	Version                   int64         // of the team when the commit was checked
+	Problem                   string        // why the last attempt to read it failed
+	Failures                  int64         // consecutive failed attempts
 	CheckedAt                 penstock.Time // when it was last polled, 0: never
 	PollsRequested, PollsDone int64         // numbers of polls that were requested, and of those that are done
 
 	TeamVersion int64  // of the team now
-	Token       string // of the lease under which it was read
+	Token       string // of the lease
 }
 
-// definition is what a factory's definition says of its repository.
+// definition returns the repository's part of a factory's definition.
 func (r *RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 	d := penstock.FactoryDefinition{
 		Revision: revision, Status: penstock.DefinitionApplied, Commit: r.Applied, Detail: r.Detail,
@@ -49,8 +49,8 @@ func (r *RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 	return d
 }
 
-// repositoryFields are the columns that say where a factory comes from, and
-// repositoryResult those that a check of the repository stores.
+// repositoryFields are the columns of a factory's source, and repositoryResult those that a poll
+// stores.
 var (
 	repositoryFields = newResource("repositories", "r",
 		textColumn("factory_uid", func(r *RepositoryRow) *string { return &r.FactoryUID }),
@@ -79,7 +79,7 @@ var (
 	repositoryOrZero = repositoryFields.orZero + ", " + repositoryResult.orZero
 )
 
-// into is where a read puts the columns of both, and then more.
+// into returns the destinations for the columns of both, and then more.
 func (r *RepositoryRow) into(more ...any) []any {
 	return repositoryFields.into(r, repositoryResult.into(r, more...)...)
 }
@@ -104,8 +104,8 @@ func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
 	return nil
 }
 
-// MoveRepository says that a factory comes from another place from now on. Who is
-// at work on the one before has lost its lease.
+// MoveRepository changes the repository of a factory. A server that is reading the old one loses
+// its lease.
 func (tx *Tx) MoveRepository(ctx context.Context, r RepositoryRow) error {
 	if _, err := tx.exec(ctx, moveRepository, repositoryFields.changes(&r, r.FactoryUID)...); err != nil {
 		return fmt.Errorf("move the repository of factory %s: %w", r.FactoryUID, err)
@@ -143,8 +143,8 @@ func (tx *Tx) RequestPolls(ctx context.Context, factoryUIDs ...string) error {
 	return nil
 }
 
-// HasRepositories reports whether factories of the team come from repositories.
-// An answer holds for one version of the team.
+// HasRepositories reports whether factories of the team come from repositories. The result is valid
+// for one version of the team.
 func (s *Store) HasRepositories(ctx context.Context, team string) (has bool, err error) {
 	var n int
 	err = s.row(ctx, `SELECT count(*)
@@ -152,8 +152,8 @@ func (s *Store) HasRepositories(ctx context.Context, team string) (has bool, err
 	return n > 0, s.d.mapError(err)
 }
 
-// RepositoriesAt lists the factories of a team that come from a place, by uid,
-// each with the branch that it follows, "" where that is not known yet.
+// RepositoriesAt lists the factories of a team that come from a place, by uid. Each has the branch
+// that it follows, or "" if that is not known yet.
 func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branches map[string]string, err error) {
 	rows, err := s.query(ctx, `SELECT factory_uid, CASE WHEN branch <> '' THEN branch ELSE head END
 		FROM repositories
@@ -167,8 +167,8 @@ func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branche
 	return branches, err
 }
 
-// PollRequests is how often it was wanted that a repository be looked at, and how often
-// that was served; absence is penstock.CodeNotFound.
+// PollRequests returns how many polls of a repository were requested, and how many of them are
+// done; absence is penstock.CodeNotFound.
 func (s *Store) PollRequests(ctx context.Context, factoryUID string) (requested, done int64, err error) {
 	err = s.row(ctx, `SELECT asked, done
 		FROM repositories
@@ -179,9 +179,8 @@ func (s *Store) PollRequests(ctx context.Context, factoryUID string) (requested,
 	return requested, done, s.d.mapError(err)
 }
 
-// ClaimRepositories takes repositories of any team whose time has come under a
-// lease of ms milliseconds, those that wait longest first, at most limit. Who
-// else looks meanwhile does not get them.
+// ClaimRepositories claims at most limit due repositories of all teams, under a lease of ms
+// milliseconds, longest due first. Other replicas do not get them meanwhile.
 func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]RepositoryRow, error) {
 	due := fmt.Sprintf("next_at <= %[1]s AND lease_until <= %[1]s", s.d.now)
 	uids, err := s.strings(ctx, `SELECT factory_uid
@@ -218,8 +217,8 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 	return list, err
 }
 
-// HastenRepositories makes those due at once whose time is further away than ms
-// milliseconds: it was chosen when they were to be looked at less often.
+// HastenRepositories makes repositories due at once if their next poll is more than ms milliseconds
+// away. Such a time comes from a longer poll interval.
 func (s *Store) HastenRepositories(ctx context.Context, ms int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `UPDATE repositories
@@ -231,8 +230,8 @@ func (s *Store) HastenRepositories(ctx context.Context, ms int64) error {
 	})
 }
 
-// RenewRepository lengthens the lease under which r was claimed. False: it is
-// lost, or the factory is gone.
+// RenewRepository extends the lease under which r was claimed. It returns false if the lease is
+// lost or the factory is gone.
 func (s *Store) RenewRepository(ctx context.Context, r RepositoryRow, ms int64) (held bool, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
 		held, err = tx.HoldRepository(ctx, r, ms)
@@ -241,7 +240,7 @@ func (s *Store) RenewRepository(ctx context.Context, r RepositoryRow, ms int64) 
 	return held, err
 }
 
-// ReleaseRepository gives back what was claimed as it was: it is still due.
+// ReleaseRepository ends the lease and changes nothing else, so the repository is still due.
 func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `UPDATE repositories
@@ -254,8 +253,8 @@ func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 	})
 }
 
-// HoldRepository is [Store.RenewRepository] within a transaction, until whose end
-// the repository is not claimed.
+// HoldRepository is [Store.RenewRepository] within a transaction. Nobody can claim the repository
+// until the transaction ends.
 func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE repositories
 		SET lease_until = `+tx.s.d.now+` + $1
@@ -266,9 +265,9 @@ func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bo
 	return n > 0, nil
 }
 
-// FinishRepository stores what is known of a repository now and gives it back. It
-// is due again after ms milliseconds, or at once where somebody has asked since
-// it was claimed. False: the lease was lost, and nothing is stored.
+// FinishRepository stores the result of a poll and ends the lease. The repository is due again
+// after ms milliseconds, or at once if another poll was requested meanwhile. It returns false, and
+// stores nothing, if the lease was lost.
 func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	var requested int64
 	finish := repositoryResult.update(
@@ -283,7 +282,7 @@ func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (
 	if err != nil {
 		return false, fmt.Errorf("give back the repository of factory %s: %w", r.FactoryUID, err)
 	}
-	if r.PollsRequested > r.PollsDone { // somebody waits for this
+	if r.PollsRequested > r.PollsDone { // a caller waits for this poll
 		tx.Nudge(RepositoryTopic(r.FactoryUID))
 	}
 	if requested > r.PollsRequested {
@@ -292,19 +291,19 @@ func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (
 	return true, nil
 }
 
-// CommitRow is what became of a commit of a factory's repository.
+// CommitRow is the result of a commit of a factory's repository.
 type CommitRow struct {
 	penstock.Commit
 
-	N           int64 // counts the commits that were judged
+	N           int64 // counts the commits that were checked
 	Result      penstock.CommitResult
 	Detail      string
 	Diagnostics []penstock.Diagnostic
-	Revision    int64 // that was active then
+	Revision    int64 // the active one at that time
 	CreatedAt   penstock.Time
 }
 
-// commitRecord is a commit as its row has it.
+// commitRecord is the row of a commit.
 type commitRecord struct {
 	CommitRow
 	factoryUID string
@@ -328,7 +327,7 @@ var commitFields = newResource("repository_commits", "c",
 // maxCommits is how many commits without a revision of their own are kept.
 const maxCommits = 1000
 
-// AddCommit stores what became of a commit, as the newest one.
+// AddCommit stores the result of a commit, as the newest one.
 func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) error {
 	if err := tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
 		FROM repository_commits
@@ -346,8 +345,8 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 	return nil
 }
 
-// Commits lists what became of the commits of a factory's repository, the newest
-// first; before, unless it is 0, is the number of one that is newer than all.
+// Commits lists the results of the commits of a factory's repository, newest first. If before is
+// not 0, it lists only results with a lower number.
 func (s *Store) Commits(ctx context.Context, factoryUID string, before int64, limit int) ([]CommitRow, error) {
 	rows, err := s.query(ctx, "SELECT "+commitFields.selected+`
 		FROM repository_commits c

@@ -46,7 +46,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			}
 			return list
 		}
-		// Of many that look at the same time one gets it.
+		// Of many concurrent pollers, one gets the repository.
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		var got []store.RepositoryRow
@@ -66,7 +66,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 		if held, err := s.RenewRepository(ctx, row, minute); err != nil || !held {
 			t.Errorf("renew: got %t, %v", held, err)
 		}
-		// Who asks meanwhile is served by another look.
+		// A caller that asks during a poll gets another poll.
 		write(func(tx *store.Tx) error { return tx.RequestPolls(ctx, uid) })
 		if again := claim(); len(again) != 0 {
 			t.Errorf("claimed while it is held: %+v", again)
@@ -107,7 +107,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 		if again := claim(); len(again) != 0 {
 			t.Errorf("due before its time: %+v", again)
 		}
-		// Whoever holds a factory that goes has lost it.
+		// A server that polls a deleted factory has lost its lease.
 		write(func(tx *store.Tx) error { return tx.RequestPolls(ctx, uid) })
 		next = claim()
 		write(func(tx *store.Tx) error {

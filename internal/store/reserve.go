@@ -120,7 +120,7 @@ func (s *Store) WriteReserved(ctx context.Context, fn func(*Tx) error) error {
 	case <-s.writer.turn:
 	}
 	defer func() { s.writer.turn <- struct{}{} }()
-	defer s.reserve.refill() // before anybody else writes
+	defer s.reserve.refill() // before any other write
 	for sqliteFull(err) && s.reserve.free() {
 		err = s.writeOnce(ctx, &Tx{s: s, hasTurn: true}, fn)
 	}

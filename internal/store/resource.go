@@ -17,7 +17,7 @@ import (
 type resource[T any] struct {
 	table    // of the columns that an insert stores
 	selected string
-	orZero   string // selected, of a row that may be absent from a join
+	orZero   string // selected, for a row that may be absent from a join
 	stored   []columnOf[T]
 	changing []columnOf[T]
 	read     []columnOf[T]
@@ -27,9 +27,9 @@ type resource[T any] struct {
 // columnOf is a column of a resource.
 type columnOf[T any] struct {
 	column
-	value   func(*T) any // what is stored; nil: an insert leaves it to the schema
-	dest    func(*T) any // where a read puts it; nil: it is only stored
-	changes bool         // an update stores it, too
+	value   func(*T) any // the value to store; nil: an insert uses the schema's default
+	dest    func(*T) any // the destination of a read; nil: it is only stored
+	changes bool         // an update also stores it
 }
 
 // newResource builds the lists once, at the start. Every statement that selects the columns gives
@@ -58,10 +58,10 @@ func newResource[T any](name, alias string, list ...columnOf[T]) resource[T] {
 // zeroOf has the value of an absent column by its kind.
 var zeroOf = map[string]string{"text": "''", "bigint": "0", "bytea": "''"}
 
-// row is what an insert stores.
+// row returns the values that an insert stores.
 func (r resource[T]) row(v *T) []any { return values(r.stored, v) }
 
-// into is where a read puts the selected columns, and then more.
+// into returns the destinations for the selected columns, and then more.
 func (r resource[T]) into(v *T, more ...any) []any {
 	out := make([]any, len(r.read), len(r.read)+len(more))
 	for i, c := range r.read {
@@ -93,7 +93,7 @@ func (r resource[T]) update(also, condition string) string {
 	return text
 }
 
-// changes are the arguments of an update: the columns, and then one for each ?.
+// changes returns the arguments of an update: the columns, and then one for each ?.
 func (r resource[T]) changes(v *T, more ...any) []any {
 	return append(values(r.changing, v), more...)
 }
@@ -107,7 +107,7 @@ func (r resource[T]) upsert(key string) string {
 	return r.insert + " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(set, ", ")
 }
 
-// without leaves a column out of what is read.
+// without removes a column from those that are read.
 func (r resource[T]) without(name string) resource[T] {
 	list := strings.Split(r.selected, ", ")
 	i := slices.IndexFunc(r.read, func(c columnOf[T]) bool { return c.name == name })
@@ -189,7 +189,7 @@ func rawColumn[T any](name string, at func(*T) *json.RawMessage) columnOf[T] {
 	}
 }
 
-// listColumn is a list of words with commas around each, or "" for none.
+// listColumn is a list of words with commas around each, or "" if it is empty.
 func listColumn[T any](name string, at func(*T) *[]string) columnOf[T] {
 	return columnOf[T]{
 		column: column{name, "text"},
@@ -212,13 +212,19 @@ func storedFlag[T any](name string, value func(*T) bool) columnOf[T] {
 	return columnOf[T]{column: column{name, "bigint"}, value: func(v *T) any { return flag(value(v)) }}
 }
 
-// unset leaves a column to the default of the schema when a row is inserted.
+// from makes an insert store a derived value.
+func (c columnOf[T]) from(value func(*T) any) columnOf[T] {
+	c.value = value
+	return c
+}
+
+// unset makes inserts use the schema's default for a column.
 func (c columnOf[T]) unset() columnOf[T] {
 	c.value = nil
 	return c
 }
 
-// editable makes updates store the column, too.
+// editable makes updates store the column.
 func (c columnOf[T]) editable() columnOf[T] {
 	c.changes = true
 	return c
@@ -237,7 +243,7 @@ func (w *words) Scan(value any) error {
 	return nil
 }
 
-// joined is a list as a column, "" for an empty one; listed reads it.
+// joined returns a list as a column, or "" for an empty list. listed reads it.
 func joined(list []string) string {
 	if len(list) == 0 {
 		return ""
@@ -252,7 +258,7 @@ func listed(column string) []string {
 	return strings.Split(strings.Trim(column, ","), ",")
 }
 
-// document reads a column of JSON, and notes its size.
+// document reads a column of JSON and records its size.
 type document struct {
 	into any
 	size int

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// OldRuns lists runs that are over and have not changed since before, the oldest of
-// each state first: at most limit.
+// OldRuns lists at most limit ended runs that have not changed since before, the oldest of each
+// state first.
 func (s *Store) OldRuns(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
 	var old []string
 	teams, err := s.strings(ctx, "SELECT uid FROM teams ORDER BY uid")
@@ -19,7 +19,7 @@ func (s *Store) OldRuns(ctx context.Context, before penstock.Time, limit int) ([
 			if !state.Done() || len(old) >= limit {
 				continue
 			}
-			// As the index runs_state has them.
+			// The order of the index runs_state.
 			ids, err := s.strings(ctx, `SELECT id
 				FROM runs
 				WHERE team = $1 AND state = $2 AND updated_at < $3
@@ -35,9 +35,9 @@ func (s *Store) OldRuns(ctx context.Context, before penstock.Time, limit int) ([
 	return old, err
 }
 
-// RemoveRun removes a run with all that belongs to nothing else, unless it has
-// changed: then, and where it is gone, it removes nothing. blobs are the files that
-// nothing refers to once the transaction is committed.
+// RemoveRun removes a run and everything that belongs only to it. Its settled calls stay in the
+// ledger as sums. It does nothing if the run has changed or is gone. blobs are the files to which
+// nothing refers after the commit.
 func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (blobs []string, err error) {
 	run, err := tx.Run(ctx, id)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -51,6 +51,9 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 	}
 	if err := tx.forgetDelivery(ctx, run); err != nil {
 		return nil, err
+	}
+	if err := tx.mergeCalls(ctx, id); err != nil {
+		return nil, fmt.Errorf("sum up the calls of run %s: %w", id, err)
 	}
 	for key, value := range run.Metadata {
 		if _, err := tx.exec(ctx, `DELETE FROM run_metadata
@@ -66,8 +69,9 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 	for _, from := range []string{
 		"run_search WHERE run_id = $1", "run_ancestors WHERE ancestor = $1", "run_ancestors WHERE run_id = $1",
 		"attachments WHERE run_id = $1", "run_hosts WHERE run_id = $1",
-		"artifacts WHERE run_id = $1", "followups WHERE run_id = $1", "executions WHERE run_id = $1",
-		"events WHERE run_id = $1", "runs WHERE id = $1",
+		"budget_accounts WHERE budget = $1",
+		"artifacts WHERE run_id = $1", "changes WHERE run_id = $1", "followups WHERE run_id = $1",
+		"executions WHERE run_id = $1", "events WHERE run_id = $1", "runs WHERE id = $1",
 	} {
 		if _, err := tx.exec(ctx, "DELETE FROM "+from, id); err != nil {
 			return nil, fmt.Errorf("remove run %s: %w", id, err)
@@ -76,8 +80,8 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 	return blobs, nil
 }
 
-// filesOf lists the run's files, and removes the saved session of its conversation
-// where no other run goes on with that.
+// filesOf lists the run's files. It removes the saved session of its conversation unless another
+// run continues it.
 func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT blob
 		FROM attachments
@@ -85,6 +89,10 @@ func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 		UNION
 		SELECT blob
 		FROM artifacts
+		WHERE run_id = $1 AND blob <> ''
+		UNION
+		SELECT blob
+		FROM changes
 		WHERE run_id = $1 AND blob <> ''
 		UNION
 		SELECT blob
@@ -103,8 +111,8 @@ func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 	return blobs, err
 }
 
-// forgetDelivery takes the run out of the log entry of the delivery that started it. Of
-// an entry that is gone the run has kept the payload, which goes with the last one.
+// forgetDelivery removes the run from the log entry of its delivery. If the entry is gone, its
+// payload is removed with the last run.
 func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 	if run.DeliveryID == "" {
 		return nil
@@ -114,7 +122,8 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 		FROM deliveries
 		WHERE id = $1`+tx.s.d.lock, run.DeliveryID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
-		// Of two that take away its last runs, each would leave it to the other.
+		// Without this lock, two transactions that remove the last two runs would both leave the
+		// payload.
 		if _, err := tx.exec(ctx, `SELECT 1
 			FROM payloads
 			WHERE delivery_id = $1`+tx.s.d.lock, run.DeliveryID); err != nil {

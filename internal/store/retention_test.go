@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -40,8 +42,8 @@ func removeRun(t *testing.T, s *store.Store, run *store.NewRun) {
 	}
 }
 
-// The payload of a delivery whose log entry is gone stays for its runs, and goes
-// with the last of them.
+// After its log entry is cleared, a payload stays for its runs, and is removed with the last of
+// them.
 func TestPayloadsGoWithTheLastRun(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -71,8 +73,8 @@ func TestPayloadsGoWithTheLastRun(t *testing.T) {
 	})
 }
 
-// The log is cleared by two processes while the runs of its deliveries are removed:
-// a payload is left where a run is, and nowhere else.
+// Two processes clear the log while runs are removed. A payload stays exactly as long as one of its
+// runs.
 func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
@@ -114,6 +116,58 @@ func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
 			if _, err := stores[0].Payload(t.Context(), d.ID); (err == nil) != (i >= many/2) {
 				t.Errorf("the payload of delivery %d: %v", i, err)
 			}
+		}
+	})
+}
+
+// A removed run leaves the sums of its calls: for usage, and for budgets that exist and those that come.
+func TestUsageStaysWhenARunIsRemoved(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		s := testkit.OpenStore(t, url)
+		run, l := working(t, s, func(r *store.NewRun) { r.AgentUID = "boss" })
+		before := mustAddBudget(t, s, func(b *store.BudgetRow) { b.MaxCostUSD = 1000 })
+		for i := range 40 {
+			r := dollarCall()
+			r.Unpriced = false
+			mustReserve(t, s, l, r)
+			done := penstock.Settlement{
+				ID: r.ID, Tokens: penstock.TokenUsage{Input: 3, Output: int64(i)}, Cost: &penstock.CallCost{Output: 7},
+				Estimated: i%4 == 0, Unsent: i%10 == 1, Unknown: i%10 == 2,
+			}
+			if i == 39 {
+				continue // its settlement is late
+			}
+			mustSettle(t, s, l, done)
+		}
+		// Half of the calls were made a day ago.
+		testkit.Exec(t, url, `UPDATE calls SET created_at = created_at - 86400000 WHERE tokens_output < 20`)
+		by := func(group penstock.UsageGroup) []penstock.UsageRow {
+			rows, _, err := s.Usage(t.Context(), run.Team, penstock.UsageQuery{
+				From: penstock.Now().Add(-72 * time.Hour), To: penstock.Now() + 1, GroupBy: group,
+			}, time.UTC, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rows
+		}
+		days, agents, spent := by(penstock.UsageByDay), by(penstock.UsageByAgent), spentOf(t, s, before)
+		if err := move(t, s, run.ID, penstock.StateSucceeded); err != nil {
+			t.Fatal(err)
+		}
+		removeRun(t, s, run)
+		if diff := cmp.Diff(days, by(penstock.UsageByDay)); diff != "" {
+			t.Errorf("by day (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(agents, by(penstock.UsageByAgent)); diff != "" {
+			t.Errorf("by agent (-before +after):\n%s", diff)
+		}
+		wantSpent(t, spentOf(t, s, before), spent.SpentCost, spent.ReservedCost)
+		later := mustAddBudget(t, s, func(b *store.BudgetRow) { b.Scope, b.ScopeUID, b.MaxCostUSD = "agent", "boss", 1000 })
+		wantSpent(t, spentOf(t, s, later), spent.SpentCost, spent.ReservedCost)
+		left, err := s.Calls(t.Context(), run.ID)
+		if err != nil || len(left) > 8 { // by day, estimated, unknown and open
+			t.Errorf("the ledger still has %d rows: %v", len(left), err)
 		}
 	})
 }

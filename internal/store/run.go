@@ -10,46 +10,59 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// RunRow is a run with what only the server sees of it.
+// RunRow is a run with its internal fields.
 type RunRow struct {
 	penstock.Run
 	Team         string
 	Personal     bool   // seen by its creator and admins only
 	SkillSpec    string // the reference
-	SkillID      string // of a skill in a repository: as the list of skills has it; "" where it was not found
+	SkillID      string // of a skill in a repository, as in the list of skills; "" if it was not found
 	AutomationID string
 	WebhookUID   string
 	DeliveryID   string
 	Harness      string
 	WorkerHost   string
-	Image        bool // its environment or runner names a container image, or the shape of a machine
+	Image        bool // its environment or runner names a container image or the size of a machine
 	Runner       *penstock.RunnerSpec
-	Revision     int64  // of its factory's files, when it was created; 0: it has none
+	Revision     int64  // of its factory's files when the run was created; 0: no factory
 	AgentName    string // of its agent in those files
 	PromptState  string
-	Resumable    bool // the saved session lets another worker go on
+	Resumable    bool // another worker can continue from the saved session
 	LastSeq      int64
 	Consumed     Consumption
-	QueuedAt     penstock.Time // since when it waited, where it was just claimed
-	TimesLost    int           // how often it has lost its worker
-	// NotGivenSince is when the run first could not be given to a worker, since the agent
-	// last worked on it or a follow-up came after its end; 0: it can be.
+	QueuedAt     penstock.Time // only from a claim: since when the run waited
+	TimesLost    int           // how often its worker was lost
+	// NotGivenSince is when building the run's assignment first failed; 0: it has not failed. It
+	// starts anew when the agent works, and with a follow-up after the run's end.
 	NotGivenSince penstock.Time
+
+	KeyUID   string // of the key whose request created it
+	AgentUID string
+	// MaxCost, in nano-dollars, and MaxTokens are the run's own budget, which Config.Budget shows
+	// as it is read. 0: no cap.
+	MaxCost, MaxTokens int64
+	// Inherited names the runs above this one and their scopes of budgets: see [RunRow.Bequeath].
+	Inherited []string
+	// BlockedBudget must have room before the run continues: the UID of a budget, or the id of a
+	// run for its own; "": no budget blocks the run. NeededCost and NeededTokens are the room.
+	BlockedBudget            string
+	NeededCost, NeededTokens int64
 
 	sealed    int           // sealedYes, sealedNo; 0: not checked yet
 	heldAt    penstock.Time // since when a worker holds it
-	runMillis int64         // how long workers have held it, but for the stretch under way
-	size      int64         // bytes of its texts, and something for the rest
+	runMillis int64         // how long workers have held it before heldAt
+	size      int64         // approximate size in bytes
 }
 
-// Consumption is what a run has consumed, as it is kept.
+// Consumption is what a run has consumed, as it is stored.
 type Consumption struct {
-	Tokens    penstock.TokenUsage     `json:"tokens"`
-	Breakdown *penstock.CostBreakdown `json:"breakdown,omitempty"`
-	CostUSD   *float64                `json:"cost_usd,omitempty"`
+	Tokens penstock.TokenUsage `json:"tokens"`
+	Priced bool                `json:"priced,omitempty"` // at least one call has a known cost
+	Cost   int64               `json:"cost,omitempty"`   // in nano-dollars
+	Costs  penstock.CallCost   `json:"costs"`
 }
 
-// The states of a prompt and of a follow-up on their way to the agent.
+// The delivery states of a prompt and of a follow-up.
 const (
 	PromptWaiting     = "waiting"
 	PromptDelivering  = "handed" // to the execution that holds the run
@@ -57,17 +70,30 @@ const (
 	PromptUndelivered = "undelivered" // the run ended first
 )
 
-// NewRun is a run to be created, with everything that is stored in the same
-// transaction.
+// NewRun is a new run with everything that is stored in the same transaction.
 type NewRun struct {
 	RunRow
 	Attachments []Attachment
 	Ancestors   []string // the parent and all above it
 	Notes       []Note   // on the timeline, after its creation
-	// ParentNetwork is what the parent asked for, to which its children are narrowed; nil: nothing.
+	// ParentNetwork is the network in the parent's request, which limits its children; nil: no
+	// limit.
 	ParentNetwork *penstock.Network
-	// Keep makes the answer to be kept; nil, or a nil answer: none.
-	Keep func(atCapacity bool) *KeptAnswer
+	// Keep returns the response to store for an Idempotency-Key. If it is nil or returns nil,
+	// nothing is stored.
+	Keep func(Created) *KeptResponse
+}
+
+// Created is what the response to the creation of a run depends on.
+type Created struct {
+	// State is QUEUED, or BLOCKED or FAILED if a budget of the run is spent.
+	State      penstock.State
+	AtCapacity bool // no worker has a free slot for a QUEUED run
+}
+
+// CreatedStates lists the states that a run can be created in.
+func CreatedStates() []penstock.State {
+	return []penstock.State{penstock.StateQueued, penstock.StateBlocked, penstock.StateFailed}
 }
 
 // Note is a timeline event that a run is created with.
@@ -86,20 +112,28 @@ type createRun struct {
 	run        *NewRun
 	atCapacity bool
 	rows       runRows
+	unfunded   *unfunded // a budget of the run is spent; nil: it is QUEUED
+	held       *runRows  // instead of rows, if it is unfunded
 }
 
-// runRows are what a run is stored as.
+// runRows are the rows of a run.
 type runRows struct {
-	run, queue                               []any
-	events, metadata, ancestors, attachments [][]any
+	run                                             []any
+	queue, events, metadata, ancestors, attachments [][]any
 }
 
-// newCreateRun makes the rows, so that a transaction, which others wait for, only
-// inserts them.
+// newCreateRun makes the rows before the transaction, because others wait for the transaction.
 func newCreateRun(r *NewRun) *createRun {
+	return &createRun{run: r, rows: rowsOf(r)}
+}
+
+func rowsOf(r *NewRun) runRows {
 	first := firstEvents(r)
 	r.LastSeq, r.PromptState = int64(len(first)), PromptWaiting
-	rows := runRows{run: runFields.row(&r.RunRow), queue: queueFields.row(r.place(r.CreatedAt))}
+	rows := runRows{run: runFields.row(&r.RunRow)}
+	if r.State == penstock.StateQueued {
+		rows.queue = [][]any{queueFields.row(r.place(r.CreatedAt))}
+	}
 	for i, d := range first {
 		rows.events = append(rows.events, eventFields.row(eventAt(r.ID, r.ExecutionID, int64(i+1), d)))
 	}
@@ -112,24 +146,25 @@ func newCreateRun(r *NewRun) *createRun {
 	for i, a := range r.Attachments {
 		rows.attachments = append(rows.attachments, attachmentFields.row(&attachmentRecord{a, r.ID, i}))
 	}
-	return &createRun{run: r, rows: rows}
+	return rows
 }
 
 func (c *createRun) key() string { return c.run.ID }
 func (c *createRun) kind() int   { return kindCreateRun }
 
-// CreateRun stores a run, QUEUED, with its first events, its queue entry and
-// the kept answer, through the group commit. atCapacity reports that no worker
-// had a free slot for it. A kept answer whose key is taken is ErrReplay.
+// CreateRun stores a run, QUEUED, with its first events, its queue entry and the kept response,
+// through the group commit. If a budget of the run is spent, it is BLOCKED or FAILED instead, which
+// run.State says then, and not in the queue. atCapacity reports that no worker had a free slot for it. If the key of
+// the kept response exists already, the error is ErrReplay.
 func (s *Store) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
 	m := newCreateRun(run)
 	if err := s.commits.do(ctx, m); err != nil {
-		return false, err // m may still be the committer's
+		return false, err // the committer may still use m
 	}
 	return m.atCapacity, nil
 }
 
-// CreateRun stores a run within a transaction of the caller's.
+// CreateRun stores a run within the transaction.
 func (tx *Tx) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
 	m := newCreateRun(run)
 	if err := tx.createRuns(ctx, []*createRun{m}); err != nil {
@@ -140,6 +175,9 @@ func (tx *Tx) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err 
 
 func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 	var rows struct{ runs, events, queue, metadata, ancestors, attachments [][]any }
+	if err := tx.markUnfunded(ctx, members); err != nil {
+		return err
+	}
 	if err := tx.markCapacity(ctx, members); err != nil {
 		return err
 	}
@@ -150,12 +188,16 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 			m.fail(ErrReplay)
 			continue
 		}
-		rows.runs = append(rows.runs, m.rows.run)
-		rows.queue = append(rows.queue, m.rows.queue)
-		rows.events = append(rows.events, m.rows.events...)
-		rows.metadata = append(rows.metadata, m.rows.metadata...)
-		rows.ancestors = append(rows.ancestors, m.rows.ancestors...)
-		rows.attachments = append(rows.attachments, m.rows.attachments...)
+		of := m.rows
+		if m.unfunded != nil {
+			of = *m.held
+		}
+		rows.runs = append(rows.runs, of.run)
+		rows.queue = append(rows.queue, of.queue...)
+		rows.events = append(rows.events, of.events...)
+		rows.metadata = append(rows.metadata, of.metadata...)
+		rows.ancestors = append(rows.ancestors, of.ancestors...)
+		rows.attachments = append(rows.attachments, of.attachments...)
 	}
 	if len(rows.runs) == 0 {
 		return nil
@@ -178,19 +220,21 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 	}
 	tx.Nudge(TopicQueue)
 	tx.Nudge(TopicSearch)
-	return nil
+	return tx.blockUnfunded(ctx, members)
 }
 
 func (tx *Tx) keepAnswer(ctx context.Context, m *createRun) (bool, error) {
 	if m.run.Keep == nil {
 		return true, nil
 	}
-	return tx.keep(ctx, m.run.Keep(m.atCapacity))
+	return tx.keep(ctx, m.run.Keep(Created{m.run.State, m.atCapacity}))
 }
 
 func firstEvents(r *NewRun) []penstock.Draft {
 	drafts := []penstock.Draft{
-		penstock.NewDraft(penstock.EventState, r.CreatedAt, penstock.StateData{State: r.State, ExecutionID: r.ExecutionID}),
+		penstock.NewDraft(penstock.EventState, r.CreatedAt, penstock.StateData{
+			State: r.State, ExecutionID: r.ExecutionID, StatusMessage: r.StatusMessage,
+		}),
 		penstock.Timeline(r.CreatedAt, penstock.TimelineCreated, map[string]any{"source": string(r.Source)}),
 	}
 	for _, n := range r.Notes {
@@ -199,11 +243,11 @@ func firstEvents(r *NewRun) []penstock.Draft {
 	return drafts
 }
 
-// marshal is JSON for a column, "" for what is absent.
+// marshal returns JSON for a column, or "" for an absent value.
 func marshal(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("store: a value of ours cannot be marshalled: " + err.Error())
+		panic("store: a value of ours cannot be marshaled: " + err.Error())
 	}
 	if s := string(b); s != "null" && s != "{}" {
 		return s
@@ -211,7 +255,7 @@ func marshal(v any) string {
 	return ""
 }
 
-// unmarshal reads a column that marshal wrote, leaving v alone where it is "".
+// unmarshal reads a column that marshal wrote. It leaves v unchanged if the column is "".
 func unmarshal(column string, v any) error {
 	if column == "" {
 		return nil
@@ -224,7 +268,7 @@ func (s *Store) Run(ctx context.Context, team, id string) (RunRow, error) {
 	return s.d.runBy(ctx, s, "r.id = $1 AND r.team = $2", id, team)
 }
 
-// Run reads one run and keeps it from changing until the transaction ends.
+// Run reads one run and locks it until the transaction ends.
 func (tx *Tx) Run(ctx context.Context, id string) (RunRow, error) {
 	if err := tx.lockRun(ctx, id); err != nil {
 		return RunRow{}, err
@@ -232,8 +276,8 @@ func (tx *Tx) Run(ctx context.Context, id string) (RunRow, error) {
 	return tx.s.d.runBy(ctx, tx, "r.id = $1", id)
 }
 
-// lockRun is a statement of its own: what follows it sees all that was
-// committed while it waited.
+// lockRun is a statement of its own, so that later statements see everything that was committed
+// while it waited.
 func (tx *Tx) lockRun(ctx context.Context, id string) error {
 	if tx.s.d.lock == "" { // SQLite has one writer
 		return nil
@@ -274,7 +318,7 @@ func (s *Store) Ancestors(ctx context.Context, runID string) ([]string, error) {
 	return s.strings(ctx, "SELECT ancestor FROM run_ancestors WHERE run_id = $1", runID)
 }
 
-// Descendants lists the runs below one that are not over.
+// Descendants lists the runs below one that have not ended.
 func (tx *Tx) Descendants(ctx context.Context, runID string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT a.run_id
 		FROM run_ancestors a
@@ -289,7 +333,7 @@ func (s *Store) strings(ctx context.Context, text string, args ...any) ([]string
 	return collect(s, rows, err, "ids", func(v *string) []any { return []any{v} })
 }
 
-// collect reads all rows, each into the places that fields gives.
+// collect reads all rows. fields returns the destinations for each row.
 func collect[T any](s *Store, rows *sql.Rows, err error, what string, fields func(*T) []any) ([]T, error) {
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("read %s: %w", what, err))

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// newRun is a run of the default team with as little said as possible.
+// newRun is a run of the default team with minimal fields.
 func newRun(change func(*store.NewRun)) *store.NewRun {
 	id, now := penstock.NewID(), penstock.Now()
 	r := &store.NewRun{RunRow: store.RunRow{
@@ -51,7 +51,7 @@ func claimant(host string) penstock.ClaimRequest {
 	}
 }
 
-// mustClaim takes the next run for a worker of the host.
+// mustClaim claims the next run for a worker of the host.
 func mustClaim(t *testing.T, s *store.Store, host string) (store.RunRow, penstock.Lease) {
 	t.Helper()
 	h := store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID()}
@@ -109,8 +109,8 @@ func TestRunSurvivesAsItWasCreated(t *testing.T) {
 	})
 }
 
-// What few runs have is left out of a statement whose rows all lack it: each is
-// kept in the first row of such a batch, in the last one, and in none.
+// A statement omits the columns that all rows of its batch leave empty. The test sets such a column
+// in the first row, in the last one, and in none.
 func TestRareFieldsOfRunsAreKept(t *testing.T) {
 	t.Parallel()
 	having := map[string]func(*store.NewRun){
@@ -171,7 +171,7 @@ func TestRareFieldsOfRunsAreKept(t *testing.T) {
 	})
 }
 
-// paths bring a fresh run that is claimed into each state.
+// paths take a new claimed run into each state.
 var paths = map[penstock.State][]penstock.State{
 	penstock.StateQueued:     {},
 	penstock.StateClaimed:    {},
@@ -227,8 +227,8 @@ func TestEveryPairOfStates(t *testing.T) {
 	})
 }
 
-// Over every pair of states: a move that ends a run without success leaves no
-// follow-up that waits, and says so of each that the agent was not given.
+// For every pair of states: a transition that ends a run without success leaves no pending
+// follow-up, and reports each follow-up that the agent did not get.
 func TestEveryBadEndGivesUpFollowups(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -302,7 +302,7 @@ func TestTwoWritersOneMove(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// The worker ends the run while somebody cancels it, again and again.
+			// The worker ends the run while a user cancels it, again and again.
 			outcomes := make(chan error, 8)
 			var together sync.WaitGroup
 			for i := range 8 {
@@ -431,7 +431,7 @@ func TestAppendNeedsTheLease(t *testing.T) {
 		if err := s.Append(t.Context(), lease, []penstock.Draft{note("a", 1), note("b", 2)}); err != nil {
 			t.Fatal(err)
 		}
-		// The answer was lost, the worker says it again and goes on.
+		// The response was lost, and the worker repeats its request and continues.
 		if err := s.Append(t.Context(), lease, []penstock.Draft{note("a", 1), note("b", 2), note("c", 3)}); err != nil {
 			t.Fatal(err)
 		}
@@ -511,8 +511,8 @@ func TestMessageRemovesItsDeltas(t *testing.T) {
 	})
 }
 
-// Concurrent appends and creations through the group commit: every member that
-// was answered is there, sequences have no hole and no double.
+// Concurrent appends and creations go through the group commit: every acknowledged member exists,
+// and sequences have no gaps or duplicates.
 func TestGroupCommitKeepsEveryMember(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -548,7 +548,7 @@ func TestGroupCommitKeepsEveryMember(t *testing.T) {
 		for w := range writers {
 			for i := range each {
 				if !seen[fmt.Sprintf("w%d-%d", w, i)] {
-					t.Errorf("w%d-%d was answered and is not there", w, i)
+					t.Errorf("w%d-%d was acknowledged and is not there", w, i)
 				}
 			}
 		}
@@ -574,8 +574,7 @@ func TestLostLeaseIsNotRenewedBetween(t *testing.T) {
 	})
 }
 
-// What a run remembers of workers that it lost, and of those that it could not be
-// given to.
+// A run remembers the workers that it lost, and those to which it could not be assigned.
 func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -641,8 +640,8 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 	})
 }
 
-// An error that is passed over within a transaction may undo all of it, and then
-// the commit has failed: what is said to be written is there.
+// An ignored error within a transaction may roll all of it back, and then the commit fails: a
+// reported write exists.
 func TestNoWriteSucceedsThatIsUndone(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
@@ -700,9 +699,9 @@ func TestWriteIsUndoneWhenItFails(t *testing.T) {
 func TestKeptAnswerIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
-		keep := func(scope string, until penstock.Time) func(bool) *store.KeptAnswer {
-			return func(bool) *store.KeptAnswer {
-				return &store.KeptAnswer{Scope: scope, Status: 200, Answer: []byte("a"), Until: until}
+		keep := func(scope string, until penstock.Time) func(store.Created) *store.KeptResponse {
+			return func(store.Created) *store.KeptResponse {
+				return &store.KeptResponse{Scope: scope, Status: 200, Body: []byte("a"), Until: until}
 			}
 		}
 		later := penstock.Now().Add(time.Hour)
@@ -729,9 +728,9 @@ func TestKeptAnswerIsWrittenOnce(t *testing.T) {
 		}
 		list, err := s.ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
 		if created != 1 || len(list.Rows) != 1 || err != nil {
-			t.Errorf("%d answered, %d there, %v; want one", created, len(list.Rows), err)
+			t.Errorf("%d acknowledged, %d there, %v; want one", created, len(list.Rows), err)
 		}
-		for range 2 { // an answer that is over makes place for the next
+		for range 2 { // an expired response makes room for the next
 			r := newRun(nil)
 			r.Keep = keep("two", penstock.Now())
 			if _, err := s.CreateRun(t.Context(), r); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// runFields are the columns of a run. What few runs have comes last of those that are
-// stored, behind what runs of webhooks have: an insert leaves out what no run has.
+// runFields are the columns of a run. Columns that few runs use come last, after those that runs of
+// webhooks use, because an insert omits unused columns at the end.
 var runFields = newResource("runs", "r",
 	textColumn("id", func(r *RunRow) *string { return &r.ID }),
 	textColumn("team", func(r *RunRow) *string { return &r.Team }),
@@ -32,6 +32,7 @@ var runFields = newResource("runs", "r",
 	textColumn("harness", func(r *RunRow) *string { return &r.Harness }),
 	textColumn("conversation_id", func(r *RunRow) *string { return &r.ConversationID }),
 	textColumn("root_id", func(r *RunRow) *string { return &r.RootID }),
+	textColumn("key_uid", func(r *RunRow) *string { return &r.KeyUID }),
 	jsonColumn("metadata", func(r *RunRow) *map[string]string { return &r.Metadata }),
 	textColumn("automation_id", func(r *RunRow) *string { return &r.AutomationID }),
 	textColumn("webhook_uid", func(r *RunRow) *string { return &r.WebhookUID }),
@@ -53,8 +54,12 @@ var runFields = newResource("runs", "r",
 	textColumn("skill_id", func(r *RunRow) *string { return &r.SkillID }),
 	storedFlag("skill_found", func(r *RunRow) bool { return r.skillFound() }),
 	jsonColumn("network", func(r *RunRow) **penstock.NetworkPolicy { return &r.Network }),
+	textColumn("agent_uid", func(r *RunRow) *string { return &r.AgentUID }),
+	numberColumn("max_cost", func(r *RunRow) *int64 { return &r.MaxCost }).from(maxCost),
+	numberColumn("max_tokens", func(r *RunRow) *int64 { return &r.MaxTokens }).from(maxTokens),
+	listColumn("inherited", func(r *RunRow) *[]string { return &r.Inherited }),
 
-	// What a run comes to have.
+	// These get their values later.
 	numberColumn("started_at", func(r *RunRow) *penstock.Time { return &r.StartedAt }).unset(),
 	numberColumn("finished_at", func(r *RunRow) *penstock.Time { return &r.FinishedAt }).unset(),
 	numberColumn("run_ms", func(r *RunRow) *int64 { return &r.runMillis }).unset(),
@@ -67,6 +72,9 @@ var runFields = newResource("runs", "r",
 	numberColumn("sealed", func(r *RunRow) *int { return &r.sealed }).unset(),
 	numberColumn("times_lost", func(r *RunRow) *int { return &r.TimesLost }).unset(),
 	numberColumn("not_given_since", func(r *RunRow) *penstock.Time { return &r.NotGivenSince }).unset(),
+	textColumn("blocked_budget", func(r *RunRow) *string { return &r.BlockedBudget }).unset(),
+	numberColumn("needed_cost", func(r *RunRow) *int64 { return &r.NeededCost }).unset(),
+	numberColumn("needed_tokens", func(r *RunRow) *int64 { return &r.NeededTokens }).unset(),
 ).cutAfter("metadata", "definition_revision")
 
 var (
@@ -93,13 +101,14 @@ func scanRun(row scanner, more ...any) (RunRow, error) {
 	if r.Config == nil {
 		r.Config = &penstock.Config{}
 	}
+	r.Config.Budget = r.ownBudget()
 	r.TaskID = r.ID
 	if r.sealed != 0 {
 		r.Sealed = new(r.sealed == sealedYes)
 	}
 	r.Creator, r.Executor = creator.actor(), executor.actor()
 	r.SandboxRunning = r.State == penstock.StatePending || r.State == penstock.StateInProgress
-	r.Cancellable = true // of whatever type
+	r.Cancellable = true // regardless of its type
 	held := r.runMillis
 	if r.heldAt != 0 {
 		held += int64(max(0, penstock.Now()-r.heldAt))
@@ -115,8 +124,32 @@ func scheduleID(s *penstock.RunSchedule) string {
 	return s.ID
 }
 
-// skillFound reports whether the run's skill goes by a bare name that was found to
-// mean one. Elsewhere the name may mean another.
+// skillFound reports whether the run has a bare skill name that was resolved. In other runs, the
+// same name may stand for another skill.
 func (r RunRow) skillFound() bool {
 	return r.Skill != nil && (r.Skill.BundledID != "" || r.Skill.FullPath != "") && !strings.Contains(r.SkillSpec, ":")
+}
+
+// maxCost and maxTokens are the caps of the run's own budget as they are stored. A cap of less than a
+// nano-dollar is still a cap.
+func maxCost(r *RunRow) any {
+	if b := r.Config.Budget; b != nil && b.MaxCostUSD > 0 {
+		return max(1, penstock.NanosOf(min(b.MaxCostUSD, penstock.MaxBudgetUSD)))
+	}
+	return int64(0)
+}
+
+func maxTokens(r *RunRow) any {
+	if r.Config.Budget == nil {
+		return int64(0)
+	}
+	return r.Config.Budget.MaxTotalTokens
+}
+
+// ownBudget is the run's own budget, which may have changed since it was created; nil: it has none.
+func (r RunRow) ownBudget() *penstock.Budget {
+	if r.MaxCost == 0 && r.MaxTokens == 0 {
+		return nil
+	}
+	return &penstock.Budget{MaxCostUSD: penstock.USDOf(r.MaxCost), MaxTotalTokens: r.MaxTokens}
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ScheduleRow is a schedule with what only the server sees of it.
+// ScheduleRow is a schedule with its internal fields.
 type ScheduleRow struct {
-	penstock.Schedule // with CreatedBy always, without History, Upcoming and Scope
+	penstock.Schedule // always with CreatedBy, but without History, Upcoming and Scope
 	Team              string
 	Personal          bool          // seen by its creator and admins only
-	LastAt            penstock.Time // when it started a run last, 0: never
+	LastAt            penstock.Time // when it last started a run, 0: never
 	NextAt            penstock.Time // 0 while it is paused
-	Version           int64         // counts the changes of what a caller says
+	Version           int64         // counts the changes by callers
 }
 
-// scheduleData is what of a schedule has no column of its own.
+// scheduleData has the fields of a schedule without a column of their own.
 type scheduleData struct {
 	Prompt   string            `json:"prompt,omitempty"`
 	Mode     penstock.Mode     `json:"mode,omitempty"`
@@ -29,7 +29,7 @@ type scheduleData struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// EnvironmentID is the environment that the schedule names itself, "" for none.
+// EnvironmentID returns the environment that the schedule itself names, or "".
 func (r ScheduleRow) EnvironmentID() string {
 	if r.Config == nil {
 		return ""
@@ -66,7 +66,7 @@ var (
 	setSchedule = scheduleFields.update("version = version + 1", "id = ?")
 )
 
-// scheduleRecord is a schedule as its row has it.
+// scheduleRecord is the row of a schedule.
 type scheduleRecord struct {
 	ScheduleRow
 	data      scheduleData
@@ -105,7 +105,7 @@ func scanSchedule(row scanner) (ScheduleRow, error) {
 	return r.ScheduleRow, nil
 }
 
-// secretNames are the secrets that the schedule names itself.
+// secretNames returns the secrets that the schedule itself names.
 func (r ScheduleRow) secretNames() []string {
 	if r.Config == nil {
 		return nil
@@ -113,14 +113,13 @@ func (r ScheduleRow) secretNames() []string {
 	return r.Config.SecretNames()
 }
 
-// Schedules lists those that the viewer may see, by name.
+// Schedules lists the schedules that the viewer may see, by name.
 func (s *Store) Schedules(ctx context.Context, v Viewer) ([]ScheduleRow, error) {
 	return s.schedules(ctx, `WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3)
 		ORDER BY s.folded, s.id`, v.Team, flag(v.All), v.UID)
 }
 
-// DueSchedules lists schedules of all teams whose time has come, longest due
-// first.
+// DueSchedules lists due schedules of all teams, longest due first.
 func (s *Store) DueSchedules(ctx context.Context, now penstock.Time, limit int) ([]ScheduleRow, error) {
 	return s.schedules(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1
 		ORDER BY s.next_at, s.id
@@ -144,13 +143,12 @@ func (s *Store) schedules(ctx context.Context, where string, args ...any) ([]Sch
 	return out, s.d.mapError(rows.Err())
 }
 
-// Schedule reads one that the viewer may see; absence is penstock.CodeNotFound.
+// Schedule reads a schedule that the viewer may see; absence is penstock.CodeNotFound.
 func (s *Store) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
 	return s.schedule(ctx, s, v, id)
 }
 
-// Schedule reads one that the viewer may see and keeps it from changing until
-// the transaction ends.
+// Schedule reads a schedule that the viewer may see and locks it until the transaction ends.
 func (tx *Tx) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
 	if tx.s.d.lock != "" { // SQLite has one writer
 		if _, err := tx.exec(ctx, "SELECT 1 FROM schedules WHERE id = $1"+tx.s.d.lock, id); err != nil {
@@ -199,15 +197,15 @@ func (tx *Tx) DeleteSchedule(ctx context.Context, id string) error {
 	return tx.SetSecretUses(ctx, "", penstock.SecretOfSchedule, id, nil)
 }
 
-// Tick is what becomes of a schedule whose time has come.
+// Tick is the result of a due schedule or clock.
 type Tick struct {
 	LastAt    penstock.Time // when it started a run last
 	NextAt    penstock.Time
-	LastError string // why this time started none
+	LastError string // why it started no run this time
 }
 
-// AdvanceSchedule takes a schedule, as it was read when it was due, to its next
-// time. False: another replica was first, or it was changed since.
+// AdvanceSchedule sets a due schedule to its next time. It returns false if another replica was
+// first, or if the schedule has changed since it was read.
 func (tx *Tx) AdvanceSchedule(ctx context.Context, r ScheduleRow, t Tick) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE schedules
 		SET last_at = $1, next_at = $2, last_error = $3

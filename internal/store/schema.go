@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SchemaVersion is the version of the database's schema, 0 for one that has
-// none yet, and the newest that this release knows.
+// SchemaVersion returns the schema version of the database, or 0 for an empty one, and the newest
+// version that this release knows.
 func (s *Store) SchemaVersion(ctx context.Context) (have, newest int64, err error) {
 	entries, err := migrations.ReadDir(path.Join("migrations", s.d.name))
 	if err != nil {

@@ -13,13 +13,12 @@ import (
 // minSearchWord is the shortest word that the trigram index can find.
 const minSearchWord = 3
 
-// fewMatches is up to how many runs the search returns outright; what more runs
-// hold is tested row by row in the order of the list, which finds a page of them
-// soon.
+// fewMatches is the largest number of matches that the search reads from its index. A more common
+// word is tested row by row in the order of the list, which soon fills a page.
 const fewMatches = 1000
 
-// filterText narrows w to the runs that hold every word. Where all words are
-// short, the title begins with each of them.
+// filterText narrows w to the runs that contain every word. If all words are short, the title must
+// begin with each of them.
 func (s *Store) filterText(ctx context.Context, w *where, text string) error {
 	words := strings.Fields(strings.ToLower(text))
 	if len(words) == 0 {
@@ -47,7 +46,7 @@ func (s *Store) filterText(ctx context.Context, w *where, text string) error {
 			return nil
 		}
 	}
-	if len(words) > 1 || len(short) > 0 { // of common words, and of short ones, few runs may hold all
+	if len(words) > 1 || len(short) > 0 { // few runs may contain all of several common or short words
 		ids, err := s.holding(ctx, holds)
 		if err != nil {
 			return err
@@ -63,7 +62,7 @@ func (s *Store) filterText(ctx context.Context, w *where, text string) error {
 
 func isLong(word string) bool { return utf8.RuneCountInString(word) >= minSearchWord }
 
-// isRare reports whether no more than fewMatches runs hold a long word.
+// isRare reports whether at most fewMatches runs contain a long word.
 func (s *Store) isRare(ctx context.Context, word string) (bool, error) {
 	var n int
 	err := s.row(
@@ -76,9 +75,8 @@ func (s *Store) isRare(ctx context.Context, word string) (bool, error) {
 	return n <= fewMatches, nil
 }
 
-// holding lists runs whose text meets the conditions, up to one more than
-// fewMatches. It reads one text after the other, which takes a third of the time
-// of looking up the text of each run.
+// holding lists runs whose text meets the conditions, up to one more than fewMatches. It reads all
+// texts in order, which takes a third of the time of reading them by run.
 func (s *Store) holding(ctx context.Context, holds where) ([]any, error) {
 	conditions, args := holds.numbered(1)
 	rows, err := s.query(
@@ -99,8 +97,8 @@ func (w *where) addHolds(holds where) {
 	)`, holds.args...)
 }
 
-// addIDs narrows w to the runs with these ids. How many placeholders there are is
-// a power of two: PostgreSQL keeps each text as a prepared statement.
+// addIDs narrows w to the runs with these ids. The number of placeholders is a power of two,
+// because PostgreSQL keeps a prepared statement for each text.
 func (w *where) addIDs(ids []any) {
 	if len(ids) == 0 {
 		w.add("1 = 0")
@@ -116,16 +114,15 @@ func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
 }
 
-// searchedPrompt bounds how much of a prompt the search looks at.
+// searchedPrompt limits how many bytes of a prompt are searched.
 const searchedPrompt = 64 << 10
 
-// indexedAtOnce bounds the text of one answer of Unindexed: indexing it holds
-// SQLite's one writer.
+// indexedAtOnce limits the text that one call of Unindexed returns, because indexing it blocks
+// SQLite's only writer.
 const indexedAtOnce = 256 << 10
 
-// Unindexed lists runs from an id on that the search does not know yet, in the
-// order of their ids, which is that of their creation: at most limit, fewer where
-// their texts are long.
+// Unindexed lists at most limit runs, from an id on, that are not in the search index yet. It lists
+// fewer if their texts are long. The order of ids is the order of creation.
 func (s *Store) Unindexed(ctx context.Context, from string, limit int) ([]SearchText, error) {
 	rows, err := s.query(ctx, `SELECT r.id, r.created_at, r.title, r.skill, substr(r.prompt, 1, $1)
 		FROM runs r
@@ -145,14 +142,14 @@ func (s *Store) Unindexed(ctx context.Context, from string, limit int) ([]Search
 	return texts, err
 }
 
-// FirstID sorts before every id that was made at t or later (RFC 9562 §5.7: the
+// FirstID returns an id that sorts before every id that was made at t or later (RFC 9562 §5.7: the
 // first 48 bits are the milliseconds).
 func FirstID(t penstock.Time) string {
 	digits := fmt.Sprintf("%012x", max(0, int64(t)))
 	return digits[:8] + "-" + digits[8:]
 }
 
-// SearchText is what the search finds a run by.
+// SearchText is the text by which the search finds a run.
 type SearchText struct {
 	RunID                string
 	CreatedAt            penstock.Time
@@ -163,11 +160,11 @@ var searchTable = table{
 	name: "run_search", columns: columns("run_id text, text text"), conflict: "ON CONFLICT DO NOTHING",
 }
 
-// Index makes runs known to the search.
+// Index adds runs to the search index.
 func (tx *Tx) Index(ctx context.Context, texts []SearchText) error {
 	rows := make([][]any, len(texts))
 	for i, t := range texts {
-		// The title stands first, so that a short word can match its start.
+		// The title comes first, so that a short word can match its start.
 		rows[i] = []any{t.RunID, strings.ToLower(t.title + "\n" + t.skill + "\n" + t.prompt)}
 	}
 	if err := tx.s.d.index(ctx, tx, rows); err != nil {
@@ -176,8 +173,8 @@ func (tx *Tx) Index(ctx context.Context, texts []SearchText) error {
 	return nil
 }
 
-// indexSQLite hands all texts to FTS5 in one statement: it writes what it has
-// gathered to the disk at the end of each.
+// indexSQLite passes all texts to FTS5 in one statement, because FTS5 writes to disk at the end of
+// each statement.
 func indexSQLite(ctx context.Context, tx *Tx, rows [][]any) error {
 	var last int64
 	if err := tx.row(ctx, "SELECT COALESCE(max(n), 0) FROM run_search").Scan(&last); err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// SecretRow is a managed secret with what only the server sees of it.
+// SecretRow is a managed secret with its internal fields.
 type SecretRow struct {
 	penstock.ManagedSecret // without UsedBy
 	Team                   string
-	Sealed                 []byte // the value for this team, name and version; nil while there is none
+	Sealed                 []byte // the encrypted value, bound to team, name and version; nil without a value
 }
 
 // secretFields are the columns of a managed secret.
@@ -60,7 +60,7 @@ func (s *Store) Secrets(ctx context.Context, team string) ([]SecretRow, error) {
 	return s.secrets(ctx, s, "WHERE s.team = $1", team)
 }
 
-// SecretsNamed reads those of names that there are, by name.
+// SecretsNamed reads the existing secrets among names, by name.
 func (s *Store) SecretsNamed(ctx context.Context, team string, names []string) ([]SecretRow, error) {
 	where, args := namedSecrets(team, names)
 	return s.secrets(ctx, s, where, args...)
@@ -77,10 +77,10 @@ func namedSecrets(team string, names []string) (where string, args []any) {
 	return "WHERE s.team = $1 AND s.name IN (" + placeholders(2, len(names)) + ")", args
 }
 
-// SecretName is the name of a secret with what decides who may name it.
+// SecretName is the name of a secret with the facts that decide who may use it.
 type SecretName struct {
-	Name, WebhookUID string   // the webhook that it was made for, or ""
-	Hosts            []string // to which it may be sent
+	Name, WebhookUID string   // the webhook that it was created for, or ""
+	Hosts            []string // the hosts that may get it
 }
 
 // SecretNames lists the names of a team's secrets.
@@ -108,8 +108,8 @@ func (s *Store) Secret(ctx context.Context, team, name string) (SecretRow, error
 	return s.secret(ctx, s, team, name)
 }
 
-// Secret reads one secret and keeps it from changing until the transaction
-// ends; absence is penstock.CodeNotFound.
+// Secret reads one secret and locks it until the transaction ends; absence is
+// penstock.CodeNotFound.
 func (tx *Tx) Secret(ctx context.Context, team, name string) (SecretRow, error) {
 	if err := tx.lockSecrets(ctx, team, []string{name}); err != nil {
 		return SecretRow{}, err
@@ -128,8 +128,8 @@ func (s *Store) secret(ctx context.Context, q querier, team, name string) (Secre
 	return list[0], nil
 }
 
-// UseSecrets reads those of names that there are, and keeps them from being
-// changed or deleted until the transaction ends.
+// UseSecrets reads the existing secrets among names, and prevents their change or deletion until
+// the transaction ends.
 func (tx *Tx) UseSecrets(ctx context.Context, team string, names []string) ([]SecretRow, error) {
 	if err := tx.lockSecrets(ctx, team, names); err != nil {
 		return nil, err
@@ -138,9 +138,8 @@ func (tx *Tx) UseSecrets(ctx context.Context, team string, names []string) ([]Se
 	return tx.s.secrets(ctx, tx, where, args...)
 }
 
-// lockSecrets is a statement of its own: what follows it sees all that was
-// committed while it waited. Rows are locked in one order to avoid
-// deadlocks.
+// lockSecrets is a statement of its own, so that later statements see everything that was committed
+// while it waited. It locks rows in one order to avoid deadlocks.
 func (tx *Tx) lockSecrets(ctx context.Context, team string, names []string) error {
 	if tx.s.d.lock == "" || len(names) == 0 { // SQLite has one writer
 		return nil
@@ -153,8 +152,8 @@ func (tx *Tx) lockSecrets(ctx context.Context, team string, names []string) erro
 	return nil
 }
 
-// CountSecrets is how many secrets a team has. Whoever else counts them waits
-// until the transaction ends.
+// CountSecrets returns the number of a team's secrets. Other transactions that count them wait
+// until this one ends.
 func (tx *Tx) CountSecrets(ctx context.Context, team string) (n int, err error) {
 	if tx.s.d.lock != "" { // SQLite has one writer
 		if _, err := tx.exec(ctx, "SELECT 1 FROM teams WHERE uid = $1"+tx.s.d.lock, team); err != nil {
@@ -167,7 +166,7 @@ func (tx *Tx) CountSecrets(ctx context.Context, team string) (n int, err error) 
 	return n, nil
 }
 
-// notNull is b, though there be nothing in it.
+// notNull returns b, or an empty slice for nil.
 func notNull(b []byte) []byte { return append([]byte{}, b...) }
 
 // AddSecret stores a new secret, in the version that r has. A name that the
@@ -176,8 +175,8 @@ func (tx *Tx) AddSecret(ctx context.Context, r SecretRow) error {
 	return tx.nameTaken(secretFields.add(ctx, tx, &r), "a secret", r.Name)
 }
 
-// SetSecret stores the value of a secret that was read in the transaction.
-// Nothing keeps the value before it.
+// SetSecret stores the value of a secret that was read in the transaction. The previous value is
+// not kept.
 func (tx *Tx) SetSecret(ctx context.Context, r SecretRow) error {
 	n, err := tx.exec(ctx, setSecret, secretFields.changes(&r, r.Team, r.Name)...)
 	if err == nil && n == 0 {
@@ -189,8 +188,8 @@ func (tx *Tx) SetSecret(ctx context.Context, r SecretRow) error {
 	return nil
 }
 
-// DeleteSecret removes a secret and its value. It holds the row, so what comes
-// to use it meanwhile comes too late. Absence is penstock.CodeNotFound.
+// DeleteSecret removes a secret and its value. It locks the row, so that nothing can start to use
+// the secret meanwhile. Absence is penstock.CodeNotFound.
 func (tx *Tx) DeleteSecret(ctx context.Context, team, name string) error {
 	n, err := tx.exec(ctx, "DELETE FROM secrets WHERE team = $1 AND name = $2", team, name)
 	if err == nil && n == 0 {
@@ -202,8 +201,8 @@ func (tx *Tx) DeleteSecret(ctx context.Context, team, name string) error {
 	return nil
 }
 
-// SetSecretUses records which secrets something names; nothing, once it is
-// gone. Webhooks are found by their own rows.
+// SetSecretUses records the secrets that a resource names. Without names, it removes the record.
+// Webhooks are found by their own rows.
 func (tx *Tx) SetSecretUses(
 	ctx context.Context, team string, kind penstock.SecretUserType, uid string, names []string,
 ) error {
@@ -220,7 +219,7 @@ func (tx *Tx) SetSecretUses(
 	return nil
 }
 
-// SecretUser is what names a secret.
+// SecretUser is a resource that names a secret.
 type SecretUser struct {
 	penstock.SecretUser
 	Secret   string
@@ -277,8 +276,8 @@ var (
 	secretUsersOfOne  = fmt.Sprintf(secretUsers, "u.team = $1 AND u.secret = $2", "u.team = $1 AND u.secret_name = $2")
 )
 
-// SecretUsers lists the factories, environments, agents, automations, webhooks, and schedules
-// that are not paused, which name a secret, or, with "", any of the team's.
+// SecretUsers lists the resources that name a secret, or any of the team's secrets if name is "".
+// They are factories, environments, agents, automations, webhooks and active schedules.
 func (s *Store) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
 	return s.secretUsers(ctx, s, team, name)
 }
@@ -299,10 +298,10 @@ func (s *Store) secretUsers(ctx context.Context, q querier, team, name string) (
 	})
 }
 
-// SecretKey names a secret among those of all teams.
+// SecretKey identifies a secret among those of all teams.
 type SecretKey struct{ Team, Name string }
 
-// TouchSecrets records when secrets were last given to a run.
+// TouchSecrets records when runs last received secrets.
 func (s *Store) TouchSecrets(ctx context.Context, used map[SecretKey]penstock.Time) error {
 	keys := make([]SecretKey, 0, len(used))
 	for key := range used {

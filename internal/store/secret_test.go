@@ -184,8 +184,8 @@ func TestSecretKnowsItsUsers(t *testing.T) {
 	})
 }
 
-// Whoever comes to use a secret while it is deleted either comes first, and is
-// seen, or finds it gone.
+// A concurrent use of a secret that is being deleted is either seen by the deletion or does not
+// find the secret.
 func TestSecretIsNotDeletedBehindANewUser(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {

@@ -11,12 +11,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// SessionRow is a browser's session with the key that began it.
+// SessionRow is a browser session with its key.
 type SessionRow struct {
 	Hash       string // SHA-256 of the cookie, hex
 	SecretHash string // SHA-256 of the secret that must come with it, hex
 	CreatedAt  penstock.Time
-	UsedAt     penstock.Time // behind by seconds
+	UsedAt     penstock.Time // seconds late
 	Key        KeyRow
 }
 
@@ -29,8 +29,7 @@ var sessionFields = newResource("sessions", "s",
 	numberColumn("used_at", func(s *SessionRow) *penstock.Time { return &s.UsedAt }),
 )
 
-// SessionByHash reads a session, one that has ended too; absence is
-// penstock.CodeNotFound.
+// SessionByHash reads a session, even an ended one; absence is penstock.CodeNotFound.
 func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, error) {
 	row := SessionRow{Hash: hash}
 	err := s.row(ctx, "SELECT "+sessionFields.selected+`
@@ -45,21 +44,21 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, err
 	return row, s.d.mapError(err)
 }
 
-// AddSession stores a session of a key that exists.
+// AddSession stores a session of an existing key.
 func (tx *Tx) AddSession(ctx context.Context, row SessionRow) error {
 	row.UsedAt = row.CreatedAt
 	return sessionFields.add(ctx, tx, &row)
 }
 
-// EndSession ends a session from the next request on, for a caller that has its
-// secret; one that is not there has ended.
+// EndSession ends a session from the next request on, for a caller with its secret. A missing
+// session is not an error.
 func (tx *Tx) EndSession(ctx context.Context, hash, secretHash string) error {
 	_, err := tx.exec(ctx, `DELETE FROM sessions
 		WHERE hash = $1 AND secret_hash = $2`, hash, secretHash)
 	return err
 }
 
-// TouchSessions records when sessions were used last.
+// TouchSessions records when sessions were last used.
 func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, hash := range slices.Sorted(maps.Keys(used)) { // in one order, so that replicas cannot deadlock
@@ -73,8 +72,8 @@ func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time
 	})
 }
 
-// DropSessions removes, at most limit at once, sessions that began before
-// created or were not used since used, and those of keys that were revoked.
+// DropSessions removes at most limit sessions that began before created, were not used since used,
+// or whose key was revoked.
 func (s *Store) DropSessions(ctx context.Context, created, used penstock.Time, limit int) (dropped int64, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
 		dropped, err = tx.exec(ctx, `DELETE FROM sessions

@@ -7,9 +7,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// SkillRuns says when a run that the viewer may see last came from a skill of a
-// repository, by its id and by the references that runs have named it by. A reference without
-// runs is left out: a bare name that meant another skill is none.
+// SkillRuns returns when a visible run last used a skill of a repository, by the skill's id and by
+// each reference in runs. It omits references without runs, and bare names that stood for another
+// skill.
 func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (map[string]penstock.Time, error) {
 	out := map[string]penstock.Time{}
 	const most = 500 // placeholders in a statement

@@ -16,11 +16,11 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// sqliteReaders is how many connections read beside the one that writes.
+// sqliteReaders is the number of reading connections, beside the writing one.
 const sqliteReaders = 4
 
-// writer is SQLite's one writing connection: held by one transaction at a time,
-// so that none ever waits in the busy handler of another in this process.
+// writer is SQLite's only writing connection. One transaction at a time has it, so transactions of
+// this process never wait in SQLite's busy handler.
 type writer struct {
 	turn  chan struct{} // holds one token while no transaction writes
 	conn  *sql.Conn
@@ -66,8 +66,8 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	return nil
 }
 
-// firstConn makes the connection that turns a new file to WAL mode. SQLite does
-// not wait for another process that does the same, so we take a lock.
+// firstConn makes the connection that switches a new file to WAL mode. SQLite does not wait for
+// another process that does the same, so we take a lock.
 func firstConn(ctx context.Context, db *sql.DB, path string) (*sql.Conn, error) {
 	unlock, err := lockBeside(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func firstConn(ctx context.Context, db *sql.DB, path string) (*sql.Conn, error) 
 	return db.Conn(ctx)
 }
 
-// lockBeside waits for the lock that a process holds while it changes the file as a whole.
+// lockBeside takes the lock for changes of the whole file, and waits for other processes.
 func lockBeside(path string) (unlock func(), err error) {
 	guard, err := os.OpenFile(path+".migrate", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -87,11 +87,11 @@ func lockBeside(path string) (unlock func(), err error) {
 		_ = guard.Close() // nothing was written
 		return nil, err
 	}
-	return func() { _ = guard.Close() }, nil // closing ends the lock
+	return func() { _ = guard.Close() }, nil // closing the file releases the lock
 }
 
-// sqliteDSN has the settings of a connection. synchronous=FULL: a commit in WAL mode is on the disk
-// before it returns.
+// sqliteDSN returns the settings of a connection. With synchronous=FULL, a commit in WAL mode is on
+// disk before it returns.
 func sqliteDSN(path, extra string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
@@ -103,12 +103,15 @@ func sqliteDialect() *dialect {
 		name:       "sqlite",
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 		committers: 1,
-		finds: func(placeholder string) string { // CROSS: the index first, so that a LIMIT ends it
+		finds: func(placeholder string) string { // CROSS JOIN reads the index first, so that a LIMIT ends it
 			return `SELECT s.run_id
 				FROM run_fts
 				CROSS JOIN run_search s ON s.n = run_fts.rowid
 				WHERE run_fts MATCH ` +
 				placeholder
+		},
+		contains: func(column, placeholder string) string {
+			return "instr(" + column + ", " + placeholder + ") > 0"
 		},
 		number:  func(column, key string) string { return "json_extract(NULLIF(" + column + ", ''), '$." + key + "')" },
 		wordArg: func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
@@ -139,8 +142,8 @@ func sqliteDialect() *dialect {
 	}
 }
 
-// sqliteFull reports a write that the disk may have had no room for: a file system
-// with quotas and the file of shared memory fail with an error of input and output.
+// sqliteFull reports whether a write may have failed because the disk is full. File systems with
+// quotas, and the shared-memory file, report an I/O error then.
 func sqliteFull(err error) bool {
 	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR
@@ -153,7 +156,7 @@ func sqliteExtended(err error) int {
 	return 0
 }
 
-// sqliteCode is the primary code: extended ones add detail above the low byte.
+// sqliteCode returns the primary code. Extended codes add detail above the low byte.
 func sqliteCode(err error) int { return sqliteExtended(err) & 0xff }
 
 func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error) {
@@ -168,8 +171,8 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 		case <-s.writer.turn:
 		}
 	}
-	// A statement that a cancelled context interrupts leaves the transaction open:
-	// its end must run all the same.
+	// A statement that was interrupted by its context leaves the transaction open, so the end must
+	// always run.
 	always := context.WithoutCancel(ctx)
 	tx.conn, tx.stmts = s.writer.conn, s.writer.stmts
 	if _, err := tx.exec(always, "BEGIN IMMEDIATE"); err != nil {
@@ -184,7 +187,7 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 				next = s.checkpoints.committed()
 				return nil
 			}
-			_, _ = tx.exec(always, "ROLLBACK") // SQLite may have rolled back itself
+			_, _ = tx.exec(always, "ROLLBACK") // SQLite may have rolled back already
 			return err
 		}
 		_, err := tx.exec(always, "ROLLBACK")
@@ -192,13 +195,13 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 	}, nil
 }
 
-// insertSizes are the numbers of rows that one statement takes, so that the
-// statements kept prepared are few.
+// insertSizes are the possible numbers of rows of one statement, so that there are few prepared
+// statements.
 var insertSizes = []int{32, 16, 8, 4, 2, 1}
 
-// insertValues adds several rows with one statement: a call costs about as much as SQLite's work
-// for one row of a small table. With OR FAIL, SQLite does not record how to undo the rows before a
-// failed one, because an error ends the transaction anyway.
+// insertValues adds several rows with one statement, because a call costs about as much as
+// inserting one row into a small table. With OR FAIL, SQLite does not record how to undo the rows
+// before a failed one, because an error ends the transaction anyway.
 func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) (added int64, err error) {
 	for _, size := range insertSizes {
 		if len(rows) < size {
@@ -223,7 +226,7 @@ type insertion struct {
 	columns, rows  int
 }
 
-// insert returns the text that inserts this many rows. It is made once, since it may have several
+// insert returns the text that inserts this many rows. It is cached, because it may have several
 // kilobytes.
 func (k *statements) insert(t table, rows int) string {
 	k.mu.Lock()
@@ -237,8 +240,8 @@ func (k *statements) insert(t table, rows int) string {
 	return text
 }
 
-// values is "(?, ?), (?, ?)" for this many rows. The driver looks up each parameter that has a name
-// or a number, which takes longer.
+// values returns "(?, ?), (?, ?)" for this many rows. Parameters with a name or number are slower,
+// because the driver looks up each.
 func (t table) values(rows int) string {
 	row := "(" + strings.Repeat("?, ", len(t.columns)-1) + "?)"
 	return strings.Repeat(row+", ", rows-1) + row

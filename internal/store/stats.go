@@ -14,8 +14,8 @@ type RunSum struct {
 	Hour    int // since the first
 	State   penstock.State
 	Runs    int64
-	Started int64 // by a worker, of which the next two tell
-	WaitMS  int64 // of all together
+	Started int64 // by a worker; the next two fields are about these
+	WaitMS  int64 // total
 	MaxMS   int64
 }
 
@@ -35,25 +35,25 @@ func (s *Store) SumRuns(ctx context.Context, v Viewer, from penstock.Time) ([]Ru
 	})
 }
 
-// SumCosts sums up the same runs by factory: the limit whose runs cost the most.
+// SumCosts sums up the same runs by factory, for the limit factories with the highest costs.
 func (s *Store) SumCosts(
 	ctx context.Context, v Viewer, from penstock.Time, limit int,
 ) ([]penstock.FactoryStats, error) {
 	where, args := sinceFilter(v, from)
 	rows, err := s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs,
-			COALESCE(sum(%s), 0) AS cost
+			COALESCE(sum(%s), 0) / 1e9 AS cost
 		FROM runs r
 		LEFT JOIN factories f ON f.uid = r.factory_uid
 		WHERE %s
 		GROUP BY r.factory_uid
 		ORDER BY cost DESC, runs DESC, r.factory_uid
-		LIMIT %d`, s.d.number("r.usage", "cost_usd"), where, limit), args...)
+		LIMIT %d`, s.d.number("r.usage", "cost"), where, limit), args...)
 	return collect(
 		s, rows, err, "costs", func(f *penstock.FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} },
 	)
 }
 
-// sinceFilter selects what a viewer sees; its first argument is the time.
+// sinceFilter selects the runs that a viewer may see. Its first argument is the time.
 func sinceFilter(v Viewer, from penstock.Time) (text string, args []any) {
 	text, args = "r.created_at >= $1 AND r.team = $2", []any{int64(from), v.Team}
 	if !v.All {
@@ -69,8 +69,8 @@ type DeliverySum struct {
 	N    int64
 }
 
-// SumDeliveries sums up what became of the deliveries to all of a team's webhooks
-// since from, which begins a quarter of an hour of the last 24 hours.
+// SumDeliveries sums up the outcomes of the deliveries to all of a team's webhooks since from. from
+// must be the start of an hour of the last [penstock.MaxStatsHours].
 func (s *Store) SumDeliveries(ctx context.Context, team string, from penstock.Time) ([]DeliverySum, error) {
 	rows, err := s.query(ctx, `SELECT (c.quarter - $1) / 4 AS hour, c.kind, CAST(sum(c.n) AS BIGINT)
 		FROM webhooks w

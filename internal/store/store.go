@@ -57,6 +57,7 @@ type Store struct {
 	checkpoints *checkpointer // nil for PostgreSQL
 	reserve     *reserve      // nil for PostgreSQL, and without Options.Reserve
 	commits     *committer
+	zones       sync.Map // of budgets, by name
 	close       []func() error
 }
 
@@ -122,7 +123,7 @@ type Tx struct {
 	stmts   *statements // nil: the driver keeps prepared statements itself
 	waiting []statement
 	topics  []string
-	hasTurn bool // SQLite: the caller holds the writer's token, and keeps it
+	hasTurn bool // SQLite: the caller holds the writer's token, for several transactions
 
 	committer int64 // number of the committer whose transaction it is; 0 is also that of all others
 }
@@ -137,8 +138,8 @@ type statement struct {
 	alike bool
 }
 
-// settle runs the waiting statements. It returns how many rows their last insert changed.
-func (tx *Tx) settle(ctx context.Context) (touched int64, err error) {
+// flush runs the waiting statements. It returns how many rows their last insert changed.
+func (tx *Tx) flush(ctx context.Context) (touched int64, err error) {
 	if len(tx.waiting) == 0 {
 		return 0, nil
 	}
@@ -194,13 +195,13 @@ func (s *Store) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error
 	return nil
 }
 
-// querier is what a read needs: the store itself or a transaction.
+// querier is the store or a transaction, for reads.
 type querier interface {
 	query(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 	row(ctx context.Context, text string, args ...any) scanner
 }
 
-// scanner is a *sql.Row, or the reason why there is none.
+// scanner is a *sql.Row, or an error.
 type scanner interface{ Scan(into ...any) error }
 
 type noRow struct{ err error }
@@ -222,7 +223,7 @@ func (s *Store) row(ctx context.Context, text string, args ...any) scanner {
 }
 
 func (tx *Tx) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	if _, err := tx.settle(ctx); err != nil {
+	if _, err := tx.flush(ctx); err != nil {
 		return nil, err
 	}
 	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
@@ -232,7 +233,7 @@ func (tx *Tx) query(ctx context.Context, text string, args ...any) (*sql.Rows, e
 }
 
 func (tx *Tx) row(ctx context.Context, text string, args ...any) scanner {
-	if _, err := tx.settle(ctx); err != nil {
+	if _, err := tx.flush(ctx); err != nil {
 		return noRow{err}
 	}
 	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
@@ -243,7 +244,7 @@ func (tx *Tx) row(ctx context.Context, text string, args ...any) scanner {
 
 // exec runs a statement and returns how many rows it touched.
 func (tx *Tx) exec(ctx context.Context, text string, args ...any) (int64, error) {
-	if _, err := tx.settle(ctx); err != nil {
+	if _, err := tx.flush(ctx); err != nil {
 		return 0, err
 	}
 	var res sql.Result

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A handler that panics is answered, and the server goes on: so must all who write.
+// After a panic of a handler, the caller gets a response, and the server and its writers continue.
 func TestWriteThatPanicsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {

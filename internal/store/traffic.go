@@ -9,13 +9,13 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// What is known of a run's sandboxes.
+// The results of checking a run's sandboxes.
 const (
-	sealedYes = 1 // each so far was proved to be sealed
+	sealedYes = 1 // each so far was sealed
 	sealedNo  = 2 // one was not
 )
 
-// splitReports takes the reports about traffic out of drafts: they are not in the log.
+// splitReports separates the reports about traffic from drafts, because they are not in the log.
 func splitReports(drafts []penstock.Draft) (events, reports []penstock.Draft) {
 	is := func(d penstock.Draft) bool { return d.Type == penstock.EventNetwork }
 	if !slices.ContainsFunc(drafts, is) {
@@ -31,9 +31,8 @@ func splitReports(drafts []penstock.Draft) (events, reports []penstock.Draft) {
 	return events, reports
 }
 
-// Report stores what an execution reports about its network. Counts are those since the
-// execution began, and never become less. Hosts beyond penstock.MaxTrafficHosts of an
-// execution are dropped.
+// Report stores what an execution reports about its network. Counts start with the execution and
+// never decrease. Hosts beyond penstock.MaxTrafficHosts of an execution are dropped.
 func (tx *Tx) Report(ctx context.Context, l penstock.Lease, reports ...penstock.Draft) error {
 	for _, d := range reports {
 		var report penstock.NetworkReport
@@ -52,7 +51,7 @@ func (tx *Tx) Report(ctx context.Context, l penstock.Lease, reports ...penstock.
 	return nil
 }
 
-// setSealed records a check of a sandbox. A run that was not sealed once stays so.
+// setSealed records a check of a sandbox. If one check of a run fails, the run stays unsealed.
 func (tx *Tx) setSealed(ctx context.Context, runID string, sealed bool) error {
 	value := sealedNo
 	if sealed {

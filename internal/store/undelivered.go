@@ -7,10 +7,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// unread lists the follow-ups that the agent never gets if the move happens: those
-// that wait, and, where the agent has not started, those that were handed to the
-// execution. It is empty for a move that does not end the run, and for SUCCEEDED,
-// which is refused while one waits.
+// unread lists the follow-ups that will never reach the agent after this move: those that wait,
+// and, if the agent has not started, those that are being delivered. It is empty if the move does
+// not end the run, and for SUCCEEDED, which fails while a follow-up waits.
 func (tx *Tx) unread(ctx context.Context, m Move) ([]Followup, error) {
 	if !m.To.Done() || m.To == penstock.StateSucceeded {
 		return nil, nil
@@ -23,8 +22,8 @@ func (tx *Tx) unread(ctx context.Context, m Move) ([]Followup, error) {
 	return append(handed, list...), err
 }
 
-// undelivered are the events of follow-ups that the agent never gets: each is in the
-// conversation as it was sent, with its mark, and on the timeline.
+// undelivered returns the events of follow-ups that never reach the agent. Each is in the
+// conversation, with a mark, and on the timeline.
 func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, ids []string) {
 	for _, f := range list {
 		message := penstock.NewDraft(penstock.EventMessage, at, f.ConversationMessage(at, true))
@@ -51,7 +50,7 @@ func (tx *Tx) giveUp(ctx context.Context, list []Followup) error {
 	return nil
 }
 
-// ConversationMessage is the follow-up as the conversation shows it.
+// ConversationMessage returns the follow-up as the conversation shows it.
 func (f Followup) ConversationMessage(at penstock.Time, undelivered bool) penstock.Message {
 	content := []penstock.Block{penstock.Text(f.Message)}
 	if len(f.Attachments) > 0 {

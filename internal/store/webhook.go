@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// WebhookRow is a webhook with what only the server sees of it.
+// WebhookRow is a webhook with its internal fields.
 type WebhookRow struct {
 	penstock.Webhook // without IngressURL and Secret
 	Team, FactoryUID string
@@ -21,21 +21,21 @@ type WebhookRow struct {
 	// TeamVersion was read together with the rest. If the team has another version now,
 	// something that evaluates deliveries may have changed.
 	TeamVersion int64
-	Sealed      []SealedSecret // its Secrets, in their order
+	Sealed      []SealedSecret // its Secrets, in the same order
 }
 
-// SealedSecret is a secret of a webhook, its own copy.
+// SealedSecret is the webhook's own encrypted copy of a secret.
 type SealedSecret struct {
 	N         int64 // counts up within the webhook; the newest has the highest
 	Sealed    []byte
-	ExpiresAt penstock.Time // 0: it is the present one
+	ExpiresAt penstock.Time // 0: it is the current one
 	LastUsed  penstock.Time
 }
 
 // Valid reports whether a delivery may still be signed with the secret.
 func (s SealedSecret) Valid(now penstock.Time) bool { return s.ExpiresAt == 0 || s.ExpiresAt > now }
 
-// WebhookSecretKey names a secret among those of all webhooks.
+// WebhookSecretKey identifies a secret among those of all webhooks.
 type WebhookSecretKey struct {
 	WebhookUID string
 	N          int64
@@ -63,7 +63,7 @@ var webhookFields = newResource("webhooks", "w",
 	numberColumn("updated_at", func(w *WebhookRow) *penstock.Time { return &w.UpdatedAt }).editable(),
 )
 
-// One row for each secret of a webhook, and one for a webhook that has none.
+// One row for each secret of a webhook, and one for a webhook without secrets.
 var (
 	webhookColumns = "SELECT " + webhookFields.selected +
 		`, t.version, s.n, s.sealed, s.expires_at, s.last_used_at
@@ -74,8 +74,8 @@ var (
 	setWebhook = webhookFields.update("", "uid = ? AND deleted_at = 0")
 )
 
-// webhooks reads rows that belong together in one statement, which sees one
-// moment of the database on both engines.
+// webhooks reads rows that belong together in one statement, so that they are consistent on both
+// engines.
 func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...any) ([]WebhookRow, error) {
 	rows, err := q.query(ctx, webhookColumns+where+" ORDER BY w.name, w.uid, s.n DESC", args...)
 	if err != nil {
@@ -114,9 +114,8 @@ func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
 	return w, secret, nil
 }
 
-// WebhookByUID reads a webhook of any team for a delivery, without its counts,
-// in one round trip. One that is disabled or pending is read as well; absence
-// and deletion are penstock.CodeNotFound.
+// WebhookByUID reads a webhook of any team for a delivery, without its counts, in one round trip.
+// The webhook may be disabled or pending. Absence and deletion are penstock.CodeNotFound.
 func (s *Store) WebhookByUID(ctx context.Context, uid string) (WebhookRow, error) {
 	return s.oneWebhook(ctx, s, uid, "w.uid = $1", uid)
 }
@@ -126,8 +125,7 @@ func (s *Store) Webhook(ctx context.Context, team, factoryUID, uid string) (Webh
 	return s.webhook(ctx, s, team, factoryUID, uid)
 }
 
-// Webhook reads a webhook within the transaction. [Tx.Changed] keeps it from
-// being changed by others.
+// Webhook reads a webhook within the transaction. [Tx.Changed] prevents changes by others.
 func (tx *Tx) Webhook(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
 	return tx.s.webhook(ctx, tx, team, factoryUID, uid)
 }
@@ -176,7 +174,7 @@ func (tx *Tx) WebhooksOfSecret(ctx context.Context, team, name string) ([]Webhoo
 	return tx.s.webhooks(ctx, tx, "w.team = $1 AND w.secret_name = $2", team, name)
 }
 
-// CountWebhooks is how many webhooks a factory has.
+// CountWebhooks returns the number of a factory's webhooks.
 func (tx *Tx) CountWebhooks(ctx context.Context, factoryUID string) (n int, err error) {
 	if err := tx.row(ctx, `SELECT count(*)
 		FROM webhooks
@@ -192,8 +190,8 @@ func (tx *Tx) AddWebhook(ctx context.Context, w WebhookRow) error {
 	return tx.nameTaken(webhookFields.add(ctx, tx, &w), "a webhook", w.Name)
 }
 
-// SetWebhook stores what can change of a webhook that was read in the
-// transaction; its secrets are not touched.
+// SetWebhook stores the editable fields of a webhook that was read in the transaction. It does not
+// change the secrets.
 func (tx *Tx) SetWebhook(ctx context.Context, w WebhookRow) error {
 	if _, err := tx.exec(ctx, setWebhook, webhookFields.changes(&w, w.UID)...); err != nil {
 		return fmt.Errorf("store webhook %s: %w", w.UID, err)
@@ -201,8 +199,8 @@ func (tx *Tx) SetWebhook(ctx context.Context, w WebhookRow) error {
 	return nil
 }
 
-// SetWebhookSecret makes a secret the present one of a webhook. Those before it
-// end at until, if not sooner; with 0 they end at once.
+// SetWebhookSecret sets the current secret of a webhook. Earlier ones expire at until, if not
+// sooner. With 0, they expire at once.
 func (tx *Tx) SetWebhookSecret(ctx context.Context, uid string, secret SealedSecret, until penstock.Time) error {
 	over := int64(math.MaxInt64)
 	if until != 0 {
@@ -224,8 +222,8 @@ func (tx *Tx) SetWebhookSecret(ctx context.Context, uid string, secret SealedSec
 	return nil
 }
 
-// EndWebhookSecrets ends every secret of a webhook at once: it waits for one of
-// another name.
+// EndWebhookSecrets ends every secret of a webhook at once. The webhook then waits for a secret
+// with another name.
 func (tx *Tx) EndWebhookSecrets(ctx context.Context, uid string) error {
 	if _, err := tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1", uid); err != nil {
 		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
@@ -233,8 +231,8 @@ func (tx *Tx) EndWebhookSecrets(ctx context.Context, uid string) error {
 	return nil
 }
 
-// NextWebhookSecret is the number of the next secret of a webhook. Numbers are
-// never used again while a webhook lives.
+// NextWebhookSecret returns the number of the next secret of a webhook. A webhook never reuses a
+// number.
 func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err error) {
 	if err := tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
 		FROM webhook_secrets
@@ -244,9 +242,8 @@ func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err e
 	return n, nil
 }
 
-// DeleteWebhook takes a webhook that was read in the transaction from every
-// list, and removes its secrets, counts and senders. Its log is removed by the
-// log's own clearing.
+// DeleteWebhook removes a webhook that was read in the transaction from every list, with its
+// secrets, counts and senders. [Store.ClearLog] removes its log later.
 func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
 	if _, err := tx.exec(ctx, `UPDATE webhooks
 		SET deleted_at = $1
@@ -261,7 +258,7 @@ func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
 	return nil
 }
 
-// TouchWebhookSecrets records when secrets were used last.
+// TouchWebhookSecrets records when secrets were last used, also for their managed secrets.
 func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretKey]penstock.Time) error {
 	keys := slices.SortedFunc(maps.Keys(used), func(
 		a, b WebhookSecretKey,
@@ -275,19 +272,31 @@ func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretK
 				WHERE webhook_uid = $2 AND n = $3 AND last_used_at < $1`, int64(used[k]), k.WebhookUID, k.N); err != nil {
 				return fmt.Errorf("record when a secret of webhook %s was used: %w", k.WebhookUID, err)
 			}
+			if _, err := tx.exec(ctx, `UPDATE secrets
+				SET last_used_at = $1
+				WHERE last_used_at < $1 AND EXISTS (
+					SELECT 1
+					FROM webhooks w
+					WHERE w.uid = $2 AND w.team = secrets.team AND w.secret_name = secrets.name
+				)`, int64(used[k]), k.WebhookUID); err != nil {
+				return fmt.Errorf("record when the managed secret of webhook %s was used: %w", k.WebhookUID, err)
+			}
 		}
 		return nil
 	})
 }
 
-// Quarter numbers the quarter of an hour of a moment, by which deliveries are
-// counted.
+// Quarter returns the number of the quarter of an hour that contains at. Deliveries are counted by
+// it.
 func Quarter(at penstock.Time) int64 { return int64(at) / (15 * time.Minute).Milliseconds() }
 
-const quartersOfDay = 24 * 4
+const (
+	quartersOfHour = 4
+	quartersOfDay  = 24 * quartersOfHour
+)
 
-// addCounts adds to webhooks the deliveries of the last 24 hours, to a quarter
-// of an hour, and when the last one came.
+// addCounts sets the counts of the last 24 hours, to a quarter of an hour, and the time of the last
+// delivery.
 func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
 	args = append(args, Quarter(penstock.Now())-quartersOfDay)
 	type count struct {
@@ -306,7 +315,7 @@ func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, whe
 	)
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })
-		if i < 0 { // made since the list was read
+		if i < 0 { // created since the list was read
 			continue
 		}
 		list[i].LastDeliveryAt = max(list[i].LastDeliveryAt, c.last)

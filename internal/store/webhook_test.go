@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// addWebhook stores a webhook of the factory "factory" with the given sealed
-// secrets, the oldest first, all of them in force.
+// addWebhook stores a webhook of the factory "factory" with the given encrypted secrets, the oldest
+// first, all of them active.
 func addWebhook(t *testing.T, s *store.Store, name string, sealed ...string) store.WebhookRow {
 	t.Helper()
 	now := penstock.Now()
@@ -210,6 +210,8 @@ func TestWebhookShowsWhenASecretWasUsed(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		w := addWebhook(t, s, "a", "old", "new")
+		addSecret(t, s, w.SecretName, "")
+		addSecret(t, s, "OTHER", "")
 		for _, at := range []penstock.Time{2000, 1000} { // the later one stays
 			if err := s.TouchWebhookSecrets(
 				ctx, map[store.WebhookSecretKey]penstock.Time{{WebhookUID: w.UID, N: 1}: at, {WebhookUID: "gone", N: 1}: at},
@@ -220,6 +222,11 @@ func TestWebhookShowsWhenASecretWasUsed(t *testing.T) {
 		got, err := s.WebhookByUID(ctx, w.UID)
 		if err != nil || got.Secrets[0].LastUsedAt != 0 || got.Secrets[1].LastUsedAt != 2000 {
 			t.Errorf("got %+v, %v", got.Secrets, err)
+		}
+		for name, want := range map[string]penstock.Time{w.SecretName: 2000, "OTHER": 0} {
+			if r, err := s.Secret(ctx, store.DefaultTeam, name); err != nil || r.LastUsedAt != want {
+				t.Errorf("secret %s: got %v, %v, want %v", name, r.LastUsedAt, err, want)
+			}
 		}
 	})
 }

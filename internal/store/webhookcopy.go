@@ -10,9 +10,9 @@ type SecretCopy struct {
 	Copy                   SealedSecret // the current one; N is 0 if it does not exist yet
 }
 
-// SecretCopies lists the webhooks of factories whose managed secret may have
-// another value than their copy, by name. One that was given its only value
-// before the copy was made is left out.
+// SecretCopies lists the webhooks of factories whose managed secret may have another value than
+// their copy, by name. It omits a webhook if its secret got its only value before the copy was
+// made.
 func (s *Store) SecretCopies(ctx context.Context, team string, factories ...string) ([]SecretCopy, error) {
 	return s.secretCopies(ctx, s, team, factories)
 }

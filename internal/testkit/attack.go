@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// attacksFile is the document that lists all attacks, below the root of the repository.
+// attacksFile is the document that lists all attacks, relative to the root of the repository.
 const attacksFile = "docs/security.md"
 
 // updating keeps two tests from writing the document at the same time.
@@ -45,18 +45,18 @@ func (a *Attacks) Run(name, stoppedBy string, try func(t *testing.T)) {
 	})
 }
 
-// rows are the lines of the document's table for this test: one for each defence.
+// rows returns the lines of the document's table for this test, one for each defense.
 func (a *Attacks) rows() []string {
-	var defences []string
+	var defenses []string
 	names := map[string][]string{}
 	for _, tried := range a.tried {
 		if names[tried.stoppedBy] == nil {
-			defences = append(defences, tried.stoppedBy)
+			defenses = append(defenses, tried.stoppedBy)
 		}
 		names[tried.stoppedBy] = append(names[tried.stoppedBy], strings.ReplaceAll(tried.name, "|", `\|`))
 	}
-	rows := make([]string, 0, len(defences))
-	for _, by := range defences {
+	rows := make([]string, 0, len(defenses))
+	for _, by := range defenses {
 		rows = append(rows, fmt.Sprintf("| %s | %s | `%s` |", strings.Join(names[by], "; "), by, a.t.Name()))
 	}
 	return rows
@@ -89,7 +89,7 @@ func (a *Attacks) document() {
 	}
 }
 
-// replaceRows puts rows in the place of those of a test, or at the end of the section's table.
+// replaceRows replaces the rows of a test, or adds them at the end of the section's table.
 func replaceRows(text, section, test string, rows []string) (string, error) {
 	lines := strings.Split(text, "\n")
 	from := slices.Index(lines, "### "+section)

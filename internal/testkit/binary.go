@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// Binary is the path of the penstock binary: the one that PENSTOCK_TEST_BINARY
-// names, as in `make test`; else one that is built from the work tree, once per
-// test process.
+// Binary returns the path of the penstock binary: the one in PENSTOCK_TEST_BINARY, as in `make
+// test`, or one that it builds from the work tree once per test process.
 func Binary(tb testing.TB) string {
 	tb.Helper()
 	path, err := binary()
@@ -30,14 +29,14 @@ var binary = sync.OnceValues(func() (string, error) {
 	if path == "" {
 		return buildBinary()
 	}
-	if _, err := os.Stat(path); err != nil { // go test notes it: another binary, another result
+	if _, err := os.Stat(path); err != nil { // go test records this file, so that another binary has no cached result
 		return "", fmt.Errorf("PENSTOCK_TEST_BINARY: %w", err)
 	}
 	return path, nil
 })
 
-// buildBinary builds into bin/test/ of the module. The tests of several
-// packages run at once, so they take turns; the second finds nothing to do.
+// buildBinary builds into bin/test/ of the module. Tests of several packages run at once, so they
+// take turns. The second build has nothing to do.
 func buildBinary() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -62,9 +61,8 @@ func buildBinary() (string, error) {
 	return path, noteSources(root)
 }
 
-// noteSources opens every folder of the module, by which go test learns that
-// the result depends on all sources and not only on what the test imports.
-// Without it a cached result would outlive a change of the binary.
+// noteSources opens every folder of the module, so that go test sees that the result depends on all
+// sources. Otherwise a cached result could remain after a change of the binary.
 func noteSources(root string) error {
 	return filepath.WalkDir(root, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
@@ -77,7 +75,7 @@ func noteSources(root string) error {
 	})
 }
 
-// moduleRoot is the folder of go.mod; a test runs in its package's folder.
+// moduleRoot returns the folder of go.mod, because a test runs in the folder of its package.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -95,7 +93,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// lockFile takes a lock that other processes respect; the file stays.
+// lockFile takes a lock between processes. The file stays.
 func lockFile(path string, how int) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

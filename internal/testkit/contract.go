@@ -26,22 +26,21 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// Contract holds a running server to api/openapi.yaml. Requests that pass its
-// [Contract.Transport] are compared with what the document allows, responses
-// with what it promises: status, headers, body, no field that is not declared.
-// It remembers which responses it has seen, so that [Contract.RequireAll] can
-// tell what no test has provoked. It may be shared by tests that run at once.
+// Contract checks a running server against api/openapi.yaml. [Contract.Transport] compares requests
+// and responses with the document: status, headers, body, and no undeclared fields. It records the
+// responses, so that [Contract.RequireAll] can list those that no test has caused. Tests that run
+// at once may share it.
 type Contract struct {
-	requests *openapi3.T // as written: unknown fields are allowed
-	answers  *openapi3.T // closed: unknown fields are not
-	base     string      // path before that of each operation, "/api/v1"
-	routes   []Route
+	requests  *openapi3.T // as written: unknown fields are allowed
+	responses *openapi3.T // closed: unknown fields are not
+	base      string      // path before that of each operation, "/api/v1"
+	routes    []Route
 
 	mu   sync.Mutex
-	seen map[answer]int
+	seen map[declared]int
 }
 
-type answer struct {
+type declared struct {
 	operation string
 	status    int
 }
@@ -53,7 +52,7 @@ type Route struct {
 	Path      string   // "/api/v1/agent/runs/{runId}"
 	Scope     string   // that a key needs; "any" for any key, "" for no key
 	Query     []string // names of its query parameters
-	Statuses  []int    // that are declared, in order
+	Statuses  []int    // the declared ones, in order
 }
 
 func (r Route) String() string { return r.Method + " " + r.Path }
@@ -77,21 +76,21 @@ func NewContract(tb testing.TB) *Contract {
 }
 
 func parseContract(data []byte) (*Contract, error) {
-	c := &Contract{seen: map[answer]int{}}
+	c := &Contract{seen: map[declared]int{}}
 	var err error
 	if c.requests, err = openapi3.NewLoader().LoadFromData(data); err != nil {
 		return nil, err
 	}
-	if c.answers, err = openapi3.NewLoader().LoadFromData(data); err != nil {
+	if c.responses, err = openapi3.NewLoader().LoadFromData(data); err != nil {
 		return nil, err
 	}
-	for _, schema := range c.answers.Components.Schemas {
+	for _, schema := range c.responses.Components.Schemas {
 		closeSchema(schema, map[*openapi3.Schema]bool{})
 	}
-	if c.base, err = c.answers.Servers.BasePath(); err != nil {
+	if c.base, err = c.responses.Servers.BasePath(); err != nil {
 		return nil, err
 	}
-	for path, item := range c.answers.Paths.Map() {
+	for path, item := range c.responses.Paths.Map() {
 		for method, op := range item.Operations() {
 			scope, _ := op.Extensions["x-scope"].(string)
 			route := Route{Operation: op.OperationID, Method: method, Path: c.base + path, Scope: scope}
@@ -117,8 +116,7 @@ func parseContract(data []byte) (*Contract, error) {
 	return c, nil
 }
 
-// closeSchema forbids undeclared fields in ref's objects, wherever the
-// document does not speak of them itself.
+// closeSchema forbids undeclared fields in ref's objects, unless the document mentions them itself.
 func closeSchema(ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) {
 	if ref == nil || ref.Value == nil || done[ref.Value] {
 		return
@@ -145,15 +143,15 @@ func (c *Contract) Report() string {
 	for _, r := range c.routes {
 		fmt.Fprintf(&out, "%-28s", r.Operation)
 		for _, status := range r.Statuses {
-			fmt.Fprintf(&out, " %d×%d", status, c.seen[answer{r.Operation, status}])
+			fmt.Fprintf(&out, " %d×%d", status, c.seen[declared{r.Operation, status}])
 		}
 		out.WriteByte('\n')
 	}
 	return out.String()
 }
 
-// RequireAll fails the test for every declared answer that was not seen. An exception
-// is a pattern for "operation status", such as "download 503" or "* 500".
+// RequireAll fails the test for every declared response that was not seen. An exception is a
+// pattern for "operation status", such as "download 503" or "* 500".
 func (c *Contract) RequireAll(tb testing.TB, exceptions ...string) {
 	tb.Helper()
 	c.mu.Lock()
@@ -165,17 +163,16 @@ func (c *Contract) RequireAll(tb testing.TB, exceptions ...string) {
 				ok, _ := path.Match(pattern, name)
 				return ok
 			})
-			if !excepted && c.seen[answer{r.Operation, status}] == 0 {
+			if !excepted && c.seen[declared{r.Operation, status}] == 0 {
 				tb.Errorf("contract: %s (%s) was never seen", name, r)
 			}
 		}
 	}
 }
 
-// Transport checks what passes through next (nil: [http.DefaultTransport]) and
-// fails the test for what breaks the contract; requests and responses pass unchanged. A
-// request that breaks it is no failure by itself: it must be refused. What is
-// not below the contract's base path is not looked at.
+// Transport checks all traffic of next (nil: [http.DefaultTransport]) and fails the test if a
+// response breaks the contract. It changes nothing. The server must reject a request that breaks
+// the contract. Paths outside of the contract's base path are not checked.
 func (c *Contract) Transport(tb testing.TB, next http.RoundTripper) http.RoundTripper {
 	tb.Helper()
 	if next == nil {
@@ -209,7 +206,7 @@ func (c *Contract) Transport(tb testing.TB, next http.RoundTripper) http.RoundTr
 			return resp, nil
 		}
 		c.mu.Lock()
-		c.seen[answer{route.Operation.OperationID, resp.StatusCode}]++
+		c.seen[declared{route.Operation.OperationID, resp.StatusCode}]++
 		c.mu.Unlock()
 		c.checkAnswer(fail, req, resp, route)
 		return resp, nil
@@ -220,16 +217,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// find is the operation of the closed document for a path below the base, nil
-// when there is none. A path that is written out wins over one with parameters.
+// find returns the operation of the closed document for a path below the base, or nil. A literal
+// path wins over one with parameters.
 func (c *Contract) find(method, escaped string) (*routers.Route, map[string]string) {
 	var best *routers.Route
 	var bestParams map[string]string
-	for template, item := range c.answers.Paths.Map() {
+	for template, item := range c.responses.Paths.Map() {
 		op := item.GetOperation(method)
 		params, ok := matchPath(template, escaped)
 		if op != nil && ok && (best == nil || len(params) < len(bestParams)) {
-			best = &routers.Route{Spec: c.answers, Path: template, PathItem: item, Method: method, Operation: op}
+			best = &routers.Route{Spec: c.responses, Path: template, PathItem: item, Method: method, Operation: op}
 			bestParams = params
 		}
 	}
@@ -256,8 +253,8 @@ func matchPath(template, escaped string) (map[string]string, bool) {
 	return params, true
 }
 
-// checkRequest reports how req breaks the contract, nil when it does not. The
-// body stays readable. The error is that of reading it.
+// checkRequest returns how req breaks the contract, or nil. The body stays readable. The second
+// error is that of reading it.
 func (c *Contract) checkRequest(req *http.Request, route *routers.Route, params map[string]string) (broken, err error) {
 	if route == nil {
 		return errors.New("there is no such operation"), nil
@@ -301,7 +298,7 @@ func hasKey(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	return nil
 }
 
-// checkUnrouted checks the answer for a path or method that there is not.
+// checkUnrouted checks the response for an unknown path or method.
 func (c *Contract) checkUnrouted(fail failer, resp *http.Response) {
 	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed {
 		fail("no operation is declared for this")
@@ -310,7 +307,7 @@ func (c *Contract) checkUnrouted(fail failer, resp *http.Response) {
 	if resp.StatusCode == http.StatusMethodNotAllowed && resp.Header.Get("Allow") == "" {
 		fail("there is no header Allow")
 	}
-	if problem := c.answers.Components.Schemas["Error"]; problem != nil {
+	if problem := c.responses.Components.Schemas["Error"]; problem != nil {
 		c.checkBody(fail, resp, openapi3.Content{"application/problem+json": {Schema: problem}})
 	}
 }
@@ -391,7 +388,7 @@ const (
 	uuid7   = `^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
 )
 
-// visit names everything that is wrong with value, without repeating schema.
+// visit returns all errors of value, without repeating schema.
 func visit(schema *openapi3.Schema, value any) error {
 	return schema.VisitJSON(
 		value, append(answerOptions(), openapi3.MultiErrors(), openapi3.DisableSchemaErrorDetails())...,

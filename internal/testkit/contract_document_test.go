@@ -19,18 +19,18 @@ import (
 
 func TestTheModulesExamplesHaveNoUndeclaredFields(t *testing.T) {
 	t.Parallel()
-	if err := NewContract(t).answers.Validate(t.Context()); err != nil {
+	if err := NewContract(t).responses.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// A server that answers with the document's examples keeps the contract, and
-// every declared answer can be provoked.
+// A server that responds with the document's examples follows the contract, and the test can
+// provoke every declared response.
 func TestTheModulesExamplesKeepTheContract(t *testing.T) {
 	t.Parallel()
 	c := NewContract(t)
 	for _, route := range c.Routes() {
-		item := c.answers.Paths.Value(strings.TrimPrefix(route.Path, c.base))
+		item := c.responses.Paths.Value(strings.TrimPrefix(route.Path, c.base))
 		op := item.GetOperation(route.Method)
 		for _, body := range exampleBodies(t, op) {
 			for _, status := range route.Statuses {

@@ -9,15 +9,15 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// eventChecker checks server-sent events (HTML standard §9.2) as they are read:
-// each against schema, as an object of its id, event and data; ids that grow;
-// nothing after `done`. A last event that is cut off is not looked at.
+// eventChecker checks server-sent events (HTML standard §9.2) as they are read: each against
+// schema, as an object of its id, event and data; ids that grow; nothing after `done`. An
+// incomplete last event is not checked.
 type eventChecker struct {
 	io.ReadCloser
 	schema *openapi3.Schema
 	fail   failer
 
-	rest   []byte         // of a line that has no end yet
+	rest   []byte         // of an incomplete line
 	event  map[string]any // being read
 	data   []string
 	lastID int64

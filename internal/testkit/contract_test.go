@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// failures collects what would have failed a test.
+// failures collects the failures that a test would report.
 type failures struct {
 	testing.TB
 	mu   sync.Mutex
@@ -113,14 +113,14 @@ const (
 	thing   = `{"id":"` + thingID + `","name":"a"}`
 )
 
-// tinyAnswer is what the server of a case says to anything.
-type tinyAnswer struct {
+// tinyResponse is the response of a test case's server.
+type tinyResponse struct {
 	status int
 	header map[string]string
 	body   string
 }
 
-func (a tinyAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (a tinyResponse) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	for k, v := range a.header {
 		w.Header().Set(k, v)
 	}
@@ -128,85 +128,85 @@ func (a tinyAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, a.body)
 }
 
-func jsonAnswer(status int, body string) tinyAnswer {
-	return tinyAnswer{status, map[string]string{"Content-Type": "application/json", "X-Request-Id": "abc"}, body}
+func jsonResponse(status int, body string) tinyResponse {
+	return tinyResponse{status, map[string]string{"Content-Type": "application/json", "X-Request-Id": "abc"}, body}
 }
 
-func problemAnswer(status int, body string) tinyAnswer {
-	return tinyAnswer{status, map[string]string{"Content-Type": "application/problem+json"}, body}
+func problemAnswer(status int, body string) tinyResponse {
+	return tinyResponse{status, map[string]string{"Content-Type": "application/problem+json"}, body}
 }
 
-func streamAnswer(body string) tinyAnswer {
-	return tinyAnswer{200, map[string]string{"Content-Type": "text/event-stream"}, body}
+func streamAnswer(body string) tinyResponse {
+	return tinyResponse{200, map[string]string{"Content-Type": "text/event-stream"}, body}
 }
 
 func TestContractReportsViolations(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		request string // method, path and body
-		answer  tinyAnswer
-		want    string // part of the only failure; "" for none
+		request  string // method, path and body
+		response tinyResponse
+		want     string // part of the only failure; "" for none
 	}{
-		"a good answer": {"POST /things " + thing, jsonAnswer(201, thing), ""},
+		"a good response": {"POST /things " + thing, jsonResponse(201, thing), ""},
 		"a map may have any key": {
-			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":{"x":"y"}}`), "",
+			"GET /things/newest", jsonResponse(200, `{"id":"`+thingID+`","name":"a","labels":{"x":"y"}}`), "",
 		},
 		"unknown fields may be sent": {
-			"POST /things " + `{"id":"` + thingID + `","name":"a","x":1}`, jsonAnswer(201, thing), "",
+			"POST /things " + `{"id":"` + thingID + `","name":"a","x":1}`, jsonResponse(201, thing), "",
 		},
 		"an undeclared field": {
-			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","secret":1}`), `"secret" is unsupported`,
+			"GET /things/newest", jsonResponse(200, `{"id":"`+thingID+`","name":"a","secret":1}`), `"secret" is unsupported`,
 		},
 		"an undeclared field further in": {
-			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","parts":[{"size":1,"x":2}]}`), "/parts/0",
+			"GET /things/newest", jsonResponse(200, `{"id":"`+thingID+`","name":"a","parts":[{"size":1,"x":2}]}`), "/parts/0",
 		},
 		"a field is missing": {
-			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`"}`), `"name" is missing`,
+			"GET /things/newest", jsonResponse(200, `{"id":"`+thingID+`"}`), `"name" is missing`,
 		},
 		"null where a field should be left": {
-			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":null}`), "/labels",
+			"GET /things/newest", jsonResponse(200, `{"id":"`+thingID+`","name":"a","labels":null}`), "/labels",
 		},
 		"a value of a map has a wrong type": {
-			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":{"x":1}}`), "/labels/x",
+			"GET /things/newest", jsonResponse(200, `{"id":"`+thingID+`","name":"a","labels":{"x":1}}`), "/labels/x",
 		},
 		"an id of another version": {
-			"GET /things/newest", jsonAnswer(200, `{"id":"d9428888-122b-41e1-8001-2c0e0f0a0b0c","name":"a"}`), "/id",
+			"GET /things/newest", jsonResponse(200, `{"id":"d9428888-122b-41e1-8001-2c0e0f0a0b0c","name":"a"}`), "/id",
 		},
 		"two values": {
-			"GET /things/newest", jsonAnswer(200, thing+thing), "more than one JSON value",
+			"GET /things/newest", jsonResponse(200, thing+thing), "more than one JSON value",
 		},
-		"no JSON": {"GET /things/newest", jsonAnswer(200, "thing"), "is no JSON"},
+		"no JSON": {"GET /things/newest", jsonResponse(200, "thing"), "is no JSON"},
 		"another content type": {
 			"GET /things/newest",
-			tinyAnswer{200, map[string]string{"Content-Type": "text/plain"}, thing},
+			tinyResponse{200, map[string]string{"Content-Type": "text/plain"}, thing},
 			`"text/plain" is not declared`,
 		},
-		"an undeclared status": {"GET /things/newest", jsonAnswer(202, thing), "not declared for newestThing"},
+		"an undeclared status": {"GET /things/newest", jsonResponse(202, thing), "not declared for newestThing"},
 		"a header is missing": {
 			"POST /things " + thing,
-			tinyAnswer{201, map[string]string{"Content-Type": "application/json"}, thing},
+			tinyResponse{201, map[string]string{"Content-Type": "application/json"}, thing},
 			`header "X-Request-Id" missing`,
 		},
 		"a header is malformed": {
 			"POST /things " + thing,
-			tinyAnswer{201, map[string]string{"Content-Type": "application/json", "X-Request-Id": "?"}, thing},
+			tinyResponse{201, map[string]string{"Content-Type": "application/json", "X-Request-Id": "?"}, thing},
 			"X-Request-Id",
 		},
-		"an empty answer":                 {"GET /silence", tinyAnswer{204, nil, ""}, ""},
-		"a request without a key":         {"DELETE /things/" + thingID, tinyAnswer{204, nil, ""}, "there is no key"},
+		"a empty response":                {"GET /silence", tinyResponse{204, nil, ""}, ""},
+		"a request without a key":         {"DELETE /things/" + thingID, tinyResponse{204, nil, ""}, "there is no key"},
 		"a refused request without a key": {"DELETE /things/" + thingID, problemAnswer(401, `{"title":"no"}`), ""},
 		"a refused request":               {"POST /things " + `{"name":7}`, problemAnswer(400, `{"title":"no"}`), ""},
 		"an accepted request without a name": {
-			"POST /things " + `{"id":"` + thingID + `"}`, jsonAnswer(201, thing), "breaks the contract",
+			"POST /things " + `{"id":"` + thingID + `"}`, jsonResponse(201, thing), "breaks the contract",
 		},
 		"an accepted query out of bounds": {
-			"GET /things/" + thingID + "?limit=501", jsonAnswer(200, thing), "breaks the contract",
+			"GET /things/" + thingID + "?limit=501", jsonResponse(200, thing), "breaks the contract",
 		},
-		"an accepted path that is no uuid": {"GET /things/x", jsonAnswer(200, thing), "breaks the contract"},
+		"an accepted path that is no uuid": {"GET /things/x", jsonResponse(200, thing), "breaks the contract"},
 		"a path that there is not":         {"GET /nothing", problemAnswer(404, `{"title":"no"}`), ""},
 		"a path that there is not, plain": {
 			"GET /nothing",
-			tinyAnswer{404, map[string]string{"Content-Type": "text/plain"}, "404"},
+			tinyResponse{404, map[string]string{"Content-Type": "text/plain"}, "404"},
 			`"text/plain" is not declared`,
 		},
 		"a method that there is not": {"PUT /things/newest", problemAnswer(405, `{"title":"no"}`), "no header Allow"},
@@ -239,7 +239,7 @@ func TestContractReportsViolations(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := exchange(t, shared, test.request, test.answer)
+			got := exchange(t, shared, test.request, test.response)
 			switch {
 			case test.want == "" && len(got) > 0:
 				t.Errorf("got %q, want no failure", got)
@@ -259,15 +259,15 @@ func mustParse(t *testing.T) *Contract {
 	return c
 }
 
-// exchange sends request ("METHOD /path body") to a server that answers with
-// answer, and returns the failures. The answer must arrive as it was sent.
-func exchange(t *testing.T, c *Contract, request string, answer tinyAnswer) []string {
+// exchange sends request ("METHOD /path body") to a server that sends response, and returns the
+// failures. The response must arrive unchanged.
+func exchange(t *testing.T, c *Contract, request string, response tinyResponse) []string {
 	t.Helper()
 	var received string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		received = string(body)
-		answer.ServeHTTP(w, r)
+		response.ServeHTTP(w, r)
 	}))
 	defer server.Close()
 	method, rest, _ := strings.Cut(request, " ")
@@ -290,8 +290,8 @@ func exchange(t *testing.T, c *Contract, request string, answer tinyAnswer) []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(answer.body, string(got)); diff != "" {
-		t.Errorf("answer changed on its way (-want +got):\n%s", diff)
+	if diff := cmp.Diff(response.body, string(got)); diff != "" {
+		t.Errorf("response changed on its way (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(body, received); diff != "" {
 		t.Errorf("request changed on its way (-want +got):\n%s", diff)
@@ -302,9 +302,9 @@ func exchange(t *testing.T, c *Contract, request string, answer tinyAnswer) []st
 func TestContractKnowsWhatWasNeverSeen(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t)
-	exchange(t, c, "POST /things "+thing, jsonAnswer(201, thing))
+	exchange(t, c, "POST /things "+thing, jsonResponse(201, thing))
 	exchange(t, c, "GET /things/"+thingID, problemAnswer(404, `{"title":"no"}`))
-	exchange(t, c, "GET /things/newest", jsonAnswer(200, thing))
+	exchange(t, c, "GET /things/newest", jsonResponse(200, thing))
 	exchange(t, c, "GET /elsewhere", problemAnswer(404, `{"title":"no"}`))
 
 	f := &failures{TB: t}
@@ -338,7 +338,7 @@ func TestContractListsItsRoutes(t *testing.T) {
 
 func TestContractLooksOnlyAtTheAPI(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(tinyAnswer{418, nil, "tea"})
+	server := httptest.NewServer(tinyResponse{418, nil, "tea"})
 	defer server.Close()
 	f := &failures{TB: t}
 	client := http.Client{Transport: mustParse(t).Transport(f, nil)}

@@ -27,10 +27,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 )
 
-// KMS speaks AWS KMS's JSON protocol, as far as Encrypt and Decrypt. Its keys
-// are those of [KMSKey] and [KMSOtherKey], really encrypt, and are bound to the
-// encryption context. A request whose signature (SigV4) is not that of
-// [KMS.Env]'s credentials is refused.
+// KMS implements Encrypt and Decrypt of AWS KMS's JSON protocol. Its keys are [KMSKey] and
+// [KMSOtherKey]. They really encrypt, and are bound to the encryption context. It rejects a request
+// whose signature (SigV4) is not from [KMS.Env]'s credentials.
 type KMS struct {
 	URL string
 
@@ -51,7 +50,7 @@ const (
 
 var kmsCredentials = aws.Credentials{AccessKeyID: "AKIDTESTONLY", SecretAccessKey: "not-a-secret-of-anybody"}
 
-// KMSKeyARN is the ARN of a key.
+// KMSKeyARN returns the ARN of a key.
 func KMSKeyARN(alias string) string { return kmsARN + strings.TrimPrefix(alias, "alias/") }
 
 // NewKMS starts a KMS, which ends with the test.
@@ -68,7 +67,7 @@ func NewKMS(tb testing.TB) *KMS {
 	return k
 }
 
-// Env is the environment of a process that is to use it.
+// Env returns the environment for a process that uses the KMS.
 func (k *KMS) Env() []string {
 	return []string{
 		"AWS_ENDPOINT_URL_KMS=" + k.URL, "AWS_REGION=" + kmsRegion,
@@ -77,7 +76,7 @@ func (k *KMS) Env() []string {
 	}
 }
 
-// Client is a client that is to use it.
+// Client returns a client of the KMS.
 func (k *KMS) Client() *kms.Client {
 	return kms.New(kms.Options{
 		BaseEndpoint: aws.String(k.URL), Region: kmsRegion,
@@ -87,17 +86,15 @@ func (k *KMS) Client() *kms.Client {
 	})
 }
 
-// Fail lets operations (Encrypt, Decrypt) fail from now on, by the code that
-// fails returns for them, such as AccessDeniedException; "" lets one succeed.
-// Nil lets all succeed.
+// Fail makes operations (Encrypt, Decrypt) fail from now on with the code that fails returns, such
+// as AccessDeniedException. For "", the operation succeeds. With nil, all succeed.
 func (k *KMS) Fail(fails func(operation string) string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.fails = fails
 }
 
-// Hold delays all responses until it is called with false, or the client has
-// gone.
+// Hold delays all responses until it is called with false, or the client disconnects.
 func (k *KMS) Hold(hold bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,10 +110,10 @@ func (k *KMS) Hold(hold bool) {
 	}
 }
 
-// Close ends it before the test does: connections are refused from now on.
+// Close ends the KMS before the end of the test. From now on, it refuses connections.
 func (k *KMS) Close() { k.server.Close() }
 
-// Calls lists what was asked since the last call of it, refused or not.
+// Calls lists the operations since its last call, even rejected ones.
 func (k *KMS) Calls() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -125,7 +122,7 @@ func (k *KMS) Calls() []string {
 	return calls
 }
 
-// kmsRequest has what Encrypt and Decrypt take and answer.
+// kmsRequest has the fields of requests and responses of Encrypt and Decrypt.
 type kmsRequest struct {
 	KeyID             string            `json:"KeyId,omitempty"` //nolint:tagliatelle // AWS's name
 	Plaintext         []byte            `json:"Plaintext,omitempty"`
@@ -154,9 +151,9 @@ func (k *KMS) serve(w http.ResponseWriter, r *http.Request) {
 	case fails != nil:
 		code = fails(operation)
 	}
-	var answer *kmsRequest
+	var response *kmsRequest
 	if code == "" {
-		answer, code = kmsAnswer(operation, body)
+		response, code = kmsResponse(operation, body)
 	}
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	if code != "" {
@@ -164,11 +161,11 @@ func (k *KMS) serve(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]string{"__type": code, "message": "the test says no"})
 		return
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(response)
 }
 
-// kmsAnswer is the answer, or the code of an error.
-func kmsAnswer(operation string, body []byte) (answer *kmsRequest, code string) {
+// kmsResponse returns the response, or the code of an error.
+func kmsResponse(operation string, body []byte) (response *kmsRequest, code string) {
 	var in kmsRequest
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, "SerializationException"
@@ -238,7 +235,7 @@ var authorization = regexp.MustCompile(
 		`Signature=[0-9a-f]{64}$`,
 )
 
-// isSigned makes the signature again from the headers that it covers.
+// isSigned computes the signature from its headers and compares it.
 func isSigned(r *http.Request, body []byte) bool {
 	given := r.Header.Get("Authorization")
 	parts := authorization.FindStringSubmatch(given)

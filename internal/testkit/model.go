@@ -14,40 +14,38 @@ import (
 	"testing"
 )
 
-// Model is a model server that follows a script. It speaks OpenAI's chat
-// completions (base URL: URL + "/v1") and Anthropic's messages (base URL: URL),
-// streaming where asked to.
+// Model is a model server that follows a script. It speaks OpenAI's chat completions (base URL: URL
+// + "/v1") and Anthropic's messages (base URL: URL), with streaming on request.
 //
-// The request alone determines which turn of the script it gets: the number of
-// assistant messages in the conversation is the number of finished turns. Any number
-// of conversations may go on at once, and a request that is sent again gets the
-// same turn again.
+// The request alone determines which turn of the script it gets: the number of assistant messages
+// in the conversation is the number of finished turns. Any number of conversations may be active at
+// once, and a repeated request gets the same turn.
 type Model struct {
 	URL string
 
 	tb       testing.TB
 	mu       sync.Mutex
-	scripts  []*script // the last one that fits; the first fits all
+	scripts  []*script // the last match counts; the first matches all
 	requests []ModelRequest
 }
 
-// Turn is one answer of a scripted model: words, calls of tools, or both.
+// Turn is one response of a scripted model: text, tool calls, or both.
 type Turn struct {
 	Text  string
 	Calls []Call
-	// Refuse ends the turn as the providers' own refusal does; MaxTokens as cut off.
+	// Refuse ends the turn like a refusal of the provider, and MaxTokens like a response that was
+	// cut off.
 	Refuse, MaxTokens bool
-	// Hold keeps the answer back, after its first piece when it streams, until
-	// the channel is closed or the client has gone.
+	// Hold delays the response, after its first piece if it streams, until the channel is closed or
+	// the client disconnects.
 	Hold <-chan struct{}
-	// Errors are HTTP statuses to answer first, one for each request, before the
-	// turn itself is given.
+	// Errors are the HTTP statuses of the first responses, before the turn itself.
 	Errors []int
 	// InputTokens and OutputTokens are the reported usage; 0 means 100 and 20.
 	InputTokens, OutputTokens int
 }
 
-// Call is a tool that the model wants called.
+// Call is a tool call of the model.
 type Call struct {
 	Name  string
 	Input any
@@ -66,11 +64,11 @@ type ModelRequest struct {
 type script struct {
 	prompt string
 	turns  []Turn
-	failed []int // per turn: how many of its Errors were answered
+	failed []int // per turn: how many of its Errors were sent
 }
 
-// NewModel starts a model server whose conversations all follow turns. A
-// conversation that goes on after the last one fails the test.
+// NewModel starts a model server whose conversations all follow turns. A conversation that
+// continues after the last turn fails the test.
 func NewModel(tb testing.TB, turns ...Turn) *Model {
 	tb.Helper()
 	m := &Model{tb: tb}
@@ -81,15 +79,14 @@ func NewModel(tb testing.TB, turns ...Turn) *Model {
 	return m
 }
 
-// When makes conversations whose first user message contains prompt follow
-// turns instead.
+// When sets the turns of conversations whose first user message contains prompt.
 func (m *Model) When(prompt string, turns ...Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.scripts = append(m.scripts, &script{prompt, turns, make([]int, len(turns))})
 }
 
-// Requests is what clients have sent so far, in order.
+// Requests returns all requests so far, in order.
 func (m *Model) Requests() []ModelRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,12 +94,12 @@ func (m *Model) Requests() []ModelRequest {
 }
 
 func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
-	var answer func(*modelAnswer)
+	var response func(*modelResponse)
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		answer = (*modelAnswer).openAI
+		response = (*modelResponse).openAI
 	case strings.HasSuffix(r.URL.Path, "/messages"):
-		answer = (*modelAnswer).anthropic
+		response = (*modelResponse).anthropic
 	default:
 		m.tb.Errorf("the model server does not know %s %s", r.Method, r.URL.Path)
 		http.NotFound(w, r)
@@ -110,7 +107,7 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	var sent struct {
 		Model    string `json:"model"`
@@ -139,7 +136,7 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status)
 		return
 	}
-	answer(&modelAnswer{w: w, ctx: r.Context(), turn: turn, n: request.Turn, model: sent.Model, stream: sent.Stream})
+	response(&modelResponse{w: w, ctx: r.Context(), turn: turn, n: request.Turn, model: sent.Model, stream: sent.Stream})
 }
 
 // next records the request and finds its turn.
@@ -155,7 +152,7 @@ func (m *Model) next(request ModelRequest) (turn Turn, status int) {
 	}
 	if request.Turn >= len(s.turns) {
 		m.tb.Errorf("the model's script has %d turns, the conversation %q wants one more", len(s.turns), request.Prompt)
-		return Turn{}, http.StatusNotFound // no status that a client would try again
+		return Turn{}, http.StatusNotFound // a status that clients do not retry
 	}
 	turn = s.turns[request.Turn]
 	if failed := s.failed[request.Turn]; failed < len(turn.Errors) {
@@ -174,7 +171,7 @@ func refuse(w http.ResponseWriter, status int) {
 	_, _ = fmt.Fprintf(w, `{"type":"error","error":{"type":"api_error","message":"scripted status %d"}}`, status)
 }
 
-// plainText is the text of a message's content: a string or a list of blocks.
+// plainText returns the text of a message's content, which is a string or a list of blocks.
 func plainText(content json.RawMessage) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -183,15 +180,15 @@ func plainText(content json.RawMessage) string {
 	var blocks []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(content, &blocks) // what is neither has no text
+	_ = json.Unmarshal(content, &blocks) // other content has no text
 	for _, block := range blocks {
 		text += block.Text
 	}
 	return text
 }
 
-// modelAnswer writes one turn in one provider's format.
-type modelAnswer struct {
+// modelResponse writes one turn in one provider's format.
+type modelResponse struct {
 	w      http.ResponseWriter
 	ctx    context.Context //nolint:containedctx // lives as long as the request
 	turn   Turn
@@ -201,9 +198,9 @@ type modelAnswer struct {
 	begun  bool
 }
 
-// event sends one server-sent event; name may be empty. After the first one the
-// turn's Hold applies.
-func (a *modelAnswer) event(name string, data any) {
+// event sends one server-sent event; name may be empty. The turn's Hold applies after the first
+// one.
+func (a *modelResponse) event(name string, data any) {
 	if !a.begun {
 		a.w.Header().Set("Content-Type", "text/event-stream")
 	}
@@ -218,14 +215,14 @@ func (a *modelAnswer) event(name string, data any) {
 	}
 }
 
-// whole sends the answer in one piece.
-func (a *modelAnswer) whole(data any) {
+// whole sends the response in one piece.
+func (a *modelResponse) whole(data any) {
 	a.hold()
 	a.w.Header().Set("Content-Type", "application/json")
 	_, _ = a.w.Write(mustJSON(data))
 }
 
-func (a *modelAnswer) hold() {
+func (a *modelResponse) hold() {
 	if a.turn.Hold == nil {
 		return
 	}
@@ -241,7 +238,7 @@ func words(text string) []string { return strings.SplitAfter(text, " ") }
 func mustJSON(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // a script with an input that is no JSON
+		panic(err) // a script with an input that is not JSON
 	}
 	return data
 }

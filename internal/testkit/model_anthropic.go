@@ -3,7 +3,7 @@ package testkit
 import "fmt"
 
 // anthropic responds in the format of POST /v1/messages.
-func (a *modelAnswer) anthropic() {
+func (a *modelResponse) anthropic() {
 	var blocks []object
 	if a.turn.Text != "" {
 		blocks = append(blocks, object{"type": "text", "text": a.turn.Text})
@@ -37,7 +37,7 @@ func (a *modelAnswer) anthropic() {
 }
 
 // anthropicBlock streams one block: empty first, then piece by piece.
-func (a *modelAnswer) anthropicBlock(index int, block object) {
+func (a *modelResponse) anthropicBlock(index int, block object) {
 	var deltas []object
 	if text, ok := block["text"].(string); ok {
 		for _, word := range words(text) {
@@ -58,7 +58,7 @@ func (a *modelAnswer) anthropicBlock(index int, block object) {
 	a.event("content_block_stop", object{"type": "content_block_stop", "index": index})
 }
 
-func (a *modelAnswer) anthropicStop() string {
+func (a *modelResponse) anthropicStop() string {
 	switch {
 	case a.turn.Refuse:
 		return "refusal"

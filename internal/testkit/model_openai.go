@@ -2,11 +2,11 @@ package testkit
 
 import "fmt"
 
-// object is JSON being written.
+// object is a JSON object.
 type object = map[string]any
 
 // openAI responds in the format of POST /v1/chat/completions.
-func (a *modelAnswer) openAI() {
+func (a *modelResponse) openAI() {
 	usage := object{
 		"prompt_tokens":     a.turn.InputTokens,
 		"completion_tokens": a.turn.OutputTokens,
@@ -44,7 +44,7 @@ func (a *modelAnswer) openAI() {
 	_, _ = fmt.Fprint(a.w, "data: [DONE]\n\n")
 }
 
-func (a *modelAnswer) openAIObject(kind string, choice, usage object) object {
+func (a *modelResponse) openAIObject(kind string, choice, usage object) object {
 	o := object{
 		"id": fmt.Sprintf("chatcmpl-%d", a.n), "object": kind, "created": 1, "model": a.model, "choices": []object{},
 	}
@@ -58,7 +58,7 @@ func (a *modelAnswer) openAIObject(kind string, choice, usage object) object {
 	return o
 }
 
-func (a *modelAnswer) openAICalls() []object {
+func (a *modelResponse) openAICalls() []object {
 	var calls []object
 	for i, call := range a.turn.Calls {
 		calls = append(calls, object{
@@ -70,7 +70,7 @@ func (a *modelAnswer) openAICalls() []object {
 	return calls
 }
 
-func (a *modelAnswer) openAIFinish() string {
+func (a *modelResponse) openAIFinish() string {
 	switch {
 	case a.turn.Refuse:
 		return "content_filter"

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// said is one turn as a provider's own client understood it.
+// said is one turn as a provider's client understood it.
 type said struct {
 	Text   string
 	Tool   string
@@ -25,7 +25,7 @@ type said struct {
 	Tokens [2]int64 // input, output
 }
 
-// dialects are the providers' own clients, whole and streaming.
+// dialects are the providers' own clients, with and without streaming.
 func dialects() map[string]func(*testing.T, *testkit.Model, ...string) (said, error) {
 	return map[string]func(*testing.T, *testkit.Model, ...string) (said, error){
 		"openai, whole": func(
@@ -154,7 +154,7 @@ func TestModelHoldsATurnBack(t *testing.T) {
 		t.Errorf("got %q, %v", text, stream.Err())
 	}
 
-	// A client that goes away ends a turn that is held for ever.
+	// A client that disconnects ends a turn that is held forever.
 	ctx, cancel := context.WithCancel(t.Context())
 	model.When("wait", testkit.Turn{Hold: make(chan struct{})})
 	stream = client.Chat.Completions.NewStreaming(ctx, openAIRequest([]string{"wait"}))
@@ -169,7 +169,7 @@ func openAI(model *testkit.Model) openai.Client {
 	return openai.NewClient(option.WithBaseURL(model.URL+"/v1"), option.WithAPIKey("key"), option.WithMaxRetries(0))
 }
 
-// openAIRequest turns texts of user and assistant by turns into a request.
+// openAIRequest converts alternating texts of user and assistant to a request.
 func openAIRequest(conversation []string) openai.ChatCompletionNewParams {
 	params := openai.ChatCompletionNewParams{
 		Model:         "some-model",
@@ -188,7 +188,7 @@ func openAIRequest(conversation []string) openai.ChatCompletionNewParams {
 func askOpenAI(t *testing.T, model *testkit.Model, streaming bool, conversation []string) (said, error) {
 	t.Helper()
 	client, params := openAI(model), openAIRequest(conversation)
-	var answer openai.ChatCompletion
+	var response openai.ChatCompletion
 	if streaming {
 		stream := client.Chat.Completions.NewStreaming(t.Context(), params)
 		var whole openai.ChatCompletionAccumulator
@@ -200,19 +200,19 @@ func askOpenAI(t *testing.T, model *testkit.Model, streaming bool, conversation 
 		if stream.Err() != nil {
 			return said{}, stream.Err()
 		}
-		answer = whole.ChatCompletion
+		response = whole.ChatCompletion
 	} else {
 		params.StreamOptions = openai.ChatCompletionStreamOptionsParam{}
 		res, err := client.Chat.Completions.New(t.Context(), params)
 		if err != nil {
 			return said{}, err
 		}
-		answer = *res
+		response = *res
 	}
-	choice := answer.Choices[0]
+	choice := response.Choices[0]
 	got := said{
 		Text: choice.Message.Content, Stop: choice.FinishReason,
-		Tokens: [2]int64{answer.Usage.PromptTokens, answer.Usage.CompletionTokens},
+		Tokens: [2]int64{response.Usage.PromptTokens, response.Usage.CompletionTokens},
 	}
 	for _, call := range choice.Message.ToolCalls {
 		got.Tool, got.Input = call.Function.Name, call.Function.Arguments
@@ -233,11 +233,11 @@ func askAnthropic(t *testing.T, model *testkit.Model, streaming bool, conversati
 			params.Messages = append(params.Messages, anthropic.NewAssistantMessage(anthropic.NewTextBlock(text)))
 		}
 	}
-	var answer anthropic.Message
+	var response anthropic.Message
 	if streaming {
 		stream := client.Messages.NewStreaming(t.Context(), params)
 		for stream.Next() {
-			if err := answer.Accumulate(stream.Current()); err != nil {
+			if err := response.Accumulate(stream.Current()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -249,10 +249,11 @@ func askAnthropic(t *testing.T, model *testkit.Model, streaming bool, conversati
 		if err != nil {
 			return said{}, err
 		}
-		answer = *res
+		response = *res
 	}
-	got := said{Stop: string(answer.StopReason), Tokens: [2]int64{answer.Usage.InputTokens, answer.Usage.OutputTokens}}
-	for _, block := range answer.Content {
+	usage := response.Usage
+	got := said{Stop: string(response.StopReason), Tokens: [2]int64{usage.InputTokens, usage.OutputTokens}}
+	for _, block := range response.Content {
 		switch block.Type {
 		case "text":
 			got.Text += block.Text

@@ -13,15 +13,14 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Engines runs a test once per engine, with the URL of a fresh database that has
-// the schema and no rows of anybody. The two run beside each other, after the
-// calling test's own function has returned.
+// Engines runs a test once per engine, with the URL of a fresh database that has the schema and no
+// rows. Both run in parallel, after the calling test function has returned.
 func Engines(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	engines(t, test, migratedSQLite, migratedPostgres)
 }
 
-// EmptyEngines is [Engines] with databases that nothing has opened yet.
+// EmptyEngines is [Engines] with empty databases.
 func EmptyEngines(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	engines(t, test, sqliteURL, Postgres)
@@ -39,15 +38,14 @@ func engines(t *testing.T, test func(t *testing.T, url string), sqlite, postgres
 	})
 }
 
-// Postgres makes an empty database of its own for the test, in the server that
-// PENSTOCK_TEST_POSTGRES names, and drops it at the end. Without a server the
-// test is skipped, and fails in CI.
+// Postgres creates an empty database for the test, on the server in PENSTOCK_TEST_POSTGRES, and
+// drops it at the end. Without a server, the test is skipped, and fails in CI.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return postgresFrom(tb, postgresServer(tb), "template1")
 }
 
-// postgresServer is the server that tests use.
+// postgresServer returns the server for tests.
 func postgresServer(tb testing.TB) string {
 	tb.Helper()
 	server := os.Getenv("PENSTOCK_TEST_POSTGRES")
@@ -60,7 +58,7 @@ func postgresServer(tb testing.TB) string {
 	return server
 }
 
-// postgresFrom makes a database as a copy of another one.
+// postgresFrom creates a database as a copy of another one.
 func postgresFrom(tb testing.TB, server, template string) string {
 	tb.Helper()
 	name := "test_" + strings.ReplaceAll(penstock.NewID(), "-", "")
@@ -79,7 +77,7 @@ func postgresFrom(tb testing.TB, server, template string) string {
 	return u
 }
 
-// inDatabase is the URL of a database of the server.
+// inDatabase returns the URL of a database of the server.
 func inDatabase(server, name string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil {

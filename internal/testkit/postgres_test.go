@@ -47,8 +47,8 @@ func TestPostgresDatabasesAreApartAndDropped(t *testing.T) {
 	}
 }
 
-// TestWithPostgresEndsItsCluster runs scripts/with-postgres and ends it in every
-// way there is. Each time the server must be gone.
+// TestWithPostgresEndsItsCluster runs scripts/with-postgres and ends it in every possible way. Each
+// time, the server must be gone.
 func TestWithPostgresEndsItsCluster(t *testing.T) {
 	t.Parallel()
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) == 0 {
@@ -59,7 +59,7 @@ func TestWithPostgresEndsItsCluster(t *testing.T) {
 	killCommand := func(_ *os.Process, command int) error { return syscall.Kill(command, syscall.SIGKILL) }
 	tests := []struct {
 		name    string
-		then    string // what the command does after it has seen its cluster
+		then    string // the script's action after it has seen its cluster
 		end     func(script *os.Process, command int) error
 		want    int  // exit status
 		remains bool // the folder
@@ -113,7 +113,7 @@ func TestWithPostgresEndsItsCluster(t *testing.T) {
 	}
 }
 
-// noServerIn is an error while a process has folder on its command line.
+// noServerIn returns an error while a process has folder on its command line.
 func noServerIn(folder string) error {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

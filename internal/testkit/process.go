@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// process is one process, not merely a number: the kernel uses numbers again.
+// process identifies a process. Its number alone is not enough, because the kernel reuses numbers.
 type process struct {
 	pid     int
 	parent  int
 	started string // clock ticks after boot
 }
 
-// command is its command line, for messages.
+// command returns its command line, for messages.
 func (p process) command() string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
 	return fmt.Sprintf("%d %s", p.pid, strings.TrimSpace(string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))))
@@ -34,7 +34,7 @@ func readProcess(pid int) (p process, running bool) {
 	if err != nil {
 		return process{}, false
 	}
-	// The name, in parentheses, may hold anything: fields count from its end.
+	// The name in parentheses may contain any character, so fields count from its end.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 20 {
 		return process{}, false

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestProcessesAreFound: a child that has left its parent's session is found
-// below the parent, and in its folder once the parent is dead.
+// TestProcessesAreFound: a child that has left its parent's session is found below the parent, and
+// in its folder after the parent's death.
 func TestProcessesAreFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func TestProcessesAreFound(t *testing.T) {
 	})
 }
 
-// TestAnotherProcessOfTheSameNumberIsAnother: numbers are used again.
+// TestAnotherProcessOfTheSameNumberIsAnother: process ids are reused.
 func TestAnotherProcessOfTheSameNumberIsAnother(t *testing.T) {
 	t.Parallel()
 	for _, p := range processes() {

@@ -16,14 +16,14 @@ import (
 	"testing"
 )
 
-// Repository is a real Git repository with a branch main, which it stands on.
+// Repository is a real Git repository with the branch main checked out.
 type Repository struct {
 	Dir string
 	tb  testing.TB
 }
 
-// NewRepository makes an empty repository at dir/name. Without git the test is
-// skipped, and fails in CI.
+// NewRepository creates an empty repository at dir/name. Without git, the test is skipped, and
+// fails in CI.
 func NewRepository(tb testing.TB, dir, name string) *Repository {
 	tb.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -40,7 +40,7 @@ func NewRepository(tb testing.TB, dir, name string) *Repository {
 	return r
 }
 
-// URL is where the repository is on this machine.
+// URL returns the file: URL of the repository.
 func (r *Repository) URL() string { return "file://" + r.Dir }
 
 // Git runs git in the repository as a developer would, and returns its output.
@@ -67,8 +67,7 @@ func (r *Repository) GitWith(stdin string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Commit makes the files of the branch those that are given, and returns the
-// commit's id.
+// Commit replaces all files of the branch, and returns the commit's id.
 func (r *Repository) Commit(message string, files map[string]string) string {
 	r.tb.Helper()
 	if r.Git("ls-files") != "" {
@@ -88,11 +87,11 @@ func (r *Repository) Commit(message string, files map[string]string) string {
 	return r.Git("rev-parse", "HEAD")
 }
 
-// GitServer serves repositories over HTTPS as Git hosts do, by git http-backend.
+// GitServer serves repositories over HTTPS with git http-backend, like Git hosts.
 type GitServer struct {
 	*httptest.Server
 
-	CAFile string // with the certificate that its clients have to trust
+	CAFile string // with the certificate that its clients must trust
 
 	mu       sync.Mutex
 	password string
@@ -100,8 +99,8 @@ type GitServer struct {
 	packs    int
 }
 
-// NewGitServer serves the repositories below root. With a password it wants it, of
-// the user x-access-token.
+// NewGitServer serves the repositories below root. If password is not "", it requires this password
+// of the user x-access-token.
 func NewGitServer(tb testing.TB, root, password string) *GitServer {
 	tb.Helper()
 	path, err := exec.Command("git", "--exec-path").Output()
@@ -140,7 +139,7 @@ func (s *GitServer) serve(backend http.Handler, w http.ResponseWriter, r *http.R
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return
 	}
-	r.Header.Del("Authorization") // or the backend would ask for its own
+	r.Header.Del("Authorization") // otherwise the backend would require its own
 	rec := httptest.NewRecorder()
 	backend.ServeHTTP(rec, r)
 	if bytes.Contains(rec.Body.Bytes(), []byte("PACK")) {
@@ -153,22 +152,21 @@ func (s *GitServer) serve(backend http.Handler, w http.ResponseWriter, r *http.R
 	_, _ = w.Write(rec.Body.Bytes())
 }
 
-// SetPassword changes the password that it requires.
+// SetPassword changes the required password.
 func (s *GitServer) SetPassword(password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.password = password
 }
 
-// Break puts a handler before every request; true means that it has responded. nil
-// takes it away.
+// Break sets a handler for every request. If it returns true, it has responded. nil removes it.
 func (s *GitServer) Break(broken func(http.ResponseWriter, *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = broken
 }
 
-// Packs is how often objects were moved.
+// Packs returns how often objects were fetched.
 func (s *GitServer) Packs() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

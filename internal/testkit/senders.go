@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// sendersFolder has the program and, once scripts/npm-ci was there, the SDKs.
+// sendersFolder has the program and, after scripts/npm-ci, the SDKs.
 const sendersFolder = "internal/webhook/testdata/senders"
 
-// Senders are the SDKs of services that send webhooks, in a process of their
-// own. They sign for the schemes standard_webhooks, svix, stripe, github and
-// notion, and verify for discord as well. Methods may be called at once.
+// Senders are the SDKs of services that send webhooks, in a process of their own. They sign for the
+// schemes standard_webhooks, svix, stripe, github and notion, and verify for discord as well. It is
+// safe for concurrent use.
 type Senders struct {
 	tb   testing.TB
 	turn sync.Mutex
@@ -24,17 +24,17 @@ type Senders struct {
 	from *bufio.Scanner
 }
 
-// SignRequest is a delivery that a sender is to sign.
+// SignRequest is a delivery for a sender to sign.
 type SignRequest struct {
 	Scheme string `json:"scheme"`
 	Secret string `json:"secret"`
 	Body   string `json:"body"`
 	Now    int64  `json:"now"`          // unix seconds
-	ID     string `json:"id,omitempty"` // the delivery's, where it is in a header; random when absent
+	ID     string `json:"id,omitempty"` // of the delivery, if it is in a header; default: random
 }
 
-// NewSenders starts the SDKs and ends them with the test. Where they are not
-// installed the test is skipped, and fails in CI.
+// NewSenders starts the SDKs, and ends them with the test. If they are not installed, the test is
+// skipped, and fails in CI.
 func NewSenders(tb testing.TB) *Senders {
 	tb.Helper()
 	root, err := moduleRoot()
@@ -69,42 +69,42 @@ func NewSenders(tb testing.TB) *Senders {
 	s.from.Buffer(nil, 4<<20)
 	tb.Cleanup(func() {
 		_ = in.Close()
-		_ = cmd.Wait() // that its context is over by now is how it ends
+		_ = cmd.Wait() // the end of its context ends it
 	})
 	return s
 }
 
-// Sign is the headers that the sender's SDK makes for the request.
+// Sign returns the headers of the sender's SDK for the request.
 func (s *Senders) Sign(r SignRequest) map[string]string {
 	s.tb.Helper()
-	answer := s.ask(struct {
+	response := s.ask(struct {
 		SignRequest
 
 		Op string `json:"op"`
 	}{r, "sign"})
-	return answer.Headers
+	return response.Headers
 }
 
-// Verify is what the sender's own verifier says of a delivery.
+// Verify returns the result of the sender's own verifier.
 func (s *Senders) Verify(r SignRequest, headers map[string]string) bool {
 	s.tb.Helper()
-	answer := s.ask(struct {
+	response := s.ask(struct {
 		SignRequest
 
 		Op      string            `json:"op"`
 		Headers map[string]string `json:"headers"`
 	}{r, "verify", headers})
-	return answer.Valid
+	return response.Valid
 }
 
-// senderAnswer is one line of the process.
-type senderAnswer struct {
+// senderResponse is one line of output of the process.
+type senderResponse struct {
 	Headers map[string]string `json:"headers"`
 	Valid   bool              `json:"valid"`
 	Error   string            `json:"error"`
 }
 
-func (s *Senders) ask(question any) senderAnswer {
+func (s *Senders) ask(question any) senderResponse {
 	s.tb.Helper()
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -114,12 +114,12 @@ func (s *Senders) ask(question any) senderAnswer {
 	if !s.from.Scan() {
 		s.tb.Fatalf("the senders' SDKs are gone: %v", s.from.Err())
 	}
-	var answer senderAnswer
-	if err := json.Unmarshal(s.from.Bytes(), &answer); err != nil {
+	var response senderResponse
+	if err := json.Unmarshal(s.from.Bytes(), &response); err != nil {
 		s.tb.Fatalf("read %q of the senders' SDKs: %v", s.from.Bytes(), err)
 	}
-	if answer.Error != "" {
-		s.tb.Fatalf("the sender's SDK: %s", answer.Error)
+	if response.Error != "" {
+		s.tb.Fatalf("the sender's SDK: %s", response.Error)
 	}
-	return answer
+	return response
 }

@@ -21,17 +21,16 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ServeOptions is how [Serve] starts a server. The zero value is a server with
-// SQLite and a worker of its own.
+// ServeOptions configures [Serve]. The zero value is a server with SQLite and an embedded worker.
 type ServeOptions struct {
 	Database string   // URL; empty: SQLite in the data folder
 	Args     []string // more arguments of serve
-	// Env has more variables (NAME=value). Of its own environment the test hands
-	// on only what programs need to run, so that no key of a developer takes part.
+	// Env has more variables (NAME=value). From its own environment, the test passes only variables
+	// that programs need to run, so that no key of a developer is used.
 	Env []string
 }
 
-// Server is the real binary, serving.
+// Server is a running server: the real binary.
 type Server struct {
 	URL  string // http://127.0.0.1:PORT, the same after a restart
 	Key  string // an admin's API key
@@ -42,21 +41,20 @@ type Server struct {
 	dir     string // holds the data folder, HOME and the log
 	running *exec.Cmd
 	exited  chan struct{} // closed when running has ended
-	left    []process     // whom earlier processes of this server had started
+	left    []process     // started by earlier processes of this server
 }
 
-// How long a server may take: to be ready, to stop when asked, and to be rid of
-// every process that it had started (api.md: 10 s).
+// Time limits of a server: until it is ready, until it has stopped, and until all processes that it
+// started have ended.
 const (
 	readyWithin = 60 * time.Second
 	stopWithin  = 60 * time.Second
 	goneWithin  = 10 * time.Second
 )
 
-// Serve starts a server with a fresh data folder on a free loopback port and
-// waits until it is ready. At the end of the test it is stopped. The test fails,
-// with the end of the log, when the server has ended unasked, does not stop
-// gracefully, or leaves a process behind.
+// Serve starts a server with a fresh data folder on a free loopback port and waits until it is
+// ready. It stops the server at the end of the test. The test fails, with the end of the log, if
+// the server has ended early, does not stop gracefully, or leaves a process behind.
 func Serve(tb testing.TB, o ServeOptions) *Server {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -78,8 +76,8 @@ func Serve(tb testing.TB, o ServeOptions) *Server {
 	return s
 }
 
-// Replica starts another server on the same database, with the same keys and files, as a
-// load balancer has them beside each other: PostgreSQL alone can be shared.
+// Replica starts another server on the same database, with the same keys and files, like two
+// servers behind a load balancer. The database must be PostgreSQL.
 func (s *Server) Replica(o ServeOptions) *Server {
 	s.tb.Helper()
 	o.Database = s.options.Database
@@ -92,7 +90,7 @@ func (s *Server) Replica(o ServeOptions) *Server {
 	return other
 }
 
-// PeakMemory is the most memory that the running server has had, in bytes.
+// PeakMemory returns the peak memory of the running server, in bytes.
 func (s *Server) PeakMemory() int64 {
 	s.tb.Helper()
 	if err := s.alive(); err != nil {
@@ -101,8 +99,8 @@ func (s *Server) PeakMemory() int64 {
 	return PeakMemory(s.tb, s.running.Process.Pid)
 }
 
-// PeakMemory is the most memory that a running process has had, in bytes (VmHWM of
-// proc(5)). Where there is no /proc, the test is skipped.
+// PeakMemory returns the peak memory of a running process, in bytes (VmHWM of proc(5)). Without
+// /proc, the test is skipped.
 func PeakMemory(tb testing.TB, pid int) int64 {
 	tb.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -118,7 +116,7 @@ func PeakMemory(tb testing.TB, pid int) int64 {
 	return kilobytes << 10
 }
 
-// Logs is everything the server has printed so far, all its lives together.
+// Logs returns the whole output of the server so far, over all restarts.
 func (s *Server) Logs() string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -127,7 +125,7 @@ func (s *Server) Logs() string {
 	return string(text)
 }
 
-// Stop ends the server gracefully, as a supervisor does with SIGTERM.
+// Stop ends the server gracefully with SIGTERM, like a supervisor.
 func (s *Server) Stop() {
 	s.tb.Helper()
 	if err := s.stop(); err != nil {
@@ -135,14 +133,14 @@ func (s *Server) Stop() {
 	}
 }
 
-// Kill9 ends the server with no chance to do anything about it. What it had
-// started is the kernel's and the supervisors' to end: see [Server.Leftovers].
+// Kill9 kills the server with SIGKILL. The kernel and the supervisors must end the processes that
+// it has started: see [Server.Leftovers].
 func (s *Server) Kill9() {
 	s.tb.Helper()
 	if err := s.alive(); err != nil {
 		s.tb.Fatal(err)
 	}
-	// Stopped first, it starts nothing between the look and the kill.
+	// Stop it first, so that it starts nothing between the check and the kill.
 	_ = s.running.Process.Signal(syscall.SIGSTOP)
 	s.left = append(s.left, descendants(s.running.Process.Pid)...)
 	_ = s.running.Process.Kill()
@@ -150,8 +148,7 @@ func (s *Server) Kill9() {
 	s.running = nil
 }
 
-// Restart starts the server again, on the same folder and port; one that still
-// runs is stopped before.
+// Restart starts the server again, on the same folder and port. It first stops a running server.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	if s.running != nil {
@@ -160,8 +157,8 @@ func (s *Server) Restart() {
 	s.start()
 }
 
-// Leftovers names the processes that a server of this folder had started and
-// that are still there although it has ended.
+// Leftovers lists the processes that a server of this folder started and that still exist after its
+// end.
 func (s *Server) Leftovers() []string {
 	var commands []string
 	for _, p := range s.leftovers() {
@@ -181,8 +178,8 @@ func (s *Server) start() {
 	if s.options.Database != "" {
 		args = append(args, "--database", s.options.Database)
 	}
-	// Not CommandContext: the test's context ends before its cleanups, which stop
-	// the server gracefully.
+	// Not CommandContext, because the test's context ends before the cleanup that stops the server
+	// gracefully.
 	cmd := exec.Command(Binary(s.tb), append(args, s.options.Args...)...)
 	cmd.Env = append(s.environment(), s.options.Env...)
 	cmd.Dir = s.dir
@@ -235,7 +232,7 @@ func (s *Server) ready() error {
 	return nil
 }
 
-// alive is an error when the server does not run.
+// alive returns an error if the server does not run.
 func (s *Server) alive() error {
 	if s.running == nil {
 		return errors.New("the server does not run")
@@ -297,8 +294,8 @@ func (s *Server) end() {
 	}
 }
 
-// leftovers are the known descendants of earlier processes of this server and,
-// while none runs, whatever else works in its folder.
+// leftovers returns the known descendants of earlier processes of this server. While no server
+// runs, it also returns all other processes that work in its folder.
 func (s *Server) leftovers() []process {
 	var left []process
 	seen := map[int]bool{}
@@ -315,9 +312,8 @@ func (s *Server) leftovers() []process {
 	return left
 }
 
-// FreePort reserves a loopback port for as long as the test runs, restarts
-// included. It lies below those that the kernel gives to outgoing connections,
-// and a lock keeps it from the other test processes of this machine.
+// FreePort reserves a loopback port for the whole test, including restarts. The port is below those
+// of outgoing connections. A lock reserves it against other test processes on this machine.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("penstock-test-ports-%d", os.Getuid()))

@@ -56,7 +56,7 @@ func TestPeakMemoryOfAServer(t *testing.T) {
 	}
 }
 
-// TestServerThatMisbehavesFailsItsTest tries what Serve promises to notice.
+// TestServerThatMisbehavesFailsItsTest provokes everything that Serve promises to notice.
 func TestServerThatMisbehavesFailsItsTest(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -11,9 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Silenced is the database behind a wire on which a connection falls silent once it
-// carries text, such as a part of a statement: what is sent on it waits until
-// speak is called.
+// Silenced returns the URL of a proxy for the database. A connection stalls once it carries text,
+// such as a part of a statement. It continues when speak is called.
 func Silenced(tb testing.TB, database, text string) (through string, speak func()) {
 	tb.Helper()
 	speaks := make(chan struct{})
@@ -22,8 +21,8 @@ func Silenced(tb testing.TB, database, text string) (through string, speak func(
 	return wired(tb, database, text, func() bool { <-speaks; return true }), speak
 }
 
-// Severed is the database behind a wire on which a connection is cut once it carries
-// text, before who is to read it has got it; from fixed on none is cut.
+// Severed returns the URL of a proxy for the database. It cuts a connection that carries text,
+// before the receiver gets the text. After fix, it cuts no connection.
 func Severed(tb testing.TB, database, text string) (through string, fix func()) {
 	tb.Helper()
 	var fixed atomic.Bool
@@ -33,8 +32,8 @@ func Severed(tb testing.TB, database, text string) (through string, fix func()) 
 // CommitAnswered is PostgreSQL's response to a COMMIT, and to nothing else.
 const CommitAnswered = "\x0bCOMMIT\x00"
 
-// wired is the database behind a wire. When a connection carries text, it goes on
-// if passes says so, and else is cut.
+// wired returns the URL of a proxy for the database. When a connection carries text, it continues
+// if passes returns true, and otherwise it is cut.
 func wired(tb testing.TB, database, text string, passes func() bool) (through string) {
 	tb.Helper()
 	config, err := pgconn.ParseConfig(database)

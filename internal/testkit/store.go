@@ -33,8 +33,8 @@ func OpenStore(t *testing.T, url string) *store.Store {
 	return s
 }
 
-// Exec changes a database behind the back of the store that has it open: what
-// only time or an accident would do.
+// Exec changes a database directly, without its store, to simulate the effect of time or an
+// accident.
 func Exec(t *testing.T, url, statement string) {
 	t.Helper()
 	db := open(t, url)
@@ -44,8 +44,7 @@ func Exec(t *testing.T, url, statement string) {
 	}
 }
 
-// HoldWrites makes every write that concerns the table wait until release is called,
-// or the test has ended.
+// HoldWrites makes every write to the table wait until release is called, or until the test ends.
 func HoldWrites(t *testing.T, url, table string) (release func()) {
 	t.Helper()
 	db := open(t, url)
@@ -55,7 +54,7 @@ func HoldWrites(t *testing.T, url, table string) (release func()) {
 	}
 	statements := []string{"BEGIN", "LOCK TABLE " + table + " IN EXCLUSIVE MODE"}
 	if strings.HasPrefix(url, "sqlite://") {
-		statements = []string{"BEGIN IMMEDIATE"} // there is one writer at a time
+		statements = []string{"BEGIN IMMEDIATE"} // SQLite has one writer at a time
 	}
 	for _, statement := range statements {
 		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
@@ -63,14 +62,14 @@ func HoldWrites(t *testing.T, url, table string) (release func()) {
 		}
 	}
 	release = sync.OnceFunc(func() {
-		_, _ = conn.ExecContext(context.Background(), "ROLLBACK") // or the end of the connection is the transaction's
+		_, _ = conn.ExecContext(context.Background(), "ROLLBACK") // otherwise the end of the connection does it
 		_, _ = conn.Close(), db.Close()
 	})
 	t.Cleanup(release)
 	return release
 }
 
-// open opens a database beside the store.
+// open opens a database independently of the store.
 func open(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	driver, source := "pgx", url
@@ -84,7 +83,7 @@ func open(t *testing.T, url string) *sql.DB {
 	return db
 }
 
-// sqliteURL is a database file in a fresh folder.
+// sqliteURL returns the URL of a database file in a fresh folder.
 func sqliteURL(tb testing.TB) string {
 	tb.Helper()
 	return "sqlite://" + filepath.Join(tb.TempDir(), "penstock.db")

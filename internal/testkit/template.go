@@ -16,10 +16,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// To run the migrations takes longer than most tests do, so they run once, and
-// tests get copies of the result.
+// Running the migrations takes longer than most tests, so they run once, and tests get copies of
+// the result.
 
-// sqliteTemplate is the content of a database that has the schema.
+// sqliteTemplate returns the content of a database with the schema.
 var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "penstock-schema-")
 	if err != nil {
@@ -56,8 +56,8 @@ func migratedPostgres(tb testing.TB) string {
 	return postgresFrom(tb, server, name)
 }
 
-// postgresTemplate makes the database that tests copy, unless another process has
-// made it on this server, and returns its name, which is that of the schema.
+// postgresTemplate creates the database that tests copy, unless another process has created it on
+// this server. It returns its name, which identifies the schema.
 var postgresTemplate = sync.OnceValues(func() (string, error) {
 	server := os.Getenv("PENSTOCK_TEST_POSTGRES")
 	name, err := schemaName()
@@ -70,7 +70,7 @@ var postgresTemplate = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = conn.Close(ctx) }() // and with it goes the lock
+	defer func() { _ = conn.Close(ctx) }() // which releases the lock
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(7126)"); err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ var postgresTemplate = sync.OnceValues(func() (string, error) {
 	if err != nil || exists {
 		return name, err
 	}
-	draft := name + "_draft" // what a killed test leaves is not taken for the template
+	draft := name + "_draft" // the draft of a killed test is never used as the template
 	for _, statement := range []string{"DROP DATABASE IF EXISTS " + draft, "CREATE DATABASE " + draft} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return "", err
@@ -96,7 +96,7 @@ var postgresTemplate = sync.OnceValues(func() (string, error) {
 	return name, err
 })
 
-// schemaName names the schema by its migrations.
+// schemaName returns a name for the schema, derived from its migrations.
 func schemaName() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -117,7 +117,7 @@ func schemaName() (string, error) {
 	return fmt.Sprintf("penstock_schema_%x", hash.Sum(nil)[:8]), nil
 }
 
-// migrated gives an empty database the schema.
+// migrated adds the schema to an empty database.
 func migrated(url string) error {
 	s, err := store.Open(context.Background(), store.Options{URL: url})
 	if err != nil {

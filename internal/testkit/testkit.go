@@ -1,10 +1,8 @@
-// Package testkit is what tests share: a fresh database on each engine
-// ([Engines], [Stores]), the real binary serving ([Serve]), a model server that
-// follows a script ([NewModel]), a KMS ([NewKMS]), the contract that answers are
-// held to ([Contract]), and the one way to wait ([Eventually]).
+// Package testkit has helpers for tests: a fresh database on each engine ([Engines], [Stores]), a
+// server with the real binary ([Serve]), a model server that follows a script ([NewModel]), a KMS
+// ([NewKMS]), checks against the contract ([Contract]), and a way to wait ([Eventually]).
 //
-// A test may run beside any other: everything here is its own, and is gone
-// when it ends.
+// Tests can run in parallel: each has its own resources, which end with the test.
 package testkit
 
 import (
@@ -13,8 +11,8 @@ import (
 	"time"
 )
 
-// Eventually waits until check returns nil. After within it fails the test with
-// check's last error. It must be called from the test's own goroutine.
+// Eventually waits until check returns nil. After within, it fails the test with check's last
+// error. Call it from the test's own goroutine.
 func Eventually(tb testing.TB, within time.Duration, check func() error) {
 	tb.Helper()
 	if err := poll(within, check); err != nil {
@@ -22,8 +20,7 @@ func Eventually(tb testing.TB, within time.Duration, check func() error) {
 	}
 }
 
-// poll asks soon and often at first, then twenty times a second, and once more
-// when the time is over.
+// poll calls check often at first, then twenty times a second, and once more at the end.
 func poll(within time.Duration, check func() error) error {
 	deadline := time.Now().Add(within)
 	pause := time.Millisecond

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// compile makes a condition of a trigger that must be a valid one.
+// compile compiles a condition of a trigger, which must be valid.
 func compile(t testing.TB, provider, event, filter string) *trigger.Condition {
 	t.Helper()
 	made := penstock.Trigger{Provider: provider, Event: event, Filter: json.RawMessage(filter)}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// String is the event with all that is known about it.
+// String returns the event with everything that is known about it.
 func (e Event) String() string {
 	var out strings.Builder
 	out.WriteString(e.Name)
@@ -17,18 +17,18 @@ func (e Event) String() string {
 	return out.String()
 }
 
-// Keys lists the keys about which the event says something.
+// Keys lists the keys for which the event has values.
 func (e Event) Keys() []string { return slices.Sorted(maps.Keys(e.values)) }
 
-// ReportedKeys lists the keys about which an event may say something.
+// ReportedKeys lists the keys for which an event may have values.
 func ReportedKeys(provider, event string) []string {
 	return slices.Sorted(slices.Values(reportedKeys[provider][event]))
 }
 
-// Mentions, HasWords and Prose are what they are inside.
+// Mentions, HasWords and Prose export the functions of the same names.
 func Mentions(text string) []string { return mentions(text, githubName) }
 
-// LinearMentions are those of a text of Linear.
+// LinearMentions returns the mentions in a text of Linear.
 func LinearMentions(text string) []string { return mentions(text, linearName) }
 
 // HasWords is hasWords.

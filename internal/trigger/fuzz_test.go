@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// FuzzEvents reads deliveries that nobody has thought of, and asks every key of
-// a filter about them.
+// FuzzEvents reads arbitrary deliveries, and evaluates every key of a filter on them.
 func FuzzEvents(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.json")
 	if err != nil {
@@ -72,7 +71,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// A payload as large as any may be is read in a blink, whatever it is full of.
+// A payload of the maximum size is read quickly, whatever it contains.
 func TestLargePayloadsAreRead(t *testing.T) {
 	t.Parallel()
 	const size = 250 << 10

@@ -15,7 +15,7 @@ var githubEvents = map[[2]string]string{
 	{"issues", "labeled"}:                "issue_labeled",
 	{"issues", "assigned"}:               "issue_assigned",
 	{"pull_request", "opened"}:           "pull_request_opened",
-	{"pull_request", "closed"}:           "pull_request_closed", // or merged
+	{"pull_request", "closed"}:           "pull_request_closed", // or pull_request_merged
 	{"pull_request", "labeled"}:          "pull_request_labeled",
 	{"pull_request", "assigned"}:         "pull_request_assigned",
 	{"pull_request", "ready_for_review"}: "pull_request_ready",

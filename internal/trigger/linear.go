@@ -166,7 +166,7 @@ func (r *reader) linearMentions(e Event, document filter.Value) {
 	}
 	var names, ids []string
 	var look func(node filter.Value)
-	look = func(node filter.Value) { // no deeper than a document may be to have a root
+	look = func(node filter.Value) { // the nesting limit of documents also limits this recursion
 		if r.text(node, "type") == "suggestion_userMentions" {
 			names = append(names, r.text(node, "attrs", "label"))
 			ids = append(ids, r.text(node, "attrs", "id"))

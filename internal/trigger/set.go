@@ -12,7 +12,7 @@ import (
 type set struct {
 	texts    map[string]bool
 	patterns []*regexp.Regexp
-	words    []string // to be found in a text
+	words    []string // to find in a text
 }
 
 // newSet creates the set of a key's values: numbers or texts.
@@ -117,8 +117,8 @@ func expression(pattern string) string {
 	return out.String()
 }
 
-// characterClass is the class of characters that a pattern begins with, and its length;
-// without an end the [ is one like others.
+// characterClass returns the character class at the start of a pattern, and its length. A [ without
+// an end is an ordinary character.
 func characterClass(pattern string) (text string, size int) {
 	at, negated := 1, false
 	if at < len(pattern) && (pattern[at] == '^' || pattern[at] == '!') {
@@ -142,7 +142,7 @@ func characterClass(pattern string) (text string, size int) {
 	return `\[`, 1
 }
 
-// wrap is the class of ranges, or of all other characters but the slash.
+// wrap returns the class of ranges, or of all other characters except the slash.
 func wrap(ranges string, negated bool) string {
 	switch {
 	case negated:
@@ -153,7 +153,7 @@ func wrap(ranges string, negated bool) string {
 	return "[" + ranges + "]"
 }
 
-// character is the first one of a text, or the one that a backslash protects.
+// character returns the first character of a text, or the one after a backslash.
 func character(text string) (c rune, size int) {
 	if text[0] == '\\' && len(text) > 1 {
 		c, size = utf8.DecodeRuneInString(text[1:])

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// prose is a Markdown text without its code blocks, code spans and comments:
-// what is said to people. It takes time linear in the text.
+// prose returns a Markdown text without code blocks, code spans and comments. Its time is linear in
+// the text.
 func prose(text string) string { return withoutSpans(withoutBlocks(text)) }
 
-// withoutBlocks drops code blocks: fenced ones (CommonMark §4.5), one without an
-// end to the end of the text, and indented ones (§4.4). A fence may be quoted or
-// belong to a list; what is indented below an item of a list is no code.
+// withoutBlocks removes code blocks: fenced ones (CommonMark §4.5) and indented ones (§4.4). A
+// fence without an end extends to the end of the text. A fence may be quoted or belong to a list.
+// Indented text below a list item is not code.
 func withoutBlocks(text string) string {
 	var out strings.Builder
 	out.Grow(len(text))
@@ -26,7 +26,7 @@ func withoutBlocks(text string) string {
 			if strings.HasPrefix(fence, open) && strings.TrimSpace(info) == "" {
 				open = ""
 			}
-		case indented && afterBlank && !list: // afterBlank stays: the block goes on
+		case indented && afterBlank && !list: // afterBlank stays, because the block continues
 		case fence != "":
 			open, afterBlank = fence, false
 			out.WriteByte('\n')
@@ -51,8 +51,7 @@ func isItem(line string) bool {
 	return len(line) > 1 && strings.IndexByte(mark, line[0]) >= 0 && (line[1] == ' ' || line[1] == '\t')
 }
 
-// fenceOf is the run of three or more ` or ~ that a line begins with, and what
-// follows it.
+// fenceOf returns the three or more ` or ~ at the start of a line, and the text after them.
 func fenceOf(line string) (fence, info string) {
 	line = strings.TrimLeft(line, " \t>-*+0123456789.)")
 	if line == "" || line[0] != '`' && line[0] != '~' {
@@ -97,7 +96,7 @@ func withoutSpans(text string) string {
 	return out.String()
 }
 
-// backticks counts those that a text begins with.
+// backticks counts the backticks at the start of a text.
 func backticks(text string) int { return len(text) - len(strings.TrimLeft(text, "`")) }
 
 // spanEnds are the ends of what would be code spans, by where they begin.
@@ -118,7 +117,7 @@ func spanEnds(text string) map[int]int {
 		i++
 	}
 	ends := map[int]int{}
-	next := map[int]run{} // by length, of the runs that come later
+	next := map[int]run{} // by length, of later runs
 	for _, r := range slices.Backward(runs) {
 		if end, ok := next[r.length]; ok && end.paragraph == r.paragraph {
 			ends[r.at] = end.at + end.length
@@ -140,15 +139,14 @@ func githubName(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// linearName reports whether a character may be part of a name by which users of
-// Linear are mentioned.
+// linearName reports whether a character may be part of a user's name in a Linear mention.
 func linearName(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' || c == '.'
 }
 
-// mentions are the names that a Markdown text mentions with an @ which is not
-// inside of a word, a path or code; of teams, with their organization. The
-// mention of a domain (@example.com) is none at GitHub, whose names have no dot.
+// mentions returns the names that a Markdown text mentions with an @ outside of words, paths and
+// code. Names of teams include the organization. A domain (@example.com) is not a mention on
+// GitHub, because names have no dot there.
 func mentions(text string, inName func(rune) bool) []string {
 	if !strings.Contains(text, "@") {
 		return nil
@@ -183,7 +181,7 @@ func inWord(before rune) bool {
 	return unicode.IsLetter(before) || unicode.IsDigit(before) || strings.ContainsRune("_/@\\", before)
 }
 
-// nameLength is how many bytes of names a text begins with.
+// nameLength returns the length in bytes of the name at the start of a text.
 func nameLength(text string, inName func(rune) bool) int {
 	n := strings.IndexFunc(text, func(c rune) bool { return !inName(c) })
 	if n < 0 {
@@ -192,9 +190,8 @@ func nameLength(text string, inName func(rune) bool) int {
 	return n
 }
 
-// hasWords reports whether a text has words in it that are not part of longer
-// ones. Both are in lower case. It takes time linear in the text, whose words are
-// tried once each.
+// hasWords reports whether a text contains words that are not part of longer ones. Both are in
+// lower case. Its time is linear in the text, because it tries each word once.
 func hasWords(text, words string) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], words)
@@ -214,15 +211,14 @@ func hasWords(text, words string) bool {
 		if rest < 0 {
 			return false
 		}
-		if rest == 0 { // it begins with no letter
+		if rest == 0 { // it does not begin with a letter
 			_, rest = utf8.DecodeRuneInString(text[at:])
 		}
 		from = at + rest
 	}
 }
 
-// wordRune reports whether a character is part of a word, in writing that puts
-// something between words.
+// wordRune reports whether a character is part of a word, in scripts with separators between words.
 func wordRune(c rune) bool {
 	return c == '_' || unicode.IsDigit(c) ||
 		unicode.IsLetter(c) &&

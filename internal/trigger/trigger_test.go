@@ -27,7 +27,7 @@ func parse(t testing.TB, body string) *filter.Document {
 	return d
 }
 
-// sample is the body of a delivery, with pairs of texts in it exchanged.
+// sample returns the body of a delivery, with pairs of texts replaced.
 func sample(t testing.TB, name string, changes ...string) string {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", name+".json"))
@@ -44,7 +44,7 @@ func sample(t testing.TB, name string, changes ...string) string {
 	return text
 }
 
-// senderOf is whose delivery a sample is, and what its header calls the event.
+// senderOf returns the sender of a sample, and the event name in its header.
 func senderOf(name string) (provider, header string) {
 	provider, event, _ := strings.Cut(name, "/")
 	header, _, _ = strings.Cut(event, ".")
@@ -255,7 +255,7 @@ func TestDeliveryWithoutAnEventReportsWhy(t *testing.T) {
 	}
 }
 
-// A character that was cut in two equals nothing, and hides nothing of the rest.
+// A surrogate that was cut off equals nothing, and hides nothing of the rest.
 func TestHalfASurrogatePair(t *testing.T) {
 	t.Parallel()
 	const half = `\ud83d`

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/problem"
 )
 
-// Prefix is where the URLs of all webhooks begin.
+// Prefix is the start of the path of all webhook URLs.
 const Prefix = "/webhooks/w/"
 
 // Service is the part of the rules that the ingress needs.
@@ -44,7 +44,7 @@ type Service interface {
 // IngressOptions configures an Ingress. Service, PublicURL and Client are required.
 type IngressOptions struct {
 	Service   Service
-	Log       *slog.Logger                   // nil: nothing is logged
+	Log       *slog.Logger                   // nil: no log
 	PublicURL string                         // where senders reach the server, without a trailing slash
 	Client    func(*http.Request) netip.Addr // the sender's address
 	Limits    penstock.WebhookLimits
@@ -61,7 +61,7 @@ type IngressOptions struct {
 type Ingress struct {
 	IngressOptions
 
-	answers  *answers
+	problems *problems
 	bodies   *bodies
 	failures *failures
 	metrics  *ingressMetrics
@@ -74,7 +74,7 @@ func NewIngress(o IngressOptions) *Ingress {
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
 	o.BodyTime = cmp.Or(o.BodyTime, 10*time.Second)
 	in := &Ingress{
-		IngressOptions: o, answers: newAnswers(o.PublicURL), bodies: newBodies(o.Limits.DeliveryBytes, o.HeldBytes),
+		IngressOptions: o, problems: newProblems(o.PublicURL), bodies: newBodies(o.Limits.DeliveryBytes, o.HeldBytes),
 		failures: newFailures(o.Limits), metrics: newIngressMetrics(o.Registerer),
 	}
 	if o.Tracer != nil {
@@ -110,7 +110,7 @@ func isAPIPath(u *url.URL) bool {
 		strings.Count(u.Path, "/") == strings.Count(u.EscapedPath(), "/")
 }
 
-// intake is one request on its way through the ingress.
+// intake is the state of one request in the ingress.
 type intake struct {
 	in       *Ingress
 	w        http.ResponseWriter
@@ -133,7 +133,7 @@ type intake struct {
 	status     int
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := &intake{in: in, w: w, r: r, received: time.Now()}
 	end := in.span(d)

@@ -26,11 +26,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// BenchmarkDelivery is the ingress by itself, for a profile of it: 64
-// connections send signed bodies of 2 KB, each under an id of its own, past an
-// automation whose filter does not match. It reports the processors' time of
-// both ends as well, which other work on the machine changes less. "bare" reads
-// the body, checks HMAC and JSON and stores nothing.
+// BenchmarkDelivery profiles the ingress alone: 64 connections send signed bodies of 2 KB, each
+// with a new id, past an automation whose filter does not match. It also reports the CPU time of
+// both ends, which other work on the machine changes less. "bare" reads the body, checks HMAC and
+// JSON, and stores nothing.
 func BenchmarkDelivery(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		server := &http.Server{Handler: http.HandlerFunc(serveBare), ReadHeaderTimeout: time.Minute}
@@ -93,7 +92,7 @@ func serveBare(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"delivery_id":"019c1f90-1a2b-7c3d-8e4f-5a6b7c8d9e0f"}`)
 }
 
-// payload is a body of 2 KB as a forge sends it.
+// payload is a body of 2 KB like that of a forge.
 func payload() []byte {
 	var body bytes.Buffer
 	body.WriteString(
@@ -149,7 +148,7 @@ func sendMany(b *testing.B, addr string, paths []string) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// accepted reads one answer.
+// accepted reads one response.
 func accepted(in *bufio.Reader) bool {
 	status, length := "", 0
 	for {

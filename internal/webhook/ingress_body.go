@@ -18,7 +18,7 @@ const smallBody = 16 << 10
 // The limits for bodies in memory.
 const (
 	smallBodies = 2048
-	heldBytes   = 32 << 20 // of those that are larger
+	heldBytes   = 32 << 20 // of larger bodies
 )
 
 // bodies limits the memory of all bodies, from the first byte to the commit. Every body starts
@@ -160,7 +160,7 @@ const maxReadOn = 8 << 20
 // readOn reads more of a body that is too large, until its time is over. Many senders send all
 // of it before they read the response, and would otherwise see a reset connection.
 func (d *intake) readOn() {
-	if d.r.ProtoMajor != 1 { // HTTP/2 tells the sender to stop
+	if d.r.ProtoMajor != 1 { // HTTP/2 can stop the sender
 		return
 	}
 	d.body.free()

@@ -54,8 +54,8 @@ func TestOfAHundredEqualDeliveriesOneStartsRuns(t *testing.T) {
 	}, noRate)
 }
 
-// What a run is made of is read when a delivery starts the automation's first one.
-// Where the database is away then, the sender hears of it, and nothing is left.
+// The ingress reads an automation's configuration when a delivery first starts a run of it. If the
+// database is unavailable then, the sender gets an error, and nothing is stored.
 func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
@@ -67,7 +67,7 @@ func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
 	s.factory = f.UID
 	w := s.hook(penstock.AuthToken, nil)
 	s.automation(w, `{"type": ["order"]}`, nil)
-	through, mend := testkit.Severed(t, database, "SELECT data, revision")
+	through, mend := testkit.Severed(t, database, "SELECT name, revision, data")
 	cut := open(t, through, s.dir, noRate)
 	matching := []byte(`{"type": "order"}`)
 
@@ -75,7 +75,7 @@ func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
 	refused := cut.post(path(w), bearer(w), matching)
 	refused.want(t, "while the database is away", http.StatusServiceUnavailable)
 	if refused.header.Get("Retry-After") == "" {
-		t.Error("the answer has no Retry-After")
+		t.Error("the response has no Retry-After")
 	}
 	if got := s.entries(w); len(got) != 1 || len(s.runs()) != 0 {
 		t.Errorf("%d entries and %d runs after the refusal, want 1 and 0", len(got), len(s.runs()))
@@ -88,26 +88,26 @@ func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
 	}
 }
 
-// Whatever changes holds from the next request on, on every replica.
+// Each change takes effect with the next request, on every replica.
 func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 	sites(t, func(s *site) {
 		replicas := []*site{s, open(t, s.url, s.dir, noRate)}
 		w, u := s.hook(penstock.AuthToken, nil), s.hook(penstock.AuthURLToken, nil)
 		n := 0
-		each := func(what string, status int, send func(r *site, body []byte) answer) {
+		each := func(what string, status int, send func(r *site, body []byte) response) {
 			t.Helper()
 			for i, r := range replicas {
 				n++
 				send(r, fmt.Appendf(nil, `{"n": %d}`, n)).want(t, fmt.Sprintf("%s, replica %d", what, i), status)
 			}
 		}
-		token := func(secret string) func(*site, []byte) answer {
-			return func(r *site, body []byte) answer {
+		token := func(secret string) func(*site, []byte) response {
+			return func(r *site, body []byte) response {
 				return r.post(path(w), map[string]string{"Authorization": "Bearer " + secret}, body)
 			}
 		}
-		inURL := func(secret string) func(*site, []byte) answer {
-			return func(r *site, body []byte) answer { return r.post(path(u)+"/"+secret, nil, body) }
+		inURL := func(secret string) func(*site, []byte) response {
+			return func(r *site, body []byte) response { return r.post(path(u)+"/"+secret, nil, body) }
 		}
 		each("at first", 202, token(w.Secret))
 		each("at first", 202, inURL(u.Secret))
@@ -185,8 +185,8 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 	}, noRate)
 }
 
-// While the secret is rotated again and again, nobody who knows the present one
-// is refused, and nobody who does not is let in.
+// During continuous rotations of the secret, a sender with the current one is never refused, and
+// one without it is never accepted.
 func TestRotationsUnderLoad(t *testing.T) {
 	sites(t, func(s *site) {
 		other := s

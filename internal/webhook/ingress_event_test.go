@@ -31,7 +31,7 @@ func (s *site) event(name string) []byte {
 	return body
 }
 
-// fromGitHub delivers an event as GitHub does, and answers its entry of the log.
+// fromGitHub delivers an event like GitHub and returns its log entry.
 func (s *site) fromGitHub(w penstock.Webhook, event string, body []byte) penstock.Delivery {
 	s.t.Helper()
 	header := github(eventSecret, body)
@@ -41,7 +41,7 @@ func (s *site) fromGitHub(w penstock.Webhook, event string, body []byte) penstoc
 	return s.logged(w, got.id())
 }
 
-// fromLinear delivers an event as Linear does, at this moment.
+// fromLinear delivers an event like Linear, with the current time.
 func (s *site) fromLinear(w penstock.Webhook, body []byte) penstock.Delivery {
 	s.t.Helper()
 	var fields map[string]any
@@ -66,8 +66,8 @@ func (s *site) fromLinear(w penstock.Webhook, body []byte) penstock.Delivery {
 	return s.logged(w, got.id())
 }
 
-// waits makes an automation with triggers of GitHub or Linear, each a provider,
-// an event and a filter.
+// waits creates an automation with triggers of GitHub or Linear, each a provider, an event and a
+// filter.
 func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
 	s.t.Helper()
 	list := []penstock.Trigger{}
@@ -84,8 +84,8 @@ func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
 	return a
 }
 
-// matchSummaries are what a delivery meant to each automation: "run", or where and why
-// it has failed.
+// matchSummaries returns the result of a delivery for each automation: "run", or where and why the
+// match failed.
 func matchSummaries(d penstock.Delivery) map[string]string {
 	out := map[string]string{}
 	for _, m := range d.Matches {
@@ -159,7 +159,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			}
 		}
 
-		// A webhook that does not show that GitHub sends tells of no events.
+		// A webhook without GitHub's signature scheme reports no events.
 		got := s.post(
 			path(plain), map[string]string{"Authorization": "Bearer " + plain.Secret, "X-GitHub-Event": "push"},
 			s.event("github/push"),
@@ -227,7 +227,7 @@ func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 			}
 		}
 
-		// What changes holds for the next delivery: a trigger, and the switch.
+		// Changes of a trigger and of the switch take effect with the next delivery.
 		change := func(req penstock.AutomationRequest) {
 			t.Helper()
 			if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, req); err != nil {
@@ -325,7 +325,7 @@ func TestTriggersInFilesFire(t *testing.T) {
 	})
 }
 
-// documented is the automation that docs/triggers.md shows.
+// documented is the automation in docs/triggers.md.
 func documented(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/triggers.md")

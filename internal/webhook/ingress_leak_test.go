@@ -9,13 +9,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// However a URL with a token is written, and whatever becomes of the request,
-// the token is in no log line, span, metric or answer, nor in the log of
-// deliveries.
+// For any spelling of a URL with a token, and any outcome of the request, the token is in no log
+// line, span, metric or response, nor in the log of deliveries.
 func TestNothingHoldsTheTokenOfAURL(t *testing.T) {
 	sites(t, func(s *site) {
 		w, tok := s.hook(penstock.AuthURLToken, nil), s.hook(penstock.AuthToken, nil)
-		var answers strings.Builder
+		var responses strings.Builder
 		for _, p := range []string{
 			path(w) + "/" + w.Secret, path(w) + "/" + w.Secret + "/", path(w) + "/" + w.Secret + "?token=" + w.Secret,
 			path(w) + "//" + w.Secret, "/" + path(w) + "/" + w.Secret, "/x/.." + path(w) + "/" + w.Secret,
@@ -31,10 +30,10 @@ func TestNothingHoldsTheTokenOfAURL(t *testing.T) {
 						" HTTP/1.1\r\nHost: x\r\nTraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nConnection: " +
 						"close\r\nContent-Length: 2\r\n\r\n{}",
 				)
-				fmt.Fprintln(&answers, got.status, got.header, got.body)
+				fmt.Fprintln(&responses, got.status, got.header, got.body)
 			}
 		}
-		if !strings.Contains(answers.String(), "202") {
+		if !strings.Contains(responses.String(), "202") {
 			t.Error("none was accepted")
 		}
 		metrics, err := s.registry.Gather()
@@ -43,13 +42,13 @@ func TestNothingHoldsTheTokenOfAURL(t *testing.T) {
 		}
 		for sink, text := range map[string]string{
 			"the log": s.log.String(), "the spans": fmt.Sprintf("%+v", s.spans.GetSpans()), "the metrics": fmt.Sprint(metrics),
-			"the answers":           answers.String(),
+			"the responses":         responses.String(),
 			"the log of deliveries": fmt.Sprintf("%+v %+v", s.entries(w), s.entries(tok)),
 		} {
 			if at := strings.Index(strings.ToLower(text), strings.ToLower(w.Secret)); at >= 0 {
 				t.Errorf("%s: …%s…", sink, text[max(0, at-200):min(len(text), at+60)])
 			}
-			if sink != "the answers" && len(text) < 100 {
+			if sink != "the responses" && len(text) < 100 {
 				t.Errorf("%s holds only %q", sink, text)
 			}
 		}

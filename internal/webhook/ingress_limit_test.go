@@ -24,7 +24,7 @@ func from(h map[string]string, ip string) map[string]string {
 	return out
 }
 
-func retryAfter(t *testing.T, a answer) int {
+func retryAfter(t *testing.T, a response) int {
 	t.Helper()
 	n, err := strconv.Atoi(a.header.Get("Retry-After"))
 	if err != nil || n < 1 {
@@ -83,7 +83,7 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 		testkit.Exec(t, s.url, "UPDATE webhook_rates SET windows = ''")
 		third := open(t, s.url, s.dir)
 		third.post(path(w), bearer(w), []byte(`"later"`)).want(t, "a minute later", http.StatusAccepted)
-		// What is switched off is 404 though it is limited as well.
+		// A disabled webhook returns 404, even if it is also rate-limited.
 		if _, err := other.Resources.UpdateWebhook(
 			t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)},
 		); err != nil {
@@ -119,7 +119,7 @@ func TestFailuresAreCountedAgainstTheAddress(t *testing.T) {
 		s.post(path(w), from(bad, "198.51.100.9"), body).want(t, "the known one, wrong again", http.StatusUnauthorized)
 		s.post(path(w), from(good, "198.51.100.9"), body).want(t, "the known one", http.StatusAccepted)
 		s.post(path(w), from(good, "203.0.113.2"), body).want(t, "another address", http.StatusAccepted)
-		// An IPv6 network of 64 bits is one address; another webhook is none of it.
+		// An IPv6 network of 64 bits counts as one address. Another webhook counts separately.
 		for i := range 30 {
 			s.post(path(w), from(bad, fmt.Sprintf("2001:db8::%x", i+1)), body).want(t, "IPv6", http.StatusUnauthorized)
 		}
@@ -127,7 +127,7 @@ func TestFailuresAreCountedAgainstTheAddress(t *testing.T) {
 		s.post(path(w), from(good, "2001:db8:0:1::1"), body).want(t, "another network", http.StatusAccepted)
 		v := s.hook(penstock.AuthToken, nil)
 		s.post(path(v), from(bearer(v), "203.0.113.1"), body).want(t, "another webhook", http.StatusAccepted)
-		// Too large bodies, unsigned as they are, count as failures.
+		// Bodies that are too large count as failures, because they are unsigned.
 		for range 30 {
 			s.post(
 				path(w), from(bad, "203.0.113.7"), make([]byte, 262145),

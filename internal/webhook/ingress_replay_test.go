@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// signAs signs a body by a form of HMAC, as its sender does.
+// signAs signs a body with a form of HMAC, as its sender does.
 func signAs(f signature.Form, secret, url, body string, at time.Time) map[string]string {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	switch f.TimestampUnit {
@@ -49,7 +49,7 @@ func signAs(f signature.Form, secret, url, body string, at time.Time) map[string
 	return header
 }
 
-// guarded are schemes whose id is not signed, or which have none.
+// guarded are schemes whose id is not signed, or which have no id.
 var guarded = map[string]struct {
 	scheme    penstock.SignatureScheme
 	signature *penstock.Signature
@@ -71,8 +71,8 @@ var guarded = map[string]struct {
 	"stripe without its id":           {scheme: "stripe"},
 }
 
-// The same signed bytes under another id that nobody signed are a replay, whether
-// or not a time is signed with them. The sender's own retries stay what they are.
+// The same signed bytes under another unsigned id are a replay, whether or not a time is signed
+// with them. The sender's own retries remain duplicates.
 func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 	sites(t, func(s *site) {
 		for name, test := range guarded {
@@ -131,7 +131,7 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 	}, noRate, func(o *webhook.IngressOptions) { o.Limits.WebhooksPerFactory = 0 })
 }
 
-// The guard holds where no body is remembered for itself, too.
+// The guard works even if the body itself is not an identity.
 func TestTheReplayGuardWithoutAnyID(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })

@@ -32,7 +32,7 @@ func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 			other = "b" + w.UID[1:]
 		}
 		auth := "Authorization: Bearer " + w.Secret + "\r\n"
-		var first answer
+		var first response
 		for _, p := range []string{
 			webhook.Prefix + other, path(disabled), path(pending), path(deleted), path(w) + "/" + u.Secret,
 			path(signed) + "/" + u.Secret,
@@ -72,7 +72,7 @@ func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 			got := s.raw(request(p, auth))
 			got.want(t, p, http.StatusUnauthorized)
 			if strings.Contains(got.body, u.UID) || strings.Contains(got.body, "instance") {
-				t.Errorf("%s: the answer tells something: %s", p, got.body)
+				t.Errorf("%s: the response reveals something: %s", p, got.body)
 			}
 		}
 	})
@@ -211,7 +211,7 @@ func TestEveryStatusAndLabel(t *testing.T) {
 				)
 			}
 			if accepted := test.status == 202; accepted != (got.id() == d.ID) {
-				t.Errorf("%s: answered %s, logged %s", test.name, got.body, d.ID)
+				t.Errorf("%s: responded %s, logged %s", test.name, got.body, d.ID)
 			}
 			if want := map[bool]string{
 				true: "application/json", false: "application/problem+json",
@@ -222,7 +222,7 @@ func TestEveryStatusAndLabel(t *testing.T) {
 	}, func(o *webhook.IngressOptions) { o.Limits.DeliveriesPerMinute = 0 })
 }
 
-// nested is an array so many levels deep.
+// nested is an array with the given number of levels.
 func nested(levels int) []byte {
 	return []byte(strings.Repeat("[", levels) + strings.Repeat("]", levels))
 }
@@ -260,7 +260,7 @@ func TestChunkedBodiesAndExpect(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.read(conn).want(t, "after 100", http.StatusAccepted)
-		// Who does not show a token is never asked for the body.
+		// The server never asks for the body of a sender without a token.
 		s.raw(
 			"POST "+path(w)+" HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n",
 		).want(t, "unread", http.StatusUnauthorized)
@@ -331,8 +331,7 @@ func TestASenderThatGoesAwayLeavesNothing(t *testing.T) {
 	})
 }
 
-// holdRoom takes all the room there is for large bodies, with two of which only
-// a part is sent.
+// holdRoom occupies all the room for large bodies, with two partial ones.
 func (s *site) holdRoom(w penstock.Webhook) (slow []net.Conn) {
 	s.t.Helper()
 	for range 2 {
@@ -353,8 +352,8 @@ var largeBody = []byte(`"` + strings.Repeat("z", 262142) + `"`)
 func TestBodiesWaitForRoom(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
-		var got answer
-		// A large one may come before the slow ones have the room, or after.
+		var got response
+		// A large body may arrive before or after the slow ones have the room.
 		testkit.Eventually(t, 20*time.Second, func() error {
 			s.holdRoom(w)
 			s.post(path(w), bearer(w), []byte(`{"small": true}`)).want(t, "a small one", http.StatusAccepted)
@@ -375,15 +374,15 @@ func TestBodiesWaitForRoom(t *testing.T) {
 	}, func(o *webhook.IngressOptions) { o.HeldBytes, o.BodyTime = 1, time.Second })
 }
 
-// Who has taken room and goes on slowly loses it when others wait for it: the
-// one that has it longest, and as many more as had their time by then.
+// A slow sender loses its room when others wait for it: first the one that has held it longest,
+// then others whose time is over.
 func TestSlowBodiesGiveWay(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		slow := s.holdRoom(w)
 		var reader *bufio.Reader
 		testkit.Eventually(t, 8*time.Second, func() error {
-			// The first that others send may come before the slow ones have the room.
+			// The first bodies of other senders may arrive before the slow ones have the room.
 			s.post(path(w), bearer(w), largeBody).want(t, "a large one", http.StatusAccepted)
 			for _, conn := range slow {
 				reader = bufio.NewReader(conn)
@@ -393,7 +392,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 					return nil
 				}
 			}
-			return errors.New("no slow one was answered")
+			return errors.New("no slow one got a response")
 		})
 		s.read(reader).want(t, "a slow one", http.StatusServiceUnavailable)
 	}, func(o *webhook.IngressOptions) { o.HeldBytes = 1 })

@@ -87,7 +87,7 @@ func TestTheStrongestIdentityCounts(t *testing.T) {
 			if d := send(b); d.Outcome != penstock.OutcomeDuplicate {
 				t.Errorf("%s: the same again is %s", test.name, d.Outcome)
 			}
-			// The same id with another body is a duplicate; where the body is the identity it is not.
+			// The same id with another body is a duplicate. If the body is the identity, it is not.
 			want := penstock.OutcomeDuplicate
 			if test.want == penstock.IdentityBody {
 				want = penstock.OutcomeAccepted
@@ -99,8 +99,8 @@ func TestTheStrongestIdentityCounts(t *testing.T) {
 	}, noRate)
 }
 
-// Senders that were set up for other servers of this API name a delivery in a
-// header of theirs. It counts as ours does: one retry, one run.
+// Senders that are configured for other servers of this API name a delivery in other headers. These
+// headers count like ours: one retry, one run.
 func TestDeliveryIDsUnderOtherNames(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
@@ -118,19 +118,19 @@ func TestDeliveryIDsUnderOtherNames(t *testing.T) {
 		const ours, service, warp = "X-Penstock-Delivery-Id: ", "X-Service-Delivery-Id: ", "X-Warp-Delivery-Id: "
 		tests := []struct {
 			first, again []string
-			want         penstock.Outcome // of the second one, whose body is another
+			want         penstock.Outcome // of the second one, whose body is different
 		}{
 			{[]string{service + "a1"}, []string{service + "a1"}, penstock.OutcomeDuplicate},
 			{[]string{warp + "a2"}, []string{warp + "a2"}, penstock.OutcomeDuplicate},
 			{[]string{warp + "a3"}, []string{service + "a3"}, penstock.OutcomeDuplicate},
 			{[]string{service + "a4"}, []string{ours + "a4"}, penstock.OutcomeDuplicate},
 			{[]string{service + "a5"}, []string{service + "b5"}, penstock.OutcomeAccepted},
-			// Of several, ours counts first, then Service, then Warp.
+			// Of several headers, ours counts first, then Service, then Warp.
 			{[]string{warp + "c6", service + "b6", ours + "a6"}, []string{ours + "a6"}, penstock.OutcomeDuplicate},
 			{[]string{warp + "c7", service + "b7", ours + "a7"}, []string{service + "b7"}, penstock.OutcomeAccepted},
 			{[]string{warp + "c8", service + "b8"}, []string{service + "b8"}, penstock.OutcomeDuplicate},
 			{[]string{warp + "c9", service + "b9"}, []string{warp + "c9"}, penstock.OutcomeAccepted},
-			// One that is no id, or is there twice, leaves it to the next.
+			// A header that is invalid or repeated is skipped in favor of the next.
 			{
 				[]string{ours + "a b", service + strings.Repeat("x", 257), warp + "c10"},
 				[]string{warp + "c10"},
@@ -211,7 +211,7 @@ func TestHandshakesStartNothing(t *testing.T) {
 		slack := s.signed("slack", "s3cret-of-sixteen", nil)
 		s.automation(slack, "", nil)
 		body := []byte(`{"type": "url_verification", "token": "t", "challenge": "3eZbrw<script>"}`)
-		send := func() answer {
+		send := func() response {
 			at := strconv.FormatInt(time.Now().Unix(), 10)
 			sum := strings.TrimPrefix(
 				github("s3cret-of-sixteen", []byte("v0:"+at+":"+string(body)))["X-Hub-Signature-256"], "sha256=",
@@ -220,13 +220,13 @@ func TestHandshakesStartNothing(t *testing.T) {
 				path(slack), map[string]string{"X-Slack-Request-Timestamp": at, "X-Slack-Signature": "v0=" + sum}, body,
 			)
 		}
-		for range 2 { // each is answered
+		for range 2 { // each gets a response
 			got := send()
 			got.want(t, "challenge", http.StatusOK)
 			if !strings.Contains(
 				got.body, "challenge",
 			) || got.header.Get("Content-Type") != "application/json" || strings.Contains(got.body, "token") {
-				t.Errorf("answered %s %s", got.header.Get("Content-Type"), got.body)
+				t.Errorf("got %s %s", got.header.Get("Content-Type"), got.body)
 			}
 		}
 		entries := s.entries(slack)
@@ -281,8 +281,7 @@ func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
 	})
 }
 
-// A sender that nobody has verified never replaces a value that was given to the
-// managed secret of the webhook.
+// An unverified sender never replaces a value that was set for the managed secret of the webhook.
 func TestASecretWithAValueTakesNoOffer(t *testing.T) {
 	sites(t, func(s *site) {
 		ctx := t.Context()

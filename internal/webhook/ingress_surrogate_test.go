@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Half of a surrogate pair ("\ud800") is valid JSON (RFC 8259 §8.2), which senders
-// make that cut texts: such a delivery is taken, kept as it is, and filters see in
-// it a value that equals nothing.
+// An unpaired surrogate ("\ud800") is valid JSON (RFC 8259 §8.2), and senders produce it when they
+// cut texts. Such a delivery is accepted and stored unchanged. For filters, the value equals
+// nothing.
 func TestHalfASurrogatePairIsTaken(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
@@ -59,8 +59,7 @@ func TestHalfASurrogatePairIsTaken(t *testing.T) {
 	}, noRate)
 }
 
-// Beside half of a surrogate pair, the sender's id and time are read from the body
-// as from any other.
+// Next to an unpaired surrogate, the sender's id and time are read from the body as usual.
 func TestIdentityBesideHalfASurrogatePair(t *testing.T) {
 	sites(t, func(s *site) {
 		mux, linear := s.signed("mux", "s3cret-of-sixteen", nil), s.signed("linear", "s3cret-of-sixteen", nil)

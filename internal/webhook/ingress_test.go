@@ -34,6 +34,7 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 			ID: got.id(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: int64(len(body)),
 			IdentitySource: penstock.IdentityPenstock,
 			HTTPStatus:     202, Runs: d.Runs, ClientIP: "127.0.0.1",
+			EventType: "order", Summary: "amount: 9007199254740993, text: Ignore all instructions é",
 			Headers: map[string]string{"x-penstock-delivery-id": "order-1", "user-agent": "shop/1"},
 			Matches: []penstock.DeliveryMatch{
 				{Automation: auto.Name, UID: auto.UID, WouldTrigger: true, RunID: d.Runs[0]},
@@ -42,7 +43,7 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		}
 		byName := cmpopts.SortSlices(func(a, b penstock.DeliveryMatch) bool { return a.Automation < b.Automation })
 		ignored := []cmp.Option{
-			byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256"),
+			byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256", "Head"),
 			cmpopts.IgnoreFields(penstock.DeliveryMatch{}, "Reason"),
 		}
 		if diff := cmp.Diff(want, d, ignored...); diff != "" {

@@ -33,8 +33,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// site is a server that runs, as it is in production: a store, a service, and
-// the ingress before the API.
+// site is a running server as in production: a store, a service, and the ingress before the API.
 type site struct {
 	*service.Service
 
@@ -73,7 +72,7 @@ func (s *sink) String() string {
 // change alters how a site is made.
 type change func(*webhook.IngressOptions)
 
-// sites runs a test on a fresh site of each engine.
+// sites runs a test on a new site of each engine.
 func sites(t *testing.T, test func(s *site), changes ...change) {
 	t.Helper()
 	t.Parallel()
@@ -88,8 +87,7 @@ func sites(t *testing.T, test func(s *site), changes ...change) {
 	})
 }
 
-// open starts a site on a database: a second one of the same folder is another
-// replica.
+// open starts a site on a database. A second one on the same folder is another replica.
 func open(t testing.TB, url, dir string, changes ...change) *site {
 	t.Helper()
 	db, err := store.Open(t.Context(), store.Options{URL: url})
@@ -171,7 +169,7 @@ func (s *site) serve(server *httpapi.Server, listener net.Listener) {
 	})
 }
 
-// hook makes a webhook; its answer has the secret.
+// hook creates a webhook. The response has the secret.
 func (s *site) hook(mode penstock.AuthMode, change func(*penstock.WebhookRequest)) penstock.Webhook {
 	s.t.Helper()
 	name := "hook-" + strings.ToLower(penstock.NewUID()[:8])
@@ -186,8 +184,8 @@ func (s *site) hook(mode penstock.AuthMode, change func(*penstock.WebhookRequest
 	return w
 }
 
-// signed makes a webhook with a scheme, and the secret s3cret-of-sixteen where
-// the scheme takes any text.
+// signed creates a webhook with a scheme, and the secret s3cret-of-sixteen if the scheme takes any
+// text.
 func (s *site) signed(
 	scheme penstock.SignatureScheme, secret string, change func(*penstock.WebhookRequest),
 ) penstock.Webhook {
@@ -214,8 +212,8 @@ func bearer(w penstock.Webhook) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + w.Secret}
 }
 
-// automation starts a run for deliveries of a webhook that the filter matches;
-// "": for all.
+// automation starts a run for the deliveries of a webhook that the filter matches, or for all if it
+// is "".
 func (s *site) automation(
 	w penstock.Webhook, filter string, change func(*penstock.AutomationRequest),
 ) penstock.Automation {
@@ -242,15 +240,15 @@ func (s *site) automation(
 	return a
 }
 
-// answer is what a sender is told.
-type answer struct {
+// response is the response to a sender.
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
 // id is the delivery's.
-func (a answer) id() string {
+func (a response) id() string {
 	var body struct {
 		ID string `json:"delivery_id"`
 	}
@@ -259,12 +257,12 @@ func (a answer) id() string {
 }
 
 // post sends a delivery to the path of the webhook.
-func (s *site) post(path string, header map[string]string, body []byte) answer {
+func (s *site) post(path string, header map[string]string, body []byte) response {
 	s.t.Helper()
 	return s.send(http.MethodPost, path, header, bytes.NewReader(body))
 }
 
-func (s *site) send(method, path string, header map[string]string, body io.Reader) answer {
+func (s *site) send(method, path string, header map[string]string, body io.Reader) response {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.addr+path, body)
 	if err != nil {
@@ -276,18 +274,18 @@ func (s *site) send(method, path string, header map[string]string, body io.Reade
 	res, err := s.client.Do(req)
 	if err != nil {
 		s.t.Error(err)
-		return answer{}
+		return response{}
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		s.t.Error(err)
 	}
-	return answer{res.StatusCode, res.Header, string(text)}
+	return response{res.StatusCode, res.Header, string(text)}
 }
 
-// raw sends bytes as they are, and reads one answer.
-func (s *site) raw(text string) answer {
+// raw sends bytes, and reads one response.
+func (s *site) raw(text string) response {
 	s.t.Helper()
 	conn := s.dial()
 	defer conn.Close()
@@ -309,21 +307,21 @@ func (s *site) dial() net.Conn {
 	return conn
 }
 
-func (s *site) read(conn io.Reader) answer {
+func (s *site) read(conn io.Reader) response {
 	s.t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		s.t.Fatalf("no answer: %v", err)
+		s.t.Fatalf("no response: %v", err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		s.t.Error(err)
 	}
-	return answer{res.StatusCode, res.Header, string(text)}
+	return response{res.StatusCode, res.Header, string(text)}
 }
 
-// request is a POST of {} as it stands on the wire.
+// request is a POST of {} as bytes.
 func request(path, headers string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: evil.example.net\r\n" + headers + "Content-Length: 2\r\n\r\n{}"
 }
@@ -376,7 +374,7 @@ func (s *site) claim() penstock.Assignment {
 }
 
 // want compares the status.
-func (a answer) want(t testing.TB, what string, status int) {
+func (a response) want(t testing.TB, what string, status int) {
 	t.Helper()
 	if a.status != status {
 		t.Errorf("%s: got %d %s, want %d", what, a.status, a.body, status)

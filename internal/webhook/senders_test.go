@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// TestSendersSDKsAgree signs with the senders' own SDKs, and asks their
-// verifiers and ours about the request and what may be done to it.
+// TestSendersSDKsAgree signs with the senders' own SDKs, and compares their verifiers with ours for
+// the request and for changes of it.
 func TestSendersSDKsAgree(t *testing.T) {
 	t.Parallel()
 	sdks := testkit.NewSenders(t)
@@ -65,9 +65,8 @@ func TestSendersSDKsAgree(t *testing.T) {
 	}
 }
 
-// moreThanTheirs are checks that a sender's SDK leaves to others: Stripe's looks
-// back only, GitHub's and Notion's requests have no time, and Discord's SDK
-// does not look at it.
+// moreThanTheirs are our checks that a sender's SDK does not have: Stripe's only limits the age,
+// GitHub's and Notion's requests have no time, and Discord's SDK ignores it.
 func moreThanTheirs(scheme penstock.SignatureScheme, what string) bool {
 	switch scheme {
 	case "stripe":
@@ -83,8 +82,8 @@ type sent struct {
 	headers map[string]string
 }
 
-// changed is a signed request and what may happen to it; only "nothing" leaves
-// it valid. A scheme without a time has none of the changes of the clock.
+// changed is a signed request and the changes to it. Only "nothing" leaves it valid. A scheme
+// without a time has none of the changes of the clock.
 func changed(request testkit.SignRequest, headers map[string]string) map[string]sent {
 	all := map[string]sent{"nothing": {request, headers}}
 	change := func(what string, do func(*testkit.SignRequest, map[string]string)) {
@@ -134,8 +133,8 @@ func otherSecretOf(scheme string) string {
 	return "whsec_YW5vdGhlcg=="
 }
 
-// signForDiscord signs as Discord does, whose SDK only verifies. It puts the
-// public key into the request.
+// signForDiscord signs like Discord, whose SDK only verifies. It puts the public key into the
+// request.
 func signForDiscord(t *testing.T, r *testkit.SignRequest) map[string]string {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)

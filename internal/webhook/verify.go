@@ -191,8 +191,8 @@ func (v *Verifier) look(f *form, r *Request) (Proof, *Failure) {
 		proof.ID = bodyID(values[0])
 		values = values[1:]
 	}
-	if v.handshake.answer != nil {
-		proof.Handshake = v.handshake.answer(values)
+	if v.handshake.respond != nil {
+		proof.Handshake = v.handshake.respond(values)
 	}
 	return proof, nil
 }

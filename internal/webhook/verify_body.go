@@ -43,8 +43,8 @@ func bodyID(value jsontext.Value) string {
 	return id
 }
 
-// stringOf returns the text of a JSON string. It returns "" for any other value, and for a
-// string with half of a surrogate pair.
+// stringOf returns the text of a JSON string. It returns "" for any other value, and for a string
+// with a lone surrogate.
 func stringOf(value jsontext.Value) string {
 	if value.Kind() != '"' {
 		return ""
@@ -56,13 +56,13 @@ func stringOf(value jsontext.Value) string {
 	return string(text)
 }
 
-// members reads top-level members of a JSON object. A missing member is nil. A duplicate member
-// is nil too, because parsers disagree about which one counts. All are nil if the body is not
-// one JSON object in UTF-8. Half of a surrogate pair elsewhere in it changes nothing.
+// members reads top-level members of a JSON object. A missing member is nil. A duplicate member is
+// nil too, because parsers disagree about which one counts. All are nil if the body is not one JSON
+// object in UTF-8. A lone surrogate elsewhere in it does not matter.
 func members(body []byte, names []string) []jsontext.Value {
 	values, nothing := make([]jsontext.Value, len(names)), make([]jsontext.Value, len(names))
 	seen := make([]bool, len(names))
-	if !utf8.Valid(body) { // which the option for half pairs lets pass
+	if !utf8.Valid(body) { // the option for lone surrogates accepts invalid UTF-8
 		return nothing
 	}
 	in := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -108,17 +108,17 @@ type Handshake struct {
 // The response is nil if the delivery is not such a check.
 type handshake struct {
 	members []string
-	answer  func(values []jsontext.Value) *Handshake
+	respond func(values []jsontext.Value) *Handshake
 }
 
 var handshakes = map[penstock.SignatureScheme]handshake{
-	penstock.SchemeSlack:   {[]string{"type", "challenge"}, answerSlack},
-	penstock.SchemeDiscord: {[]string{"type", "event"}, answerDiscord},
+	penstock.SchemeSlack:   {[]string{"type", "challenge"}, respondSlack},
+	penstock.SchemeDiscord: {[]string{"type", "event"}, respondDiscord},
 }
 
-// answerSlack repeats the challenge of a url_verification in JSON, because a browser might
+// respondSlack repeats the challenge of a url_verification in JSON, because a browser might
 // render other formats.
-func answerSlack(values []jsontext.Value) *Handshake {
+func respondSlack(values []jsontext.Value) *Handshake {
 	if stringOf(values[0]) != "url_verification" {
 		return nil
 	}
@@ -129,9 +129,9 @@ func answerSlack(values []jsontext.Value) *Handshake {
 	return &Handshake{http.StatusOK, "application/json", body}
 }
 
-// answerDiscord answers both of Discord's pings: that of webhook events is
+// respondDiscord responds to both of Discord's pings: that of webhook events is
 // type 0, that of interactions type 1, which for webhook events is an event.
-func answerDiscord(values []jsontext.Value) *Handshake {
+func respondDiscord(values []jsontext.Value) *Handshake {
 	switch kind := string(values[0]); {
 	case kind == "0":
 		return &Handshake{Status: http.StatusNoContent}

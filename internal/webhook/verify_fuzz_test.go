@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// unknownSecrets are secrets of each form that nothing was ever signed with.
+// unknownSecrets are secrets of each form that never signed anything.
 func unknownSecrets(t testing.TB) []string {
 	t.Helper()
 	public, _, err := ed25519.GenerateKey(rand.Reader)
@@ -30,8 +30,7 @@ func unknownSecrets(t testing.TB) []string {
 	}
 }
 
-// FuzzVerify sends whatever it likes: nothing may panic, and nothing may be
-// valid that was not signed.
+// FuzzVerify sends arbitrary input: nothing may panic, and nothing unsigned may be valid.
 func FuzzVerify(f *testing.F) {
 	secrets := unknownSecrets(f)
 	for _, v := range readVectors(f) {
@@ -81,8 +80,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzSignedBody signs whatever body there is: what follows from a body that
-// is the sender's own must not panic, and an id must be usable.
+// FuzzSignedBody signs arbitrary bodies: reading a genuine body must not panic, and an id must be
+// usable.
 func FuzzSignedBody(f *testing.F) {
 	for _, v := range readVectors(f) {
 		f.Add([]byte(v.Body))
@@ -111,8 +110,7 @@ func FuzzSignedBody(f *testing.F) {
 	})
 }
 
-// BenchmarkVerify is one delivery of 2 KB; make bench has what it means beside
-// a bare server.
+// BenchmarkVerify verifies one delivery of 2 KB. make bench compares it with a bare server.
 func BenchmarkVerify(b *testing.B) {
 	body := []byte(`{"id":"evt_1","text":"` + strings.Repeat("x", 2000) + `"}`)
 	github := "sha256=" + hex.EncodeToString(mac("sha256", []byte("k"), string(body)))

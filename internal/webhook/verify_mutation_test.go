@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// signed is a valid request with what a mutation needs to know of it.
+// signed is a valid request with the data that mutations need.
 type signed struct {
 	webhook.Request
 
@@ -25,7 +25,7 @@ type signed struct {
 	form     signature.Form // the one that is valid
 }
 
-// header is the canonical name under which the signature stands.
+// header is the canonical name of the signature's header.
 func (s *signed) header() string {
 	if s.form.Numbered {
 		return http.CanonicalHeaderKey(s.form.Header + "1")
@@ -33,7 +33,7 @@ func (s *signed) header() string {
 	return http.CanonicalHeaderKey(s.form.Header)
 }
 
-// signature is the text of the last signature in the header.
+// signature returns the text of the last signature in the header.
 func (s *signed) signature() string {
 	value := s.Header.Get(s.header())
 	if s.form.Prefix != "" {
@@ -43,7 +43,7 @@ func (s *signed) signature() string {
 	return text
 }
 
-// separator ends a signature in its header; without one nothing does.
+// separator ends a signature in its header. Without one, nothing does.
 func separator(f signature.Form) string {
 	if f.Separator == "" {
 		return "\n"
@@ -51,7 +51,7 @@ func separator(f signature.Form) string {
 	return f.Separator
 }
 
-// replace puts another text in the place of the signature.
+// replace replaces the signature with another text.
 func (s *signed) replace(with string) {
 	s.Header.Set(s.header(), strings.ReplaceAll(s.Header.Get(s.header()), s.signature(), with))
 }
@@ -60,7 +60,7 @@ func (s *signed) verify() (webhook.Proof, *webhook.Failure) {
 	return s.verifier.Verify(s.Request, s.secrets)
 }
 
-// prepared is v with its headers reduced to one form, which must be valid.
+// prepared returns v with its headers in one form. It must be valid.
 func prepared(t *testing.T, v vector) *signed {
 	t.Helper()
 	forms, err := signature.Forms(penstock.SignatureScheme(v.Scheme), v.Signature)
@@ -82,8 +82,7 @@ func prepared(t *testing.T, v vector) *signed {
 	return s
 }
 
-// setTime puts another timestamp where the scheme has it, if it does outside
-// of the body.
+// setTime sets another timestamp, if the scheme has it outside of the body.
 func (s *signed) setTime(text string) bool {
 	switch {
 	case s.form.TimestampHeader != "":
@@ -98,7 +97,7 @@ func (s *signed) setTime(text string) bool {
 	return true
 }
 
-// many is the signature header with n signatures of which the last is valid.
+// many returns the signature header with n signatures of which the last is valid.
 func (s *signed) many(n int) bool {
 	switch {
 	case s.form.Numbered:
@@ -117,8 +116,8 @@ func (s *signed) many(n int) bool {
 	return true
 }
 
-// mutations change a valid request; each says which reasons may be given, none
-// where it stays valid. A change that is none for the scheme answers false.
+// mutations change a valid request. Each lists the possible reasons, or none if the request stays
+// valid. It returns false if it changes nothing for the scheme.
 var mutations = []struct {
 	name   string
 	change func(s *signed) bool
@@ -217,7 +216,7 @@ var mutations = []struct {
 		if s.form.Encoding != "base64" || !strings.HasSuffix(text, "=") || strings.HasSuffix(text, "==") {
 			return false
 		}
-		at := len(text) - 2 // its lowest bits are not of the signature
+		at := len(text) - 2 // its lowest bits are not part of the signature
 		alphabet := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 		s.replace(text[:at] + string(alphabet[strings.IndexByte(alphabet, text[at])|1]) + "=")
 		return true
@@ -310,7 +309,7 @@ var mutations = []struct {
 	{"another Host header", func(s *signed) bool { s.Header.Set("Host", "elsewhere.example"); return true }, nil},
 }
 
-// drift is how far the vector's clock is after its timestamp.
+// drift is the time from the vector's timestamp to its clock.
 func drift(s *signed) time.Duration {
 	text := s.Header.Get(s.form.TimestampHeader)
 	if s.form.TimestampField != "" {

@@ -129,8 +129,7 @@ func TestWhatTheUserDescribesIsVerifiedAsDescribed(t *testing.T) {
 	})
 }
 
-// A signature holds for the body as it was sent: what JSON holds to be equal is
-// another body.
+// A signature covers the bytes of the body: another body with equal JSON fails.
 func TestOnlyTheRawBytesAreSigned(t *testing.T) {
 	t.Parallel()
 	verifier, err := webhook.NewVerifier("github", nil)
@@ -151,8 +150,8 @@ func TestOnlyTheRawBytesAreSigned(t *testing.T) {
 	}
 }
 
-// TestErrorsContainNoSecret looks for secrets and for signatures that would be
-// valid in everything that the engine says of a request.
+// TestErrorsContainNoSecret looks for secrets and valid signatures in everything that the engine
+// reports about a request.
 func TestErrorsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, v := range positives(t) {

@@ -24,7 +24,7 @@ func newVerifier(t testing.TB, scheme penstock.SignatureScheme) *webhook.Verifie
 	return verifier
 }
 
-// outcomeOf is how a verification ended, in one word.
+// outcomeOf returns the result of a verification in one word.
 func outcomeOf(failure *webhook.Failure) string {
 	if failure == nil {
 		return "valid"
@@ -137,7 +137,7 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
-	// An unsigned body is not looked into: its time decides nothing.
+	// An unsigned body is not parsed: its time has no effect.
 	_, failure := verifier.Verify(webhook.Request{
 		Header: http.Header{"Linear-Signature": {strings.Repeat("0", 64)}}, Body: []byte(`{"webhookTimestamp":1}`),
 		Now: clock,
@@ -147,8 +147,7 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 	}
 }
 
-// Contentful lists which headers are signed, in a header that has to be signed
-// itself.
+// Contentful lists the signed headers in a header that must be signed, too.
 func TestContentfulListsItsSignedHeaders(t *testing.T) {
 	t.Parallel()
 	verifier := newVerifier(t, "contentful")
@@ -211,7 +210,7 @@ func TestContentfulListsItsSignedHeaders(t *testing.T) {
 	}
 }
 
-// Docusign sends one header for each key that is configured there.
+// DocuSign sends one header for each key that is configured there.
 func TestDocusignNumbersItsHeaders(t *testing.T) {
 	t.Parallel()
 	verifier := newVerifier(t, "docusign")
@@ -249,8 +248,8 @@ func TestDocusignNumbersItsHeaders(t *testing.T) {
 	}
 }
 
-// A sender may use either of two families of headers. What is valid in one is
-// valid whatever stands in the other, and has one id.
+// A sender may use either of two families of headers. A request that is valid in one stays valid
+// with any content of the other, and has one id.
 func TestEitherFamilyOfHeaders(t *testing.T) {
 	t.Parallel()
 	byName := map[string]vector{}
@@ -303,8 +302,8 @@ func TestEitherFamilyOfHeaders(t *testing.T) {
 	}
 }
 
-// A missing signature is known from the headers alone; what is there is looked
-// at with the body, however wrong it is.
+// A missing signature is detected from the headers alone. An existing one is checked with the body,
+// however wrong it is.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	for _, v := range positives(t) {

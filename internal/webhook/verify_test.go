@@ -19,9 +19,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
-// vector is a signed request whose validity is known. Those of signatures.json
-// are samples of the senders' documentation and code, those of
-// signatures_more.json were made as their source says.
+// vector is a signed request whose validity is known. Those of signatures.json are samples of the
+// senders' documentation and code. Those of signatures_more.json were generated as their source
+// says.
 type vector struct {
 	Scheme       string              `json:"scheme"`
 	Name         string              `json:"name"`
@@ -36,20 +36,20 @@ type vector struct {
 	Valid        bool                `json:"valid"`
 	Reason       webhook.Reason      `json:"reason"` // "" where it is not the point
 	ID           string              `json:"id"`
-	Answer       *struct {
+	Response     *struct {
 		Status int    `json:"status"`
 		Body   string `json:"body"`
-	} `json:"answer"`
+	} `json:"response"`
 }
 
-// aliases are names under which the samples list a form of one of our schemes.
+// aliases are names of our schemes in the samples.
 var aliases = map[string]string{
 	"gitlab_token": "gitlab", "gitlab_signing": "gitlab", "buildkite_signature": "buildkite",
 	"buildkite_token": "buildkite",
 	"hubspot_v3":      "hubspot", "grafana_ts": "grafana",
 }
 
-// notOurs are schemes of the samples that are not among the required ones.
+// notOurs are schemes of the samples that Penstock does not need.
 var notOurs = []string{"adyen", "coinbase_cdp", "figma", "twilio", "hubspot_v1", "hubspot_v2"}
 
 func readVectors(t testing.TB) []vector {
@@ -146,10 +146,10 @@ func TestVectors(t *testing.T) {
 func checkAnswer(t *testing.T, v vector, got *webhook.Handshake) {
 	t.Helper()
 	switch {
-	case (got != nil) != (v.Answer != nil):
-		t.Errorf("%s, %s: got the answer %v, want %v", v.Scheme, v.Name, got, v.Answer)
-	case got != nil && (got.Status != v.Answer.Status || string(got.Body) != v.Answer.Body):
-		t.Errorf("%s, %s: got %d %s, want %d %s", v.Scheme, v.Name, got.Status, got.Body, v.Answer.Status, v.Answer.Body)
+	case (got != nil) != (v.Response != nil):
+		t.Errorf("%s, %s: got the response %v, want %v", v.Scheme, v.Name, got, v.Response)
+	case got != nil && (got.Status != v.Response.Status || string(got.Body) != v.Response.Body):
+		t.Errorf("%s, %s: got %d %s, want %d %s", v.Scheme, v.Name, got.Status, got.Body, v.Response.Status, v.Response.Body)
 	case got != nil && (got.ContentType == "") != (len(got.Body) == 0):
 		t.Errorf("%s, %s: got the content type %q of %q", v.Scheme, v.Name, got.ContentType, got.Body)
 	}
@@ -164,8 +164,8 @@ func TestSampleSchemesAreOursOrNamed(t *testing.T) {
 	}
 }
 
-// TestIdentity is the contract's column: which id a delivery has, and whether
-// the signature covers it or a time.
+// TestIdentity checks the contract's column: which id a delivery has, and whether the signature
+// covers it or a time.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	type identity struct {

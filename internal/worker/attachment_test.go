@@ -25,8 +25,8 @@ func (w *world) followUpWith(id, message string, files map[string]string) {
 	}
 }
 
-// The agent finds the files of a follow-up in its workspace: the one that works
-// when it gets the follow-up, and another one, elsewhere, those of before, too.
+// The agent finds the files of a follow-up in its workspace: the active agent when it gets the
+// follow-up, and a later one on another machine, together with earlier files.
 func TestFilesOfFollowupsAreInTheWorkspace(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
@@ -70,7 +70,7 @@ func TestFilesOfFollowupsAreInTheWorkspace(t *testing.T) {
 	})
 }
 
-// What the agent is told names the files.
+// The prompt names the files.
 func TestPromptNamesTheFilesOfAFollowup(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)
@@ -95,8 +95,7 @@ func TestPromptNamesTheFilesOfAFollowup(t *testing.T) {
 	}
 }
 
-// An agent that has put something else in the place of the folder cannot lead a file
-// out of the workspace.
+// An agent that replaces the folder cannot make a file leave the workspace.
 func TestFileOfAFollowupStaysInTheWorkspace(t *testing.T) {
 	w := newWorld(t)
 	outside := t.TempDir()

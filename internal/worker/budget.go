@@ -9,19 +9,17 @@ import (
 	"github.com/penstock-dev/penstock/internal/price"
 )
 
-// usageEvery is the least time between two events that tell what a run has
-// consumed so far.
+// usageEvery is the minimum time between two usage events of a run.
 const usageEvery = time.Second
 
-// budget counts what a run has consumed, all its executions together, against
-// what it may.
+// budget compares the usage of all executions of a run with its budget.
 type budget struct {
 	limit  penstock.Budget
 	prices *price.Table
 
 	mu       sync.Mutex
-	tokens   int64    // before the turn under way
-	cost     *float64 // the same in US dollars, nil where it is not known
+	tokens   int64    // before the active turn
+	cost     *float64 // the same in US dollars; nil: unknown
 	turn     penstock.TurnUsage
 	reported time.Time
 }
@@ -37,8 +35,8 @@ func newBudget(prices *price.Table, before *penstock.Usage, limit *penstock.Budg
 	return b
 }
 
-// consumed takes what the turn under way has consumed so far. It returns what
-// the listeners should be told, nil where that can wait.
+// consumed sets the usage of the active turn so far. It returns the usage to report, or nil if that
+// can wait.
 func (b *budget) consumed(turn penstock.TurnUsage) *penstock.Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,8 +49,7 @@ func (b *budget) consumed(turn penstock.TurnUsage) *penstock.Usage {
 	return &penstock.Usage{TotalTokens: tokens, InferenceCost: cost, InferenceCostUSD: cost}
 }
 
-// endTurn takes what a turn has consumed in all, nil where the agent does not
-// say.
+// endTurn adds the usage of a finished turn; nil: unknown.
 func (b *budget) endTurn(turn *penstock.TurnUsage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +64,7 @@ func (b *budget) total() (tokens int64, cost *float64) {
 	tokens, cost = b.tokens+b.turn.Tokens.Total(), b.cost
 	more := b.turn.CostUSD
 	if known, ok := b.prices.Turn(b.turn.ModelID, b.turn.Tokens, time.Now()); ok {
-		total := price.USD(known.Total())
+		total := penstock.USDOf(known.Total())
 		more = &total
 	}
 	if more != nil {
@@ -80,7 +77,7 @@ func (b *budget) total() (tokens int64, cost *float64) {
 	return tokens, cost
 }
 
-// exceeded says what was consumed beyond the budget, "" for nothing.
+// exceeded describes how the budget was exceeded, or returns "".
 func (b *budget) exceeded() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +91,7 @@ func (b *budget) exceeded() string {
 	return ""
 }
 
-// sum adds what two turns have consumed.
+// sum adds the usage of two turns.
 func sum(a, b *penstock.TurnUsage) *penstock.TurnUsage {
 	if a == nil || b == nil {
 		if a == nil {

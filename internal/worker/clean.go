@@ -14,15 +14,15 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 )
 
-// The most that the data of one event holds: bytes, and levels of arrays and
-// objects, which it must be possible to put into an answer.
+// Limits of the data of one event: bytes, and levels of arrays and objects. A response must be able
+// to contain it.
 const (
 	maxEvent  = 256 << 10
 	maxLevels = 100
 )
 
-// A cut is how much of an event's data is kept. An event that is too large is
-// cut more and more.
+// A cut says how much of an event's data is kept. An event that is too large is cut in several
+// steps.
 type cut struct {
 	text  int // bytes of each string
 	items int // elements of each array, members of each object
@@ -30,10 +30,9 @@ type cut struct {
 
 var cuts = []cut{{128 << 10, 1 << 20}, {16 << 10, 4000}, {2 << 10, 400}, {256, 40}}
 
-// clean makes the data of an event fit to be recorded: control characters gone,
-// known secrets masked, and what is too long cut, with a note where text was.
-// The whole text is masked before it is cut, so no cut goes through a secret.
-// What is nested too deeply is left out. It is nil for what is no JSON or cannot
+// clean prepares the data of an event for the log. It removes control characters, masks known
+// secrets, and cuts long texts with a note. It masks a text before it cuts it, so no cut splits a
+// secret. It omits values that are nested too deeply. It returns nil if data is not JSON, or cannot
 // be cut to size.
 func clean(data []byte, mask *secret.Masker) []byte {
 	for _, c := range cuts {
@@ -92,7 +91,7 @@ func (w *rewriter) value() error {
 
 // container copies an array or object, whose opening token has been read.
 func (w *rewriter) container(open jsontext.Token) error {
-	values := 1 // to an element
+	values := 1 // per element
 	if open.Kind() == '{' {
 		values = 2
 	}
@@ -137,9 +136,8 @@ func cleanText(text string) string {
 	return c.write(text)
 }
 
-// cleaner takes out of a text what only a terminal understands: escape
-// sequences and control characters. Lines end with a line feed. A text may come
-// in pieces.
+// cleaner removes escape sequences and control characters from a text. Lines end with a line feed.
+// A text may come in pieces.
 type cleaner struct {
 	state    byte // of an escape sequence: 0, or one of the constants below
 	returned bool // the last character was a carriage return
@@ -190,7 +188,7 @@ func (c *cleaner) within(r rune) bool {
 		return r >= 0x40 && r < 0x7f
 	case r == 0x07: // of inString
 		c.state = 0
-	case r == '\n': // a sequence that was never ended hides no lines
+	case r == '\n': // an unterminated sequence hides no lines
 		c.state = 0
 		return false
 	}
@@ -202,8 +200,8 @@ func special(r rune) bool {
 	return r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
 }
 
-// leftOut is what stands in place of an event whose data cannot be cut to size.
-// It is false for events that only matter with their data.
+// leftOut returns the replacement for an event whose data cannot be cut to size. It returns false
+// for events that are useless without their data.
 func leftOut(d penstock.Draft) (penstock.Draft, bool) {
 	note := fmt.Sprintf("[… %d bytes left out …]", len(d.Data))
 	switch d.Type {

@@ -17,12 +17,12 @@ func TestTextIsCleaned(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
 		"ordinary text":                   {"a\tb\nç 漢 🙂", "a\tb\nç 漢 🙂"},
-		"colours":                         {"\x1b[1;31mred\x1b[0m text", "red text"},
+		"colors":                          {"\x1b[1;31mred\x1b[0m text", "red text"},
 		"a title of the window":           {"\x1b]0;title\x07text", "text"},
 		"a link":                          {"\x1b]8;;https://x\x1b\\text\x1b]8;;\x1b\\", "text"},
 		"a sequence of two characters":    {"\x1bMtext", "text"},
 		"a sequence that is never ended":  {"\x1b]0;hidden?\nnext line", "\nnext line"},
-		"a colour that is never ended":    {"\x1b[31\nnext", "\nnext"},
+		"a color that is never ended":     {"\x1b[31\nnext", "\nnext"},
 		"lines of another system":         {"a\r\nb\r\n", "a\nb\n"},
 		"a line that is written again":    {"10%\r20%\r100%\n", "10%\n20%\n100%\n"},
 		"control characters":              {"a\x00b\x08c\x7fd\u0085e", "abcde"},
@@ -124,7 +124,7 @@ func empty(t *testing.T, got string) {
 	}
 }
 
-// An event that no cut makes small enough still says that something happened.
+// If no cut makes an event small enough, a placeholder still records that something happened.
 func TestEventThatCannotBeCutIsReplaced(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(secret.NewMasker("hunter22"), slog.New(slog.DiscardHandler), nil, nil)
@@ -153,7 +153,7 @@ func TestEventThatCannotBeCutIsReplaced(t *testing.T) {
 	}
 }
 
-// nested is JSON of lists in lists in lists, of the given size.
+// nested is JSON of nested lists, of the given size.
 func nested(size int) string {
 	inner := `"` + strings.Repeat("x", 64) + `"`
 	for range 3 {

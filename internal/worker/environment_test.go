@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// The process that holds the providers' keys has nothing of a run in its environment,
-// and what works for the run has nothing of the providers'.
+// The process with the providers' keys has no variables of a run, and the processes of the run have
+// none of the providers' variables.
 func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
@@ -76,7 +76,7 @@ func entries(t *testing.T, file string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// A server with another configuration may have let it pass.
+// A server with another configuration may have accepted it.
 func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
 	w := newWorld(t)
 	w.start(func(o *worker.Options) {
@@ -101,7 +101,7 @@ func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
 	w.becomes(
 		w.create(
 			penstock.RunRequest{
-				Prompt: "hello", Config: &penstock.Config{Harness: harness, Env: map[string]string{"COLOUR": "blue"}},
+				Prompt: "hello", Config: &penstock.Config{Harness: harness, Env: map[string]string{"COLOR": "blue"}},
 			},
 		),
 		penstock.StateSucceeded,

@@ -17,11 +17,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 )
 
-// Why an execution is stopped from outside, beside the end of its lease.
+// The causes that stop an execution from outside, other than the end of its lease.
 var (
 	errHandBack = errors.New("the worker is stopping")
 	errDeadline = errors.New("the run reached its time limit")
 	errBudget   = errors.New("the run reached its budget")
+	errProvider = errors.New("the model provider failed again and again")
 )
 
 // execution is one attempt at a run.
@@ -41,35 +42,35 @@ type execution struct {
 
 	sandbox sandbox.Sandbox
 	running bool // a sandbox was started, and its end not recorded yet
-	started bool // a sandbox was
-	lost    bool // the lease is: what is recorded is not stored any more
+	started bool // a sandbox was started
+	lost    bool // the lease is lost, so nothing more is stored
 	space   *workspace
 	outlet  *outlet     // nil until it is open
-	full    atomic.Bool // the workspace is more than may be kept
+	full    atomic.Bool // the workspace exceeds its disk limit and is not kept
 	preparation
 
 	agent     harness.Agent
-	sessionID string // of the session that was saved last
-	saved     bool   // the session is stored as it is, or was when the turn began
-	stored    string // id and hash of what was stored last
-	tooLarge  bool   // HOME holds more than is saved
-	begun     bool   // the agent has been given a prompt
+	sessionID string // of the last saved session
+	saved     bool   // the stored session is current, or was at the start of the turn
+	stored    string // id and hash of the last stored session
+	changes   string // hash of the last saved changes
+	tooLarge  bool   // HOME is too large to save
+	begun     bool   // the agent has received a prompt
 	cut       bool   // the latest turn was interrupted
 	turn      int
 
 	messagesMu sync.Mutex
-	messages   []penstock.Message // by the agent in the turn under way
+	messages   []penstock.Message // of the agent in the active turn
 }
 
-// execute is one execution, from a claim to its result.
+// execute does one execution, from the claim to the result.
 func (w *Worker) execute(lease context.Context, job queue.Job) {
 	work, stop := context.WithCancelCause(lease)
 	defer stop(nil)
 	alive, kill := context.WithCancelCause(context.WithoutCancel(lease))
 	defer kill(nil)
 	defer context.AfterFunc(lease, func() {
-		// In a moment another worker may have the run: there is no time left for
-		// an orderly end.
+		// Another worker may get the run very soon, so there is no time for an orderly end.
 		if errors.Is(context.Cause(lease), queue.ErrNotRenewed) {
 			kill(queue.ErrNotRenewed)
 		}
@@ -78,7 +79,8 @@ func (w *Worker) execute(lease context.Context, job queue.Job) {
 	if job.Run.Config != nil {
 		e.config = *job.Run.Config
 	}
-	e.program = w.Harnesses[e.config.Harness.Kind()]
+	programs, _ := w.programs()
+	e.program = programs[e.config.Harness.Kind()]
 	e.mask = secret.NewMasker(e.secrets()...)
 	e.log = slog.New(maskedLog{w.Log.Handler(), e.mask}).With(
 		"run_id", job.Lease.RunID, "execution_id", job.Lease.ExecutionID, "harness", e.config.Harness.Kind())
@@ -99,7 +101,7 @@ func (w *Worker) execute(lease context.Context, job queue.Job) {
 	e.run(work)
 }
 
-// recovered ends an execution that panicked; the others go on.
+// recovered ends an execution that panicked. Others continue.
 func (e *execution) recovered() {
 	p := recover()
 	if p == nil {
@@ -109,7 +111,7 @@ func (e *execution) recovered() {
 	e.end(penstock.Result{State: penstock.StateError, Message: ourFault()})
 }
 
-// watch stops the work when it is to be handed back and when it takes too long.
+// watch stops the work when the run must be requeued, and at the time limit.
 func (e *execution) watch(work context.Context) {
 	var over <-chan time.Time
 	if e.TimeLimit > 0 {
@@ -126,17 +128,17 @@ func (e *execution) watch(work context.Context) {
 	}
 }
 
-// run is the execution without what surrounds it.
+// run does the work of an execution.
 func (e *execution) run(ctx context.Context) {
 	defer e.closeWorkspace()
+	defer e.reportGone()                // with the traffic until the outlet was closed
 	defer func() { e.outlet.close() }() // not open yet
-	defer e.reportGone()
 	defer e.stopSandbox()
 	if err := e.prepare(ctx); err != nil {
 		e.endFor(ctx, err, nil)
 		return
 	}
-	if len(e.Prompts) == 0 { // all was done when the worker before was lost
+	if len(e.Prompts) == 0 { // the lost worker had finished everything
 		e.end(penstock.Result{State: penstock.StateSucceeded})
 		return
 	}
@@ -145,22 +147,21 @@ func (e *execution) run(ctx context.Context) {
 	}
 }
 
-// converse gives the agent prompts, and those that come while it works, until
-// none is left or a turn does not succeed. It returns the prompts that came
-// when the agent was gone already: the control plane ends a run only when none
-// waits.
+// converse gives the agent all prompts, including those that arrive while it works, until no prompt
+// is left or a turn fails. It returns the prompts that arrived after the agent had ended, because
+// the control plane ends a run only if no prompt waits.
 func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []penstock.Prompt {
 	for {
 		result, err := e.turns(ctx, prompts)
 		if over := exceeded(ctx); over != nil {
-			err = over // whatever the agent made of its end
+			err = over // regardless of the agent's own error
 		}
 		if err != nil {
 			return e.endFor(ctx, err, result.Usage)
 		}
 		if result.State != penstock.StateSucceeded && result.State != penstock.StateBlocked {
 			e.stopSandbox()
-			return e.end(result)
+			return e.end(e.outlet.spend.explain(e.outlet.problem.explain(result)))
 		}
 		prompts, err = e.more(ctx, result)
 		if err != nil {
@@ -168,7 +169,7 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 			return nil
 		}
 		if len(prompts) == 0 {
-			result.Usage = nil // said already
+			result.Usage = nil // reported already
 			e.stopSandbox()
 			if err := exceeded(ctx); err != nil {
 				return e.endFor(ctx, err, nil)
@@ -178,8 +179,8 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 	}
 }
 
-// more asks for follow-ups after a turn that went well, or was interrupted. An
-// interactive run waits for them, and so does one that was interrupted.
+// more asks for follow-ups after a turn that succeeded or was interrupted. Interactive and
+// interrupted runs wait for them.
 func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstock.Prompt, error) {
 	result.KeepOpen = true
 	prompts, err := e.finish(result)
@@ -201,7 +202,7 @@ func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstoc
 			if e.lease.Err() != nil {
 				return nil, context.Cause(e.lease)
 			}
-			return nil, nil // nothing is in hand: the run ends well
+			return nil, nil // no prompt is open, so the run ends normally
 		case <-e.Followups:
 			if prompts, err := e.finish(result); err != nil || len(prompts) > 0 {
 				return prompts, err
@@ -210,13 +211,13 @@ func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstoc
 	}
 }
 
-// staysOpen tells whether the agent waits for a follow-up after a turn.
+// staysOpen reports whether the agent waits for a follow-up after a turn.
 func (e *execution) staysOpen(result penstock.Result) bool {
 	return e.agent != nil && (e.cut || e.Run.Interactive && result.State == penstock.StateSucceeded)
 }
 
-// endFor ends an execution that was stopped, or could not be carried out. usage
-// is what the turn that was cut off has consumed.
+// endFor ends an execution that was stopped or failed. usage is what the unfinished turn has
+// consumed.
 func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnUsage) []penstock.Prompt {
 	cause := err
 	if ctx.Err() != nil {
@@ -236,7 +237,13 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	case errors.Is(cause, errDeadline):
 		result.Message = &penstock.StatusMessage{Message: e.tooLong()}
 	case errors.Is(cause, errBudget):
+		if e.outlet.spend.stopped() {
+			result = e.outlet.spend.endFor(result)
+			break
+		}
 		result.Message = &penstock.StatusMessage{Message: e.budget.exceeded(), ErrorCode: penstock.CodeBudgetExceeded}
+	case errors.Is(cause, errProvider):
+		result = e.outlet.problem.explain(result)
 	case errors.As(cause, &over):
 		result.Message = &penstock.StatusMessage{Message: "The run was stopped: " + e.limit(over.resource) + "."}
 	case errors.Is(cause, errRecorded):
@@ -258,6 +265,9 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 		if told.Cause != nil {
 			e.log.Warn("execution failed", "error", err)
 		}
+		if e.outlet != nil {
+			result = e.outlet.spend.explain(e.outlet.problem.explain(result))
+		}
 	default:
 		e.log.Error("execution failed", "error", err)
 		result.State = penstock.StateError
@@ -273,8 +283,8 @@ func ourFault() *penstock.StatusMessage {
 	}
 }
 
-// handBack gives the run to another worker: before the agent has begun, or when
-// its session can be gone on with. Otherwise what it did would be done twice.
+// handBack requeues the run if the agent has not begun, or if another worker can continue its
+// session. Otherwise the work of the agent would be done twice.
 func (e *execution) handBack(result penstock.Result) penstock.Result {
 	if !e.begun || e.saved {
 		result.State = penstock.StateQueued
@@ -296,8 +306,8 @@ func (e *execution) tooLong() string {
 	return "The run was stopped because it worked for as long as " + limit + "."
 }
 
-// end tells the control plane how the execution ended. It returns prompts where
-// some came in the last moment: the run goes on.
+// end reports the result of the execution to the control plane. It returns prompts if some arrived
+// at the last moment, so that the run continues.
 func (e *execution) end(result penstock.Result) []penstock.Prompt {
 	prompts, err := e.finish(result)
 	if err != nil {
@@ -306,7 +316,7 @@ func (e *execution) end(result penstock.Result) []penstock.Prompt {
 	return prompts
 }
 
-// finish ends a turn in the control plane, after all that was recorded of it.
+// finish ends a turn in the control plane, after all its events.
 func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, err error) {
 	defer func() { e.lost = e.lost || errors.Is(err, penstock.ErrLeaseLost) }()
 	e.outlet.settle()
@@ -314,6 +324,9 @@ func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, e
 		return nil, err
 	}
 	result.Turn = e.turn
+	if e.metered() {
+		result.Usage = nil // the ledger has it
+	}
 	if m := result.Message; m != nil {
 		said := *m
 		said.Message = shorten(e.mask.String(cleanText(said.Message)), maxMessage)
@@ -332,11 +345,11 @@ func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, e
 	return prompts, err
 }
 
-// answerTime is how long the answer to a call that ends a lease may come after
-// the news that the lease is over.
+// answerTime is how long to wait for the response to a call that ends the lease, after the end of
+// the lease is known.
 const answerTime = 2 * time.Second
 
-// outlive is a context that ends a while after ctx.
+// outlive returns a context that ends some time after ctx.
 func outlive(ctx context.Context, while time.Duration) (longer context.Context, cancel context.CancelFunc) {
 	longer, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
@@ -346,7 +359,7 @@ func outlive(ctx context.Context, while time.Duration) (longer context.Context, 
 	return longer, cancel
 }
 
-// maxMessage is the most that a status message holds.
+// maxMessage limits a status message, in bytes.
 const maxMessage = 16 << 10
 
 // stopSandbox ends the agent and everything that it has started.
@@ -363,8 +376,8 @@ func (e *execution) stopSandbox() {
 	}
 }
 
-// reportGone says that the sandbox is gone where that could not be recorded: a
-// cancel ends the lease before the sandbox.
+// reportGone reports the end of the sandbox and its traffic if they could not be recorded, because
+// a cancel ends the lease before the sandbox.
 func (e *execution) reportGone() {
 	if !e.started || !errors.Is(context.Cause(e.lease), penstock.ErrLeaseLost) && !e.lost {
 		return
@@ -372,17 +385,18 @@ func (e *execution) reportGone() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.lease), reportGoneTime)
 	defer cancel()
 	gone := penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
-	if err := e.w.Control.Append(ctx, e.Lease, []penstock.Draft{gone}); err != nil &&
+	drafts := append([]penstock.Draft{gone}, trafficDrafts(e.outlet.hosts())...)
+	if err := e.w.Control.Append(ctx, e.Lease, drafts); err != nil &&
 		!errors.Is(err, penstock.ErrLeaseLost) {
 		e.log.Info("cannot record the end of the sandbox", "error", err)
 	}
 }
 
-// reportGoneTime is how long the news that a sandbox is gone may take: the execution's
-// slot is free only then.
+// reportGoneTime limits the report that a sandbox is gone, because the execution's slot is free
+// only after it.
 const reportGoneTime = 2 * time.Second
 
-// closeWorkspace gives the workspace back.
+// closeWorkspace releases the workspace.
 func (e *execution) closeWorkspace() {
 	if e.space == nil {
 		return

@@ -24,8 +24,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// A worker that stops gives a run back; the next one goes on with the session,
-// and nothing is said twice.
+// A worker that stops requeues its run. The next one continues the session, and no message is
+// recorded twice.
 func TestStoppedWorkerHandsBack(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
@@ -71,8 +71,8 @@ func TestStoppedWorkerHandsBack(t *testing.T) {
 	})
 }
 
-// A run whose worker was not heard of for too long is resumed, by whoever takes
-// it, once the one before has cleared away what it had.
+// If a worker is silent for too long, another one resumes its run, after the first one has stopped
+// its sandbox.
 func TestLostRunIsResumedWithItsSession(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
@@ -142,7 +142,8 @@ func TestStoppedWorkerHandsBackWhatIsBeingSetUp(t *testing.T) {
 	}
 }
 
-// What cannot be resumed is not begun again by itself: it would be done twice.
+// A run that cannot be resumed is not restarted automatically, because its work would be done
+// twice.
 func TestStoppedWorkerEndsWhatCannotBeResumed(t *testing.T) {
 	w := newWorld(t)
 	_, stop := w.start(nil)
@@ -175,8 +176,8 @@ func TestDrainedWorkerFinishesWhatItHas(t *testing.T) {
 	}
 }
 
-// A worker that cannot reach the control plane ends what it has before the lease
-// is over: another worker gets it then.
+// A worker that cannot reach the control plane ends its runs before their leases expire, because
+// then another worker gets them.
 func TestSandboxIsGoneBeforeALeaseThatCannotBeRenewedIsOver(t *testing.T) {
 	w := newWorld(t)
 	mark := marker()
@@ -208,8 +209,8 @@ func TestSandboxIsGoneBeforeALeaseThatCannotBeRenewedIsOver(t *testing.T) {
 	})
 }
 
-// Calls that fail, and calls that succeed but whose answer is lost, leave a log
-// in which everything stands once and in order.
+// Failed calls, and successful calls whose responses are lost, leave a log that has every event
+// once and in order.
 func TestNothingIsLostOrDoubledByABadConnection(t *testing.T) {
 	w := newWorld(t)
 	var trouble atomic.Int64
@@ -274,8 +275,7 @@ func TestNothingIsLostOrDoubledByABadConnection(t *testing.T) {
 	}
 }
 
-// The heartbeat may tell of the end of a lease before the call that ended it is
-// answered.
+// A heartbeat may report the end of a lease before the call that ended it returns.
 func TestLateAnswerToTheLastCallIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	w.control.late = time.Second
@@ -312,7 +312,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// What a hostile agent prints is bounded, and is text.
+// The output of a hostile agent is limited, and is valid text.
 func TestFloodIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
@@ -341,7 +341,7 @@ func TestFloodIsBounded(t *testing.T) {
 	}
 }
 
-// What an agent says can be written into an answer, whatever it is.
+// Whatever an agent sends can be encoded in a response.
 func TestNestingIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)
@@ -353,19 +353,19 @@ func TestNestingIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, answer := range []any{run, conversation, w.events(id)} {
-		text, err := jsonv2.Marshal(answer)
+	for _, response := range []any{run, conversation, w.events(id)} {
+		text, err := jsonv2.Marshal(response)
 		if err != nil {
-			t.Errorf("cannot be answered: %.200s", err)
+			t.Errorf("cannot be marshaled: %.200s", err)
 		}
 		if got := strings.Count(string(text), strings.Repeat(`{"a":`, 90)); got == 0 ||
 			strings.Contains(string(text), strings.Repeat(`{"a":`, 101)) {
-			t.Errorf("%T: %d places are nested as deeply as may be, %.300s", answer, got, text)
+			t.Errorf("%T: %d places are nested as deeply as may be, %.300s", response, got, text)
 		}
 	}
 }
 
-// A failure of ours at an agent's request is the answer to it.
+// If an agent's request fails because of Penstock, the agent gets that error as its response.
 func TestPanicAtAnAgentsRequest(t *testing.T) {
 	w := newWorld(t)
 	w.control.set(func(c *control) {
@@ -383,7 +383,7 @@ func TestPanicAtAnAgentsRequest(t *testing.T) {
 	w.becomes(id, penstock.StateSucceeded)
 }
 
-// What an agent says that it has consumed can be summed up, whatever it is.
+// The usage that an agent reports can be added up, whatever it is.
 func TestUsageIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)
@@ -421,7 +421,7 @@ func TestAgentThatDiesFailsTheRun(t *testing.T) {
 	}
 }
 
-// A failure of the worker itself ends one run as our fault, and no other.
+// A failure of the worker itself ends one run with an internal error, and no other run.
 func TestPanicEndsOneRun(t *testing.T) {
 	w := newWorld(t)
 	w.control.set(func(c *control) {

@@ -16,16 +16,16 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a saved session. A HOME that holds more is not saved: the next
-// execution then begins a new session and is told the conversation.
+// Limits of a saved session. A larger HOME is not saved. The next execution then begins a new
+// session and gets the conversation as text.
 const (
 	maxPacked        = 64 << 20
 	maxSessionFiles  = 20_000
-	maxSessionLevels = 100       // of folders: to open one costs as many steps
+	maxSessionLevels = 100       // of folders: opening one costs as many steps
 	maxSessionBytes  = 512 << 20 // unpacked
 )
 
-// caches of HOME that are never part of a session.
+// caches lists folders of HOME that are never part of a session.
 var caches = []string{
 	".cache", ".npm", ".yarn", ".pnpm-store", ".cargo", ".rustup", ".m2", ".gradle", ".nuget", ".gem", ".bundle",
 	".local/lib", ".local/bin", ".local/share/pnpm", ".nvm", ".pyenv", ".rbenv", ".deno", ".bun", "go", "node_modules",
@@ -33,10 +33,15 @@ var caches = []string{
 
 var errSessionTooLarge = errors.New("the session is too large to save")
 
-// pack writes the state of HOME as a tar.gz: what state names, or all but the
-// caches. Links are stored as links; nothing is followed, as the agent may
-// still be at work there.
-func pack(home *os.Root, state []string, w io.Writer) error {
+// receivedEntry has the ids that the run received from its providers. No file of HOME has such
+// a name, so an agent cannot forge it.
+const receivedEntry = "/received.json"
+
+// pack writes the state of HOME as a tar.gz: the paths in state, or everything except the caches.
+// It stores links as links and never follows them, because the agent may still be working there. It
+// calls received last, for the content of receivedEntry, so that the content includes all ids in
+// HOME. received may be nil, and may return nil.
+func pack(home *os.Root, state []string, received func() []byte, w io.Writer) error {
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
 	p := packer{home: home, archive: archive, files: maxSessionFiles, bytes: maxSessionBytes}
@@ -49,7 +54,24 @@ func pack(home *os.Root, state []string, w io.Writer) error {
 			return fmt.Errorf("pack the session: %w", err)
 		}
 	}
+	if received != nil {
+		if err := addReceived(archive, received()); err != nil {
+			return fmt.Errorf("pack the session: %w", err)
+		}
+	}
 	return errors.Join(archive.Close(), zipped.Close())
+}
+
+func addReceived(archive *tar.Writer, data []byte) error {
+	if data == nil {
+		return nil
+	}
+	header := tar.Header{Typeflag: tar.TypeReg, Name: receivedEntry, Mode: 0o600, Size: int64(len(data))}
+	if err := archive.WriteHeader(&header); err != nil {
+		return err
+	}
+	_, err := archive.Write(data)
+	return err
 }
 
 type packer struct {
@@ -64,15 +86,15 @@ func (p *packer) tree(dir string) error {
 	err := fs.WalkDir(p.home.FS(), dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
-			return nil // gone meanwhile, or not for anybody to read
+			return nil // gone meanwhile, or not readable
 		case err != nil:
 			return err
 		case slices.Contains(p.skip, name) && d.IsDir():
 			return fs.SkipDir
 		case d.IsDir() && !utf8.ValidString(name):
-			return fs.SkipDir // it is none to io/fs
+			return fs.SkipDir // io/fs does not see it as a folder
 		case slices.Contains(p.skip, name):
-			return nil // a link: SkipDir would leave out what lies beside it
+			return nil // a link: SkipDir would omit its siblings
 		}
 		if p.files--; p.files < 0 || strings.Count(name, "/") > maxSessionLevels {
 			return errSessionTooLarge
@@ -87,7 +109,7 @@ func (p *packer) entry(name string, d fs.DirEntry) error {
 	case d.IsDir():
 		return p.archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o700})
 	case d.Type() == fs.ModeSymlink:
-		if target, err := p.home.Readlink(filepath.FromSlash(name)); err == nil { // else gone meanwhile
+		if target, err := p.home.Readlink(filepath.FromSlash(name)); err == nil { // otherwise gone meanwhile
 			return p.archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target})
 		}
 		return nil
@@ -100,7 +122,7 @@ func (p *packer) entry(name string, d fs.DirEntry) error {
 func (p *packer) file(name string) error {
 	file, err := p.home.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil // gone meanwhile, or not for anybody to read
+		return nil // gone meanwhile, or not readable
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -117,7 +139,7 @@ func (p *packer) file(name string) error {
 	if err := p.archive.WriteHeader(&header); err != nil {
 		return err
 	}
-	// A file that shrinks meanwhile is filled up: the header is written.
+	// A file that shrinks meanwhile is padded, because its header is already written.
 	_, err = io.CopyN(p.archive, io.MultiReader(file, zeros{}), size)
 	return err
 }
@@ -129,7 +151,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// limitWriter refuses what goes beyond a size.
+// limitWriter fails when its limit is exceeded.
 type limitWriter struct {
 	w    io.Writer
 	left int64
@@ -142,29 +164,32 @@ func (l *limitWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// unpack puts a saved session into HOME. The archive was made of what an agent
-// left, so nothing in it is believed: a path that leads out of HOME, also by way
-// of a link in the archive itself, is refused, and so is one of more than limit
-// bytes.
-func unpack(home *os.Root, r io.Reader, limit int64) error {
+// unpack writes a saved session into HOME. The archive contains files of an agent, so it is not
+// trusted. It rejects a path that leads out of HOME, even through a link in the archive, and an
+// archive with more than limit bytes. It returns the content of receivedEntry, which the worker
+// added.
+func unpack(home *os.Root, r io.Reader, limit int64) (received []byte, err error) {
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
-		return fmt.Errorf("unpack the session: %w", err)
+		return nil, fmt.Errorf("unpack the session: %w", err)
 	}
 	archive := tar.NewReader(io.LimitReader(zipped, limit))
 	for n := 0; ; n++ {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return received, nil
 		}
-		if err == nil && n > maxSessionFiles {
+		switch {
+		case err != nil:
+		case n > maxSessionFiles:
 			err = errSessionTooLarge
-		}
-		if err == nil {
+		case header.Name == receivedEntry && header.Typeflag == tar.TypeReg:
+			received, err = io.ReadAll(archive)
+		default:
 			err = unpackEntry(home, header, archive)
 		}
 		if err != nil {
-			return fmt.Errorf("unpack the session: %w", err)
+			return nil, fmt.Errorf("unpack the session: %w", err)
 		}
 	}
 }

@@ -37,8 +37,7 @@ func fill(t *testing.T, root *os.Root, files map[string]string) {
 	}
 }
 
-// tree lists what lies in root: files with their content, links with where they
-// lead.
+// tree lists the entries of root: files with their content, links with their targets.
 func tree(t *testing.T, root *os.Root) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -87,12 +86,12 @@ func TestSessionIsPackedAndUnpacked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var archive bytes.Buffer
-			if err := pack(home, test.state, &archive); err != nil {
+			if err := pack(home, test.state, nil, &archive); err != nil {
 				t.Fatal(err)
 			}
 			restored := openRoot(t)
 			fill(t, restored, map[string]string{"notes.txt": "older", "other": "stays"})
-			if err := unpack(restored, &archive, 1<<20); err != nil {
+			if _, err := unpack(restored, &archive, 1<<20); err != nil {
 				t.Fatal(err)
 			}
 			got := tree(t, restored)
@@ -104,6 +103,32 @@ func TestSessionIsPackedAndUnpacked(t *testing.T) {
 				t.Errorf("restored (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The ids that a run received are stored with its session, and no file of the agent can replace
+// them.
+func TestSessionBringsReceivedIDs(t *testing.T) {
+	t.Parallel()
+	home := openRoot(t)
+	fill(t, home, map[string]string{"received.json": `["forged"]`, "a/received.json": `["forged"]`})
+	for _, want := range []string{"", `["resp_1"]`} {
+		var ids []byte
+		if want != "" {
+			ids = []byte(want)
+		}
+		var archive bytes.Buffer
+		if err := pack(home, nil, func() []byte { return ids }, &archive); err != nil {
+			t.Fatal(err)
+		}
+		restored := openRoot(t)
+		got, err := unpack(restored, &archive, 1<<20)
+		if err != nil || string(got) != want {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+		if diff := cmp.Diff(tree(t, home), tree(t, restored)); diff != "" {
+			t.Errorf("restored (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -120,15 +145,15 @@ func TestCacheThatIsALinkHidesNothingBesideIt(t *testing.T) {
 	}
 }
 
-// repacked is what a HOME is once it was packed and unpacked.
+// repacked returns a HOME after packing and unpacking.
 func repacked(t *testing.T, home *os.Root) *os.Root {
 	t.Helper()
 	var archive bytes.Buffer
-	if err := pack(home, nil, &archive); err != nil {
+	if err := pack(home, nil, nil, &archive); err != nil {
 		t.Fatal(err)
 	}
 	restored := openRoot(t)
-	if err := unpack(restored, &archive, 1<<20); err != nil {
+	if _, err := unpack(restored, &archive, 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	return restored
@@ -142,19 +167,19 @@ func TestSessionThatIsTooLargeIsNotPacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, home, map[string]string{"noise": string(noise)})
-	if err := pack(home, nil, &limitWriter{&bytes.Buffer{}, 1 << 19}); !errors.Is(err, errSessionTooLarge) {
+	if err := pack(home, nil, nil, &limitWriter{&bytes.Buffer{}, 1 << 19}); !errors.Is(err, errSessionTooLarge) {
 		t.Errorf("got %v, want that it is too large", err)
 	}
 }
 
-// To walk a tree of n levels takes n² steps, and the end of the turn waits for it.
+// Walking a tree of n levels takes n² steps, and the end of the turn waits for it.
 func TestSessionThatIsTooDeepIsNotPacked(t *testing.T) {
 	t.Parallel()
 	home := openRoot(t)
 	if err := home.MkdirAll(strings.Repeat("d/", 2*maxSessionLevels), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := pack(home, nil, &bytes.Buffer{}); !errors.Is(err, errSessionTooLarge) {
+	if err := pack(home, nil, nil, &bytes.Buffer{}); !errors.Is(err, errSessionTooLarge) {
 		t.Errorf("got %v, want that it is too large", err)
 	}
 }
@@ -168,7 +193,7 @@ func TestFolderWhoseNameIsNoUTF8IsLeftOutOfASession(t *testing.T) {
 	}
 }
 
-// An archive is made of what an agent left: nothing in it may reach out of HOME.
+// The agent decides what the archive contains, so unpacking must not write outside of HOME.
 func TestHostileArchiveStaysInHome(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
@@ -212,7 +237,7 @@ func TestHostileArchiveStaysInHome(t *testing.T) {
 				t.Fatal(err)
 			}
 			home := openRoot(t)
-			err := unpack(home, &archive, maxSessionBytes)
+			_, err := unpack(home, &archive, maxSessionBytes)
 			if found, _ := filepath.Glob(outside + "/*"); len(found) > 0 {
 				t.Errorf("%v was made out of HOME", found)
 			}
@@ -259,7 +284,7 @@ func TestArchiveThatGrowsWithoutEndIsRefused(t *testing.T) {
 	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(openRoot(t), &archive, 2<<20); err == nil || !strings.Contains(err.Error(), "unpack the session") {
+	if _, err := unpack(openRoot(t), &archive, 2<<20); err == nil || !strings.Contains(err.Error(), "unpack the session") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

@@ -18,7 +18,7 @@ func skill(name, body string) string {
 	return "---\nname: " + name + "\ndescription: About " + name + ".\n---\n" + body + "\n"
 }
 
-// factory makes a factory of files, and answers the uids of its agents by name.
+// factory creates a factory from files, and returns the uids of its agents by name.
 func (w *world) factory(files map[string]string) map[string]string {
 	w.t.Helper()
 	f, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files})
@@ -50,8 +50,8 @@ func acme() map[string]string {
 
 func here() string { return penstock.Platform(runtime.GOOS, runtime.GOARCH) }
 
-// Every agent gets what is its own and its factory's: secrets as environment and
-// masked, the runner's set-up before the environment's, skills by precedence.
+// Every agent gets its own and its factory's configuration: secrets as masked environment
+// variables, the runner's setup before the environment's, skills by precedence.
 func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
@@ -116,7 +116,7 @@ func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 	})
 }
 
-// What an action says about a skill is what the worker knows of it.
+// An action's skill is the one that the worker has installed, not the one that the agent names.
 func TestOnlyBundledSkillsAreReportedAsBundled(t *testing.T) {
 	t.Parallel()
 	files := acme()
@@ -140,8 +140,8 @@ func TestOnlyBundledSkillsAreReportedAsBundled(t *testing.T) {
 		},
 			"demo: read_skill create-skill", "demo: read_skill .penstock/skills/create-skill/SKILL.md",
 			"demo: read_skill vendor-api", "demo: read .penstock/skills/create-skill/SKILL.md")
-		// The worker looks at a skill when it hears of the action, and the agent does not
-		// wait for it: all of a turn was heard of once the run is over.
+		// The worker checks a skill when it hears of the action, and the agent does not wait. When
+		// the run has ended, all actions of the turn are recorded.
 		w.becomes(id, penstock.StateSucceeded)
 		w.followUp(id,
 			"demo: run cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/create-skill/SKILL.md",
@@ -173,7 +173,7 @@ func TestOnlyBundledSkillsAreReportedAsBundled(t *testing.T) {
 		var want []string
 		for _, name := range []string{"create-skill", "release", "tidy", "vendor-api"} {
 			one := named(map[string]string{"create-skill": "create-skill"}[name], name)
-			want = append(want, one, one) // by its file, and by what the agent claims
+			want = append(want, one, one) // by its file, and by the agent's claim
 		}
 		if diff := cmp.Diff(want, w.inputs(id, "read_skill")); diff != "" {
 			t.Errorf("read_skill (-want +got):\n%s", diff)
@@ -193,7 +193,7 @@ func TestOnlyBundledSkillsAreReportedAsBundled(t *testing.T) {
 	})
 }
 
-// The lease is over when a run is cancelled, and its sandbox a moment later.
+// The lease ends when a run is cancelled, and its sandbox a moment later.
 func TestCancelledRunReportsItsSandboxGone(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t

@@ -22,7 +22,7 @@ func (w *world) interrupt(id string) {
 	}
 }
 
-// has waits for a moment of the timeline.
+// has waits for a timeline event.
 func (w *world) has(id, moment string) {
 	w.t.Helper()
 	testkit.Eventually(w.t, timeout, func() error {
@@ -33,8 +33,8 @@ func (w *world) has(id, moment string) {
 	})
 }
 
-// An interrupt ends the agent's turn, with all that it has started, and nothing
-// else: the same agent goes on with the next follow-up.
+// An interrupt ends only the agent's turn and the processes of that turn: the same agent continues
+// with the next follow-up.
 func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
@@ -76,7 +76,7 @@ func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
 	})
 }
 
-// With a follow-up that waits, the agent goes on with that at once.
+// If a follow-up is pending, the agent continues with it at once.
 func TestInterruptGoesOnWithTheNextFollowup(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(penstock.RunRequest{}, "demo: run touch ready; sleep 1000")
@@ -91,8 +91,7 @@ func TestInterruptGoesOnWithTheNextFollowup(t *testing.T) {
 	}
 }
 
-// Nobody says what to do instead: the run waits for it without a slot, and its
-// session is kept.
+// Without a follow-up, the run waits without a slot, and its session is saved.
 func TestInterruptedRunIsBlockedInTheEnd(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(penstock.RunRequest{}, "demo: say first", "demo: run touch ready; sleep 1000")
@@ -124,8 +123,8 @@ func TestInterruptedRunIsBlockedInTheEnd(t *testing.T) {
 	}
 }
 
-// A worker that stops while the interrupted agent waits leaves the run as one that
-// waits, not as one that is done.
+// If the worker stops while the interrupted agent waits, the run stays waiting instead of being
+// done.
 func TestInterruptedRunIsBlockedWhenTheWorkerStops(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(penstock.RunRequest{}, "demo: run touch ready; sleep 1000")
@@ -138,7 +137,7 @@ func TestInterruptedRunIsBlockedWhenTheWorkerStops(t *testing.T) {
 	w.becomes(id, penstock.StateBlocked)
 }
 
-// An agent that does not hear is ended, and started again for what comes next.
+// An agent that ignores the interrupt is killed, and restarted for the next follow-up.
 func TestInterruptOfADeafAgent(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
@@ -173,7 +172,7 @@ func TestInterruptOfACommand(t *testing.T) {
 	w.becomes(id, penstock.StateSucceeded)
 }
 
-// What comes after an interrupt of one turn is not interrupted.
+// An interrupt of one turn does not affect the next one.
 func TestInterruptIsOfOneTurn(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)

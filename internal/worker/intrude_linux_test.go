@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// forgery is what an intruder wants the worker to take for the agent's: an artifact, and
-// the answers to all prompts that there can be.
+// forgery is what an intruder tries to pass off as the agent's: an artifact, and responses to all
+// possible prompts.
 func forgery() []byte {
 	var b strings.Builder
 	b.WriteString("\n" + `{"jsonrpc":"2.0","id":"forged","method":"_penstock/artifact","params":{"sessionId":"s",` +
@@ -29,9 +29,9 @@ func forgery() []byte {
 	return []byte(b.String())
 }
 
-// intrude tries to speak to the worker in the agent's place, by opening its descriptors
-// and, unless it is only to do that, in every other way that the kernel has. It prints
-// what was possible.
+// intrude tries to speak to the worker in the agent's place: it opens the agent's descriptors and,
+// unless it should do only that, tries every other way that the kernel offers. It prints what was
+// possible.
 func intrude(report io.Writer, onlyOpen bool) int {
 	files, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range files {
@@ -59,7 +59,7 @@ func intrude(report io.Writer, onlyOpen bool) int {
 	return 0
 }
 
-// canOpen writes to all that the descriptors of a process lead to.
+// canOpen writes to all targets of a process's descriptors.
 func canOpen(dir string) bool {
 	found, _ := filepath.Glob(filepath.Join(dir, "fd", "*"))
 	wrote := false
@@ -88,7 +88,7 @@ func canTake(pid int) bool {
 	return wrote
 }
 
-// writes forges messages to a descriptor. It is false for one that leads to nobody.
+// writes sends forged messages to a descriptor. It returns false for one without a reader.
 func writes(fd int) bool {
 	defer unix.Close(fd)
 	var stat unix.Stat_t
@@ -108,14 +108,14 @@ func canTrace(pid int) bool {
 	return true
 }
 
-// canPatch looks whether the memory of a process could be changed. It changes none.
+// canPatch checks whether the memory of a process could be changed. It changes nothing.
 func canPatch(dir string) bool {
 	memory, err := unix.Open(filepath.Join(dir, "mem"), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(memory)
-	// The auxiliary vector ends the stack: what is there is surely mapped.
+	// The auxiliary vector ends the stack, so this address is mapped.
 	stat, err := os.ReadFile(filepath.Join(dir, "auxv"))
 	if err != nil || len(stat) < 16 {
 		return false
@@ -132,15 +132,15 @@ func canPatch(dir string) bool {
 	return false
 }
 
-// Whatever a command of the built-in agent tries, the worker hears the agent alone.
+// Whatever a command of the built-in agent tries, the worker receives only the agent's messages.
 func TestCommandsCannotSpeakInTheAgentsPlace(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
 	id := w.create(penstock.RunRequest{}, "demo: run $PENSTOCK_CLI intrude", "demo: say I am still here.")
 	run := w.becomes(id, penstock.StateSucceeded)
 	out := strings.Join(w.outputs(id, "run_command"), "\n")
-	// The first process of the sandbox, bwrap, has no part in the conversation. Its
-	// standard error is that of the agent, which tells why one has ended, and nothing else.
+	// The first process of the sandbox, bwrap, cannot write to the agent's connection. It shares
+	// only the agent's standard error, which explains why an agent ended.
 	for line := range strings.SplitSeq(out, `\n`) {
 		if strings.Contains(line, "it can ") && !strings.Contains(line, "process 1 (") {
 			t.Error(line)
@@ -154,8 +154,8 @@ func TestCommandsCannotSpeakInTheAgentsPlace(t *testing.T) {
 	}
 }
 
-// An agent of others can be traced by what it starts, where the kernel allows that. But
-// nothing that it starts can open its connection.
+// If the kernel allows it, other agents can be traced by their own children. But no child can open
+// the agent's connection.
 func TestTheConnectionOfAnyAgentCannotBeOpened(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))

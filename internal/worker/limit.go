@@ -8,14 +8,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// overLimitError is why an execution is stopped that uses more of a resource than this worker allows.
+// overLimitError stops an execution that uses more of a resource than this worker allows.
 type overLimitError struct{ resource sandbox.Resource }
 
 func (o overLimitError) Error() string {
 	return "the run uses more " + string(o.resource) + " than this worker allows"
 }
 
-// exceeded is the overLimitError that ended the work, nil for none.
+// exceeded returns the overLimitError that ended the work, or nil.
 func exceeded(work context.Context) error {
 	if over, ok := errors.AsType[overLimitError](context.Cause(work)); ok {
 		return over
@@ -31,7 +31,7 @@ func (e *execution) exceed(r sandbox.Resource) {
 	e.stop(overLimitError{r})
 }
 
-// limit says which limit of this worker the run has exceeded.
+// limit describes the exceeded limit of this worker.
 func (e *execution) limit(r sandbox.Resource) string {
 	if r == sandbox.Disk {
 		return fmt.Sprintf("its workspace and HOME used more than the %d MiB that --limit-disk allows", e.w.Limits.Disk>>20)
@@ -39,7 +39,7 @@ func (e *execution) limit(r sandbox.Resource) string {
 	return fmt.Sprintf("it used more than the %d MiB of memory that --limit-memory allows", e.w.Limits.Memory>>20)
 }
 
-// ending is how a program of the run ended, in words.
+// ending describes how a program of the run ended.
 func (e *execution) ending(exit sandbox.Exit) string {
 	text := sandbox.Exit{Code: exit.Code}.String()
 	if exit.Exceeded != "" {

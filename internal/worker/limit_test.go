@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// A run that uses more than this worker allows fails while it works, with a reason that names the
-// setting, and its workspace does not stay.
+// A run that exceeds a limit of this worker fails while it works. The reason names the setting, and
+// the workspace is removed.
 func TestRunThatUsesTooMuchFails(t *testing.T) {
 	command := &penstock.Config{Harness: &penstock.Harness{Type: "command"}}
 	const disk, memory = "16 MiB that --limit-disk allows", "256 MiB of memory that --limit-memory allows"
@@ -99,8 +99,8 @@ func TestRunThatUsesTooMuchFails(t *testing.T) {
 	}
 }
 
-// A command that uses too much memory is killed alone where the kernel limits memory, and the run
-// goes on. Elsewhere the run fails. Either way it shows which setting was in the way.
+// If the kernel limits memory, only the command that uses too much is killed, and the run
+// continues. Otherwise the run fails. Either way, the run names the setting.
 func TestCommandThatUsesTooMuchMemoryNamesTheSetting(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		w.start(func(o *worker.Options) { o.Sandbox, o.Limits.Memory = box, 256<<20 })
@@ -109,7 +109,7 @@ func TestCommandThatUsesTooMuchMemoryNamesTheSetting(t *testing.T) {
 	})
 }
 
-// A run that waits for a follow-up fails as one that works does.
+// A run that waits for a follow-up fails like one that works.
 func TestIdleRunThatUsesTooMuchFails(t *testing.T) {
 	w := newWorld(t)
 	w.start(func(o *worker.Options) { o.Limits.Disk = 16 << 20 })

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 )
 
-// maskedLog masks known secrets in what an execution logs: errors repeat what
-// agents and remotes have said.
+// maskedLog masks known secrets in the log of an execution, because errors contain texts of agents
+// and remotes.
 type maskedLog struct {
 	slog.Handler
 	mask *secret.Masker
@@ -16,7 +16,7 @@ type maskedLog struct {
 
 // Handle implements slog.Handler.
 func (l maskedLog) Handle(ctx context.Context, r slog.Record) error {
-	masked := slog.NewRecord(r.Time, r.Level, r.Message, r.PC) // a constant
+	masked := slog.NewRecord(r.Time, r.Level, r.Message, r.PC) // the message is a constant
 	r.Attrs(func(a slog.Attr) bool {
 		masked.AddAttrs(l.attr(a))
 		return true

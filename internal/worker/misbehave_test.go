@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// revealing is an MCP server with a tool that tells its environment.
+// revealing is an MCP server with a tool that prints its environment.
 func revealing() int {
 	server := mcp.NewServer(&mcp.Implementation{Name: "revealing", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "reveal", Description: "Tells all"},
@@ -29,8 +29,7 @@ func revealing() int {
 	return 0
 }
 
-// misbehave is an agent that does what the last line of its prompt says, of
-// what no agent should.
+// misbehave is an agent that does what the last line of its prompt says, which no agent should do.
 func misbehave(what string) int {
 	if what == "reveal" {
 		return revealing()
@@ -95,8 +94,8 @@ func misbehave(what string) int {
 	return 0
 }
 
-// readSkills reads the files of all skills as an agent does that knows of none,
-// and then says of each that it is a bundled one.
+// readSkills reads the files of all skills, and then claims of each file that it is a bundled
+// skill.
 func readSkills(ctx context.Context, a *acp.Agent, session string) {
 	dir, _ := os.Getwd()
 	files, _ := filepath.Glob(filepath.Join(dir, ".penstock/skills/*/SKILL.md"))
@@ -115,8 +114,8 @@ func readSkills(ctx context.Context, a *acp.Agent, session string) {
 	}
 }
 
-// flood prints megabytes in every form: text, one line, garbage, bytes that are
-// no text, unknown updates, and calls without end.
+// flood prints megabytes in every form: text, one line, garbage, invalid text, unknown updates, and
+// endless calls.
 func flood(ctx context.Context, a *acp.Agent, session string) {
 	chunk := strings.Repeat("lorem ipsum ", 1000)
 	for range 300 {
@@ -134,7 +133,7 @@ func flood(ctx context.Context, a *acp.Agent, session string) {
 	}})
 	big, _ := json.Marshal(map[string]any{"sessionUpdate": "blob_update", "blob": strings.Repeat("x", 2<<20)})
 	_ = a.Update(ctx, session, acp.Update{Kind: "blob_update", Raw: big})
-	_ = a.Call(ctx, "_nothing", nil, nil) // all of it is out: what follows goes past the connection
+	_ = a.Call(ctx, "_nothing", nil, nil) // everything is sent: what follows bypasses the connection
 	out := bufio.NewWriter(os.Stdout)
 	fmt.Fprintf(out, "\xff\xfe\x00 no text\n%s\n", strings.Repeat("g", 3<<20))
 	fmt.Fprintf(
@@ -147,8 +146,8 @@ func flood(ctx context.Context, a *acp.Agent, session string) {
 	_ = out.Flush()
 }
 
-// nest says in every place where JSON may stand what can hardly be written again:
-// keys that come twice, and as many levels as a parser takes.
+// nest sends JSON that is hard to encode again, in every place that allows JSON: duplicate keys,
+// and as many levels as a parser accepts.
 func nest(ctx context.Context, a *acp.Agent, session string) {
 	for _, levels := range []int{120, 1000, 9980, 9990, 9995} {
 		deep := json.RawMessage(strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels))

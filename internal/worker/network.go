@@ -1,15 +1,11 @@
 package worker
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/penstock-dev/penstock"
@@ -18,21 +14,20 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// Network says how a worker connects sealed runs.
+// Network configures how a worker connects sealed runs.
 type Network struct {
-	// Open are private and other special networks that runs may reach if a rule allows the
-	// host. None by default.
+	// Open lists private and other special networks that runs may reach if a rule allows the host.
+	// Default: none.
 	Open []netip.Prefix
-	// Upstream is a proxy for everything that runs send; nil: none.
+	// Upstream is a proxy for all traffic of runs; nil: no proxy.
 	Upstream *url.URL
-	// SystemRoots is a file of CA certificates in PEM in the place of this system's; "" is
-	// the system's.
+	// SystemRoots is a PEM file of CA certificates; "": those of this system.
 	SystemRoots string
 	// CA has further CA certificates in PEM, for the proxy and for the programs of runs.
 	CA []byte
 }
 
-// networkPolicy compiles what the control plane says about the network of the run.
+// networkPolicy compiles the network policy of the assignment.
 func (o *outlet) networkPolicy() (*egress.Policy, error) {
 	policy, err := egress.Compile(o.network())
 	if err != nil {
@@ -44,7 +39,7 @@ func (o *outlet) networkPolicy() (*egress.Policy, error) {
 	return policy, nil
 }
 
-// network is the assignment's policy. An older server says nothing: nothing is allowed.
+// network returns the assignment's policy. An older server sends none, which allows nothing.
 func (o *outlet) network() penstock.NetworkPolicy {
 	if o.e.Network == nil {
 		return penstock.NetworkPolicy{}
@@ -77,44 +72,13 @@ func (o *outlet) modelSession() *gateway.Session {
 			}
 			return ""
 		},
-		Keys: o.ownKeys(), Received: o.received(), Refused: o.traffic.refused, Settled: o.traffic.settled,
+		Keys: o.ownKeys(), Refused: o.refused, Responded: o.responded, Settled: o.settled,
+		Spend: o.spend, Prices: o.e.w.Prices,
 	})
 }
 
-// receivedFile has the ids that the run received from its providers, beside its workspace.
-const receivedFile = "received.json"
-
-// received are the ids that earlier executions of the run received here, so that a follow-up
-// may refer to them.
-func (o *outlet) received() []string {
-	var ids []string
-	data, err := os.ReadFile(filepath.Join(o.e.space.dir, receivedFile))
-	if err == nil {
-		err = json.Unmarshal(data, &ids)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		o.e.log.Warn("cannot read the ids that the run received from its providers", "error", err)
-	}
-	return ids
-}
-
-// keepReceived stores the ids for the next execution.
-func (o *outlet) keepReceived() {
-	ids := o.models.Received()
-	if len(ids) == 0 {
-		return
-	}
-	data, err := json.Marshal(ids)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(o.e.space.dir, receivedFile), data, 0o600)
-	}
-	if err != nil {
-		o.e.log.Warn("cannot keep the ids that the run received from its providers", "error", err)
-	}
-}
-
-// ownKey is the key of a vendor that the run brings for its harness. In a sealed run it
-// stays in the gateway.
+// ownKey returns the run's own key of a vendor for its harness. In a sealed run, it stays in the
+// gateway.
 func (o *outlet) ownKey() (vendor gateway.Vendor, key penstock.HarnessSecret, ok bool) {
 	key, ok = o.e.HarnessSecrets[o.e.config.Harness.Kind()]
 	if !ok || !o.e.sealed() {
@@ -124,7 +88,7 @@ func (o *outlet) ownKey() (vendor gateway.Vendor, key penstock.HarnessSecret, ok
 	return vendor, key, ok
 }
 
-// ownKeys are the keys that the run brings, by their providers.
+// ownKeys returns the run's own keys, by provider.
 func (o *outlet) ownKeys() map[string]string {
 	vendor, key, ok := o.ownKey()
 	if !ok {
@@ -133,7 +97,7 @@ func (o *outlet) ownKeys() map[string]string {
 	return map[string]string{vendor.Name: key.Value}
 }
 
-// ownKeyEnvironment leads the harness to the gateway in the place of its key.
+// ownKeyEnvironment returns variables that send the harness to the gateway, instead of its key.
 func (o *outlet) ownKeyEnvironment() []string {
 	vendor, key, ok := o.ownKey()
 	if !ok || slices.Contains(o.e.config.Secrets, key.Name) {
@@ -143,9 +107,9 @@ func (o *outlet) ownKeyEnvironment() []string {
 	return []string{key.Name + "=" + egress.Placeholder, vendor.URL + "=" + address}
 }
 
-// entersSandbox reports whether a secret becomes a variable of the run. In a sealed one, the
-// keys of harnesses do not, unless the configuration names them in secrets as well, nor does
-// what belongs to the wall.
+// entersSandbox reports whether a secret becomes a variable of the run. In a sealed run, the keys
+// of harnesses do not, unless the configuration also names them in secrets. Variables that the seal
+// sets do not either.
 func (o *outlet) entersSandbox(name string) bool {
 	if !o.e.sealed() {
 		return true
@@ -164,8 +128,8 @@ func (o *outlet) entersSandbox(name string) bool {
 	return true
 }
 
-// writeTrust writes the certificates that programs of a sealed run trust. It returns the
-// variables that lead them to these and to the proxy.
+// writeTrust writes the certificates that programs of a sealed run trust. It returns the variables
+// for these certificates and for the proxy.
 func (o *outlet) writeTrust() ([]string, error) {
 	if err := os.Mkdir(o.trust, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the certificates: %w", err)

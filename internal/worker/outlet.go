@@ -20,13 +20,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// outlet is what an execution reaches outside of its sandbox: the model gateway, the
-// routes of the API for the run itself and, in a sealed sandbox, the forward proxy for
-// everything else.
+// outlet serves everything that an execution reaches outside of its sandbox: the model gateway, the
+// routes of the API for the run itself and, in a sealed sandbox, the forward proxy for everything
+// else.
 //
-// A sealed sandbox reaches it through a unix socket of this execution. Any other sandbox
-// has the network of this machine, and reaches gateway and API through a port of
-// loopback; its paths then begin with a secret of this execution.
+// A sealed sandbox reaches it through a unix socket of this execution. Any other sandbox has the
+// network of this machine, and reaches gateway and API through a port of loopback; its paths then
+// begin with a secret of this execution.
 type outlet struct {
 	e      *execution
 	dir    string // on the host, of mode 0700; removed at the end
@@ -37,8 +37,10 @@ type outlet struct {
 
 	policy  *egress.Policy
 	models  *gateway.Session
+	spend   *spender
 	proxy   *egress.Proxy // nil if the sandbox is not sealed
 	traffic modelTraffic
+	problem providerProblem
 
 	reportMu sync.Mutex
 	reported []penstock.HostTraffic
@@ -48,7 +50,7 @@ type outlet struct {
 	uploads sync.WaitGroup // of observed pull requests
 }
 
-// insideTrust is where a sealed sandbox finds the certificates of its proxy.
+// insideTrust is the folder of the proxy's certificates in a sealed sandbox.
 const insideTrust = "/run/penstock/trust"
 
 // outletDir is the folder of an outlet, below that of the workspace.
@@ -65,7 +67,9 @@ func (e *execution) openOutlet() error {
 	if o.policy, err = o.networkPolicy(); err != nil {
 		return err
 	}
+	o.spend = newSpender(e)
 	o.models = o.modelSession()
+	o.findReceived()
 	ctx, stop := context.WithCancel(context.WithoutCancel(e.lease))
 	o.stop = stop
 	serve := o.servePort
@@ -151,7 +155,7 @@ func (o *outlet) servePort(ctx context.Context) error {
 // headerTimeout bounds how long the header of a request may take.
 const headerTimeout = 30 * time.Second
 
-// serveLocal serves what belongs to the run itself.
+// serveLocal serves the routes of the run itself.
 func (o *outlet) serveLocal(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/model/"):
@@ -164,7 +168,7 @@ func (o *outlet) serveLocal(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settle waits until observed pull requests are kept, and reports the traffic.
+// settle waits until observed pull requests are stored, and reports the traffic.
 func (o *outlet) settle() {
 	if o == nil {
 		return
@@ -179,7 +183,9 @@ func (o *outlet) close() {
 		return
 	}
 	if o.models != nil {
+		stop := o.spend.closing()
 		o.models.Close()
+		stop()
 	}
 	if o.stop != nil {
 		o.stop()

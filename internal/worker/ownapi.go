@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/egress"
 )
 
-// ownPrefix is where a sealed run finds the routes of the API for itself.
+// ownPrefix is the path at which a sealed run reaches the API about itself.
 const ownPrefix = "/penstock"
 
 // serveOwn forwards a request of the agent about its own run to the API, with the key of
@@ -42,8 +42,8 @@ func (o *outlet) serveOwn(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// ownRoute reports whether a request is one that a run may make about itself. A path with
-// escapes or empty elements is none: it could be read in two ways.
+// ownRoute reports whether a run may make this request about itself. It rejects a path with escapes
+// or empty elements, which is ambiguous.
 func (o *outlet) ownRoute(r *http.Request) bool {
 	path := strings.TrimPrefix(r.URL.Path, ownPrefix)
 	if r.URL.RawPath != "" || strings.Contains(path, "//") {
@@ -58,11 +58,11 @@ func (o *outlet) ownRoute(r *http.Request) bool {
 	return false
 }
 
-// ownEnvironment is how programs of the run reach the API.
+// ownEnvironment returns the variables with which programs of the run reach the API.
 func (o *outlet) ownEnvironment() []string {
 	return []string{
 		"PENSTOCK_BASE_URL=" + o.origin + ownPrefix,
-		// The SDKs and the command line want a key. The relay replaces it.
+		// The SDKs and the command line require a key. The relay replaces it.
 		"PENSTOCK_API_KEY=" + egress.Placeholder,
 		"PENSTOCK_PUBLIC_URL=" + o.e.w.PublicURL,
 		"PENSTOCK_RUN_ID=" + o.e.Lease.RunID,

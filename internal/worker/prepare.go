@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -18,22 +17,23 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// preparation is what the workspace and the agent were given.
+// preparation is the prepared content of the workspace.
 type preparation struct {
 	repos  []repository
 	skills []harness.Skill // that the agent can use
-	use    []harness.Skill // that the run came from
-	// skillFolders says for each name of a skill where it came from.
+	use    []harness.Skill // of the run itself
+	// skillFolders has the source of each skill, by name.
 	skillFolders map[string]string
 	mcp          map[string]penstock.MCPServer
+	agentFiles   map[string]string // in HOME
 }
 
-// setupFailed is a cause that the user can mend.
+// setupFailed returns an error that the user can fix.
 func setupFailed(format string, args ...any) error {
 	return penstock.Errorf(penstock.CodeEnvironmentSetupFailed, format, args...)
 }
 
-// prepare takes the run to PENDING and makes everything ready for the agent.
+// prepare moves the run to PENDING and prepares everything for the agent.
 func (e *execution) prepare(ctx context.Context) error {
 	if err := e.move(penstock.StatePending); err != nil {
 		return err
@@ -63,7 +63,9 @@ func (e *execution) prepare(ctx context.Context) error {
 	if err := e.openOutlet(); err != nil {
 		return err
 	}
-	e.program = e.expand(e.program)
+	if err := e.setUpAgent(); err != nil {
+		return err
+	}
 	if err := e.fillWorkspace(ctx); err != nil {
 		return err
 	}
@@ -73,8 +75,8 @@ func (e *execution) prepare(ctx context.Context) error {
 	return e.restoreSession()
 }
 
-// checkVariables refuses what the server refuses when a run is created: the server may
-// have another configuration than this worker, or had one.
+// checkVariables repeats the server's check of a new run, because the configuration of the server
+// may differ from this worker's, or may have changed.
 func (e *execution) checkVariables() error {
 	own, holds := e.program.Own()
 	if !holds {
@@ -86,9 +88,8 @@ func (e *execution) checkVariables() error {
 	return nil
 }
 
-// chooseSandbox takes the worker's sandbox. Where there is none, the built-in
-// demonstration may run all the same: it executes nothing that others have
-// written, so nothing of the kind may come with it.
+// chooseSandbox returns the worker's sandbox. Without one, only the built-in demonstration may run,
+// because it executes no code of others. So it rejects repositories, commands and MCP servers then.
 func (e *execution) chooseSandbox() error {
 	if e.sandbox = e.w.Sandbox; e.sandbox != nil {
 		return nil
@@ -121,27 +122,8 @@ func (e *execution) hasMCPServers() bool {
 	return false
 }
 
-// expand fills the paths of the sandbox into a program's command.
-func (e *execution) expand(p harness.Program) harness.Program {
-	layout := e.layout()
-	fill := strings.NewReplacer(
-		"{exe}", layout.Exe, "{home}", layout.Home, "{workspace}", layout.Dir, "{gateway}", e.outlet.origin,
-	).Replace
-	p.Argv = slices.Clone(p.Argv)
-	for i := range p.Argv {
-		p.Argv[i] = fill(p.Argv[i])
-	}
-	env := map[string]string{}
-	for name, value := range p.Env {
-		env[name] = fill(value)
-	}
-	p.Env = env
-	return p
-}
-
-// fillWorkspace puts the files, repositories and the work of the setup commands
-// into the workspace. What an earlier execution of the run has left there is
-// kept.
+// fillWorkspace writes files and repositories into the workspace and runs the setup commands. It
+// keeps the files of an earlier execution of the run.
 func (e *execution) fillWorkspace(ctx context.Context) error {
 	if e.space.reused() {
 		e.timeline(penstock.TimelineWorkspaceReused, nil)
@@ -172,8 +154,8 @@ func (e *execution) fillWorkspace(ctx context.Context) error {
 	return e.space.setUp(setup)
 }
 
-// setupCommands are the runner's, which make the machine ready, and then the
-// environment's, which may build on that.
+// setupCommands returns the commands of the runner, which prepare the machine, and then those of
+// the environment, which may depend on them.
 func (e *execution) setupCommands() []string {
 	var commands []string
 	if e.Runner != nil {
@@ -185,9 +167,8 @@ func (e *execution) setupCommands() []string {
 	return commands
 }
 
-// sayWhatIsNotUsed tells of an image and of the shape of a machine, which a
-// sandbox on the host's own tools does not give. A runner's image is meant before
-// the environment's.
+// sayWhatIsNotUsed reports an image and a machine size, which this kind of sandbox ignores. A
+// runner's image takes precedence over the environment's.
 func (e *execution) sayWhatIsNotUsed(config penstock.EnvironmentConfig) {
 	payload := map[string]any{}
 	image := config.DockerImage
@@ -210,11 +191,11 @@ func (e *execution) sayWhatIsNotUsed(config penstock.EnvironmentConfig) {
 	e.timeline(penstock.TimelineImageNotUsed, payload)
 }
 
-// setupID tells apart what workspaces were set up for.
+// setupID identifies the setup of a workspace.
 func setupID(c penstock.EnvironmentConfig, commands []string) string {
 	data, err := json.Marshal([]any{c.GitHubRepos, c.Repos, commands})
 	if err != nil {
-		panic("worker: an environment cannot be marshalled: " + err.Error())
+		panic("worker: an environment cannot be marshaled: " + err.Error())
 	}
 	hash := sha256.Sum256(data)
 	return hex.EncodeToString(hash[:])
@@ -236,11 +217,11 @@ func (e *execution) fetch(f penstock.File) error {
 	return nil
 }
 
-// errFileGone is ours to mend, not the user's.
+// errFileGone is an error that the user cannot fix.
 var errFileGone = errors.New("the control plane has lost a file of the run")
 
-// download copies what the control plane holds into a file of our own, from the
-// beginning again when the transport fails.
+// download copies a file of the control plane to a local file. If the transport fails, it starts
+// again from the beginning.
 func (e *execution) download(f penstock.File) (*os.File, error) {
 	file, err := os.CreateTemp(e.space.dir, "download-*")
 	if err != nil {
@@ -273,7 +254,7 @@ func (e *execution) download(f penstock.File) (*os.File, error) {
 	return file, nil
 }
 
-// downloadTime is how long one file may take.
+// downloadTime limits the download of one file.
 const downloadTime = 5 * time.Minute
 
 func rewind(file *os.File) error {
@@ -298,7 +279,7 @@ func (e *execution) setUp(ctx context.Context, number int, command string) error
 	}
 	_ = running.Stdin().Close()
 	var output harness.Tail
-	_, _ = io.Copy(&output, running.Stdout()) // its end is all there is to know
+	_, _ = io.Copy(&output, running.Stdout()) // only the end of the output is needed
 	_ = running.Stdout().Close()
 	exit, err := running.Wait()
 	if ctx.Err() != nil {
@@ -321,9 +302,9 @@ func (e *execution) setUp(ctx context.Context, number int, command string) error
 	return setupFailed("The setup command %q failed: %s%s", command, e.ending(exit), text)
 }
 
-// restoreSession puts the saved session into HOME, over what an earlier execution
-// has left there: others may have led the conversation since. One that is
-// damaged or gone is left out: a new session is begun and told the conversation.
+// restoreSession writes the saved session into HOME. It overwrites the files of an earlier
+// execution, because other workers may have continued the conversation since. If the saved session
+// is damaged or gone, a new session begins and gets the conversation as text.
 func (e *execution) restoreSession() error {
 	s := e.Session
 	if s == nil || s.Harness != e.config.Harness.Kind() {
@@ -338,10 +319,12 @@ func (e *execution) restoreSession() error {
 		return err
 	}
 	defer discard(archive)
-	if err := unpack(e.space.homeRoot, archive, maxSessionBytes+maxSessionFiles*1024); err != nil {
+	received, err := unpack(e.space.homeRoot, archive, maxSessionBytes+maxSessionFiles*1024)
+	if err != nil {
 		e.log.Warn("cannot restore the saved session", "error", err)
 		return nil
 	}
+	e.outlet.restoreReceived(received)
 	e.sessionID = s.SessionID
 	return nil
 }

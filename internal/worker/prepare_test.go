@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// environment makes an environment and a configuration that names it.
+// environment creates an environment and a configuration that names it.
 func (w *world) environment(config penstock.EnvironmentConfig) *penstock.Config {
 	w.t.Helper()
 	if config.Name == "" {
@@ -29,7 +29,7 @@ func (w *world) environment(config penstock.EnvironmentConfig) *penstock.Config 
 	return &penstock.Config{EnvironmentID: made.UID}
 }
 
-// repository makes a Git repository with files and returns its URL.
+// repository creates a Git repository with files and returns its URL.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "app")
@@ -105,7 +105,7 @@ func TestSetupCommandsRunInOrderBeforeTheAgent(t *testing.T) {
 	})
 }
 
-// What a setup command leaves running holds its output open. It is ended with the
+// A process that a setup command leaves behind keeps its output open. It is killed with the
 // command, so nothing waits for it.
 func TestSetupCommandLeavesAProgramRunning(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
@@ -320,8 +320,7 @@ func TestAgentFindsItsOwnKeyAndRun(t *testing.T) {
 	}
 }
 
-// Without a sandbox nothing runs but the demonstration, which executes nothing
-// that others wrote.
+// Without a sandbox, only the demonstration agent runs. It executes no code of others.
 func TestWithoutASandboxOnlyTheDemonstrationRuns(t *testing.T) {
 	w := newWorld(t)
 	demo := newSandbox(t, sandbox.Process)

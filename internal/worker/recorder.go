@@ -13,46 +13,45 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 )
 
-// How events go to the control plane.
+// Limits for sending events to the control plane.
 const (
-	batchTime  = 50 * time.Millisecond // that an event waits for others
-	batchBytes = 64 << 10              // that go without waiting
-	queueBytes = 1 << 20               // that may wait; then whoever records waits
-	callTime   = 10 * time.Second      // for one call to be answered
+	batchTime  = 50 * time.Millisecond // how long an event waits for others
+	batchBytes = 64 << 10              // batches of this size are sent at once
+	queueBytes = 1 << 20               // may wait in the queue; then Record blocks
+	callTime   = 10 * time.Second      // for the response to one call
 
-	// What one execution may record, far more than any that works; agents that do
-	// nothing but talk would fill the disk of the server.
-	maxRecorded = 1 << 30 // bytes of data, and for each event so many more
+	// Limits of the events of one execution, far above normal use. They prevent an agent from
+	// filling the server's disk with messages.
+	maxRecorded = 1 << 30 // bytes of data, with an overhead for each event
 	perEvent    = 512
 )
 
-// errRecorded ends an execution that has recorded so much.
+// errRecorded ends an execution that exceeds these limits.
 var errRecorded = errors.New("the run reached the limit of recorded events")
 
-// errClosed is why a recorder takes no more.
+// errClosed is the error of a closed recorder.
 var errClosed = errors.New("the execution is over")
 
-// recorder takes the events of one execution, makes them fit to be recorded and
-// appends them to the log in order and in batches. An append that fails is tried
-// again for as long as the lease holds; meanwhile the queue fills up and
-// recording waits, which in the end slows the agent down. Nothing is dropped but
-// what the control plane refuses for what it is.
+// recorder cleans the events of one execution and appends them to the log, in order and in batches.
+// It retries a failed append while the lease is active. Meanwhile the queue fills up, Record
+// blocks, and finally the agent slows down. It drops only events that the control plane rejects as
+// invalid.
 type recorder struct {
 	append func(ctx context.Context, drafts []penstock.Draft) error
 	mask   *secret.Masker
 	log    *slog.Logger
-	stop   func(error) // told when the lease is lost, and with errRecorded
+	stop   func(error) // called when the lease is lost, or with errRecorded
 	most   int64       // maxRecorded
 
 	mu      sync.Mutex
-	wake    *sync.Cond // of everybody who waits for a change of what follows
+	wake    *sync.Cond // signals changes of the fields below
 	queue   []penstock.Draft
 	bytes   int
-	all     int64 // bytes of all that was ever queued
-	last    int64 // number of the draft that was queued last
-	done    int64 // number of the draft up to which all is appended
-	urgent  int64 // number of the draft up to which nothing waits for a batch
-	failed  error // why nothing more is appended
+	all     int64 // bytes of all events queued so far
+	last    int64 // number of the last queued draft
+	done    int64 // drafts up to this number are appended
+	urgent  int64 // drafts up to this number do not wait for a batch
+	failed  error // the error that stopped appending
 	streams map[string]*stream
 }
 
@@ -98,8 +97,7 @@ func (r *recorder) Record(d penstock.Draft) {
 	r.wake.Broadcast()
 }
 
-// supersede takes the deltas of a message out of the queue: it is complete
-// before they were sent.
+// supersede removes the deltas of a complete message from the queue.
 func (r *recorder) supersede(key string) {
 	r.queue = slices.DeleteFunc(r.queue, func(d penstock.Draft) bool {
 		gone := d.Type == penstock.EventMessageDelta && d.Key == key
@@ -110,7 +108,7 @@ func (r *recorder) supersede(key string) {
 	})
 }
 
-// fit cleans an event. It is false where nothing of it can be shown (yet).
+// fit cleans an event. It returns false if nothing of the event can be sent (yet).
 func (r *recorder) fit(d penstock.Draft) (penstock.Draft, bool) {
 	if d.Type == penstock.EventMessageDelta {
 		return r.fitDelta(d)
@@ -133,8 +131,8 @@ func (r *recorder) fit(d penstock.Draft) (penstock.Draft, bool) {
 	return short, true
 }
 
-// fitDelta masks a message across the cuts between its deltas: what may be the
-// beginning of a secret waits for the next one.
+// fitDelta masks secrets across the deltas of a message. Text that may be the beginning of a secret
+// waits for the next delta.
 func (r *recorder) fitDelta(d penstock.Draft) (penstock.Draft, bool) {
 	var delta penstock.MessageDelta
 	if json.Unmarshal(d.Data, &delta) != nil {
@@ -151,8 +149,7 @@ func (r *recorder) fitDelta(d penstock.Draft) (penstock.Draft, bool) {
 	return penstock.NewDraft(d.Type, d.At, delta), true
 }
 
-// Flush returns once all that was recorded before is in the log, or why it
-// never will be.
+// Flush returns once all earlier events are in the log, or returns the error that prevents it.
 func (r *recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +165,7 @@ func (r *recorder) Flush() error {
 	return r.failed
 }
 
-// Close makes Run return; what has not been appended is dropped.
+// Close makes Run return. It drops events that are not appended yet.
 func (r *recorder) Close() { r.fail(errClosed) }
 
 func (r *recorder) fail(reason error) {
@@ -181,7 +178,7 @@ func (r *recorder) fail(reason error) {
 	r.wake.Broadcast()
 }
 
-// Run appends what is recorded until Close, or until lease ends.
+// Run appends recorded events until Close, or until lease ends.
 func (r *recorder) Run(lease context.Context) {
 	defer context.AfterFunc(lease, func() { r.fail(context.Cause(lease)) })()
 	for {
@@ -203,8 +200,8 @@ func (r *recorder) Run(lease context.Context) {
 	}
 }
 
-// next waits for a batch: what comes within batchTime, unless it is urgent or
-// large enough before.
+// next waits for a batch: the events within batchTime. It returns earlier if the batch is urgent or
+// large enough.
 func (r *recorder) next() ([]penstock.Draft, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,8 +237,8 @@ func (r *recorder) next() ([]penstock.Draft, bool) {
 	return batch, true
 }
 
-// send appends a batch, whatever it takes. A batch that is refused is sent one
-// event at a time, so that only the event that is wrong is lost.
+// send appends a batch, and retries until it succeeds. If the control plane rejects a batch, it
+// sends one event at a time, so that only the invalid event is lost.
 func (r *recorder) send(lease context.Context, batch []penstock.Draft) error {
 	err := again(lease, func(ctx context.Context) error { return r.append(ctx, batch) })
 	var refused *penstock.Error
@@ -249,7 +246,7 @@ func (r *recorder) send(lease context.Context, batch []penstock.Draft) error {
 	case lease.Err() != nil || !errors.As(err, &refused):
 		return err
 	case len(batch) == 1 && batch[0].Type == penstock.EventState:
-		return err // without it nothing that follows is true
+		return err // later events would be wrong without it
 	case len(batch) == 1:
 		r.log.ErrorContext(lease, "the control plane rejected an event", "type", batch[0].Type, "error", err)
 		return nil
@@ -262,9 +259,9 @@ func (r *recorder) send(lease context.Context, batch []penstock.Draft) error {
 	return nil
 }
 
-// again calls the control plane until it answers: with success, that the lease
-// is lost, or that it refuses. Errors of transport and storage pass. The end of
-// lease, or of what was made of it, ends the attempts with its cause.
+// again repeats a call until the control plane accepts or rejects it, or reports that the lease is
+// lost. It retries after errors of transport and storage. When the context ends, it returns the
+// cause.
 func again(lease context.Context, call func(context.Context) error) error {
 	pause := 50 * time.Millisecond
 	for {

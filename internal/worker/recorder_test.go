@@ -23,17 +23,17 @@ import (
 type eventLog struct {
 	mu      sync.Mutex
 	batches [][]penstock.Draft
-	answer  func(call int, drafts []penstock.Draft) error
+	respond func(call int, drafts []penstock.Draft) error
 	calls   int
 }
 
 func (l *eventLog) append(_ context.Context, drafts []penstock.Draft) error {
 	l.mu.Lock()
 	l.calls++
-	call, answer := l.calls, l.answer
+	call, respond := l.calls, l.respond
 	l.mu.Unlock()
-	if answer != nil {
-		if err := answer(call, drafts); err != nil {
+	if respond != nil {
+		if err := respond(call, drafts); err != nil {
 			return err
 		}
 	}
@@ -53,14 +53,14 @@ func (l *eventLog) all() []penstock.Draft {
 	return list
 }
 
-// recording runs a recorder in a bubble of its own.
+// recording runs a recorder in a new bubble.
 func recording(
-	t *testing.T, answer func(call int, drafts []penstock.Draft) error,
+	t *testing.T, respond func(call int, drafts []penstock.Draft) error,
 	test func(r *recorder, l *eventLog, loseLease context.CancelCauseFunc),
 ) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &eventLog{answer: answer}
+		l := &eventLog{respond: respond}
 		lease, lose := context.WithCancelCause(t.Context())
 		r := newRecorder(secret.NewMasker("hunter22", "topsecretvalue"), slog.New(slog.DiscardHandler), lose, l.append)
 		done := make(chan struct{})
@@ -160,7 +160,7 @@ func TestRecordingWaitsForASlowControlPlane(t *testing.T) {
 	recording(t, nil, func(r *recorder, l *eventLog, _ context.CancelCauseFunc) {
 		open := make(chan struct{})
 		l.mu.Lock()
-		l.answer = func(int, []penstock.Draft) error { <-open; return nil }
+		l.respond = func(int, []penstock.Draft) error { <-open; return nil }
 		l.mu.Unlock()
 		const events = 100
 		recorded := 0
@@ -193,8 +193,8 @@ func TestRecordingWaitsForASlowControlPlane(t *testing.T) {
 func TestLostLeaseEndsTheRecording(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
-		answer func(int, []penstock.Draft) error
-		lose   error
+		respond func(int, []penstock.Draft) error
+		lose    error
 	}{
 		"an append says so": {func(int, []penstock.Draft) error { return penstock.ErrLeaseLost }, nil},
 		"it ends while nothing passes": {
@@ -203,7 +203,7 @@ func TestLostLeaseEndsTheRecording(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			recording(t, end.answer, func(r *recorder, l *eventLog, lose context.CancelCauseFunc) {
+			recording(t, end.respond, func(r *recorder, l *eventLog, lose context.CancelCauseFunc) {
 				r.Record(note("a"))
 				if end.lose != nil {
 					time.AfterFunc(time.Minute, func() { lose(end.lose) })
@@ -222,7 +222,7 @@ func TestLostLeaseEndsTheRecording(t *testing.T) {
 	}
 }
 
-// An error asks for a person, and nobody has refused what the lease has ended.
+// The log must not show an error: no person has to act when the lease has ended.
 func TestLeaseThatEndsWhileTheDatabaseIsAwayRefusesNothing(t *testing.T) {
 	t.Parallel()
 	away := func(int, []penstock.Draft) error { return penstock.Errorf(penstock.CodeUnavailable, "away") }
@@ -280,8 +280,7 @@ func TestRefusedMoveEndsTheRecording(t *testing.T) {
 	})
 }
 
-// A secret that is cut into deltas is masked as one that is not; nothing of it
-// is ever shown.
+// A secret that is split across deltas is masked like a whole one. Nothing of it is ever shown.
 func TestSecretsAreMaskedAcrossDeltas(t *testing.T) {
 	t.Parallel()
 	recording(t, nil, func(r *recorder, l *eventLog, _ context.CancelCauseFunc) {
@@ -360,7 +359,7 @@ func TestAnAgentThatTalksWithoutEndIsStopped(t *testing.T) {
 		if !errors.Is(stopped, errRecorded) {
 			t.Fatalf("stopped with %v", stopped)
 		}
-		r.Record(note("the end")) // what the end of the run says is recorded all the same
+		r.Record(note("the end")) // the final text of the run is recorded all the same
 		if err := r.Flush(); err != nil {
 			t.Error(err)
 		}

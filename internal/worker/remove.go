@@ -11,13 +11,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// removeTree removes a file or a directory that an agent may have filled, if it is
-// there. Permissions are no obstacle: some tools write-protect what they cache.
-// Neither is depth: os.RemoveAll holds a file open for each level, and an agent can
-// make more of them than this process may have files. So directories are moved to
-// the top before their turn comes. The tree's own processes have ended; one that holds a
-// descriptor of it all the same can turn directories into links, which lead nowhere out
-// of root. So root holds nothing but what is the run's.
+// removeTree removes a file or directory of an agent, if it exists. It overrides permissions,
+// because some tools write-protect their caches. It works at any depth: os.RemoveAll keeps a file
+// open for each level, and an agent can create more levels than this process may have open files,
+// so removeTree moves deep directories to the top first. All processes of the tree should have
+// ended. If one still has a descriptor, it can replace directories by links, but these cannot lead
+// out of root. So root must contain only files of the run.
 func removeTree(root *os.Root, name string) error {
 	err := root.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +25,7 @@ func removeTree(root *os.Root, name string) error {
 	if info, statErr := root.Lstat(name); statErr != nil || !info.IsDir() || path.Clean(name) == "." {
 		return err
 	}
-	above, moved := penstock.NewID(), 0 // a name that no agent has guessed
+	above, moved := penstock.NewID(), 0 // a name that no agent can guess
 	err = clearOut(root, name, func(child string, isDir bool) error {
 		if !isDir {
 			return root.Remove(child)
@@ -36,7 +35,7 @@ func removeTree(root *os.Root, name string) error {
 				return root.Remove(grandchild)
 			}
 			moved++
-			// Who moves a directory has to be able to write into it.
+			// Moving a directory requires write permission on it.
 			err := root.Chmod(grandchild, 0o700)
 			return errors.Join(err, root.Rename(grandchild, path.Join(name, fmt.Sprintf("%s-%d", above, moved))))
 		})
@@ -45,8 +44,8 @@ func removeTree(root *os.Root, name string) error {
 	return errors.Join(err, root.Remove(name))
 }
 
-// clearOut has away take what is in a directory, in portions: there may be more
-// than fits into memory. It ends with the first that stays.
+// clearOut calls away for each entry of a directory, in portions, because all entries may not fit
+// into memory. It stops at the first entry that cannot be removed.
 func clearOut(root *os.Root, dir string, away func(name string, isDir bool) error) error {
 	if err := root.Chmod(dir, 0o700); err != nil {
 		return err
@@ -64,7 +63,7 @@ func clearOut(root *os.Root, dir string, away func(name string, isDir bool) erro
 	}
 }
 
-// portion is some of what is in a directory, nothing when it is empty.
+// portion returns some entries of a directory, or none if it is empty.
 func portion(root *os.Root, dir string) ([]fs.DirEntry, error) {
 	file, err := root.Open(dir)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/git"
 )
 
-// repository is one that was checked out.
+// repository is a repository to check out.
 type repository struct {
-	owner, name string // as far as the URL tells
+	owner, name string // from the URL, if it has them
 	dir         string // relative to the workspace
 	source      git.Source
 }
@@ -31,8 +31,8 @@ func (e *execution) repoDirs() []string {
 	return dirs
 }
 
-// checkOut clones the environment's repositories, each into a directory of its
-// name. One whose directory is there is left as it is: it is the agent's work.
+// checkOut clones each repository of the environment into a directory with its name. It leaves an
+// existing directory unchanged, because it has the agent's work.
 func (e *execution) checkOut(ctx context.Context, config penstock.EnvironmentConfig) error {
 	var err error
 	if e.repos, err = e.repositories(config); err != nil {
@@ -57,17 +57,20 @@ func (e *execution) checkOut(ctx context.Context, config penstock.EnvironmentCon
 	return nil
 }
 
-// clone makes a complete repository beside the workspace and moves it there. No process
-// of any run sees that place: one that could write to the configuration of a repository
-// in which git is at work here would have git start its commands outside of the sandbox.
+// clone makes a complete repository beside the workspace, and then moves it into the workspace. No
+// process of a run sees the first place. Otherwise it could change the repository's configuration
+// while git is running, and make git execute commands outside of the sandbox.
 func (e *execution) clone(ctx context.Context, r repository) error {
 	const name = "checkout"
-	remove := func() error { return e.w.spaces.removeIn(e.Lease.RunID, name) }
-	if err := remove(); err != nil { // that of a worker that was killed
+	base := e.space.base(r.dir)
+	remove := func() error {
+		return errors.Join(e.w.spaces.removeIn(e.Lease.RunID, name), os.RemoveAll(base))
+	}
+	if err := errors.Join(remove(), os.MkdirAll(filepath.Dir(base), 0o700)); err != nil { // the rest of a killed worker
 		return err
 	}
 	dir := filepath.Join(e.space.dir, name)
-	_, err := e.w.Repositories.Checkout(ctx, r.source, dir)
+	_, err := e.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
 	if err == nil {
 		err = os.Rename(dir, filepath.Join(e.space.work, r.dir))
 	}
@@ -77,7 +80,7 @@ func (e *execution) clone(ctx context.Context, r repository) error {
 	return nil
 }
 
-// repositories lists what is to be checked out, and where.
+// repositories lists the repositories to check out with their directories.
 func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repository, error) {
 	var list []repository
 	for _, r := range config.GitHubRepos {
@@ -110,8 +113,8 @@ func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repositor
 	return list, nil
 }
 
-// authorize gives a repository the credential that the network policy has for its host, as
-// the proxy does for the agent.
+// authorize sets the credential that the network policy has for the repository's host, as the proxy
+// does for the agent.
 func (e *execution) authorize(source *git.Source) {
 	address, err := url.Parse(source.URL)
 	if err != nil || address.Scheme != "https" {
@@ -127,7 +130,7 @@ func (e *execution) authorize(source *git.Source) {
 	}
 	credential := decision.Rule.Credential
 	if credential.As == penstock.CredentialHeader {
-		return // git sends a user and a password
+		return // git can only send a user and a password
 	}
 	if value, granted := e.NetworkSecrets[credential.Secret]; granted {
 		source.Username, source.Password = credential.User, value
@@ -150,11 +153,11 @@ func splitURL(url string) (owner, name string) {
 	return owner, name
 }
 
-// evictEvery is how often mirrors are removed that nothing has used for long.
+// evictEvery is the interval for removing unused mirrors.
 const evictEvery = time.Hour
 
-// evictMirrors keeps the mirrors from filling the disk, until ctx ends. Those of the
-// embedded worker are the server's, which sees to them.
+// evictMirrors removes unused mirrors until ctx ends. The embedded worker uses the mirrors of the
+// server, which removes them itself.
 func (w *Worker) evictMirrors(ctx context.Context) {
 	if w.Repositories == nil || w.Local {
 		return

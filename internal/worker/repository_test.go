@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// A worker on another machine has nobody else who would keep its disk from filling.
+// On a worker's own machine, only the worker keeps the disk from filling up.
 func TestMirrorsThatNothingUsesAreRemoved(t *testing.T) {
 	w := newWorld(t)
 	dir := filepath.Join(t.TempDir(), "mirrors")
@@ -59,9 +59,9 @@ func TestMirrorsThatNothingUsesAreRemoved(t *testing.T) {
 	})
 }
 
-// A process of another run can hold a descriptor of the workspace while git is at work: it
-// could put a command into the configuration of a repository there, and git would run it
-// on the host. The git of this test does that before each of its commands.
+// A process of another run can hold a descriptor of the workspace while git works: it could add a
+// command to a repository's configuration, and git would run it on the host. The git of this test
+// does that before each of its commands.
 func TestGitNeverRunsInTheWorkspace(t *testing.T) {
 	w := newWorld(t)
 	spaces, started := t.TempDir(), filepath.Join(t.TempDir(), "started")
@@ -75,7 +75,8 @@ for repo in %[1]s/runs/*/work/*/.git; do
 done
 exec git "$@"
 `, spaces, started)
-	// By another process: a fork of a test beside this one may still hold open what this one writes.
+	// Another process writes the file, because a fork of a concurrent test may still hold open a
+	// file that this process writes.
 	write := exec.CommandContext(t.Context(), "install", "-m", "700", "/dev/stdin", program)
 	write.Stdin = strings.NewReader(script)
 	if err := write.Run(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// saveArtifact keeps an artifact of the agent, with known secrets in its content
-// overwritten. In the log it stands after what was recorded before.
+// saveArtifact stores an artifact of the agent, and masks known secrets in its content. In the log,
+// it comes after all earlier events.
 func (e *execution) saveArtifact(ctx context.Context, u penstock.Upload, content io.ReadSeeker) (string, error) {
 	data, err := json.Marshal(u.Artifact)
 	if err != nil {
@@ -31,14 +31,13 @@ func (e *execution) saveArtifact(ctx context.Context, u penstock.Upload, content
 	if err := e.events.Flush(); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithCancelCause(ctx) // of the agent's request, and with it of the agent
+	ctx, cancel := context.WithCancelCause(ctx) // cancels the agent's request, and so the agent
 	defer cancel(nil)
 	defer context.AfterFunc(e.lease, func() { cancel(context.Cause(e.lease)) })()
 	return e.save(ctx, u, content)
 }
 
-// save stores a file in the control plane. It goes on trying until ctx, which is
-// the lease or made of it, ends.
+// save stores a file in the control plane. It retries until ctx ends, which depends on the lease.
 func (e *execution) save(ctx context.Context, u penstock.Upload, content io.ReadSeeker) (uid string, err error) {
 	err = again(ctx, func(context.Context) error {
 		var r io.Reader
@@ -52,15 +51,14 @@ func (e *execution) save(ctx context.Context, u penstock.Upload, content io.Read
 			}
 		}
 		var err error
-		uid, err = e.w.Control.Save(ctx, e.Lease, u, r) // as long as it takes: files are large
+		uid, err = e.w.Control.Save(ctx, e.Lease, u, r) // without a time limit, because files are large
 		return err
 	})
 	return uid, err
 }
 
-// saveSession keeps the agent's session, so that another worker can go on with
-// it. Where it cannot be kept, the next execution begins a new one and is told
-// the conversation.
+// saveSession saves the agent's session, so that another worker can continue it. If that fails, the
+// next execution begins a new session and gets the conversation as text.
 func (e *execution) saveSession(ctx context.Context) {
 	id := e.agent.SessionID()
 	if id == "" || ctx.Err() != nil || e.tooLarge {
@@ -74,7 +72,7 @@ func (e *execution) saveSession(ctx context.Context) {
 	}
 }
 
-// keepSaving saves the session now and then until stop is called.
+// keepSaving saves the session periodically until stop is called.
 func (e *execution) keepSaving() (stop func()) {
 	ctx, cancel := context.WithCancel(e.lease)
 	var saving sync.WaitGroup
@@ -96,7 +94,7 @@ func (e *execution) keepSaving() (stop func()) {
 	}
 }
 
-// uploadSession packs HOME and stores it, unless it is as it was stored last.
+// uploadSession packs HOME and stores it, unless it has not changed since the last time.
 func (e *execution) uploadSession(ctx context.Context, id string) error {
 	file, err := os.CreateTemp(e.space.dir, "session-*.tar.gz")
 	if err != nil {
@@ -104,7 +102,8 @@ func (e *execution) uploadSession(ctx context.Context, id string) error {
 	}
 	defer discard(file)
 	hash := sha256.New()
-	if err := pack(e.space.homeRoot, e.program.State, &limitWriter{io.MultiWriter(file, hash), maxPacked}); err != nil {
+	packed := &limitWriter{io.MultiWriter(file, hash), maxPacked}
+	if err := pack(e.space.homeRoot, e.program.State, e.outlet.received, packed); err != nil {
 		return err
 	}
 	sum := id + hex.EncodeToString(hash.Sum(nil))

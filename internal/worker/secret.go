@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// resolveMCP fills the secrets into the MCP servers of the configuration. A
-// managed one is left out, which the timeline said when the run was created.
+// resolveMCP inserts the secrets into the MCP servers of the configuration. It omits managed
+// servers; the timeline reported that when the run was created.
 func (e *execution) resolveMCP() (map[string]penstock.MCPServer, error) {
 	servers := map[string]penstock.MCPServer{}
 	for name, s := range e.config.MCPServers {
@@ -34,8 +34,8 @@ func (e *execution) resolveMCP() (map[string]penstock.MCPServer, error) {
 	return servers, nil
 }
 
-// ownHeaders are the headers of an HTTP MCP server that a sealed agent sends itself. The
-// proxy adds all headers of an https server. Over http no secret is sent.
+// ownHeaders returns the headers of an HTTP MCP server that a sealed agent sends itself. The proxy
+// adds all headers of an https server. Over http, no secret is sent.
 func ownHeaders(s penstock.MCPServer) map[string]string {
 	headers := map[string]string{}
 	for name, value := range s.Headers {
@@ -92,11 +92,11 @@ func (e *execution) secrets() []string {
 	return list
 }
 
-// secretName are names of variables that hold a key rather than a setting.
+// secretName matches names of variables that hold a key and not a setting.
 var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH`)
 
-// longEnough lists a configured value and its words as secrets, where they are
-// too long to be a mere setting: a header often is "Bearer" and a token.
+// longEnough lists a configured value and its words as secrets if they are too long for an ordinary
+// setting. A header often is "Bearer" and a token.
 func longEnough(value string) []string {
 	const least = 8
 	var list []string

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Secrets that the agent prints in every way it can are nowhere in what is
-// recorded: not in the log, the status, the timeline, the transcript or files.
+// The agent prints secrets in every way it can. They appear nowhere in the records: not in the log,
+// the status, the timeline, the transcript or files.
 func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	const token, header = `tok_8Jq2vX7mZk"<&>?~`, "header-value-77"
 	secrets := []string{token, header, "provider-key-123"}
@@ -57,7 +57,7 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 			"as it is": s, "as JSON": strings.Trim(string(quoted), `"`), "as a query": url.QueryEscape(s),
 			"in base64": base64.RawStdEncoding.EncodeToString([]byte(s))[:12], "in hexadecimal": hexOf(s),
 		} {
-			// The prompt is the user's own words: that is where they are told from.
+			// The prompt is the user's own text, so the secret stays in it.
 			if n := strings.Count(withoutPrompts(t, all), text); n > 0 {
 				t.Errorf("a secret stands %d times in the records %s", n, form)
 			}
@@ -83,8 +83,8 @@ func (w *world) secret(name, value string) {
 	}
 }
 
-// What only an MCP server is given is not in the environment of the agent, and
-// masked all the same.
+// Secrets that only an MCP server gets are not in the environment of the agent, but are masked all
+// the same.
 func TestSecretOfAnMCPServerIsNotTheAgents(t *testing.T) {
 	w := newWorld(t)
 	w.secret("OWN", "agents-own-1")
@@ -115,8 +115,7 @@ func hexOf(s string) string {
 	return b.String()
 }
 
-// withoutPrompts leaves out the messages of the user, which the worker does not
-// record.
+// withoutPrompts drops the user's messages, which the worker does not record.
 func withoutPrompts(t *testing.T, records string) string {
 	t.Helper()
 	var b strings.Builder

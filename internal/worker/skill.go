@@ -16,8 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
-// skillDirs are where repositories keep skills, the first one that has a skill
-// wins.
+// skillDirs are the folders of skills in repositories. The first one with a skill wins.
 var skillDirs = []string{
 	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills",
 	".opencode/skills",
@@ -29,11 +28,11 @@ const (
 	maxSkillBytes = 32 << 20
 )
 
-// skillHome is where skills lie in the workspace, each in a folder with its name.
+// skillHome is the folder of skills in the workspace. Each skill has a folder with its name.
 const skillHome = ".penstock/skills"
 
-// placeSkills puts the skills of the configuration, and all those of the run's
-// agent and factory, where agents look for them.
+// placeSkills writes the skills of the configuration, of the run's agent and of its factory to the
+// folder where agents look for them.
 func (e *execution) placeSkills() error {
 	e.skillFolders = map[string]string{}
 	place := func(reference string) (harness.Skill, error) {
@@ -58,11 +57,11 @@ func (e *execution) placeSkills() error {
 		}
 		e.skills = append(e.skills, skill)
 	}
-	if e.Run.Prompt == "" && len(e.use) == 0 { // the skills are all there is to do
+	if e.Run.Prompt == "" && len(e.use) == 0 { // the skills are the only task
 		e.use, e.skills = e.skills, nil
 	}
 	for _, folder := range e.Skills {
-		if e.skillFolders[folder.Name] != "" { // it was named
+		if e.skillFolders[folder.Name] != "" { // already placed by name
 			continue
 		}
 		skill, err := place(folder.Name)
@@ -86,7 +85,7 @@ func (e *execution) placeSkill(reference string) (harness.Skill, error) {
 	if dir == "" {
 		return harness.Skill{}, setupFailed("The repositories of the environment do not contain the skill %q.", reference)
 	}
-	if before := e.skillFolders[name]; e.given(name) >= 0 || before != "" && before != dir { // another one has the name
+	if before := e.skillFolders[name]; e.given(name) >= 0 || before != "" && before != dir { // another skill has this name
 		repository, _, _ := strings.Cut(dir, "/")
 		name = repository + "-" + name
 	}
@@ -101,12 +100,12 @@ func (e *execution) placeSkill(reference string) (harness.Skill, error) {
 	return skill, err
 }
 
-// given finds a skill that needs no repository; -1: there is none of the name.
+// given finds a skill from outside of repositories. It returns -1 if none has the name.
 func (e *execution) given(name string) int {
 	return slices.IndexFunc(e.Skills, func(f penstock.SkillFolder) bool { return f.Name == name })
 }
 
-// unfold writes a skill that came with the assignment.
+// unfold writes a skill of the assignment.
 func (e *execution) unfold(f penstock.SkillFolder) (harness.Skill, error) {
 	to, err := e.skillFolder(f.Name, string(f.Origin))
 	if err != nil {
@@ -114,7 +113,7 @@ func (e *execution) unfold(f penstock.SkillFolder) (harness.Skill, error) {
 	}
 	for name, content := range f.Files {
 		mode := fs.FileMode(0o644)
-		if strings.HasPrefix(content, "#!") { // files of a definition have no mode
+		if strings.HasPrefix(content, "#!") { // files of a factory have no mode
 			mode = 0o755
 		}
 		if err := put(e.space.root, path.Join(to, name), mode, strings.NewReader(content)); err != nil {
@@ -128,8 +127,8 @@ func (e *execution) unfold(f penstock.SkillFolder) (harness.Skill, error) {
 	return skill, err
 }
 
-// skillFolder makes room for a skill from a source. Of two with one name the
-// first has it.
+// skillFolder creates the folder for a skill from a source. Of two skills with one name, the first
+// gets it.
 func (e *execution) skillFolder(name, source string) (string, error) {
 	if before := e.skillFolders[name]; before != "" && before != source {
 		return "", setupFailed("Two skills have the name %s: one from %s and one from %s.", name, before, source)
@@ -139,10 +138,10 @@ func (e *execution) skillFolder(name, source string) (string, error) {
 	return to, removeTree(e.space.root, to)
 }
 
-// readSkill reads a skill that lies in its folder.
+// readSkill reads a skill in its folder.
 func (e *execution) readSkill(reference, name, folder string) (skill harness.Skill, content string, err error) {
 	at := path.Join(folder, "SKILL.md")
-	text, err := e.space.root.ReadFile(at) // ours by now
+	text, err := e.space.root.ReadFile(at) // our own copy
 	if err != nil {
 		return skill, "", err
 	}
@@ -153,9 +152,9 @@ func (e *execution) readSkill(reference, name, folder string) (skill harness.Ski
 	return harness.Skill{Name: name, Description: file.Description, Path: at, Text: file.Body}, string(text), nil
 }
 
-// findSkill finds the directory of a skill, "" when no repository has it, and
-// the skill's name. A reference by name means the skill whose frontmatter has
-// it, else the one in a folder of that name.
+// findSkill finds the directory and the name of a skill. dir is "" if no repository has the skill.
+// A name refers to the skill with this name in its frontmatter, or otherwise to the one in a folder
+// with this name.
 func (e *execution) findSkill(spec penstock.SkillSpec) (dir, name string) {
 	for _, r := range e.repos {
 		if spec.Repo != "" && spec.Repo != r.name || spec.Owner != "" && spec.Owner != r.owner {
@@ -191,7 +190,7 @@ func (e *execution) skillsIn(repository string) []string {
 	var dirs []string
 	for _, home := range skillDirs {
 		home = path.Join(repository, home)
-		entries, _ := fs.ReadDir(e.space.root.FS(), home) // mostly there is none
+		entries, _ := fs.ReadDir(e.space.root.FS(), home) // usually missing
 		for _, entry := range entries {
 			dirs = append(dirs, path.Join(home, entry.Name()))
 		}
@@ -199,8 +198,8 @@ func (e *execution) skillsIn(repository string) []string {
 	return dirs
 }
 
-// skillName is the name of the skill in a directory: that of its frontmatter,
-// else of the directory. ok is false where it has no SKILL.md.
+// skillName returns the name of the skill in a directory: from its frontmatter, or otherwise from
+// the directory. ok is false without a SKILL.md.
 func (e *execution) skillName(dir string) (name string, ok bool) {
 	document := path.Join(dir, "SKILL.md")
 	if info, err := e.space.root.Stat(document); err != nil || !info.Mode().IsRegular() {
@@ -216,14 +215,14 @@ func (e *execution) skillName(dir string) (name string, ok bool) {
 		return "", false
 	}
 	skill, err := skillfile.Parse(text)
-	if err != nil || skill.Name == "" { // a malformed one is told of once it is chosen
+	if err != nil || skill.Name == "" { // a malformed one is reported when it is chosen
 		return path.Base(dir), true
 	}
 	return skill.Name, true
 }
 
-// copyTree copies the regular files of a directory of the workspace. Links are
-// left out: they may lead anywhere.
+// copyTree copies the regular files of a directory of the workspace. It skips links, which may lead
+// anywhere.
 func copyTree(root *os.Root, from, to string) error {
 	files, bytes := 0, int64(0)
 	return fs.WalkDir(root.FS(), from, func(name string, d fs.DirEntry, err error) error {
@@ -245,7 +244,7 @@ func copyTree(root *os.Root, from, to string) error {
 	})
 }
 
-// openRegular opens a file of the workspace that is what it looks like.
+// openRegular opens a file of the workspace, and makes sure that it is a regular file.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

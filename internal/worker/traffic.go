@@ -41,7 +41,7 @@ func (t *modelTraffic) settled(c gateway.Call) {
 	h.BytesIn += c.ResponseBytes
 }
 
-// refused counts a source by URL that no rule allows. Other refusals concern no host.
+// refused counts a source by URL that no rule allows. Other refusals are not about a host.
 func (t *modelTraffic) refused(r gateway.Refusal) {
 	if r.Host == "" {
 		return
@@ -62,10 +62,10 @@ func (t *modelTraffic) report() []penstock.HostTraffic {
 // reportEvery is how often the traffic of an execution is reported while it changes.
 const reportEvery = 10 * time.Second
 
-// reportedHosts bounds the hosts of one report.
+// reportedHosts limits the hosts of one report.
 const reportedHosts = 200
 
-// keepReporting reports the traffic now and then until ctx ends.
+// keepReporting reports the traffic periodically until ctx ends.
 func (o *outlet) keepReporting(ctx context.Context) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -83,26 +83,45 @@ func (o *outlet) keepReporting(ctx context.Context) {
 func (o *outlet) reportTraffic() {
 	o.reportMu.Lock()
 	defer o.reportMu.Unlock()
-	hosts := o.traffic.report()
-	if o.proxy != nil {
-		hosts = append(hosts, o.proxy.Report()...)
-	}
+	hosts := o.hosts()
 	if slices.Equal(hosts, o.reported) {
 		return
 	}
 	o.reported = hosts
-	for chunk := range slices.Chunk(hosts, reportedHosts) {
-		o.e.events.Record(penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Hosts: chunk}))
+	for _, draft := range trafficDrafts(hosts) {
+		o.e.events.Record(draft)
 	}
 }
 
-// denied puts the first refusal of a host on the timeline.
+// hosts is what the execution has exchanged with each host since it began.
+func (o *outlet) hosts() []penstock.HostTraffic {
+	if o == nil {
+		return nil
+	}
+	hosts := o.traffic.report()
+	if o.proxy != nil {
+		hosts = append(hosts, o.proxy.Report()...)
+	}
+	return hosts
+}
+
+func trafficDrafts(hosts []penstock.HostTraffic) []penstock.Draft {
+	var drafts []penstock.Draft
+	for chunk := range slices.Chunk(hosts, reportedHosts) {
+		drafts = append(
+			drafts, penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Hosts: chunk}),
+		)
+	}
+	return drafts
+}
+
+// denied records the first refusal of a host on the timeline.
 func (o *outlet) denied(d egress.Denial) {
 	o.e.timeline(penstock.TimelineNetworkDenied, map[string]any{"host": d.Host, "port": d.Port, "reason": d.Reason})
 }
 
-// observed keeps a pull request that the proxy saw being created. Whichever agent created
-// it, the response of its host is a fact.
+// observed records a pull request that the proxy saw. It trusts the response of the host,
+// independent of the agent.
 func (o *outlet) observed(p egress.PullRequest) {
 	status := "open"
 	if p.Draft {

@@ -13,9 +13,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// turns gives the agent prompts one after the other, starting it if need be. The
-// result is that of the last turn, with the usage of all; the usage is there
-// with an error as well.
+// turns gives the agent prompts one after the other, and starts it if necessary. The result is that
+// of the last turn, with the usage of all turns, even with an error.
 func (e *execution) turns(ctx context.Context, prompts []penstock.Prompt) (result penstock.Result, err error) {
 	e.turn++
 	if ctx.Err() == nil {
@@ -25,7 +24,7 @@ func (e *execution) turns(ctx context.Context, prompts []penstock.Prompt) (resul
 		err = e.startAgent(ctx)
 	}
 	for _, p := range prompts {
-		if err == nil && e.budget.exceeded() != "" {
+		if err == nil && e.overBudget() {
 			err = errBudget
 		}
 		if err != nil || ctx.Err() != nil {
@@ -34,18 +33,18 @@ func (e *execution) turns(ctx context.Context, prompts []penstock.Prompt) (resul
 		before := result.Usage
 		result, err = e.prompt(ctx, p)
 		result.Usage = sum(before, result.Usage)
-		if err == nil && e.budget.exceeded() != "" {
-			err = errBudget
+		if e.outlet.spend.stopped() || err == nil && e.overBudget() {
+			err = errBudget // whatever the agent made of the refusal
 		}
-		if err != nil || result.State == penstock.StateFailed || e.cut {
+		if err != nil || result.State == penstock.StateFailed || result.State == penstock.StateError || e.cut {
 			return result, err
 		}
 	}
 	return result, nil
 }
 
-// fetchFiles puts the files of prompts into the workspace. Where that fails before
-// the agent starts, nothing was delivered.
+// fetchFiles writes the files of prompts into the workspace. If that fails before the agent starts,
+// nothing was delivered.
 func (e *execution) fetchFiles(prompts []penstock.Prompt) error {
 	for _, p := range prompts {
 		for _, f := range p.Files {
@@ -57,12 +56,13 @@ func (e *execution) fetchFiles(prompts []penstock.Prompt) error {
 	return nil
 }
 
-// prompt is one turn.
+// prompt does one turn.
 func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Result, error) {
 	text := e.brief(p).Text()
 	e.begun = true
 	stopSaving := e.keepSaving()
 	interrupt, stopListening := e.interrupted()
+	e.outlet.problem.forget()
 	result, err := e.agent.Prompt(ctx, text, interrupt)
 	stopListening()
 	stopSaving()
@@ -70,10 +70,14 @@ func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Res
 	if e.cut = ignored || errors.Is(err, harness.ErrInterrupted); e.cut {
 		err, result.State, result.Message = nil, penstock.StateBlocked, &penstock.StatusMessage{Message: penstock.Interrupted}
 	}
+	if err == nil && result.State == penstock.StateSucceeded { // some agents only say it in a message
+		result = e.outlet.problem.explain(result)
+	}
 	e.budget.endTurn(result.Usage)
 	e.remember(p)
 	e.outlet.keepReceived()
 	e.saveSession(e.lease)
+	e.saveChanges(ctx)
 	if e.cut {
 		e.timeline(penstock.TimelineInterrupted, nil)
 	}
@@ -83,7 +87,7 @@ func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Res
 	return result, err
 }
 
-// interrupted is closed when the turn under way is to be ended.
+// interrupted returns a channel that is closed to end the active turn.
 func (e *execution) interrupted() (interrupt <-chan struct{}, stop func()) {
 	cut, over := make(chan struct{}), make(chan struct{})
 	var listening sync.WaitGroup
@@ -106,7 +110,7 @@ func (e *execution) interrupted() (interrupt <-chan struct{}, stop func()) {
 	}
 }
 
-// brief is a prompt with what the agent has to know beside it.
+// brief returns a prompt with the other information for the agent.
 func (e *execution) brief(p penstock.Prompt) harness.Briefing {
 	return harness.Briefing{
 		Prompt: p, First: e.agent.Fresh(), Base: e.config.BasePrompt, Use: e.use, Skills: e.skills,
@@ -120,9 +124,12 @@ func (e *execution) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := e.writeAgentFiles(); err != nil {
+		return err
+	}
 	layout := e.layout()
 	agent, err := driver.Start(ctx, harness.Session{
-		Start: e.launch, Env: e.environment(), Dir: layout.Dir, Root: e.space.root, Load: e.sessionID, Model: e.model(),
+		Start: e.launch, Env: e.environment(), Dir: layout.Dir, Root: e.space.root, Load: e.sessionID, Model: e.acpModel(),
 		MCPServers: e.mcp, Skills: slices.Concat(e.use, e.skills),
 		Record: e.record, Save: e.saveArtifact, Consumed: e.consumed, Mask: e.mask.String, Log: e.log,
 	})
@@ -134,13 +141,17 @@ func (e *execution) startAgent(ctx context.Context) error {
 	if !agent.Fresh() {
 		session = "loaded"
 	}
-	e.timeline(penstock.TimelineAgentStarted, map[string]any{"harness": e.config.Harness.Kind(), "session": session})
+	payload := map[string]any{"harness": e.config.Harness.Kind(), "session": session}
+	if e.program.Version != "" {
+		payload["version"] = e.program.Version
+	}
+	e.timeline(penstock.TimelineAgentStarted, payload)
 	e.saveSession(e.lease)
 	return e.move(penstock.StateInProgress)
 }
 
-// model is the model that the configuration names for the harness. The server's
-// default is one of the built-in agent.
+// model returns the model of the harness in the configuration. The server's default is only for the
+// built-in agent.
 func (e *execution) model() string {
 	h := e.config.Harness
 	named := h != nil && h.ModelID != ""
@@ -150,8 +161,17 @@ func (e *execution) model() string {
 	return e.config.Model()
 }
 
-// record passes an event of the agent on, and keeps what it says for an agent
-// that has to be told the conversation again.
+// acpModel returns the model to set through the protocol, or "" if the setup of the program has set
+// it.
+func (e *execution) acpModel() string {
+	if e.program.API != "" {
+		return ""
+	}
+	return e.model()
+}
+
+// record records an event of the agent. It also keeps the messages, for an agent that needs the
+// conversation as text.
 func (e *execution) record(d penstock.Draft) {
 	var m penstock.Message
 	if d.Type == penstock.EventMessage && json.Unmarshal(d.Data, &m) == nil && m.Role == penstock.RoleAssistant {
@@ -167,13 +187,13 @@ func (e *execution) record(d penstock.Draft) {
 	e.events.Record(d)
 }
 
-// How much of the conversation of this execution is kept for that.
+// Limits of the kept conversation.
 const (
 	maxHistoryText  = 16 << 10
 	maxHistoryTurns = 100
 )
 
-// remember ends a turn in the history.
+// remember adds a finished turn to the kept conversation.
 func (e *execution) remember(p penstock.Prompt) {
 	e.messagesMu.Lock()
 	defer e.messagesMu.Unlock()
@@ -187,14 +207,28 @@ func (e *execution) remember(p penstock.Prompt) {
 	e.messages = nil
 }
 
-// consumed is told what the turn under way has consumed so far.
+// consumed is called with the usage of the active turn so far.
 func (e *execution) consumed(turn penstock.TurnUsage) {
-	if interrupt := e.budget.consumed(turn); interrupt != nil {
-		e.events.Record(penstock.NewDraft(penstock.EventUsage, penstock.Now(), interrupt))
+	usage := e.budget.consumed(turn)
+	if e.metered() {
+		return
 	}
-	if e.budget.exceeded() != "" {
+	if usage != nil {
+		e.events.Record(penstock.NewDraft(penstock.EventUsage, penstock.Now(), usage))
+	}
+	if e.overBudget() {
 		e.stop(errBudget)
 	}
+}
+
+// metered reports whether the gateway counts the calls of the agent. What the agent reports about
+// its usage then does not count.
+func (e *execution) metered() bool { return e.outlet != nil && e.outlet.spend.counted.Load() }
+
+// overBudget reports whether a budget stops the run: one that had no room for a call, or the run's
+// own if the agent calls its model without the gateway.
+func (e *execution) overBudget() bool {
+	return e.outlet != nil && e.outlet.spend.stopped() || !e.metered() && e.budget.exceeded() != ""
 }
 
 // timeline records something on the timeline.
@@ -202,8 +236,7 @@ func (e *execution) timeline(name string, payload map[string]any) {
 	e.events.Record(penstock.Timeline(penstock.Now(), name, payload))
 }
 
-// move takes the run to the next state of its way. Saying it again is nothing
-// new to the control plane.
+// move moves the run to its next state. Repeating it has no effect on the control plane.
 func (e *execution) move(to penstock.State) error {
 	e.events.Record(
 		penstock.NewDraft(
@@ -213,13 +246,13 @@ func (e *execution) move(to penstock.State) error {
 	return e.events.Flush()
 }
 
-// layout is where a program in the sandbox finds things.
+// layout returns the paths for a program in the sandbox.
 func (e *execution) layout() sandbox.Layout {
 	return e.sandbox.Layout(sandbox.Spec{Dir: e.space.work, Home: e.space.home})
 }
 
-// launch starts a program of the harness in the sandbox. It lives until it is
-// killed; ctx only bounds the start.
+// launch starts a program of the harness in the sandbox. It runs until it is killed; ctx only
+// limits the start.
 func (e *execution) launch(ctx context.Context, c harness.Command) (harness.Process, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -231,9 +264,10 @@ func (e *execution) launch(ctx context.Context, c harness.Command) (harness.Proc
 	return process{running, e}, nil
 }
 
-// startSandbox fills in what is the same for all programs of the execution.
+// startSandbox sets the common fields of all programs of the execution.
 func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbox.Running, error) {
 	spec.Dir, spec.Home, spec.Limits = e.space.work, e.space.home, e.w.Limits
+	spec.ReadOnly = append(spec.ReadOnly, e.agentMounts()...)
 	spec.Tmp, spec.Shm, spec.Exceeded = e.w.Tmp, e.w.Shm, e.exceed
 	if spec.Relay = e.outlet.socket; spec.Relay != "" {
 		spec.ReadOnly = append(spec.ReadOnly, sandbox.Mount{Source: e.outlet.trust, Target: insideTrust})
@@ -261,7 +295,7 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 	return running, nil
 }
 
-// process is a program in a sandbox as a harness sees it.
+// process adapts a program in a sandbox to a harness.
 type process struct {
 	sandbox.Running
 	execution *execution
@@ -272,10 +306,10 @@ func (p process) Wait() (harness.Exit, error) {
 	return harness.Exit{Code: exit.Code, Text: p.execution.ending(exit)}, err
 }
 
-// environment is what every program of the run finds, KEY=value. A secret that
-// only an MCP server needs is not in it, but no other program of the run is kept
-// from reading it: all have the same user, and so see each other's /proc. What is
-// ours comes last: nothing replaces it.
+// environment returns the environment of every program of the run, as KEY=value. It excludes a
+// secret that only an MCP server needs. Other programs of the run can still read such a secret,
+// because all have the same user and see each other's /proc. Our own variables come last, so
+// nothing replaces them.
 func (e *execution) environment() []string {
 	var env []string
 	add := func(name, value string) {

@@ -50,8 +50,8 @@ func TestFollowupsAreGivenToTheLiveAgent(t *testing.T) {
 	}
 }
 
-// A follow-up to a run that is over finds the files where the worker has them,
-// and the agent's memory wherever it is executed.
+// After a run has ended, a follow-up finds its files on the same worker, and the agent's memory on
+// any worker.
 func TestFollowupAfterTheEndGoesOn(t *testing.T) {
 	for name, elsewhere := range map[string]bool{"on the same worker": false, "on another worker": true} {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +86,7 @@ func TestFollowupAfterTheEndGoesOn(t *testing.T) {
 	}
 }
 
-// A session that cannot be restored costs the agent its memory of details, not
-// of the conversation.
+// If a session cannot be restored, the agent loses its memory of details, but not the conversation.
 func TestDamagedSessionGetsTheConversation(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(penstock.RunRequest{}, "demo: say the word is mellon")
@@ -106,7 +105,7 @@ func TestDamagedSessionGetsTheConversation(t *testing.T) {
 	if started := w.payloads(id, "agent_started"); started[1]["session"] != "new" {
 		t.Errorf("the second session is %v", started[1]["session"])
 	}
-	// The demonstration writes down what it was told.
+	// The demonstration writes its prompts to a file.
 	if summary := w.artifact(id); !strings.Contains(summary, "mellon") {
 		t.Errorf("the agent was told %q", summary)
 	}
@@ -114,10 +113,10 @@ func TestDamagedSessionGetsTheConversation(t *testing.T) {
 
 func TestQuestionBlocksUntilItIsAnswered(t *testing.T) {
 	w := newWorld(t)
-	id := w.create(penstock.RunRequest{}, "demo: ask Which colour?", "demo: say thanks")
+	id := w.create(penstock.RunRequest{}, "demo: ask Which color?", "demo: say thanks")
 	wk, _ := w.start(nil)
 	run := w.becomes(id, penstock.StateBlocked)
-	if run.StatusMessage == nil || run.StatusMessage.Message != "Which colour?" {
+	if run.StatusMessage == nil || run.StatusMessage.Message != "Which color?" {
 		t.Errorf("the question is %+v", run.StatusMessage)
 	}
 	testkit.Eventually(t, timeout, func() error {
@@ -154,8 +153,8 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 	}
 }
 
-// A stop of the worker while an interactive run is idle ends it well: nothing is
-// in hand that somebody else would have to do.
+// A worker that stops while an interactive run is idle ends the run successfully, because no work
+// is pending.
 func TestIdleRunEndsWellWhenTheWorkerStops(t *testing.T) {
 	w := newWorld(t)
 	yes := true
@@ -213,7 +212,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 	})
 }
 
-// An agent that does not hear is ended all the same.
+// An agent that ignores the request is killed all the same.
 func TestCancelOfADeafAgent(t *testing.T) {
 	w := newWorld(t)
 	wk, _ := w.start(in(newSandbox(t, sandbox.Bubblewrap)))

@@ -1,12 +1,10 @@
-// Package worker executes runs: one assignment at a time and slot, from its claim
-// to its result. It prepares the workspace, drives the agent in its sandbox,
-// records what it says with every known secret masked, and leaves nothing
-// behind: no process, and no state but what the control plane was told.
+// Package worker executes runs, one assignment per slot at a time, from the claim to the result. It
+// prepares the workspace, drives the agent in its sandbox, and records its output with all known
+// secrets masked. It leaves no process behind, and all state is in the control plane.
 //
-// It knows the control plane as a penstock.Control only, which may be in the
-// same process or behind a network. Whatever happens, an execution ends in one
-// of four ways: with a result, handed back, taken away, or given up before its
-// lease is over because the lease cannot be renewed.
+// It reaches the control plane only through penstock.Control, in process or over a network. An
+// execution always ends in one of four ways: with a result, requeued, cancelled, or abandoned
+// before its lease ends because the lease cannot be renewed.
 package worker
 
 import (
@@ -32,61 +30,63 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// Options say where a worker works and what it can do.
+// Options configures a Worker.
 type Options struct {
 	Control penstock.Control
 	Log     *slog.Logger
 
-	// ID is of this process; one is made when it is empty. Host is what runs can
-	// ask for as worker_host.
+	// ID identifies this process; default: a new id. Host is the name that runs can require as
+	// worker_host.
 	ID, Host, Version string
-	// Local tells that the worker is embedded in the server.
+	// Local means that the worker is embedded in the server.
 	Local bool
 	// Concurrency is the number of slots, 1 by default.
 	Concurrency int
-	// Models is what the providers' keys allow, as prefixes such as "anthropic/"; nil:
-	// any.
+	// Models has the provider prefixes that the keys allow, such as "anthropic/"; nil: any.
 	Models []string
-	// Prices are what models cost; the built-in ones if nil.
+	// Prices has the prices of models; nil: the built-in ones.
 	Prices *price.Table
-	// IdleTime is how long an interactive run waits for follow-ups when its
-	// configuration does not say, 10 min by default.
+	// IdleTime is how long an interactive run waits for follow-ups, unless its configuration has a
+	// value. Default: 10 min.
 	IdleTime time.Duration
-	// SaveEvery is how often the agent's session is saved while a turn is under
-	// way, 30 s by default: what a worker that is lost costs.
+	// SaveEvery is the interval for saving the agent's session during a turn. A lost worker loses
+	// at most this much work. Default: 30 s.
 	SaveEvery time.Duration
-	// StrictImage leaves runs to others whose environment names an image.
+	// StrictImage leaves runs whose environment names an image to other workers.
 	StrictImage bool
 
 	// Dir holds the workspaces, and KeepWorkspaces is how long one stays after
 	// an execution: 24 h by default, not at all when it is negative.
 	Dir            string
 	KeepWorkspaces time.Duration
-	// Repositories is where environments' repositories come from; nil: there is
-	// no git, and runs that need one fail.
+	// Repositories is the cache for environments' repositories. nil means that git is missing, and
+	// runs that need a repository fail.
 	Repositories *git.Cache
 
-	// Sandbox is where runs work. Where it is nil no run is executed but those
-	// of the model demo/offline, in Demo; NoSandbox says why there is none.
+	// Sandbox is the sandbox of runs. If it is nil, only runs of the model demo/offline are
+	// executed, in Demo. NoSandbox is the reason.
 	Sandbox   sandbox.Sandbox
 	Demo      sandbox.Sandbox
 	NoSandbox string
 	Limits    sandbox.Limits
 	Tmp, Shm  int64 // see sandbox.Spec
 
-	// Harnesses are the agent programs by name; builtin has to be among them.
-	// In Argv and in the values of Env, {exe}, {home} and {workspace} stand for
-	// the paths of this program, of HOME and of the workspace in the sandbox.
+	// Harnesses are the agent programs by name; builtin is required. In Argv and in the values of
+	// Env, {exe}, {home} and {workspace} stand for the paths of this program, of HOME and of the
+	// workspace in the sandbox.
 	Harnesses map[string]harness.Program
-	// BaseURL is where this worker reaches the API for an agent, and OwnRoutes are the routes
-	// that an agent may call about its own run, such as "GET /api/v1/agent/runs/{runId}".
+	// Agents returns the installed agents: those that runs can use now, and the state of
+	// all. A program in Harnesses wins. nil: none is installed.
+	Agents func() (usable map[string]harness.Program, all []penstock.AgentState)
+	// BaseURL is the address of the API for agents. OwnRoutes are the routes that an agent may call
+	// about its own run, such as "GET /api/v1/agent/runs/{runId}".
 	BaseURL   string
 	OwnRoutes []string
 	// PublicURL is the address of the whole API for clients, which a run may be allowed to
 	// reach.
 	PublicURL string
 
-	// Gateway holds the model providers; nil: none.
+	// Gateway has the model providers; nil: no providers.
 	Gateway *gateway.Gateway
 	Network Network
 	// OpenNetwork gives runs the network of this machine. By default, a run in bubblewrap is
@@ -139,15 +139,29 @@ func New(o Options) (*Worker, error) {
 		Work:   w.execute,
 		Claim: penstock.ClaimRequest{
 			WorkerID: o.ID, Host: o.Host, Local: o.Local, Version: o.Version, Models: o.Models,
-			Harnesses: slices.Sorted(maps.Keys(o.Harnesses)), Sandbox: w.kind(), StrictImage: o.StrictImage,
-			Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
+			Sandbox: w.kind(), StrictImage: o.StrictImage, Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
 			Capacity: o.Concurrency,
+		},
+		Update: func(c *penstock.ClaimRequest) {
+			programs, agents := w.programs()
+			c.Harnesses, c.Agents = slices.Sorted(maps.Keys(programs)), agents
 		},
 	})
 	return w, nil
 }
 
-// kind names the sandbox that runs get.
+// programs are the agent programs that runs can use now, and the state of the installed ones.
+func (w *Worker) programs() (map[string]harness.Program, []penstock.AgentState) {
+	if w.Agents == nil {
+		return w.Harnesses, nil
+	}
+	programs, agents := w.Agents()
+	all := maps.Clone(programs)
+	maps.Copy(all, w.Harnesses)
+	return all, agents
+}
+
+// kind returns the kind of the sandbox.
 func (w *Worker) kind() string {
 	if w.Sandbox == nil {
 		return "none"
@@ -155,8 +169,8 @@ func (w *Worker) kind() string {
 	return w.Sandbox.Kind()
 }
 
-// Run executes runs until Drain is called or ctx ends, and returns when nothing
-// of them is left. The end of ctx hands back what is in hand.
+// Run executes runs until Drain is called or ctx ends, and returns when all have ended. When ctx
+// ends, it requeues the active runs.
 func (w *Worker) Run(ctx context.Context) error {
 	sweeping, stop := context.WithCancel(ctx)
 	var sweeper sync.WaitGroup
@@ -167,8 +181,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return w.queue.Run(ctx)
 }
 
-// Drain takes no more work; Run returns when what is in hand is done.
+// Drain stops claiming runs. Run returns when the active runs have ended.
 func (w *Worker) Drain() { w.queue.Drain() }
 
-// Busy is how many runs are being executed.
+// Busy returns the number of active runs.
 func (w *Worker) Busy() int { return w.queue.Busy() }

@@ -14,13 +14,15 @@ import (
 	"time"
 )
 
-// workspaces are the directories in which runs work, one for each run, kept for
-// a while after an execution so that the next one of the same run finds its
-// files. Names are ours; what lies in them belongs to agents.
+// workspaces has the directories of runs, one for each run. A directory is kept for some time, so
+// that the next execution of the run finds its files. We choose the names; the content belongs to
+// agents.
 //
 //	runs/<run id>/work          the workspace
 //	runs/<run id>/home          HOME of the agent
 //	runs/<run id>/checkout      a repository on its way into the workspace
+//	runs/<run id>/base/<name>   what the changes of a repository are compared with
+//	runs/<run id>/scratch       for such a comparison
 //	runs/<run id>/ready.json    the workspace is set up, and for what
 //	runs/<run id>/outlet        the socket and the certificates of an execution
 //	runs/<run id>/received.json ids that the run received from its model providers
@@ -30,21 +32,21 @@ type workspaces struct {
 	log  *slog.Logger
 
 	mu    sync.Mutex
-	inUse map[string]chan struct{} // by run, closed when it is free again
+	inUse map[string]chan struct{} // by run; closed when the workspace is free again
 }
 
-// sweepEvery is how often workspaces that are old enough are removed.
+// sweepEvery is the interval for removing old workspaces.
 const sweepEvery = 10 * time.Minute
 
-// workspace is one of them, in use.
+// workspace is a workspace in use.
 type workspace struct {
 	all        *workspaces
 	run        string
 	dir        string
 	work, home string
-	root       *os.Root // of work
+	root       *os.Root // the directory work
 	homeRoot   *os.Root
-	setup      string // what it was set up for; "" for a new one
+	setup      string // the setup that it has; "" for a new workspace
 }
 
 // ready is the content of ready.json.
@@ -52,9 +54,8 @@ type ready struct {
 	Setup string `json:"setup"`
 }
 
-// open makes the workspace of a run, or finds that of its last execution. It
-// waits for an execution of the same run on this worker that has lost its lease
-// and is being cleared away.
+// open creates the workspace of a run, or finds that of its last execution. It waits for an earlier
+// execution of the run on this worker that has lost its lease and has not ended yet.
 func (w *workspaces) open(ctx context.Context, run string) (*workspace, error) {
 	if err := w.take(ctx, run); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (s *workspace) prepare() error {
 	if err == nil {
 		err = json.Unmarshal(data, &last)
 	}
-	if s.setup = last.Setup; err != nil || s.setup == "" { // half made
+	if s.setup = last.Setup; err != nil || s.setup == "" { // incomplete
 		if err := s.all.removeTree(s.run); err != nil {
 			return err
 		}
@@ -109,12 +110,15 @@ func (s *workspace) prepare() error {
 	return err
 }
 
+// base returns the folder for what the changes of a repository are compared with.
+func (s *workspace) base(repository string) string { return filepath.Join(s.dir, "base", repository) }
+
 func (s *workspace) marker() string { return filepath.Join(s.dir, "ready.json") }
 
-// reused tells whether the workspace is that of an earlier execution.
+// reused reports whether the workspace is that of an earlier execution.
 func (s *workspace) reused() bool { return s.setup != "" }
 
-// setUp notes that the workspace is complete.
+// setUp records that the workspace is complete.
 func (s *workspace) setUp(setup string) error {
 	data, err := json.Marshal(ready{setup})
 	if err != nil {
@@ -124,7 +128,8 @@ func (s *workspace) setUp(setup string) error {
 	return os.WriteFile(s.marker(), data, 0o600)
 }
 
-// close ends the use. One that is not complete, or not to be kept, is removed.
+// close ends the use of the workspace. It removes a workspace that is incomplete or must not be
+// kept.
 func (s *workspace) close() {
 	for _, root := range []*os.Root{s.root, s.homeRoot} {
 		if root != nil {
@@ -149,7 +154,7 @@ func (w *workspaces) remove(run string) {
 	}
 }
 
-// removeTree removes all that there is of a run.
+// removeTree removes all files of a run.
 func (w *workspaces) removeTree(run string) error {
 	dir := filepath.Join(w.dir, "runs", run)
 	entries, err := os.ReadDir(dir)
@@ -165,8 +170,8 @@ func (w *workspaces) removeTree(run string) error {
 	return errors.Join(err, os.Remove(dir))
 }
 
-// removeIn removes one file or directory of a run, if it is there. Whatever happens to it
-// meanwhile, nothing of other runs is removed with it.
+// removeIn removes one file or directory of a run, if it exists. It can never remove files of other
+// runs, even if the directory changes meanwhile.
 func (w *workspaces) removeIn(run, name string) error {
 	root, err := os.OpenRoot(filepath.Join(w.dir, "runs", run))
 	if err != nil {
@@ -176,7 +181,7 @@ func (w *workspaces) removeIn(run, name string) error {
 	return removeTree(root, name)
 }
 
-// sweep removes workspaces that nobody has used for long, until ctx ends.
+// sweep removes old workspaces until ctx ends.
 func (w *workspaces) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -218,8 +223,8 @@ func (w *workspaces) tryTake(run string) bool {
 	return true
 }
 
-// put writes a file into a tree that an agent may have filled: links on the way
-// lead nowhere out of it, and a file of the name is replaced, not followed.
+// put writes a file into a tree of an agent. Links in the path cannot lead out of the tree. If name
+// exists, even as a link, it is replaced.
 func put(root *os.Root, name string, mode fs.FileMode, content io.Reader) error {
 	if !filepath.IsLocal(name) {
 		return fmt.Errorf("%q is outside the workspace", name)

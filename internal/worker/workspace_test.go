@@ -79,8 +79,8 @@ func TestHalfMadeWorkspaceIsMadeAnew(t *testing.T) {
 	}
 }
 
-// A process of another run that holds a descriptor of a workspace can turn its directories
-// into links while they are removed.
+// A process of another run that holds a descriptor of a workspace can replace its directories with
+// links while they are removed.
 func TestRemovingARunLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorkspaces(t, time.Hour)
@@ -90,7 +90,7 @@ func TestRemovingARunLeavesOthersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As removeTree does it once it has seen a directory.
+	// This is what removeTree does after it has read a directory.
 	if err := w.removeIn("a", "work/precious"); err == nil {
 		t.Error("it goes through a link into another run")
 	}
@@ -102,7 +102,7 @@ func TestRemovingARunLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// An execution waits for one of the same run that is being cleared away.
+// An execution waits until an earlier sandbox of the same run is removed.
 func TestWorkspaceHasOneUser(t *testing.T) {
 	t.Parallel()
 	w := newWorkspaces(t, time.Hour)
@@ -139,8 +139,8 @@ func TestLogOfAnExecutionHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// Removing what an agent leaves must not take the files that the server may have
-// open: with os.RemoveAll, each level takes one.
+// Removing an agent's files must not use up the server's file descriptors: os.RemoveAll needs one
+// for each level.
 func TestDeepTreeIsRemovedWithFewFiles(t *testing.T) {
 	if os.Getenv("WORKER_TEST_FEW_FILES") == "" {
 		t.Parallel()

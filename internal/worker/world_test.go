@@ -29,8 +29,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// The test binary is also the program that the sandboxes start: the supervisor,
-// the built-in agent, and agents that misbehave.
+// The test binary is also the program that the sandboxes start: the supervisor, the built-in agent,
+// and agents that misbehave.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 {
 		os.Exit(m.Run())
@@ -60,8 +60,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world is a service over a fresh SQLite database, with workers and somebody to
-// use it.
+// world is a service over a new SQLite database, with workers and a user.
 type world struct {
 	*service.Service
 	t       *testing.T
@@ -122,7 +121,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// quiet logs to the test, at the level from which a person would look.
+// quiet sends the log to the test, at the level at which a person should act.
 func quiet(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
@@ -163,8 +162,8 @@ func self(t *testing.T) string {
 	return exe
 }
 
-// start runs a worker in the world; stop hands back what it has and waits for
-// its end, as the end of the test does.
+// start runs a worker in the world. stop requeues its runs and waits for its end, as does the end
+// of the test.
 func (w *world) start(change func(*worker.Options)) (*worker.Worker, func()) {
 	w.t.Helper()
 	o := worker.Options{
@@ -200,7 +199,7 @@ func in(box sandbox.Sandbox) func(*worker.Options) {
 	return func(o *worker.Options) { o.Sandbox = box }
 }
 
-// programs are the built-in agent and what misbehaves.
+// programs are the built-in agent and the misbehaving ones.
 func programs() map[string]harness.Program {
 	return map[string]harness.Program{
 		"builtin": {
@@ -213,7 +212,7 @@ func programs() map[string]harness.Program {
 	}
 }
 
-// create makes a run of the built-in agent with a script of demo: lines.
+// create creates a run of the built-in agent with a script of demo: lines.
 func (w *world) create(req penstock.RunRequest, lines ...string) string {
 	w.t.Helper()
 	if req.Prompt == "" {
@@ -244,8 +243,7 @@ func (w *world) get(id string) penstock.Run {
 	return run
 }
 
-// timeout is how long a test waits for what should take a moment: other tests
-// share the machine.
+// timeout limits waits for short operations: other tests share the machine.
 const timeout = time.Minute
 
 // becomes waits until the run is in the state.
@@ -261,7 +259,7 @@ func (w *world) becomes(id string, want penstock.State) penstock.Run {
 	return run
 }
 
-// events is the log of a run that is over.
+// events returns the log of an ended run.
 func (w *world) events(id string) []penstock.Event {
 	w.t.Helper()
 	stream, err := w.Streams.Watch(w.t.Context(), w.admin, id, 0)
@@ -284,7 +282,7 @@ func (w *world) events(id string) []penstock.Event {
 	}
 }
 
-// says waits until the log of the run holds the text.
+// says waits until the log of the run contains the text.
 func (w *world) says(id, text string) {
 	w.t.Helper()
 	stream, err := w.Streams.Watch(w.t.Context(), w.admin, id, 0)
@@ -310,8 +308,8 @@ func (w *world) says(id, text string) {
 	}
 }
 
-// blocks are those of a run's conversation, in order, of which pick says yes, as
-// the text that it makes of them.
+// blocks returns the blocks of a run's conversation that pick selects, in order, as the texts that
+// pick returns.
 func (w *world) blocks(id string, pick func(role string, b penstock.Block) (text string, yes bool)) []string {
 	w.t.Helper()
 	c, err := w.RunConversation(w.t.Context(), w.admin, id)
@@ -331,7 +329,7 @@ func (w *world) blocks(id string, pick func(role string, b penstock.Block) (text
 	return list
 }
 
-// texts are the messages of a role in a run's conversation.
+// texts returns the messages of a role in a run's conversation.
 func (w *world) texts(id, role string) []string {
 	w.t.Helper()
 	return w.blocks(id, func(by string, b penstock.Block) (string, bool) {
@@ -339,7 +337,7 @@ func (w *world) texts(id, role string) []string {
 	})
 }
 
-// inputs are what the actions of a name were given.
+// inputs returns the inputs of the actions with a name.
 func (w *world) inputs(id, name string) []string {
 	w.t.Helper()
 	return w.blocks(id, func(_ string, b penstock.Block) (string, bool) {
@@ -347,7 +345,7 @@ func (w *world) inputs(id, name string) []string {
 	})
 }
 
-// outputs are the results of a run's actions of the given name.
+// outputs returns the results of a run's actions with a name.
 func (w *world) outputs(id, name string) []string {
 	w.t.Helper()
 	return w.blocks(id, func(_ string, b penstock.Block) (string, bool) {
@@ -355,7 +353,7 @@ func (w *world) outputs(id, name string) []string {
 	})
 }
 
-// timelineTypes are the types of a run's timeline.
+// timelineTypes returns the types of a run's timeline.
 func (w *world) timelineTypes(id string) []string {
 	w.t.Helper()
 	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
@@ -369,7 +367,7 @@ func (w *world) timelineTypes(id string) []string {
 	return list
 }
 
-// payloads are those of the moments of a type.
+// payloads returns the payloads of the timeline events of a type.
 func (w *world) payloads(id, moment string) []map[string]any {
 	w.t.Helper()
 	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
@@ -394,7 +392,7 @@ func count(list []string, what string) (n int) {
 	return n
 }
 
-// artifact is the content of the file that the run has kept last.
+// artifact returns the content of the run's last artifact.
 func (w *world) artifact(id string) string {
 	w.t.Helper()
 	run := w.get(id)
@@ -421,16 +419,17 @@ func (w *world) artifact(id string) string {
 	return string(content)
 }
 
-// control is the service's, with what a test puts between.
+// control is the service's control plane with hooks of a test.
 type control struct {
 	penstock.Control
 	mu       sync.Mutex
 	claimed  func(*penstock.Assignment)
-	before   func(method string) error // an error is returned instead of calling
-	after    func(method string) error // an error replaces the answer
+	before   func(method string) error // returns an error instead of calling
+	after    func(method string) error // an error replaces the response
 	opened   string                    // content of every file, "": its own
-	late     time.Duration             // that the answer to Finish takes
+	late     time.Duration             // the delay of the response to Finish
 	finished []penstock.Result
+	sessions io.Writer // gets what is saved of sessions; nil: nothing does
 }
 
 func (c *control) set(change func(*control)) {
@@ -518,6 +517,11 @@ func (c *control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (
 func (c *control) Save(
 	ctx context.Context, l penstock.Lease, u penstock.Upload, content io.Reader,
 ) (uid string, err error) {
+	c.mu.Lock()
+	if u.Session != nil && c.sessions != nil {
+		content = io.TeeReader(content, c.sessions)
+	}
+	c.mu.Unlock()
 	err = c.call(ctx, "Save", func() error {
 		uid, err = c.Control.Save(ctx, l, u, content)
 		return err
@@ -527,7 +531,7 @@ func (c *control) Save(
 
 var errAway = errors.New("connection refused")
 
-// processes lists the command lines on this machine that hold a text.
+// processes lists the command lines on this machine that contain a text.
 func processes(text string) []string {
 	var list []string
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -545,7 +549,7 @@ func processes(text string) []string {
 // marker is a text that only processes of this test have on their command line.
 func marker() string { return "mark" + strings.ReplaceAll(penstock.NewID(), "-", "") }
 
-// RunConversation reads all of a conversation at once.
+// RunConversation reads a whole conversation.
 func (w *world) RunConversation(
 	ctx context.Context, p penstock.Principal, runID string,
 ) (penstock.Conversation, error) {

@@ -28,11 +28,11 @@ export async function freshPage(browser) {
 /** A {@link freshPage} that has signed in to Penstock. */
 export async function signedIn(browser) {
   const page = await freshPage(browser);
-  const answer = await page.request.post(`${server}/api/v1/session`, { data: { api_key: key } });
-  if (!answer.ok()) {
-    throw new Error(`sign in: ${answer.status()} ${await answer.text()}`);
+  const response = await page.request.post(`${server}/api/v1/session`, { data: { api_key: key } });
+  if (!response.ok()) {
+    throw new Error(`sign in: ${response.status()} ${await response.text()}`);
   }
-  const { secret } = await answer.json();
+  const { secret } = await response.json();
   const other = await page.context().newPage(); // the page that is measured has never been anywhere
   await other.goto(`${server}/healthz`);
   await other.evaluate((value) => localStorage.setItem('penstock.session', value), secret);
@@ -52,12 +52,12 @@ export async function countCPU(page) {
   return async () => (await used()) - before;
 }
 
-/** The first page of the list of runs, as the dashboard asks for it: the body of the answer. */
+/** The first page of the list of runs, as the dashboard asks for it: the body of the response. */
 export async function firstRuns() {
   const path = '/api/v1/agent/runs?limit=50&sort_by=created_at&sort_order=desc';
-  const answer = await fetch(server + path, { headers: { Authorization: `Bearer ${key}` } });
-  if (!answer.ok) {
-    throw new Error(`list the runs: ${answer.status}`);
+  const response = await fetch(server + path, { headers: { Authorization: `Bearer ${key}` } });
+  if (!response.ok) {
+    throw new Error(`list the runs: ${response.status}`);
   }
-  return answer.text();
+  return response.text();
 }

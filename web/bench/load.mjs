@@ -38,8 +38,8 @@ const scriptsOf = (page) =>
 
 /** The bytes of a file as they go over the wire, gzipped where the server has it so. */
 async function gzipped(url) {
-  const answer = await fetch(url, { method: 'HEAD', headers: { 'Accept-Encoding': 'gzip' } });
-  return Number(answer.headers.get('Content-Length'));
+  const response = await fetch(url, { method: 'HEAD', headers: { 'Accept-Encoding': 'gzip' } });
+  return Number(response.headers.get('Content-Length'));
 }
 
 await measure(async (browser) => {

@@ -58,7 +58,7 @@ export function probe() {
     }
   };
 
-  /** The milliseconds between neighbouring frames, for a while. */
+  /** The milliseconds between neighboring frames, for a while. */
   const frames = (milliseconds) =>
     new Promise((resolve) => {
       const gaps = [];

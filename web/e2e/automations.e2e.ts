@@ -25,7 +25,7 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await page.keyboard.press('Escape');
   const filter = trigger.getByRole('textbox', { name: 'Filter' });
   const write = async (text: string): Promise<void> => {
-    await filter.fill(''); // what takes the place of coloured text would be given its style, which the policy forbids
+    await filter.fill(''); // what takes the place of colored text would be given its style, which the policy forbids
     await filter.fill(text);
   };
   await write('{"status": ["failed"], "n": []}');
@@ -162,4 +162,65 @@ test('what somebody else changes of an automation meanwhile is shown, and stays 
   await expect.poll(async () => (await server.api.automations.get(uid, auid)).name).toBe('fortnightly');
   expect((await server.api.automations.get(uid, auid)).prompt).toBe('As they want it now');
   await expect.poll(() => prompt.inputValue()).toBe('As they want it now');
+});
+
+test('the activity of an automation says what it made of each event, and it can run without one', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'active' });
+  const hook = await server.api.webhooks.create(uid, { name: 'shop' });
+  const filter = { webhook_ids: [hook.uid], payload: { data: { status: ['paid', 'sent'] } } };
+  const triggers = [{ provider: 'webhook', event: 'received', filter }];
+  const { uid: auid } = await server.api.automations.create(uid, { name: 'ship', prompt: 'demo: say shipped', triggers });
+  const send = async (body: string): Promise<void> => {
+    const sent = await fetch(hook.ingress_url, { method: 'POST', body, headers: { Authorization: `Bearer ${hook.secret}` } });
+    expect(sent.status).toBe(202);
+  };
+  await send('{"data": {"status": "paid"}}');
+  await send('{"data": {"status": "<b>open</b>"}}');
+  await send('{"other": 1}');
+  await world.signIn(`/factory/${uid}/automations/${auid}`);
+  const events = page.getByRole('region', { name: 'Last events' }).getByRole('listitem');
+  await expect.poll(() => events.count()).toBe(3);
+  await events.nth(0).getByText('data is missing; the filter expects an object').waitFor();
+  await events.nth(1).getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
+  await events.nth(2).getByText('Succeeded').waitFor();
+  await world.look('automation-activity');
+
+  await page.getByRole('button', { name: 'Run now' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Run now' });
+  expect(await dialog.getByLabel('Prompt').inputValue()).toBe('demo: say shipped');
+  await dialog.getByRole('button', { name: 'Start' }).click();
+  await page.getByRole('heading', { name: 'ship' }).waitFor();
+  await page.getByRole('region', { name: 'Transcript' }).getByText('shipped', { exact: true }).waitFor();
+
+  await page.goto(`${server.url}/factory/${uid}/webhooks/${hook.uid}`);
+  await page.getByRole('link', { name: 'No run', exact: true }).click();
+  await page.waitForURL('**?no_run=true');
+  const list = page.getByRole('list', { name: 'Deliveries' });
+  await expect.poll(() => list.getByRole('button', { name: /^Accepted/ }).count()).toBe(2);
+  await list
+    .getByRole('button', { name: /^Accepted/ })
+    .last()
+    .click();
+  await list.getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
+  await world.look('deliveries-no-run');
+});
+
+test('a run that a delivery started runs again with its payload', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'again' });
+  const hook = await server.api.webhooks.create(uid, { name: 'shop' });
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ['shop'] } }];
+  const prompt = 'Read it\ndemo: run cat .penstock/attachments/event-payload.json';
+  await server.api.automations.create(uid, { name: 'read', prompt, triggers });
+  await fetch(hook.ingress_url, { method: 'POST', body: '{"order": "Zürich-7"}', headers: { Authorization: `Bearer ${hook.secret}` } });
+  const [first] = (await server.api.runs.list({ webhook_uid: hook.uid })).items;
+  await expect.poll(async () => (await server.api.runs.get(first?.run_id ?? '')).state).toBe('SUCCEEDED');
+  await world.signIn(`/runs/${first?.run_id}`);
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith(first?.run_id ?? ''));
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('Succeeded', { exact: true }).waitFor();
+  await transcript.getByText('Ran cat').click();
+  await transcript.getByText(/Zürich-7/).waitFor();
 });

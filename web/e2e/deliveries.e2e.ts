@@ -6,12 +6,12 @@ test('the log of a webhook is paged without jumps, and a link keeps its page and
   const hook = await server.api.webhooks.create(uid, { name: 'many' });
   let sent = 0;
   const send = async (token = hook.secret): Promise<number> => {
-    const answer = await fetch(hook.ingress_url, {
+    const response = await fetch(hook.ingress_url, {
       method: 'POST',
       body: JSON.stringify({ n: ++sent }),
       headers: { Authorization: `Bearer ${token}`, 'X-Penstock-Delivery-Id': `n-${sent}` },
     });
-    return answer.status;
+    return response.status;
   };
   for (let i = 0; i < 52; i++) {
     expect(await send()).toBe(202);

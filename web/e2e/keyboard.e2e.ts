@@ -65,3 +65,54 @@ test('a run is started, steered and cancelled by the keyboard alone', async ({ w
   const [run] = (await server.api.runs.list()).items;
   expect(run?.state).toBe('CANCELLED');
 });
+
+test('shortcuts open, find and step', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'harbor' });
+  await server.api.automations.create(uid, {
+    name: 'dredge',
+    prompt: 'x',
+    triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '@daily' } }],
+  });
+  for (const title of ['Older run', 'Newer run']) {
+    await server.api.runs.create({ prompt: 'demo: say x', title });
+  }
+  await world.signIn('/runs');
+  await page.getByRole('link', { name: 'Newer run' }).waitFor();
+  const focused = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.textContent);
+  await page.keyboard.press('j');
+  await expect.poll(focused).toBe('Newer run');
+  await page.keyboard.press('j');
+  await expect.poll(focused).toBe('Older run');
+  await page.keyboard.press('k');
+  await expect.poll(focused).toBe('Newer run');
+  await page.keyboard.press('/');
+  await page.keyboard.type('cj?');
+  await expect.poll(() => page.getByLabel('Search runs').inputValue(), { message: 'a field takes the keys' }).toBe('cj?');
+  await page.keyboard.press('Escape');
+
+  await page.keyboard.press('Control+k');
+  const field = page.getByRole('combobox', { name: 'Go to' });
+  await field.fill('dred');
+  await page.getByRole('option', { name: /dredge.*Automation in harbor/ }).waitFor();
+  await world.look('palette');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/automations/*');
+  await page.getByRole('heading', { name: 'dredge' }).waitFor();
+
+  await page.locator('main').focus();
+  await page.keyboard.press('c');
+  await page.getByRole('dialog', { name: 'New run' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await world.look('shortcuts');
+  await page.getByLabel('Single keys are shortcuts').uncheck();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  await page.keyboard.press('c');
+  await page.getByRole('button', { name: 'Go to' }).click();
+  await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+  expect(await page.getByRole('dialog').count(), 'c is off').toBe(1);
+});

@@ -40,7 +40,7 @@ test('nothing jumps while a page loads', async ({ world }) => {
   });
   await world.signIn('/');
   const devtools = await context.newCDPSession(page);
-  // What a network takes shows what is drawn before the answers come.
+  // What a network takes shows what is drawn before the responses arrive.
   await devtools.send('Network.emulateNetworkConditions', { offline: false, latency: 100, downloadThroughput: -1, uploadThroughput: -1 });
   const open = async (place: string, text: RegExp): Promise<void> => {
     await page.goto(server.url + place);
@@ -67,9 +67,11 @@ test('nothing jumps while a page loads', async ({ world }) => {
   await open(`/factory/${uid}/automations/${auid}`, /^"failed"$/);
   await open('/schedules', /nightly/);
   await open('/environments', /linux/);
+  await open('/spend', /No budgets yet/);
   await open('/workers', /No worker/);
   await open('/secrets', /DEPLOY_TOKEN/);
   await open('/keys', /psk_/);
+  await open('/settings', /builtin/);
   await page.setViewportSize({ width: 390, height: 844 });
   await open('/runs', /Look around/);
   await open(`/runs/${run}`, /Which one\?/);

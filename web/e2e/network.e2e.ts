@@ -1,4 +1,5 @@
-import { expect, test } from './world.ts';
+import { Server } from './server.ts';
+import { expect, patience, test } from './world.ts';
 
 test('a sealed run shows a host that was refused, while it works', async ({ world }) => {
   const { page, server } = world;
@@ -47,4 +48,22 @@ test('the network of a run that is queued, and an error', async ({ world }) => {
   await panel.getByRole('button', { name: 'Try again' }).click();
   await panel.getByText('Not checked yet').waitFor();
   expect(await panel.getByRole('alert').count()).toBe(0);
+});
+
+test('a run with an open network says that it is not sealed', async ({ browser }) => {
+  const server = await Server.start('--sandbox', 'process', '--allow-open-network');
+  const page = await browser.newPage();
+  page.setDefaultTimeout(patience);
+  try {
+    const { run_id } = await server.api.runs.create({ prompt: 'demo: say hello' });
+    await page.goto(`${server.url}/runs/${run_id}?tab=network`);
+    await page.getByLabel('API key').fill(server.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const panel = page.getByRole('tabpanel', { name: 'Network' });
+    await panel.getByText('Not sealed', { exact: true }).waitFor();
+    await panel.getByText('The policy below does not limit what the agent reaches.').waitFor();
+  } finally {
+    await page.close();
+    await server.end();
+  }
 });

@@ -77,6 +77,8 @@ test('what comes from a repository is edited there; its secrets, and whether it 
 
   await page.getByRole('button', { name: 'Rotate secret' }).click();
   const dialog = page.getByRole('dialog');
+  await dialog.getByRole('combobox', { name: 'The old secret' }).click();
+  await page.getByRole('option', { name: 'Stops at once' }).click();
   await dialog.getByRole('button', { name: 'Rotate' }).click();
   const secret = await dialog.getByRole('region', { name: 'Secret' }).textContent();
   await dialog.getByRole('button', { name: 'I have copied it' }).click();

@@ -31,8 +31,11 @@ test('a run is watched live to its question, answered, and ends', async ({ world
   await about.getByRole('link', { name: 'OPS-1' }).waitFor();
   await world.look('run');
 
-  await page.getByLabel('Follow-up').fill('The second one\ndemo: say Good choice');
-  await page.getByRole('button', { name: 'Send' }).click();
+  const question = page.getByRole('group', { name: 'The agent needs your answer' });
+  await question.getByText('Which one?').waitFor();
+  expect(await page.getByLabel('Follow-up').count(), 'there is one field').toBe(0);
+  await question.getByLabel('Your answer').fill('The second one\ndemo: say Good choice');
+  await question.getByRole('button', { name: 'Answer' }).click();
   await transcript.getByText('Good choice', { exact: true }).waitFor();
   await transcript.getByText('Succeeded', { exact: true }).waitFor();
   expect(await page.getByLabel('Follow-up').inputValue()).toBe('');
@@ -46,14 +49,17 @@ test('a run is watched live to its question, answered, and ends', async ({ world
 test('every part of a run has its place', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: everything, config: { model_id: 'demo/offline' } });
-  await server.api.runs.create({ prompt: 'demo: say x', title: 'A child', parent_run_id: run_id });
+  const child = await server.api.runs.create({ prompt: 'demo: say x', title: 'A child', parent_run_id: run_id });
+  await server.api.runs.create({ prompt: 'demo: say x', title: 'A grandchild', parent_run_id: child.run_id });
   await world.signIn(`/runs/${run_id}?tab=timeline`);
   await page
     .getByRole('list', { name: 'Phases' })
     .getByText(/^Working/)
     .waitFor();
   await page.getByText('Run blocked').waitFor();
-  await page.getByRole('complementary').getByRole('listitem').filter({ hasText: 'A child' }).getByText('Succeeded').waitFor();
+  const children = page.getByRole('complementary').getByRole('listitem').filter({ hasText: 'A child' });
+  await children.getByText('Succeeded').first().waitFor();
+  await children.getByRole('list').getByRole('link', { name: 'A grandchild' }).waitFor();
   await world.look('run-timeline');
 
   await page.getByRole('tab', { name: 'Configuration' }).click();
@@ -169,7 +175,7 @@ test('a follow-up is kept while another tab is looked at, and sent once', async 
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: 'demo: ask Which one?' });
   await world.signIn(`/runs/${run_id}`);
-  const followUp = page.getByLabel('Follow-up');
+  const followUp = page.getByRole('textbox', { name: 'Your answer' });
   await followUp.fill('demo: say The second');
   await page.getByRole('tab', { name: 'Timeline' }).click();
   await page.getByRole('list', { name: 'Phases' }).waitFor();
@@ -185,7 +191,93 @@ test('a follow-up is kept while another tab is looked at, and sent once', async 
   await Promise.all(held.map((route) => route.continue()));
   await page.getByRole('region', { name: 'Transcript' }).getByText('The second', { exact: true }).waitFor();
   expect(held.length).toBe(1);
-  expect(await followUp.inputValue()).toBe('And then');
+  expect(await page.getByLabel('Follow-up').inputValue()).toBe('And then');
+});
+
+test('a message is in the transcript at once, and says what became of it', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 4' });
+  await world.signIn(`/runs/${run_id}`);
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('sleep 4', { exact: true }).waitFor();
+  const held: Route[] = [];
+  await page.route('**/followups', (route) => void held.push(route));
+  await page.getByLabel('Follow-up').fill('demo: say Hurry');
+  await page.getByRole('button', { name: 'Send' }).click();
+  const message = transcript.getByRole('article').filter({ hasText: 'demo: say Hurry' });
+  await message.getByText('Sending…').waitFor();
+  await Promise.all(held.map((route) => route.continue()));
+  await message.getByText('Queued: delivered after this turn').waitFor();
+  await world.look('run-queued');
+  await message.getByText('Delivered', { exact: true }).waitFor();
+  await transcript.getByText('Hurry', { exact: true }).waitFor();
+  expect(await message.count()).toBe(1);
+
+  await page.unroute('**/followups');
+  await page.route('**/followups', (route) =>
+    route.fulfill({ status: 409, contentType: 'application/problem+json', body: '{"title":"Busy"}' }),
+  );
+  await page.getByLabel('Follow-up').fill('demo: say Again');
+  await page.getByRole('button', { name: 'Send' }).click();
+  const failed = transcript.getByRole('article').filter({ hasText: 'demo: say Again' });
+  await failed.getByText('Not delivered', { exact: true }).waitFor();
+  await page.unroute('**/followups');
+  await failed.getByRole('button', { name: 'Send again' }).click();
+  await transcript.getByText('Again', { exact: true }).waitFor();
+  await expect.poll(() => failed.count()).toBe(1);
+});
+
+test('a run starts again as it was, or edited', async ({ world }) => {
+  const { page, server } = world;
+  const request = {
+    prompt: 'Say it\ndemo: say First',
+    title: 'Original',
+    metadata: { ticket: 'OPS-1' },
+    config: { model_id: 'demo/offline' },
+  };
+  const { run_id } = await server.api.runs.create(request);
+  await world.signIn(`/runs/${run_id}`);
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.waitForURL((url) => url.pathname.startsWith('/runs/') && !url.pathname.endsWith(run_id));
+  const again = await server.api.runs.get(page.url().split('/').at(-1) ?? '');
+  const { prompt, title, metadata, agent_config_sources: sources } = again;
+  expect({ prompt, title, metadata, model: sources?.model_id }).toEqual({ ...request, config: undefined, model: 'request' });
+
+  await page.getByRole('button', { name: 'Edit and run' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Edit and run' });
+  expect(await dialog.getByLabel('Prompt').inputValue()).toBe(request.prompt);
+  expect(await dialog.getByLabel('Title').inputValue()).toBe('Original');
+  await world.look('run-edit');
+  await dialog.getByLabel('Title').fill('Edited');
+  await dialog.getByRole('button', { name: 'Start' }).click();
+  await page.getByRole('heading', { name: 'Edited' }).waitFor();
+  await page.getByRole('link', { name: 'OPS-1' }).waitFor();
+});
+
+test('a transcript is searched, narrowed to its errors and saved', async ({ world }) => {
+  const { page, server } = world;
+  const polls = Array.from({ length: 5 }, () => 'demo: run echo waiting').join('\n');
+  const { run_id } = await server.api.runs.create({ prompt: `Poll\n${polls}\ndemo: run exit 3\ndemo: say Needle found` });
+  await world.signIn(`/runs/${run_id}`);
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('Succeeded', { exact: true }).waitFor();
+  await transcript.getByText('5 times').click();
+  await expect.poll(() => transcript.getByText('Ran echo waiting').count()).toBe(6);
+  await world.look('run-grouped');
+  await page.getByLabel('Search the transcript').fill('needle');
+  await page.getByRole('status').getByText('2 lines').waitFor();
+  await page.getByLabel('Search the transcript').fill('');
+  await page.getByLabel('Errors only').check();
+  await page.getByRole('status').getByText('1 line').waitFor();
+  await transcript.getByText('exit 3', { exact: true }).waitFor();
+  const save = async (form: string): Promise<string> => {
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    await page.getByRole('menuitem', { name: form }).click();
+    return readFile(await (await download).path(), 'utf8');
+  };
+  expect(await save('Markdown')).toContain('**Ran exit 3** (failed)');
+  expect(JSON.parse(await save('JSON'))).toHaveProperty('steps');
 });
 
 test('a run is cancelled after a question', async ({ world }) => {

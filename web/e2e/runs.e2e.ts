@@ -33,6 +33,26 @@ test('a run is composed, and its page is where one gets to', async ({ world }) =
   expect(items.map(({ source, title }) => ({ source, title }))).toEqual([{ source: 'WEB_APP', title: 'Say hello' }]);
 });
 
+test('a run can choose a harness that is ready, and the form says why others are not', async ({ world }) => {
+  const { page } = world;
+  await world.signIn('/runs');
+  await page.getByRole('button', { name: 'New run' }).first().click();
+  await page.getByLabel('Prompt').fill('Choose\ndemo: say chosen');
+  await page.getByRole('combobox', { name: 'Harness' }).click();
+  const claude = page.getByRole('option', { name: /^Claude Code/ });
+  await expect(claude.textContent()).resolves.toContain('penstock harness install claude');
+  expect(await claude.getAttribute('data-combobox-disabled')).toBe('true');
+  await world.look('new-run-harness');
+  await page.getByRole('option', { name: 'Built-in agent' }).click();
+  await page.getByRole('combobox', { name: 'Model' }).click();
+  await page.getByRole('option', { name: /offline/i }).click();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.waitForURL('**/runs/*-*');
+  await page.getByText('chosen', { exact: true }).waitFor();
+  const { items } = await world.server.api.runs.list({ q: 'Choose' });
+  expect(items[0]?.agent_config).toMatchObject({ harness: { type: 'builtin' }, model_id: 'demo/offline' });
+});
+
 test('a run that is asked for twice is started once', async ({ world }) => {
   const { page, server } = world;
   await world.signIn('/runs');
@@ -69,8 +89,8 @@ test('the list is live, and the address carries its filter', async ({ world }) =
   expect(await page.getByRole('link', { name: 'needle' }).count()).toBe(0);
   await page.getByRole('button', { name: 'Remove filter Status: Error' }).click();
   await page.waitForURL((url) => !url.search.includes('ERROR'));
-  await page.getByRole('button', { name: 'Filters' }).click();
-  await page.getByRole('combobox', { name: 'Model' }).waitFor();
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('option', { name: 'Task status' }).waitFor();
   await world.look('runs-filters');
 });
 
@@ -102,6 +122,9 @@ test('each quick filter shows its runs, newest first', async ({ world }) => {
   await show('Active');
   await expect.poll(titles).toContain('Quick and blocked');
   await expect.poll(titles).not.toContain('Quick of an agent');
+  await page.getByRole('link', { name: /^Blocked ?1$/ }).waitFor();
+  await page.getByRole('link', { name: /^Blocked/ }).click();
+  await expect.poll(titles).toEqual(['Quick and blocked']);
   await show('Failed');
   await expect.poll(titles).toContain('Quick of an agent');
   expect(await titles()).not.toContain('Quick and blocked');
@@ -119,14 +142,20 @@ test('every filter of the API can be set, by name where it is of something that 
   const { uid } = await server.api.factories.create({ name: 'named' });
   await server.api.factories.runs.create(uid, { prompt: 'demo: say x', title: 'Of the factory' });
   await world.signIn('/runs');
-  await page.getByRole('button', { name: 'Filters' }).click();
-  const panel = page.getByRole('group', { name: 'Filters', exact: true });
-  await panel.getByRole('combobox', { name: 'Factory' }).click();
+  const chips = page.getByRole('group', { name: 'Applied filters' });
+  const filterBy = async (name: string): Promise<void> => {
+    await chips.getByRole('button', { name: 'Filter', exact: true }).click();
+    await chips.getByRole('combobox', { name: 'Filter by' }).fill(name);
+    await page.getByRole('option', { name, exact: true }).click();
+  };
+  await filterBy('Factory');
   await page.getByRole('option', { name: 'named' }).click();
+  await page.keyboard.press('Escape');
   await page.waitForURL(`**/runs?factory_uid=${uid}`);
   await page.getByText('Factory: named').waitFor();
   await expect.poll(() => page.getByRole('table', { name: 'Runs' }).getByRole('link').allTextContents()).toEqual(['Of the factory']);
-  await panel.getByRole('combobox', { name: 'Automation' }).fill('an-id-that-nobody-has');
+  await filterBy('Automation');
+  await chips.getByRole('combobox', { name: 'Automation' }).fill('an-id-that-nobody-has');
   await page.getByRole('option', { name: 'an-id-that-nobody-has' }).click();
   await page.waitForURL('**automation_id=an-id-that-nobody-has');
   await page.getByText('No runs match').waitFor();
@@ -219,19 +248,63 @@ test('what is typed into a search stays as it is typed', async ({ world }) => {
   await expect.poll(() => search.inputValue()).toBe('');
 });
 
-test('the Enter key in a filter leaves the focus in it, and a filter that is only passed stays as it is', async ({ world }) => {
+test('a filter is added and changed with the keyboard alone, and one that is only passed stays as it is', async ({ world }) => {
   const { page } = world;
   await world.signIn('/runs?created_after=2026-01-02T03:04:05Z');
-  await page.getByRole('button', { name: 'Filters' }).click();
-  await page.getByLabel('Created after', { exact: true }).focus();
-  const skill = page.getByRole('textbox', { name: 'Skill', exact: true });
-  await skill.fill('review');
-  await skill.press('Enter');
-  await page.getByRole('group', { name: 'Applied filters' }).getByText('Skill: review').waitFor();
-  expect(await skill.evaluate((field) => field === document.activeElement)).toBe(true);
+  const chips = page.getByRole('group', { name: 'Applied filters' });
+  const add = chips.getByRole('button', { name: 'Filter', exact: true });
+  const isAdd = (): Promise<boolean> => add.evaluate((button) => button === document.activeElement);
+  await chips.getByRole('button', { name: /^Created after: / }).press('Enter');
+  await chips.getByLabel('Created after', { exact: true }).press('Escape');
+  await expect.poll(isAdd).toBe(true);
   expect(new URL(page.url()).searchParams.get('created_after')).toBe('2026-01-02T03:04:05Z');
-  await page.getByRole('button', { name: 'Remove filter Skill: review' }).click();
-  await expect.poll(() => skill.inputValue()).toBe('');
+  await add.press('Enter');
+  await page.keyboard.type('Skill');
+  await page.getByRole('option', { name: 'Skill', exact: true }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await chips.getByRole('textbox', { name: 'Skill', exact: true }).fill('review');
+  await page.keyboard.press('Enter');
+  await chips.getByText('Skill: review').waitFor();
+  await expect.poll(isAdd).toBe(true);
+  await chips.getByRole('button', { name: 'Skill: review', exact: true }).press('Enter');
+  await chips.getByRole('textbox', { name: 'Skill', exact: true }).fill('write');
+  await page.keyboard.press('Enter');
+  await chips.getByText('Skill: write').waitFor();
+  await chips.getByRole('button', { name: 'Remove filter Skill: write' }).press('Enter');
+  await page.waitForURL((url) => !url.search.includes('skill'));
+});
+
+test('heads sort, and a view keeps filters and order', async ({ world }) => {
+  const { page, server } = world;
+  for (const title of ['Sort b', 'Sort a', 'Sort c']) {
+    await server.api.runs.create({ prompt: 'demo: say x', title, metadata: { test: 'views' } });
+  }
+  await world.signIn('/runs?metadata%5Btest%5D=views');
+  const table = page.getByRole('table', { name: 'Runs' });
+  const titles = (): Promise<string[]> => table.getByRole('link').allTextContents();
+  await expect.poll(titles).toEqual(['Sort c', 'Sort a', 'Sort b']);
+  await table.getByRole('button', { name: 'Run' }).click();
+  await expect.poll(titles).toEqual(['Sort a', 'Sort b', 'Sort c']);
+  expect(await page.getByRole('columnheader', { name: /^Run/ }).getAttribute('aria-sort')).toBe('ascending');
+  await table.getByRole('button', { name: 'Run' }).click();
+  await expect.poll(titles).toEqual(['Sort c', 'Sort b', 'Sort a']);
+  await page.getByRole('combobox', { name: 'Order' }).selectOption('Last updated first');
+  await page.getByRole('columnheader', { name: /^Updated/ }).waitFor();
+  await page.getByRole('combobox', { name: 'Order' }).selectOption('Title, A to Z');
+
+  await page.getByRole('button', { name: 'Save view' }).click();
+  await page.keyboard.type('My views');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**view=My+views');
+  await world.look('runs-view');
+  await page.getByRole('link', { name: 'All', exact: true }).click();
+  await page.reload();
+  await page.getByRole('link', { name: 'My views' }).click();
+  await expect.poll(titles).toEqual(['Sort a', 'Sort b', 'Sort c']);
+  expect(await page.getByRole('button', { name: 'Save view' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Delete view My views' }).click();
+  await page.getByRole('button', { name: 'Save view' }).waitFor();
 });
 
 test('a long duration stays on its line', async ({ world }) => {
@@ -239,9 +312,12 @@ test('a long duration stays on its line', async ({ world }) => {
   const { run_id } = await server.api.runs.create({ prompt: 'demo: say x', title: 'Took long' });
   await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
   await page.route(`${server.url}/api/v1/agent/runs?*`, async (route) => {
-    const answer = await route.fetch();
-    const list = await answer.json();
-    await route.fulfill({ response: answer, json: { ...list, runs: list.runs.map((run: object) => ({ ...run, run_time: 'PT86340S' })) } });
+    const response = await route.fetch();
+    const list = await response.json();
+    await route.fulfill({
+      response: response,
+      json: { ...list, runs: list.runs.map((run: object) => ({ ...run, run_time: 'PT86340S' })) },
+    });
   });
   await world.signIn('/runs?q=Took');
   const cell = page.getByRole('cell', { name: '23 h 59 m' });
@@ -275,6 +351,23 @@ test('many runs are cancelled at once', async ({ world }) => {
   await server.api.runs.cancel(ids[2] ?? '');
 });
 
+test('many runs are run again at once', async ({ world }) => {
+  const { page, server } = world;
+  const prompt = `Twice\n${'x'.repeat(5000)}\ndemo: say Twice`; // the list shortens it
+  for (const title of ['Twice one', 'Twice two']) {
+    await server.api.runs.create({ prompt, title });
+  }
+  await world.signIn('/runs?q=Twice');
+  await expect.poll(() => page.getByRole('row').getByText('Succeeded').count()).toBe(2);
+  await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+  await page.getByRole('button', { name: 'Run 2 runs again' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Run 2 runs again' }).click();
+  await expect.poll(() => page.getByRole('row').getByText('Succeeded').count()).toBe(4);
+  const { items } = await server.api.runs.list({ q: 'Twice' });
+  const prompts = await Promise.all(items.map(async ({ run_id }) => (await server.api.runs.get(run_id)).prompt));
+  expect(prompts).toEqual([prompt, prompt, prompt, prompt]);
+});
+
 test('the first load of the list stays small', async ({ world }) => {
   const { page, server } = world;
   await world.signIn();
@@ -285,9 +378,9 @@ test('the first load of the list stays small', async ({ world }) => {
   await page.waitForLoadState('networkidle');
   const sizes = await Promise.all(
     [...scripts].map(async (url) => {
-      const answer = await fetch(url, { method: 'HEAD', headers: { 'Accept-Encoding': 'gzip' } });
-      expect(answer.headers.get('Cache-Control')).toContain('immutable');
-      return Number(answer.headers.get('Content-Length'));
+      const response = await fetch(url, { method: 'HEAD', headers: { 'Accept-Encoding': 'gzip' } });
+      expect(response.headers.get('Cache-Control')).toContain('immutable');
+      return Number(response.headers.get('Content-Length'));
     }),
   );
   const total = sizes.reduce((sum, size) => sum + size, 0);

@@ -91,12 +91,12 @@ test('workers are listed while they are connected', async ({ world }) => {
     busy: 3,
     wait: 0,
   };
-  const answer = await fetch(`${server.url}/api/v1/worker/claim`, {
+  const response = await fetch(`${server.url}/api/v1/worker/claim`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
     body: JSON.stringify(claim),
   });
-  expect(answer.status, await answer.text()).toBeLessThan(300);
+  expect(response.status, await response.text()).toBeLessThan(300);
   await page
     .getByRole('row', { name: /build-box-1/ })
     .getByText('3 of 4')

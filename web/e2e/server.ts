@@ -97,8 +97,8 @@ export class Server {
       if (child.exitCode !== null || Date.now() > end) {
         throw new Error(`the server does not get ready:\n${this.#log}`);
       }
-      const answer = await fetch(`${this.url}/readyz`).catch(() => undefined);
-      if (answer?.ok) {
+      const response = await fetch(`${this.url}/readyz`).catch(() => undefined);
+      if (response?.ok) {
         return;
       }
     }

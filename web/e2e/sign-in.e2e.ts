@@ -86,8 +86,8 @@ test('a page on another port gets the cookie, and can do nothing with it', async
           ...guess,
         };
         const body = method === 'POST' ? JSON.stringify({ name: 'stolen', prompt: 'stolen', scopes: ['admin'] }) : undefined;
-        const answer = await fetch(server.url + path, { method, headers, ...(body ? { body } : {}) });
-        expect(answer.status, `${method} ${path}`).toBe(401);
+        const response = await fetch(server.url + path, { method, headers, ...(body ? { body } : {}) });
+        expect(response.status, `${method} ${path}`).toBe(401);
       }
     }
     // From its page, in the browser: reads, writes, a form, a frame, and the localStorage of its own origin.
@@ -103,7 +103,7 @@ test('a page on another port gets the cookie, and can do nothing with it', async
               ...(method === 'POST' ? { body: '{"prompt":"stolen"}' } : {}),
             };
             await fetch(origin + path, init).then(
-              async (answer) => results.push(`${answer.type} ${await answer.text()}`),
+              async (response) => results.push(`${response.type} ${await response.text()}`),
               () => results.push('refused'),
             );
           }
@@ -185,8 +185,12 @@ test('a request without the session’s secret, or from another site, is refused
   const post = (headers: Record<string, string>): Promise<number> =>
     page.evaluate(async (extra) => {
       const body = JSON.stringify({ prompt: 'x' });
-      const answer = await fetch('/api/v1/agent/runs', { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...extra } });
-      return answer.status;
+      const response = await fetch('/api/v1/agent/runs', {
+        method: 'POST',
+        body,
+        headers: { 'Content-Type': 'application/json', ...extra },
+      });
+      return response.status;
     }, headers);
   expect(await post({})).toBe(401);
   expect(await post({ 'X-Penstock-Session-Secret': '0'.repeat(43) })).toBe(401);
@@ -227,8 +231,8 @@ test('the policy lets a page run nothing, and ask nobody, but its own server', a
   const page = await browser.newPage();
   page.setDefaultTimeout(patience);
   try {
-    const answer = await page.goto(`${server.url}/sign-in`);
-    const policy = answer?.headers()['content-security-policy'] ?? '';
+    const response = await page.goto(`${server.url}/sign-in`);
+    const policy = response?.headers()['content-security-policy'] ?? '';
     expect(policy).toMatch(/default-src 'none'.*script-src 'self';/);
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
     await page.getByRole('heading', { name: 'Sign in to Penstock' }).waitFor();

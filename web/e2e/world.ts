@@ -66,7 +66,7 @@ function watch(context: BrowserContext, server: Server): string[] {
   const wrong: string[] = [];
   context.on('weberror', (error) => wrong.push(`thrown: ${error.error()}`));
   context.on('console', (message) => {
-    // The browser itself logs answers that are errors, which tests provoke.
+    // The browser itself logs error responses, which tests provoke.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
       wrong.push(`console: ${message.text()}`);
     }
@@ -86,9 +86,9 @@ function worldOf(server: Server, context: BrowserContext, page: Page): World {
     page,
     newPage: () => context.newPage(),
     signIn: async (to = '/runs', at = page, key = server.key) => {
-      const answer = await context.request.post(`${server.url}/api/v1/session`, { data: { api_key: key } });
-      expect(answer.status()).toBe(201);
-      const { secret } = await answer.json();
+      const response = await context.request.post(`${server.url}/api/v1/session`, { data: { api_key: key } });
+      expect(response.status()).toBe(201);
+      const { secret } = await response.json();
       const other = await context.newPage(); // so that the history of the page itself begins with the dashboard
       await other.goto(`${server.url}/healthz`);
       await other.evaluate((value) => localStorage.setItem('penstock.session', value), secret);

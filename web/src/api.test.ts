@@ -54,8 +54,8 @@ test('after another tab has signed in anew, a refused request is sent once more 
   const told = vi.fn();
   onSignedOut(told);
   const asked = serve('new', () => localStorage.setItem(key, 'new'));
-  const answer = await sessionFetch('/a', { method: 'POST', body: '{}' });
-  expect(answer.status).toBe(200);
+  const response = await sessionFetch('/a', { method: 'POST', body: '{}' });
+  expect(response.status).toBe(200);
   expect(asked).toEqual(['POST /a old', 'POST /a new']);
   expect(told).not.toHaveBeenCalled();
 });

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { sessionQuery } from './api.ts';
 import { may } from './layout/nav.ts';
-import { agentsQuery, allFactoriesQuery, environmentsQuery, modelsQuery } from './queries.ts';
+import { agentsQuery, allFactoriesQuery, environmentsQuery, harnessesQuery, modelsQuery } from './queries.ts';
 
 /** The agents to choose from, each with its factory, since every factory has a foreman. */
 export function useAgentChoices(enabled = true) {
@@ -25,6 +25,28 @@ export function useModelChoices(enabled = true) {
     choices: models.map(({ id, display_name }) => ({ value: id, label: display_name })),
     unavailable: new Set(models.filter(({ disable_reason }) => disable_reason).map(({ id }) => id)),
     standard: data?.default_model_id,
+    error,
+  };
+}
+
+const harnessTitles: Record<string, string> = {
+  builtin: 'Built-in agent',
+  claude: 'Claude Code',
+  codex: 'Codex',
+  gemini: 'Gemini CLI',
+  opencode: 'OpenCode',
+  qwen: 'Qwen Code',
+  command: 'Command',
+};
+
+/** The harnesses to choose from, those that cannot run last. reasons says why they cannot, and modelsOf lists the models of one. */
+export function useHarnessChoices() {
+  const { data, error } = useQuery(harnessesQuery);
+  const harnesses = (data?.harnesses ?? []).toSorted((a, b) => Number(b.usable) - Number(a.usable));
+  return {
+    choices: harnesses.map(({ name, usable }) => ({ value: name, label: harnessTitles[name] ?? name, disabled: !usable })),
+    reasons: new Map(harnesses.filter(({ usable }) => !usable).map(({ name, reason }) => [name, reason ?? 'It cannot run now.'])),
+    modelsOf: (name: string) => new Set(harnesses.find((harness) => harness.name === name)?.models),
     error,
   };
 }

@@ -1,4 +1,4 @@
-import type { ListDeliveriesQuery, ListFactoriesQuery, ListRunsQuery } from '@penstock/sdk';
+import type { GetUsageQuery, ListDeliveriesQuery, ListFactoriesQuery, ListRunsQuery } from '@penstock/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { client } from './api.ts';
 
@@ -30,11 +30,27 @@ export const timelineQuery = (id: string) =>
 export const runNetworkQuery = (id: string) =>
   queryOptions({ queryKey: ['run', id, 'network'], queryFn: ({ signal }) => client.runs.network(id, { signal }) });
 
+export const runUsageQuery = (id: string) =>
+  queryOptions({ queryKey: ['run', id, 'usage'], queryFn: ({ signal }) => client.runs.usage(id, { signal }) });
+
 /** The choices for a new run. */
 export const modelsQuery = queryOptions({
   queryKey: ['models'],
   staleTime: 60_000,
   queryFn: ({ signal }) => client.models.list({ signal }),
+});
+
+/** What runs can name as harness, and the limits of the server. */
+export const harnessesQuery = queryOptions({
+  queryKey: ['harnesses'],
+  staleTime: 30_000,
+  queryFn: ({ signal }) => client.harnesses.list({ signal }),
+});
+
+export const limitsQuery = queryOptions({
+  queryKey: ['limits'],
+  staleTime: 60_000,
+  queryFn: ({ signal }) => client.limits.get({ signal }),
 });
 
 export const environmentsQuery = queryOptions({
@@ -146,5 +162,30 @@ export const historyQuery = (uid: string, cursor?: string) =>
     placeholderData: keepPreviousData,
   });
 
-/** The data of the charts. */
-export const statsQuery = queryOptions({ queryKey: ['stats'], queryFn: ({ signal }) => client.stats.get({ signal }) });
+export const budgetsQuery = queryOptions({ queryKey: ['budgets'], queryFn: ({ signal }) => client.budgets.list({ signal }) });
+
+export type UsageGroup = NonNullable<GetUsageQuery['group_by']>;
+
+/** What the team has used in the last days. */
+export const usageQuery = (days: number, by: UsageGroup) =>
+  queryOptions({
+    queryKey: ['usage', days, by],
+    queryFn: ({ signal }) => client.usage.get({ from: new Date(Date.now() - days * 86_400_000).toISOString(), group_by: by }, { signal }),
+    placeholderData: keepPreviousData,
+  });
+
+/** The data of the charts, by the hour. */
+export const statsQuery = (hours: number) =>
+  queryOptions({
+    queryKey: ['stats', hours],
+    queryFn: ({ signal }) => client.stats.get({ hours }, { signal }),
+    placeholderData: keepPreviousData,
+  });
+
+/** What was spent by the hour, in the hours from one on. */
+export const hourlyCostsQuery = (from: string, by: UsageGroup) =>
+  queryOptions({
+    queryKey: ['usage', 'hourly', from, by],
+    queryFn: ({ signal }) => client.usage.get({ from, group_by: by, interval: 'hour' }, { signal }),
+    placeholderData: keepPreviousData,
+  });

@@ -40,6 +40,10 @@ export const appRoute = createRoute({
 const homeRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/',
+  validateSearch: (search: Record<string, unknown>): { range?: string; cost?: string } => ({
+    ...(typeof search.range === 'string' ? { range: search.range } : {}),
+    ...(typeof search.cost === 'string' ? { cost: search.cost } : {}),
+  }),
   component: lazyRouteComponent(() => import('./pages/home/HomePage.tsx'), 'HomePage'),
 });
 
@@ -99,6 +103,16 @@ const environmentsRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/environments/EnvironmentsPage.tsx'), 'EnvironmentsPage'),
 });
 
+const spendRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/spend',
+  validateSearch: (search: Record<string, unknown>): { days?: string; by?: string } => ({
+    ...(typeof search.days === 'string' ? { days: search.days } : {}),
+    ...(typeof search.by === 'string' ? { by: search.by } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./pages/spend/SpendPage.tsx'), 'SpendPage'),
+});
+
 const workersRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/workers',
@@ -109,6 +123,12 @@ const secretsRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/secrets',
   component: lazyRouteComponent(() => import('./pages/secrets/SecretsPage.tsx'), 'SecretsPage'),
+});
+
+const settingsRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./pages/settings/SettingsPage.tsx'), 'SettingsPage'),
 });
 
 const keysRoute = createRoute({
@@ -188,9 +208,11 @@ const routeTree = rootRoute.addChildren([
     ...ofFactoryRoutes,
     schedulesRoute,
     environmentsRoute,
+    spendRoute,
     workersRoute,
     secretsRoute,
     keysRoute,
+    settingsRoute,
   ]),
 ]);
 

@@ -1,6 +1,6 @@
 import { formatWord } from './format.ts';
 
-/** The tone of a status, shown as a colour. */
+/** The tone of a status, shown as a color. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm';
 
 interface StateWord {

@@ -182,9 +182,9 @@ def dump(value: Any) -> str:
 def write(entries: dict[str, dict[str, Any]], day: str, versions: list[str]) -> None:
     """The file, one rate a line."""
     sources = [
-        {"name": "genai-prices", "version": versions[0], "licence": "MIT",
+        {"name": "genai-prices", "version": versions[0], "license": "MIT",
          "copyright": "Copyright (c) Pydantic Services Inc. 2025 to present"},
-        {"name": "litellm", "version": versions[1], "licence": "MIT", "copyright": "Copyright (c) 2023 Berri AI"},
+        {"name": "litellm", "version": versions[1], "license": "MIT", "copyright": "Copyright (c) 2023 Berri AI"},
     ]
     out = ["{", f' "date": "{day}",', ' "sources": [']
     out += [",\n".join("  " + json.dumps(s) for s in sources), " ],", ' "models": {']

@@ -1,6 +1,6 @@
 """Makes the generated part of the package from api/openapi.yaml and sdk/operations.yaml.
 
-    types.py             what the server answers: pydantic models
+    types.py             what the server returns: pydantic models
     params.py            what a call takes: typed dictionaries
     _operations.py       each operation, described once
     _resources.py        the methods of Penstock
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import yaml
 from contract import Contract
-from methods import Answers, Resources, methods_table, operations_module
+from methods import Resources, Responses, methods_table, operations_module
 from schemas import Models, Params
 
 HERE = Path(__file__).resolve().parents[1]
@@ -39,16 +39,16 @@ def main() -> None:
     sent = contract.reachable(
         [s for o in contract.methods for s in [*o.bodies.values(), *(q["schema"] for q in o.query)]]
     )
-    answered = contract.reachable([o.answer for o in contract.methods] + [{"$ref": "/Error"}])
-    answered.add("ErrorCode")
+    received = contract.reachable([o.response for o in contract.methods] + [{"$ref": "/Error"}])
+    received.add("ErrorCode")
     models = Models(contract)
-    answers = Answers(models)
+    responses = Responses(models)
     files = {
-        "types.py": models.module(answered),
-        "params.py": Params(contract, answered).module(sent),
-        "_operations.py": operations_module(contract, answers),
-        "_resources.py": Resources(contract, answers, asynchronous=False).module(),
-        "_async_resources.py": Resources(contract, answers, asynchronous=True).module(),
+        "types.py": models.module(received),
+        "params.py": Params(contract, received).module(sent),
+        "_operations.py": operations_module(contract, responses),
+        "_resources.py": Resources(contract, responses, asynchronous=False).module(),
+        "_async_resources.py": Resources(contract, responses, asynchronous=True).module(),
     }
     for name, text in files.items():
         (PACKAGE / name).write_text(text, "utf-8")

@@ -103,10 +103,13 @@ class Operation:
         self.takes_key = False
         for raw in item.get("parameters", []) + operation.get("parameters", []):
             parameter = contract.follow(raw)
+            if not parameter.get("x-sdk", True):
+                continue
             if parameter["in"] == "path":
                 self.path_names[parameter["name"]] = snake(ref_name(raw) or parameter["name"])
             elif parameter["in"] == "query":
-                self.query.append(parameter)
+                name = parameter["name"]  # from becomes from_
+                self.query.append({**parameter, "name": name + "_" * keyword.iskeyword(name)})
             elif parameter["name"] == "Idempotency-Key":
                 self.takes_key = True
             elif parameter["name"] == "X-Penstock-Source":
@@ -130,20 +133,20 @@ class Operation:
         good = {status: contract.follow(r) for status, r in responses.items() if status < "400"}
         self.link = "302" in good
         contents = [c for r in good.values() for c in r.get("content", {}).items()]
-        if len(contents) > 1:
-            raise SystemExit(f"{self.id}: more than one kind of answer")
+        if len(contents) > 1 and contents[0][0] != "application/json":
+            raise SystemExit(f"{self.id}: more than one kind of response")
         kind, content = contents[0] if contents else ("", {})
-        self.answer: Schema = content.get("schema", {})
+        self.response: Schema = content.get("schema", {})
         self.events = kind == "text/event-stream"
         self.binary = self.link or (bool(kind) and kind != "application/json" and not self.events)
         self.empty = not kind and not self.link
         self.items = ""
-        properties = contract.follow(self.answer).get("properties", {})
+        properties = contract.follow(self.response).get("properties", {})
         if "page_info" in properties:
             (self.items,) = [k for k, v in properties.items() if v.get("type") == "array"]
             self.item: Schema = properties[self.items]["items"]
         if self.events:
-            self.answer = self.answer["items"]
+            self.response = self.response["items"]
 
     def _check(self, contract: Contract) -> None:
         taken = [*self.path_names.values(), *(p["name"] for p in self.query), *self.headers]

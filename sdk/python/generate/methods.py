@@ -23,7 +23,7 @@ from ._operation import EventOperation, Operation, PageOperation
 '''
 
 
-class Answers:
+class Responses:
     """What a method gives back, in both clients."""
 
     def __init__(self, models: Models) -> None:
@@ -34,7 +34,7 @@ class Answers:
             return "bytes"
         if operation.empty:
             return "None"
-        schema = operation.item if operation.items else operation.answer
+        schema = operation.item if operation.items else operation.response
         kind = self.models.type_of(schema, operation.id)
         return re.sub(r"\b([A-Z]\w+)\b", lambda m: qualified(m[1]), kind)
 
@@ -43,22 +43,22 @@ def qualified(name: str) -> str:
     return name if name == "Any" else f"types.{name}"
 
 
-def operations_module(contract: Contract, answers: Answers) -> str:
+def operations_module(contract: Contract, responses: Responses) -> str:
     text = HEAD_OPERATIONS
     for operation in contract.methods:
-        answer = answers.of(operation)
+        response = responses.of(operation)
         kind = "Operation"
         name = f"{operation.resource}.{operation.method_name}"
         arguments = [repr(v) for v in (operation.id, name, operation.method, operation.path)]
         if operation.events:
             kind = "EventOperation"
-            arguments.append(f"answer={answer}")
+            arguments.append(f"response_type={response}")
         elif operation.items:
             kind = "PageOperation"
-            page = f"types.{ref_name(operation.answer)}"
-            arguments += [f"answer={page}", f"items={operation.items!r}"]
+            page = f"types.{ref_name(operation.response)}"
+            arguments += [f"response_type={page}", f"items={operation.items!r}"]
         else:
-            arguments.append(f"answer={answer}")
+            arguments.append(f"response_type={response}")
         if operation.path_names:
             names = ", ".join(repr(n) for n in operation.path_names.values())
             arguments.append(f"path_names=({names},)")
@@ -77,16 +77,16 @@ def operations_module(contract: Contract, answers: Answers) -> str:
             arguments.append("takes_key=True")
         if operation.link:
             arguments.append("link=True")
-        text += f"\n{operation.constant}: {kind}[{answer}] = {kind}({', '.join(arguments)})\n"
+        text += f"\n{operation.constant}: {kind}[{response}] = {kind}({', '.join(arguments)})\n"
     return text
 
 
 class Resources:
     """The methods of one of the two clients, by resource."""
 
-    def __init__(self, contract: Contract, answers: Answers, *, asynchronous: bool) -> None:
+    def __init__(self, contract: Contract, responses: Responses, *, asynchronous: bool) -> None:
         self.contract = contract
-        self.answers = answers
+        self.responses = responses
         self.prefix = "Async" if asynchronous else ""
         self.asynchronous = asynchronous
         self.tree: dict[str, list[Operation]] = {}
@@ -167,14 +167,16 @@ class Resources:
         path = "".join(f", {name}: str" for name in operation.path_names.values())
         where = "" if variant in ("Options", "PostOptions") else "params."
         keywords = f"Unpack[{where}{variant}]" if variant else "Any"
-        answer = self.answers.of(operation)
+        response = self.responses.of(operation)
         start = "async def" if self.asynchronous else "def"
         if operation.events:
-            start, answer = "def", f"{self.prefix}EventStream[{answer}]"
+            start, response = "def", f"{self.prefix}EventStream[{response}]"
         elif operation.items:
             start = "def"
-            answer = f"AsyncPages[{answer}]" if self.asynchronous else f"Page[{answer}]"
-        return f"{start} {operation.method_name}(self{path}, **arguments: {keywords}) -> {answer}:"
+            response = f"AsyncPages[{response}]" if self.asynchronous else f"Page[{response}]"
+        return (
+            f"{start} {operation.method_name}(self{path}, **arguments: {keywords}) -> {response}:"
+        )
 
 
 def methods_table(contract: Contract) -> str:

@@ -1,4 +1,4 @@
-"""Schemas of the contract as Python's types: models that are answered, dictionaries that are sent."""
+"""Schemas of the contract as Python's types: models that are received, dictionaries that are sent."""
 
 # The contract is a dictionary of anything; mypy is strict here too.
 # pyright: basic
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from typing import Any
 
 from contract import Contract, Operation, Schema, ref_name
@@ -17,7 +18,7 @@ def literal(values: list[Any]) -> str:
 
 
 class Writer:
-    """Schemas as Python's types. Two kinds: what is answered, and what is sent."""
+    """Schemas as Python's types. Two kinds: what is received, and what is sent."""
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
@@ -129,14 +130,15 @@ class Models(Writer):
             null = "None" in kind.split(" | ") or target.get("type") == ["string", "null"]
             if field not in required:
                 kind += " = None" if null else " | None = None"
-            if keyword.iskeyword(field):
+            attribute = re.sub("(?<=[a-z])[A-Z]", lambda m: "_" + m[0].lower(), field)
+            attribute += "_" * keyword.iskeyword(field)
+            if attribute != field:
                 kind, _, default = kind.partition(" = ")
                 default = f"{default}, " if default else ""
                 kind += f" = Field({default}alias={field!r})"
             if value.get("format") == "password":
                 kind, equals, default = kind.partition(" = ")  # not into a log by accident
                 kind = f"Annotated[{kind}, Field(repr=False)]{equals}{default}"
-            attribute = field + "_" * keyword.iskeyword(field)
             text += f"\n    {attribute}: {kind}\n" + doc(
                 value.get("description") or target.get("description")
             )
@@ -168,18 +170,18 @@ class Params(Writer):
     time, base64, array, mapping = "datetime | str", "Base64", "Sequence", "Mapping"
     exact = True
 
-    def __init__(self, contract: Contract, answered: set[str]) -> None:
+    def __init__(self, contract: Contract, received: set[str]) -> None:
         super().__init__(contract)
-        self.answered = answered
+        self.received = received
 
     def named(self, name: str) -> str:
-        """A dictionary, or the model as it was answered, where the schema is of both kinds."""
+        """A dictionary, or the model as it was received, where the schema is of both kinds."""
         schema = self.contract.schemas[name]
         if "enum" in schema:
             return name
         if "properties" not in schema:
             return self.type_of(schema, name)
-        return f"{name} | InstanceOf[types.{name}]" if name in self.answered else name
+        return f"{name} | InstanceOf[types.{name}]" if name in self.received else name
 
     def module(self, sent: set[str]) -> str:
         text = ""
@@ -258,7 +260,7 @@ def names_of(names: list[str]) -> str:
 
 
 HEAD_TYPES = f'''{NOTE}
-"""What the server answers, as pydantic models.
+"""What the server returns, as pydantic models.
 
 Fields and values that this version does not know are kept: a field in `model_extra` (and as an
 attribute), a value of an enumeration as the string that it is, a variant of a union as `Unknown…`.

@@ -69,7 +69,7 @@ class Server:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """The server holds still: it takes connections and answers nothing."""
+        """The server holds still: it takes connections and responses nothing."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         self.process.send_signal(signal.SIGSTOP)
         try:
@@ -137,7 +137,7 @@ async def aclient(server: Server) -> AsyncIterator[AsyncPenstock]:
 
 @pytest.fixture
 def warp(server: Server) -> Iterator[WarpClient]:
-    """The public SDK of this API, which checks what it is answered."""
+    """The public SDK of this API, which checks the responses."""
     with checked(f"{server.url}/api/v1", server.key) as client:
         yield client
 

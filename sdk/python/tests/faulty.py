@@ -9,24 +9,24 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-Behaviour = Callable[["Faulty", socket.socket], None]
+Behavior = Callable[["Faulty", socket.socket], None]
 
 
-def answer(
+def respond(
     body: bytes = b"", *, status: str = "200 OK", kind: str = "application/json", more: str = ""
-) -> Behaviour:
-    """A whole answer."""
+) -> Behavior:
+    """A whole response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
     head += "Connection: close\r\n"
     return lambda _, connection: connection.sendall(f"{head}{more}\r\n".encode() + body)
 
 
-def raw(data: bytes) -> Behaviour:
+def raw(data: bytes) -> Behavior:
     """These bytes, and then the end."""
     return lambda _, connection: connection.sendall(data)
 
 
-def hang(data: bytes = b"") -> Behaviour:
+def hang(data: bytes = b"") -> Behavior:
     """These bytes, and then nothing for as long as the test lasts."""
 
     def behave(server: Faulty, connection: socket.socket) -> None:
@@ -36,7 +36,7 @@ def hang(data: bytes = b"") -> Behaviour:
     return behave
 
 
-def drip(data: bytes, piece: bytes) -> Behaviour:
+def drip(data: bytes, piece: bytes) -> Behavior:
     """These bytes, and then a little again and again, for as long as the test lasts."""
 
     def behave(server: Faulty, connection: socket.socket) -> None:
@@ -56,9 +56,9 @@ def chunk(text: str) -> bytes:
 
 @dataclass
 class Faulty:
-    """A server on a free port. The last behaviour is repeated."""
+    """A server on a free port. The last behavior is repeated."""
 
-    behaviours: list[Behaviour]
+    behaviors: list[Behavior]
     tls: ssl.SSLContext | None = None
     requests: list[bytes] = field(default_factory=list[bytes])
     over: threading.Event = field(default_factory=threading.Event)
@@ -77,13 +77,13 @@ class Faulty:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            behaviour = self.behaviours[min(number, len(self.behaviours) - 1)]
+            behavior = self.behaviors[min(number, len(self.behaviors) - 1)]
             number += 1
-            thread = threading.Thread(target=self._serve, args=(connection, behaviour), daemon=True)
+            thread = threading.Thread(target=self._serve, args=(connection, behavior), daemon=True)
             thread.start()
             self._threads.append(thread)
 
-    def _serve(self, connection: socket.socket, behaviour: Behaviour) -> None:
+    def _serve(self, connection: socket.socket, behavior: Behavior) -> None:
         with suppress(OSError):  # whoever hangs up, or does not trust the certificate
             if self.tls is not None:
                 connection = self.tls.wrap_socket(connection, server_side=True)
@@ -100,7 +100,7 @@ class Faulty:
                         while len(body) < int(line.partition(b":")[2]):
                             body += connection.recv(65536)
                 self.requests.append(head + b"\r\n\r\n" + body)
-                behaviour(self, connection)
+                behavior(self, connection)
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_WR)
 
@@ -114,8 +114,8 @@ class Faulty:
 
 
 @contextmanager
-def faulty(*behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> Generator[Faulty]:
-    server = Faulty(list(behaviours), tls)
+def faulty(*behaviors: Behavior, tls: ssl.SSLContext | None = None) -> Generator[Faulty]:
+    server = Faulty(list(behaviors), tls)
     try:
         yield server
     finally:

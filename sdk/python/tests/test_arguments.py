@@ -28,7 +28,7 @@ Wrong = Callable[[Any], object]
         pytest.param(lambda c: c.runs.get(None), TypeError, "not NoneType", id="no id"),
         pytest.param(lambda c: c.runs.get(7), TypeError, "not int", id="number as id"),
         pytest.param(lambda c: c.runs.get(), TypeError, "run_id", id="missing id"),
-        pytest.param(lambda c: c.runs.list(limt=1), TypeError, "did you mean 'limit'", id="misspelt"),
+        pytest.param(lambda c: c.runs.list(limt=1), TypeError, "did you mean 'limit'", id="misspelled"),
         pytest.param(lambda c: c.runs.list(limit="1"), TypeError, "runs.list: limit", id="type"),
         pytest.param(lambda c: c.runs.list(limit=True), TypeError, "limit", id="bool as number"),
         pytest.param(lambda c: c.runs.list(state="QUEUED"), ValueError, "state", id="no list"),
@@ -62,8 +62,8 @@ def test_wrong_arguments(call: Wrong, kind: type[Exception], text: str) -> None:
 
     async def main() -> None:
         with pytest.raises(kind) as other:
-            answer = call(server.async_client())
-            await (answer if inspect.isawaitable(answer) else anext(answer))  # type: ignore[call-overload]
+            result = call(server.async_client())
+            await (result if inspect.isawaitable(result) else anext(result))  # type: ignore[call-overload]
         assert str(other.value) == str(caught.value).replace("Runs.", "AsyncRuns.")
 
     anyio.run(main)

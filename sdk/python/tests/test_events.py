@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from conftest import Server, serve
-from faulty import STREAM, Behaviour, answer, chunk, faulty, hang, raw
+from faulty import STREAM, Behavior, chunk, faulty, hang, raw, respond
 from penstock import (
     APIConnectionError,
     APITimeoutError,
@@ -92,11 +92,11 @@ def last_ids(requests: list[bytes]) -> list[str]:
     return found
 
 
-BREAKS: list[Behaviour] = [
+BREAKS: list[Behavior] = [
     raw(STREAM + chunk(event(1)) + chunk(event(2)[:-5])),
     raw(b""),
     raw(STREAM + chunk(event(2)) + b"zz\r\n"),
-    answer(b"{}", status="503 Service Unavailable"),
+    respond(b"{}", status="503 Service Unavailable"),
     raw(STREAM + chunk(event(3)) + b"0\r\n\r\n"),
     raw(STREAM + chunk(event(4) + DONE)),
 ]
@@ -118,8 +118,8 @@ async def test_every_break_resumes_after_the_last_event_async() -> None:
 
 
 def test_a_silent_connection_is_made_again() -> None:
-    behaviours = [hang(STREAM + chunk(event(1))), raw(STREAM + chunk(event(2) + DONE))]
-    with faulty(*behaviours) as server, Penstock(api_key=KEY, base_url=server.url) as client:
+    behaviors = [hang(STREAM + chunk(event(1))), raw(STREAM + chunk(event(2) + DONE))]
+    with faulty(*behaviors) as server, Penstock(api_key=KEY, base_url=server.url) as client:
         events = client.runs.events("r", timeout=Timeout(idle=0.5))
         with pytest.raises(APIConnectionError):
             # Nothing was heard for the whole of `idle`, so that this is the end.
@@ -150,8 +150,8 @@ def test_what_is_no_event_comes_after_what_is_one() -> None:
 
 
 def test_a_server_that_stays_away_is_given_up() -> None:
-    behaviours = [raw(STREAM + chunk(event(1))), raw(b"")]
-    with faulty(*behaviours) as server, Penstock(api_key=KEY, base_url=server.url) as client:
+    behaviors = [raw(STREAM + chunk(event(1))), raw(b"")]
+    with faulty(*behaviors) as server, Penstock(api_key=KEY, base_url=server.url) as client:
         events = client.runs.events("r", timeout=Timeout(idle=0.3))
         assert next(events).id == 1
         with pytest.raises(APIConnectionError):

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trustme
 
-from faulty import STREAM, Behaviour, answer, chunk, drip, faulty, hang, raw
+from faulty import STREAM, Behavior, chunk, drip, faulty, hang, raw, respond
 from penstock import (
     APIConnectionError,
     APITimeoutError,
@@ -31,41 +31,45 @@ ME = json.dumps({"team": "t", "actor": {"type": "user", "uid": "u"}, "scopes": [
 HTML = b"<html><body>502 Bad Gateway</body></html>"
 GONE = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"
 
-CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
-    "garbage instead of HTTP": (raw(b"\x00\xff garbage\r\n\r\n"), APIConnectionError, "no answer"),
-    "garbage as JSON": (answer(b"\x00\xff{"), InvalidResponseError, "invalid response"),
-    "HTML as JSON": (answer(HTML), InvalidResponseError, "invalid response"),
-    "HTML with status 200": (answer(HTML, kind="text/html"), InvalidResponseError, "text/html"),
+CASES: dict[str, tuple[Behavior, type[PenstockError], str]] = {
+    "garbage instead of HTTP": (
+        raw(b"\x00\xff garbage\r\n\r\n"),
+        APIConnectionError,
+        "no response",
+    ),
+    "garbage as JSON": (respond(b"\x00\xff{"), InvalidResponseError, "invalid response"),
+    "HTML as JSON": (respond(HTML), InvalidResponseError, "invalid response"),
+    "HTML with status 200": (respond(HTML, kind="text/html"), InvalidResponseError, "text/html"),
     "HTML from a proxy": (
-        answer(HTML, status="502 Bad Gateway", kind="text/html"),
+        respond(HTML, status="502 Bad Gateway", kind="text/html"),
         InternalServerError,
         "502: Bad Gateway, from something that is not Penstock's API",
     ),
-    "an empty body": (answer(b""), InvalidResponseError, "invalid response"),
+    "an empty body": (respond(b""), InvalidResponseError, "invalid response"),
     "no body and no type": (
         raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
         InvalidResponseError,
         "no type",
     ),
-    "another object": (answer(b'{"hello": 1}'), InvalidResponseError, "team: Field required"),
-    "another type": (answer(ME, kind="text/plain"), InvalidResponseError, "text/plain"),
-    "a body that is cut short": (raw(GONE.encode()), APIConnectionError, "no answer"),
-    "an end before any answer": (raw(b""), APIConnectionError, "no answer"),
+    "another object": (respond(b'{"hello": 1}'), InvalidResponseError, "team: Field required"),
+    "another type": (respond(ME, kind="text/plain"), InvalidResponseError, "text/plain"),
+    "a body that is cut short": (raw(GONE.encode()), APIConnectionError, "no response"),
+    "an end before any response": (raw(b""), APIConnectionError, "no response"),
     "a redirect to another path": (
-        answer(status="307 Temporary Redirect", more="Location: /elsewhere\r\n"),
+        respond(status="307 Temporary Redirect", more="Location: /elsewhere\r\n"),
         InvalidResponseError,
         "redirects to another path",
     ),
-    "nothing at all": (hang(), APITimeoutError, "no answer in time"),
-    "half an answer and then nothing": (hang(GONE.encode()), APITimeoutError, "in time"),
-    "an answer that comes drop by drop": (drip(GONE.encode(), b" "), APITimeoutError, "in time"),
+    "nothing at all": (hang(), APITimeoutError, "no response in time"),
+    "half a response and then nothing": (hang(GONE.encode()), APITimeoutError, "in time"),
+    "a response that comes drop by drop": (drip(GONE.encode(), b" "), APITimeoutError, "in time"),
     "a body that is not what its encoding says": (
-        answer(b"not gzip", more="Content-Encoding: gzip\r\n"),
+        respond(b"not gzip", more="Content-Encoding: gzip\r\n"),
         APIConnectionError,
-        "no answer",
+        "no response",
     ),
     "a success that is none of ours": (
-        answer(b"{}", status="206 Partial Content"),
+        respond(b"{}", status="206 Partial Content"),
         InvalidResponseError,
         "Field required",
     ),
@@ -74,9 +78,9 @@ CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_answers_that_are_none(case: str) -> None:
-    behaviour, kind, text = CASES[case]
+    behavior, kind, text = CASES[case]
     with (
-        faulty(behaviour) as server,
+        faulty(behavior) as server,
         Penstock(api_key=KEY, base_url=server.url, retries=0) as client,
     ):
         start = time.monotonic()
@@ -91,8 +95,8 @@ def test_answers_that_are_none(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.anyio
 async def test_answers_that_are_none_async(case: str) -> None:
-    behaviour, kind, text = CASES[case]
-    with faulty(behaviour) as server:
+    behavior, kind, text = CASES[case]
+    with faulty(behavior) as server:
         async with AsyncPenstock(api_key=KEY, base_url=server.url, retries=0) as client:
             with pytest.raises(kind) as caught:
                 await client.me.get(timeout=1)
@@ -101,7 +105,7 @@ async def test_answers_that_are_none_async(case: str) -> None:
 
 
 def test_the_error_holds_the_answer() -> None:
-    with faulty(answer(HTML, status="502 Bad Gateway", kind="text/html")) as server:
+    with faulty(respond(HTML, status="502 Bad Gateway", kind="text/html")) as server:
         with Penstock(api_key=KEY, base_url=server.url, retries=0) as client:
             with pytest.raises(InternalServerError) as caught:
                 client.me.get()
@@ -112,8 +116,8 @@ def test_the_error_holds_the_answer() -> None:
 
 @pytest.mark.parametrize("status", ["301 Moved Permanently", "302 Found", "307 T", "308 P"])
 def test_a_redirect_of_a_post_is_not_followed(status: str) -> None:
-    with faulty(answer(ME)) as other:
-        redirect = answer(status=status, more=f"Location: {other.url}/api/v1/agent/runs\r\n")
+    with faulty(respond(ME)) as other:
+        redirect = respond(status=status, more=f"Location: {other.url}/api/v1/agent/runs\r\n")
         with faulty(redirect) as server, Penstock(api_key=KEY, base_url=server.url) as client:
             with pytest.raises(InvalidResponseError, match="is base_url right"):
                 client.runs.create(prompt="p")
@@ -123,8 +127,8 @@ def test_a_redirect_of_a_post_is_not_followed(status: str) -> None:
 
 def test_the_key_does_not_follow_a_redirect() -> None:
     """Not for an ordinary call, and not for a download, whose link leads where the bytes are."""
-    with faulty(answer(b"bytes", kind="application/octet-stream")) as other:
-        redirect = answer(status="302 Found", more=f"Location: {other.url}/signed?sig=1\r\n")
+    with faulty(respond(b"bytes", kind="application/octet-stream")) as other:
+        redirect = respond(status="302 Found", more=f"Location: {other.url}/signed?sig=1\r\n")
         with faulty(redirect) as server:
             with httpx.Client(
                 headers={"Authorization": "of the caller", "X-Gate": "of the caller"},
@@ -149,7 +153,7 @@ def test_the_key_does_not_follow_a_redirect() -> None:
 
 @pytest.mark.parametrize("location", ["", "ftp://host/x", "file:///etc/passwd", "/again"])
 def test_a_link_that_leads_nowhere(location: str) -> None:
-    with faulty(answer(status="302 Found", more=f"Location: {location}\r\n")) as server:
+    with faulty(respond(status="302 Found", more=f"Location: {location}\r\n")) as server:
         with Penstock(api_key=KEY, base_url=server.url, retries=0) as client:
             with pytest.raises(InvalidResponseError):
                 client.artifacts.download("a")
@@ -163,7 +167,7 @@ def certificate() -> ssl.SSLContext:
 
 
 def test_a_certificate_that_is_not_trusted() -> None:
-    with faulty(answer(ME), tls=certificate()) as server:
+    with faulty(respond(ME), tls=certificate()) as server:
         with Penstock(api_key=KEY, base_url=server.url, retries=5) as client:
             with pytest.raises(APIConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
                 client.me.get()
@@ -183,12 +187,12 @@ def test_a_certificate_that_is_trusted() -> None:
     authority.issue_cert("127.0.0.1").configure_cert(context)
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
-    with faulty(answer(ME), tls=context) as server, httpx.Client(verify=trusting) as http:
+    with faulty(respond(ME), tls=context) as server, httpx.Client(verify=trusting) as http:
         assert Penstock(api_key=KEY, base_url=server.url, http_client=http).me.get().team == "t"
 
 
 def test_a_proxy_is_used() -> None:
-    with faulty(answer(ME)) as proxy:
+    with faulty(respond(ME)) as proxy:
         with Penstock(api_key=KEY, base_url="http://localhost:9", proxy=proxy.url) as client:
             assert client.me.get().team == "t"
         assert proxy.requests[0].startswith(b"GET http://localhost:9/api/v1/me ")
@@ -202,7 +206,7 @@ def test_no_proxy_of_the_environment_sees_the_key(
         async with AsyncPenstock(api_key=KEY, base_url=url) as client:
             return (await client.me.get()).team
 
-    with faulty(raw(b"")) as proxy, faulty(answer(ME)) as server:
+    with faulty(raw(b"")) as proxy, faulty(respond(ME)) as server:
         monkeypatch.setenv(name, proxy.url)
         with Penstock(api_key=KEY, base_url=server.url) as client:
             assert client.me.get().team == "t"
@@ -210,8 +214,8 @@ def test_no_proxy_of_the_environment_sees_the_key(
         assert proxy.requests == []
 
 
-STREAM_CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
-    "HTML": (answer(HTML, kind="text/html"), InvalidResponseError, "text/html"),
+STREAM_CASES: dict[str, tuple[Behavior, type[PenstockError], str]] = {
+    "HTML": (respond(HTML, kind="text/html"), InvalidResponseError, "text/html"),
     "events that are no JSON": (
         raw(STREAM + chunk("event: state\ndata: nonsense\n\n")),
         InvalidResponseError,
@@ -223,21 +227,21 @@ STREAM_CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
         "no event",
     ),
     "a success that is none": (
-        answer(b"", status="202 Accepted", kind="text/event-stream"),
+        respond(b"", status="202 Accepted", kind="text/event-stream"),
         InvalidResponseError,
-        "202 is not an answer",
+        "202 is not a response",
     ),
     "nothing": (hang(STREAM), APITimeoutError, "in time"),
-    "an end before any event": (raw(b""), APIConnectionError, "no answer"),
-    "a break after the start": (raw(STREAM), APIConnectionError, "no answer"),
+    "an end before any event": (raw(b""), APIConnectionError, "no response"),
+    "a break after the start": (raw(STREAM), APIConnectionError, "no response"),
 }
 
 
 @pytest.mark.parametrize("case", STREAM_CASES)
 def test_streams_that_are_none(case: str) -> None:
-    behaviour, kind, text = STREAM_CASES[case]
+    behavior, kind, text = STREAM_CASES[case]
     with (
-        faulty(behaviour) as server,
+        faulty(behavior) as server,
         Penstock(api_key=KEY, base_url=server.url, retries=0) as client,
     ):
         with client.runs.events("r", timeout=Timeout(idle=0.3)) as events:
@@ -250,8 +254,8 @@ def test_streams_that_are_none(case: str) -> None:
 @pytest.mark.parametrize("case", STREAM_CASES)
 @pytest.mark.anyio
 async def test_streams_that_are_none_async(case: str) -> None:
-    behaviour, kind, _ = STREAM_CASES[case]
-    with faulty(behaviour) as server:
+    behavior, kind, _ = STREAM_CASES[case]
+    with faulty(behavior) as server:
         async with AsyncPenstock(api_key=KEY, base_url=server.url, retries=0) as client:
             async with client.runs.events("r", timeout=Timeout(idle=0.3)) as events:
                 with pytest.raises(kind) as caught:
@@ -260,7 +264,7 @@ async def test_streams_that_are_none_async(case: str) -> None:
 
 
 def test_wait_polls_where_there_is_no_stream() -> None:
-    def run(state: str) -> Behaviour:
+    def run(state: str) -> Behavior:
         item = {
             "run_id": "r",
             "task_id": "r",
@@ -271,31 +275,31 @@ def test_wait_polls_where_there_is_no_stream() -> None:
             "created_at": "2026-01-01T00:00:00.000Z",
             "updated_at": "2026-01-01T00:00:00.000Z",
         }
-        return answer(json.dumps(item).encode())
+        return respond(json.dumps(item).encode())
 
-    html = answer(HTML, kind="text/html")
-    behaviours = [run("QUEUED"), html, run("INPROGRESS"), run("SUCCEEDED")]
+    html = respond(HTML, kind="text/html")
+    behaviors = [run("QUEUED"), html, run("INPROGRESS"), run("SUCCEEDED")]
     wait: list[Callable[[Penstock], str]] = [lambda c: c.runs.wait("r", timeout=60).state]
-    with faulty(*behaviours) as server, Penstock(api_key=KEY, base_url=server.url) as client:
+    with faulty(*behaviors) as server, Penstock(api_key=KEY, base_url=server.url) as client:
         assert wait[0](client) == "SUCCEEDED"
 
     async def main(url: str) -> str:
         async with AsyncPenstock(api_key=KEY, base_url=url) as client:
             return (await client.runs.wait("r", timeout=60)).state
 
-    with faulty(*behaviours) as server:
+    with faulty(*behaviors) as server:
         assert anyio.run(main, server.url) == "SUCCEEDED"
 
 
 def test_wait_outlasts_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(state: str) -> Behaviour:
+    def run(state: str) -> Behavior:
         times = {"created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z"}
         ids = {"run_id": "r", "task_id": "r", "execution_id": 1}
         item = {**ids, **times, "title": "t", "state": state, "prompt": "p"}
-        return answer(json.dumps(item).encode())
+        return respond(json.dumps(item).encode())
 
-    away = [raw(b""), answer(b"{}", status="503 Service Unavailable")]
-    behaviours = [run("INPROGRESS"), raw(b""), *away, *away, run("SUCCEEDED")]
+    away = [raw(b""), respond(b"{}", status="503 Service Unavailable")]
+    behaviors = [run("INPROGRESS"), raw(b""), *away, *away, run("SUCCEEDED")]
 
     async def main(url: str) -> str:
         async with AsyncPenstock(api_key=KEY, base_url=url, retries=0) as client:
@@ -305,19 +309,19 @@ def test_wait_outlasts_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) ->
         with Penstock(api_key=KEY, base_url=url, retries=0) as client:
             return client.runs.wait("r", timeout=60).state
 
-    with faulty(*behaviours) as server:
+    with faulty(*behaviors) as server:
         assert wait(server.url) == "SUCCEEDED"
-    with faulty(*behaviours) as server:
+    with faulty(*behaviors) as server:
         assert anyio.run(main, server.url) == "SUCCEEDED"
     monkeypatch.setattr(_wait, "PATIENCE", 0.05)
-    for behaviour, kind in (
+    for behavior, kind in (
         (raw(b""), APIConnectionError),
-        (answer(b"{}", status="404 N"), NotFoundError),
+        (respond(b"{}", status="404 N"), NotFoundError),
     ):
-        with faulty(run("INPROGRESS"), raw(b""), behaviour) as server:
+        with faulty(run("INPROGRESS"), raw(b""), behavior) as server:
             with pytest.raises(kind):
                 wait(server.url)
-        with faulty(run("INPROGRESS"), raw(b""), behaviour) as server:
+        with faulty(run("INPROGRESS"), raw(b""), behavior) as server:
             with pytest.raises(kind):
                 anyio.run(main, server.url)
 
@@ -336,31 +340,31 @@ ITEM = {
 
 def test_wait_ends_in_time_where_the_stream_is_silent() -> None:
     with faulty(
-        answer(json.dumps(ITEM).encode()), drip(STREAM, chunk(": still here\n\n"))
+        respond(json.dumps(ITEM).encode()), drip(STREAM, chunk(": still here\n\n"))
     ) as server:
         with Penstock(api_key=KEY, base_url=server.url) as client:
             start = time.monotonic()
             with pytest.raises(TimeoutError, match="run r has not ended yet"):
                 client.runs.wait("r", timeout=0.3)
             assert time.monotonic() - start < 30
-    with faulty(answer(json.dumps(ITEM).encode()), hang(STREAM)) as server:
+    with faulty(respond(json.dumps(ITEM).encode()), hang(STREAM)) as server:
         with Penstock(api_key=KEY, base_url=server.url) as client:
             with pytest.raises(TimeoutError, match="run r has not ended yet"):
                 client.runs.wait("r", timeout=0.3)
 
 
 @pytest.mark.parametrize(
-    ("behaviours", "asked"),
+    ("behaviors", "asked"),
     [
-        pytest.param([hang()], 1, id="nothing answers"),
+        pytest.param([hang()], 1, id="nothing responds"),
         pytest.param(
-            [answer(b"{}", status="503 S", more="Retry-After: 1\r\n")], 1, id="come back later"
+            [respond(b"{}", status="503 S", more="Retry-After: 1\r\n")], 1, id="come back later"
         ),
-        pytest.param([answer(json.dumps(ITEM).encode()), hang()], 2, id="no stream begins"),
+        pytest.param([respond(json.dumps(ITEM).encode()), hang()], 2, id="no stream begins"),
     ],
 )
-def test_a_wait_s_time_holds_for_all_its_tries(behaviours: list[Behaviour], asked: int) -> None:
-    with faulty(*behaviours) as server:
+def test_a_wait_s_time_holds_for_all_its_tries(behaviors: list[Behavior], asked: int) -> None:
+    with faulty(*behaviors) as server:
         with Penstock(api_key=KEY, base_url=server.url, timeout=Timeout(idle=2)) as client:
             with pytest.raises(TimeoutError, match="run r has not ended yet"):
                 client.runs.wait("r", timeout=0.3)

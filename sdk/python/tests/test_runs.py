@@ -44,7 +44,7 @@ def test_a_run_from_beginning_to_end(client: Penstock) -> None:
     ]
     assert any("hello" in text for text in said)
     assert client.runs.timeline(run.run_id).events[0].event_type == "run_created"
-    # A configuration as it was answered is good for the next run.
+    # A configuration from a response is valid for the next run.
     assert run.agent_config is not None
     again = client.runs.create(prompt="demo: say hi", config=run.agent_config)
     assert again.run_id != run.run_id
@@ -119,8 +119,8 @@ def test_an_interrupted_run_goes_on_with_an_uploaded_file(client: Penstock) -> N
     assert caught.value.code == "operation_not_supported"
     uploaded = client.uploads.put(slot.upload_url.rpartition("/")[2], content=b"what b says")
     assert uploaded.size_bytes == 11
-    answer = client.conversations.follow_up(conversation, **show)
-    assert (answer.run_id, answer.outcome) == (run.run_id, "live_session")
+    response = client.conversations.follow_up(conversation, **show)
+    assert (response.run_id, response.outcome) == (run.run_id, "live_session")
     assert client.runs.wait(run.run_id, timeout=60).state == "SUCCEEDED"
     assert b"what b says" in client.runs.transcript(run.run_id)
     assert any(e.event_type == "turn_interrupted" for e in client.runs.timeline(run.run_id).events)
@@ -193,7 +193,7 @@ async def test_async_run_from_beginning_to_end(aclient: AsyncPenstock) -> None:
     assert await aclient.artifacts.download(item.data.artifact_uid) == b"x"
 
 
-def test_raw_answers(client: Penstock) -> None:
+def test_raw_responses(client: Penstock) -> None:
     raw = client.raw(client.runs.create, prompt="demo: say hi")
     assert raw.status_code == 200
     assert raw.headers["content-type"] == "application/json"
@@ -216,7 +216,7 @@ def test_raw_answers(client: Penstock) -> None:
 
 
 @pytest.mark.anyio
-async def test_async_raw_answers(aclient: AsyncPenstock) -> None:
+async def test_async_raw_responses(aclient: AsyncPenstock) -> None:
     raw: RawResponse[types.Me] = await aclient.raw(aclient.me.get)
     assert raw.parse().scopes == ["admin"]
     page = await aclient.raw(aclient.runs.list, limit=1)

@@ -11,7 +11,7 @@ from penstock.testing import FakeServer
 RUN = {"run_id": "r", "task_id": "r", "state": "QUEUED"}
 
 
-def test_what_was_told_is_answered_in_turn() -> None:
+def test_responses_are_returned_in_order() -> None:
     server = FakeServer()
     server.on("POST", "/agent/runs", json=RUN)
     server.on("POST", "/agent/runs", json={**RUN, "run_id": "s"})

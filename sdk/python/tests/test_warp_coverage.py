@@ -18,20 +18,19 @@ from warp_platform_sdk.types import agent, agent_list_models_response, factory
 from warp_platform_sdk.types.agent import (
     artifact_item,
     conversation_step,
+    run_get_harness_usage_response,
     run_get_timeline_response,
     run_list_params,
 )
 
 from conftest import ROOT
-from warp_checks import OURS
+from warp_checks import OURS, mismatches
 
 CONTRACT: dict[str, Any] = yaml.load((ROOT / "api" / "openapi.yaml").read_text(), yaml.CSafeLoader)
 SCHEMAS = CONTRACT["components"]["schemas"]
 
-# What this API does not have: work items of a factory, the raw counters of other companies'
-# agents, and addresses of a hosted service.
+# What this API does not have: work items of a factory, and addresses of a hosted service.
 ABSENT: dict[str, Callable[[WarpClient], object]] = {
-    "agent.runs.get_harness_usage": lambda warp: warp.agent.runs.get_harness_usage("x"),
     "factories.tasks.cancel": lambda warp: warp.factories.tasks.cancel("x", uid="y"),
     "factories.tasks.create": lambda warp: warp.factories.tasks.create(
         "x", conversation_id="y", title="z"
@@ -75,6 +74,22 @@ def test_what_there_is_not_is_said_as_for_any_path(warp: WarpClient, name: str) 
         ABSENT[name](warp)
     assert isinstance(caught.value.body, dict)
     assert caught.value.body["detail"] == "this path does not exist"
+
+
+def test_the_usage_of_a_harness_is_as_the_sdk_reads_it() -> None:
+    operation = CONTRACT["paths"]["/agent/runs/{runId}/harness-usage"]["get"]
+    example = operation["responses"]["200"]["content"]["application/json"]["example"]
+    model = agent.RunGetHarnessUsageResponse
+    assert list(mismatches(model, example, "RunGetHarnessUsageResponse")) == []
+    usage = model.model_validate(example).usage
+    assert isinstance(usage, run_get_harness_usage_response.UsageClaudeHarnessUsageEnvelope)
+    assert usage.snapshot.payload.usage
+    assert usage.snapshot.payload.usage.cache_creation_input_tokens
+    claude = run_get_harness_usage_response.UsageClaudeHarnessUsageEnvelopeSnapshotPayloadUsage
+    codex = run_get_harness_usage_response.UsageCodexHarnessUsageEnvelopeSnapshotPayloadUsage
+    known = claude.model_fields.keys() | codex.model_fields.keys()
+    # The ledger does not split what went to the cache by how long it stays there.
+    assert SCHEMAS["HarnessTokens"]["properties"].keys() == known - {"cache_creation"}
 
 
 def of(model: type[BaseModel], field: str) -> set[str]:
@@ -232,5 +247,5 @@ def test_every_harness_is_taken(warp: WarpClient) -> None:
 def test_codes_of_errors() -> None:
     ours = enumeration("RunStatusMessage", "error_code")
     theirs = literals(sdk.ErrorCode)
-    answers = {"invalid_definition", "method_not_allowed", "payload_too_large", "rate_limited"}
-    assert ours - theirs == OURS["StatusMessage.error_code"] | answers
+    responses = {"invalid_definition", "method_not_allowed", "payload_too_large", "rate_limited"}
+    assert ours - theirs == OURS["StatusMessage.error_code"] | responses

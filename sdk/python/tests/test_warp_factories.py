@@ -108,13 +108,13 @@ def test_a_webhook_starts_a_run(warp: WarpClient, client: Penstock) -> None:
             {"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["orders"]}}
         ],
     )
-    answer = httpx.post(
+    response = httpx.post(
         webhook.ingress_url,
         headers={"Authorization": f"Bearer {webhook.secret}", "X-Warp-Delivery-Id": "one"},
         json={"order": 1},
         trust_env=False,
     )
-    assert answer.status_code == 202
+    assert response.status_code == 202
     (run,) = warp.agent.runs.list(automation_id=automation.uid, source=["CUSTOM_WEBHOOK", "API"])
     assert ended(warp, run.run_id).state == "SUCCEEDED"
     assert run.trigger_url

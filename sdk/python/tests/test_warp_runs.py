@@ -47,6 +47,13 @@ def test_a_run_from_beginning_to_end(warp: WarpClient) -> None:
         warp.agent.runs.cancel(run.run_id)
 
 
+def test_another_agent_has_no_usage_of_a_harness(warp: WarpClient) -> None:
+    run = ended(warp, warp.agent.run(prompt="demo: say x", config={"model_id": OFFLINE}).run_id)
+    usage = warp.agent.runs.get_harness_usage(run.run_id)
+    assert (usage.run_id, usage.conversation_id) == (run.run_id, run.conversation_id)
+    assert (usage.available, usage.usage) == (False, None)
+
+
 def test_actions_have_a_category_of_the_contract(warp: WarpClient) -> None:
     prompt = "demo: run echo hi\ndemo: write a.txt b\ndemo: read a.txt\ndemo: search b\ndemo: artifact a.txt"
     run = ended(warp, warp.agent.run(prompt=prompt, config={"model_id": OFFLINE}).run_id)

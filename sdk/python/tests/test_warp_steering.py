@@ -30,14 +30,14 @@ def moments(warp: WarpClient, run_id: str) -> list[str]:
 
 def prepared(server: Server, run_id: str, name: str, content: bytes) -> str:
     """The id of an attachment that was uploaded as the SDK's users do: it has no method for it."""
-    answer = httpx.post(
+    response = httpx.post(
         f"{server.url}/api/v1/agent/runs/{run_id}/attachments/prepare",
         headers={"Authorization": f"Bearer {server.key}"},
         json={"files": [{"filename": name, "mime_type": "text/plain"}]},
         trust_env=False,
     )
-    answer.raise_for_status()
-    (one,) = answer.json()["attachments"]
+    response.raise_for_status()
+    (one,) = response.json()["attachments"]
     httpx.put(one["upload_url"], content=content, trust_env=False).raise_for_status()
     return cast("str", one["attachment_id"])
 
@@ -45,9 +45,9 @@ def prepared(server: Server, run_id: str, name: str, content: bytes) -> str:
 def test_a_follow_up_starts_a_run_again(warp: WarpClient) -> None:
     created = warp.agent.run(prompt="demo: say one", config={"model_id": OFFLINE})
     run = ended(warp, created.run_id)
-    answer = warp.agent.runs.submit_followup(run.run_id, message="demo: say two", mode="normal")
-    assert answer.outcome == "handoff_execution"
-    assert answer.followup_id
+    response = warp.agent.runs.submit_followup(run.run_id, message="demo: say two", mode="normal")
+    assert response.outcome == "handoff_execution"
+    assert response.followup_id
     ended(warp, run.run_id)
     texts = said(warp.agent.runs.get_conversation(run.run_id).steps)
     assert any("two" in text for text in texts)
@@ -55,16 +55,16 @@ def test_a_follow_up_starts_a_run_again(warp: WarpClient) -> None:
 
 def test_a_follow_up_waits_for_a_run_that_has_not_begun(warp: WarpClient) -> None:
     created = warp.agent.run(prompt="demo: say one", config={"worker_host": "none"})
-    answer = warp.agent.runs.submit_followup(created.run_id, message="more")
-    assert answer.outcome in {"queue_pending", "queued_prompt"}
+    response = warp.agent.runs.submit_followup(created.run_id, message="more")
+    assert response.outcome in {"queue_pending", "queued_prompt"}
     assert warp.agent.runs.cancel(created.run_id).strip('"') == created.run_id
 
 
 def test_a_follow_up_answers_a_question(warp: WarpClient) -> None:
     run_id, conversation_id = started(warp, "demo: ask Which branch?\ndemo: say thanks")
     ended(warp, run_id, "BLOCKED")
-    answer = warp.agent.conversations.submit_followup(conversation_id, message="main")
-    assert answer.run_id == run_id
+    response = warp.agent.conversations.submit_followup(conversation_id, message="main")
+    assert response.run_id == run_id
     assert ended(warp, run_id).state == "SUCCEEDED"
 
 

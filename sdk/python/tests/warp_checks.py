@@ -1,7 +1,7 @@
-"""The public SDK of this API, with every answer checked against the types that it declares.
+"""The public SDK of this API, with every response checked against the types that it declares.
 
 An existing client reads what its types promise. The SDK builds its objects from whatever it gets,
-so [checked] looks at the answer itself: required fields, types, and values of enumerations.
+so [checked] looks at the response itself: required fields, types, and values of enumerations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from warp_platform_sdk.types.agent import ConversationStep, RunItem
 OURS: dict[str, set[str]] = {
     "Harness.type": {"builtin", "opencode", "command"},
     "RunItem.source": {"WEBHOOK"},
-    "StatusMessage.error_code": {"agent_process_failed", "infrastructure_timeout"},
+    "StatusMessage.error_code": {
+        "agent_process_failed",
+        "infrastructure_timeout",
+        "unpriced_model",
+    },
     "Event.event_type": {
         "run_created",
         "run_claimed",
@@ -39,12 +43,14 @@ OURS: dict[str, set[str]] = {
         "turn_interrupted",
         "sandbox_verified",
         "setup_step",
+        "changes_saved",
         "image_not_used",
         "run_requeued",
         "workspace_reused",
         "any_worker",
         "mcp_server_not_used",
         "network_denied",
+        "budget_threshold",
     },
 }
 
@@ -55,14 +61,14 @@ ENDS = {"SUCCEEDED", "FAILED", "ERROR", "CANCELLED"}
 class Checked:
     """A client, or one of its resources, whose methods check what they return."""
 
-    def __init__(self, target: object, answers: list[httpx.Response]) -> None:
+    def __init__(self, target: object, responses: list[httpx.Response]) -> None:
         self._target = target
-        self._answers = answers
+        self._responses = responses
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
         if type(value).__name__.endswith("Resource"):
-            return Checked(value, self._answers)
+            return Checked(value, self._responses)
         if not inspect.ismethod(value):
             return value
 
@@ -70,7 +76,7 @@ class Checked:
             result = value(*args, **options)
             returns = get_type_hints(value)["return"]
             if isinstance(returns, type) and issubclass(returns, BaseModel):
-                found = list(mismatches(returns, self._answers[-1].json(), returns.__name__))
+                found = list(mismatches(returns, self._responses[-1].json(), returns.__name__))
                 assert not found, "\n".join(found)
             return result
 
@@ -131,14 +137,14 @@ def is_plain(kind: Any, value: Any, path: str) -> bool:
 def checked(
     url: str, key: str, headers: dict[str, str | Omit] | None = None
 ) -> Generator[WarpClient]:
-    """A client of a server whose methods fail where an answer is not what they promise."""
-    answers: list[httpx.Response] = []
+    """A client of a server whose methods fail where a response is not what they promise."""
+    responses: list[httpx.Response] = []
     http = httpx.Client(
-        trust_env=False, follow_redirects=True, event_hooks={"response": [answers.append]}
+        trust_env=False, follow_redirects=True, event_hooks={"response": [responses.append]}
     )
     options: Any = {"default_headers": headers, "http_client": http, "max_retries": 0}
     with WarpClient(api_key=key, base_url=url, **options) as client:
-        yield cast("WarpClient", Checked(client, answers))
+        yield cast("WarpClient", Checked(client, responses))
 
 
 def ended(warp: WarpClient, run_id: str, *states: str) -> RunItem:

@@ -49,11 +49,12 @@ type parameter struct {
 	Required    bool
 	Description string
 	Schema      *schema
+	SDK         *bool `yaml:"x-sdk"` // false: the SDK does not offer it
 
 	shared string // its key in components/parameters
 }
 
-// body is a request's or an answer's.
+// body is a request's or a response's.
 type body struct {
 	Ref      string `yaml:"$ref"`
 	Required bool

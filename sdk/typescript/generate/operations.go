@@ -43,8 +43,8 @@ type namedOperation struct {
 	bodies   []*schema // the kinds of body that may be sent
 	raw      bool      // whether the body is sent as it is
 	optional bool      // whether the body may be left out
-	kind     answerKind
-	answer   *schema // of JSON and events
+	kind     responseKind
+	response *schema // of JSON and events
 	items    string  // of a page: the field that holds its items
 }
 
@@ -53,16 +53,16 @@ type argument struct {
 	name, inPath, description string
 }
 
-// answerKind says what becomes of an answer.
-type answerKind string
+// responseKind says how to decode a response.
+type responseKind string
 
 const (
-	answerJSON   answerKind = "json"
-	answerPage   answerKind = "page"
-	answerEvents answerKind = "events"
-	answerBytes  answerKind = "bytes"
-	answerLink   answerKind = "link" // a redirect to bytes
-	answerNone   answerKind = "none"
+	responseJSON   responseKind = "json"
+	responsePage   responseKind = "page"
+	responseEvents responseKind = "events"
+	responseBytes  responseKind = "bytes"
+	responseLink   responseKind = "link" // a redirect to bytes
+	responseNone   responseKind = "none"
 )
 
 func (op *namedOperation) queryType() string {
@@ -127,6 +127,7 @@ func (op *namedOperation) fill(d *document, name string, ofPath []*parameter) er
 			return err
 		}
 		switch {
+		case p.SDK != nil && !*p.SDK:
 		case p.In == "path":
 			op.args = append(op.args, argument{lowerFirst(cmp.Or(p.shared, p.Name)), p.Name, p.Description})
 		case p.In == "query":
@@ -156,43 +157,44 @@ func (op *namedOperation) fill(d *document, name string, ofPath []*parameter) er
 			op.bodies = append(op.bodies, content.value.Schema)
 		}
 	}
-	return op.readAnswer(d)
+	return op.readResponse(d)
 }
 
-// readAnswer finds what the first answer of success is.
-func (op *namedOperation) readAnswer(d *document) error {
+// readResponse reads the first successful response.
+func (op *namedOperation) readResponse(d *document) error {
 	status := op.Responses[0].key
-	answer, err := resolve(d.Components.Responses, op.Responses[0].value)
+	response, err := resolve(d.Components.Responses, op.Responses[0].value)
 	if err != nil {
 		return err
 	}
 	switch {
 	case status == "302":
-		op.kind = answerLink
+		op.kind = responseLink
 	case status == "204":
-		op.kind = answerNone
-	case status[0] != '2' || len(answer.Content) != 1:
-		return fmt.Errorf("the answer %s is unknown to the generator", status)
-	case answer.Content[0].key == "application/json":
-		op.kind, op.answer = answerJSON, answer.Content[0].value.Schema
+		op.kind = responseNone
+	case status[0] != '2' || len(response.Content) == 0 ||
+		len(response.Content) > 1 && response.Content[0].key != "application/json":
+		return fmt.Errorf("the response %s is unknown to the generator", status)
+	case response.Content[0].key == "application/json":
+		op.kind, op.response = responseJSON, response.Content[0].value.Schema
 		op.readPage(d)
-	case answer.Content[0].key == "text/event-stream":
-		op.kind, op.answer = answerEvents, answer.Content[0].value.Schema.Items
+	case response.Content[0].key == "text/event-stream":
+		op.kind, op.response = responseEvents, response.Content[0].value.Schema.Items
 	default:
-		op.kind = answerBytes
+		op.kind = responseBytes
 	}
 	return nil
 }
 
-// readPage makes a page of an answer that has page_info.
+// readPage makes a page of a response that has page_info.
 func (op *namedOperation) readPage(d *document) {
-	answer := d.target(op.answer)
-	if _, ok := answer.Properties.get("page_info"); !ok {
+	response := d.target(op.response)
+	if _, ok := response.Properties.get("page_info"); !ok {
 		return
 	}
-	for _, e := range answer.Properties {
+	for _, e := range response.Properties {
 		if slices.Contains(e.value.Type, "array") {
-			op.kind, op.items = answerPage, e.key
+			op.kind, op.items = responsePage, e.key
 		}
 	}
 }

@@ -161,19 +161,19 @@ func (w *resourceWriter) method(op *namedOperation) {
 func (w *resourceWriter) result(op *namedOperation) (of, call string) {
 	t := &typeWriter{doc: w.doc}
 	switch op.kind {
-	case answerPage:
-		field, _ := w.doc.target(op.answer).Properties.get(op.items)
-		of := t.expr(op.answer, true, "") + ", " + t.expr(field.Items, true, "")
+	case responsePage:
+		field, _ := w.doc.target(op.response).Properties.get(op.items)
+		of := t.expr(op.response, true, "") + ", " + t.expr(field.Items, true, "")
 		return "PagePromise<" + of + ">", "page"
-	case answerEvents:
-		return "EventStream<" + t.expr(op.answer, true, "") + ">", "events"
-	case answerBytes, answerLink:
+	case responseEvents:
+		return "EventStream<" + t.expr(op.response, true, "") + ">", "events"
+	case responseBytes, responseLink:
 		return "APIPromise<Response>", string(op.kind)
-	case answerNone:
+	case responseNone:
 		return "APIPromise<void>", "none"
-	case answerJSON:
+	case responseJSON:
 	}
-	return "APIPromise<" + t.expr(op.answer, true, "") + ">", "json"
+	return "APIPromise<" + t.expr(op.response, true, "") + ">", "json"
 }
 
 func (w *resourceWriter) parameters(op *namedOperation) []string {
@@ -203,7 +203,7 @@ func (w *resourceWriter) parameters(op *namedOperation) []string {
 		list = append(list, "query"+mark+": "+op.queryType())
 	}
 	options := "RequestOptions"
-	if op.kind == answerEvents {
+	if op.kind == responseEvents {
 		options = "StreamOptions"
 	}
 	if op.source != nil {

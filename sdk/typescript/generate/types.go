@@ -10,7 +10,7 @@ const header = "// Generated from api/openapi.yaml and sdk/operations.yaml by `m
 
 // types are the schemas and the operations' queries, in TypeScript.
 func types(doc *document, list []*namedOperation) string {
-	t := &typeWriter{doc: doc, answered: doc.reachable(list, answersOf), sent: doc.reachable(list, bodiesOf)}
+	t := &typeWriter{doc: doc, received: doc.reachable(list, responsesOf), sent: doc.reachable(list, bodiesOf)}
 	t.WriteString(header)
 	t.WriteString(`
 import type { Known, Open, Unrecognized } from './open.js';
@@ -26,7 +26,7 @@ import type { Known, Open, Unrecognized } from './open.js';
 	return t.String()
 }
 
-func answersOf(op *namedOperation) *schema { return op.answer }
+func responsesOf(op *namedOperation) *schema { return op.response }
 func bodiesOf(op *namedOperation) *schema {
 	return &schema{OneOf: op.bodies}
 }
@@ -60,17 +60,17 @@ func (d *document) reachable(list []*namedOperation, from func(*namedOperation) 
 	return seen
 }
 
-// typeWriter writes declarations. What a server may answer is open: it may hold
+// typeWriter writes declarations. What a server may return is open: it may hold
 // values that are newer than this SDK. What is only ever sent is closed, so that
-// the type checker finds a misspelt value.
+// the type checker finds a misspelled value.
 type typeWriter struct {
 	strings.Builder
 	doc            *document
-	answered, sent map[string]bool
+	received, sent map[string]bool
 }
 
 func (t *typeWriter) schema(name string, s *schema) {
-	open := t.answered[name] || !t.sent[name]
+	open := t.received[name] || !t.sent[name]
 	indent := ""
 	t.WriteString("\n" + comment(indent, s.Description, s.Deprecated))
 	if len(s.Properties) == 0 || len(s.Type) > 1 {
@@ -187,7 +187,7 @@ func (t *typeWriter) common(union *schema) string {
 
 // isOpenEnum reports whether a reference leads to values that may grow.
 func (t *typeWriter) isOpenEnum(s *schema) bool {
-	return len(t.doc.target(s).Enum) > 1 && (t.answered[base(s.Ref)] || !t.sent[base(s.Ref)])
+	return len(t.doc.target(s).Enum) > 1 && (t.received[base(s.Ref)] || !t.sent[base(s.Ref)])
 }
 
 func (t *typeWriter) single(s *schema, name string, open bool, indent string) string {
@@ -285,18 +285,18 @@ func key(name string) string {
 	return name
 }
 
-// routes are the operations by method and path, each with what it answers.
+// routes are the operations by method and path, each with what it returns.
 func routes(doc *document, list []*namedOperation) string {
 	w := &resourceWriter{doc: doc}
-	w.WriteString("\n/** What each operation answers, by its method and path. */\nexport interface Routes {\n")
+	w.WriteString("\n/** What each operation returns, by its method and path. */\nexport interface Routes {\n")
 	for _, op := range list {
 		value := "Response"
 		switch op.kind {
-		case answerJSON, answerPage:
-			value = (&typeWriter{doc: doc}).expr(op.answer, true, "  ")
-		case answerNone:
+		case responseJSON, responsePage:
+			value = (&typeWriter{doc: doc}).expr(op.response, true, "  ")
+		case responseNone:
 			value = "undefined"
-		case answerEvents, answerBytes, answerLink:
+		case responseEvents, responseBytes, responseLink:
 		}
 		fmt.Fprintf(w, "  '%s %s': %s;\n", op.verb, op.route(), value)
 	}

@@ -9,7 +9,7 @@ import { type Call, encode, type Request } from './request.js';
 export type { RequestOptions } from './options.js';
 
 /** A response with status 2xx and its body. */
-interface Answer {
+interface ReadResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -39,7 +39,7 @@ export class Core {
 
   /** An operation that returns JSON. */
   json<T>(call: Call, options?: RequestOptions): APIPromise<T> {
-    return new APIPromise(this.#read(call, options, (answer) => parse(answer) as T));
+    return new APIPromise(this.#read(call, options, (response) => parse(response) as T));
   }
 
   /** An operation that returns nothing. */
@@ -49,13 +49,13 @@ export class Core {
 
   /** A request to an unknown endpoint: JSON is parsed, other text is returned unchanged, and an empty body is undefined. */
   anything<T>(call: Call, options?: RequestOptions): APIPromise<T> {
-    const take = (answer: Answer) => (isJSON(answer.headers) ? parse(answer) : answer.text || undefined);
-    return new APIPromise(this.#read(call, options, (answer) => take(answer) as T));
+    const take = (response: ReadResponse) => (isJSON(response.headers) ? parse(response) : response.text || undefined);
+    return new APIPromise(this.#read(call, options, (response) => take(response) as T));
   }
 
   /** An operation that returns a page of items. */
   page<B, T>(call: Call & { items: string }, options?: RequestOptions): PagePromise<B, T> {
-    const body = this.#read(call, options, (answer) => parse(answer) as B);
+    const body = this.#read(call, options, (response) => parse(response) as B);
     return new PagePromise<B, T>(body, call.items, (cursor) => this.page({ ...call, query: { ...call.query, cursor } }, options));
   }
 
@@ -79,13 +79,13 @@ export class Core {
     return this.#repeat(call, options, accept, async (opened) => opened);
   }
 
-  async #read<T>(call: Call, options: RequestOptions = {}, take: (answer: Answer) => T): Promise<Outcome<T>> {
-    const answer = await this.#repeat(call, options, 'application/json', async ({ response, guard }) => {
+  async #read<T>(call: Call, options: RequestOptions = {}, take: (response: ReadResponse) => T): Promise<Outcome<T>> {
+    const response = await this.#repeat(call, options, 'application/json', async ({ response, guard }) => {
       const text = await read(response, guard);
       guard.release();
       return { status: response.status, headers: response.headers, text };
     });
-    return { data: take(answer), response: () => responseOf(answer) };
+    return { data: take(response), response: () => responseOf(response) };
   }
 
   async #download(call: Call, options: RequestOptions = {}): Promise<Outcome<Response>> {
@@ -126,7 +126,7 @@ export class Core {
     logger?.debug('penstock: request', request.facts);
     try {
       let response = await this.#fetch(request.url, request.init, guard);
-      logger?.debug('penstock: answer', {
+      logger?.debug('penstock: response', {
         ...request.facts,
         status: response.status,
         request_id: response.headers.get('X-Request-Id') ?? undefined,
@@ -135,7 +135,7 @@ export class Core {
       if (request.isLink && isRedirect(response)) {
         response = await this.#follow(request, response, guard);
       }
-      guard.limit(start + limits.timeout - performance.now(), `${request.name}: the answer took longer than ${limits.timeout} ms`);
+      guard.limit(start + limits.timeout - performance.now(), `${request.name}: the response took longer than ${limits.timeout} ms`);
       if (!response.ok) {
         throw await refusal(response, guard);
       }
@@ -268,18 +268,18 @@ function isJSON(headers: Headers): boolean {
   return /[/+]json\b/i.test(headers.get('Content-Type') ?? '');
 }
 
-function parse(answer: Answer): unknown {
-  if (isJSON(answer.headers)) {
+function parse(response: ReadResponse): unknown {
+  if (isJSON(response.headers)) {
     try {
-      return JSON.parse(answer.text);
+      return JSON.parse(response.text);
     } catch {
       // The content type is JSON, but the body is not.
     }
   }
-  const type = answer.headers.get('Content-Type') ?? 'no content type';
+  const type = response.headers.get('Content-Type') ?? 'no content type';
   throw new InvalidResponseError(
-    answer,
-    `${answer.status}, but the answer is not JSON (${type}): is baseURL right, and is a proxy in between?`,
+    response,
+    `${response.status}, but the response is not JSON (${type}): is baseURL right, and is a proxy in between?`,
   );
 }
 

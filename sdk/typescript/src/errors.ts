@@ -25,7 +25,7 @@ export class PenstockError extends Error {
 }
 
 /** The parts of a response for an {@link APIError}. */
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly status: number;
   readonly headers: Headers;
   /** The body. */
@@ -53,26 +53,26 @@ export class APIError extends PenstockError {
   readonly problem: Problem | undefined;
   /** The headers of the response. */
   readonly headers: Headers;
-  readonly #answer: ErrorAnswer;
+  readonly #response: ErrorResponse;
 
-  constructor(answer: ErrorAnswer, message?: string) {
-    const problem = parseProblem(answer.text);
-    super(message ?? (problem?.error || `${answer.status} ${excerpt(answer.text)}`.trim()));
-    this.#answer = answer;
-    this.statusCode = answer.status;
-    this.headers = answer.headers;
+  constructor(response: ErrorResponse, message?: string) {
+    const problem = parseProblem(response.text);
+    super(message ?? (problem?.error || `${response.status} ${excerpt(response.text)}`.trim()));
+    this.#response = response;
+    this.statusCode = response.status;
+    this.headers = response.headers;
     this.problem = problem;
     this.code = problem?.type?.slice(problem.type.lastIndexOf('/') + 1);
     this.title = problem?.title;
     this.detail = problem?.detail;
     this.errors = problem?.errors ?? [];
-    this.requestId = answer.headers.get('X-Request-Id') ?? undefined;
-    this.retryable = isRetryable(answer);
+    this.requestId = response.headers.get('X-Request-Id') ?? undefined;
+    this.retryable = isRetryable(response);
   }
 
   /** The raw response. Each access returns a new one with an unread body. */
   get response(): Response {
-    return responseOf(this.#answer);
+    return responseOf(this.#response);
   }
 }
 
@@ -112,9 +112,9 @@ export class RateLimitError extends APIError {
   /** Seconds to wait before a retry. Undefined if the server did not say. */
   readonly retryAfter: number | undefined;
 
-  constructor(answer: ErrorAnswer) {
-    super(answer);
-    this.retryAfter = retryAfterOf(answer.headers);
+  constructor(response: ErrorResponse) {
+    super(response);
+    this.retryAfter = retryAfterOf(response.headers);
   }
 }
 
@@ -143,7 +143,7 @@ export class WaitTimeoutError extends PenstockError {
   override name = 'WaitTimeoutError';
 }
 
-const classes: Record<number, new (answer: ErrorAnswer) => APIError> = {
+const classes: Record<number, new (response: ErrorResponse) => APIError> = {
   400: BadRequestError,
   401: AuthenticationError,
   403: PermissionDeniedError,
@@ -154,9 +154,9 @@ const classes: Record<number, new (answer: ErrorAnswer) => APIError> = {
 };
 
 /** The error for a response, by its status. */
-export function errorOf(answer: ErrorAnswer): APIError {
-  const Class = classes[answer.status] ?? (answer.status >= 500 ? InternalServerError : APIError);
-  return new Class(answer);
+export function errorOf(response: ErrorResponse): APIError {
+  const Class = classes[response.status] ?? (response.status >= 500 ? InternalServerError : APIError);
+  return new Class(response);
 }
 
 /** `Retry-After` in seconds. The header can also be a date. */
@@ -170,7 +170,7 @@ export function retryAfterOf(headers: Headers): number | undefined {
 }
 
 /** A new Response from a response that was read. */
-export function responseOf({ status, headers, text }: ErrorAnswer): Response {
+export function responseOf({ status, headers, text }: ErrorResponse): Response {
   if (status === 0) {
     return Response.error();
   }
@@ -185,7 +185,7 @@ export function excerpt(text: string): string {
 }
 
 /** `X-Should-Retry` decides. A response without it is not from the API, but for example from a proxy. */
-function isRetryable({ status, headers }: ErrorAnswer): boolean {
+function isRetryable({ status, headers }: ErrorResponse): boolean {
   const told = headers.get('X-Should-Retry');
   return told ? told === 'true' : status === 408 || status === 429 || status >= 500;
 }

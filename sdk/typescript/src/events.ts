@@ -73,7 +73,7 @@ export class EventStream<T> implements AsyncIterable<T> {
         return true;
       }
       if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
-        throw unexpected(response, `${response.status}, but the answer is no stream of events (${response.headers.get('Content-Type')})`);
+        throw unexpected(response, `${response.status}, but the response is not an event stream (${response.headers.get('Content-Type')})`);
       }
       const reader = bodyOf(opened, idle)?.getReader();
       parser.restart();

@@ -6,7 +6,7 @@ export {
   AuthenticationError,
   BadRequestError,
   ConflictError,
-  type ErrorAnswer,
+  type ErrorResponse,
   InternalServerError,
   InvalidResponseError,
   NotFoundError,

@@ -21,7 +21,7 @@ export interface Call {
   headers?: HeaderValues;
   /** Whether it is a POST that knows no idempotency key. */
   once?: boolean;
-  /** Whether the answer may be a redirect to follow. */
+  /** Whether the response may be a redirect to follow. */
   isLink?: boolean;
 }
 

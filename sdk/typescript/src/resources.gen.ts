@@ -12,6 +12,7 @@ import type {
   ArtifactItem,
   ArtifactResponse,
   Automation,
+  Budget,
   CancelRunQuery,
   CloudEnvironment,
   CloudEnvironmentConfig,
@@ -19,6 +20,7 @@ import type {
   ConversationRedirect,
   CreateArtifactRequest,
   CreateAutomationRequest,
+  CreateBudgetRequest,
   CreateFactoryRequest,
   CreateKeyRequest,
   CreateSecretRequest,
@@ -37,7 +39,10 @@ import type {
   FindRunByExternalReferenceQuery,
   FollowupResponse,
   GetNetworkPolicyQuery,
+  GetStatsQuery,
+  GetUsageQuery,
   HandoffAttachmentsResponse,
+  HarnessUsage,
   InterruptResponse,
   Key,
   Limits,
@@ -46,6 +51,7 @@ import type {
   ListAgentsQuery,
   ListAgentsResponse,
   ListAutomationsResponse,
+  ListBudgetsResponse,
   ListBundledSkillsResponse,
   ListConnectedWorkersResponse,
   ListDeliveriesQuery,
@@ -54,10 +60,13 @@ import type {
   ListEnvironmentsResponse,
   ListFactoriesQuery,
   ListFactoriesResponse,
+  ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
   ListRevisionsQuery,
   ListRevisionsResponse,
+  ListRunCallsQuery,
+  ListRunCallsResponse,
   ListRunsQuery,
   ListRunsResponse,
   ListSchedulesResponse,
@@ -65,6 +74,7 @@ import type {
   ListSignatureSchemesResponse,
   ListWebhooksResponse,
   Me,
+  ModelCall,
   NetworkPolicy,
   PrepareAttachmentsRequest,
   PrepareAttachmentsResponse,
@@ -73,11 +83,13 @@ import type {
   RotateSecretRequest,
   RunAgentRequest,
   RunAgentResponse,
+  RunChanges,
   RunEvent,
   RunFollowupRequest,
   RunItem,
   RunNetwork,
   RunReference,
+  RunUsage,
   Schedule,
   ScheduleTimes,
   ScheduledAgentItem,
@@ -88,17 +100,23 @@ import type {
   Stats,
   StreamRunEventsQuery,
   Success,
+  TestDeliveryRequest,
   TestFilterRequest,
   TimelineResponse,
   UpdateAgent,
   UpdateAutomationRequest,
+  UpdateBudgetRequest,
   UpdateFactoryRequest,
+  UpdateRunRequest,
   UpdateSchedule,
   UpdateWebhookRequest,
   UploadArtifactRequest,
   UploadedAttachment,
+  UsageReport,
   ValidateFilesRequest,
+  VerifyWebhookRequest,
   Webhook,
+  WebhookVerification,
 } from './types.gen.js';
 import { Waiting } from './wait.js';
 
@@ -346,6 +364,27 @@ export class AutomationsResource extends Resource {
   }
 
   /**
+   * Run an automation now.
+   *
+   * Starts a run of an automation without an event, even if the automation is disabled. The run has the automation's
+   * prompt and configuration and its `automation_id`. Its prompt says that no event belongs to it. An automation
+   * that cannot start runs returns 409 with the reason.
+   *
+   * Needs the scope `runs:write`.
+   */
+  run(factoryUid: string, automationUid: string, options?: RequestOptions & { source?: 'CLI' | 'WEB_APP' | 'GITHUB_ACTION' | undefined }): APIPromise<RunAgentResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/factory/{factoryUid}/automations/{automationUid}/run',
+        args: { factoryUid, automationUid },
+        headers: { 'X-Penstock-Source': options?.source },
+      },
+      options,
+    );
+  }
+
+  /**
    * Test a filter.
    *
    * Evaluates a payload filter against a `payload` or a stored delivery, and shows which check fails. With only a
@@ -363,6 +402,107 @@ export class AutomationsResource extends Resource {
         args: { factoryUid },
         body,
         needs: ['filter'],
+      },
+      options,
+    );
+  }
+}
+
+/** `client.budgets` */
+export class BudgetsResource extends Resource {
+
+  /**
+   * List budgets.
+   *
+   * Lists the team's budgets with what is spent and reserved in their current periods, oldest first.
+   *
+   * Needs the scope `runs:read`.
+   */
+  list(options?: RequestOptions): APIPromise<ListBudgetsResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/budgets',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Create a budget.
+   *
+   * Caps what runs can spend on models in a period. Before a call is sent to a provider, the most that it can cost
+   * is reserved in all budgets that apply to its run. If one has no room for it, the call is not sent. What the
+   * ledger already has of the current period counts. A team can have up to 1,000 budgets. One beyond that returns
+   * 409. The key of an agent cannot change budgets.
+   *
+   * Needs the scope `admin`.
+   */
+  create(body: CreateBudgetRequest, options?: RequestOptions): APIPromise<Budget> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/budgets',
+        body,
+        needs: ['scope', 'period', 'max_cost_usd'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get a budget.
+   *
+   * Returns a budget with what is spent and reserved in its current period.
+   *
+   * Needs the scope `runs:read`.
+   */
+  get(budgetUid: string, options?: RequestOptions): APIPromise<Budget> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/budgets/{budgetUid}',
+        args: { budgetUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Change a budget.
+   *
+   * Changes the given fields, and leaves the others as they are. Null sets a field to its default. The scope cannot
+   * change. Runs that the budget blocks continue within a second if it now has room for their next call. Another
+   * period or time zone counts anew, from the ledger. The key of an agent cannot change budgets.
+   *
+   * Needs the scope `admin`.
+   */
+  update(budgetUid: string, body: UpdateBudgetRequest, options?: RequestOptions): APIPromise<Budget> {
+    return this.core.json(
+      {
+        method: 'PATCH',
+        path: '/budgets/{budgetUid}',
+        args: { budgetUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Delete a budget.
+   *
+   * Deletes a budget. Runs that it blocks continue within a second. The ledger keeps what was spent. The key of an
+   * agent cannot change budgets.
+   *
+   * Needs the scope `admin`.
+   */
+  delete(budgetUid: string, options?: RequestOptions): APIPromise<void> {
+    return this.core.none(
+      {
+        method: 'DELETE',
+        path: '/budgets/{budgetUid}',
+        args: { budgetUid },
       },
       options,
     );
@@ -526,7 +666,7 @@ export class DeliveriesResource extends Resource {
         path: '/factory/{factoryUid}/webhooks/{webhookUid}/deliveries',
         args: { factoryUid, webhookUid },
         query,
-        known: ['limit', 'cursor', 'outcome'],
+        known: ['limit', 'cursor', 'outcome', 'no_run', 'search', 'received_after', 'received_before'],
         items: 'deliveries',
       },
       options,
@@ -598,11 +738,11 @@ export class DownloadsResource extends Resource {
    * Follow a signed link.
    *
    * The target of signed links. Do not build these URLs yourself. The token grants access, so no key is needed. An
-   * invalid or expired link returns 404: request a new one. If the server uses an object store, signed links can
-   * point there instead.
+   * invalid or expired link returns 404: request a new one. If the server uses an object store, it can redirect
+   * there (`--blob-downloads presigned`). That link works for 5 minutes.
    */
   get(token: string, options?: RequestOptions): APIPromise<Response> {
-    return this.core.bytes(
+    return this.core.link(
       {
         method: 'GET',
         path: '/downloads/{token}',
@@ -782,6 +922,24 @@ export class FactoriesDefinitionResource extends Resource {
         query,
         known: ['limit', 'cursor'],
         items: 'revisions',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get a factory's files at a revision.
+   *
+   * Returns the files that defined a factory at a revision of its history. To revert to it, apply them.
+   *
+   * Needs the scope `factories:read`.
+   */
+  revision(factoryUid: string, revision: string, options?: RequestOptions): APIPromise<FactoryFiles> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/factory/{factoryUid}/definition/history/{revision}',
+        args: { factoryUid, revision },
       },
       options,
     );
@@ -1032,6 +1190,28 @@ export class FactoryFilesResource extends Resource {
   }
 }
 
+/** `client.harnesses` */
+export class HarnessesResource extends Resource {
+
+  /**
+   * List harnesses.
+   *
+   * Lists the agent programs that `config.harness.type` can name: which version is installed, which models it can
+   * use, and whether a connected worker can run it now.
+   *
+   * Needs the scope `runs:read`.
+   */
+  list(options?: RequestOptions): APIPromise<ListHarnessesResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/harnesses',
+      },
+      options,
+    );
+  }
+}
+
 /** `client.keys` */
 export class KeysResource extends Resource {
 
@@ -1255,6 +1435,28 @@ export class RunsResource extends Waiting {
   }
 
   /**
+   * Change the budget of a run.
+   *
+   * Raises, lowers or removes the run's own budget, and leaves absent fields as they are. Null removes a cap. A run
+   * that its own budget blocks continues within a second if it now has room for its next call. The rest of the
+   * configuration cannot change. The key of an agent or of an execution cannot do this.
+   *
+   * Needs the scope `runs:write`.
+   */
+  update(runId: string, body: UpdateRunRequest, options?: RequestOptions): APIPromise<RunItem> {
+    return this.core.json(
+      {
+        method: 'PATCH',
+        path: '/agent/runs/{runId}',
+        args: { runId },
+        body,
+        needs: ['config'],
+      },
+      options,
+    );
+  }
+
+  /**
    * Send a follow-up.
    *
    * Sends a message to the agent of a run, in any state. A run that has not started receives it after its prompt. A
@@ -1387,6 +1589,107 @@ export class RunsResource extends Waiting {
         method: 'GET',
         path: '/agent/runs/{runId}/network',
         args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get what a run has changed.
+   *
+   * Returns what the run has changed in each repository that was checked out, as of the end of its latest turn. The
+   * files are compared with the commit that was checked out, so the changes include commits of the agent and
+   * uncommitted files. Files that `.gitignore` excludes do not count. `repositories` is empty for a run without
+   * repositories, and until its first turn has ended.
+   *
+   * Needs the scope `runs:read`.
+   */
+  changes(runId: string, options?: RequestOptions): APIPromise<RunChanges> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/changes',
+        args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Download the patch of a repository.
+   *
+   * Returns the changes of one repository as a unified diff, which `git apply` can read, of at most 1 MiB. The diff
+   * leaves out files that do not fit. Secrets of the run are masked. A repository without changes returns 404.
+   *
+   * Needs the scope `runs:read`.
+   */
+  patch(runId: string, repository: string, options?: RequestOptions): APIPromise<Response> {
+    return this.core.bytes(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/changes/{repository}/patch',
+        args: { runId, repository },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get the usage of a run.
+   *
+   * Returns what the run has used in all its executions, by model, and what is spent of its own budget. The budget
+   * also counts the runs below it.
+   *
+   * Needs the scope `runs:read`.
+   */
+  usage(runId: string, options?: RequestOptions): APIPromise<RunUsage> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/usage',
+        args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get the usage of Claude Code or Codex.
+   *
+   * Returns the tokens that a run of Claude Code or Codex has used in all its executions, with the names and the
+   * meaning that its provider gives them. The numbers are those of the ledger. `available` is false for other agents,
+   * and until a call of the run has ended. `GET /agent/runs/{runId}/usage` has the cost, and
+   * serves every agent.
+   *
+   * Needs the scope `runs:read`.
+   */
+  harnessUsage(runId: string, options?: RequestOptions): APIPromise<HarnessUsage> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/harness-usage',
+        args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * List the model calls of a run.
+   *
+   * Lists the calls to models that the ledger has of the run, newest first. `limit` is 100 by default.
+   *
+   * Needs the scope `runs:read`.
+   */
+  calls(runId: string, query?: ListRunCallsQuery, options?: RequestOptions): PagePromise<ListRunCallsResponse, ModelCall> {
+    return this.core.page(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/calls',
+        args: { runId },
+        query,
+        known: ['limit', 'cursor'],
+        items: 'calls',
       },
       options,
     );
@@ -1904,19 +2207,21 @@ export class SkillsResource extends Resource {
 export class StatsResource extends Resource {
 
   /**
-   * Get statistics of the last 24 hours.
+   * Get statistics of the last hours.
    *
-   * Returns hourly totals for charts, for the current hour and the 23 before it. A run counts in the hour in which
+   * Returns hourly totals for charts, for the current hour and those before it. A run counts in the hour in which
    * it was created. Personal runs of other users are included only for admins. Deliveries are included only for
    * callers with `factories:read`.
    *
    * Needs the scope `runs:read`.
    */
-  get(options?: RequestOptions): APIPromise<Stats> {
+  get(query?: GetStatsQuery, options?: RequestOptions): APIPromise<Stats> {
     return this.core.json(
       {
         method: 'GET',
         path: '/stats',
+        query,
+        known: ['hours'],
       },
       options,
     );
@@ -1940,6 +2245,32 @@ export class UploadsResource extends Resource {
         path: '/uploads/{token}',
         args: { token },
         content,
+      },
+      options,
+    );
+  }
+}
+
+/** `client.usage` */
+export class UsageResource extends Resource {
+
+  /**
+   * Get the usage of the team.
+   *
+   * Sums up the calls to models that the team's runs made in a time, personal runs included. A call counts when it
+   * was sent. Rows by day are in order, and days without calls are omitted. Other rows come with the highest cost
+   * first, up to 1,000. The calls of a run without a factory, agent, automation or key count for the nearest run
+   * above it that has one. With `Accept: text/csv` or `format=csv`, the rows are CSV with the same names of columns.
+   *
+   * Needs the scope `runs:read`.
+   */
+  get(query?: GetUsageQuery, options?: RequestOptions): APIPromise<UsageReport> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/usage',
+        query,
+        known: ['from', 'to', 'group_by', 'time_zone', 'interval'],
       },
       options,
     );
@@ -2087,6 +2418,50 @@ export class WebhooksResource extends Resource {
   }
 
   /**
+   * Send a test delivery.
+   *
+   * Sends a delivery to the webhook as its sender would, with the webhook's own secret and through all checks, and
+   * returns its entry of the log. Automations that match start runs. Without a `payload`, it is an example. A
+   * webhook that accepts no deliveries returns 409, and so does one to which only the sender can sign, with a
+   * private key.
+   *
+   * Needs the scope `factories:manage`.
+   */
+  sendTest(factoryUid: string, webhookUid: string, body: TestDeliveryRequest, options?: RequestOptions): APIPromise<Delivery> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/factory/{factoryUid}/webhooks/{webhookUid}/test-delivery',
+        args: { factoryUid, webhookUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Verify a request of a sender.
+   *
+   * Checks the signature or token of a captured request with the webhook's current secrets, as for a delivery, and
+   * returns why it is invalid. It records and starts nothing. A webhook with its token in the URL returns 409,
+   * because there is nothing to verify, and so does a webhook that accepts no deliveries.
+   *
+   * Needs the scope `factories:manage`.
+   */
+  verifyRequest(factoryUid: string, webhookUid: string, body: VerifyWebhookRequest, options?: RequestOptions): APIPromise<WebhookVerification> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/factory/{factoryUid}/webhooks/{webhookUid}/verify-request',
+        args: { factoryUid, webhookUid },
+        body,
+        needs: ['headers', 'body'],
+      },
+      options,
+    );
+  }
+
+  /**
    * List signature schemes.
    *
    * Lists the supported signature schemes in display order: where to find each sender's secret, and the layout of
@@ -2130,12 +2505,14 @@ export class Resources {
   readonly agents: AgentsResource;
   readonly artifacts: ArtifactsResource;
   readonly automations: AutomationsResource;
+  readonly budgets: BudgetsResource;
   readonly conversations: ConversationsResource;
   readonly deliveries: DeliveriesResource;
   readonly downloads: DownloadsResource;
   readonly environments: EnvironmentsResource;
   readonly factories: FactoriesResource;
   readonly factoryFiles: FactoryFilesResource;
+  readonly harnesses: HarnessesResource;
   readonly keys: KeysResource;
   readonly limits: LimitsResource;
   readonly me: MeResource;
@@ -2149,6 +2526,7 @@ export class Resources {
   readonly skills: SkillsResource;
   readonly stats: StatsResource;
   readonly uploads: UploadsResource;
+  readonly usage: UsageResource;
   readonly webhooks: WebhooksResource;
   readonly workers: WorkersResource;
 
@@ -2156,12 +2534,14 @@ export class Resources {
     this.agents = new AgentsResource(core);
     this.artifacts = new ArtifactsResource(core);
     this.automations = new AutomationsResource(core);
+    this.budgets = new BudgetsResource(core);
     this.conversations = new ConversationsResource(core);
     this.deliveries = new DeliveriesResource(core);
     this.downloads = new DownloadsResource(core);
     this.environments = new EnvironmentsResource(core);
     this.factories = new FactoriesResource(core);
     this.factoryFiles = new FactoryFilesResource(core);
+    this.harnesses = new HarnessesResource(core);
     this.keys = new KeysResource(core);
     this.limits = new LimitsResource(core);
     this.me = new MeResource(core);
@@ -2175,6 +2555,7 @@ export class Resources {
     this.skills = new SkillsResource(core);
     this.stats = new StatsResource(core);
     this.uploads = new UploadsResource(core);
+    this.usage = new UsageResource(core);
     this.webhooks = new WebhooksResource(core);
     this.workers = new WorkersResource(core);
   }

@@ -5,6 +5,7 @@ import type {
   ArtifactItem,
   ArtifactResponse,
   Automation,
+  Budget,
   CloudEnvironment,
   Conversation,
   ConversationRedirect,
@@ -19,20 +20,24 @@ import type {
   FilterVerdict,
   FollowupResponse,
   HandoffAttachmentsResponse,
+  HarnessUsage,
   InterruptResponse,
   Key,
   Limits,
   ListAgentSkillsResponse,
   ListAgentsResponse,
   ListAutomationsResponse,
+  ListBudgetsResponse,
   ListBundledSkillsResponse,
   ListConnectedWorkersResponse,
   ListDeliveriesResponse,
   ListEnvironmentsResponse,
   ListFactoriesResponse,
+  ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
   ListRevisionsResponse,
+  ListRunCallsResponse,
   ListRunsResponse,
   ListSchedulesResponse,
   ListSecretsResponse,
@@ -42,9 +47,11 @@ import type {
   NetworkPolicy,
   PrepareAttachmentsResponse,
   RunAgentResponse,
+  RunChanges,
   RunItem,
   RunNetwork,
   RunReference,
+  RunUsage,
   ScheduleTimes,
   ScheduledAgentItem,
   Secret,
@@ -54,20 +61,28 @@ import type {
   Success,
   TimelineResponse,
   UploadedAttachment,
+  UsageReport,
   Webhook,
+  WebhookVerification,
 } from './types.gen.js';
 
-/** What each operation answers, by its method and path. */
+/** What each operation returns, by its method and path. */
 export interface Routes {
   'GET /agent/runs': ListRunsResponse;
   'POST /agent/runs': RunAgentResponse;
   'GET /agent/runs/{runId}': RunItem;
+  'PATCH /agent/runs/{runId}': RunItem;
   'POST /agent/runs/{runId}/followups': FollowupResponse;
   'POST /agent/runs/{runId}/interrupt': InterruptResponse;
   'POST /agent/runs/{runId}/attachments/prepare': PrepareAttachmentsResponse;
   'POST /agent/runs/{runId}/cancel': string;
   'GET /agent/runs/{runId}/timeline': TimelineResponse;
   'GET /agent/runs/{runId}/network': RunNetwork;
+  'GET /agent/runs/{runId}/changes': RunChanges;
+  'GET /agent/runs/{runId}/changes/{repository}/patch': Response;
+  'GET /agent/runs/{runId}/usage': RunUsage;
+  'GET /agent/runs/{runId}/harness-usage': HarnessUsage;
+  'GET /agent/runs/{runId}/calls': ListRunCallsResponse;
   'GET /agent/runs/{runId}/conversation': Conversation;
   'GET /agent/runs/{runId}/transcript': Response;
   'GET /agent/runs/{runId}/events': Response;
@@ -101,6 +116,7 @@ export interface Routes {
   'PUT /agent/identities/{agentUid}': AgentResponse;
   'DELETE /agent/identities/{agentUid}': undefined;
   'GET /agent/models': ListModelsResponse;
+  'GET /agent/harnesses': ListHarnessesResponse;
   'GET /agent/connected-self-hosted-workers': ListConnectedWorkersResponse;
   'GET /agent/network': NetworkPolicy;
   'GET /agent/environments': ListEnvironmentsResponse;
@@ -116,6 +132,7 @@ export interface Routes {
   'GET /factory/{factoryUid}/definition': FactoryFiles;
   'PUT /factory/{factoryUid}/definition': DefinitionPlan;
   'GET /factory/{factoryUid}/definition/history': ListRevisionsResponse;
+  'GET /factory/{factoryUid}/definition/history/{revision}': FactoryFiles;
   'POST /factory/{factoryUid}/sync': Factory;
   'POST /factory/{factoryUid}/runs': DispatchResponse;
   'GET /factory/{factoryUid}/automations': ListAutomationsResponse;
@@ -123,6 +140,7 @@ export interface Routes {
   'GET /factory/{factoryUid}/automations/{automationUid}': Automation;
   'PATCH /factory/{factoryUid}/automations/{automationUid}': Automation;
   'DELETE /factory/{factoryUid}/automations/{automationUid}': undefined;
+  'POST /factory/{factoryUid}/automations/{automationUid}/run': RunAgentResponse;
   'POST /factory/{factoryUid}/test-filter': FilterVerdict;
   'GET /factory/{factoryUid}/webhooks': ListWebhooksResponse;
   'POST /factory/{factoryUid}/webhooks': Webhook;
@@ -130,6 +148,8 @@ export interface Routes {
   'PATCH /factory/{factoryUid}/webhooks/{webhookUid}': Webhook;
   'DELETE /factory/{factoryUid}/webhooks/{webhookUid}': undefined;
   'POST /factory/{factoryUid}/webhooks/{webhookUid}/rotate-secret': Webhook;
+  'POST /factory/{factoryUid}/webhooks/{webhookUid}/test-delivery': Delivery;
+  'POST /factory/{factoryUid}/webhooks/{webhookUid}/verify-request': WebhookVerification;
   'GET /factory/{factoryUid}/webhooks/{webhookUid}/deliveries': ListDeliveriesResponse;
   'GET /factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}': Delivery;
   'GET /factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}/payload': Response;
@@ -143,6 +163,12 @@ export interface Routes {
   'GET /secrets/{secretName}': Secret;
   'PUT /secrets/{secretName}': Secret;
   'DELETE /secrets/{secretName}': undefined;
+  'GET /budgets': ListBudgetsResponse;
+  'POST /budgets': Budget;
+  'GET /budgets/{budgetUid}': Budget;
+  'PATCH /budgets/{budgetUid}': Budget;
+  'DELETE /budgets/{budgetUid}': undefined;
+  'GET /usage': UsageReport;
   'GET /keys': ListKeysResponse;
   'POST /keys': Key;
   'DELETE /keys/{keyUid}': undefined;

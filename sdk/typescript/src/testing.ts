@@ -33,12 +33,15 @@ type Value<R extends Route> = R extends keyof Routes ? Partial<Routes[R]> : unkn
  * The response of a route: a value (sent as JSON; undefined is 204), a Response, or a function that returns one of them. A thrown
  * error is a lost connection.
  */
-export type Answer<R extends Route> = Value<R> | Response | ((request: TestRequest) => Value<R> | Response | Promise<Value<R> | Response>);
+export type TestResponse<R extends Route> =
+  | Value<R>
+  | Response
+  | ((request: TestRequest) => Value<R> | Response | Promise<Value<R> | Response>);
 
 interface Registered {
   method: string;
   pattern: RegExp;
-  answers: unknown[];
+  responses: unknown[];
   used: number;
 }
 
@@ -51,10 +54,10 @@ export class TestTransport {
   readonly #routes: Registered[] = [];
 
   /** Configures the responses of a route. They are returned in order, and the last one repeats. The newest matching route is used. */
-  on<R extends Route>(route: R, ...answers: Answer<R>[]): this {
+  on<R extends Route>(route: R, ...responses: TestResponse<R>[]): this {
     const [method = '', path = ''] = route.split(' ');
     const source = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
-    this.#routes.unshift({ method, pattern: new RegExp(`^${source}$`), answers, used: 0 });
+    this.#routes.unshift({ method, pattern: new RegExp(`^${source}$`), responses, used: 0 });
     return this;
   }
 
@@ -82,8 +85,8 @@ export class TestTransport {
     if (!found) {
       return problem(501, 'internal_error', `no response is configured for ${method} ${path}`, { shouldRetry: false });
     }
-    const answer = found.answers[Math.min(found.used++, found.answers.length - 1)];
-    const value: unknown = await orAborted(typeof answer === 'function' ? answer(request) : answer, init.signal);
+    const response = found.responses[Math.min(found.used++, found.responses.length - 1)];
+    const value: unknown = await orAborted(typeof response === 'function' ? response(request) : response, init.signal);
     if (value instanceof Response) {
       return value.clone();
     }
@@ -132,11 +135,11 @@ export function events(list: readonly RunEvent[]): Response {
 }
 
 /** The result of a response function, unless the signal aborts it. */
-function orAborted(answer: unknown, signal: AbortSignal | null | undefined): Promise<unknown> {
+function orAborted(response: unknown, signal: AbortSignal | null | undefined): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal?.reason);
     signal?.addEventListener('abort', abort, { once: true });
-    Promise.resolve(answer)
+    Promise.resolve(response)
       .then(resolve, reject)
       .finally(() => signal?.removeEventListener('abort', abort));
   });

@@ -38,7 +38,7 @@ export interface FieldError {
 }
 
 /** Error code. See [the error pages](/docs/errors). */
-export type ErrorCode = Open<'invalid_request' | 'authentication_required' | 'not_authorized' | 'feature_not_available' | 'resource_not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'operation_not_supported' | 'invalid_definition' | 'content_policy_violation' | 'budget_exceeded' | 'rate_limited' | 'internal_error' | 'resource_unavailable' | 'environment_setup_failed' | 'agent_process_failed' | 'infrastructure_timeout' | 'external_authentication_required' | 'integration_not_configured'>;
+export type ErrorCode = Open<'invalid_request' | 'authentication_required' | 'not_authorized' | 'feature_not_available' | 'resource_not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'operation_not_supported' | 'invalid_definition' | 'content_policy_violation' | 'budget_exceeded' | 'rate_limited' | 'internal_error' | 'resource_unavailable' | 'environment_setup_failed' | 'agent_process_failed' | 'infrastructure_timeout' | 'external_authentication_required' | 'integration_not_configured' | 'unpriced_model'>;
 
 /** Confirmation of success. */
 export interface Success {
@@ -158,7 +158,7 @@ export interface FollowupResponse {
   /** The id of the follow-up, and of its message in the conversation. */
   followup_id: string;
   /**
-   * `queue_pending`: the agent receives it after its prompt. `live_session`: the running agent receives it at
+   * `queue_pending`: the agent receives it after its prompt; if a budget blocks the run, once it has room. `live_session`: the running agent receives it at
    * its next turn. `handoff_execution`: it starts another execution of the run.
    */
   outcome: Open<'queue_pending' | 'live_session' | 'handoff_execution'>;
@@ -259,6 +259,28 @@ export interface RunStatusMessage {
   error_code?: ErrorCode;
   /** Whether a retry of the same run can succeed. */
   retryable?: boolean;
+  budget?: BudgetShortage;
+}
+
+/**
+ * What a budget lacks that blocks the run, or has ended it: either costs or tokens. When the budget is raised, a
+ * blocked run continues.
+ */
+export interface BudgetShortage {
+  /** The budget, or the id of a run for its own. */
+  budget_uid: string;
+  /** What was spent and reserved, in US dollars. */
+  spent_usd?: number;
+  /** The cap, in US dollars. */
+  cap_usd?: number;
+  /** The most that the next call can cost, in US dollars. */
+  needed_usd?: number;
+  /** Tokens that were used and reserved. */
+  spent_tokens?: number;
+  /** The cap, in tokens. */
+  cap_tokens?: number;
+  /** The most tokens that the next call can use. */
+  needed_tokens?: number;
 }
 
 /** A user or a service account. */
@@ -555,7 +577,7 @@ export interface NetworkCredential {
 
 /** Limits the models of runs. A model must be allowed by the server, the factory and the agent. */
 export interface ModelPolicy {
-  /** Ids of models, with `*` at the end for the rest. All if absent. */
+  /** Ids of models, such as `anthropic/claude-sonnet-5-5`. An entry without a slash, such as `claude-*`, stands for the models of that name at every provider. `*` at the end stands for the rest. All if absent. */
   allow?: string[] | undefined;
 }
 
@@ -577,14 +599,14 @@ export interface NetworkPolicy {
 export interface NetworkLayer {
   /** The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers. */
   source: Open<'server' | 'environment' | 'runner' | 'factory' | 'agent' | 'mcp_servers'>;
-  /** Its name, if it has one. For a factory, the UID. */
+  /** Its name, if it has one. */
   name?: string;
   network: Network;
 }
 
 /** The harness: the program that runs the agent. */
 export interface Harness {
-  /** `builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`, `command`, or a name from the server's configuration. An unknown type returns 400. */
+  /** `builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`, `qwen`, `command`, or a name from the server's configuration. An unknown type returns 400. */
   type?: string | undefined;
   /** The model for the harness. */
   model_id?: string | undefined;
@@ -654,6 +676,54 @@ export interface NetworkHost {
   reason?: string;
 }
 
+/** What a run has changed in its repositories. */
+export interface RunChanges {
+  /** End of the turn that changed it last. Absent until a turn with a repository has ended. */
+  updated_at?: Timestamp;
+  /** The repositories, in the order of the environment. */
+  repositories: RepositoryChanges[];
+}
+
+/** What a run has changed in one repository. */
+export interface RepositoryChanges {
+  /** Name of its directory in the workspace, unique within the run. */
+  name: string;
+  /** URL of the repository, without credentials. */
+  url: string;
+  /** Id of the commit that was checked out. Absent if it is unknown. */
+  base?: string;
+  /** Branch that the repository is on at the end of the turn. Absent without a branch. */
+  branch?: string;
+  /** Why the changes could not be computed. Otherwise, it is absent. */
+  error?: string;
+  /** The changed files, by path. At most 1,000. */
+  files: FileChange[];
+  /** How many more files have changed. They are not in the patch either. */
+  files_omitted?: number;
+  /** Whether the patch lacks files because it would exceed 1 MiB. */
+  truncated?: boolean;
+  /** Where the patch is. It needs an API key, like every request. Absent without a patch. */
+  patch_url?: string;
+}
+
+/** A changed file. */
+export interface FileChange {
+  /** Path in the repository. Bytes that are not UTF-8 are replaced by U+FFFD. */
+  path: string;
+  /** Path of a renamed file in the commit. */
+  previous_path?: string;
+  /** What happened to the file. */
+  status: Open<'added' | 'modified' | 'deleted' | 'renamed'>;
+  /** Added lines. 0 for a binary file. */
+  additions: number;
+  /** Removed lines. 0 for a binary file. */
+  deletions: number;
+  /** Whether the file is binary. The patch then only says that it differs. */
+  binary: boolean;
+  /** Whether the patch lacks the file because it is too large. */
+  truncated?: boolean;
+}
+
 /** A run's timeline. */
 export interface TimelineResponse {
   /** The events, oldest first. */
@@ -669,10 +739,10 @@ export interface TimelineEvent {
   /** The execution that the event belongs to, if any. */
   execution_id?: number;
   /** Type of event. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'sandbox_verified' | 'network_denied'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'sandbox_verified' | 'network_denied' | 'budget_threshold'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. */
   payload?: Record<string, unknown>;
 }
 
@@ -1377,6 +1447,28 @@ export interface ModelInfo {
   disable_detail?: string;
 }
 
+/** Harnesses. */
+export interface ListHarnessesResponse {
+  /** The harnesses. */
+  harnesses: HarnessInfo[];
+}
+
+/** An agent program that runs can name. */
+export interface HarnessInfo {
+  /** The value for `harness.type`. */
+  name: string;
+  /** The installed version, if it is installed. */
+  version?: string;
+  /** Ids of the models that it can use. Empty if they are not known. */
+  models: string[];
+  /** Whether a connected worker can run it now. */
+  usable: boolean;
+  /** Why it is not usable. */
+  reason?: string;
+  /** Number of connected workers that can run it. */
+  workers: number;
+}
+
 /** Workers. */
 export interface ListConnectedWorkersResponse {
   /** The workers. */
@@ -1799,7 +1891,7 @@ export interface Secret {
   created_at: Timestamp;
   /** When the value or the hosts were set. */
   updated_at: Timestamp;
-  /** When a run last received the secret, accurate to about a minute. */
+  /** When a run last received the secret, or a webhook last accepted it, accurate to about a minute. */
   last_used_at?: Timestamp;
   /** The creator. */
   created_by?: RunCreatorInfo;
@@ -2372,6 +2464,8 @@ export interface Automation {
   name: string;
   /** Whether it fires. */
   enabled: boolean;
+  /** Title of its runs. `{{data.order}}` stands for that string, number or boolean of the delivery's payload, as text; a value that does not exist is empty. Titles have up to 80 characters. Defaults to the name. */
+  title?: string;
   /** The prompt of each run. */
   prompt: string;
   /** The triggers. */
@@ -2416,6 +2510,8 @@ export interface CreateAutomationRequest {
   name: string;
   /** Whether it fires. */
   enabled?: boolean | undefined;
+  /** Title of its runs. `{{data.order}}` stands for that string, number or boolean of the delivery's payload, as text; a value that does not exist is empty. Titles have up to 80 characters. Defaults to the name. */
+  title?: string | undefined;
   /** The prompt of each run. */
   prompt: string;
   /** The triggers. */
@@ -2446,6 +2542,8 @@ export interface UpdateAutomationRequest {
   name?: string | undefined;
   /** Whether it fires. */
   enabled?: boolean | undefined;
+  /** Title of its runs. `{{data.order}}` stands for that string, number or boolean of the delivery's payload, as text; a value that does not exist is empty. Titles have up to 80 characters. Defaults to the name. */
+  title?: string | null | undefined;
   /** The prompt of each run. */
   prompt?: string | undefined;
   /** The triggers. */
@@ -2515,6 +2613,54 @@ export interface FilterSample {
   matched: number;
   /** Number of deliveries checked. */
   of: number;
+  /** The result of each delivery, newest first. */
+  deliveries: FilterDelivery[];
+}
+
+/** The result of a filter for a stored delivery. */
+export interface FilterDelivery {
+  /** The delivery. */
+  delivery_id: string;
+  /** When the delivery arrived. */
+  received_at: Timestamp;
+  /** The event as the sender names it. */
+  event_type?: string;
+  /** The first values of the payload in one line, for people. */
+  summary?: string;
+  /** Whether the filter matches. */
+  would_trigger: boolean;
+  /** JSON pointer of the first key of the filter that failed. */
+  path?: string;
+  /** Why the filter does not match. */
+  reason?: string;
+}
+
+/** A delivery for the server to send. */
+export interface TestDeliveryRequest {
+  /** The payload: any JSON value. Default: an example. */
+  payload?: unknown | undefined;
+}
+
+/** A captured request of a sender. */
+export interface VerifyWebhookRequest {
+  /** The headers, in any case. */
+  headers: Record<string, string>;
+  /** The body, byte for byte as it was sent. */
+  body: string;
+  /** When the request arrived. Default: now. */
+  at?: Timestamp | undefined;
+}
+
+/** Whether a request is authentic. */
+export interface WebhookVerification {
+  /** Whether a current secret of the webhook fits. */
+  valid: boolean;
+  /** Why not, as in the delivery log: `missing_header`, `bad_format`, `stale`, `future`, `mismatch` or `no_secret`. */
+  reason?: string;
+  /** What is wrong, for people. */
+  detail?: string;
+  /** A small change with which the request is valid, for people. */
+  hint?: string;
 }
 
 /** An authenticated URL that starts automations. */
@@ -2703,6 +2849,10 @@ export interface Delivery {
   headers: Record<string, string>;
   /** SHA-256 of the body. */
   payload_sha256?: string;
+  /** The event as the sender names it, in a header or in the payload, such as pull_request.opened. Not verified. */
+  event_type?: string;
+  /** The first values of the payload in one line, for people. */
+  summary?: string;
   /** Client address. Empty for a replay. */
   client_ip: string;
 }
@@ -2739,6 +2889,348 @@ export interface ListDeliveriesResponse {
 export interface ListWebhooksResponse {
   /** The webhooks. */
   webhooks: Webhook[];
+}
+
+/**
+ * The runs that share a budget. `team`: all. `factory`, `agent`, `automation`: its runs. `key`: the runs that an
+ * API key has created.
+ */
+export type BudgetScope = Open<'team' | 'factory' | 'agent' | 'automation' | 'key'>;
+
+/**
+ * When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday. `total`: never. A
+ * call counts in the period in which it was sent.
+ */
+export type BudgetPeriod = Open<'day' | 'week' | 'month' | 'total'>;
+
+/**
+ * What happens to a run whose next call has no room. `pause`: it is BLOCKED, and continues when the budget has
+ * room. `refuse`: it ends FAILED.
+ */
+export type BudgetAction = Open<'pause' | 'refuse'>;
+
+/** A budget. */
+export interface CreateBudgetRequest {
+  scope: Known<BudgetScope>;
+  /** The factory, agent, automation or key. Required for these scopes, and not allowed for `team`. */
+  scope_uid?: string | undefined;
+  period: Known<BudgetPeriod>;
+  /** IANA time zone, such as `Europe/Berlin`. */
+  time_zone?: string | undefined;
+  /** The most that the runs can spend in a period, in US dollars. With 0 they can spend nothing. */
+  max_cost_usd: number;
+  /** What happens to a run whose next call has no room. */
+  action?: 'pause' | 'refuse' | undefined;
+  /** Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets an event. */
+  notify_at?: number[] | undefined;
+}
+
+/** The fields to change. */
+export interface UpdateBudgetRequest {
+  period?: Known<BudgetPeriod> | undefined;
+  /** IANA time zone, such as `Europe/Berlin`. Null means UTC. */
+  time_zone?: string | null | undefined;
+  /** The most that the runs can spend in a period, in US dollars. With 0 they can spend nothing. */
+  max_cost_usd?: number | undefined;
+  /** What happens to a run whose next call has no room. Null means `pause`. */
+  action?: 'pause' | 'refuse' | null | undefined;
+  /** Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets an event. Null means 0.8. */
+  notify_at?: number[] | null | undefined;
+}
+
+/** A cap on what many runs spend together. Each run can also have a budget of its own, in its configuration. */
+export interface Budget {
+  /** Unique id. */
+  uid: string;
+  scope: BudgetScope;
+  /** The factory, agent, automation or key. Absent for `team`. */
+  scope_uid?: string;
+  /** Its name. Absent for `team`, and if it no longer exists. */
+  scope_name?: string;
+  period: BudgetPeriod;
+  /** IANA time zone. */
+  time_zone: string;
+  /** The most that the runs can spend in a period, in US dollars. */
+  max_cost_usd: number;
+  action: BudgetAction;
+  /** Shares of `max_cost_usd` that are reported, lowest first. */
+  notify_at: number[];
+  /** When it was created. */
+  created_at: Timestamp;
+  /** When it last changed. */
+  updated_at: Timestamp;
+  /** Start of the current period. Absent for `total`. */
+  period_start?: Timestamp;
+  /** End of the current period. Absent for `total`. */
+  period_end?: Timestamp;
+  /** Cost of the calls in the current period, in US dollars. */
+  spent_usd: number;
+  /** The most that calls in flight can cost, in US dollars. It is not part of `spent_usd`. */
+  reserved_usd: number;
+}
+
+/** Budgets. */
+export interface ListBudgetsResponse {
+  /** The budgets. */
+  budgets: Budget[];
+}
+
+/** A sum of calls to models. */
+export interface UsageSum {
+  /** Number of calls that are settled. The sums below are theirs, unless they say otherwise. */
+  calls: number;
+  /** Input tokens, without those of the cache. */
+  input_tokens: number;
+  /** Output tokens, with those of reasoning. */
+  output_tokens: number;
+  /** Input tokens read from the provider's cache. */
+  cache_read_tokens: number;
+  /** Input tokens written to the provider's cache. */
+  cache_write_tokens: number;
+  /** The part of `output_tokens` that is reasoning. */
+  reasoning_tokens: number;
+  /** Cost in US dollars. Null if a model has no price. */
+  cost_usd: number | null;
+  /** Cost of the calls whose model has a price, in US dollars. */
+  priced_cost_usd: number;
+  /** Calls whose model has no price. */
+  unpriced_calls: number;
+  /** Calls that were cut: their usage is what is known, plus an upper bound of the rest. */
+  estimated_calls: number;
+  /** Calls whose usage never came: what was reserved for them counts as spent. */
+  unknown_calls: number;
+  /** Calls that are not settled yet. */
+  unsettled_calls: number;
+  /** The most that unsettled calls can cost, in US dollars. */
+  reserved_usd: number;
+}
+
+/** The usage of one day, model, provider, automation, agent, factory or key. */
+export interface UsageRow {
+  /** A day such as `2026-02-01`, a provider, `provider/model`, or a uid. Empty for calls without one. */
+  key: string;
+  /** Name of the uid. Absent if it is not known. */
+  name?: string;
+  /** Number of calls that are settled. The sums below are theirs, unless they say otherwise. */
+  calls: number;
+  /** Input tokens, without those of the cache. */
+  input_tokens: number;
+  /** Output tokens, with those of reasoning. */
+  output_tokens: number;
+  /** Input tokens read from the provider's cache. */
+  cache_read_tokens: number;
+  /** Input tokens written to the provider's cache. */
+  cache_write_tokens: number;
+  /** The part of `output_tokens` that is reasoning. */
+  reasoning_tokens: number;
+  /** Cost in US dollars. Null if a model has no price. */
+  cost_usd: number | null;
+  /** Cost of the calls whose model has a price, in US dollars. */
+  priced_cost_usd: number;
+  /** Calls whose model has no price. */
+  unpriced_calls: number;
+  /** Calls that were cut: their usage is what is known, plus an upper bound of the rest. */
+  estimated_calls: number;
+  /** Calls whose usage never came: what was reserved for them counts as spent. */
+  unknown_calls: number;
+  /** Calls that are not settled yet. */
+  unsettled_calls: number;
+  /** The most that unsettled calls can cost, in US dollars. */
+  reserved_usd: number;
+}
+
+/** Costs by the hour in which the calls were sent. Hours begin with `from`. Calls whose model has no price are not part of it. */
+export interface HourlyCosts {
+  /** The first 8 rows of the report, in the same order. */
+  rows: HourlyCost[];
+  /** Costs of all other rows in US dollars, one for each hour. */
+  other: number[];
+}
+
+/** The costs of one row by the hour. */
+export interface HourlyCost {
+  /** The row's `key`. */
+  key: string;
+  /** Costs in US dollars, one for each hour. */
+  cost_usd: number[];
+}
+
+/** What the runs of a team have used. */
+export interface UsageReport {
+  /** First time that counts. */
+  from: Timestamp;
+  /** First time that no longer counts. */
+  to: Timestamp;
+  /** What a row stands for. */
+  group_by: Open<'day' | 'model' | 'provider' | 'automation' | 'agent' | 'factory' | 'key'>;
+  /** IANA time zone of the days. */
+  time_zone: string;
+  /** The rows. */
+  rows: UsageRow[];
+  /** Number of further rows. */
+  omitted_rows: number;
+  /** The sum of all rows, also of omitted ones. */
+  total: UsageSum;
+  /** Only with `interval=hour`. */
+  hourly?: HourlyCosts;
+}
+
+/** What a run has used. */
+export interface RunUsage {
+  /** The usage by model, highest cost first. */
+  models: UsageRow[];
+  /** The sum of all models. */
+  total: UsageSum;
+  budget?: RunBudgetUsage;
+}
+
+/** What a run of Claude Code or Codex has used. */
+export interface HarnessUsage {
+  /** Id of the run. */
+  run_id: string;
+  /** Id of its conversation. */
+  conversation_id: string;
+  /** Whether there is usage. */
+  available: boolean;
+  /** Seconds since `capturedAt`. */
+  age_seconds?: number;
+  usage?: HarnessUsageState;
+}
+
+/** The usage after the latest call that was settled. Absent if it is not available. */
+export interface HarnessUsageState {
+  /** The agent. */
+  harness: Open<'CLAUDE_CODE' | 'CODEX'>;
+  /** The latest execution that made a call. */
+  executionId: number;
+  /** The number of settled calls. It only grows. */
+  captureSequence: number;
+  /** When the latest call was settled. */
+  capturedAt: string;
+  /** Version of this format. */
+  metricsVersion: number;
+  snapshot: HarnessUsageSnapshot;
+}
+
+/** The usage of all executions. */
+export interface HarnessUsageSnapshot {
+  coverage: HarnessUsageCoverage;
+  payload: HarnessUsagePayload;
+}
+
+/** Which metrics are known. */
+export interface HarnessUsageCoverage {
+  /** `partial` if some calls are estimated or in flight. */
+  tokenStatus: Open<'known' | 'partial' | 'unavailable'>;
+  /** Always `unavailable`: calls of tools are in the conversation. */
+  toolStatus: Open<'known' | 'partial' | 'unavailable'>;
+}
+
+/** The sum, and the part of each model. */
+export interface HarnessUsagePayload {
+  /** The sum. */
+  usage: HarnessTokens;
+  /** The usage by model. */
+  attribution: HarnessUsageOfModel[];
+}
+
+/** What the calls to one model have used. */
+export interface HarnessUsageOfModel {
+  /** The model. */
+  model: string;
+  /** Its tokens. */
+  usage: HarnessTokens;
+}
+
+/** Tokens, as the agent's provider counts them. */
+export interface HarnessTokens {
+  /** Of Claude Code without the cache, of Codex with it. */
+  input_tokens: number;
+  /** Output, with reasoning. */
+  output_tokens: number;
+  /** Claude Code. Read from the cache. */
+  cache_read_input_tokens?: number;
+  /** Claude Code. Written to the cache. */
+  cache_creation_input_tokens?: number;
+  /** Codex. The part of the input that was read from the cache. */
+  cached_input_tokens?: number;
+  /** Codex. The part of the input that was written to the cache. */
+  cache_write_input_tokens?: number;
+  /** Codex. The part of the output that is reasoning. */
+  reasoning_output_tokens?: number;
+  /** Codex. Input and output. */
+  total_tokens?: number;
+}
+
+/** The run's own budget. Absent if it has none. */
+export interface RunBudgetUsage {
+  /** Cap on the cost, in US dollars. Absent if there is no cap. */
+  max_cost_usd?: number;
+  /** Cost of the run and the runs below it, in US dollars. */
+  spent_usd: number;
+  /** The most that their unsettled calls can cost, in US dollars. */
+  reserved_usd: number;
+  /** Cap on tokens. Absent if there is no cap. */
+  max_total_tokens?: number;
+  /** Tokens of the run and the runs below it. */
+  spent_tokens: number;
+  /** The most tokens of their unsettled calls. */
+  reserved_tokens: number;
+}
+
+/** One call to a model. */
+export interface ModelCall {
+  /** Unique id. */
+  id: string;
+  /** Number of the execution that made it. */
+  execution_id: number;
+  /** The provider. */
+  provider: string;
+  /** The model. */
+  model: string;
+  /** `reserved`: it may be in flight, and its amounts are upper bounds. `settled`: its usage is known. `unsent`: it never reached the provider and cost nothing. */
+  state: Open<'reserved' | 'settled' | 'unsent'>;
+  /** When it was sent. */
+  created_at: Timestamp;
+  /** When it was settled. */
+  settled_at?: Timestamp;
+  /** Input tokens, without those of the cache. */
+  input_tokens: number;
+  /** Output tokens, with those of reasoning. */
+  output_tokens: number;
+  /** Input tokens read from the provider's cache. */
+  cache_read_tokens: number;
+  /** Input tokens written to the provider's cache. */
+  cache_write_tokens: number;
+  /** The part of `output_tokens` that is reasoning. */
+  reasoning_tokens: number;
+  /** Cost in US dollars. Null if the model has no price. */
+  cost_usd: number | null;
+  /** Whether it was cut: its usage is what is known, plus an upper bound of the rest. */
+  estimated: boolean;
+  /** Whether its usage never came: what was reserved counts as spent. */
+  unknown: boolean;
+}
+
+/** A page of calls. */
+export interface ListRunCallsResponse {
+  /** The calls. */
+  calls: ModelCall[];
+  page_info: PageInfo;
+}
+
+/** The fields to change. */
+export interface UpdateRunRequest {
+  /** Of the configuration, only the budget can change. */
+  config: {
+    /** The run's own budget. Null removes all its caps. */
+    budget: {
+      /** Cap on the cost in US dollars. Null removes it. */
+      max_cost_usd?: number | null | undefined;
+      /** Cap on tokens. Null removes it. */
+      max_total_tokens?: number | null | undefined;
+    } | null;
+  };
 }
 
 /** A key to create. */
@@ -2821,13 +3313,13 @@ export interface Session {
   idle_seconds: number;
 }
 
-/** Statistics of the last 24 hours. */
+/** Statistics of the last hours. */
 export interface Stats {
   /** Start of the first hour. */
   since: Timestamp;
   /** Current time. */
   until: Timestamp;
-  /** The 24 hours, earliest first. The last one is incomplete. */
+  /** The hours, earliest first. The last one is incomplete. */
   hours: HourStats[];
   /** The factories with the highest costs, highest first. */
   factories: FactoryStats[];
@@ -3026,6 +3518,14 @@ export interface CancelRunQuery {
   cascade?: boolean | undefined;
 }
 
+/** Parameters of {@link runs.calls}. */
+export interface ListRunCallsQuery {
+  /** Maximum number of items. */
+  limit?: number | undefined;
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
+  cursor?: string | undefined;
+}
+
 /** Parameters of {@link runs.events}. */
 export interface StreamRunEventsQuery {
   /** Same as `Last-Event-ID`, for clients that cannot set headers. */
@@ -3098,6 +3598,31 @@ export interface ListDeliveriesQuery {
   cursor?: string | undefined;
   /** Only deliveries with this outcome. `rejected` includes all three kinds of rejection. */
   outcome?: 'accepted' | 'duplicate' | 'rejected_auth' | 'rejected_json' | 'rejected_size' | 'rejected' | undefined;
+  /** Only accepted deliveries that started no run. Deliveries that only verified the URL are not among them. */
+  no_run?: boolean | undefined;
+  /**
+   * Only accepted deliveries whose payload contains this text, byte for byte. A page of a search reads at most
+   * 500 payloads. So it can have fewer items than `limit`, or none, although `has_next_page` is true.
+   */
+  search?: string | undefined;
+  /** Only deliveries received after this time. */
+  received_after?: string | Date | undefined;
+  /** Only deliveries received before this time. */
+  received_before?: string | Date | undefined;
+}
+
+/** Parameters of {@link usage.get}. */
+export interface GetUsageQuery {
+  /** First time that counts. By default 30 days before `to`. */
+  from?: string | Date | undefined;
+  /** First time that no longer counts, at most 400 days after `from`. By default now. */
+  to?: string | Date | undefined;
+  /** What a row stands for. */
+  group_by?: 'day' | 'model' | 'provider' | 'automation' | 'agent' | 'factory' | 'key' | undefined;
+  /** IANA time zone of the days. */
+  time_zone?: string | undefined;
+  /** Also returns the costs of each hour, of the first 8 rows and of all others. For at most 31 days, and not for `group_by=day`. */
+  interval?: 'hour' | undefined;
 }
 
 /** Parameters of {@link schedules.preview}. */
@@ -3106,4 +3631,10 @@ export interface PreviewScheduleTimesQuery {
   cron: string;
   /** IANA time zone name. */
   timezone?: string | undefined;
+}
+
+/** Parameters of {@link stats.get}. */
+export interface GetStatsQuery {
+  /** Number of hours, including the current one. */
+  hours?: number | undefined;
 }

@@ -27,9 +27,9 @@ describe.skipIf(!executablePath)('in Chromium', () => {
   const pages = createServer((incoming: IncomingMessage, response: ServerResponse) => {
     if (incoming.url?.startsWith('/api/')) {
       const { host: _, ...headers } = incoming.headers;
-      const passed = request(`${penstock.url}${incoming.url}`, { method: incoming.method ?? 'GET', headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
+      const passed = request(`${penstock.url}${incoming.url}`, { method: incoming.method ?? 'GET', headers }, (upstream) => {
+        response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+        upstream.pipe(response);
       });
       incoming.pipe(passed);
       return;

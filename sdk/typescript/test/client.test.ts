@@ -40,8 +40,8 @@ describe('a request that failed', () => {
     ['400 is not', problem(400, 'invalid_request'), 1],
     ['502 of a proxy is', new Response('<h1>Bad Gateway</h1>', { status: 502, headers: { 'Retry-After': '0' } }), 2],
     ['429 that asks for more patience than a minute is not', problem(429, 'rate_limited', '', { retryAfter: 61 }), 1],
-  ])('with %s', async (_, answer, want) => {
-    const server = new TestTransport().on('POST /agent/runs', answer, run);
+  ])('with %s', async (_, response, want) => {
+    const server = new TestTransport().on('POST /agent/runs', response, run);
     await server
       .client()
       .runs.create({ prompt: 'x' })
@@ -131,7 +131,7 @@ describe('wrong arguments are found before anything is sent:', () => {
     ],
     ['a field that is missing', (c) => c.schedules.create(wrong({ name: 'x' })), 'cron_schedule is required'],
     ['a parameter that is missing', (c) => c.runs.findByExternalReference(wrong({})), 'url is required'],
-    ['a parameter that is misspelt', (c) => c.runs.list(wrong({ states: 'QUEUED' })), 'there is no parameter states'],
+    ['a parameter that is misspelled', (c) => c.runs.list(wrong({ states: 'QUEUED' })), 'there is no parameter states'],
     ['a query that is none', (c) => c.runs.list(wrong('QUEUED')), 'the query must be an object'],
     ['a timeout of 0', (c) => c.me.get({ timeout: 0 }), 'timeout must be'],
     ['a timeout that is a text', (c) => c.me.get({ connectTimeout: wrong('60s') }), 'connectTimeout must be'],
@@ -224,10 +224,10 @@ describe('a client', () => {
   });
 
   test('keeps fields and values that it does not know', async () => {
-    const answer = { ...run, state: 'PAUSED', brand_new: { nested: [1] } };
-    const server = new TestTransport().on('GET /agent/runs/{runId}', answer);
+    const response = { ...run, state: 'PAUSED', brand_new: { nested: [1] } };
+    const server = new TestTransport().on('GET /agent/runs/{runId}', response);
     const got = await server.client().runs.get('r1');
-    expect(got).toEqual(answer);
+    expect(got).toEqual(response);
     expect(got.state === 'PAUSED').toBe(true);
   });
 
@@ -334,13 +334,13 @@ describe('a wait', () => {
 });
 
 describe('the test transport', () => {
-  test('says what it has no answer for, at once', async () => {
+  test('reports a request without a response at once', async () => {
     const server = new TestTransport();
     await expect(server.client().me.get()).rejects.toThrow('no response is configured for GET /me');
     expect(server.requests).toHaveLength(1);
   });
 
-  test('answers with errors, and the newest route wins', async () => {
+  test('responds with errors, and the newest route wins', async () => {
     const server = new TestTransport()
       .on('POST /agent/runs', run)
       .on('POST /agent/runs', (request) => problem(409, 'conflict', `about ${JSON.stringify(request.body)}`));
@@ -354,7 +354,7 @@ describe('the test transport', () => {
     await expect(server.on('GET /me', problem(429, 'rate_limited')).client({ maxRetries: 0 }).me.get()).rejects.toThrow(RateLimitError);
   });
 
-  test('answers late, and hears of an abort', async () => {
+  test('responds late, and notices an abort', async () => {
     const server = new TestTransport().on('GET /me', () => new Promise<never>(() => undefined));
     await expect(server.client().me.get({ timeout: 10, maxRetries: 0 })).rejects.toThrow('no response within 10 ms');
   });

@@ -13,6 +13,7 @@ interface Parameter {
   name: string;
   in: 'path' | 'query' | 'header';
   required?: boolean;
+  'x-sdk'?: boolean; // false: the SDK does not offer it
 }
 
 interface Schema {
@@ -84,7 +85,7 @@ function cases(): Case[] {
             const parameter = all.find((p) => p.in === 'path' && p.name === inPath);
             return parameter?.shared ?? parameter?.name ?? `${inPath} is not declared`;
           }),
-          query: all.filter((p) => p.in === 'query'),
+          query: all.filter((p) => p.in === 'query' && p['x-sdk'] !== false),
           headers: all.filter((p) => p.in === 'header').map((p) => p.name),
           body,
         };

@@ -139,7 +139,7 @@ describe('the real server provokes', () => {
   });
 });
 
-describe('an answer of the real server', () => {
+describe('a response of the real server', () => {
   test('can be seen raw', async () => {
     const { data, response, requestId } = await server().client().me.get().withResponse();
     expect(response.status).toBe(200);

@@ -36,7 +36,7 @@ async function listen(server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A server that answers as it is told, and what it was asked. */
+/** A server that sends the given responses, and records its requests. */
 async function serve(listener: RequestListener): Promise<{ url: string; asked: IncomingMessage[] }> {
   const asked: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -46,7 +46,7 @@ async function serve(listener: RequestListener): Promise<{ url: string; asked: I
   return { url: `http://${await listen(server)}`, asked };
 }
 
-const answering =
+const responding =
   (status: number, headers: Record<string, string>, body: string): RequestListener =>
   (_, response) => {
     response.writeHead(status, headers).end(body);
@@ -62,13 +62,13 @@ const json = { 'Content-Type': 'application/json' };
 const html = { 'Content-Type': 'text/html' };
 const stream = { 'Content-Type': 'text/event-stream' };
 
-describe('an answer that is none of the API', () => {
+describe('a response that is not from the API', () => {
   test.each([
-    ['garbage', answering(200, json, '{"uid": '), 'the answer is not JSON'],
-    ['a page of HTML', answering(200, html, '<h1>Welcome to the proxy</h1>'), 'text/html'],
-    ['nothing', answering(200, {}, ''), 'no content type'],
-    ['nothing that says it is JSON', answering(200, json, ''), 'the answer is not JSON'],
-    ['JSON that says it is text', answering(200, { 'Content-Type': 'text/plain' }, '{}'), 'text/plain'],
+    ['garbage', responding(200, json, '{"uid": '), 'the response is not JSON'],
+    ['a page of HTML', responding(200, html, '<h1>Welcome to the proxy</h1>'), 'text/html'],
+    ['nothing', responding(200, {}, ''), 'no content type'],
+    ['nothing that says it is JSON', responding(200, json, ''), 'the response is not JSON'],
+    ['JSON that says it is text', responding(200, { 'Content-Type': 'text/plain' }, '{}'), 'text/plain'],
   ])('is an InvalidResponseError: %s', async (_, listener, message) => {
     const { url, asked } = await serve(listener);
     const error = await client(url, { maxRetries: 2 })
@@ -80,20 +80,20 @@ describe('an answer that is none of the API', () => {
   });
 
   test('is an InvalidResponseError in place of a stream', async () => {
-    const { url } = await serve(answering(200, json, '{}'));
+    const { url } = await serve(responding(200, json, '{}'));
     await expect(drain(client(url))).rejects.toThrow(InvalidResponseError);
   });
 
   test('is an InvalidResponseError inside of a stream', async () => {
-    const { url } = await serve(answering(200, stream, 'id: 1\nevent: state\ndata: {nonsense\n\n'));
+    const { url } = await serve(responding(200, stream, 'id: 1\nevent: state\ndata: {nonsense\n\n'));
     await expect(drain(client(url))).rejects.toThrow('the data of event 1 (state) is not JSON');
   });
 
   test('is an InternalServerError with the status of one, and tried again', async () => {
     const { url, asked } = await serve((request, response) =>
       asked.length < 3
-        ? answering(502, html, '<h1>Bad Gateway</h1>')(request, response)
-        : answering(200, json, '{"ok":1}')(request, response),
+        ? responding(502, html, '<h1>Bad Gateway</h1>')(request, response)
+        : responding(200, json, '{"ok":1}')(request, response),
     );
     const error = await client(url)
       .me.get()
@@ -111,8 +111,8 @@ describe('a redirect', () => {
     ['POST', 308, (c: Penstock) => c.runs.create({ prompt: 'x' })],
     ['DELETE', 307, (c: Penstock) => c.secrets.delete('X')],
   ])('of a %s (%d) is an InvalidResponseError, and nothing goes to the other host', async (_, status, call) => {
-    const other = await serve(answering(200, json, '{}'));
-    const { url, asked } = await serve(answering(status, { Location: `${other.url}/api/v1/me?secret=1` }, ''));
+    const other = await serve(responding(200, json, '{}'));
+    const { url, asked } = await serve(responding(status, { Location: `${other.url}/api/v1/me?secret=1` }, ''));
     const error = await call(client(url)).then(undefined, (error: unknown) => error);
     expect(error).toBeInstanceOf(InvalidResponseError);
     expect(error).toMatchObject({ statusCode: status, message: expect.stringContaining(`redirects to ${other.url}/api/v1/me,`) });
@@ -121,16 +121,16 @@ describe('a redirect', () => {
   });
 
   test('of a stream is an InvalidResponseError', async () => {
-    const other = await serve(answering(200, stream, ''));
-    const { url } = await serve(answering(302, { Location: other.url }, ''));
+    const other = await serve(responding(200, stream, ''));
+    const { url } = await serve(responding(302, { Location: other.url }, ''));
     await expect(drain(client(url))).rejects.toThrow(InvalidResponseError);
     expect(other.asked).toHaveLength(0);
   });
 
   test('to a download is followed without the key, to another host as well', async () => {
-    const store = await serve(answering(200, {}, 'bytes'));
-    const hop = await serve(answering(302, { Location: `${store.url}/object` }, ''));
-    const { url, asked } = await serve(answering(302, { Location: `${hop.url}/signed` }, ''));
+    const store = await serve(responding(200, {}, 'bytes'));
+    const hop = await serve(responding(302, { Location: `${store.url}/object` }, ''));
+    const { url, asked } = await serve(responding(302, { Location: `${hop.url}/signed` }, ''));
     const defaultHeaders = { 'X-Penstock-Session-Secret': 'token' };
     const response = await client(url, { defaultHeaders }).artifacts.download('a1');
     expect(await response.text()).toBe('bytes');
@@ -142,7 +142,7 @@ describe('a redirect', () => {
   });
 
   test.each(['file:///etc/passwd', 'data:text/plain,x', 'http://'])('to a download at %s is not followed', async (location) => {
-    const { url } = await serve(answering(302, { Location: location }, ''));
+    const { url } = await serve(responding(302, { Location: location }, ''));
     await expect(
       client(url)
         .artifacts.download('a1')
@@ -161,7 +161,7 @@ describe('a connection', () => {
       if (asked.length === 1) {
         request.socket.destroy();
       } else {
-        answering(200, json, '{}')(request, response);
+        responding(200, json, '{}')(request, response);
       }
     });
     expect(await client(url, { maxRetries: 1 }).runs.create({ prompt: 'x' })).toEqual({});
@@ -171,7 +171,7 @@ describe('a connection', () => {
 
   test('with a certificate that is not trusted is an APIConnectionError', async () => {
     const pem = readFileSync(new URL('untrusted.pem', import.meta.url));
-    const host = await listen(createTLSServer({ key: pem, cert: pem }, answering(200, json, '{}')));
+    const host = await listen(createTLSServer({ key: pem, cert: pem }, responding(200, json, '{}')));
     const error = await client(`https://${host}`)
       .me.get()
       .catch((error: unknown) => error);
@@ -197,13 +197,13 @@ describe('a server that hangs', () => {
     response.writeHead(200, headers).write(body);
   };
 
-  test('before it answers is an APITimeoutError', async () => {
+  test('before it responds is an APITimeoutError', async () => {
     const { url } = await serve(() => undefined);
     await expect(client(url, { timeout: 50 }).me.get()).rejects.toThrow(APITimeoutError);
     await expect(client(url).me.get({ connectTimeout: 50 })).rejects.toThrow('GET /me: no response within 50 ms');
   });
 
-  test('within an answer is an APITimeoutError', async () => {
+  test('within a response is an APITimeoutError', async () => {
     const { url } = await serve(started(json, '{"uid"'));
     await expect(client(url, { timeout: 200, connectTimeout: 150 }).me.get()).rejects.toThrow(APITimeoutError);
   });
@@ -282,8 +282,8 @@ describe('a stream that breaks off', () => {
   test('is given up at once when the server refuses', async () => {
     const { url, asked } = await serve((request, response) =>
       asked.length === 1
-        ? answering(200, stream, `retry: 1\n\n${event(1)}`)(request, response)
-        : answering(404, html, '')(request, response),
+        ? responding(200, stream, `retry: 1\n\n${event(1)}`)(request, response)
+        : responding(404, html, '')(request, response),
     );
     await expect(drain(client(url))).rejects.toThrow('404');
     expect(asked).toHaveLength(2);

@@ -5,13 +5,13 @@ import type { AgentResponse, ArtifactItem, ListRunsQuery, Penstock, RunEvent, Ru
 export async function mustBeFound(client: Penstock): Promise<void> {
   // @ts-expect-error a run needs something to do
   await client.runs.create({});
-  // @ts-expect-error a field that is misspelt
+  // @ts-expect-error a field that is misspelled
   await client.runs.create({ prompt: 'x', titel: 'y' });
-  // @ts-expect-error a value that is misspelt, in what is only ever sent
+  // @ts-expect-error a value that is misspelled, in what is only ever sent
   await client.runs.create({ prompt: 'x', mode: 'nromal' });
-  // @ts-expect-error a parameter that is misspelt
+  // @ts-expect-error a parameter that is misspelled
   await client.runs.list({ stat: 'QUEUED' });
-  // @ts-expect-error a state that is misspelt
+  // @ts-expect-error a state that is misspelled
   await client.runs.list({ state: ['QUEUD'] });
   // @ts-expect-error a source that a caller may not claim
   await client.runs.create({ prompt: 'x' }, { source: 'WEBHOOK' });
@@ -21,7 +21,7 @@ export async function mustBeFound(client: Penstock): Promise<void> {
   await client.runs.findByExternalReference({});
   // @ts-expect-error null where the contract has none
   await client.schedules.create({ name: 'x', cron_schedule: '@daily', prompt: null });
-  // @ts-expect-error an option that is misspelt
+  // @ts-expect-error an option that is misspelled
   await client.me.get({ timeuot: 5 });
   const run = await client.runs.get('r1');
   // @ts-expect-error a field that may be absent
@@ -56,8 +56,8 @@ export function describe(event: RunEvent): string {
       return 'the end';
     default: {
       // @ts-expect-error a name that no event has
-      const misspelt = event.event === 'mesage';
-      return misspelt ? '' : event.event;
+      const misspelled = event.event === 'mesage';
+      return misspelled ? '' : event.event;
     }
   }
 }

@@ -3,16 +3,21 @@ import { useDisclosure } from '@mantine/hooks';
 import { APIConnectionError, APIError } from '@penstock/sdk';
 import { notifyManager, useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouter } from '@tanstack/react-router';
-import { useEffect, useSyncExternalStore } from 'react';
+import { lazy, Suspense, useEffect, useSyncExternalStore } from 'react';
 import { queryClient, sessionQuery, signOut } from '../api.ts';
 import { Icon } from '../ui/Icon.tsx';
+import { Keyboard, openPalette } from './Keyboard.tsx';
 import { may, places } from './nav.ts';
+import { mayNotify, useNotify } from './notify.ts';
 import classes from './Shell.module.css';
+
+const Notifications = lazy(() => import('./Notifications.tsx'));
 
 /** The frame of all pages: navigation, the signed-in user and the state of the connection. */
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure();
   const { data: session } = useQuery({ ...sessionQuery, refetchOnWindowFocus: 'always' }); // another tab may have signed in as another user
+  const [notify] = useNotify();
   const router = useRouter();
   useEffect(() => {
     if (session === null) {
@@ -36,6 +41,9 @@ export function Shell() {
           <Text size="sm" c="dimmed" visibleFrom="xs" className="clip" maw={220} title={session?.actor.email ?? session?.actor.uid}>
             {session?.actor.display_name ?? session?.actor.uid}
           </Text>
+          <ActionIcon variant="subtle" color="gray" c="dimmed" aria-label="Go to" title="Go to (Ctrl+K)" onClick={openPalette}>
+            <Icon name="search" />
+          </ActionIcon>
           <Theme />
           <SignOut />
         </Group>
@@ -55,6 +63,12 @@ export function Shell() {
             />
           ))}
       </AppShell.Navbar>
+      <Keyboard />
+      {notify && mayNotify() && (
+        <Suspense>
+          <Notifications />
+        </Suspense>
+      )}
       <AppShell.Main id="main" tabIndex={-1}>
         <Outlet />
       </AppShell.Main>

@@ -18,9 +18,11 @@ export const places: Place[] = [
   { label: 'Automations', to: '/automations', icon: 'bolt', scope: 'factories:read' },
   { label: 'Schedules', to: '/schedules', icon: 'clock', scope: 'runs:read' },
   { label: 'Environments', to: '/environments', icon: 'terminal', scope: 'runs:read' },
+  { label: 'Spend', to: '/spend', icon: 'coin', scope: 'runs:read' },
   { label: 'Workers', to: '/workers', icon: 'server', scope: 'runs:read' },
   { label: 'Secrets', to: '/secrets', icon: 'lock', scope: 'secrets:manage' },
   { label: 'Keys', to: '/keys', icon: 'key', scope: 'keys:manage' },
+  { label: 'Settings', to: '/settings', icon: 'gear', scope: 'runs:read' },
 ];
 
 /** Whether a session has a scope. It mirrors Principal.May of the server; the server decides. */

@@ -11,6 +11,14 @@ export interface Column<T> {
   main?: boolean;
   /** Aligns numbers to the right. */
   numeric?: boolean;
+  /** The name of the order by this column. Its head then sorts. */
+  sort?: string;
+}
+
+export interface Sorting {
+  by: string;
+  order: 'asc' | 'desc';
+  change: (by: string, order: 'asc' | 'desc') => void;
 }
 
 export interface DataTableProps<T> {
@@ -24,6 +32,7 @@ export interface DataTableProps<T> {
   empty: ReactNode;
   /** Adds a checkbox to every row. */
   selection?: { selected: ReadonlySet<string>; change: (selected: Set<string>) => void; labelOf: (row: T) => string } | undefined;
+  sorting?: Sorting;
   /** The expected number of rows. The table reserves their height while it loads. */
   expected?: number;
 }
@@ -32,7 +41,7 @@ export interface DataTableProps<T> {
  * A table with a stable layout: fixed widths, and reserved height while it loads. On a narrow screen, each row is a card. Cells are plain elements,
  * because a component for each would double the time to render a page.
  */
-export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, expected = 8 }: DataTableProps<T>) {
+export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, sorting, expected = 8 }: DataTableProps<T>) {
   if (rows?.length === 0) {
     return <>{empty}</>;
   }
@@ -66,9 +75,7 @@ export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, e
             </th>
           )}
           {columns.map((column) => (
-            <th key={column.header} style={{ width: column.width }} data-numeric={column.numeric || undefined}>
-              {column.header}
-            </th>
+            <Head key={column.header} column={column} sorting={sorting} />
           ))}
         </tr>
       </thead>
@@ -110,5 +117,31 @@ export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, e
           ))}
       </tbody>
     </table>
+  );
+}
+
+/** The head of a column. A click sorts by it: texts from A, times from the newest; another click turns the order around. */
+function Head<T>({ column: { header, width, numeric, sort }, sorting }: { column: Column<T>; sorting: Sorting | undefined }) {
+  if (!sort || !sorting) {
+    return (
+      <th style={{ width }} data-numeric={numeric || undefined}>
+        {header}
+      </th>
+    );
+  }
+  const { by, order, change } = sorting;
+  const first = numeric ? 'desc' : 'asc';
+  const next = by === sort ? (order === 'asc' ? 'desc' : 'asc') : first;
+  return (
+    <th
+      style={{ width }}
+      data-numeric={numeric || undefined}
+      aria-sort={by === sort ? (order === 'asc' ? 'ascending' : 'descending') : undefined}
+    >
+      <button type="button" className={classes.sort} onClick={() => change(sort, next)}>
+        {header}
+        <span aria-hidden="true">{by === sort ? (order === 'asc' ? ' ↑' : ' ↓') : ''}</span>
+      </button>
+    </th>
   );
 }

@@ -18,7 +18,8 @@ export function Download({ read }: { read: () => Promise<Saved> }) {
   );
 }
 
-function save(saved: Saved): void {
+/** Saves a file. */
+export function save(saved: Saved): void {
   const link = document.createElement('a');
   if ('url' in saved) {
     link.href = saved.url; // the response has Content-Disposition with the file name

@@ -30,6 +30,7 @@ export function SearchBox({ value, change, ...input }: SearchBoxProps) {
   };
   return (
     <TextInput
+      data-search
       leftSection={<Icon name="search" />}
       rightSection={text ? <CloseButton size="sm" aria-label="Clear the search" onClick={() => type('')} /> : null}
       value={text}

@@ -1,7 +1,7 @@
 import { type Tone, wordOfState } from '../states.ts';
 import classes from './Status.module.css';
 
-/** A status word with a colour. Both themes have the contrast of WCAG AA. */
+/** A status word with a color. Both themes have the contrast of WCAG AA. */
 export function Status({ tone, pulse, children }: { tone: Tone; pulse?: boolean; children: string }) {
   return (
     <span className={classes.status} data-tone={tone} data-pulse={pulse || undefined}>

@@ -55,11 +55,11 @@ CREATE TABLE settings (
 -- Databases of development builds lack it: their schema has the same version numbers, and other tables.
 INSERT INTO settings (name, value) VALUES ('schema', '1');
 
--- Answers to requests with an Idempotency-Key.
+-- Responses to requests with an Idempotency-Key.
 CREATE TABLE idempotency (
   scope TEXT PRIMARY KEY,
   status INTEGER NOT NULL,
-  answer BLOB NOT NULL, -- sealed, with the hash of the request's body, which may hold secrets
+  response BLOB NOT NULL, -- sealed, with the hash of the request's body, which may hold secrets
   expires_at INTEGER NOT NULL
 );
 CREATE INDEX idempotency_expires ON idempotency (expires_at);
@@ -125,7 +125,16 @@ CREATE TABLE runs (
   conversation_id TEXT NOT NULL,
   parent_id TEXT NOT NULL DEFAULT '',
   root_id TEXT NOT NULL,
-  depth INTEGER NOT NULL DEFAULT 0
+  depth INTEGER NOT NULL DEFAULT 0,
+
+  key_uid TEXT NOT NULL DEFAULT '', -- of the key whose request created it
+  agent_uid TEXT NOT NULL DEFAULT '',
+  max_cost INTEGER NOT NULL DEFAULT 0, -- its own budget, in nano-dollars; 0: no cap
+  max_tokens INTEGER NOT NULL DEFAULT 0, -- 0: no cap
+  inherited TEXT NOT NULL DEFAULT '', -- the runs above it, and their scopes of budgets, the nearest first
+  blocked_budget TEXT NOT NULL DEFAULT '', -- the budget that must have room before it continues; or the id of a run
+  needed_cost INTEGER NOT NULL DEFAULT 0, -- the room that it needs
+  needed_tokens INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX runs_updated ON runs (team, updated_at, id);
 CREATE INDEX runs_created ON runs (team, created_at, id);
@@ -138,6 +147,7 @@ CREATE INDEX runs_environment ON runs (environment_id, created_at) WHERE environ
 CREATE INDEX runs_skill ON runs (team, skill, created_at) WHERE skill <> '';
 CREATE INDEX runs_skill_id ON runs (team, skill_id, created_at) WHERE skill_id <> '';
 CREATE INDEX runs_conversation ON runs (conversation_id);
+CREATE INDEX runs_blocked ON runs (blocked_budget) WHERE blocked_budget <> '';
 
 CREATE TABLE run_metadata (
   team TEXT NOT NULL,
@@ -196,6 +206,7 @@ CREATE TABLE workers (
   harnesses TEXT NOT NULL, -- ,builtin,command,
   providers TEXT NOT NULL DEFAULT '', -- whose keys it has: ,anthropic/,openai/, and the like; '': it did not say
   strict_image INTEGER NOT NULL,
+  agents TEXT NOT NULL DEFAULT '', -- those installed, JSON
   capacity INTEGER NOT NULL,
   busy INTEGER NOT NULL,
   connected_at INTEGER NOT NULL,
@@ -243,6 +254,78 @@ CREATE TABLE run_hosts (
   PRIMARY KEY (run_id, execution_id, host, port, mode)
 ) WITHOUT ROWID;
 
+-- The ledger: every call to a model. Rows outlive their runs.
+CREATE TABLE calls (
+  id TEXT NOT NULL PRIMARY KEY,
+  team TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  execution_id INTEGER NOT NULL,
+  token TEXT NOT NULL, -- hash of the token of its lease
+  state TEXT NOT NULL, -- reserved, settled, or unsent, which cost nothing
+  created_at INTEGER NOT NULL,
+  settled_at INTEGER NOT NULL DEFAULT 0,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  factory_uid TEXT NOT NULL DEFAULT '', -- these four: of its run, or else of the nearest run above that has one
+  agent_uid TEXT NOT NULL DEFAULT '',
+  automation_id TEXT NOT NULL DEFAULT '',
+  key_uid TEXT NOT NULL DEFAULT '',
+  inherited TEXT NOT NULL DEFAULT '', -- of its run
+  calls INTEGER NOT NULL DEFAULT 1, -- more than one for calls of a removed run, which are summed up
+  reported INTEGER NOT NULL DEFAULT 0, -- by the agent after its turn, so nothing was reserved
+  estimated INTEGER NOT NULL DEFAULT 0, -- the stream was cut: the amounts are upper bounds
+  unknown INTEGER NOT NULL DEFAULT 0, -- the provider reported nothing: the amounts are those of the reservation
+  unpriced INTEGER NOT NULL DEFAULT 0, -- the cost is not known, and 0 here
+  capped INTEGER NOT NULL DEFAULT 0, -- a cap limited its output
+  output_limit INTEGER NOT NULL DEFAULT 0, -- of one completion, in tokens
+  reserved_cost INTEGER NOT NULL DEFAULT 0, -- costs are in nano-dollars
+  reserved_tokens INTEGER NOT NULL DEFAULT 0,
+
+  -- While it is reserved, these are upper bounds.
+  cost INTEGER NOT NULL DEFAULT 0,
+  cost_input INTEGER NOT NULL DEFAULT 0,
+  cost_cache_read INTEGER NOT NULL DEFAULT 0,
+  cost_cache_write INTEGER NOT NULL DEFAULT 0,
+  cost_output INTEGER NOT NULL DEFAULT 0,
+  cost_tools INTEGER NOT NULL DEFAULT 0,
+  tokens INTEGER NOT NULL DEFAULT 0, -- of all kinds
+  tokens_input INTEGER NOT NULL DEFAULT 0,
+  tokens_cache_read INTEGER NOT NULL DEFAULT 0,
+  tokens_cache_write INTEGER NOT NULL DEFAULT 0,
+  tokens_output INTEGER NOT NULL DEFAULT 0,
+  tokens_reasoning INTEGER NOT NULL DEFAULT 0 -- part of the output
+);
+CREATE INDEX calls_team ON calls (team, created_at);
+CREATE INDEX calls_run ON calls (run_id, execution_id);
+CREATE INDEX calls_open ON calls (run_id) WHERE state = 'reserved';
+
+CREATE TABLE budgets (
+  uid TEXT NOT NULL PRIMARY KEY,
+  team TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  scope_uid TEXT NOT NULL DEFAULT '', -- '': the team
+  period TEXT NOT NULL,
+  time_zone TEXT NOT NULL,
+  max_cost INTEGER NOT NULL, -- in nano-dollars
+  action TEXT NOT NULL,
+  notify_at TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+);
+CREATE INDEX budgets_scope ON budgets (team, scope_uid);
+
+-- What was spent of a budget in one of its periods. An account equals the sum of the calls that were made in its period.
+CREATE TABLE budget_accounts (
+  budget TEXT NOT NULL, -- its UID, or the id of a run for its own
+  period_start INTEGER NOT NULL,
+  spent_cost INTEGER NOT NULL DEFAULT 0, -- of settled calls
+  spent_tokens INTEGER NOT NULL DEFAULT 0,
+  reserved_cost INTEGER NOT NULL DEFAULT 0, -- of calls that are not settled
+  reserved_tokens INTEGER NOT NULL DEFAULT 0,
+  notified INTEGER NOT NULL DEFAULT 0, -- the highest threshold that was reported, in nano-dollars
+  PRIMARY KEY (budget, period_start)
+) WITHOUT ROWID;
+
 CREATE TABLE followups (
   id TEXT PRIMARY KEY,
   run_id TEXT NOT NULL,
@@ -285,6 +368,15 @@ CREATE TABLE artifacts (
 CREATE INDEX artifacts_run ON artifacts (run_id, created_at, uid);
 CREATE INDEX artifacts_type ON artifacts (type, run_id);
 CREATE INDEX artifacts_url ON artifacts (team, url) WHERE url <> '';
+
+-- What a run has changed in its repositories, as of its latest turn.
+CREATE TABLE changes (
+  run_id TEXT PRIMARY KEY,
+  updated_at INTEGER NOT NULL,
+  upload TEXT NOT NULL, -- id of the call that saved them
+  repositories TEXT NOT NULL,
+  blob TEXT NOT NULL -- with all patches
+);
 
 -- The saved session of each conversation.
 CREATE TABLE conversations (

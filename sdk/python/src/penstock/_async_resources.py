@@ -18,9 +18,9 @@ from ._wait import AsyncRunsBase
 
 
 class AsyncRuns(AsyncRunsBase):
-    """`client.runs`: create, list, get, follow_up, interrupt, prepare_attachments, cancel,
-    timeline, network, conversation, transcript, events, handoff_attachments, add_artifact,
-    find_by_external_reference.
+    """`client.runs`: create, list, get, update, follow_up, interrupt, prepare_attachments, cancel,
+    timeline, network, changes, patch, usage, harness_usage, calls, conversation, transcript,
+    events, handoff_attachments, add_artifact, find_by_external_reference.
     """
 
     async def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
@@ -61,6 +61,18 @@ class AsyncRuns(AsyncRunsBase):
         Returns a run with its resolved configuration, cost and artifacts.
         """
         return await self._call(operations.get_run, arguments, run_id)
+
+    async def update(
+        self, run_id: str, **arguments: Unpack[params.UpdateRunParams]
+    ) -> types.RunItem:
+        """Change the budget of a run.
+
+        Raises, lowers or removes the run's own budget, and leaves absent fields as they are.
+        Null removes a cap. A run that its own budget blocks continues within a second if it now
+        has room for its next call. The rest of the configuration cannot change. The key of an
+        agent or of an execution cannot do this.
+        """
+        return await self._call(operations.update_run, arguments, run_id)
 
     async def follow_up(
         self, run_id: str, **arguments: Unpack[params.FollowUpRunParams]
@@ -142,6 +154,54 @@ class AsyncRuns(AsyncRunsBase):
         exchanged with each host so far. Counts lag a live run by a few seconds.
         """
         return await self._call(operations.get_run_network, arguments, run_id)
+
+    async def changes(self, run_id: str, **arguments: Unpack[Options]) -> types.RunChanges:
+        """Get what a run has changed.
+
+        Returns what the run has changed in each repository that was checked out, as of the end
+        of its latest turn. The files are compared with the commit that was checked out, so the
+        changes include commits of the agent and uncommitted files. Files that `.gitignore`
+        excludes do not count. `repositories` is empty for a run without repositories, and until
+        its first turn has ended.
+        """
+        return await self._call(operations.get_run_changes, arguments, run_id)
+
+    async def patch(self, run_id: str, repository: str, **arguments: Unpack[Options]) -> bytes:
+        """Download the patch of a repository.
+
+        Returns the changes of one repository as a unified diff, which `git apply` can read, of
+        at most 1 MiB. The diff leaves out files that do not fit. Secrets of the run are masked.
+        A repository without changes returns 404.
+        """
+        return await self._call(operations.get_run_patch, arguments, run_id, repository)
+
+    async def usage(self, run_id: str, **arguments: Unpack[Options]) -> types.RunUsage:
+        """Get the usage of a run.
+
+        Returns what the run has used in all its executions, by model, and what is spent of its
+        own budget. The budget also counts the runs below it.
+        """
+        return await self._call(operations.get_run_usage, arguments, run_id)
+
+    async def harness_usage(self, run_id: str, **arguments: Unpack[Options]) -> types.HarnessUsage:
+        """Get the usage of Claude Code or Codex.
+
+        Returns the tokens that a run of Claude Code or Codex has used in all its executions,
+        with the names and the meaning that its provider gives them. The numbers are those of
+        the ledger. `available` is false for other agents, and until a call of the run has
+        ended. `GET /agent/runs/{runId}/usage` has the cost, and serves every agent.
+        """
+        return await self._call(operations.get_run_harness_usage, arguments, run_id)
+
+    def calls(
+        self, run_id: str, **arguments: Unpack[params.ListRunCallsParams]
+    ) -> AsyncPages[types.ModelCall]:
+        """List the model calls of a run.
+
+        Lists the calls to models that the ledger has of the run, newest first. `limit` is 100
+        by default.
+        """
+        return self._pages(operations.list_run_calls, arguments, run_id)
 
     async def conversation(self, run_id: str, **arguments: Unpack[Options]) -> types.Conversation:
         """Get a run's conversation.
@@ -340,7 +400,8 @@ class AsyncDownloads(AsyncResource):
 
         The target of signed links. Do not build these URLs yourself. The token grants access,
         so no key is needed. An invalid or expired link returns 404: request a new one. If the
-        server uses an object store, signed links can point there instead.
+        server uses an object store, it can redirect there (`--blob-downloads presigned`). That
+        link works for 5 minutes.
         """
         return await self._call(operations.download, arguments, token)
 
@@ -548,6 +609,18 @@ class AsyncWorkers(AsyncResource):
         return await self._call(operations.list_connected_workers, arguments)
 
 
+class AsyncHarnesses(AsyncResource):
+    """`client.harnesses`: list."""
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListHarnessesResponse:
+        """List harnesses.
+
+        Lists the agent programs that `config.harness.type` can name: which version is
+        installed, which models it can use, and whether a connected worker can run it now.
+        """
+        return await self._call(operations.list_harnesses, arguments)
+
+
 class AsyncEnvironments(AsyncResource):
     """`client.environments`: list, create, get, update, delete."""
 
@@ -607,7 +680,7 @@ class AsyncFactories(AsyncResource):
 
     @cached_property
     def definition(self) -> AsyncFactoriesDefinition:
-        """Methods: get, apply, history."""
+        """Methods: get, apply, history, revision."""
         return AsyncFactoriesDefinition(self._connection)
 
     async def create(self, **arguments: Unpack[params.CreateFactoryParams]) -> types.Factory:
@@ -697,7 +770,7 @@ class AsyncFactoriesRuns(AsyncResource):
 
 
 class AsyncFactoriesDefinition(AsyncResource):
-    """`client.factories.definition`: get, apply, history."""
+    """`client.factories.definition`: get, apply, history, revision."""
 
     async def get(self, factory_uid: str, **arguments: Unpack[Options]) -> types.FactoryFiles:
         """Get a factory's files.
@@ -740,6 +813,16 @@ class AsyncFactoriesDefinition(AsyncResource):
         stays active.
         """
         return self._pages(operations.list_revisions, arguments, factory_uid)
+
+    async def revision(
+        self, factory_uid: str, revision: str, **arguments: Unpack[Options]
+    ) -> types.FactoryFiles:
+        """Get a factory's files at a revision.
+
+        Returns the files that defined a factory at a revision of its history. To revert to it,
+        apply them.
+        """
+        return await self._call(operations.get_revision, arguments, factory_uid, revision)
 
 
 class AsyncFactoryFiles(AsyncResource):
@@ -789,7 +872,7 @@ class AsyncFactoryFiles(AsyncResource):
 
 
 class AsyncAutomations(AsyncResource):
-    """`client.automations`: create, list, get, update, delete, test_filter."""
+    """`client.automations`: create, list, get, update, delete, run, test_filter."""
 
     async def create(
         self, factory_uid: str, **arguments: Unpack[params.CreateAutomationParams]
@@ -851,6 +934,18 @@ class AsyncAutomations(AsyncResource):
             operations.delete_automation, arguments, factory_uid, automation_uid
         )
 
+    async def run(
+        self, factory_uid: str, automation_uid: str, **arguments: Unpack[params.RunAutomationParams]
+    ) -> types.RunAgentResponse:
+        """Run an automation now.
+
+        Starts a run of an automation without an event, even if the automation is disabled. The
+        run has the automation's prompt and configuration and its `automation_id`. Its prompt
+        says that no event belongs to it. An automation that cannot start runs returns 409 with
+        the reason.
+        """
+        return await self._call(operations.run_automation, arguments, factory_uid, automation_uid)
+
     async def test_filter(
         self, factory_uid: str, **arguments: Unpack[params.TestFilterParams]
     ) -> types.FilterVerdict:
@@ -866,7 +961,9 @@ class AsyncAutomations(AsyncResource):
 
 
 class AsyncWebhooks(AsyncResource):
-    """`client.webhooks`: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
+    """`client.webhooks`: list, create, get, update, delete, rotate_secret, list_signature_schemes,
+    send_test, verify_request.
+    """
 
     async def list(
         self, factory_uid: str, **arguments: Unpack[Options]
@@ -968,6 +1065,35 @@ class AsyncWebhooks(AsyncResource):
         key except that of an execution.
         """
         return await self._call(operations.list_signature_schemes, arguments)
+
+    async def send_test(
+        self, factory_uid: str, webhook_uid: str, **arguments: Unpack[params.SendTestDeliveryParams]
+    ) -> types.Delivery:
+        """Send a test delivery.
+
+        Sends a delivery to the webhook as its sender would, with the webhook's own secret and
+        through all checks, and returns its entry of the log. Automations that match start runs.
+        Without a `payload`, it is an example. A webhook that accepts no deliveries returns 409,
+        and so does one to which only the sender can sign, with a private key.
+        """
+        return await self._call(operations.send_test_delivery, arguments, factory_uid, webhook_uid)
+
+    async def verify_request(
+        self,
+        factory_uid: str,
+        webhook_uid: str,
+        **arguments: Unpack[params.VerifyWebhookRequestParams],
+    ) -> types.WebhookVerification:
+        """Verify a request of a sender.
+
+        Checks the signature or token of a captured request with the webhook's current secrets,
+        as for a delivery, and returns why it is invalid. It records and starts nothing. A
+        webhook with its token in the URL returns 409, because there is nothing to verify, and
+        so does a webhook that accepts no deliveries.
+        """
+        return await self._call(
+            operations.verify_webhook_request, arguments, factory_uid, webhook_uid
+        )
 
 
 class AsyncDeliveries(AsyncResource):
@@ -1072,6 +1198,72 @@ class AsyncSecrets(AsyncResource):
         return await self._call(operations.delete_secret, arguments, secret_name)
 
 
+class AsyncUsage(AsyncResource):
+    """`client.usage`: get."""
+
+    async def get(self, **arguments: Unpack[params.GetUsageParams]) -> types.UsageReport:
+        """Get the usage of the team.
+
+        Sums up the calls to models that the team's runs made in a time, personal runs included.
+        A call counts when it was sent. Rows by day are in order, and days without calls are
+        omitted. Other rows come with the highest cost first, up to 1,000. The calls of a run
+        without a factory, agent, automation or key count for the nearest run above it that has
+        one. With `Accept: text/csv` or `format=csv`, the rows are CSV with the same names of
+        columns.
+        """
+        return await self._call(operations.get_usage, arguments)
+
+
+class AsyncBudgets(AsyncResource):
+    """`client.budgets`: create, list, get, update, delete."""
+
+    async def create(self, **arguments: Unpack[params.CreateBudgetParams]) -> types.Budget:
+        """Create a budget.
+
+        Caps what runs can spend on models in a period. Before a call is sent to a provider, the
+        most that it can cost is reserved in all budgets that apply to its run. If one has no
+        room for it, the call is not sent. What the ledger already has of the current period
+        counts. A team can have up to 1,000 budgets. One beyond that returns 409. The key of an
+        agent cannot change budgets.
+        """
+        return await self._call(operations.create_budget, arguments)
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListBudgetsResponse:
+        """List budgets.
+
+        Lists the team's budgets with what is spent and reserved in their current periods,
+        oldest first.
+        """
+        return await self._call(operations.list_budgets, arguments)
+
+    async def get(self, budget_uid: str, **arguments: Unpack[Options]) -> types.Budget:
+        """Get a budget.
+
+        Returns a budget with what is spent and reserved in its current period.
+        """
+        return await self._call(operations.get_budget, arguments, budget_uid)
+
+    async def update(
+        self, budget_uid: str, **arguments: Unpack[params.UpdateBudgetParams]
+    ) -> types.Budget:
+        """Change a budget.
+
+        Changes the given fields, and leaves the others as they are. Null sets a field to its
+        default. The scope cannot change. Runs that the budget blocks continue within a second
+        if it now has room for their next call. Another period or time zone counts anew, from
+        the ledger. The key of an agent cannot change budgets.
+        """
+        return await self._call(operations.update_budget, arguments, budget_uid)
+
+    async def delete(self, budget_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a budget.
+
+        Deletes a budget. Runs that it blocks continue within a second. The ledger keeps what
+        was spent. The key of an agent cannot change budgets.
+        """
+        return await self._call(operations.delete_budget, arguments, budget_uid)
+
+
 class AsyncKeys(AsyncResource):
     """`client.keys`: create, list, delete."""
 
@@ -1127,12 +1319,12 @@ class AsyncLimits(AsyncResource):
 class AsyncStats(AsyncResource):
     """`client.stats`: get."""
 
-    async def get(self, **arguments: Unpack[Options]) -> types.Stats:
-        """Get statistics of the last 24 hours.
+    async def get(self, **arguments: Unpack[params.GetStatsParams]) -> types.Stats:
+        """Get statistics of the last hours.
 
-        Returns hourly totals for charts, for the current hour and the 23 before it. A run
-        counts in the hour in which it was created. Personal runs of other users are included
-        only for admins. Deliveries are included only for callers with `factories:read`.
+        Returns hourly totals for charts, for the current hour and those before it. A run counts
+        in the hour in which it was created. Personal runs of other users are included only for
+        admins. Deliveries are included only for callers with `factories:read`.
         """
         return await self._call(operations.get_stats, arguments)
 
@@ -1175,9 +1367,9 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def runs(self) -> AsyncRuns:
-        """Methods: create, list, get, follow_up, interrupt, prepare_attachments, cancel, timeline,
-        network, conversation, transcript, events, handoff_attachments, add_artifact,
-        find_by_external_reference.
+        """Methods: create, list, get, update, follow_up, interrupt, prepare_attachments, cancel,
+        timeline, network, changes, patch, usage, harness_usage, calls, conversation,
+        transcript, events, handoff_attachments, add_artifact, find_by_external_reference.
         """
         return AsyncRuns(self._connection)
 
@@ -1239,6 +1431,11 @@ class AsyncResources(AsyncResource):
         return AsyncWorkers(self._connection)
 
     @cached_property
+    def harnesses(self) -> AsyncHarnesses:
+        """Methods: list."""
+        return AsyncHarnesses(self._connection)
+
+    @cached_property
     def environments(self) -> AsyncEnvironments:
         """Methods: list, create, get, update, delete."""
         return AsyncEnvironments(self._connection)
@@ -1255,12 +1452,14 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def automations(self) -> AsyncAutomations:
-        """Methods: create, list, get, update, delete, test_filter."""
+        """Methods: create, list, get, update, delete, run, test_filter."""
         return AsyncAutomations(self._connection)
 
     @cached_property
     def webhooks(self) -> AsyncWebhooks:
-        """Methods: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
+        """Methods: list, create, get, update, delete, rotate_secret, list_signature_schemes,
+        send_test, verify_request.
+        """
         return AsyncWebhooks(self._connection)
 
     @cached_property
@@ -1272,6 +1471,16 @@ class AsyncResources(AsyncResource):
     def secrets(self) -> AsyncSecrets:
         """Methods: list, create, get, set, delete."""
         return AsyncSecrets(self._connection)
+
+    @cached_property
+    def usage(self) -> AsyncUsage:
+        """Methods: get."""
+        return AsyncUsage(self._connection)
+
+    @cached_property
+    def budgets(self) -> AsyncBudgets:
+        """Methods: create, list, get, update, delete."""
+        return AsyncBudgets(self._connection)
 
     @cached_property
     def keys(self) -> AsyncKeys:

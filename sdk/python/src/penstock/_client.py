@@ -76,8 +76,8 @@ class Penstock(Resources):
         owner = getattr(method, "__self__", None)
         if not isinstance(owner, Resource):
             raise TypeError("raw takes a method of this client, such as client.runs.get")
-        answer: Any = getattr(owner._with_raw(), method.__name__)(*args, **kwargs)  # noqa: SLF001
-        return cast("RawResponse[T]", answer)
+        result: Any = getattr(owner._with_raw(), method.__name__)(*args, **kwargs)  # noqa: SLF001
+        return cast("RawResponse[T]", result)
 
     def get(
         self, path: str, *, query: Mapping[str, Any] | None = None, **options: Unpack[Options]
@@ -198,8 +198,8 @@ class AsyncPenstock(AsyncResources):
         owner = getattr(method, "__self__", None)
         if not isinstance(owner, AsyncResource):
             raise TypeError("raw takes a method of this client, such as client.runs.get")
-        answer: Any = await getattr(owner._with_raw(), method.__name__)(*args, **kwargs)  # noqa: SLF001
-        return cast("RawResponse[T]", answer)
+        result: Any = await getattr(owner._with_raw(), method.__name__)(*args, **kwargs)  # noqa: SLF001
+        return cast("RawResponse[T]", result)
 
     async def get(
         self, path: str, *, query: Mapping[str, Any] | None = None, **options: Unpack[Options]
@@ -315,4 +315,4 @@ def _value(response: RawResponse[Any]) -> Any:
     try:
         return json.loads(response.content)
     except ValueError:
-        raise InvalidResponseError(response, "the answer is no JSON") from None
+        raise InvalidResponseError(response, "the response is not JSON") from None

@@ -17,7 +17,7 @@ from .errors import api_error
 
 
 class OpenResponse(RawResponse[Any]):
-    """An answer whose body is still to come; who has it closes it."""
+    """A response whose body has not been read. The caller closes it."""
 
     __slots__ = ("http",)
 
@@ -33,10 +33,10 @@ class Connection:
     http: httpx.Client
     settings: Settings
     raw: bool = False
-    """Whether a call gives the answer as it came."""
+    """Whether a call returns the raw response."""
 
     def with_raw(self, raw: bool) -> Connection:
-        """The same connection, whose calls give answers in the other form."""
+        """The same connection, whose calls return the other form."""
         return replace(self, raw=raw)
 
     def perform(self, call: Call) -> Any:
@@ -64,8 +64,8 @@ class Connection:
                 else:
                     step = steps.send(response)
         except StopIteration as end:
-            answer: RawResponse[Any] = end.value
-            return answer
+            result: RawResponse[Any] = end.value
+            return result
 
     def _send(self, send: Send) -> RawResponse[Any]:
         total = send.timeout.total
@@ -97,10 +97,10 @@ class AsyncConnection:
     http: httpx.AsyncClient
     settings: Settings
     raw: bool = False
-    """Whether a call gives the answer as it came."""
+    """Whether a call returns the raw response."""
 
     def with_raw(self, raw: bool) -> AsyncConnection:
-        """The same connection, whose calls give answers in the other form."""
+        """The same connection, whose calls return the other form."""
         return replace(self, raw=raw)
 
     async def perform(self, call: Call) -> Any:
@@ -130,8 +130,8 @@ class AsyncConnection:
                 else:
                     step = steps.send(response)
         except StopIteration as end:
-            answer: RawResponse[Any] = end.value
-            return answer
+            result: RawResponse[Any] = end.value
+            return result
 
     async def _send(self, send: Send) -> RawResponse[Any]:
         request = _request(self.http, send, read=send.timeout.total)

@@ -133,7 +133,7 @@ class Log(Generic[T]):
             return
         if response.media_type != "text/event-stream":
             kind = response.media_type or "no type"
-            raise InvalidResponseError(response, f"the answer should be a stream, not {kind}")
+            raise InvalidResponseError(response, f"the response should be a stream, not {kind}")
         self.opened = True
         self._response = response
         self._news()

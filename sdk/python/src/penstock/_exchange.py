@@ -32,7 +32,7 @@ DIRECT = {"http://localhost": None, "http://127.0.0.1": None, "http://[::1]": No
 """What HTTP_PROXY does not hold for: there the key would cross the network in the clear."""
 MAX_HOPS = 5
 TRANSPORT_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError)
-"""What a driver hands to `exchange` instead of an answer."""
+"""What a driver passes to `exchange` instead of a response."""
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_RETRY_AFTER = 60.0
@@ -86,7 +86,7 @@ def settings(
 
 @dataclass(frozen=True)
 class Send:
-    """Asks the driver to send a request, and for its answer or an error."""
+    """Asks the driver to send a request, and for its response or an error."""
 
     method: str
     url: str
@@ -132,7 +132,7 @@ def exchange(call: Call, client: Settings) -> Generator[Step, RawResponse[Any], 
             return response
         if response is not None:
             error = api_error(response)
-        assert error is not None  # noqa: S101  # there is an answer, or a reason why not
+        assert error is not None  # noqa: S101  # either a response or an error is set
         seconds = None if pause is None else _before_retry(call, error, pause)
         if seconds is None:
             raise error
@@ -205,9 +205,9 @@ def untrusted(error: BaseException | None) -> bool:
 
 
 def connection_error(cause: Exception, call: Call) -> APIConnectionError:
-    """Why there is no answer. The path is told as it may be logged."""
+    """Describes why no response came. The path is in the form that may be logged."""
     kind = APITimeoutError if is_timeout(cause) else APIConnectionError
-    what = "no answer in time" if kind is APITimeoutError else "no answer"
+    what = "no response in time" if kind is APITimeoutError else "no response"
     why = f": {cause}" if str(cause) else f": {type(cause).__name__}"
     error = kind(f"{call.method} {call.shown}: {what}{why}")
     error.__cause__ = cause

@@ -14,7 +14,7 @@ UNKNOWN = ""
 class Model(BaseModel):
     """An object from a response. It is immutable and keeps unknown fields."""
 
-    # Schemas are built when the first answer of their kind comes, which keeps the import quick.
+    # Schemas are built when the first response of their kind arrives, which keeps the import quick.
     # Input is left out of errors because it may be a secret.
     model_config = ConfigDict(
         extra="allow",

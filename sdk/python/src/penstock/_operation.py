@@ -40,7 +40,7 @@ class Call:
     timeout: Timeout | None = None
     retries: int | None = None
     link: bool = False
-    """Whether a redirect is the answer, to be followed without the key."""
+    """Whether the response is a redirect, which is followed without the key."""
     deadline: float | None = None
     """When all its tries and the pauses between them are over, by time.monotonic."""
 
@@ -58,7 +58,7 @@ class Operation(Generic[T]):
     name: str
     method: str
     path: str
-    answer: Any
+    response_type: Any
     path_names: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -78,7 +78,7 @@ class Operation(Generic[T]):
         form = self.form is not None and "file" in own
         if self.params is not None:
             own = self._check(self._form if form else self._params, own)
-        query = [(n, own.pop(n)) for n in self.query if n in own]
+        query = [(n.rstrip("_"), own.pop(n)) for n in self.query if n in own]  # from_ is from
         headers = {self.headers[n]: own.pop(n) for n in self.headers if n in own}
         content, media_type = self._body(own, options, form=form)
         if media_type:
@@ -98,15 +98,15 @@ class Operation(Generic[T]):
 
     def decode(self, response: RawResponse[Any]) -> Any:
         """What the method gives."""
-        if self.answer is None:
+        if self.response_type is None:
             return None
-        if self.answer is bytes:
+        if self.response_type is bytes:
             return response.content
         return validate(self._adapter, response)
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self.answer)
+        return TypeAdapter(self.response_type)
 
     @cached_property
     def _arguments(self) -> frozenset[str]:
@@ -171,14 +171,14 @@ class Operation(Generic[T]):
 
 @dataclass(frozen=True)
 class PageOperation(Operation[T]):
-    """An operation that answers with a page of T."""
+    """An operation that returns a page of T."""
 
     items: str = ""
-    """The field of the answer that holds them."""
+    """The field of the response that holds them."""
 
 
 class EventOperation(Operation[T]):
-    """An operation that answers with a stream of T."""
+    """An operation that returns a stream of T."""
 
     def event(self, name: str, sequence: str, data: str) -> T:
         """An event of the stream; ValueError where it is none."""
@@ -298,7 +298,7 @@ def validate(adapter: TypeAdapter[Any], response: RawResponse[Any]) -> Any:
         kind = response.media_type or "no type"
         size = len(response.content)
         raise InvalidResponseError(
-            response, f"the answer should be JSON, not {size} bytes of {kind}"
+            response, f"the response should be JSON, not {size} bytes of {kind}"
         )
     try:
         return adapter.validate_json(response.content)
@@ -310,7 +310,7 @@ def validate(adapter: TypeAdapter[Any], response: RawResponse[Any]) -> Any:
 
 
 def is_json(response: RawResponse[Any]) -> bool:
-    """Whether the answer says that it is JSON."""
+    """Whether the response declares JSON."""
     kind = response.media_type
     return kind == "application/json" or kind.endswith("+json")
 

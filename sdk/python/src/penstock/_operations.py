@@ -13,7 +13,7 @@ create_run: Operation[types.RunAgentResponse] = Operation(
     "runs.create",
     "POST",
     "/agent/runs",
-    answer=types.RunAgentResponse,
+    response_type=types.RunAgentResponse,
     headers={"source": "X-Penstock-Source"},
     body=params.RunAgentRequest,
     params=params.CreateRunParams,
@@ -25,7 +25,7 @@ list_runs: PageOperation[types.RunItem] = PageOperation(
     "runs.list",
     "GET",
     "/agent/runs",
-    answer=types.ListRunsResponse,
+    response_type=types.ListRunsResponse,
     items="runs",
     query=(
         "limit",
@@ -60,7 +60,23 @@ list_runs: PageOperation[types.RunItem] = PageOperation(
 )
 
 get_run: Operation[types.RunItem] = Operation(
-    "getRun", "runs.get", "GET", "/agent/runs/{runId}", answer=types.RunItem, path_names=("run_id",)
+    "getRun",
+    "runs.get",
+    "GET",
+    "/agent/runs/{runId}",
+    response_type=types.RunItem,
+    path_names=("run_id",),
+)
+
+update_run: Operation[types.RunItem] = Operation(
+    "updateRun",
+    "runs.update",
+    "PATCH",
+    "/agent/runs/{runId}",
+    response_type=types.RunItem,
+    path_names=("run_id",),
+    body=params.UpdateRunRequest,
+    params=params.UpdateRunParams,
 )
 
 follow_up_run: Operation[types.FollowupResponse] = Operation(
@@ -68,7 +84,7 @@ follow_up_run: Operation[types.FollowupResponse] = Operation(
     "runs.follow_up",
     "POST",
     "/agent/runs/{runId}/followups",
-    answer=types.FollowupResponse,
+    response_type=types.FollowupResponse,
     path_names=("run_id",),
     body=params.RunFollowupRequest,
     params=params.FollowUpRunParams,
@@ -80,7 +96,7 @@ interrupt_run: Operation[types.InterruptResponse] = Operation(
     "runs.interrupt",
     "POST",
     "/agent/runs/{runId}/interrupt",
-    answer=types.InterruptResponse,
+    response_type=types.InterruptResponse,
     path_names=("run_id",),
     takes_key=True,
 )
@@ -90,7 +106,7 @@ prepare_attachments: Operation[types.PrepareAttachmentsResponse] = Operation(
     "runs.prepare_attachments",
     "POST",
     "/agent/runs/{runId}/attachments/prepare",
-    answer=types.PrepareAttachmentsResponse,
+    response_type=types.PrepareAttachmentsResponse,
     path_names=("run_id",),
     body=params.PrepareAttachmentsRequest,
     params=params.PrepareAttachmentsParams,
@@ -102,7 +118,7 @@ cancel_run: Operation[str] = Operation(
     "runs.cancel",
     "POST",
     "/agent/runs/{runId}/cancel",
-    answer=str,
+    response_type=str,
     path_names=("run_id",),
     query=("cascade",),
     params=params.CancelRunParams,
@@ -114,7 +130,7 @@ get_run_timeline: Operation[types.TimelineResponse] = Operation(
     "runs.timeline",
     "GET",
     "/agent/runs/{runId}/timeline",
-    answer=types.TimelineResponse,
+    response_type=types.TimelineResponse,
     path_names=("run_id",),
 )
 
@@ -123,8 +139,62 @@ get_run_network: Operation[types.RunNetwork] = Operation(
     "runs.network",
     "GET",
     "/agent/runs/{runId}/network",
-    answer=types.RunNetwork,
+    response_type=types.RunNetwork,
     path_names=("run_id",),
+)
+
+get_run_changes: Operation[types.RunChanges] = Operation(
+    "getRunChanges",
+    "runs.changes",
+    "GET",
+    "/agent/runs/{runId}/changes",
+    response_type=types.RunChanges,
+    path_names=("run_id",),
+)
+
+get_run_patch: Operation[bytes] = Operation(
+    "getRunPatch",
+    "runs.patch",
+    "GET",
+    "/agent/runs/{runId}/changes/{repository}/patch",
+    response_type=bytes,
+    path_names=(
+        "run_id",
+        "repository",
+    ),
+)
+
+get_run_usage: Operation[types.RunUsage] = Operation(
+    "getRunUsage",
+    "runs.usage",
+    "GET",
+    "/agent/runs/{runId}/usage",
+    response_type=types.RunUsage,
+    path_names=("run_id",),
+)
+
+get_run_harness_usage: Operation[types.HarnessUsage] = Operation(
+    "getRunHarnessUsage",
+    "runs.harness_usage",
+    "GET",
+    "/agent/runs/{runId}/harness-usage",
+    response_type=types.HarnessUsage,
+    path_names=("run_id",),
+)
+
+list_run_calls: PageOperation[types.ModelCall] = PageOperation(
+    "listRunCalls",
+    "runs.calls",
+    "GET",
+    "/agent/runs/{runId}/calls",
+    response_type=types.ListRunCallsResponse,
+    items="calls",
+    path_names=("run_id",),
+    query=(
+        "limit",
+        "cursor",
+    ),
+    params=params.ListRunCallsParams,
 )
 
 get_run_conversation: Operation[types.Conversation] = Operation(
@@ -132,7 +202,7 @@ get_run_conversation: Operation[types.Conversation] = Operation(
     "runs.conversation",
     "GET",
     "/agent/runs/{runId}/conversation",
-    answer=types.Conversation,
+    response_type=types.Conversation,
     path_names=("run_id",),
 )
 
@@ -141,7 +211,7 @@ get_run_transcript: Operation[bytes] = Operation(
     "runs.transcript",
     "GET",
     "/agent/runs/{runId}/transcript",
-    answer=bytes,
+    response_type=bytes,
     path_names=("run_id",),
     link=True,
 )
@@ -151,7 +221,7 @@ stream_run_events: EventOperation[types.RunEvent] = EventOperation(
     "runs.events",
     "GET",
     "/agent/runs/{runId}/events",
-    answer=types.RunEvent,
+    response_type=types.RunEvent,
     path_names=("run_id",),
     query=("after",),
     params=params.StreamRunEventsParams,
@@ -162,7 +232,7 @@ list_handoff_attachments: Operation[types.HandoffAttachmentsResponse] = Operatio
     "runs.handoff_attachments",
     "GET",
     "/agent/runs/{runId}/handoff/attachments",
-    answer=types.HandoffAttachmentsResponse,
+    response_type=types.HandoffAttachmentsResponse,
     path_names=("run_id",),
 )
 
@@ -171,7 +241,7 @@ create_run_artifact: Operation[types.ArtifactItem] = Operation(
     "runs.add_artifact",
     "POST",
     "/agent/runs/{runId}/artifacts",
-    answer=types.ArtifactItem,
+    response_type=types.ArtifactItem,
     path_names=("run_id",),
     body=params.CreateArtifactRequest,
     form=params.UploadArtifactRequest,
@@ -184,7 +254,7 @@ find_run_by_external_reference: Operation[types.RunReference] = Operation(
     "runs.find_by_external_reference",
     "GET",
     "/agent/run-by-external-reference",
-    answer=types.RunReference,
+    response_type=types.RunReference,
     query=("url",),
     params=params.FindRunByExternalReferenceParams,
 )
@@ -194,7 +264,7 @@ get_conversation: Operation[types.Conversation] = Operation(
     "conversations.get",
     "GET",
     "/agent/conversations/{id}",
-    answer=types.Conversation,
+    response_type=types.Conversation,
     path_names=("conversation_id",),
 )
 
@@ -203,7 +273,7 @@ follow_up_conversation: Operation[types.FollowupResponse] = Operation(
     "conversations.follow_up",
     "POST",
     "/agent/conversations/{id}/followups",
-    answer=types.FollowupResponse,
+    response_type=types.FollowupResponse,
     path_names=("conversation_id",),
     body=params.RunFollowupRequest,
     params=params.FollowUpConversationParams,
@@ -215,7 +285,7 @@ interrupt_conversation: Operation[types.InterruptResponse] = Operation(
     "conversations.interrupt",
     "POST",
     "/agent/conversations/{id}/interrupt",
-    answer=types.InterruptResponse,
+    response_type=types.InterruptResponse,
     path_names=("conversation_id",),
     takes_key=True,
 )
@@ -225,7 +295,7 @@ prepare_conversation_attachments: Operation[types.PrepareAttachmentsResponse] = 
     "conversations.prepare_attachments",
     "POST",
     "/agent/conversations/{id}/attachments/prepare",
-    answer=types.PrepareAttachmentsResponse,
+    response_type=types.PrepareAttachmentsResponse,
     path_names=("conversation_id",),
     body=params.PrepareAttachmentsRequest,
     params=params.PrepareConversationAttachmentsParams,
@@ -237,7 +307,7 @@ get_conversation_transcript: Operation[bytes] = Operation(
     "conversations.transcript",
     "GET",
     "/agent/conversations/{id}/transcript",
-    answer=bytes,
+    response_type=bytes,
     path_names=("conversation_id",),
     link=True,
 )
@@ -247,7 +317,7 @@ download_screenshot: Operation[bytes] = Operation(
     "conversations.download_screenshot",
     "GET",
     "/agent/conversations/{id}/screenshots/{uid}/download",
-    answer=bytes,
+    response_type=bytes,
     path_names=(
         "conversation_id",
         "artifact_uid",
@@ -260,7 +330,7 @@ redirect_conversation: Operation[types.ConversationRedirect] = Operation(
     "conversations.redirect",
     "GET",
     "/agent/conversations/{id}/redirect",
-    answer=types.ConversationRedirect,
+    response_type=types.ConversationRedirect,
     path_names=("conversation_id",),
 )
 
@@ -269,7 +339,7 @@ redirect_session: Operation[types.SessionRedirect] = Operation(
     "sessions.redirect",
     "GET",
     "/agent/sessions/{uuid}/redirect",
-    answer=types.SessionRedirect,
+    response_type=types.SessionRedirect,
     path_names=("session_id",),
 )
 
@@ -278,7 +348,7 @@ get_artifact: Operation[types.ArtifactResponse] = Operation(
     "artifacts.get",
     "GET",
     "/agent/artifacts/{uid}",
-    answer=types.ArtifactResponse,
+    response_type=types.ArtifactResponse,
     path_names=("artifact_uid",),
 )
 
@@ -287,13 +357,19 @@ download_artifact: Operation[bytes] = Operation(
     "artifacts.download",
     "GET",
     "/agent/artifacts/{uid}/download",
-    answer=bytes,
+    response_type=bytes,
     path_names=("artifact_uid",),
     link=True,
 )
 
 download: Operation[bytes] = Operation(
-    "download", "downloads.get", "GET", "/downloads/{token}", answer=bytes, path_names=("token",)
+    "download",
+    "downloads.get",
+    "GET",
+    "/downloads/{token}",
+    response_type=bytes,
+    path_names=("token",),
+    link=True,
 )
 
 upload_attachment: Operation[types.UploadedAttachment] = Operation(
@@ -301,7 +377,7 @@ upload_attachment: Operation[types.UploadedAttachment] = Operation(
     "uploads.put",
     "PUT",
     "/uploads/{token}",
-    answer=types.UploadedAttachment,
+    response_type=types.UploadedAttachment,
     path_names=("token",),
     params=params.UploadAttachmentParams,
     raw=True,
@@ -312,14 +388,18 @@ create_schedule: Operation[types.ScheduledAgentItem] = Operation(
     "schedules.create",
     "POST",
     "/agent/schedules",
-    answer=types.ScheduledAgentItem,
+    response_type=types.ScheduledAgentItem,
     body=params.Schedule,
     params=params.CreateScheduleParams,
     takes_key=True,
 )
 
 list_schedules: Operation[types.ListSchedulesResponse] = Operation(
-    "listSchedules", "schedules.list", "GET", "/agent/schedules", answer=types.ListSchedulesResponse
+    "listSchedules",
+    "schedules.list",
+    "GET",
+    "/agent/schedules",
+    response_type=types.ListSchedulesResponse,
 )
 
 get_schedule: Operation[types.ScheduledAgentItem] = Operation(
@@ -327,7 +407,7 @@ get_schedule: Operation[types.ScheduledAgentItem] = Operation(
     "schedules.get",
     "GET",
     "/agent/schedules/{id}",
-    answer=types.ScheduledAgentItem,
+    response_type=types.ScheduledAgentItem,
     path_names=("schedule_id",),
 )
 
@@ -336,7 +416,7 @@ update_schedule: Operation[types.ScheduledAgentItem] = Operation(
     "schedules.update",
     "PUT",
     "/agent/schedules/{id}",
-    answer=types.ScheduledAgentItem,
+    response_type=types.ScheduledAgentItem,
     path_names=("schedule_id",),
     body=params.UpdateSchedule,
     params=params.UpdateScheduleParams,
@@ -347,7 +427,7 @@ delete_schedule: Operation[types.Success] = Operation(
     "schedules.delete",
     "DELETE",
     "/agent/schedules/{id}",
-    answer=types.Success,
+    response_type=types.Success,
     path_names=("schedule_id",),
 )
 
@@ -356,7 +436,7 @@ pause_schedule: Operation[types.ScheduledAgentItem] = Operation(
     "schedules.pause",
     "POST",
     "/agent/schedules/{id}/pause",
-    answer=types.ScheduledAgentItem,
+    response_type=types.ScheduledAgentItem,
     path_names=("schedule_id",),
     takes_key=True,
 )
@@ -366,7 +446,7 @@ resume_schedule: Operation[types.ScheduledAgentItem] = Operation(
     "schedules.resume",
     "POST",
     "/agent/schedules/{id}/resume",
-    answer=types.ScheduledAgentItem,
+    response_type=types.ScheduledAgentItem,
     path_names=("schedule_id",),
     takes_key=True,
 )
@@ -376,7 +456,7 @@ preview_schedule_times: Operation[types.ScheduleTimes] = Operation(
     "schedules.preview",
     "GET",
     "/schedule-times",
-    answer=types.ScheduleTimes,
+    response_type=types.ScheduleTimes,
     query=(
         "cron",
         "timezone",
@@ -389,7 +469,7 @@ list_agent_skills: Operation[types.ListAgentSkillsResponse] = Operation(
     "skills.list",
     "GET",
     "/agent",
-    answer=types.ListAgentSkillsResponse,
+    response_type=types.ListAgentSkillsResponse,
     query=(
         "repo",
         "refresh",
@@ -404,7 +484,7 @@ list_bundled_skills: Operation[types.ListBundledSkillsResponse] = Operation(
     "skills.list_bundled",
     "GET",
     "/agent/bundled-skills",
-    answer=types.ListBundledSkillsResponse,
+    response_type=types.ListBundledSkillsResponse,
 )
 
 create_agent: Operation[types.AgentResponse] = Operation(
@@ -412,7 +492,7 @@ create_agent: Operation[types.AgentResponse] = Operation(
     "agents.create",
     "POST",
     "/agent/identities",
-    answer=types.AgentResponse,
+    response_type=types.AgentResponse,
     body=params.Agent,
     params=params.CreateAgentParams,
     takes_key=True,
@@ -423,7 +503,7 @@ list_agents: Operation[types.ListAgentsResponse] = Operation(
     "agents.list",
     "GET",
     "/agent/identities",
-    answer=types.ListAgentsResponse,
+    response_type=types.ListAgentsResponse,
     query=("factory_uid",),
     params=params.ListAgentsParams,
 )
@@ -433,7 +513,7 @@ get_agent: Operation[types.AgentResponse] = Operation(
     "agents.get",
     "GET",
     "/agent/identities/{uid}",
-    answer=types.AgentResponse,
+    response_type=types.AgentResponse,
     path_names=("agent_uid",),
 )
 
@@ -442,7 +522,7 @@ update_agent: Operation[types.AgentResponse] = Operation(
     "agents.update",
     "PUT",
     "/agent/identities/{uid}",
-    answer=types.AgentResponse,
+    response_type=types.AgentResponse,
     path_names=("agent_uid",),
     body=params.UpdateAgent,
     params=params.UpdateAgentParams,
@@ -453,12 +533,12 @@ delete_agent: Operation[None] = Operation(
     "agents.delete",
     "DELETE",
     "/agent/identities/{uid}",
-    answer=None,
+    response_type=None,
     path_names=("agent_uid",),
 )
 
 list_models: Operation[types.ListModelsResponse] = Operation(
-    "listModels", "models.list", "GET", "/agent/models", answer=types.ListModelsResponse
+    "listModels", "models.list", "GET", "/agent/models", response_type=types.ListModelsResponse
 )
 
 get_network_policy: Operation[types.NetworkPolicy] = Operation(
@@ -466,7 +546,7 @@ get_network_policy: Operation[types.NetworkPolicy] = Operation(
     "network.get",
     "GET",
     "/agent/network",
-    answer=types.NetworkPolicy,
+    response_type=types.NetworkPolicy,
     query=(
         "environment_id",
         "factory_uid",
@@ -480,7 +560,15 @@ list_connected_workers: Operation[types.ListConnectedWorkersResponse] = Operatio
     "workers.list",
     "GET",
     "/agent/connected-self-hosted-workers",
-    answer=types.ListConnectedWorkersResponse,
+    response_type=types.ListConnectedWorkersResponse,
+)
+
+list_harnesses: Operation[types.ListHarnessesResponse] = Operation(
+    "listHarnesses",
+    "harnesses.list",
+    "GET",
+    "/agent/harnesses",
+    response_type=types.ListHarnessesResponse,
 )
 
 list_environments: Operation[types.ListEnvironmentsResponse] = Operation(
@@ -488,7 +576,7 @@ list_environments: Operation[types.ListEnvironmentsResponse] = Operation(
     "environments.list",
     "GET",
     "/agent/environments",
-    answer=types.ListEnvironmentsResponse,
+    response_type=types.ListEnvironmentsResponse,
     query=("sort_by",),
     params=params.ListEnvironmentsParams,
 )
@@ -498,7 +586,7 @@ create_environment: Operation[types.CloudEnvironment] = Operation(
     "environments.create",
     "POST",
     "/agent/environments",
-    answer=types.CloudEnvironment,
+    response_type=types.CloudEnvironment,
     body=params.CloudEnvironmentConfig,
     params=params.CreateEnvironmentParams,
     takes_key=True,
@@ -509,7 +597,7 @@ get_environment: Operation[types.CloudEnvironment] = Operation(
     "environments.get",
     "GET",
     "/agent/environments/{uid}",
-    answer=types.CloudEnvironment,
+    response_type=types.CloudEnvironment,
     path_names=("environment_uid",),
 )
 
@@ -518,7 +606,7 @@ update_environment: Operation[types.CloudEnvironment] = Operation(
     "environments.update",
     "PUT",
     "/agent/environments/{uid}",
-    answer=types.CloudEnvironment,
+    response_type=types.CloudEnvironment,
     path_names=("environment_uid",),
     body=params.CloudEnvironmentConfig,
     params=params.UpdateEnvironmentParams,
@@ -529,7 +617,7 @@ delete_environment: Operation[None] = Operation(
     "environments.delete",
     "DELETE",
     "/agent/environments/{uid}",
-    answer=None,
+    response_type=None,
     path_names=("environment_uid",),
 )
 
@@ -538,7 +626,7 @@ create_factory: Operation[types.Factory] = Operation(
     "factories.create",
     "POST",
     "/factory",
-    answer=types.Factory,
+    response_type=types.Factory,
     body=params.CreateFactoryRequest,
     params=params.CreateFactoryParams,
     takes_key=True,
@@ -549,7 +637,7 @@ list_factories: PageOperation[types.Factory] = PageOperation(
     "factories.list",
     "GET",
     "/factory",
-    answer=types.ListFactoriesResponse,
+    response_type=types.ListFactoriesResponse,
     items="factories",
     query=(
         "search",
@@ -564,7 +652,7 @@ get_factory: Operation[types.Factory] = Operation(
     "factories.get",
     "GET",
     "/factory/{uid}",
-    answer=types.Factory,
+    response_type=types.Factory,
     path_names=("factory_uid",),
 )
 
@@ -573,7 +661,7 @@ update_factory: Operation[types.Factory] = Operation(
     "factories.update",
     "PATCH",
     "/factory/{uid}",
-    answer=types.Factory,
+    response_type=types.Factory,
     path_names=("factory_uid",),
     body=params.UpdateFactoryRequest,
     params=params.UpdateFactoryParams,
@@ -584,7 +672,7 @@ delete_factory: Operation[None] = Operation(
     "factories.delete",
     "DELETE",
     "/factory/{uid}",
-    answer=None,
+    response_type=None,
     path_names=("factory_uid",),
 )
 
@@ -593,7 +681,7 @@ sync_factory: Operation[types.Factory] = Operation(
     "factories.sync",
     "POST",
     "/factory/{uid}/sync",
-    answer=types.Factory,
+    response_type=types.Factory,
     path_names=("factory_uid",),
     takes_key=True,
 )
@@ -603,7 +691,7 @@ dispatch_to_factory: Operation[types.DispatchResponse] = Operation(
     "factories.runs.create",
     "POST",
     "/factory/{uid}/runs",
-    answer=types.DispatchResponse,
+    response_type=types.DispatchResponse,
     path_names=("factory_uid",),
     headers={"source": "X-Penstock-Source"},
     body=params.DispatchRequest,
@@ -616,7 +704,7 @@ get_definition: Operation[types.FactoryFiles] = Operation(
     "factories.definition.get",
     "GET",
     "/factory/{uid}/definition",
-    answer=types.FactoryFiles,
+    response_type=types.FactoryFiles,
     path_names=("factory_uid",),
 )
 
@@ -625,7 +713,7 @@ apply_definition: Operation[types.DefinitionPlan] = Operation(
     "factories.definition.apply",
     "PUT",
     "/factory/{uid}/definition",
-    answer=types.DefinitionPlan,
+    response_type=types.DefinitionPlan,
     path_names=("factory_uid",),
     body=params.ApplyDefinitionRequest,
     params=params.ApplyDefinitionParams,
@@ -636,7 +724,7 @@ list_revisions: PageOperation[types.Revision] = PageOperation(
     "factories.definition.history",
     "GET",
     "/factory/{uid}/definition/history",
-    answer=types.ListRevisionsResponse,
+    response_type=types.ListRevisionsResponse,
     items="revisions",
     path_names=("factory_uid",),
     query=(
@@ -646,12 +734,24 @@ list_revisions: PageOperation[types.Revision] = PageOperation(
     params=params.ListRevisionsParams,
 )
 
+get_revision: Operation[types.FactoryFiles] = Operation(
+    "getRevision",
+    "factories.definition.revision",
+    "GET",
+    "/factory/{uid}/definition/history/{revision}",
+    response_type=types.FactoryFiles,
+    path_names=(
+        "factory_uid",
+        "revision",
+    ),
+)
+
 list_factory_schemas: Operation[types.FactorySchemaVersions] = Operation(
     "listFactorySchemas",
     "factory_files.list_schemas",
     "GET",
     "/factory-files/schemas",
-    answer=types.FactorySchemaVersions,
+    response_type=types.FactorySchemaVersions,
 )
 
 get_factory_schemas: Operation[types.FactorySchemas] = Operation(
@@ -659,7 +759,7 @@ get_factory_schemas: Operation[types.FactorySchemas] = Operation(
     "factory_files.get_schemas",
     "GET",
     "/factory-files/schemas/v1alpha1",
-    answer=types.FactorySchemas,
+    response_type=types.FactorySchemas,
 )
 
 get_factory_schema: Operation[dict[str, Any]] = Operation(
@@ -667,7 +767,7 @@ get_factory_schema: Operation[dict[str, Any]] = Operation(
     "factory_files.get_schema",
     "GET",
     "/factory-files/schemas/{version}/{document}",
-    answer=dict[str, Any],
+    response_type=dict[str, Any],
     path_names=(
         "version",
         "document",
@@ -679,7 +779,7 @@ validate_factory_files: Operation[types.FilesVerdict] = Operation(
     "factory_files.validate",
     "POST",
     "/factory-files/validate",
-    answer=types.FilesVerdict,
+    response_type=types.FilesVerdict,
     body=params.ValidateFilesRequest,
     params=params.ValidateFactoryFilesParams,
 )
@@ -689,7 +789,7 @@ create_automation: Operation[types.Automation] = Operation(
     "automations.create",
     "POST",
     "/factory/{uid}/automations",
-    answer=types.Automation,
+    response_type=types.Automation,
     path_names=("factory_uid",),
     body=params.CreateAutomationRequest,
     params=params.CreateAutomationParams,
@@ -701,7 +801,7 @@ list_automations: Operation[types.ListAutomationsResponse] = Operation(
     "automations.list",
     "GET",
     "/factory/{uid}/automations",
-    answer=types.ListAutomationsResponse,
+    response_type=types.ListAutomationsResponse,
     path_names=("factory_uid",),
 )
 
@@ -710,7 +810,7 @@ get_automation: Operation[types.Automation] = Operation(
     "automations.get",
     "GET",
     "/factory/{uid}/automations/{auid}",
-    answer=types.Automation,
+    response_type=types.Automation,
     path_names=(
         "factory_uid",
         "automation_uid",
@@ -722,7 +822,7 @@ update_automation: Operation[types.Automation] = Operation(
     "automations.update",
     "PATCH",
     "/factory/{uid}/automations/{auid}",
-    answer=types.Automation,
+    response_type=types.Automation,
     path_names=(
         "factory_uid",
         "automation_uid",
@@ -736,11 +836,26 @@ delete_automation: Operation[None] = Operation(
     "automations.delete",
     "DELETE",
     "/factory/{uid}/automations/{auid}",
-    answer=None,
+    response_type=None,
     path_names=(
         "factory_uid",
         "automation_uid",
     ),
+)
+
+run_automation: Operation[types.RunAgentResponse] = Operation(
+    "runAutomation",
+    "automations.run",
+    "POST",
+    "/factory/{uid}/automations/{auid}/run",
+    response_type=types.RunAgentResponse,
+    path_names=(
+        "factory_uid",
+        "automation_uid",
+    ),
+    headers={"source": "X-Penstock-Source"},
+    params=params.RunAutomationParams,
+    takes_key=True,
 )
 
 test_filter: Operation[types.FilterVerdict] = Operation(
@@ -748,7 +863,7 @@ test_filter: Operation[types.FilterVerdict] = Operation(
     "automations.test_filter",
     "POST",
     "/factory/{uid}/test-filter",
-    answer=types.FilterVerdict,
+    response_type=types.FilterVerdict,
     path_names=("factory_uid",),
     body=params.TestFilterRequest,
     params=params.TestFilterParams,
@@ -760,7 +875,7 @@ list_webhooks: Operation[types.ListWebhooksResponse] = Operation(
     "webhooks.list",
     "GET",
     "/factory/{uid}/webhooks",
-    answer=types.ListWebhooksResponse,
+    response_type=types.ListWebhooksResponse,
     path_names=("factory_uid",),
 )
 
@@ -769,7 +884,7 @@ create_webhook: Operation[types.Webhook] = Operation(
     "webhooks.create",
     "POST",
     "/factory/{uid}/webhooks",
-    answer=types.Webhook,
+    response_type=types.Webhook,
     path_names=("factory_uid",),
     body=params.CreateWebhookRequest,
     params=params.CreateWebhookParams,
@@ -781,7 +896,7 @@ get_webhook: Operation[types.Webhook] = Operation(
     "webhooks.get",
     "GET",
     "/factory/{uid}/webhooks/{wuid}",
-    answer=types.Webhook,
+    response_type=types.Webhook,
     path_names=(
         "factory_uid",
         "webhook_uid",
@@ -793,7 +908,7 @@ update_webhook: Operation[types.Webhook] = Operation(
     "webhooks.update",
     "PATCH",
     "/factory/{uid}/webhooks/{wuid}",
-    answer=types.Webhook,
+    response_type=types.Webhook,
     path_names=(
         "factory_uid",
         "webhook_uid",
@@ -807,7 +922,7 @@ delete_webhook: Operation[None] = Operation(
     "webhooks.delete",
     "DELETE",
     "/factory/{uid}/webhooks/{wuid}",
-    answer=None,
+    response_type=None,
     path_names=(
         "factory_uid",
         "webhook_uid",
@@ -819,7 +934,7 @@ rotate_webhook_secret: Operation[types.Webhook] = Operation(
     "webhooks.rotate_secret",
     "POST",
     "/factory/{uid}/webhooks/{wuid}/rotate-secret",
-    answer=types.Webhook,
+    response_type=types.Webhook,
     path_names=(
         "factory_uid",
         "webhook_uid",
@@ -834,7 +949,37 @@ list_signature_schemes: Operation[types.ListSignatureSchemesResponse] = Operatio
     "webhooks.list_signature_schemes",
     "GET",
     "/signature-schemes",
-    answer=types.ListSignatureSchemesResponse,
+    response_type=types.ListSignatureSchemesResponse,
+)
+
+send_test_delivery: Operation[types.Delivery] = Operation(
+    "sendTestDelivery",
+    "webhooks.send_test",
+    "POST",
+    "/factory/{uid}/webhooks/{wuid}/test-delivery",
+    response_type=types.Delivery,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+    ),
+    body=params.TestDeliveryRequest,
+    params=params.SendTestDeliveryParams,
+    takes_key=True,
+)
+
+verify_webhook_request: Operation[types.WebhookVerification] = Operation(
+    "verifyWebhookRequest",
+    "webhooks.verify_request",
+    "POST",
+    "/factory/{uid}/webhooks/{wuid}/verify-request",
+    response_type=types.WebhookVerification,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+    ),
+    body=params.VerifyWebhookRequest,
+    params=params.VerifyWebhookRequestParams,
+    takes_key=True,
 )
 
 list_deliveries: PageOperation[types.Delivery] = PageOperation(
@@ -842,7 +987,7 @@ list_deliveries: PageOperation[types.Delivery] = PageOperation(
     "deliveries.list",
     "GET",
     "/factory/{uid}/webhooks/{wuid}/deliveries",
-    answer=types.ListDeliveriesResponse,
+    response_type=types.ListDeliveriesResponse,
     items="deliveries",
     path_names=(
         "factory_uid",
@@ -852,6 +997,10 @@ list_deliveries: PageOperation[types.Delivery] = PageOperation(
         "limit",
         "cursor",
         "outcome",
+        "no_run",
+        "search",
+        "received_after",
+        "received_before",
     ),
     params=params.ListDeliveriesParams,
 )
@@ -861,7 +1010,7 @@ get_delivery: Operation[types.Delivery] = Operation(
     "deliveries.get",
     "GET",
     "/factory/{uid}/webhooks/{wuid}/deliveries/{did}",
-    answer=types.Delivery,
+    response_type=types.Delivery,
     path_names=(
         "factory_uid",
         "webhook_uid",
@@ -874,7 +1023,7 @@ get_delivery_payload: Operation[bytes] = Operation(
     "deliveries.payload",
     "GET",
     "/factory/{uid}/webhooks/{wuid}/deliveries/{did}/payload",
-    answer=bytes,
+    response_type=bytes,
     path_names=(
         "factory_uid",
         "webhook_uid",
@@ -887,7 +1036,7 @@ replay_delivery: Operation[types.Delivery] = Operation(
     "deliveries.replay",
     "POST",
     "/factory/{uid}/webhooks/{wuid}/deliveries/{did}/replay",
-    answer=types.Delivery,
+    response_type=types.Delivery,
     path_names=(
         "factory_uid",
         "webhook_uid",
@@ -897,7 +1046,7 @@ replay_delivery: Operation[types.Delivery] = Operation(
 )
 
 list_secrets: Operation[types.ListSecretsResponse] = Operation(
-    "listSecrets", "secrets.list", "GET", "/secrets", answer=types.ListSecretsResponse
+    "listSecrets", "secrets.list", "GET", "/secrets", response_type=types.ListSecretsResponse
 )
 
 create_secret: Operation[types.Secret] = Operation(
@@ -905,7 +1054,7 @@ create_secret: Operation[types.Secret] = Operation(
     "secrets.create",
     "POST",
     "/secrets",
-    answer=types.Secret,
+    response_type=types.Secret,
     body=params.CreateSecretRequest,
     params=params.CreateSecretParams,
     takes_key=True,
@@ -916,7 +1065,7 @@ get_secret: Operation[types.Secret] = Operation(
     "secrets.get",
     "GET",
     "/secrets/{name}",
-    answer=types.Secret,
+    response_type=types.Secret,
     path_names=("secret_name",),
 )
 
@@ -925,7 +1074,7 @@ set_secret: Operation[types.Secret] = Operation(
     "secrets.set",
     "PUT",
     "/secrets/{name}",
-    answer=types.Secret,
+    response_type=types.Secret,
     path_names=("secret_name",),
     body=params.SetSecretRequest,
     params=params.SetSecretParams,
@@ -936,8 +1085,68 @@ delete_secret: Operation[None] = Operation(
     "secrets.delete",
     "DELETE",
     "/secrets/{name}",
-    answer=None,
+    response_type=None,
     path_names=("secret_name",),
+)
+
+get_usage: Operation[types.UsageReport] = Operation(
+    "getUsage",
+    "usage.get",
+    "GET",
+    "/usage",
+    response_type=types.UsageReport,
+    query=(
+        "from_",
+        "to",
+        "group_by",
+        "time_zone",
+        "interval",
+    ),
+    params=params.GetUsageParams,
+)
+
+create_budget: Operation[types.Budget] = Operation(
+    "createBudget",
+    "budgets.create",
+    "POST",
+    "/budgets",
+    response_type=types.Budget,
+    body=params.CreateBudgetRequest,
+    params=params.CreateBudgetParams,
+    takes_key=True,
+)
+
+list_budgets: Operation[types.ListBudgetsResponse] = Operation(
+    "listBudgets", "budgets.list", "GET", "/budgets", response_type=types.ListBudgetsResponse
+)
+
+get_budget: Operation[types.Budget] = Operation(
+    "getBudget",
+    "budgets.get",
+    "GET",
+    "/budgets/{uid}",
+    response_type=types.Budget,
+    path_names=("budget_uid",),
+)
+
+update_budget: Operation[types.Budget] = Operation(
+    "updateBudget",
+    "budgets.update",
+    "PATCH",
+    "/budgets/{uid}",
+    response_type=types.Budget,
+    path_names=("budget_uid",),
+    body=params.UpdateBudgetRequest,
+    params=params.UpdateBudgetParams,
+)
+
+delete_budget: Operation[None] = Operation(
+    "deleteBudget",
+    "budgets.delete",
+    "DELETE",
+    "/budgets/{uid}",
+    response_type=None,
+    path_names=("budget_uid",),
 )
 
 create_key: Operation[types.Key] = Operation(
@@ -945,28 +1154,34 @@ create_key: Operation[types.Key] = Operation(
     "keys.create",
     "POST",
     "/keys",
-    answer=types.Key,
+    response_type=types.Key,
     body=params.CreateKeyRequest,
     params=params.CreateKeyParams,
     takes_key=True,
 )
 
 list_keys: Operation[types.ListKeysResponse] = Operation(
-    "listKeys", "keys.list", "GET", "/keys", answer=types.ListKeysResponse
+    "listKeys", "keys.list", "GET", "/keys", response_type=types.ListKeysResponse
 )
 
 delete_key: Operation[None] = Operation(
-    "deleteKey", "keys.delete", "DELETE", "/keys/{uid}", answer=None, path_names=("key_uid",)
+    "deleteKey", "keys.delete", "DELETE", "/keys/{uid}", response_type=None, path_names=("key_uid",)
 )
 
-get_me: Operation[types.Me] = Operation("getMe", "me.get", "GET", "/me", answer=types.Me)
+get_me: Operation[types.Me] = Operation("getMe", "me.get", "GET", "/me", response_type=types.Me)
 
 get_limits: Operation[types.Limits] = Operation(
-    "getLimits", "limits.get", "GET", "/limits", answer=types.Limits
+    "getLimits", "limits.get", "GET", "/limits", response_type=types.Limits
 )
 
 get_stats: Operation[types.Stats] = Operation(
-    "getStats", "stats.get", "GET", "/stats", answer=types.Stats
+    "getStats",
+    "stats.get",
+    "GET",
+    "/stats",
+    response_type=types.Stats,
+    query=("hours",),
+    params=params.GetStatsParams,
 )
 
 create_session: Operation[types.Session] = Operation(
@@ -974,15 +1189,15 @@ create_session: Operation[types.Session] = Operation(
     "session.create",
     "POST",
     "/session",
-    answer=types.Session,
+    response_type=types.Session,
     body=params.CreateSessionRequest,
     params=params.CreateSessionParams,
 )
 
 get_session: Operation[types.Session] = Operation(
-    "getSession", "session.get", "GET", "/session", answer=types.Session
+    "getSession", "session.get", "GET", "/session", response_type=types.Session
 )
 
 delete_session: Operation[None] = Operation(
-    "deleteSession", "session.delete", "DELETE", "/session", answer=None
+    "deleteSession", "session.delete", "DELETE", "/session", response_type=None
 )

@@ -19,9 +19,9 @@ class Timeout:
     """
 
     total: float | None = 60.0
-    """For one try, from connecting to the last byte of the answer. Not for a stream.
+    """For one try, from connecting to the last byte of the response. Not for a stream.
 
-    Where threads are used, the head of an answer that comes in drops has this time for each drop.
+    Where threads are used, this limits each read of a response head that arrives in pieces.
     """
     connect: float | None = 60.0
     """For the connection alone; never more than `total`."""

@@ -36,17 +36,17 @@ class PageRequest(Generic[T]):
 class BasePage(Generic[T]):
     """A page of a list."""
 
-    def __init__(self, request: PageRequest[T], answer: Model) -> None:
+    def __init__(self, request: PageRequest[T], body: Model) -> None:
         self._request = request
-        self.answer: Any = answer
-        """The whole answer."""
-        self.items: list[T] = getattr(answer, request.operation.items)
+        self.body: Any = body
+        """The whole response."""
+        self.items: list[T] = getattr(body, request.operation.items)
         """What is on this page."""
 
     @property
     def next_cursor(self) -> str | None:
         """The `cursor` of the next page."""
-        info = self.answer.page_info
+        info = self.body.page_info
         cursor: str | None = info.next_cursor if info.has_next_page else None
         return cursor
 
@@ -68,8 +68,8 @@ class BasePage(Generic[T]):
 class Page(BasePage[T]):
     """A page. Iteration continues with the following pages. `items` has only this page."""
 
-    def __init__(self, connection: Connection, request: PageRequest[T], answer: Model) -> None:
-        super().__init__(request, answer)
+    def __init__(self, connection: Connection, request: PageRequest[T], body: Model) -> None:
+        super().__init__(request, body)
         self._connection = connection
 
     @classmethod
@@ -77,8 +77,8 @@ class Page(BasePage[T]):
         """Get the page, or the raw response on a raw connection."""
 
         def decode(response: Any) -> Page[T]:
-            answer = request.operation.decode(response)
-            return cls(connection.with_raw(False), request, answer)
+            body = request.operation.decode(response)
+            return cls(connection.with_raw(False), request, body)
 
         page: Page[T] = connection.perform(request.call(decode))
         return page
@@ -103,8 +103,8 @@ class Page(BasePage[T]):
 class AsyncPage(BasePage[T]):
     """A page. Iteration continues with the following pages. `items` has only this page."""
 
-    def __init__(self, connection: AsyncConnection, request: PageRequest[T], answer: Model) -> None:
-        super().__init__(request, answer)
+    def __init__(self, connection: AsyncConnection, request: PageRequest[T], body: Model) -> None:
+        super().__init__(request, body)
         self._connection = connection
 
     @classmethod
@@ -112,8 +112,8 @@ class AsyncPage(BasePage[T]):
         """Get the page, or the raw response on a raw connection."""
 
         def decode(response: Any) -> AsyncPage[T]:
-            answer = request.operation.decode(response)
-            return cls(connection.with_raw(False), request, answer)
+            body = request.operation.decode(response)
+            return cls(connection.with_raw(False), request, body)
 
         page: AsyncPage[T] = await connection.perform(request.call(decode))
         return page

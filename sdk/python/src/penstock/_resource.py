@@ -28,8 +28,8 @@ class Resource:
         return copy
 
     def _call(self, operation: Operation[T], arguments: Mapping[str, Any], *path: str) -> T:
-        answer: T = self._connection.perform(operation.call(arguments, path))
-        return answer
+        result: T = self._connection.perform(operation.call(arguments, path))
+        return result
 
     def _pages(
         self, operation: PageOperation[T], arguments: Mapping[str, Any], *path: str
@@ -55,8 +55,8 @@ class AsyncResource:
         return copy
 
     async def _call(self, operation: Operation[T], arguments: Mapping[str, Any], *path: str) -> T:
-        answer: T = await self._connection.perform(operation.call(arguments, path))
-        return answer
+        result: T = await self._connection.perform(operation.call(arguments, path))
+        return result
 
     def _pages(
         self, operation: PageOperation[T], arguments: Mapping[str, Any], *path: str

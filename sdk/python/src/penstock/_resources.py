@@ -18,9 +18,9 @@ from ._wait import RunsBase
 
 
 class Runs(RunsBase):
-    """`client.runs`: create, list, get, follow_up, interrupt, prepare_attachments, cancel,
-    timeline, network, conversation, transcript, events, handoff_attachments, add_artifact,
-    find_by_external_reference.
+    """`client.runs`: create, list, get, update, follow_up, interrupt, prepare_attachments, cancel,
+    timeline, network, changes, patch, usage, harness_usage, calls, conversation, transcript,
+    events, handoff_attachments, add_artifact, find_by_external_reference.
     """
 
     def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
@@ -61,6 +61,16 @@ class Runs(RunsBase):
         Returns a run with its resolved configuration, cost and artifacts.
         """
         return self._call(operations.get_run, arguments, run_id)
+
+    def update(self, run_id: str, **arguments: Unpack[params.UpdateRunParams]) -> types.RunItem:
+        """Change the budget of a run.
+
+        Raises, lowers or removes the run's own budget, and leaves absent fields as they are.
+        Null removes a cap. A run that its own budget blocks continues within a second if it now
+        has room for its next call. The rest of the configuration cannot change. The key of an
+        agent or of an execution cannot do this.
+        """
+        return self._call(operations.update_run, arguments, run_id)
 
     def follow_up(
         self, run_id: str, **arguments: Unpack[params.FollowUpRunParams]
@@ -140,6 +150,54 @@ class Runs(RunsBase):
         exchanged with each host so far. Counts lag a live run by a few seconds.
         """
         return self._call(operations.get_run_network, arguments, run_id)
+
+    def changes(self, run_id: str, **arguments: Unpack[Options]) -> types.RunChanges:
+        """Get what a run has changed.
+
+        Returns what the run has changed in each repository that was checked out, as of the end
+        of its latest turn. The files are compared with the commit that was checked out, so the
+        changes include commits of the agent and uncommitted files. Files that `.gitignore`
+        excludes do not count. `repositories` is empty for a run without repositories, and until
+        its first turn has ended.
+        """
+        return self._call(operations.get_run_changes, arguments, run_id)
+
+    def patch(self, run_id: str, repository: str, **arguments: Unpack[Options]) -> bytes:
+        """Download the patch of a repository.
+
+        Returns the changes of one repository as a unified diff, which `git apply` can read, of
+        at most 1 MiB. The diff leaves out files that do not fit. Secrets of the run are masked.
+        A repository without changes returns 404.
+        """
+        return self._call(operations.get_run_patch, arguments, run_id, repository)
+
+    def usage(self, run_id: str, **arguments: Unpack[Options]) -> types.RunUsage:
+        """Get the usage of a run.
+
+        Returns what the run has used in all its executions, by model, and what is spent of its
+        own budget. The budget also counts the runs below it.
+        """
+        return self._call(operations.get_run_usage, arguments, run_id)
+
+    def harness_usage(self, run_id: str, **arguments: Unpack[Options]) -> types.HarnessUsage:
+        """Get the usage of Claude Code or Codex.
+
+        Returns the tokens that a run of Claude Code or Codex has used in all its executions,
+        with the names and the meaning that its provider gives them. The numbers are those of
+        the ledger. `available` is false for other agents, and until a call of the run has
+        ended. `GET /agent/runs/{runId}/usage` has the cost, and serves every agent.
+        """
+        return self._call(operations.get_run_harness_usage, arguments, run_id)
+
+    def calls(
+        self, run_id: str, **arguments: Unpack[params.ListRunCallsParams]
+    ) -> Page[types.ModelCall]:
+        """List the model calls of a run.
+
+        Lists the calls to models that the ledger has of the run, newest first. `limit` is 100
+        by default.
+        """
+        return self._pages(operations.list_run_calls, arguments, run_id)
 
     def conversation(self, run_id: str, **arguments: Unpack[Options]) -> types.Conversation:
         """Get a run's conversation.
@@ -332,7 +390,8 @@ class Downloads(Resource):
 
         The target of signed links. Do not build these URLs yourself. The token grants access,
         so no key is needed. An invalid or expired link returns 404: request a new one. If the
-        server uses an object store, signed links can point there instead.
+        server uses an object store, it can redirect there (`--blob-downloads presigned`). That
+        link works for 5 minutes.
         """
         return self._call(operations.download, arguments, token)
 
@@ -536,6 +595,18 @@ class Workers(Resource):
         return self._call(operations.list_connected_workers, arguments)
 
 
+class Harnesses(Resource):
+    """`client.harnesses`: list."""
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListHarnessesResponse:
+        """List harnesses.
+
+        Lists the agent programs that `config.harness.type` can name: which version is
+        installed, which models it can use, and whether a connected worker can run it now.
+        """
+        return self._call(operations.list_harnesses, arguments)
+
+
 class Environments(Resource):
     """`client.environments`: list, create, get, update, delete."""
 
@@ -591,7 +662,7 @@ class Factories(Resource):
 
     @cached_property
     def definition(self) -> FactoriesDefinition:
-        """Methods: get, apply, history."""
+        """Methods: get, apply, history, revision."""
         return FactoriesDefinition(self._connection)
 
     def create(self, **arguments: Unpack[params.CreateFactoryParams]) -> types.Factory:
@@ -681,7 +752,7 @@ class FactoriesRuns(Resource):
 
 
 class FactoriesDefinition(Resource):
-    """`client.factories.definition`: get, apply, history."""
+    """`client.factories.definition`: get, apply, history, revision."""
 
     def get(self, factory_uid: str, **arguments: Unpack[Options]) -> types.FactoryFiles:
         """Get a factory's files.
@@ -724,6 +795,16 @@ class FactoriesDefinition(Resource):
         stays active.
         """
         return self._pages(operations.list_revisions, arguments, factory_uid)
+
+    def revision(
+        self, factory_uid: str, revision: str, **arguments: Unpack[Options]
+    ) -> types.FactoryFiles:
+        """Get a factory's files at a revision.
+
+        Returns the files that defined a factory at a revision of its history. To revert to it,
+        apply them.
+        """
+        return self._call(operations.get_revision, arguments, factory_uid, revision)
 
 
 class FactoryFiles(Resource):
@@ -773,7 +854,7 @@ class FactoryFiles(Resource):
 
 
 class Automations(Resource):
-    """`client.automations`: create, list, get, update, delete, test_filter."""
+    """`client.automations`: create, list, get, update, delete, run, test_filter."""
 
     def create(
         self, factory_uid: str, **arguments: Unpack[params.CreateAutomationParams]
@@ -827,6 +908,18 @@ class Automations(Resource):
         """
         return self._call(operations.delete_automation, arguments, factory_uid, automation_uid)
 
+    def run(
+        self, factory_uid: str, automation_uid: str, **arguments: Unpack[params.RunAutomationParams]
+    ) -> types.RunAgentResponse:
+        """Run an automation now.
+
+        Starts a run of an automation without an event, even if the automation is disabled. The
+        run has the automation's prompt and configuration and its `automation_id`. Its prompt
+        says that no event belongs to it. An automation that cannot start runs returns 409 with
+        the reason.
+        """
+        return self._call(operations.run_automation, arguments, factory_uid, automation_uid)
+
     def test_filter(
         self, factory_uid: str, **arguments: Unpack[params.TestFilterParams]
     ) -> types.FilterVerdict:
@@ -842,7 +935,9 @@ class Automations(Resource):
 
 
 class Webhooks(Resource):
-    """`client.webhooks`: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
+    """`client.webhooks`: list, create, get, update, delete, rotate_secret, list_signature_schemes,
+    send_test, verify_request.
+    """
 
     def list(self, factory_uid: str, **arguments: Unpack[Options]) -> types.ListWebhooksResponse:
         """List webhooks.
@@ -938,6 +1033,33 @@ class Webhooks(Resource):
         key except that of an execution.
         """
         return self._call(operations.list_signature_schemes, arguments)
+
+    def send_test(
+        self, factory_uid: str, webhook_uid: str, **arguments: Unpack[params.SendTestDeliveryParams]
+    ) -> types.Delivery:
+        """Send a test delivery.
+
+        Sends a delivery to the webhook as its sender would, with the webhook's own secret and
+        through all checks, and returns its entry of the log. Automations that match start runs.
+        Without a `payload`, it is an example. A webhook that accepts no deliveries returns 409,
+        and so does one to which only the sender can sign, with a private key.
+        """
+        return self._call(operations.send_test_delivery, arguments, factory_uid, webhook_uid)
+
+    def verify_request(
+        self,
+        factory_uid: str,
+        webhook_uid: str,
+        **arguments: Unpack[params.VerifyWebhookRequestParams],
+    ) -> types.WebhookVerification:
+        """Verify a request of a sender.
+
+        Checks the signature or token of a captured request with the webhook's current secrets,
+        as for a delivery, and returns why it is invalid. It records and starts nothing. A
+        webhook with its token in the URL returns 409, because there is nothing to verify, and
+        so does a webhook that accepts no deliveries.
+        """
+        return self._call(operations.verify_webhook_request, arguments, factory_uid, webhook_uid)
 
 
 class Deliveries(Resource):
@@ -1038,6 +1160,72 @@ class Secrets(Resource):
         return self._call(operations.delete_secret, arguments, secret_name)
 
 
+class Usage(Resource):
+    """`client.usage`: get."""
+
+    def get(self, **arguments: Unpack[params.GetUsageParams]) -> types.UsageReport:
+        """Get the usage of the team.
+
+        Sums up the calls to models that the team's runs made in a time, personal runs included.
+        A call counts when it was sent. Rows by day are in order, and days without calls are
+        omitted. Other rows come with the highest cost first, up to 1,000. The calls of a run
+        without a factory, agent, automation or key count for the nearest run above it that has
+        one. With `Accept: text/csv` or `format=csv`, the rows are CSV with the same names of
+        columns.
+        """
+        return self._call(operations.get_usage, arguments)
+
+
+class Budgets(Resource):
+    """`client.budgets`: create, list, get, update, delete."""
+
+    def create(self, **arguments: Unpack[params.CreateBudgetParams]) -> types.Budget:
+        """Create a budget.
+
+        Caps what runs can spend on models in a period. Before a call is sent to a provider, the
+        most that it can cost is reserved in all budgets that apply to its run. If one has no
+        room for it, the call is not sent. What the ledger already has of the current period
+        counts. A team can have up to 1,000 budgets. One beyond that returns 409. The key of an
+        agent cannot change budgets.
+        """
+        return self._call(operations.create_budget, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListBudgetsResponse:
+        """List budgets.
+
+        Lists the team's budgets with what is spent and reserved in their current periods,
+        oldest first.
+        """
+        return self._call(operations.list_budgets, arguments)
+
+    def get(self, budget_uid: str, **arguments: Unpack[Options]) -> types.Budget:
+        """Get a budget.
+
+        Returns a budget with what is spent and reserved in its current period.
+        """
+        return self._call(operations.get_budget, arguments, budget_uid)
+
+    def update(
+        self, budget_uid: str, **arguments: Unpack[params.UpdateBudgetParams]
+    ) -> types.Budget:
+        """Change a budget.
+
+        Changes the given fields, and leaves the others as they are. Null sets a field to its
+        default. The scope cannot change. Runs that the budget blocks continue within a second
+        if it now has room for their next call. Another period or time zone counts anew, from
+        the ledger. The key of an agent cannot change budgets.
+        """
+        return self._call(operations.update_budget, arguments, budget_uid)
+
+    def delete(self, budget_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a budget.
+
+        Deletes a budget. Runs that it blocks continue within a second. The ledger keeps what
+        was spent. The key of an agent cannot change budgets.
+        """
+        return self._call(operations.delete_budget, arguments, budget_uid)
+
+
 class Keys(Resource):
     """`client.keys`: create, list, delete."""
 
@@ -1093,12 +1281,12 @@ class Limits(Resource):
 class Stats(Resource):
     """`client.stats`: get."""
 
-    def get(self, **arguments: Unpack[Options]) -> types.Stats:
-        """Get statistics of the last 24 hours.
+    def get(self, **arguments: Unpack[params.GetStatsParams]) -> types.Stats:
+        """Get statistics of the last hours.
 
-        Returns hourly totals for charts, for the current hour and the 23 before it. A run
-        counts in the hour in which it was created. Personal runs of other users are included
-        only for admins. Deliveries are included only for callers with `factories:read`.
+        Returns hourly totals for charts, for the current hour and those before it. A run counts
+        in the hour in which it was created. Personal runs of other users are included only for
+        admins. Deliveries are included only for callers with `factories:read`.
         """
         return self._call(operations.get_stats, arguments)
 
@@ -1141,9 +1329,9 @@ class Resources(Resource):
 
     @cached_property
     def runs(self) -> Runs:
-        """Methods: create, list, get, follow_up, interrupt, prepare_attachments, cancel, timeline,
-        network, conversation, transcript, events, handoff_attachments, add_artifact,
-        find_by_external_reference.
+        """Methods: create, list, get, update, follow_up, interrupt, prepare_attachments, cancel,
+        timeline, network, changes, patch, usage, harness_usage, calls, conversation,
+        transcript, events, handoff_attachments, add_artifact, find_by_external_reference.
         """
         return Runs(self._connection)
 
@@ -1205,6 +1393,11 @@ class Resources(Resource):
         return Workers(self._connection)
 
     @cached_property
+    def harnesses(self) -> Harnesses:
+        """Methods: list."""
+        return Harnesses(self._connection)
+
+    @cached_property
     def environments(self) -> Environments:
         """Methods: list, create, get, update, delete."""
         return Environments(self._connection)
@@ -1221,12 +1414,14 @@ class Resources(Resource):
 
     @cached_property
     def automations(self) -> Automations:
-        """Methods: create, list, get, update, delete, test_filter."""
+        """Methods: create, list, get, update, delete, run, test_filter."""
         return Automations(self._connection)
 
     @cached_property
     def webhooks(self) -> Webhooks:
-        """Methods: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
+        """Methods: list, create, get, update, delete, rotate_secret, list_signature_schemes,
+        send_test, verify_request.
+        """
         return Webhooks(self._connection)
 
     @cached_property
@@ -1238,6 +1433,16 @@ class Resources(Resource):
     def secrets(self) -> Secrets:
         """Methods: list, create, get, set, delete."""
         return Secrets(self._connection)
+
+    @cached_property
+    def usage(self) -> Usage:
+        """Methods: get."""
+        return Usage(self._connection)
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """Methods: create, list, get, update, delete."""
+        return Budgets(self._connection)
 
     @cached_property
     def keys(self) -> Keys:

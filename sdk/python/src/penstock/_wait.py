@@ -23,7 +23,7 @@ OVER = ("SUCCEEDED", "FAILED", "ERROR", "CANCELLED")
 POLL = 2.0
 """Seconds between two looks at a run whose stream cannot be had."""
 PATIENCE = 60.0
-"""Seconds for which a server that has answered before may be away."""
+"""Seconds for which a server that has responded before may be unreachable."""
 
 
 class Absence:

@@ -40,7 +40,7 @@ class APIError(PenstockError):
     status_code: int
     """The HTTP status."""
     code: str | None
-    """The kind of error, such as `resource_not_found`; None where the answer is no problem document."""
+    """The kind of error, such as `resource_not_found`; None if the response is not a problem document."""
     title: str
     """The kind in words."""
     detail: str | None
@@ -54,7 +54,7 @@ class APIError(PenstockError):
     errors: list[FieldError]
     """What is wrong with which field, by JSON pointer."""
     response: RawResponse[Any]
-    """The answer: status, headers, body."""
+    """The response: status, headers, body."""
 
     def __init__(self, response: RawResponse[Any], reason: str | None = None) -> None:
         # The arguments are kept as they are so that an error can be pickled.
@@ -167,6 +167,6 @@ def api_error(response: RawResponse[Any]) -> APIError:
             response, f"the server redirects to {where}; is base_url right?"
         )
     if status < 300:
-        return InvalidResponseError(response, f"{status} is not an answer to this request")
+        return InvalidResponseError(response, f"{status} is not a response to this request")
     kind = _BY_STATUS.get(status, InternalServerError if status >= 500 else APIError)
     return kind(response)

@@ -26,6 +26,8 @@ __all__ = [
     "ApplyDefinitionRequest",
     "ArtifactType",
     "Attachment",
+    "BudgetPeriod",
+    "BudgetScope",
     "CancelRunParams",
     "CloudEnvironmentConfig",
     "CreateAgentParams",
@@ -33,6 +35,8 @@ __all__ = [
     "CreateArtifactRequestData",
     "CreateAutomationParams",
     "CreateAutomationRequest",
+    "CreateBudgetParams",
+    "CreateBudgetRequest",
     "CreateEnvironmentParams",
     "CreateFactoryParams",
     "CreateFactoryRequest",
@@ -58,6 +62,8 @@ __all__ = [
     "FollowUpRunParams",
     "FollowupAttachment",
     "GetNetworkPolicyParams",
+    "GetStatsParams",
+    "GetUsageParams",
     "GitHubRepo",
     "GitRepo",
     "Harness",
@@ -68,6 +74,7 @@ __all__ = [
     "ListEnvironmentsParams",
     "ListFactoriesParams",
     "ListRevisionsParams",
+    "ListRunCallsParams",
     "ListRunsParams",
     "ListedFile",
     "MCPServerConfig",
@@ -84,6 +91,7 @@ __all__ = [
     "RotateSecretRequest",
     "RotateWebhookSecretParams",
     "RunAgentRequest",
+    "RunAutomationParams",
     "RunFollowupRequest",
     "RunMode",
     "RunSourceFilter",
@@ -91,11 +99,13 @@ __all__ = [
     "Schedule",
     "SecretRef",
     "SecretRefresh",
+    "SendTestDeliveryParams",
     "SetSecretParams",
     "SetSecretRequest",
     "Signature",
     "SignatureScheme",
     "StreamRunEventsParams",
+    "TestDeliveryRequest",
     "TestFilterParams",
     "TestFilterRequest",
     "Trigger",
@@ -103,9 +113,15 @@ __all__ = [
     "UpdateAgentParams",
     "UpdateAutomationParams",
     "UpdateAutomationRequest",
+    "UpdateBudgetParams",
+    "UpdateBudgetRequest",
     "UpdateEnvironmentParams",
     "UpdateFactoryParams",
     "UpdateFactoryRequest",
+    "UpdateRunParams",
+    "UpdateRunRequest",
+    "UpdateRunRequestConfig",
+    "UpdateRunRequestConfigBudget",
     "UpdateSchedule",
     "UpdateScheduleParams",
     "UpdateWebhookParams",
@@ -114,6 +130,8 @@ __all__ = [
     "UploadAttachmentParams",
     "ValidateFactoryFilesParams",
     "ValidateFilesRequest",
+    "VerifyWebhookRequest",
+    "VerifyWebhookRequestParams",
     "WebhookAuthMode",
 ]
 
@@ -512,7 +530,10 @@ class ModelPolicy(TypedDict, total=False):
     """Limits the models of runs. A model must be allowed by the server, the factory and the agent."""
 
     allow: Sequence[str]
-    """Ids of models, with `*` at the end for the rest. All if absent."""
+    """Ids of models, such as `anthropic/claude-sonnet-5-5`. An entry without a slash, such as
+    `claude-*`, stands for the models of that name at every provider. `*` at the end stands for
+    the rest. All if absent.
+    """
 
 
 @with_config(STRICT)
@@ -520,7 +541,7 @@ class Harness(TypedDict, total=False):
     """The harness: the program that runs the agent."""
 
     type: str
-    """`builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`,
+    """`builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`, `qwen`,
     `command`, or a name from the server's configuration. An unknown type returns 400.
     """
 
@@ -1328,6 +1349,12 @@ class CreateAutomationRequest(TypedDict, total=False):
     enabled: bool
     """Whether it fires."""
 
+    title: str
+    """Title of its runs. `{{data.order}}` stands for that string, number or boolean of the
+    delivery's payload, as text; a value that does not exist is empty. Titles have up to 80
+    characters. Defaults to the name.
+    """
+
     prompt: Required[str]
     """The prompt of each run."""
 
@@ -1371,6 +1398,12 @@ class UpdateAutomationRequest(TypedDict, total=False):
 
     enabled: bool
     """Whether it fires."""
+
+    title: str | None
+    """Title of its runs. `{{data.order}}` stands for that string, number or boolean of the
+    delivery's payload, as text; a value that does not exist is empty. Titles have up to 80
+    characters. Defaults to the name.
+    """
 
     prompt: str
     """The prompt of each run."""
@@ -1430,6 +1463,115 @@ class TestFilterRequest(TypedDict, total=False):
 
     github_event: str
     """The `X-GitHub-Event` header of a GitHub payload. Required for it."""
+
+
+@with_config(STRICT)
+class TestDeliveryRequest(TypedDict, total=False):
+    """A delivery for the server to send."""
+
+    payload: Any
+    """The payload: any JSON value. Default: an example."""
+
+
+@with_config(STRICT)
+class VerifyWebhookRequest(TypedDict, total=False):
+    """A captured request of a sender."""
+
+    headers: Required[Mapping[str, str]]
+    """The headers, in any case."""
+
+    body: Required[str]
+    """The body, byte for byte as it was sent."""
+
+    at: datetime | str
+    """When the request arrived. Default: now."""
+
+
+BudgetScope: TypeAlias = Literal["team", "factory", "agent", "automation", "key"]
+"""The runs that share a budget. `team`: all. `factory`, `agent`, `automation`: its runs. `key`:
+the runs that an API key has created.
+"""
+
+BudgetPeriod: TypeAlias = Literal["day", "week", "month", "total"]
+"""When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday.
+`total`: never. A call counts in the period in which it was sent.
+"""
+
+
+@with_config(STRICT)
+class CreateBudgetRequest(TypedDict, total=False):
+    """A budget."""
+
+    scope: Required[BudgetScope]
+
+    scope_uid: str
+    """The factory, agent, automation or key. Required for these scopes, and not allowed for
+    `team`.
+    """
+
+    period: Required[BudgetPeriod]
+
+    time_zone: str
+    """IANA time zone, such as `Europe/Berlin`."""
+
+    max_cost_usd: Required[float]
+    """The most that the runs can spend in a period, in US dollars. With 0 they can spend nothing."""
+
+    action: Literal["pause", "refuse"]
+    """What happens to a run whose next call has no room."""
+
+    notify_at: Sequence[float]
+    """Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets
+    an event.
+    """
+
+
+@with_config(STRICT)
+class UpdateBudgetRequest(TypedDict, total=False):
+    """The fields to change."""
+
+    period: BudgetPeriod
+
+    time_zone: str | None
+    """IANA time zone, such as `Europe/Berlin`. Null means UTC."""
+
+    max_cost_usd: float
+    """The most that the runs can spend in a period, in US dollars. With 0 they can spend nothing."""
+
+    action: Literal["pause", "refuse"] | None
+    """What happens to a run whose next call has no room. Null means `pause`."""
+
+    notify_at: Sequence[float] | None
+    """Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets
+    an event. Null means 0.8.
+    """
+
+
+@with_config(STRICT)
+class UpdateRunRequest(TypedDict, total=False):
+    """The fields to change."""
+
+    config: Required[UpdateRunRequestConfig]
+    """Of the configuration, only the budget can change."""
+
+
+@with_config(STRICT)
+class UpdateRunRequestConfig(TypedDict, total=False):
+    """Of the configuration, only the budget can change."""
+
+    budget: Required[UpdateRunRequestConfigBudget | None]
+    """The run's own budget. Null removes all its caps."""
+
+
+@with_config(STRICT)
+class UpdateRunRequestConfigBudget(TypedDict, total=False):
+    """The run's own budget. Null removes all its caps."""
+
+    max_cost_usd: float | None
+    """Cap on the cost in US dollars. Null removes it."""
+
+    max_total_tokens: int | None
+    """Cap on tokens. Null removes it."""
 
 
 @with_config(STRICT)
@@ -1569,6 +1711,11 @@ class ListRunsParams(Options, total=False):
 
 
 @with_config(STRICT)
+class UpdateRunParams(UpdateRunRequest, Options, total=False):
+    """Keywords of `runs.update`."""
+
+
+@with_config(STRICT)
 class FollowUpRunParams(RunFollowupRequest, PostOptions, total=False):
     """Keywords of `runs.follow_up`."""
 
@@ -1584,6 +1731,19 @@ class CancelRunParams(PostOptions, total=False):
 
     cascade: bool
     """Also cancel the runs that this run started."""
+
+
+@with_config(STRICT)
+class ListRunCallsParams(Options, total=False):
+    """Keywords of `runs.calls`."""
+
+    limit: int
+    """Maximum number of items."""
+
+    cursor: str
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
+    """
 
 
 @with_config(STRICT)
@@ -1786,6 +1946,14 @@ class UpdateAutomationParams(UpdateAutomationRequest, Options, total=False):
 
 
 @with_config(STRICT)
+class RunAutomationParams(PostOptions, total=False):
+    """Keywords of `automations.run`."""
+
+    source: Literal["CLI", "WEB_APP", "GITHUB_ACTION"]
+    """What kind of client this is; becomes the run's `source`."""
+
+
+@with_config(STRICT)
 class TestFilterParams(TestFilterRequest, PostOptions, total=False):
     """Keywords of `automations.test_filter`."""
 
@@ -1806,6 +1974,16 @@ class RotateWebhookSecretParams(RotateSecretRequest, PostOptions, total=False):
 
 
 @with_config(STRICT)
+class SendTestDeliveryParams(TestDeliveryRequest, PostOptions, total=False):
+    """Keywords of `webhooks.send_test`."""
+
+
+@with_config(STRICT)
+class VerifyWebhookRequestParams(VerifyWebhookRequest, PostOptions, total=False):
+    """Keywords of `webhooks.verify_request`."""
+
+
+@with_config(STRICT)
 class ListDeliveriesParams(Options, total=False):
     """Keywords of `deliveries.list`."""
 
@@ -1822,6 +2000,23 @@ class ListDeliveriesParams(Options, total=False):
     ]
     """Only deliveries with this outcome. `rejected` includes all three kinds of rejection."""
 
+    no_run: bool
+    """Only accepted deliveries that started no run. Deliveries that only verified the URL are not
+    among them.
+    """
+
+    search: str
+    """Only accepted deliveries whose payload contains this text, byte for byte. A page of a search
+    reads at most 500 payloads. So it can have fewer items than `limit`, or none, although
+    `has_next_page` is true.
+    """
+
+    received_after: datetime | str
+    """Only deliveries received after this time."""
+
+    received_before: datetime | str
+    """Only deliveries received before this time."""
+
 
 @with_config(STRICT)
 class CreateSecretParams(CreateSecretRequest, PostOptions, total=False):
@@ -1834,8 +2029,48 @@ class SetSecretParams(SetSecretRequest, Options, total=False):
 
 
 @with_config(STRICT)
+class GetUsageParams(Options, total=False):
+    """Keywords of `usage.get`."""
+
+    from_: datetime | str
+    """First time that counts. By default 30 days before `to`."""
+
+    to: datetime | str
+    """First time that no longer counts, at most 400 days after `from`. By default now."""
+
+    group_by: Literal["day", "model", "provider", "automation", "agent", "factory", "key"]
+    """What a row stands for."""
+
+    time_zone: str
+    """IANA time zone of the days."""
+
+    interval: Literal["hour"]
+    """Also returns the costs of each hour, of the first 8 rows and of all others. For at most 31
+    days, and not for `group_by=day`.
+    """
+
+
+@with_config(STRICT)
+class CreateBudgetParams(CreateBudgetRequest, PostOptions, total=False):
+    """Keywords of `budgets.create`."""
+
+
+@with_config(STRICT)
+class UpdateBudgetParams(UpdateBudgetRequest, Options, total=False):
+    """Keywords of `budgets.update`."""
+
+
+@with_config(STRICT)
 class CreateKeyParams(CreateKeyRequest, PostOptions, total=False):
     """Keywords of `keys.create`."""
+
+
+@with_config(STRICT)
+class GetStatsParams(Options, total=False):
+    """Keywords of `stats.get`."""
+
+    hours: int
+    """Number of hours, including the current one."""
 
 
 @with_config(STRICT)

@@ -47,7 +47,7 @@ class Asked:
 
 
 @dataclass
-class _Answer:
+class _Response:
     status: int
     headers: dict[str, str]
     content: bytes
@@ -60,8 +60,8 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     requests: list[Asked] = field(default_factory=list[Asked])
     """What was asked, in order."""
-    _answers: dict[tuple[str, str], deque[_Answer]] = field(
-        default_factory=dict[tuple[str, str], deque[_Answer]], repr=False
+    _responses: dict[tuple[str, str], deque[_Response]] = field(
+        default_factory=dict[tuple[str, str], deque[_Response]], repr=False
     )
 
     def on(
@@ -78,8 +78,8 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         kind = "application/octet-stream" if content is not None else "application/json"
         if content is None:
             content = b"" if status == HTTPStatus.NO_CONTENT else jsonlib.dumps(json).encode()
-        self._tell(
-            method, path, _Answer(status, {"content-type": kind, **(headers or {})}, content)
+        self._add(
+            method, path, _Response(status, {"content-type": kind, **(headers or {})}, content)
         )
 
     def fail(
@@ -110,7 +110,7 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         }
         if retry_after is not None:
             headers["retry-after"] = str(retry_after)
-        self._tell(method, path, _Answer(status, headers, jsonlib.dumps(problem).encode()))
+        self._add(method, path, _Response(status, headers, jsonlib.dumps(problem).encode()))
 
     def stream(self, path: str, events: Iterable[Mapping[str, Any]]) -> None:
         """Configure a stream of events, each `{"id": …, "event": …, "data": …}`, that then ends."""
@@ -118,12 +118,12 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         for event in events:
             text += f"id: {event['id']}\n" if "id" in event else ""
             text += f"event: {event['event']}\ndata: {jsonlib.dumps(event['data'])}\n\n"
-        self._tell("GET", path, _Answer(200, {"content-type": "text/event-stream"}, text.encode()))
+        self._add("GET", path, _Response(200, {"content-type": "text/event-stream"}, text.encode()))
 
     def disconnect(self, method: str, path: str) -> None:
         """Break the connection instead of responding."""
         error = httpx.ReadError("the connection was broken by the test")
-        self._tell(method, path, _Answer(0, {}, b"", error))
+        self._add(method, path, _Response(0, {}, b"", error))
 
     def client(self, *, retries: int = 2) -> Penstock:
         """Return a client of this server."""
@@ -145,23 +145,23 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """What httpx calls."""
-        return self._answer(request, request.read())
+        return self._respond(request, request.read())
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """What httpx calls."""
-        return self._answer(request, await request.aread())
+        return self._respond(request, await request.aread())
 
-    def _tell(self, method: str, path: str, answer: _Answer) -> None:
-        self._answers.setdefault((method.upper(), path), deque()).append(answer)
+    def _add(self, method: str, path: str, response: _Response) -> None:
+        self._responses.setdefault((method.upper(), path), deque()).append(response)
 
-    def _answer(self, request: httpx.Request, content: bytes) -> httpx.Response:
+    def _respond(self, request: httpx.Request, content: bytes) -> httpx.Response:
         path = request.url.path.removeprefix(PREFIX)
         asked = Asked(request.method, path, request.url.params, request.headers, content)
         self.requests.append(asked)
-        answers = self._answers.get((request.method, path))
-        if not answers:
+        responses = self._responses.get((request.method, path))
+        if not responses:
             raise AssertionError(f"no response is configured for {request.method} {path}")
-        answer = answers[0] if len(answers) == 1 else answers.popleft()
-        if answer.error is not None:
-            raise answer.error
-        return httpx.Response(answer.status, headers=answer.headers, content=answer.content)
+        response = responses[0] if len(responses) == 1 else responses.popleft()
+        if response.error is not None:
+            raise response.error
+        return httpx.Response(response.status, headers=response.headers, content=response.content)

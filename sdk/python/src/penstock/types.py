@@ -1,5 +1,5 @@
 # Made from api/openapi.yaml by generate/ (make generate). Do not edit.
-"""What the server answers, as pydantic models.
+"""What the server returns, as pydantic models.
 
 Fields and values that this version does not know are kept: a field in `model_extra` (and as an
 attribute), a value of an enumeration as the string that it is, a variant of a union as `Unknown…`.
@@ -35,6 +35,11 @@ __all__ = [
     "ArtifactItem",
     "ArtifactResponse",
     "Automation",
+    "Budget",
+    "BudgetAction",
+    "BudgetPeriod",
+    "BudgetScope",
+    "BudgetShortage",
     "BundledSkill",
     "Capacity",
     "CloudEnvironment",
@@ -80,9 +85,11 @@ __all__ = [
     "FileArtifactData",
     "FileArtifactResponse",
     "FileArtifactResponseData",
+    "FileChange",
     "FileTree",
     "FilesVerdict",
     "FilterCheck",
+    "FilterDelivery",
     "FilterSample",
     "FilterVerdict",
     "FollowupResponse",
@@ -91,8 +98,18 @@ __all__ = [
     "HandoffAttachment",
     "HandoffAttachmentsResponse",
     "Harness",
+    "HarnessInfo",
+    "HarnessTokens",
+    "HarnessUsage",
+    "HarnessUsageCoverage",
+    "HarnessUsageOfModel",
+    "HarnessUsagePayload",
+    "HarnessUsageSnapshot",
+    "HarnessUsageState",
     "HourDeliveries",
     "HourStats",
+    "HourlyCost",
+    "HourlyCosts",
     "InterruptResponse",
     "Key",
     "KeyScope",
@@ -100,14 +117,17 @@ __all__ = [
     "ListAgentSkillsResponse",
     "ListAgentsResponse",
     "ListAutomationsResponse",
+    "ListBudgetsResponse",
     "ListBundledSkillsResponse",
     "ListConnectedWorkersResponse",
     "ListDeliveriesResponse",
     "ListEnvironmentsResponse",
     "ListFactoriesResponse",
+    "ListHarnessesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
     "ListRevisionsResponse",
+    "ListRunCallsResponse",
     "ListRunsResponse",
     "ListSchedulesResponse",
     "ListSecretsResponse",
@@ -120,6 +140,7 @@ __all__ = [
     "MessageDelta",
     "MessageRole",
     "Metadata",
+    "ModelCall",
     "ModelInfo",
     "ModelPolicy",
     "Network",
@@ -145,6 +166,7 @@ __all__ = [
     "PullRequestArtifactResponseData",
     "PullRequestStatus",
     "QueueWait",
+    "RepositoryChanges",
     "RequestUsage",
     "RequestUsageInferenceCostBreakdownUsd",
     "ResourceChange",
@@ -153,6 +175,8 @@ __all__ = [
     "RunActionResultEvent",
     "RunAgentResponse",
     "RunArtifactEvent",
+    "RunBudgetUsage",
+    "RunChanges",
     "RunCreatorInfo",
     "RunDoneEvent",
     "RunEvent",
@@ -169,6 +193,7 @@ __all__ = [
     "RunStateEvent",
     "RunStatusMessage",
     "RunTimelineEvent",
+    "RunUsage",
     "RunUsageEvent",
     "ScheduleTimes",
     "ScheduledAgentItem",
@@ -203,10 +228,14 @@ __all__ = [
     "UnknownRunEvent",
     "UploadTarget",
     "UploadedAttachment",
+    "UsageReport",
+    "UsageRow",
+    "UsageSum",
     "ValidationScope",
     "Webhook",
     "WebhookAuthMode",
     "WebhookSecret",
+    "WebhookVerification",
     "WorkRepository",
 ]
 
@@ -284,6 +313,7 @@ ErrorCode: TypeAlias = (
         "infrastructure_timeout",
         "external_authentication_required",
         "integration_not_configured",
+        "unpriced_model",
     ]
     | str
 )
@@ -351,8 +381,9 @@ class FollowupResponse(Model):
     """The id of the follow-up, and of its message in the conversation."""
 
     outcome: Literal["queue_pending", "live_session", "handoff_execution"] | str
-    """`queue_pending`: the agent receives it after its prompt. `live_session`: the running agent
-    receives it at its next turn. `handoff_execution`: it starts another execution of the run.
+    """`queue_pending`: the agent receives it after its prompt; if a budget blocks the run, once it
+    has room. `live_session`: the running agent receives it at its next turn.
+    `handoff_execution`: it starts another execution of the run.
     """
 
 
@@ -489,6 +520,38 @@ class RunStatusMessage(Model):
 
     retryable: bool | None = None
     """Whether a retry of the same run can succeed."""
+
+    budget: BudgetShortage | None = None
+    """What a budget lacks that blocks the run, or has ended it: either costs or tokens. When the
+    budget is raised, a blocked run continues.
+    """
+
+
+class BudgetShortage(Model):
+    """What a budget lacks that blocks the run, or has ended it: either costs or tokens. When the
+    budget is raised, a blocked run continues.
+    """
+
+    budget_uid: str
+    """The budget, or the id of a run for its own."""
+
+    spent_usd: float | None = None
+    """What was spent and reserved, in US dollars."""
+
+    cap_usd: float | None = None
+    """The cap, in US dollars."""
+
+    needed_usd: float | None = None
+    """The most that the next call can cost, in US dollars."""
+
+    spent_tokens: int | None = None
+    """Tokens that were used and reserved."""
+
+    cap_tokens: int | None = None
+    """The cap, in tokens."""
+
+    needed_tokens: int | None = None
+    """The most tokens that the next call can use."""
 
 
 class RunCreatorInfo(Model):
@@ -963,7 +1026,10 @@ class ModelPolicy(Model):
     """Limits the models of runs. A model must be allowed by the server, the factory and the agent."""
 
     allow: list[str] | None = None
-    """Ids of models, with `*` at the end for the rest. All if absent."""
+    """Ids of models, such as `anthropic/claude-sonnet-5-5`. An entry without a slash, such as
+    `claude-*`, stands for the models of that name at every provider. `*` at the end stands for
+    the rest. All if absent.
+    """
 
 
 class NetworkPolicy(Model):
@@ -994,7 +1060,7 @@ class NetworkLayer(Model):
     """The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers."""
 
     name: str | None = None
-    """Its name, if it has one. For a factory, the UID."""
+    """Its name, if it has one."""
 
     network: Network
     """What runs may reach besides their models. A run may reach what the network of the server,
@@ -1007,7 +1073,7 @@ class Harness(Model):
     """The harness: the program that runs the agent."""
 
     type: str | None = None
-    """`builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`,
+    """`builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`, `qwen`,
     `command`, or a name from the server's configuration. An unknown type returns 400.
     """
 
@@ -1091,6 +1157,72 @@ class NetworkHost(Model):
     """Reason of the latest refusal."""
 
 
+class RunChanges(Model):
+    """What a run has changed in its repositories."""
+
+    updated_at: Timestamp | None = None
+    """End of the turn that changed it last. Absent until a turn with a repository has ended."""
+
+    repositories: list[RepositoryChanges]
+    """The repositories, in the order of the environment."""
+
+
+class RepositoryChanges(Model):
+    """What a run has changed in one repository."""
+
+    name: str
+    """Name of its directory in the workspace, unique within the run."""
+
+    url: str
+    """URL of the repository, without credentials."""
+
+    base: str | None = None
+    """Id of the commit that was checked out. Absent if it is unknown."""
+
+    branch: str | None = None
+    """Branch that the repository is on at the end of the turn. Absent without a branch."""
+
+    error: str | None = None
+    """Why the changes could not be computed. Otherwise, it is absent."""
+
+    files: list[FileChange]
+    """The changed files, by path. At most 1,000."""
+
+    files_omitted: int | None = None
+    """How many more files have changed. They are not in the patch either."""
+
+    truncated: bool | None = None
+    """Whether the patch lacks files because it would exceed 1 MiB."""
+
+    patch_url: str | None = None
+    """Where the patch is. It needs an API key, like every request. Absent without a patch."""
+
+
+class FileChange(Model):
+    """A changed file."""
+
+    path: str
+    """Path in the repository. Bytes that are not UTF-8 are replaced by U+FFFD."""
+
+    previous_path: str | None = None
+    """Path of a renamed file in the commit."""
+
+    status: Literal["added", "modified", "deleted", "renamed"] | str
+    """What happened to the file."""
+
+    additions: int
+    """Added lines. 0 for a binary file."""
+
+    deletions: int
+    """Removed lines. 0 for a binary file."""
+
+    binary: bool
+    """Whether the file is binary. The patch then only says that it differs."""
+
+    truncated: bool | None = None
+    """Whether the patch lacks the file because it is too large."""
+
+
 class TimelineResponse(Model):
     """A run's timeline."""
 
@@ -1128,6 +1260,7 @@ class TimelineEvent(Model):
             "followup_undelivered",
             "interrupt_requested",
             "turn_interrupted",
+            "changes_saved",
             "setup_step",
             "image_not_used",
             "run_requeued",
@@ -1136,6 +1269,7 @@ class TimelineEvent(Model):
             "mcp_server_not_used",
             "sandbox_verified",
             "network_denied",
+            "budget_threshold",
         ]
         | str
     )
@@ -1147,10 +1281,14 @@ class TimelineEvent(Model):
     payload: dict[str, Any] | None = None
     """Details, by type. `setup_step` has the command, its exit code and last output.
     `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox
-    does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has
-    the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts,
-    with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once
-    for each host that the policy refused, with `host`, `port` and `reason`.
+    does not support. `changes_saved` sums up what the run has changed so far: the numbers of
+    `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be
+    computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name`
+    and `id` of the server. `sandbox_verified` is the check before the agent starts, with the
+    `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each
+    host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes
+    once for each value of `notify_at` that a budget reaches in a period, on the run whose call
+    reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`.
     """
 
 
@@ -2133,6 +2271,35 @@ class ModelInfo(Model):
     """The reason in a sentence, such as which key is missing."""
 
 
+class ListHarnessesResponse(Model):
+    """Harnesses."""
+
+    harnesses: list[HarnessInfo]
+    """The harnesses."""
+
+
+class HarnessInfo(Model):
+    """An agent program that runs can name."""
+
+    name: str
+    """The value for `harness.type`."""
+
+    version: str | None = None
+    """The installed version, if it is installed."""
+
+    models: list[str]
+    """Ids of the models that it can use. Empty if they are not known."""
+
+    usable: bool
+    """Whether a connected worker can run it now."""
+
+    reason: str | None = None
+    """Why it is not usable."""
+
+    workers: int
+    """Number of connected workers that can run it."""
+
+
 class ListConnectedWorkersResponse(Model):
     """Workers."""
 
@@ -2545,7 +2712,9 @@ class Secret(Model):
     """When the value or the hosts were set."""
 
     last_used_at: Timestamp | None = None
-    """When a run last received the secret, accurate to about a minute."""
+    """When a run last received the secret, or a webhook last accepted it, accurate to about a
+    minute.
+    """
 
     created_by: RunCreatorInfo | None = None
     """The creator."""
@@ -3218,6 +3387,12 @@ class Automation(Model):
     enabled: bool
     """Whether it fires."""
 
+    title: str | None = None
+    """Title of its runs. `{{data.order}}` stands for that string, number or boolean of the
+    delivery's payload, as text; a value that does not exist is empty. Titles have up to 80
+    characters. Defaults to the name.
+    """
+
     prompt: str
     """The prompt of each run."""
 
@@ -3308,6 +3483,52 @@ class FilterSample(Model):
 
     of: int
     """Number of deliveries checked."""
+
+    deliveries: list[FilterDelivery]
+    """The result of each delivery, newest first."""
+
+
+class FilterDelivery(Model):
+    """The result of a filter for a stored delivery."""
+
+    delivery_id: str
+    """The delivery."""
+
+    received_at: Timestamp
+    """When the delivery arrived."""
+
+    event_type: str | None = None
+    """The event as the sender names it."""
+
+    summary: str | None = None
+    """The first values of the payload in one line, for people."""
+
+    would_trigger: bool
+    """Whether the filter matches."""
+
+    path: str | None = None
+    """JSON pointer of the first key of the filter that failed."""
+
+    reason: str | None = None
+    """Why the filter does not match."""
+
+
+class WebhookVerification(Model):
+    """Whether a request is authentic."""
+
+    valid: bool
+    """Whether a current secret of the webhook fits."""
+
+    reason: str | None = None
+    """Why not, as in the delivery log: `missing_header`, `bad_format`, `stale`, `future`,
+    `mismatch` or `no_secret`.
+    """
+
+    detail: str | None = None
+    """What is wrong, for people."""
+
+    hint: str | None = None
+    """A small change with which the request is valid, for people."""
 
 
 class Webhook(Model):
@@ -3587,6 +3808,14 @@ class Delivery(Model):
     payload_sha256: str | None = None
     """SHA-256 of the body."""
 
+    event_type: str | None = None
+    """The event as the sender names it, in a header or in the payload, such as
+    pull_request.opened. Not verified.
+    """
+
+    summary: str | None = None
+    """The first values of the payload in one line, for people."""
+
     client_ip: str
     """Client address. Empty for a replay."""
 
@@ -3632,6 +3861,435 @@ class ListWebhooksResponse(Model):
 
     webhooks: list[Webhook]
     """The webhooks."""
+
+
+BudgetScope: TypeAlias = Literal["team", "factory", "agent", "automation", "key"] | str
+"""The runs that share a budget. `team`: all. `factory`, `agent`, `automation`: its runs. `key`:
+the runs that an API key has created.
+"""
+
+BudgetPeriod: TypeAlias = Literal["day", "week", "month", "total"] | str
+"""When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday.
+`total`: never. A call counts in the period in which it was sent.
+"""
+
+BudgetAction: TypeAlias = Literal["pause", "refuse"] | str
+"""What happens to a run whose next call has no room. `pause`: it is BLOCKED, and continues when
+the budget has room. `refuse`: it ends FAILED.
+"""
+
+
+class Budget(Model):
+    """A cap on what many runs spend together. Each run can also have a budget of its own, in its
+    configuration.
+    """
+
+    uid: str
+    """Unique id."""
+
+    scope: BudgetScope
+    """The runs that share a budget. `team`: all. `factory`, `agent`, `automation`: its runs.
+    `key`: the runs that an API key has created.
+    """
+
+    scope_uid: str | None = None
+    """The factory, agent, automation or key. Absent for `team`."""
+
+    scope_name: str | None = None
+    """Its name. Absent for `team`, and if it no longer exists."""
+
+    period: BudgetPeriod
+    """When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday.
+    `total`: never. A call counts in the period in which it was sent.
+    """
+
+    time_zone: str
+    """IANA time zone."""
+
+    max_cost_usd: float
+    """The most that the runs can spend in a period, in US dollars."""
+
+    action: BudgetAction
+    """What happens to a run whose next call has no room. `pause`: it is BLOCKED, and continues
+    when the budget has room. `refuse`: it ends FAILED.
+    """
+
+    notify_at: list[float]
+    """Shares of `max_cost_usd` that are reported, lowest first."""
+
+    created_at: Timestamp
+    """When it was created."""
+
+    updated_at: Timestamp
+    """When it last changed."""
+
+    period_start: Timestamp | None = None
+    """Start of the current period. Absent for `total`."""
+
+    period_end: Timestamp | None = None
+    """End of the current period. Absent for `total`."""
+
+    spent_usd: float
+    """Cost of the calls in the current period, in US dollars."""
+
+    reserved_usd: float
+    """The most that calls in flight can cost, in US dollars. It is not part of `spent_usd`."""
+
+
+class ListBudgetsResponse(Model):
+    """Budgets."""
+
+    budgets: list[Budget]
+    """The budgets."""
+
+
+class UsageSum(Model):
+    """A sum of calls to models."""
+
+    calls: int
+    """Number of calls that are settled. The sums below are theirs, unless they say otherwise."""
+
+    input_tokens: int
+    """Input tokens, without those of the cache."""
+
+    output_tokens: int
+    """Output tokens, with those of reasoning."""
+
+    cache_read_tokens: int
+    """Input tokens read from the provider's cache."""
+
+    cache_write_tokens: int
+    """Input tokens written to the provider's cache."""
+
+    reasoning_tokens: int
+    """The part of `output_tokens` that is reasoning."""
+
+    cost_usd: float | None
+    """Cost in US dollars. Null if a model has no price."""
+
+    priced_cost_usd: float
+    """Cost of the calls whose model has a price, in US dollars."""
+
+    unpriced_calls: int
+    """Calls whose model has no price."""
+
+    estimated_calls: int
+    """Calls that were cut: their usage is what is known, plus an upper bound of the rest."""
+
+    unknown_calls: int
+    """Calls whose usage never came: what was reserved for them counts as spent."""
+
+    unsettled_calls: int
+    """Calls that are not settled yet."""
+
+    reserved_usd: float
+    """The most that unsettled calls can cost, in US dollars."""
+
+
+class UsageRow(Model):
+    """The usage of one day, model, provider, automation, agent, factory or key."""
+
+    key: str
+    """A day such as `2026-02-01`, a provider, `provider/model`, or a uid. Empty for calls without
+    one.
+    """
+
+    name: str | None = None
+    """Name of the uid. Absent if it is not known."""
+
+    calls: int
+    """Number of calls that are settled. The sums below are theirs, unless they say otherwise."""
+
+    input_tokens: int
+    """Input tokens, without those of the cache."""
+
+    output_tokens: int
+    """Output tokens, with those of reasoning."""
+
+    cache_read_tokens: int
+    """Input tokens read from the provider's cache."""
+
+    cache_write_tokens: int
+    """Input tokens written to the provider's cache."""
+
+    reasoning_tokens: int
+    """The part of `output_tokens` that is reasoning."""
+
+    cost_usd: float | None
+    """Cost in US dollars. Null if a model has no price."""
+
+    priced_cost_usd: float
+    """Cost of the calls whose model has a price, in US dollars."""
+
+    unpriced_calls: int
+    """Calls whose model has no price."""
+
+    estimated_calls: int
+    """Calls that were cut: their usage is what is known, plus an upper bound of the rest."""
+
+    unknown_calls: int
+    """Calls whose usage never came: what was reserved for them counts as spent."""
+
+    unsettled_calls: int
+    """Calls that are not settled yet."""
+
+    reserved_usd: float
+    """The most that unsettled calls can cost, in US dollars."""
+
+
+class HourlyCosts(Model):
+    """Costs by the hour in which the calls were sent. Hours begin with `from`. Calls whose model
+    has no price are not part of it.
+    """
+
+    rows: list[HourlyCost]
+    """The first 8 rows of the report, in the same order."""
+
+    other: list[float]
+    """Costs of all other rows in US dollars, one for each hour."""
+
+
+class HourlyCost(Model):
+    """The costs of one row by the hour."""
+
+    key: str
+    """The row's `key`."""
+
+    cost_usd: list[float]
+    """Costs in US dollars, one for each hour."""
+
+
+class UsageReport(Model):
+    """What the runs of a team have used."""
+
+    from_: Timestamp = Field(alias="from")
+    """First time that counts."""
+
+    to: Timestamp
+    """First time that no longer counts."""
+
+    group_by: Literal["day", "model", "provider", "automation", "agent", "factory", "key"] | str
+    """What a row stands for."""
+
+    time_zone: str
+    """IANA time zone of the days."""
+
+    rows: list[UsageRow]
+    """The rows."""
+
+    omitted_rows: int
+    """Number of further rows."""
+
+    total: UsageSum
+    """The sum of all rows, also of omitted ones."""
+
+    hourly: HourlyCosts | None = None
+    """Only with `interval=hour`."""
+
+
+class RunUsage(Model):
+    """What a run has used."""
+
+    models: list[UsageRow]
+    """The usage by model, highest cost first."""
+
+    total: UsageSum
+    """The sum of all models."""
+
+    budget: RunBudgetUsage | None = None
+    """The run's own budget. Absent if it has none."""
+
+
+class HarnessUsage(Model):
+    """What a run of Claude Code or Codex has used."""
+
+    run_id: str
+    """Id of the run."""
+
+    conversation_id: str
+    """Id of its conversation."""
+
+    available: bool
+    """Whether there is usage."""
+
+    age_seconds: int | None = None
+    """Seconds since `capturedAt`."""
+
+    usage: HarnessUsageState | None = None
+    """The usage after the latest call that was settled. Absent if it is not available."""
+
+
+class HarnessUsageState(Model):
+    """The usage after the latest call that was settled. Absent if it is not available."""
+
+    harness: Literal["CLAUDE_CODE", "CODEX"] | str
+    """The agent."""
+
+    execution_id: int = Field(alias="executionId")
+    """The latest execution that made a call."""
+
+    capture_sequence: int = Field(alias="captureSequence")
+    """The number of settled calls. It only grows."""
+
+    captured_at: datetime = Field(alias="capturedAt")
+    """When the latest call was settled."""
+
+    metrics_version: int = Field(alias="metricsVersion")
+    """Version of this format."""
+
+    snapshot: HarnessUsageSnapshot
+    """The usage of all executions."""
+
+
+class HarnessUsageSnapshot(Model):
+    """The usage of all executions."""
+
+    coverage: HarnessUsageCoverage
+    """Which metrics are known."""
+
+    payload: HarnessUsagePayload
+    """The sum, and the part of each model."""
+
+
+class HarnessUsageCoverage(Model):
+    """Which metrics are known."""
+
+    token_status: Literal["known", "partial", "unavailable"] | str = Field(alias="tokenStatus")
+    """`partial` if some calls are estimated or in flight."""
+
+    tool_status: Literal["known", "partial", "unavailable"] | str = Field(alias="toolStatus")
+    """Always `unavailable`: calls of tools are in the conversation."""
+
+
+class HarnessUsagePayload(Model):
+    """The sum, and the part of each model."""
+
+    usage: HarnessTokens
+    """The sum."""
+
+    attribution: list[HarnessUsageOfModel]
+    """The usage by model."""
+
+
+class HarnessUsageOfModel(Model):
+    """What the calls to one model have used."""
+
+    model: str
+    """The model."""
+
+    usage: HarnessTokens
+    """Its tokens."""
+
+
+class HarnessTokens(Model):
+    """Tokens, as the agent's provider counts them."""
+
+    input_tokens: int
+    """Of Claude Code without the cache, of Codex with it."""
+
+    output_tokens: int
+    """Output, with reasoning."""
+
+    cache_read_input_tokens: int | None = None
+    """Claude Code. Read from the cache."""
+
+    cache_creation_input_tokens: int | None = None
+    """Claude Code. Written to the cache."""
+
+    cached_input_tokens: int | None = None
+    """Codex. The part of the input that was read from the cache."""
+
+    cache_write_input_tokens: int | None = None
+    """Codex. The part of the input that was written to the cache."""
+
+    reasoning_output_tokens: int | None = None
+    """Codex. The part of the output that is reasoning."""
+
+    total_tokens: int | None = None
+    """Codex. Input and output."""
+
+
+class RunBudgetUsage(Model):
+    """The run's own budget. Absent if it has none."""
+
+    max_cost_usd: float | None = None
+    """Cap on the cost, in US dollars. Absent if there is no cap."""
+
+    spent_usd: float
+    """Cost of the run and the runs below it, in US dollars."""
+
+    reserved_usd: float
+    """The most that their unsettled calls can cost, in US dollars."""
+
+    max_total_tokens: int | None = None
+    """Cap on tokens. Absent if there is no cap."""
+
+    spent_tokens: int
+    """Tokens of the run and the runs below it."""
+
+    reserved_tokens: int
+    """The most tokens of their unsettled calls."""
+
+
+class ModelCall(Model):
+    """One call to a model."""
+
+    id: str
+    """Unique id."""
+
+    execution_id: int
+    """Number of the execution that made it."""
+
+    provider: str
+    """The provider."""
+
+    model: str
+    """The model."""
+
+    state: Literal["reserved", "settled", "unsent"] | str
+    """`reserved`: it may be in flight, and its amounts are upper bounds. `settled`: its usage is
+    known. `unsent`: it never reached the provider and cost nothing.
+    """
+
+    created_at: Timestamp
+    """When it was sent."""
+
+    settled_at: Timestamp | None = None
+    """When it was settled."""
+
+    input_tokens: int
+    """Input tokens, without those of the cache."""
+
+    output_tokens: int
+    """Output tokens, with those of reasoning."""
+
+    cache_read_tokens: int
+    """Input tokens read from the provider's cache."""
+
+    cache_write_tokens: int
+    """Input tokens written to the provider's cache."""
+
+    reasoning_tokens: int
+    """The part of `output_tokens` that is reasoning."""
+
+    cost_usd: float | None
+    """Cost in US dollars. Null if the model has no price."""
+
+    estimated: bool
+    """Whether it was cut: its usage is what is known, plus an upper bound of the rest."""
+
+    unknown: bool
+    """Whether its usage never came: what was reserved counts as spent."""
+
+
+class ListRunCallsResponse(Model):
+    """A page of calls."""
+
+    calls: list[ModelCall]
+    """The calls."""
+
+    page_info: PageInfo
+    """Position in a paginated list."""
 
 
 class Key(Model):
@@ -3722,7 +4380,7 @@ class Session(Model):
 
 
 class Stats(Model):
-    """Statistics of the last 24 hours."""
+    """Statistics of the last hours."""
 
     since: Timestamp
     """Start of the first hour."""
@@ -3731,7 +4389,7 @@ class Stats(Model):
     """Current time."""
 
     hours: list[HourStats]
-    """The 24 hours, earliest first. The last one is incomplete."""
+    """The hours, earliest first. The last one is incomplete."""
 
     factories: list[FactoryStats]
     """The factories with the highest costs, highest first."""

@@ -74,6 +74,15 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
           value={draft.prompt}
           onChange={(event) => set({ prompt: event.currentTarget.value })}
         />
+        <TextInput
+          label="Title of its runs"
+          description="{{data.order}} stands for that value of the payload, as text. Empty: the name of the automation."
+          placeholder="Ship order {{data.order}}"
+          maxLength={200}
+          readOnly={readOnly}
+          value={draft.title}
+          onChange={(event) => set({ title: event.currentTarget.value })}
+        />
         <Configuration draft={draft} set={set} factory={factory} readOnly={readOnly} />
         {others.length > 0 && (
           <Text size="sm" c="dimmed">

@@ -11,8 +11,10 @@ import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { EditElsewhere } from '../webhooks/EditElsewhere.tsx';
+import { Activity } from './Activity.tsx';
 import { AutomationForm } from './AutomationForm.tsx';
 import { EnableAutomation } from './EnableAutomation.tsx';
+import { RunNow } from './RunNow.tsx';
 
 /** Shows and edits an automation. */
 export function AutomationPage() {
@@ -31,6 +33,7 @@ export function AutomationPage() {
         found && (
           <>
             <EnableAutomation automation={found} factory={factory.data} readOnly={readOnly} />
+            {may(session?.scopes, 'runs:write') && <RunNow automation={found} factory={factory.data} />}
             <Button component={Link} to="/runs" search={{ automation_id: auid } as never} variant="default">
               View runs
             </Button>
@@ -49,6 +52,7 @@ export function AutomationPage() {
           <OfFactory factory={factory.data} />
           <EditElsewhere factory={factory.data} file={`automations/${found.name}/automation.md`} />
           <Problems automation={found} />
+          <Activity automation={found} factory={uid} />
           <AutomationForm
             key={`${auid} ${saves}`}
             automation={found}

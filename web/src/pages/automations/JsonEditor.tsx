@@ -29,7 +29,7 @@ export interface JsonEditorProps {
   readOnly?: boolean;
 }
 
-const colours = HighlightStyle.define([
+const colors = HighlightStyle.define([
   { tag: tags.propertyName, color: 'var(--busy)' },
   { tag: tags.string, color: 'var(--good)' },
   { tag: [tags.number, tags.bool, tags.null], color: 'var(--warn)' },
@@ -79,7 +79,7 @@ function stateOf(props: () => JsonEditorProps): EditorState {
       closeBrackets(),
       indentOnInput(),
       json(),
-      syntaxHighlighting(colours),
+      syntaxHighlighting(colors),
       look,
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ 'aria-label': label, role: 'textbox', 'aria-multiline': 'true', tabindex: '0' }),

@@ -5,6 +5,8 @@ import { draftOf, emptyTrigger, missingOf, type TriggerDraft, triggerOf } from '
 export interface AutomationDraft {
   name: string;
   agent: string;
+  /** The title of its runs. Empty: its name. */
+  title: string;
   prompt: string;
   model: string;
   environment: string;
@@ -15,6 +17,7 @@ export function automationDraftOf(automation: Automation | undefined): Automatio
   return {
     name: automation?.name ?? '',
     agent: automation?.agent ?? '',
+    title: automation?.title ?? '',
     prompt: automation?.prompt ?? '',
     model: automation?.model ?? '',
     environment: automation?.environment_id ?? '',
@@ -39,6 +42,7 @@ export function creationOf(draft: AutomationDraft): CreateAutomationRequest | un
     prompt: draft.prompt,
     triggers,
     ...(draft.agent ? { agent: draft.agent } : {}),
+    ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
     ...(draft.model ? { model: draft.model } : {}),
     ...(draft.environment ? { environment_id: draft.environment } : {}),
   };
@@ -55,6 +59,7 @@ export function changeOf(automation: Automation, draft: AutomationDraft): Update
     ...(next.name === automation.name ? {} : { name: next.name }),
     ...(next.prompt === automation.prompt ? {} : { prompt: next.prompt }),
     ...(draft.agent === (automation.agent ?? '') ? {} : { agent: draft.agent || null }),
+    ...(draft.title.trim() === (automation.title ?? '') ? {} : { title: draft.title.trim() || null }),
     ...(draft.model === (automation.model ?? '') ? {} : { model: draft.model || null }),
     ...(draft.environment === (automation.environment_id ?? '') ? {} : { environment_id: draft.environment || null }),
     ...(JSON.stringify(next.triggers) === JSON.stringify(before) ? {} : { triggers: next.triggers }),

@@ -16,7 +16,7 @@ test('what is not edited stays as it was', () => {
   expect(triggers.map((trigger) => triggerOf(draftOf(trigger)))).toEqual(triggers);
 });
 
-test('what only answers have is not sent back', () => {
+test('fields of responses only are not sent back', () => {
   const [trigger] = [
     { provider: 'schedule', event: 'cron_fired', schedule: { cron: '@daily', next_run: '2026-02-03T06:00:00.000Z', last_error: 'x' } },
   ];

@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Stack, Text, Title } from '@mantine/core';
-import type { Delivery, DeliveryMatch } from '@penstock/sdk';
+import type { Delivery } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
 import { formatAbsolute, formatNumber } from '../../format.ts';
 import { Status } from '../../ui/Status.tsx';
@@ -7,6 +7,7 @@ import { Fact } from '../run/Facts.tsx';
 import classes from './DeliveryDetail.module.css';
 import { identityOf, reasonOf } from './outcome.ts';
 import { Payload } from './Payload.tsx';
+import { Reason, type ReasonProps } from './Reason.tsx';
 import { Replay } from './Replay.tsx';
 
 /** Shows a delivery. Its headers, payload and names are untrusted, and are shown as text only. */
@@ -68,7 +69,7 @@ function Matches({ delivery, factory }: { delivery: Delivery; factory: string })
       ) : (
         <ul className={classes.matches}>
           {delivery.matches.map((match) => (
-            <Match key={match.automation_uid} match={match} factory={factory} />
+            <Match key={match.automation_uid} match={match} delivery={delivery} factory={factory} />
           ))}
         </ul>
       )}
@@ -76,7 +77,7 @@ function Matches({ delivery, factory }: { delivery: Delivery; factory: string })
   );
 }
 
-function Match({ match, factory }: { match: DeliveryMatch; factory: string }) {
+function Match({ match, delivery, factory }: ReasonProps) {
   return (
     <li>
       <Status tone={match.would_trigger ? 'good' : match.failed_at === 'automation' ? 'bad' : 'calm'}>
@@ -90,16 +91,7 @@ function Match({ match, factory }: { match: DeliveryMatch; factory: string }) {
           View run
         </Anchor>
       )}
-      {!match.would_trigger && (
-        <span>
-          {match.failed_at && match.failed_at !== 'automation' && (
-            <>
-              <code>{match.failed_at}</code>{' '}
-            </>
-          )}
-          {match.reason}
-        </span>
-      )}
+      {!match.would_trigger && <Reason match={match} delivery={delivery} factory={factory} />}
     </li>
   );
 }

@@ -14,8 +14,8 @@ export function Payload({ delivery, factory }: { delivery: Delivery; factory: st
   const [raw, setRaw] = useState(false);
   const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));
   const read = async (): Promise<Saved> => {
-    const answer = await client.deliveries.payload(factory, delivery.webhook_uid, delivery.delivery_id);
-    return { content: await answer.blob(), name: `${delivery.delivery_id}.json` };
+    const response = await client.deliveries.payload(factory, delivery.webhook_uid, delivery.delivery_id);
+    return { content: await response.blob(), name: `${delivery.delivery_id}.json` };
   };
   return (
     <section aria-label="Payload" aria-busy={payload.isPending}>

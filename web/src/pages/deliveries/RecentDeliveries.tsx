@@ -6,7 +6,6 @@ import { useEffect, useState } from 'react';
 import { formatBytes, formatCount } from '../../format.ts';
 import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
-import { firstOf } from '../../search.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import filter from '../../ui/FilterTabs.module.css';
@@ -17,7 +16,7 @@ import { Time } from '../../ui/Time.tsx';
 import { firstDelivery } from '../webhooks/command.ts';
 import { usePreset } from '../webhooks/usePreset.ts';
 import { DeliveryDetail } from './DeliveryDetail.tsx';
-import { identityOf, outcomes, queryOf, toneOf } from './outcome.ts';
+import { filterOf, filters, identityOf, queryOf, toneOf } from './outcome.ts';
 import classes from './RecentDeliveries.module.css';
 
 /** The live delivery log of a webhook, newest first. Each entry opens in place. */
@@ -25,6 +24,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
   const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
   const navigate = useNavigate();
   const query = queryOf(search);
+  const chosen = filterOf(search);
   const log = useQuery({ ...deliveriesQuery(factory, webhook, query), ...live() });
   const params = { uid: factory, wuid: webhook };
   const queries = useQueryClient();
@@ -36,11 +36,10 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
     }
   }, [queries, webhook, newest]);
   const go = (cursor: string | undefined): void => {
-    const outcome = firstOf(search.outcome);
     void navigate({
       to: '/factory/$uid/webhooks/$wuid',
       params,
-      search: { ...(outcome ? { outcome } : {}), ...(cursor ? { cursor } : {}) },
+      search: { ...chosen.search, ...(cursor ? { cursor } : {}) },
     });
   };
   return (
@@ -50,17 +49,17 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
           Recent deliveries
         </Title>
         <nav aria-label="Outcome" className={filter.tabs}>
-          {outcomes.map(({ value, label }) => (
+          {filters.map((one) => (
             <Link
-              key={label}
+              key={one.label}
               to="/factory/$uid/webhooks/$wuid"
               params={params}
-              search={value ? { outcome: value } : {}}
+              search={one.search}
               className={filter.tab}
               activeOptions={{ exact: true }}
-              data-on={query.outcome === value || undefined}
+              data-on={one.label === chosen.label || undefined}
             >
-              {label}
+              {one.label}
             </Link>
           ))}
         </nav>
@@ -77,7 +76,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
           <span className={classes.right}>Received</span>
         </div>
         {log.data ? (
-          <Entries deliveries={log.data.items} factory={factory} empty={query.outcome || query.cursor ? undefined : hook} />
+          <Entries deliveries={log.data.items} factory={factory} empty={chosen.label !== 'All' || query.cursor ? undefined : hook} />
         ) : (
           !log.error && [1, 2, 3].map((i) => <div key={i} className={classes.room} />)
         )}
@@ -100,7 +99,7 @@ function Entries({ deliveries, factory, empty }: EntriesProps) {
       <NoDeliveries webhook={empty} />
     ) : (
       <Text py="xl" ta="center" c="dimmed">
-        No deliveries with this outcome.
+        No such deliveries.
       </Text>
     );
   }
@@ -136,7 +135,7 @@ function Entry({ delivery, factory }: { delivery: Delivery; factory: string }) {
   const [opened, setOpened] = useState(false);
   const runs = delivery.runs.length;
   return (
-    <li className={classes.row}>
+    <li className={classes.row} data-entry>
       <button type="button" className={classes.summary} aria-expanded={opened} onClick={() => setOpened(!opened)}>
         <Icon name="chevron" size={12} />
         <span>

@@ -4,22 +4,29 @@ import type { Tone } from '../../states.ts';
 
 export type OutcomeFilter = NonNullable<ListDeliveriesQuery['outcome']>;
 
-/** The filters of the log. The URL uses the values of the API. */
-export const outcomes: readonly { value: OutcomeFilter | undefined; label: string }[] = [
-  { value: undefined, label: 'All' },
-  { value: 'accepted', label: 'Accepted' },
-  { value: 'duplicate', label: 'Duplicate' },
-  { value: 'rejected', label: 'Rejected' },
-  { value: 'rejected_auth', label: 'Rejected (auth)' },
-  { value: 'rejected_json', label: 'Rejected (invalid JSON)' },
-  { value: 'rejected_size', label: 'Rejected (too large)' },
+/** The filters of the log, as they are in the URL. Names and values are those of the API. */
+export const filters: readonly { label: string; search: { outcome?: OutcomeFilter; no_run?: 'true' } }[] = [
+  { label: 'All', search: {} },
+  { label: 'Accepted', search: { outcome: 'accepted' } },
+  { label: 'No run', search: { no_run: 'true' } },
+  { label: 'Duplicate', search: { outcome: 'duplicate' } },
+  { label: 'Rejected', search: { outcome: 'rejected' } },
+  { label: 'Rejected (auth)', search: { outcome: 'rejected_auth' } },
+  { label: 'Rejected (invalid JSON)', search: { outcome: 'rejected_json' } },
+  { label: 'Rejected (too large)', search: { outcome: 'rejected_size' } },
 ];
 
-/** The filter in the URL. An unknown outcome is ignored. */
+/** The filter in the URL. An unknown one is ignored. */
+export function filterOf(search: Params) {
+  const [outcome, noRun] = [firstOf(search.outcome), firstOf(search.no_run)];
+  return filters.find((one) => one.search.outcome === outcome && one.search.no_run === noRun) ?? { label: 'All', search: {} };
+}
+
+/** The query of the log. */
 export function queryOf(search: Params): ListDeliveriesQuery {
-  const outcome = outcomes.find(({ value }) => value !== undefined && value === firstOf(search.outcome))?.value;
+  const { outcome, no_run } = filterOf(search).search as (typeof filters)[number]['search'];
   const cursor = firstOf(search.cursor);
-  return { limit: 50, ...(outcome ? { outcome } : {}), ...(cursor ? { cursor } : {}) };
+  return { limit: 50, ...(outcome ? { outcome } : {}), ...(no_run ? { no_run: true } : {}), ...(cursor ? { cursor } : {}) };
 }
 
 export function toneOf(delivery: Pick<Delivery, 'outcome'>): Tone {

@@ -21,7 +21,7 @@ const theme = EditorView.theme({
   '.cm-foldPlaceholder': { backgroundColor: 'var(--ground)', color: 'inherit', border: '1px solid var(--line)' },
 });
 
-const colours = HighlightStyle.define([
+const colors = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName), tags.heading], color: 'var(--busy)' },
   { tag: [tags.string, tags.url], color: 'var(--good)' },
   { tag: [tags.bool, tags.number, tags.null, tags.keyword, tags.atom], color: 'var(--warn)' },
@@ -75,7 +75,7 @@ export default function Editor({ path, text, readOnly, diagnostics, goTo, change
       languageOf(path),
       lintGutter(),
       theme,
-      syntaxHighlighting(colours),
+      syntaxHighlighting(colors),
     ];
     const made = new EditorView({ doc: text, extensions, ...(place.current ? { parent: place.current } : {}) });
     view.current = made;

@@ -1,7 +1,7 @@
 import classes from './Patch.module.css';
 import { kindOf } from './patch.ts';
 
-/** A unified diff, as text with colours. */
+/** A unified diff, as text with colors. */
 export function Patch({ label, children }: { label: string; children: string }) {
   return (
     <section className={classes.patch} aria-label={label}>

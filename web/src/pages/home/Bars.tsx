@@ -1,100 +1,182 @@
-import { Text, Title } from '@mantine/core';
+import { Anchor, Group, Text, Title } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
 import classes from './Bars.module.css';
-import { barOf, type Series, ticksOf, totalOf } from './chart.ts';
+import { barOf, type Period, type Range, type Series, type Target, ticksOf, totalOf } from './chart.ts';
 
 export interface BarsProps {
   title: string;
   /** A sentence that summarizes the chart for screen readers. */
   summary: string;
-  /** The start of each hour. */
+  range: Range;
+  /** The start of each bar. */
   starts: string[];
   series: Series[];
   /** Formats a value. */
   format: (value: number) => string;
-  /** Whether the values are counts that can be summed. */
+  /** Formats a value of the axis, if it differs. */
+  tick?: (value: number) => string;
+  /** Whether the values can be summed. */
   sums?: boolean;
+  /** Whether the values are counts. */
+  whole?: boolean;
+  /** Shown beside the title. */
+  choice?: ReactNode;
 }
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'short' });
+const date = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 const [width, height, gap] = [10, 100, 1.5];
 
-/** A bar chart by hour, with the same data as a table. */
-export function Bars({ title, summary, starts, series, format, sums }: BarsProps) {
-  const ticks = ticksOf(series, starts.length, sums);
+/** The label of a bar. */
+function labelOf(range: Range, start: string): string {
+  const at = new Date(start);
+  if (range === '24h') {
+    return clock.format(at);
+  }
+  return range === '7d' ? `${weekday.format(at)} ${clock.format(at)}` : date.format(at);
+}
+
+/** The label below a bar, for some of them. */
+function markOf(range: Range, start: string, bar: number): string {
+  const at = new Date(start);
+  if (range === '7d') {
+    return at.getHours() === 0 ? weekday.format(at) : '';
+  }
+  return bar % (range === '24h' ? 4 : 5) === 0 ? labelOf(range, start) : '';
+}
+
+/** A bar chart of time, with the same data as a table. Bars and the legend are links. */
+export function Bars({ title, summary, range, starts, series, format, tick = format, sums, whole, choice }: BarsProps) {
+  const ticks = ticksOf(series, starts.length, whole);
   const top = ticks.at(-1) ?? 1;
+  const [hovered, hover] = useState<number>();
+  const y = (value: number): number => height - (value / top) * height;
   return (
     <section className={classes.chart} aria-label={title}>
-      <Title order={2} size="h5">
-        {title}
-      </Title>
+      <Group justify="space-between" gap="xs">
+        <Title order={3} size="h5">
+          {title}
+        </Title>
+        {choice}
+      </Group>
       <Text size="sm" c="dimmed">
         {summary}
       </Text>
       <div className={classes.plot}>
         <div className={classes.ticks} aria-hidden="true">
-          {ticks.map((tick) => (
-            <span key={tick}>{format(tick)}</span>
+          {ticks.map((value) => (
+            <span key={value}>{tick(value)}</span>
           ))}
         </div>
+        {/* The table has the same values and links. */}
         <svg
           viewBox={`0 0 ${width * Math.max(starts.length, 1)} ${height}`}
           preserveAspectRatio="none"
-          role="img"
-          aria-label={`${title}: ${summary}`}
+          aria-hidden="true"
+          onMouseLeave={() => hover(undefined)}
         >
-          {ticks.map((tick) => (
-            <line
-              key={tick}
-              x2={width * starts.length}
-              y1={height - (tick / top) * height}
-              y2={height - (tick / top) * height}
-              className={classes.line}
-            />
+          {ticks.map((value) => (
+            <line key={value} x2={width * starts.length} y1={y(value)} y2={y(value)} className={classes.line} />
           ))}
-          {starts.map((start, hour) =>
-            barOf(series, hour).map(({ name, colour, from, to }) => (
-              <rect
-                key={`${start} ${name}`}
-                x={hour * width + gap / 2}
-                width={width - gap}
-                y={height - (to / top) * height}
-                height={((to - from) / top) * height}
-                style={{ fill: colour }}
-              >
-                <title>{`${clock.format(new Date(start))} ${name}: ${format(to - from)}`}</title>
-              </rect>
-            )),
-          )}
+          {starts.map((start, i) => (
+            // biome-ignore lint/a11y/noStaticElementInteractions: only shows the values that the table has
+            <g key={start} onMouseEnter={() => hover(i)}>
+              <rect x={i * width} width={width} height={height} className={classes.hour} />
+              {barOf(series, i).map(({ name, color, target, from, to }) => {
+                const segment = (
+                  <rect
+                    key={name}
+                    x={i * width + gap / 2}
+                    width={width - gap}
+                    y={y(to)}
+                    height={((to - from) / top) * height}
+                    style={{ fill: color }}
+                  />
+                );
+                return target ? (
+                  <Link key={name} {...linkTo(target(periodOf(starts, i)))} preload={false} tabIndex={-1}>
+                    {segment}
+                  </Link>
+                ) : (
+                  segment
+                );
+              })}
+            </g>
+          ))}
         </svg>
+        {hovered !== undefined && <Values range={range} starts={starts} series={series} bar={hovered} format={format} />}
         <div className={classes.hours} aria-hidden="true">
-          {starts.map((start, hour) => (
-            <span key={start}>{hour % 4 === 0 ? clock.format(new Date(start)) : ''}</span>
+          {starts.map((start, i) => (
+            <span key={start}>{markOf(range, start, i)}</span>
           ))}
         </div>
       </div>
-      <ul className={classes.legend}>
-        {series.map((one) => (
-          <li key={one.name}>
-            <span className={classes.key} style={{ background: one.colour }} aria-hidden="true" />
-            {one.name}
-            {sums && ` ${format(totalOf(one))}`}
-          </li>
-        ))}
-      </ul>
+      <Legend starts={starts} series={series} format={format} sums={sums ?? false} />
       <details className={classes.numbers}>
         <summary>As a table</summary>
-        <Numbers title={title} starts={starts} series={series} format={format} />
+        <Numbers title={title} range={range} starts={starts} series={series} format={format} />
       </details>
     </section>
   );
 }
 
-function Numbers({ title, starts, series, format }: Pick<BarsProps, 'title' | 'starts' | 'series' | 'format'>) {
+/** The time of count bars from one on. */
+function periodOf(starts: readonly string[], from: number, count = 1): Period {
+  return { start: starts[from] ?? '', end: starts[from + count] };
+}
+
+/** The properties of a link. */
+const linkTo = ({ to, search }: Target) => ({ to, search: search as never });
+
+type Part = Pick<BarsProps, 'starts' | 'series' | 'format'>;
+
+function Legend({ starts, series, format, sums }: Part & { sums: boolean }) {
+  return (
+    <ul className={classes.legend}>
+      {series.map((one) => (
+        <li key={one.name}>
+          <span className={classes.key} style={{ background: one.color }} aria-hidden="true" />
+          {one.target ? (
+            <Anchor component={Link} {...linkTo(one.target(periodOf(starts, 0, starts.length)))} inherit>
+              {one.name}
+            </Anchor>
+          ) : (
+            one.name
+          )}
+          {sums && ` ${format(totalOf(one))}`}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The values of the bar under the pointer. The table has them for others. */
+function Values({ range, starts, series, bar, format }: Part & { range: Range; bar: number }) {
+  const of = starts.length;
+  const side = bar < of / 2 ? { left: `${((bar + 1) / of) * 100}%` } : { right: `${(1 - bar / of) * 100}%` };
+  return (
+    <div className={classes.over} aria-hidden="true">
+      <div className={classes.values} style={side}>
+        <strong>{labelOf(range, starts[bar] ?? '')}</strong>
+        {series.map(({ name, color, values }) => (
+          <div key={name}>
+            <span className={classes.key} style={{ background: color }} />
+            {name}: {format(values[bar] ?? 0)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Numbers({ title, range, starts, series, format }: Part & { title: string; range: Range }) {
   return (
     <table aria-label={title}>
       <thead>
         <tr>
-          <th scope="col">Hour</th>
+          <th scope="col">From</th>
           {series.map(({ name }) => (
             <th scope="col" key={name}>
               {name}
@@ -103,14 +185,15 @@ function Numbers({ title, starts, series, format }: Pick<BarsProps, 'title' | 's
         </tr>
       </thead>
       <tbody>
-        {starts.map((start, hour) => (
+        {starts.map((start, i) => (
           <tr key={start}>
             <th scope="row">
-              <time dateTime={start}>{clock.format(new Date(start))}</time>
+              <time dateTime={start}>{labelOf(range, start)}</time>
             </th>
-            {series.map(({ name, values }) => (
-              <td key={name}>{format(values[hour] ?? 0)}</td>
-            ))}
+            {series.map(({ name, values, target }) => {
+              const text = format(values[i] ?? 0);
+              return <td key={name}>{target && values[i] ? <Link {...linkTo(target(periodOf(starts, i)))}>{text}</Link> : text}</td>;
+            })}
           </tr>
         ))}
       </tbody>

@@ -1,55 +1,61 @@
-import { Anchor, Text, Title } from '@mantine/core';
-import type { FactoryStats } from '@penstock/sdk';
-import { Link } from '@tanstack/react-router';
-import { formatCost, formatNumber } from '../../format.ts';
-import classes from './Bars.module.css';
-import own from './Costs.module.css';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { formatCost, formatWord } from '../../format.ts';
+import { live } from '../../live.ts';
+import { hourlyCostsQuery } from '../../queries.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import filter from '../../ui/FilterTabs.module.css';
+import { costOf } from '../../ui/usage.tsx';
+import { Bars } from './Bars.tsx';
+import { type CostGroup, costGroups, costSeries, type Range } from './chart.ts';
 
-/** The cost of runs by factory, as a table with bars. */
-export function Costs({ factories }: { factories: FactoryStats[] }) {
-  const highest = Math.max(...factories.map(({ cost_usd }) => cost_usd), 0);
-  const total = factories.reduce((sum, { cost_usd }) => sum + cost_usd, 0);
+const groups = Object.keys(costGroups) as CostGroup[];
+
+interface CostsProps {
+  range: Range;
+  /** The start of each hour, and of each bar with its first hour. */
+  hours: string[];
+  bars: number[];
+  starts: string[];
+}
+
+/** The cost over time by model, agent or factory. */
+export function Costs({ range, hours, bars, starts }: CostsProps) {
+  const search = useSearch({ from: '/app/' });
+  const by = groups.find((one) => one === search.cost) ?? 'model';
+  const costs = useQuery({ ...hourlyCostsQuery(hours[0] ?? '', by), ...live(60) });
+  if (!costs.data) {
+    return costs.error ? <Failure error={costs.error} retry={() => void costs.refetch()} /> : null;
+  }
+  const choice = (
+    <nav className={filter.tabs} aria-label="Cost by">
+      {groups.map((one) => (
+        <Link
+          key={one}
+          to="/"
+          search={{ ...search, cost: one }}
+          replace
+          resetScroll={false}
+          className={filter.tab ?? ''}
+          data-on={one === by || undefined}
+          aria-current={one === by || undefined}
+        >
+          {formatWord(one)}
+        </Link>
+      ))}
+    </nav>
+  );
   return (
-    <section className={classes.chart} aria-label="Cost by factory">
-      <Title order={2} size="h5">
-        Cost by factory
-      </Title>
-      <Text size="sm" c="dimmed">
-        {formatCost(total)} for models with known prices
-      </Text>
-      {factories.length === 0 ? (
-        <Text mt="sm" size="sm">
-          No runs yet.
-        </Text>
-      ) : (
-        <table className={own.costs} aria-label="Cost by factory">
-          <thead>
-            <tr>
-              <th scope="col">Factory</th>
-              <th scope="col">Runs</th>
-              <th scope="col">Cost</th>
-            </tr>
-          </thead>
-          <tbody>
-            {factories.map(({ factory_uid, factory_name, runs, cost_usd }) => (
-              <tr key={factory_uid ?? ''}>
-                <th scope="row">
-                  {factory_uid ? (
-                    <Anchor component={Link} to={`/factory/${factory_uid}` as never} inherit>
-                      {factory_name || factory_uid}
-                    </Anchor>
-                  ) : (
-                    'No factory'
-                  )}
-                  <span className={own.bar} style={{ width: `${highest > 0 ? (cost_usd / highest) * 100 : 0}%` }} aria-hidden="true" />
-                </th>
-                <td>{formatNumber(runs)}</td>
-                <td>{formatCost(cost_usd)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </section>
+    <Bars
+      title={`Cost by ${by}`}
+      summary={`${costOf(costs.data.total)} in all`}
+      range={range}
+      starts={starts}
+      series={costSeries(costs.data, by, bars)}
+      format={formatCost}
+      tick={(usd) => (usd === 0 ? '$0' : formatCost(usd))}
+      sums
+      choice={choice}
+    />
   );
 }

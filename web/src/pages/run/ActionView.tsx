@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { formatDuration, formatWord } from '../../format.ts';
 import { textOf } from '../../json.ts';
 import { Code } from '../../ui/Code.tsx';
@@ -77,9 +78,46 @@ export function ActionView({ item, opened, open }: ActionViewProps) {
   );
 }
 
+/** Whether an action failed. */
+export function isFailed({ state, output }: Pick<ActionItem, 'state' | 'output'>): boolean {
+  const code = output?.exit_code;
+  return state === 'failed' || state === 'denied' || (typeof code === 'number' && code !== 0);
+}
+
+/** The same action several times in a row, as one line until it is opened. */
+export function GroupView({ items }: { items: readonly ActionItem[] }) {
+  const [shown, show] = useState(false);
+  const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const last = items.at(-1);
+  return (
+    last && (
+      <details className={classes.action} open={shown} onToggle={(event) => show(event.currentTarget.open)}>
+        <summary className={classes.line}>
+          <Icon name={icons[last.category] ?? 'bolt'} />
+          <span className={classes.what}>
+            {verbOf(last)} <span className="mono">{subjectOf(last)}</span>
+          </span>
+          <span className={classes.outcome}>{items.length} times</span>
+          <Outcome item={last} />
+          <Icon name="chevron" size={12} />
+        </summary>
+        {shown &&
+          items.map((item) => (
+            <ActionView
+              key={item.key}
+              item={item}
+              opened={opened.get(item.key)}
+              open={(to) => setOpened((before) => new Map(before).set(item.key, to))}
+            />
+          ))}
+      </details>
+    )
+  );
+}
+
 function Outcome({ item }: { item: ActionItem }) {
   const { exit_code: code, duration_ms: took } = item.output ?? {};
-  const bad = item.state === 'failed' || item.state === 'denied' || (typeof code === 'number' && code !== 0);
+  const bad = isFailed(item);
   const words = [
     item.state === 'running' || item.state === 'completed' ? '' : item.state,
     typeof code === 'number' ? `exit ${code}` : '',

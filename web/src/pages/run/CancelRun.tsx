@@ -6,18 +6,19 @@ import { useState } from 'react';
 import { client } from '../../api.ts';
 import { Confirm } from '../../ui/Confirm.tsx';
 
-export function CancelRun({ run }: { run: RunItem }) {
+/** Cancels a run, after a question. In a list, of names the run. */
+export function CancelRun({ run, of }: { run: RunItem; of?: string }) {
   const [asking, { open, close }] = useDisclosure(false);
   const [cascade, setCascade] = useState(false);
   const queries = useQueryClient();
   const act = async (): Promise<void> => {
     await client.runs.cancel(run.run_id, { cascade });
-    await queries.invalidateQueries({ queryKey: ['run', run.run_id] });
+    await Promise.all([queries.invalidateQueries({ queryKey: ['run', run.run_id] }), queries.invalidateQueries({ queryKey: ['runs'] })]);
   };
   return (
     <>
-      <Button size="xs" variant="default" onClick={open}>
-        Cancel run
+      <Button size="xs" variant="default" onClick={open} {...(of === undefined ? {} : { 'aria-label': `Cancel run ${of}` })}>
+        {of === undefined ? 'Cancel run' : 'Cancel'}
       </Button>
       {asking && (
         <Confirm title="Cancel this run?" action="Cancel run" act={act} close={close}>

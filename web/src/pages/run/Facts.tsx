@@ -16,6 +16,7 @@ import { agentOf } from './agent.ts';
 import { Durations } from './Durations.tsx';
 import classes from './Facts.module.css';
 import type { Transcript } from './transcript.ts';
+import { type Branch, treeOf } from './tree.ts';
 
 /** The facts of a run, with links. */
 export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
@@ -184,17 +185,24 @@ function Children({ run }: { run: RunItem }) {
       <Title order={2} size="h6">
         Child runs
       </Title>
-      <ul className={classes.children}>
-        {data.items.map((child) => (
-          <li key={child.run_id}>
-            <RunStatus state={child.state} />{' '}
-            <Anchor component={Link} to="/runs/$runId" params={{ runId: child.run_id } as never} inherit>
-              {child.title}
-            </Anchor>
-          </li>
-        ))}
-      </ul>
+      <Tree branches={treeOf(data.items, run.run_id)} />
       {data.hasNextPage() && <ListOf filter={{ ancestor_run_id: run.run_id }}>Show all</ListOf>}
     </section>
+  );
+}
+
+function Tree({ branches }: { branches: Branch[] }) {
+  return (
+    <ul className={classes.children}>
+      {branches.map(({ run, branches: below }) => (
+        <li key={run.run_id}>
+          <RunStatus state={run.state} />{' '}
+          <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit>
+            {run.title || run.run_id}
+          </Anchor>
+          {below.length > 0 && <Tree branches={below} />}
+        </li>
+      ))}
+    </ul>
   );
 }

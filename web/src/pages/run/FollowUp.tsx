@@ -1,9 +1,7 @@
-import { Button, Group, Text, Textarea } from '@mantine/core';
-import type { RunItem } from '@penstock/sdk';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { Dispatch, FormEvent, SetStateAction } from 'react';
-import { client } from '../../api.ts';
-import { Failure } from '../../ui/Failure.tsx';
+import { Alert } from '@mantine/core';
+import type { RunItem, RunStatusMessage } from '@penstock/sdk';
+import type { ReactNode } from 'react';
+import { MessageForm, type MessageFormProps } from '../../ui/MessageForm.tsx';
 import classes from './FollowUp.module.css';
 
 const hints: Record<string, string> = {
@@ -11,53 +9,54 @@ const hints: Record<string, string> = {
   CLAIMED: 'The agent gets it after its first turn.',
   PENDING: 'The agent gets it after its first turn.',
   INPROGRESS: 'The agent gets it at its next turn.',
-  BLOCKED: 'Your answer lets the agent continue.',
+  BLOCKED: 'The agent gets it when the run continues.',
 };
 
-interface FollowUpProps {
-  run: RunItem;
-  /** The draft of the message. */
-  message: string;
-  setMessage: Dispatch<SetStateAction<string>>;
+interface FollowUpProps extends Pick<MessageFormProps, 'send' | 'message' | 'setMessage'> {
+  run: Pick<RunItem, 'state'>;
 }
 
-/** Sends a message to a run: steers it, answers it, or resumes it. */
-export function FollowUp({ run, message, setMessage }: FollowUpProps) {
-  const queries = useQueryClient();
-  const sending = useMutation({
-    mutationFn: (text: string) => client.runs.followUp(run.run_id, { message: text }),
-    onSuccess: async (_, text) => {
-      setMessage((now) => (now === text ? '' : now));
-      await queries.invalidateQueries({ queryKey: ['run', run.run_id] });
-    },
-  });
-  const submit = (event?: FormEvent): void => {
-    event?.preventDefault();
-    if (message.trim() && !sending.isPending) {
-      sending.mutate(message);
-    }
-  };
+/** Sends a message to a run: steers it, or resumes it. */
+export function FollowUp({ run, ...props }: FollowUpProps) {
   return (
-    <form onSubmit={submit} className={classes.form}>
-      <Textarea
-        aria-label="Follow-up"
-        placeholder="Message the agent"
-        autosize
-        minRows={2}
-        maxRows={8}
-        value={message}
-        onChange={(event) => setMessage(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit()}
-      />
-      <Group justify="space-between" gap="xs">
-        <Text size="sm" c="dimmed">
-          {hints[run.state] ?? 'Resumes this run with its full context.'}
-        </Text>
-        <Button type="submit" size="xs" loading={sending.isPending} disabled={message.trim() === ''}>
-          Send
-        </Button>
-      </Group>
-      <Failure error={sending.error} />
-    </form>
+    <MessageForm
+      label="Follow-up"
+      placeholder="Message the agent"
+      hint={hints[run.state] ?? 'Resumes this run with its full context.'}
+      action="Send"
+      {...props}
+    />
+  );
+}
+
+interface QuestionProps extends Pick<MessageFormProps, 'message' | 'setMessage'> {
+  question: RunStatusMessage | undefined;
+  /** undefined if the reader may not answer. */
+  send: MessageFormProps['send'] | undefined;
+  /** Names the run, on a page with several. */
+  title?: ReactNode;
+  lines?: number;
+}
+
+/** The question of a blocked run, with a field for the answer. */
+export function Question({ question, send, message, setMessage, title = 'The agent needs your answer', lines = 2 }: QuestionProps) {
+  return (
+    <Alert variant="default" className={classes.question ?? ''} role="group" title={title}>
+      <div className="plain" role="status">
+        {question?.message}
+      </div>
+      {send && (
+        <MessageForm
+          label="Your answer"
+          placeholder="Answer the agent"
+          hint="Your answer lets the agent continue."
+          action="Answer"
+          send={send}
+          message={message}
+          setMessage={setMessage}
+          lines={lines}
+        />
+      )}
+    </Alert>
   );
 }

@@ -3,8 +3,8 @@ import { useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
-import { client, sessionQuery } from '../../api.ts';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { runQuery } from '../../queries.ts';
@@ -14,15 +14,19 @@ import { Page } from '../../ui/Page.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { CancelRun } from './CancelRun.tsx';
 import { Facts } from './Facts.tsx';
-import { FollowUp } from './FollowUp.tsx';
+import { FollowUp, Question } from './FollowUp.tsx';
+import { RaiseBudget } from './RaiseBudget.tsx';
+import { EditAndRun, RunAgain } from './RunAgain.tsx';
 import classes from './RunPage.module.css';
-import { isActive } from './state.ts';
+import { isActive, isOver } from './state.ts';
 import { TranscriptView } from './TranscriptView.tsx';
 import type { Transcript } from './transcript.ts';
 import { useRunLog } from './useRunLog.ts';
+import { useSending } from './useSending.ts';
 
 const TimelineTab = lazy(() => import('./TimelineTab.tsx'));
 const NetworkTab = lazy(() => import('./NetworkTab.tsx'));
+const CostTab = lazy(() => import('./CostTab.tsx'));
 const ConfigTab = lazy(() => import('./ConfigTab.tsx'));
 const ArtifactsTab = lazy(() => import('./ArtifactsTab.tsx'));
 const CurlCommands = lazy(() => import('./CurlCommands.tsx'));
@@ -59,6 +63,12 @@ function OneRun({ runId }: { runId: string }) {
       actions={
         <>
           {state && <RunStatus state={state} />}
+          {mayWrite && state && isOver(state) && (
+            <>
+              <RunAgain run={run.data} />
+              <EditAndRun run={run.data} />
+            </>
+          )}
           <Button size="xs" variant="default" onClick={curl.toggle} aria-expanded={showing}>
             Copy as cURL
           </Button>
@@ -71,16 +81,13 @@ function OneRun({ runId }: { runId: string }) {
         <CopyButton value={runId} label="Copy the run’s ID" />
       </span>
       {run.error && <Failure error={run.error} />}
-      <StatusMessage run={run.data} log={log} />
+      {state !== 'BLOCKED' && <StatusMessage run={run.data} log={log} />}
       {showing && (
         <Suspense>
           <CurlCommands run={run.data} />
         </Suspense>
       )}
-      <div className={classes.columns}>
-        <Parts run={run.data} log={log} mayWrite={mayWrite} />
-        <Facts run={run.data} log={log} />
-      </div>
+      <Conversation run={run.data} state={state ?? run.data.state} log={log} mayWrite={mayWrite} />
     </Page>
   );
 }
@@ -96,7 +103,7 @@ function StatusMessage({ run, log }: { run: RunItem; log: Transcript }) {
     return null;
   }
   return (
-    <Alert variant="default" p="xs" role="status" title={run.state === 'BLOCKED' ? 'The agent needs your answer' : undefined}>
+    <Alert variant="default" p="xs" role="status">
       <span className="plain">{said.message}</span>
       {said.error_code && (
         <>
@@ -108,19 +115,48 @@ function StatusMessage({ run, log }: { run: RunItem; log: Transcript }) {
   );
 }
 
-function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite: boolean }) {
+interface ConversationProps {
+  run: RunItem;
+  /** The newest known state. */
+  state: string;
+  log: Transcript;
+  mayWrite: boolean;
+}
+
+/** The question of a blocked run, or the field for a follow-up, with all parts of the run. */
+function Conversation({ run, state, log, mayWrite }: ConversationProps) {
+  const [message, setMessage] = useState(''); // survives a change of the tab
+  const { send, items } = useSending(run, log);
+  const write = { message, setMessage, send };
+  const blocked = state === 'BLOCKED';
+  const shortage = blocked ? (run.status_message?.budget ?? log.statusMessage?.budget) : undefined;
+  return (
+    <>
+      {shortage && <RaiseBudget runId={run.run_id} shortage={shortage} mayWrite={mayWrite} />}
+      {blocked && !shortage && (
+        <Question question={log.statusMessage ?? run.status_message} {...write} send={mayWrite ? send : undefined} />
+      )}
+      <div className={classes.columns}>
+        <Parts run={run} log={log}>
+          <TranscriptView
+            runId={run.run_id}
+            title={run.title}
+            items={items}
+            working={isActive(state)}
+            sendAgain={mayWrite ? send : undefined}
+          />
+          {mayWrite && (!blocked || shortage) && <FollowUp run={{ state }} {...write} />}
+        </Parts>
+        <Facts run={run} log={log} />
+      </div>
+    </>
+  );
+}
+
+/** The tabs of a run. The transcript comes with its own state. */
+function Parts({ run, log, children }: { run: RunItem; log: Transcript; children: ReactNode }) {
   const { tab = 'transcript' } = useSearch({ from: '/app/runs/$runId' });
   const navigate = useNavigate();
-  const [message, setMessage] = useState(''); // survives a change of the tab
-  const queries = useQueryClient();
-  // Stable: a new function would render every line of the transcript again.
-  const sendAgain = useCallback(
-    async (text: string): Promise<void> => {
-      await client.runs.followUp(run.run_id, { message: text });
-      await queries.invalidateQueries({ queryKey: ['run', run.run_id] });
-    },
-    [queries, run.run_id],
-  );
   const artifacts = Math.max(run.artifacts?.length ?? 0, log.artifacts.length);
   const show = (value: string | null): void => {
     const search = value && value !== 'transcript' ? { tab: value } : {};
@@ -132,19 +168,20 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
         <Tabs.Tab value="transcript">Transcript</Tabs.Tab>
         <Tabs.Tab value="timeline">Timeline</Tabs.Tab>
         <Tabs.Tab value="network">Network</Tabs.Tab>
+        <Tabs.Tab value="cost">Cost</Tabs.Tab>
         <Tabs.Tab value="config">Configuration</Tabs.Tab>
         <Tabs.Tab value="artifacts">Artifacts{artifacts > 0 ? ` (${artifacts})` : ''}</Tabs.Tab>
       </Tabs.List>
-      <Tabs.Panel value="transcript">
-        <TranscriptView items={log.items} working={isActive(log.state ?? run.state)} sendAgain={mayWrite ? sendAgain : undefined} />
-        {mayWrite && <FollowUp run={run} message={message} setMessage={setMessage} />}
-      </Tabs.Panel>
+      <Tabs.Panel value="transcript">{children}</Tabs.Panel>
       <Suspense>
         <Tabs.Panel value="timeline">
           <TimelineTab runId={run.run_id} log={log} />
         </Tabs.Panel>
         <Tabs.Panel value="network">
           <NetworkTab runId={run.run_id} working={isActive(log.state ?? run.state)} />
+        </Tabs.Panel>
+        <Tabs.Panel value="cost">
+          <CostTab runId={run.run_id} working={isActive(log.state ?? run.state)} />
         </Tabs.Panel>
         <Tabs.Panel value="config">
           <ConfigTab run={run} />

@@ -55,11 +55,13 @@ const events: Record<string, string> = {
   vm_shutdown: 'Sandbox removed',
   run_done: 'Run succeeded',
   run_errored: 'Run ended with an error',
+  changes_saved: 'Changes saved',
   image_not_used: 'Image not used',
   any_worker: 'Any worker may execute it',
   mcp_server_not_used: 'MCP server not used',
   sandbox_verified: 'Sandbox checked: it has no network of its own',
   network_denied: 'Host refused by the network policy',
+  budget_threshold: 'Budget reached a threshold',
 };
 
 function Moment({ moment, start }: { moment: TimelineEvent; start: number }) {

@@ -1,12 +1,14 @@
 import { Button } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useEffect, useRef, useState } from 'react';
+import { memo, useEffect, useMemo, useRef, useState } from 'react';
 import { formatAbsolute, formatClock } from '../../format.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
-import { ActionView } from './ActionView.tsx';
+import { ActionView, GroupView } from './ActionView.tsx';
+import { type Row, rowsOf } from './rows.ts';
+import { TranscriptTools } from './TranscriptTools.tsx';
 import classes from './TranscriptView.module.css';
 import type { Item, MessageItem } from './transcript.ts';
 
@@ -14,6 +16,8 @@ import type { Item, MessageItem } from './transcript.ts';
 const nearEnd = 48;
 
 export interface TranscriptViewProps {
+  runId: string;
+  title: string;
   items: readonly Item[];
   /** Whether more items can come. */
   working: boolean;
@@ -22,7 +26,11 @@ export interface TranscriptViewProps {
 }
 
 /** The transcript. Only visible lines are in the page. A reader at the end stays at the end when more lines come. */
-export function TranscriptView({ items, working, sendAgain }: TranscriptViewProps) {
+export function TranscriptView({ runId, title, items: all, working, sendAgain }: TranscriptViewProps) {
+  const [query, setQuery] = useState('');
+  const [errors, setErrors] = useState(false);
+  const items = useMemo(() => rowsOf(all, query, errors), [all, query, errors]);
+  const narrowed = errors || query.trim() !== '';
   const box = useRef<HTMLElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map());
@@ -65,6 +73,7 @@ export function TranscriptView({ items, working, sendAgain }: TranscriptViewProp
   };
   return (
     <div className={classes.frame}>
+      <TranscriptTools {...{ runId, title, query, setQuery, errors, setErrors }} items={all} shown={narrowed ? items.length : undefined} />
       {/* It scrolls, which a keyboard must be able to do. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: so that it can */}
       <section ref={box} className={classes.box} aria-label="Transcript" tabIndex={0} onScroll={scrolled}>
@@ -91,7 +100,11 @@ export function TranscriptView({ items, working, sendAgain }: TranscriptViewProp
             );
           })}
         </ol>
-        {items.length === 0 && <p className={classes.nothing}>{working ? 'The agent has not started yet.' : 'The transcript is empty.'}</p>}
+        {items.length === 0 && (
+          <p className={classes.nothing}>
+            {narrowed ? 'No line matches.' : working ? 'The agent has not started yet.' : 'The transcript is empty.'}
+          </p>
+        )}
       </section>
       {!atEnd && (
         <Button size="xs" className={classes.jump ?? ''} onClick={() => setAtEnd(true)}>
@@ -103,7 +116,7 @@ export function TranscriptView({ items, working, sendAgain }: TranscriptViewProp
 }
 
 interface LineProps {
-  item: Item;
+  item: Row;
   opened: boolean | undefined;
   open: (to: boolean) => void;
   sendAgain: TranscriptViewProps['sendAgain'];
@@ -123,6 +136,8 @@ const Line = memo(
         );
       case 'action':
         return <ActionView item={item} opened={opened} open={open} />;
+      case 'group':
+        return <GroupView items={item.items} />;
       default:
         return (
           <div className={classes.state}>
@@ -135,6 +150,15 @@ const Line = memo(
   (before, after) => before.item === after.item && before.opened === after.opened && before.sendAgain === after.sendAgain,
 );
 
+/** What became of a follow-up. */
+const deliveries: Record<MessageItem['delivery'] & string, string> = {
+  sending: 'Sending…',
+  queued: 'Queued: delivered after this turn',
+  delivered: 'Delivered',
+  undelivered: 'Not delivered',
+  unsent: 'Not delivered',
+};
+
 /** Longer texts are cut until the reader asks for the rest. */
 const longest = 20_000;
 
@@ -143,11 +167,16 @@ function MessageView({ item, sendAgain }: { item: MessageItem; sendAgain: Transc
   const cut = item.text.length > longest && !whole;
   const text = cut ? item.text.slice(0, longest) : item.text;
   const mine = item.role === 'user';
+  const failed = item.delivery === 'undelivered' || item.delivery === 'unsent';
   return (
     <article className={classes.message} data-role={item.role}>
       <header className={classes.who}>
         {mine ? 'Prompt' : 'Agent'}
-        {item.undelivered && <span className={classes.undelivered}>Not delivered</span>}
+        {item.delivery && (
+          <span className={classes.delivery} data-bad={failed || undefined}>
+            {deliveries[item.delivery]}
+          </span>
+        )}
         {item.at && (
           <time dateTime={item.at} title={formatAbsolute(item.at)}>
             {formatClock(item.at)}
@@ -160,7 +189,7 @@ function MessageView({ item, sendAgain }: { item: MessageItem; sendAgain: Transc
           Show all {Math.round(item.text.length / 1000)} kB
         </Button>
       )}
-      {item.undelivered && sendAgain && <SendAgain text={item.text} send={sendAgain} />}
+      {failed && sendAgain && <SendAgain text={item.text} send={sendAgain} />}
     </article>
   );
 }

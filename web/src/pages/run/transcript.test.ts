@@ -86,9 +86,9 @@ test('a follow-up that was not delivered says so, where it was given to a worker
     data: { message_id: 'f', role: 'user', content: [{ type: 'text', text: 'Hurry' }, mark] },
   };
   expect(fold([given]).items).toMatchObject([{ text: 'Hurry' }]);
-  expect(fold([given]).items).not.toMatchObject([{ undelivered: true }]);
+  expect(fold([given]).items).not.toMatchObject([{ delivery: 'undelivered' }]);
   for (const all of [[end], [given, end]]) {
-    expect(fold(all).items).toMatchObject([{ key: 'm:f', text: 'Hurry', undelivered: true }]);
+    expect(fold(all).items).toMatchObject([{ key: 'm:f', text: 'Hurry', delivery: 'undelivered' }]);
   }
 });
 

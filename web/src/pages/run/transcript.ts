@@ -12,8 +12,8 @@ export interface MessageItem {
   at: string | undefined;
   /** The agent is still writing it. */
   partial: boolean;
-  /** A follow-up that the agent did not get, because the run ended first. */
-  undelivered?: boolean;
+  /** What became of a follow-up. It is undelivered if the run ended first, and unsent if the server did not accept it. */
+  delivery?: 'sending' | 'queued' | 'delivered' | 'undelivered' | 'unsent';
 }
 
 export interface ThoughtItem {
@@ -44,6 +44,8 @@ export interface StateItem {
 export interface Transcript {
   items: readonly Item[];
   timeline: readonly TimelineEvent[];
+  /** The ids of the follow-ups that the agent has not received yet. */
+  queued: readonly string[];
   artifacts: readonly ArtifactItem[];
   plan: Plan | undefined;
   usage: RequestUsage | undefined;
@@ -59,6 +61,7 @@ export interface Transcript {
 export const emptyTranscript: Transcript = {
   items: [],
   timeline: [],
+  queued: [],
   artifacts: [],
   plan: undefined,
   usage: undefined,
@@ -75,6 +78,7 @@ const told = new Set(['BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 /** Adds events in order to transcripts of one run. It knows the position of each message and action. */
 export class Folder {
   readonly #places = new Map<string, number>();
+  readonly #delivered = new Set<string>();
 
   /** Returns the transcript with the events added. It skips events that the transcript already has. */
   fold(before: Transcript, events: readonly RunEvent[]): Transcript {
@@ -105,7 +109,10 @@ export class Folder {
       }
       case 'message':
         for (const item of itemsOf(event.data.message_id, event.data.role, event.data.content, event.data.timestamp)) {
-          this.#put(next, item);
+          this.#put(
+            next,
+            item.kind === 'message' && this.#delivered.has(event.data.message_id) ? { delivery: 'delivered', ...item } : item,
+          );
         }
         break;
       case 'action': {
@@ -127,8 +134,28 @@ export class Folder {
         break;
       case 'timeline':
         next.timeline.push(event.data);
+        this.#followUp(next, event.data);
         break;
       default: // unknown to this page
+    }
+  }
+
+  #followUp(next: Mutable, { event_type, payload }: TimelineEvent): void {
+    const id = payload?.followup_id;
+    if (typeof id !== 'string') {
+      return;
+    }
+    if (event_type === 'followup_received') {
+      next.queued = [...next.queued, id];
+    } else if (event_type === 'followup_delivered' || event_type === 'followup_undelivered') {
+      next.queued = next.queued.filter((one) => one !== id);
+      const known = this.#known(next, `m:${id}`);
+      if (event_type === 'followup_delivered') {
+        this.#delivered.add(id);
+        if (known?.kind === 'message') {
+          this.#put(next, { ...known, delivery: 'delivered' });
+        }
+      }
     }
   }
 
@@ -209,7 +236,15 @@ function itemsOf(id: string, role: string, content: readonly ContentBlock[], at:
     }
   }
   const text = texts.join('\n\n');
-  const message: MessageItem = { kind: 'message', key: `m:${id}`, role, text, at, partial: false, ...(undelivered && { undelivered }) };
+  const message: MessageItem = {
+    kind: 'message',
+    key: `m:${id}`,
+    role,
+    text,
+    at,
+    partial: false,
+    ...(undelivered && { delivery: 'undelivered' }),
+  };
   return text ? [message, ...items] : items;
 }
 

@@ -1,11 +1,11 @@
-import { Button, Checkbox, Group, Select, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Select, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { RunAgentRequest } from '@penstock/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
-import { useAgentChoices, useEnvironmentChoices, useModelChoices } from '../../choices.ts';
+import { useAgentChoices, useEnvironmentChoices, useHarnessChoices, useModelChoices } from '../../choices.ts';
 import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
@@ -21,6 +21,7 @@ interface Draft {
   prompt: string;
   title: string;
   agent: string | null;
+  harness: string | null;
   model: string | null;
   environment: string | null;
   mode: string | null;
@@ -32,6 +33,7 @@ const emptyDraft: Draft = {
   prompt: '',
   title: '',
   agent: null,
+  harness: null,
   model: null,
   environment: null,
   mode: 'normal',
@@ -39,13 +41,35 @@ const emptyDraft: Draft = {
   personal: false,
 };
 
-/** The request of a draft. For empty fields, the server decides. */
-export function requestOf(draft: Draft): RunAgentRequest {
+/** The draft of a request. */
+function draftOf(request: RunAgentRequest): Draft {
+  return {
+    prompt: request.prompt ?? '',
+    title: request.title ?? '',
+    agent: request.agent_identity_uid ?? null,
+    harness: request.config?.harness?.type ?? null,
+    model: request.config?.harness?.model_id ?? request.config?.model_id ?? null,
+    environment: request.config?.environment_id ?? null,
+    mode: request.mode ?? 'normal',
+    interactive: request.interactive ?? false,
+    personal: request.team === false,
+  };
+}
+
+/** The request of a draft. For empty fields, the server decides. What the form does not show is as in like. */
+export function requestOf(draft: Draft, like?: RunAgentRequest): RunAgentRequest {
+  const { model_id: _, environment_id: __, harness: before, ...rest } = like?.config ?? {};
+  const { model_id: ___, ...settings } = (before?.type ?? null) === draft.harness ? (before ?? {}) : {};
+  const harness = { ...settings, ...(draft.harness ? { type: draft.harness } : {}) };
   const config = {
+    ...rest,
+    ...(Object.keys(harness).length > 0 ? { harness } : {}),
     ...(draft.model ? { model_id: draft.model } : {}),
     ...(draft.environment ? { environment_id: draft.environment } : {}),
   };
   return {
+    ...(like?.metadata ? { metadata: like.metadata } : {}),
+    ...(like?.attachments ? { attachments: like.attachments } : {}),
     prompt: draft.prompt,
     ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
     ...(draft.agent ? { agent_identity_uid: draft.agent } : {}),
@@ -56,15 +80,24 @@ export function requestOf(draft: Draft): RunAgentRequest {
   };
 }
 
+interface NewRunProps {
+  title?: string;
+  /** The form begins with these values. */
+  like?: RunAgentRequest;
+  /** The form begins with this prompt. */
+  prompt?: string;
+  close: () => void;
+}
+
 /** Starts a run and goes to its page. */
-export default function NewRun({ close }: { close: () => void }) {
+export default function NewRun({ like, prompt = '', title = like ? 'Edit and run' : 'New run', close }: NewRunProps) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [draft, setDraft] = useState(emptyDraft);
+  const [draft, setDraft] = useState(like ? draftOf(like) : { ...emptyDraft, prompt });
   const [copied, setCopied] = useState(false);
   const clipboard = useClipboard();
   const set = (change: Partial<Draft>): void => setDraft((before) => ({ ...before, ...change }));
-  const command = curl('POST', '/agent/runs', requestOf(draft));
+  const command = curl('POST', '/agent/runs', requestOf(draft, like));
   // Also shown, because browsers have no clipboard without https.
   const copy = (): void => {
     clipboard.copy(command);
@@ -76,7 +109,7 @@ export default function NewRun({ close }: { close: () => void }) {
     if (creating.isPending || creating.isSuccess) {
       return; // a held key repeats
     }
-    creating.mutate(requestOf(draft), {
+    creating.mutate(requestOf(draft, like), {
       onSuccess: ({ run_id }) => {
         void queries.invalidateQueries({ queryKey: ['runs'] });
         void navigate({ to: '/runs/$runId', params: { runId: run_id } });
@@ -84,7 +117,7 @@ export default function NewRun({ close }: { close: () => void }) {
     });
   };
   return (
-    <Dialog title="New run" close={close} size="lg">
+    <Dialog title={title} close={close} size="lg">
       <form onSubmit={submit}>
         <Stack gap="sm">
           <Textarea
@@ -135,7 +168,11 @@ interface RunFieldsProps {
 /** The options of a run. */
 function RunFields({ draft, set }: RunFieldsProps) {
   const agents = useAgentChoices();
+  const harnesses = useHarnessChoices();
   const models = useModelChoices();
+  // The server knows no models of a harness from its configuration, so offer all.
+  const known = draft.harness ? harnesses.modelsOf(draft.harness) : new Set<string>();
+  const usable = models.choices.filter(({ value }) => known.size === 0 || known.has(value) || value === draft.model);
   const environments = useEnvironmentChoices();
   return (
     <>
@@ -150,13 +187,33 @@ function RunFields({ draft, set }: RunFieldsProps) {
           data={agents.choices}
         />
         <Select
+          label="Harness"
+          placeholder={draft.agent ? 'Default' : 'Built-in agent (default)'}
+          clearable
+          value={draft.harness}
+          onChange={(harness) => {
+            const can = harness ? harnesses.modelsOf(harness) : new Set<string>();
+            set({ harness, ...(draft.model && can.size > 0 && !can.has(draft.model) ? { model: null } : {}) });
+          }}
+          data={harnesses.choices}
+          // The list itself scrolls, since it is what a screen reader knows.
+          withScrollArea={false}
+          styles={{ options: { maxHeight: 320, overflowY: 'auto' } }}
+          renderOption={({ option }) => (
+            <Stack gap={0}>
+              {option.label}
+              {harnesses.reasons.has(option.value) && <Text size="xs">{harnesses.reasons.get(option.value)}</Text>}
+            </Stack>
+          )}
+        />
+        <Select
           label="Model"
-          placeholder={draft.agent || !models.standard ? 'Default' : `${models.standard} (default)`}
+          placeholder={draft.agent || draft.harness || !models.standard ? 'Default' : `${models.standard} (default)`}
           searchable
           clearable
           value={draft.model}
           onChange={(model) => set({ model })}
-          data={models.choices.map((one) => ({ ...one, disabled: models.unavailable.has(one.value) }))}
+          data={usable.map((one) => ({ ...one, disabled: models.unavailable.has(one.value) }))}
         />
         <Select
           label="Environment"
@@ -181,7 +238,7 @@ function RunFields({ draft, set }: RunFieldsProps) {
           onChange={(event) => set({ personal: event.currentTarget.checked })}
         />
       </Group>
-      <Failure error={agents.error ?? models.error ?? environments.error} />
+      <Failure error={agents.error ?? harnesses.error ?? models.error ?? environments.error} />
     </>
   );
 }

@@ -1,11 +1,11 @@
-import { Anchor, Button, Group, Text } from '@mantine/core';
+import { Anchor, Button, CloseButton, Group, NativeSelect, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useState } from 'react';
 import { sessionQuery } from '../../api.ts';
-import { formatCost, formatDuration, formatWord, parseDuration } from '../../format.ts';
+import { formatCost, formatDuration, parseDuration } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { runsQuery } from '../../queries.ts';
@@ -22,17 +22,21 @@ import { Since, Time } from '../../ui/Time.tsx';
 import { agentOf } from '../run/agent.ts';
 import { AppliedFilters } from './AppliedFilters.tsx';
 import { EmptyRuns } from './EmptyRuns.tsx';
-import { activeFilters, queryOf, quickFilters, sameFilters, withFilter } from './filters.ts';
+import { activeFilters, orderOf, orders, queryOf, quickFilters, sameFilters, triggerOf, withFilter, withOrder } from './filters.ts';
 import classes from './RunsPage.module.css';
+import { showsView, useViews, type View, viewOf, withView } from './views.ts';
 
-const BulkCancel = lazy(() => import('./BulkCancel.tsx'));
+const BulkActions = lazy(() => import('./BulkActions.tsx'));
 const NewRun = lazy(() => import('./NewRun.tsx'));
-const FilterPanel = lazy(() => import('./FilterPanel.tsx'));
+
+/** The same query as on Home, so that both have one answer. */
+const blockedQuery = { state: ['BLOCKED' as const], sort_by: 'updated_at' as const, limit: 10 };
 
 const columns: Column<RunItem>[] = [
   {
     header: 'Run',
     main: true,
+    sort: 'title',
     cell: (run) => (
       <>
         <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit className={classes.title ?? ''}>
@@ -47,13 +51,38 @@ const columns: Column<RunItem>[] = [
     ),
   },
   { header: 'Status', width: 126, cell: (run) => <RunStatus state={run.state} /> },
-  { header: 'Source', width: 112, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
-  { header: 'Agent', width: 112, cell: (run) => run.schedule?.schedule_name ?? agentOf(run) },
-  { header: 'Creator', width: 100, cell: (run) => run.creator?.display_name ?? run.creator?.uid },
+  { header: 'Trigger', width: 190, cell: (run) => <Clipped>{triggerOf(run)}</Clipped> },
+  { header: 'Agent', width: 128, sort: 'agent', cell: (run) => <Clipped>{agentOf(run) ?? ''}</Clipped> },
   { header: 'Duration', width: 100, numeric: true, cell: (run) => <RunTime run={run} /> },
   { header: 'Cost', width: 68, numeric: true, cell: (run) => costOf(run) },
-  { header: 'Created', width: 108, numeric: true, cell: (run) => <Time at={run.created_at} /> },
 ];
+
+const created: Column<RunItem> = {
+  header: 'Created',
+  width: 108,
+  numeric: true,
+  sort: 'created_at',
+  cell: (run) => <Time at={run.created_at} />,
+};
+const updated: Column<RunItem> = {
+  header: 'Updated',
+  width: 108,
+  numeric: true,
+  sort: 'updated_at',
+  cell: (run) => <Time at={run.updated_at} />,
+};
+
+/** The columns. The last one has the time that orders the list. */
+const byCreated = [...columns, created];
+const byUpdated = [...columns, updated];
+
+function Clipped({ children }: { children: string }) {
+  return children === '' ? null : (
+    <div className="clip" title={children}>
+      {children}
+    </div>
+  );
+}
 
 function costOf(run: RunItem): string {
   const usd = run.request_usage?.inference_cost_usd;
@@ -73,11 +102,9 @@ export function RunsPage() {
   const navigate = useNavigate();
   const { data: session } = useQuery(sessionQuery);
   const [selected, setSelected] = useState<Set<string>>(new Set());
-  const [filtering, { toggle: toggleFilters }] = useDisclosure(false);
   const [composing, compose] = useDisclosure(false);
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
   const active = activeFilters(search);
-  // Stable, so that the filter panel renders only when the filters change.
   const go = useCallback(
     (next: Params, replace = false): void => {
       setSelected(new Set());
@@ -85,9 +112,18 @@ export function RunsPage() {
     },
     [navigate],
   );
-  const refine = useCallback((next: Params): void => go(next, true), [go]);
   const mayWrite = may(session?.scopes, 'runs:write');
+  const [views, setViews] = useViews();
+  const order = orders[orderOf(search)] as (typeof orders)[number];
   const narrowed = active.length > 0 || firstOf(search.q) !== undefined;
+  const saved =
+    views.some((view) => showsView(search, view)) ||
+    quickFilters(session?.actor.uid ?? '').some((quick) => sameFilters(search, quick.search) && orderOf(search) === 0);
+  const save = (name: string): void => {
+    const view = viewOf(name, search);
+    setViews((before) => withView(before, view));
+    go(view.search, true);
+  };
   return (
     <Page
       title="Runs"
@@ -111,7 +147,16 @@ export function RunsPage() {
               data-on={sameFilters(search, quick.search) || undefined}
             >
               {quick.label}
+              {quick.label === 'Blocked' && <BlockedCount />}
             </Link>
+          ))}
+          {views.map((view) => (
+            <SavedView
+              key={view.name}
+              view={view}
+              shown={showsView(search, view)}
+              remove={() => setViews((before) => before.filter(({ name }) => name !== view.name))}
+            />
           ))}
         </nav>
         <Group gap="xs" className={classes.find ?? ''}>
@@ -122,27 +167,32 @@ export function RunsPage() {
             value={firstOf(search.q) ?? ''}
             change={(q) => go(withFilter(search, 'q', q), true)}
           />
-          <Button variant="default" leftSection={<Icon name="filter" />} aria-expanded={filtering} onClick={toggleFilters}>
-            Filters
-          </Button>
         </Group>
       </Group>
-      {filtering && (
-        <Suspense>
-          <FilterPanel search={search} change={refine} />
-        </Suspense>
-      )}
-      {active.length > 0 && <AppliedFilters search={search} active={active} change={go} />}
+      <Group gap="xs" justify="space-between" align="start">
+        <AppliedFilters search={search} active={active} narrowed={narrowed} change={go} save={saved ? undefined : save} />
+        <NativeSelect
+          size="xs"
+          aria-label="Order"
+          data={orders.map(({ label }, i) => ({ value: String(i), label }))}
+          value={String(orderOf(search))}
+          onChange={(event) => {
+            const next = orders[Number(event.currentTarget.value)] ?? order;
+            go(withOrder(search, next.sort_by, next.sort_order), true);
+          }}
+        />
+      </Group>
       {mayWrite && selected.size > 0 && (
         <Suspense>
-          <BulkCancel runs={runs.data?.items.filter((run) => selected.has(run.run_id)) ?? []} done={() => setSelected(new Set())} />
+          <BulkActions runs={runs.data?.items.filter((run) => selected.has(run.run_id)) ?? []} done={() => setSelected(new Set())} />
         </Suspense>
       )}
       {runs.error && <Failure error={runs.error} retry={() => void runs.refetch()} />}
       {(runs.data || !runs.error) && (
         <DataTable
           label="Runs"
-          columns={columns}
+          columns={order.sort_by === 'updated_at' ? byUpdated : byCreated}
+          sorting={{ by: order.sort_by, order: order.sort_order, change: (by, direction) => go(withOrder(search, by, direction), true) }}
           rows={runs.data?.items}
           rowKey={(run) => run.run_id}
           empty={<EmptyRuns narrowed={narrowed} compose={mayWrite ? compose.open : undefined} />}
@@ -160,5 +210,23 @@ export function RunsPage() {
         </Suspense>
       )}
     </Page>
+  );
+}
+
+/** The number of blocked runs. */
+function BlockedCount() {
+  const { data } = useQuery({ ...runsQuery(blockedQuery), ...live(15) });
+  const n = data?.items.length ?? 0;
+  return n > 0 ? <span className={classes.count}>{data?.nextCursor ? `${n}+` : n}</span> : null;
+}
+
+function SavedView({ view, shown, remove }: { view: View; shown: boolean; remove: () => void }) {
+  return (
+    <span className={filter.tab} data-on={shown || undefined}>
+      <Link to="/runs" search={view.search as never} className={classes.view ?? ''} activeOptions={{ exact: true }}>
+        {view.name}
+      </Link>
+      {shown && <CloseButton size="xs" aria-label={`Delete view ${view.name}`} title={`Delete view ${view.name}`} onClick={remove} />}
+    </span>
   );
 }

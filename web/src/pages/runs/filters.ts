@@ -1,4 +1,4 @@
-import type { ListRunsQuery } from '@penstock/sdk';
+import type { ListRunsQuery, RunItem } from '@penstock/sdk';
 import { formatAbsolute, formatWord } from '../../format.ts';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
 import { states, wordOfState } from '../../states.ts';
@@ -53,7 +53,7 @@ const sources = [
 export const filters: readonly Filter[] = [
   { name: 'state', label: 'Status', values: Object.keys(states), many: true },
   { name: 'task_status', label: 'Task status', values: Object.keys(taskStatuses) },
-  { name: 'source', label: 'Source', values: sources, many: true },
+  { name: 'source', label: 'Trigger', values: sources, many: true },
   { name: 'name', label: 'Agent or configuration' },
   { name: 'model_id', label: 'Model', of: 'model' },
   { name: 'creator', label: 'Creator', of: 'actor' },
@@ -74,6 +74,8 @@ export const filters: readonly Filter[] = [
 ];
 
 const byName = new Map(filters.map((filter) => [filter.name, filter]));
+/** The name of the filter by metadata in the menu. */
+export const metadataFilter = 'metadata';
 const metadataName = /^metadata\[(.+)\]$/;
 
 /** Converts the URL's search to the query of the API. Unknown names are ignored. */
@@ -111,7 +113,7 @@ export interface Active {
 export function activeFilters(search: Params): Active[] {
   return Object.entries(search).flatMap(([name, value]) => {
     const key = metadataName.exec(name)?.[1];
-    const label = key ? `metadata ${key}` : byName.get(name)?.label;
+    const label = key ? `Metadata ${key}` : byName.get(name)?.label;
     return label ? valuesOf(value).map((one) => ({ name, label, value: one })) : [];
   });
 }
@@ -160,9 +162,44 @@ export function quickFilters(me: string): { label: string; search: Params }[] {
     { label: 'All', search: {} },
     { label: 'Mine', search: { creator: me } },
     { label: 'Active', search: { state: ['QUEUED', 'CLAIMED', 'PENDING', 'INPROGRESS', 'BLOCKED'] } },
+    { label: 'Blocked', search: { state: 'BLOCKED' } },
     { label: 'Failed', search: { task_status: 'failed' } },
     { label: 'Scheduled', search: { source: 'SCHEDULED_AGENT' } },
   ];
+}
+
+/** What started a run: the name of who or what did, and how. */
+export function triggerOf({ source, schedule, creator }: Pick<RunItem, 'source' | 'schedule' | 'creator'>): string {
+  const name = schedule?.schedule_name ?? creator?.display_name ?? creator?.uid;
+  return [name, source && formatWord(source)].filter(Boolean).join(' · ');
+}
+
+/** The orders of the API. The first one is the default. */
+export const orders: readonly { label: string; sort_by: string; sort_order: 'asc' | 'desc' }[] = [
+  { label: 'Newest first', sort_by: 'created_at', sort_order: 'desc' },
+  { label: 'Oldest first', sort_by: 'created_at', sort_order: 'asc' },
+  { label: 'Last updated first', sort_by: 'updated_at', sort_order: 'desc' },
+  { label: 'First updated first', sort_by: 'updated_at', sort_order: 'asc' },
+  { label: 'Title, A to Z', sort_by: 'title', sort_order: 'asc' },
+  { label: 'Title, Z to A', sort_by: 'title', sort_order: 'desc' },
+  { label: 'Agent, A to Z', sort_by: 'agent', sort_order: 'asc' },
+  { label: 'Agent, Z to A', sort_by: 'agent', sort_order: 'desc' },
+];
+
+/** The order of a search, as an index of orders. */
+export function orderOf(search: Params): number {
+  const by = firstOf(search.sort_by) ?? 'created_at';
+  const direction = firstOf(search.sort_order) ?? 'desc';
+  return Math.max(
+    orders.findIndex(({ sort_by, sort_order }) => sort_by === by && sort_order === direction),
+    0,
+  );
+}
+
+/** The search in an order, on the first page. */
+export function withOrder(search: Params, sort_by: string, sort_order: string): Params {
+  const { cursor: _, sort_by: __, sort_order: ___, ...rest } = search;
+  return sort_by === 'created_at' && sort_order === 'desc' ? rest : { ...rest, sort_by, sort_order };
 }
 
 /** Whether two searches have the same filters. Order and page do not matter. */

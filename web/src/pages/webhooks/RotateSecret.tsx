@@ -19,7 +19,7 @@ const overlaps = [
 /** Replaces a webhook's secret and shows the new one once. */
 export default function RotateSecret({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
   const queries = useQueryClient();
-  const [overlap, setOverlap] = useState<string | null>('0');
+  const [overlap, setOverlap] = useState<string | null>('86400');
   const [secret, setSecret] = useState('');
   const [rotated, setRotated] = useState<Webhook>();
   const { preset } = usePreset(webhook.signature_scheme);

@@ -10,16 +10,19 @@ export type Of<T> = T & { factory: Factory };
 const together = 30;
 
 /**
- * Reads a list from each factory, live by default. The API has these lists by factory. It skips a factory whose count is zero. `rows` is undefined
+ * Reads a list from each factory, live by default, or every so many seconds. The API has these lists by factory. It skips a factory whose count is zero. `rows` is undefined
  * during the first requests. `left` is the number of factories beyond the limit.
  */
 export function useEach<T>(
   only: string | undefined,
   countOf: (factory: Factory) => number,
   query: (uid: string) => UseQueryOptions<T[], Error, T[], string[]>,
-  { live: fresh = true, enabled = true }: { live?: boolean; enabled?: boolean } = {},
+  { live: fresh = true, enabled = true }: { live?: boolean | number; enabled?: boolean } = {},
 ) {
-  const often = (seconds: number) => ({ ...(fresh ? live(seconds) : { staleTime: 60_000 }), enabled });
+  const often = (seconds: number) => ({
+    ...(fresh === false ? { staleTime: 60_000 } : live(fresh === true ? seconds : fresh)),
+    enabled,
+  });
   const factories = useQuery({ ...allFactoriesQuery, ...often(10) });
   const full = (factories.data ?? []).filter((factory) => (only === undefined ? countOf(factory) > 0 : factory.uid === only));
   const asked = full.slice(0, together);

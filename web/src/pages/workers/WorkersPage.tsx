@@ -22,7 +22,7 @@ const columns: Column<ConnectedWorker>[] = [
 
 export function WorkersPage() {
   const workers = useQuery({ ...workersQuery, ...live(5) });
-  const { data: stats } = useQuery({ ...statsQuery, ...live(5) });
+  const { data: stats } = useQuery({ ...statsQuery(24), ...live(5) });
   return (
     <Page title="Workers">
       <Group gap="sm" mih={{ base: 58, xs: 24 }} align="start">

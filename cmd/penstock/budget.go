@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+type budgetCmds struct {
+	connection
+
+	List   budgetListCmd   `cmd:"" help:"List budgets with what is spent in their current periods."`
+	Create budgetCreateCmd `cmd:"" help:"Create a budget, by default for all runs of the team."`
+	Get    budgetGetCmd    `cmd:"" help:"Show a budget."`
+	Set    budgetSetCmd    `cmd:"" help:"Change a budget; blocked runs continue if it has room."`
+	Delete budgetDeleteCmd `cmd:"" help:"Delete budgets; runs that they block continue."`
+}
+
+func budgetPath(uid string) string { return "budgets/" + url.PathEscape(uid) }
+
+// budgetFields are the flags that describe a budget.
+type budgetFields struct {
+	Period   string    `enum:",day,week,month,total" default:"" placeholder:"PERIOD" field:"/period" help:"Period after which it starts again at zero: day, week, month or total (never)."`
+	TimeZone string    `placeholder:"NAME" field:"/time_zone" help:"Time zone of the period, such as Europe/Berlin; UTC by default."`
+	Action   string    `enum:",pause,refuse" default:"" placeholder:"ACTION" field:"/action" help:"What happens to a run without room: pause (BLOCKED until there is room, the default) or refuse (FAILED)."`
+	NotifyAt []float64 `placeholder:"SHARE" field:"/notify_at" help:"Share of the cap that is reported in the log of the run; repeatable, 0.8 by default."`
+}
+
+func (f budgetFields) request() penstock.SharedBudgetRequest {
+	var r penstock.SharedBudgetRequest
+	if f.Period != "" {
+		r.Period = new(penstock.BudgetPeriod(f.Period))
+	}
+	if f.TimeZone != "" {
+		r.TimeZone = &f.TimeZone
+	}
+	if f.Action != "" {
+		r.Action = new(penstock.BudgetAction(f.Action))
+	}
+	if f.NotifyAt != nil {
+		r.NotifyAt = &f.NotifyAt
+	}
+	return r
+}
+
+type budgetListCmd struct{}
+
+func (cmd *budgetListCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	type list struct {
+		Budgets []penstock.SharedBudget `json:"budgets"`
+	}
+	return perform(ctx, c, http.MethodGet, "budgets", nil, func(l list) error {
+		var rows [][]string
+		for _, b := range l.Budgets {
+			rows = append(rows, []string{
+				b.UID, budgetScope(b), string(b.Period), dollars(b.SpentUSD), dollars(b.ReservedUSD), dollars(b.MaxCostUSD),
+				string(b.Action),
+			})
+		}
+		return std.table([]string{"BUDGET", "SCOPE", "PERIOD", "SPENT", "RESERVED", "CAP", "ACTION"}, rows)
+	})
+}
+
+func budgetScope(b penstock.SharedBudget) string {
+	name := b.ScopeName
+	if name == "" {
+		name = b.ScopeUID
+	}
+	return strings.TrimSpace(string(b.Scope) + " " + name)
+}
+
+// dollars writes an amount with as many digits as it needs, and at least those of cents.
+func dollars(usd float64) string {
+	text := strconv.FormatFloat(usd, 'f', -1, 64)
+	if _, cents, _ := strings.Cut(text, "."); len(cents) < 2 {
+		text = strconv.FormatFloat(usd, 'f', 2, 64)
+	}
+	return "$" + text
+}
+
+// showBudget makes a call and shows the budget that comes back.
+func showBudget(ctx context.Context, c *client, method, path string, body any) error {
+	return perform(ctx, c, method, path, body, func(b penstock.SharedBudget) error {
+		var shares []string
+		for _, share := range b.NotifyAt {
+			shares = append(shares, strconv.FormatFloat(share*100, 'f', -1, 64)+" %")
+		}
+		period := string(b.Period)
+		if b.PeriodEnd != 0 {
+			period += " (" + b.TimeZone + ")"
+		}
+		return c.std.facts([]fact{
+			{"budget", b.UID},
+			{"scope", budgetScope(b)},
+			{"period", period},
+			{"started", timestamp(b.PeriodStart)},
+			{"ends", timestamp(b.PeriodEnd)},
+			{"cap", dollars(b.MaxCostUSD)},
+			{"spent", dollars(b.SpentUSD)},
+			{"reserved", dollars(b.ReservedUSD)},
+			{"action", string(b.Action)},
+			{"reported at", strings.Join(shares, ", ")},
+			{"created", timestamp(b.CreatedAt)},
+			{"changed", timestamp(b.UpdatedAt)},
+		})
+	})
+}
+
+type budgetCreateCmd struct {
+	MaxCost    float64 `required:"" placeholder:"USD" field:"/max_cost_usd" help:"Most that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
+	Factory    string  `xor:"scope" placeholder:"UID|NAME" field:"/scope_uid" help:"Factory whose runs share the budget."`
+	Agent      string  `xor:"scope" placeholder:"UID|NAME" field:"/scope_uid" help:"Agent whose runs share the budget."`
+	Automation string  `xor:"scope" placeholder:"UID" field:"/scope_uid" help:"Automation whose runs share the budget."`
+	Key        string  `xor:"scope" placeholder:"UID" field:"/scope_uid" help:"API key whose runs share the budget."`
+	budgetFields
+}
+
+func (cmd *budgetCreateCmd) Help() string {
+	return "Counts what the runs have already spent in the current period. --period is month by default."
+}
+
+func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	request := cmd.request()
+	request.MaxCostUSD = &cmd.MaxCost
+	if request.Period == nil {
+		request.Period = new(penstock.BudgetMonth)
+	}
+	scope, uid := penstock.BudgetOfTeam, ""
+	switch {
+	case cmd.Factory != "":
+		scope = penstock.BudgetOfFactory
+		uid, err = c.factoryUID(ctx, cmd.Factory)
+	case cmd.Agent != "":
+		scope = penstock.BudgetOfAgent
+		uid, err = c.agentUID(ctx, cmd.Agent)
+	case cmd.Automation != "":
+		scope, uid = penstock.BudgetOfAutomation, cmd.Automation
+	case cmd.Key != "":
+		scope, uid = penstock.BudgetOfKey, cmd.Key
+	}
+	if err != nil {
+		return err
+	}
+	if request.Scope = &scope; uid != "" {
+		request.ScopeUID = &uid
+	}
+	return showBudget(ctx, c, http.MethodPost, "budgets", request)
+}
+
+type budgetGetCmd struct {
+	UID string `arg:"" name:"budget" help:"UID of the budget."`
+}
+
+func (cmd *budgetGetCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	return showBudget(ctx, c, http.MethodGet, budgetPath(cmd.UID), nil)
+}
+
+type budgetSetCmd struct {
+	UID     string   `arg:"" name:"budget" help:"UID of the budget."`
+	MaxCost *float64 `placeholder:"USD" field:"/max_cost_usd" help:"Most that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
+	budgetFields
+}
+
+func (cmd *budgetSetCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
+	request := cmd.request()
+	if request.MaxCostUSD = cmd.MaxCost; request.MaxCostUSD == nil && request.Period == nil &&
+		request.TimeZone == nil && request.Action == nil && request.NotifyAt == nil {
+		return exitf(exitUsage, "nothing to change: set --max-cost, --period, --time-zone, --action or --notify-at")
+	}
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	return showBudget(ctx, c, http.MethodPatch, budgetPath(cmd.UID), request)
+}
+
+type budgetDeleteCmd struct {
+	UIDs []string `arg:"" name:"budget" help:"UIDs of the budgets."`
+}
+
+func (cmd *budgetDeleteCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	for _, uid := range cmd.UIDs {
+		if _, err := c.call(ctx, http.MethodDelete, budgetPath(uid), nil, nil); err != nil {
+			return fmt.Errorf("delete budget %s: %w", uid, err)
+		}
+	}
+	return nil
+}

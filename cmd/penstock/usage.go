@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/penstock-dev/penstock"
+)
+
+type usageCmd struct {
+	connection
+
+	From     string `placeholder:"TIME|AGE" default:"720h" field:"?from" help:"First time that counts (RFC 3339), or how long ago it was (such as 24h)."`
+	To       string `placeholder:"TIME|AGE" field:"?to" help:"First time that no longer counts; now by default."`
+	By       string `enum:"day,model,provider,automation,agent,factory,key" default:"model" field:"?group_by" help:"What a row stands for: day, model, provider, automation, agent, factory or key."`
+	TimeZone string `placeholder:"NAME" field:"?time_zone" help:"Time zone of the days, such as Europe/Berlin; UTC by default."`
+	CSV      bool   `name:"csv" help:"Print CSV, with the columns of the API."`
+}
+
+func (cmd *usageCmd) Help() string {
+	return "Sums up the calls to models of all runs of the team, at most 400 days of them. A cost that begins with ≥ " +
+		"leaves out calls whose model has no price; penstock prices shows the known prices."
+}
+
+func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {
+	query := url.Values{"group_by": {cmd.By}}
+	for flag, text := range map[string]string{"from": cmd.From, "to": cmd.To} {
+		at, err := parseTime("--"+flag, text)
+		if err != nil {
+			return err
+		}
+		if at != "" {
+			query.Set(flag, at)
+		}
+	}
+	if cmd.TimeZone != "" {
+		query.Set("time_zone", cmd.TimeZone)
+	}
+	c, err := cmd.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	if cmd.CSV {
+		query.Set("format", "csv")
+		response, err := c.send(ctx, http.MethodGet, "usage?"+query.Encode(), http.Header{}, nil)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		_, err = io.Copy(std.out, response.Body)
+		return err
+	}
+	return perform(ctx, c, http.MethodGet, "usage?"+query.Encode(), nil, func(r penstock.UsageReport) error {
+		var rows [][]string
+		for _, row := range r.Rows {
+			name := row.Name
+			if name == "" {
+				name = row.Key
+			}
+			if name == "" {
+				name = "(none)"
+			}
+			rows = append(rows, usageColumns(name, row.UsageSum))
+		}
+		if r.OmittedRows > 0 {
+			rows = append(rows, []string{"(" + strconv.Itoa(r.OmittedRows) + " more)"})
+		}
+		rows = append(rows, usageColumns("total", r.Total))
+		return std.table([]string{"GROUP", "CALLS", "INPUT", "CACHED", "OUTPUT", "COST", "RESERVED"}, rows)
+	})
+}
+
+func usageColumns(name string, u penstock.UsageSum) []string {
+	reserved := ""
+	if u.UnsettledCalls > 0 {
+		reserved = dollars(u.ReservedUSD)
+	}
+	return []string{
+		name, number(u.Calls), number(u.Input + u.CacheWrite), number(u.CacheRead), number(u.Output), costText(u), reserved,
+	}
+}
+
+// costText marks a cost that leaves out calls.
+func costText(u penstock.UsageSum) string {
+	if u.CostUSD == nil {
+		return "≥ " + dollars(u.PricedCostUSD)
+	}
+	return dollars(*u.CostUSD)
+}

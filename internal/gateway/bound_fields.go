@@ -1,0 +1,238 @@
+package gateway
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// costlessFields are the fields at the top of a request that do not change what it costs at
+// most, and those that the bound reads. Under a cap, any other field is refused.
+var costlessFields = map[API][]string{
+	Anthropic: {
+		"model", "messages", "system", "max_tokens", "metadata", "stop_sequences", "stream", "temperature", "top_k", "top_p",
+		"thinking", "tools", "tool_choice", "service_tier", "speed", "inference_geo", "cache_control", "context_management",
+		"output_config", "output_format", "diagnostics", "fallback_credit_token", "container", "anthropic_version",
+	},
+	OpenAI: {
+		"model", "stream", "stream_options", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "user", "metadata",
+		"store", "tools", "tool_choice", "parallel_tool_calls", "service_tier", "safety_identifier", "prompt_cache_key",
+		"prompt_cache_retention", "prompt_cache_options", "top_logprobs", "reasoning", "background",
+	},
+	Gemini: {
+		"model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig", "labels",
+		"cachedContent", "serviceTier", "store",
+	},
+}
+
+// operationFields are those of one of OpenAI's APIs. Compatible servers read the last ones of
+// chat completions.
+var operationFields = map[Operation][]string{
+	ChatCompletions: {
+		"messages", "max_tokens", "max_completion_tokens", "n", "frequency_penalty", "presence_penalty", "logit_bias",
+		"logprobs", "functions", "function_call", "reasoning_effort", "response_format", "verbosity", "modalities",
+		"enable_thinking", "preserve_thinking", "thinking", "thinking_budget", "chat_template_kwargs", "usage",
+		"repetition_penalty", "tool_stream", "do_sample", "cache_prompt", "reasoning_split", "vl_high_resolution_images",
+	},
+	Responses: {
+		"input", "instructions", "max_output_tokens", "max_tool_calls", "previous_response_id", "conversation", "prompt",
+		"include", "client_metadata", "truncation", "text",
+	},
+	CompactResponse: {"input", "instructions", "previous_response_id", "client_metadata", "text"},
+}
+
+// generationFields are those of Gemini's generationConfig.
+var generationFields = []string{
+	"temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "responseMimeType",
+	"responseSchema", "responseJsonSchema", "presencePenalty", "frequencyPenalty", "seed", "responseLogprobs", "logprobs",
+	"thinkingConfig", "mediaResolution", "responseModalities",
+}
+
+// ambiguousModel matches models that search, or call other models, without a tool in the request.
+var ambiguousModel = regexp.MustCompile(`-search-(preview|api)|:online$|deep-research|multi-agent`)
+
+// prompter reads what a request can make the provider read.
+type prompter struct {
+	b        *bound
+	c        *checker
+	rules    promptRule
+	overhead int64
+}
+
+// fields checks the fields at the top, and what they say about tier, region and cache.
+func (p *prompter) fields(root *node) {
+	b, api := p.b, p.c.u.API
+	for i := range root.members {
+		m := &root.members[i]
+		if m.value.isSet() && !slices.Contains(costlessFields[api], m.name) &&
+			!slices.Contains(operationFields[p.c.r.operation], m.name) {
+			b.deny("/"+m.name, "is not known to the model gateway")
+		}
+	}
+	switch api {
+	case Anthropic:
+		p.anthropicFields(root)
+	case OpenAI:
+		p.openaiFields(root)
+	case Gemini:
+		p.geminiFields(root)
+	}
+}
+
+func (p *prompter) anthropicFields(root *node) {
+	b := p.b
+	p.oneOf(root, "service_tier", "auto", "standard_only")
+	p.oneOf(root, "speed", "standard", "fast")
+	if root.member("speed").text() == "fast" {
+		b.tiers = append(b.tiers, "fast")
+	}
+	b.regions = nil // a workspace has a default
+	if region := root.member("inference_geo"); region.isSet() {
+		b.regions = []string{region.text()}
+	}
+	if c := root.member("container"); c.isSet() {
+		b.opaque = "/container"
+	}
+	management := root.member("context_management")
+	for i := range management.fields() {
+		m := &management.members[i]
+		if m.name != "edits" && m.value.isSet() {
+			b.deny("/context_management/"+m.name, "is not known to the model gateway")
+		}
+	}
+	for i, edit := range management.member2("edits").list() {
+		if !strings.HasPrefix(edit.member("type").text(), "clear_") {
+			b.deny("/context_management/edits/"+itoa(int64(i)), "may make the provider call a model")
+		}
+	}
+	// Without a mark of the client, Anthropic writes nothing. Other servers may.
+	b.writes = !isHost(p.c.u, "anthropic.com")
+	p.cacheMarks(root)
+}
+
+// cacheMarks looks for cache_control anywhere.
+func (p *prompter) cacheMarks(n *node) {
+	for i := range n.members {
+		m := &n.members[i]
+		if (m.name == "cache_control" || m.name == "caching") && m.value.isSet() {
+			p.b.writes = true
+			ttl := m.value.member("ttl")
+			p.b.long = p.b.long || ttl.isSet() && ttl.text() != "5m"
+		}
+		p.cacheMarks(&m.value)
+	}
+	for i := range n.items {
+		p.cacheMarks(&n.items[i])
+	}
+}
+
+func (p *prompter) openaiFields(root *node) {
+	b := p.b
+	p.oneOf(root, "service_tier", "auto", "default", "standard", "flex", "scale", "priority", "fast", "ultrafast")
+	switch tier := root.member("service_tier").text(); tier {
+	case "", "auto": // what the project's settings say
+		b.tiers = p.priced(append(b.tiers, "flex", "priority", "fast"))
+	case "default", "standard", "scale":
+	case "priority", "fast":
+		if b.tiers = p.priced(append(b.tiers, "priority", "fast")); len(b.tiers) == 1 {
+			b.deny("/service_tier", "names a tier that has no price")
+		}
+	default:
+		b.tiers = append(b.tiers, tier)
+	}
+	b.regions = []string{openaiRegion(p.c.u)}
+	if options := root.member("prompt_cache_options"); options.isSet() {
+		ttl := options.member2("ttl")
+		b.long = ttl.isSet() && ttl.text() != "30m"
+	}
+	b.writes, b.long = true, b.long || root.member("prompt_cache_retention").text() == "24h"
+	if mode := root.member("reasoning").member2("mode"); mode.isSet() && mode.text() != "standard" {
+		b.deny("/reasoning/mode", "may make the provider think several times")
+	}
+	for _, modality := range root.member("modalities").list() {
+		if modality.text() != "text" {
+			b.deny("/modalities", "asks for output that has no price")
+		}
+	}
+	for _, state := range []string{"previous_response_id", "conversation", "prompt"} {
+		if root.member(state).isSet() {
+			b.opaque = "/" + state
+		}
+	}
+	if p.c.r.operation == CompactResponse {
+		b.opaque = "/input" // how the provider asks for a summary is unknown
+	}
+}
+
+// priced leaves out tiers that the model does not have.
+func (p *prompter) priced(tiers []string) []string {
+	b := *p.b
+	return slices.DeleteFunc(tiers, func(tier string) bool {
+		b.tiers, b.regions = []string{tier}, []string{""}
+		_, ok := b.rates()
+		return tier != "" && !ok
+	})
+}
+
+func (p *prompter) geminiFields(root *node) {
+	b := p.b
+	p.oneOf(root, "serviceTier", "unspecified", "standard", "flex", "priority",
+		"SERVICE_TIER_UNSPECIFIED", "SERVICE_TIER_STANDARD", "SERVICE_TIER_FLEX", "SERVICE_TIER_PRIORITY")
+	tier := strings.TrimPrefix(strings.ToLower(root.member("serviceTier").text()), "service_tier_")
+	if tier == "flex" || tier == "priority" {
+		b.tiers = append(b.tiers, tier)
+	}
+	if root.member("cachedContent").isSet() {
+		b.opaque = "/cachedContent"
+	}
+	config := root.member("generationConfig")
+	for i := range config.fields() {
+		m := &config.members[i]
+		if m.value.isSet() && !slices.Contains(generationFields, m.name) {
+			b.deny("/generationConfig/"+m.name, "is not known to the model gateway")
+		}
+	}
+	for _, modality := range config.member2("responseModalities").list() {
+		if !strings.EqualFold(modality.text(), "text") {
+			b.deny("/generationConfig/responseModalities", "asks for output that has no price")
+		}
+	}
+}
+
+// oneOf denies a bound if a field has another value.
+func (p *prompter) oneOf(root *node, field string, values ...string) {
+	if n := root.member(field); n.isSet() && !slices.Contains(values, n.text()) {
+		p.b.deny("/"+field, "has a value that is not known to the model gateway")
+	}
+}
+
+// fields returns the members of an object, none for any other node.
+func (n *node) fields() []member {
+	if n == nil {
+		return nil
+	}
+	return n.members
+}
+
+// member2 is member for a node that may not be there.
+func (n *node) member2(name string) *node {
+	if n == nil {
+		return nil
+	}
+	return n.member(name)
+}
+
+// isHost reports whether a provider is at a domain or below it.
+func isHost(u *upstream, domain string) bool {
+	host := strings.ToLower(u.base.Hostname())
+	return host == domain || strings.HasSuffix(host, "."+domain)
+}
+
+// openaiRegion is the region of OpenAI's regional hosts.
+func openaiRegion(u *upstream) string {
+	region, found := strings.CutSuffix(strings.ToLower(u.base.Hostname()), ".api.openai.com")
+	if !found {
+		return ""
+	}
+	return region
+}

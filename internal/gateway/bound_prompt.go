@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"slices"
+	"strconv"
+)
+
+// promptRule says how much of a prompt the body of a request does not show.
+type promptRule struct {
+	// overhead is added to the bytes of each body, in tokens: for the provider's own
+	// instructions, among them those about tools.
+	overhead int64
+	// tools are tools of the provider's design that the client executes. Each brings
+	// instructions of this many tokens.
+	tools map[string]int64
+	// text are the types of parts that have no more tokens than bytes. Every other part, such
+	// as an image, may have any number.
+	text []string
+}
+
+var promptRules = map[API]promptRule{
+	Anthropic: {
+		overhead: 2000,
+		tools: map[string]int64{
+			"bash": 2000, "text_editor": 2000, "memory": 4000, "computer": 4000, "computer_toolset": 16_000,
+			"browser_toolset": 16_000,
+		},
+		text: []string{
+			"text", "tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use",
+			"search_result", "web_search_tool_result", "web_search_result", "web_search_tool_result_error",
+			"char_location", "content_block_location", "search_result_location", "web_search_result_location",
+			"ephemeral", "direct",
+		},
+	},
+	OpenAI: {
+		overhead: 1000,
+		tools: map[string]int64{
+			"local_shell": 2000, "shell": 2000, "apply_patch": 2000, "tool_search": 2000, "namespace": 2000, "computer": 4000,
+			"computer_use_preview": 4000,
+		},
+		text: []string{
+			"text", "refusal", "function", "custom", "message", "input_text", "output_text", "summary_text", "reasoning_text",
+			"reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+			"local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call",
+			"apply_patch_call_output", "tool_search_call", "tool_search_output", "namespace", "url_citation", "exec", "exit",
+			"timeout", "create_file", "update_file", "delete_file", "local", "grammar",
+		},
+	},
+	Gemini: {
+		overhead: 1000,
+		tools:    map[string]int64{"computerUse": 8000},
+		text: []string{
+			"text", "thought", "thoughtSignature", "functionCall", "functionResponse", "toolCall", "toolResponse",
+			"executableCode", "codeExecutionResult", "partMetadata",
+		},
+	},
+}
+
+// request reads the prompt and the tools.
+func (p *prompter) request(root *node) {
+	switch p.c.u.API {
+	case Anthropic:
+		p.parts(root.member("system"), "/system")
+		p.parts(root.member("messages"), "/messages")
+	case OpenAI:
+		p.parts(root.member("messages"), "/messages")
+		if input := root.member("input"); input.isArray() {
+			p.items(input)
+		}
+	case Gemini:
+		p.geminiParts(root.member("systemInstruction"), "/systemInstruction")
+		for i, content := range root.member("contents").all() {
+			p.geminiParts(content, "/contents/"+strconv.Itoa(i))
+		}
+	}
+	if tools := root.member("tools"); tools.isSet() {
+		for i, tool := range tools.all() {
+			p.tool(root, tool, "/tools/"+strconv.Itoa(i))
+		}
+	}
+}
+
+// all returns the items of an array, or the node itself: Google's APIs take one object for a
+// list of one.
+func (n *node) all() []*node {
+	switch {
+	case n == nil:
+		return nil
+	case !n.isArray():
+		return []*node{n}
+	}
+	list := make([]*node, len(n.items))
+	for i := range n.items {
+		list[i] = &n.items[i]
+	}
+	return list
+}
+
+// unclear notes a part whose number of tokens the body does not show.
+func (p *prompter) unclear(at, kind string) {
+	if p.b.opaque == "" {
+		p.b.opaque = at
+	}
+	p.b.audio = p.b.audio || kind != "image" && kind != "image_url" && kind != "input_image"
+}
+
+// parts looks for parts by their types, in messages and in results of tools.
+func (p *prompter) parts(n *node, at string) {
+	if n == nil {
+		return
+	}
+	for i := range n.items {
+		p.parts(&n.items[i], at+"/"+strconv.Itoa(i))
+	}
+	kind := n.member("type")
+	if kind.isSet() && !slices.Contains(p.rules.text, kind.text()) {
+		p.unclear(at, kind.text())
+		return
+	}
+	for i := range n.members {
+		m := &n.members[i]
+		switch {
+		case p.c.opaque(place{at, ""}, kind.text(), m.name), m.name == "tools":
+		case m.name == "audio" && m.value.isSet():
+			p.unclear(at+"/audio", "audio")
+		default:
+			p.parts(&m.value, at+"/"+m.name)
+		}
+	}
+}
+
+// items reads the input of the Responses API. An item may stand for one that the provider keeps.
+func (p *prompter) items(input *node) {
+	for i := range input.items {
+		item, at := &input.items[i], "/input/"+strconv.Itoa(i)
+		if item.member("id").isSet() && !hasContent(item) {
+			p.unclear(at, item.member("type").text())
+			continue
+		}
+		p.parts(item, at)
+	}
+}
+
+// geminiParts looks for parts that are not text in one content, also within the results of
+// functions.
+func (p *prompter) geminiParts(content *node, at string) {
+	for i, part := range content.member2("parts").all() {
+		at := at + "/parts/" + strconv.Itoa(i)
+		for j := range part.members {
+			m := &part.members[j]
+			if !slices.Contains(p.rules.text, m.name) {
+				p.unclear(at+"/"+m.name, geminiMedia(&m.value))
+			}
+			p.geminiParts(&m.value, at+"/"+m.name)
+		}
+	}
+}
+
+// geminiMedia is "image" for a part that is one.
+func geminiMedia(part *node) string {
+	if mime := part.member("mimeType").text(); len(mime) > len("image/") && mime[:len("image/")] == "image/" {
+		return "image"
+	}
+	return ""
+}
+
+// tool counts the instructions of a tool, or the uses of one that the provider runs.
+func (p *prompter) tool(root, tool *node, at string) {
+	switch p.c.u.API {
+	case Anthropic:
+		p.anthropicTool(tool, at)
+	case OpenAI:
+		p.openaiTool(root, tool, at)
+	case Gemini:
+		for i := range tool.members {
+			name := tool.members[i].name
+			if name != "functionDeclarations" {
+				p.clientTool(name, at+"/"+name)
+			}
+		}
+	}
+}
+
+// clientTool counts a tool of the provider's design, or denies the bound.
+func (p *prompter) clientTool(name, at string) {
+	tokens, known := p.rules.tools[name]
+	p.overhead += tokens
+	if !known {
+		p.b.deny(at, "is a tool of the provider ("+snakeCase(name)+") without a limit of its uses")
+	}
+}
+
+func (p *prompter) anthropicTool(tool *node, at string) {
+	kind := tool.member("type").text()
+	name := toolDate.ReplaceAllString(kind, "")
+	if name == "" || name == "custom" {
+		return
+	}
+	uses, ok := wholeNumber(tool.member("max_uses"), false)
+	if _, client := p.rules.tools[name]; client || !ok || uses < 0 || name == "advisor" || name == "code_execution" {
+		p.clientTool(name, at)
+		return
+	}
+	p.b.uses += min(uses, maxCount)
+	p.b.tools[name] += min(uses, maxCount)
+	p.b.completions = 1 + p.b.uses // each continuation has its own limit
+}
+
+func (p *prompter) openaiTool(root, tool *node, at string) {
+	name := tool.member("type").text()
+	switch {
+	case name == "function", name == "custom", name == "" && tool.member("function").isObject():
+		return
+	case name == "shell" && tool.member("environment").isSet() &&
+		tool.member("environment").member("type").text() != "local":
+		name = "hosted_shell"
+	case name == "tool_search" && tool.member("execution").text() != "client":
+		name = "hosted_tool_search"
+	}
+	uses, ok := wholeNumber(root.member("max_tool_calls"), false)
+	if _, client := p.rules.tools[name]; client || !ok || uses < 0 {
+		p.clientTool(name, at)
+		return
+	}
+	if group := toolGroups[name]; group != "" {
+		name = group
+	}
+	p.b.uses = min(uses, maxCount)
+	p.b.tools[name] = min(uses, maxCount)
+}

@@ -1,0 +1,201 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/price"
+)
+
+// settlement is what a call that was counted has used.
+func (c *call) settlement() penstock.Settlement {
+	s := penstock.Settlement{ID: c.reservation.ID}
+	u, estimated := c.known()
+	switch {
+	case !c.Sent:
+		s.Unsent = true
+		return s
+	case u == nil:
+		s.Unknown = true
+		return s
+	}
+	s.Estimated = estimated
+	s.Tokens, s.Reasoning = u.TokenUsage, u.Reasoning
+	for _, other := range u.Others {
+		s.Tokens = s.Tokens.Add(other.TokenUsage)
+	}
+	if c.reservation.Unpriced {
+		return s
+	}
+	cost, exact := c.cost(u)
+	switch {
+	case exact || c.reserved.Capped:
+		s.Cost, s.Estimated = &cost, s.Estimated || !exact
+	case estimated:
+		s.Cost = &cost
+	}
+	return s
+}
+
+// known is the usage of a call: the provider's, or an upper bound if the response was cut. It is
+// nil if nothing is known.
+func (c *call) known() (u *Usage, estimated bool) {
+	if c.rejected() {
+		return &Usage{}, false
+	}
+	if c.Complete && c.Usage != nil {
+		return c.Usage, false
+	}
+	if c.Status != http.StatusOK || c.reservation.Unbounded != "" || c.ResponseBytes == 0 {
+		return nil, false
+	}
+	u = &Usage{}
+	if c.Usage != nil {
+		*u = *c.Usage
+	}
+	if c.Usage == nil || c.checked.bound.uses > 0 { // a tool of the provider may have read more
+		// It is unknown what came from the cache, so all tokens count at the highest price.
+		*u = Usage{TokenUsage: penstock.TokenUsage{Input: c.reservation.InputTokens, Output: u.Output}}
+	}
+	u.Output = max(u.Output, c.mostOutput())
+	return u, true
+}
+
+// mostOutput is the most that a model can have written in a response that was cut: a token has at
+// least a byte. What it thinks may not be in the response, so that under a cap its limit counts.
+func (c *call) mostOutput() int64 {
+	limit := c.reserved.Output
+	if !c.reserved.Capped || limit == 0 {
+		limit = c.reservation.Output
+	}
+	limit = times(limit, max(1, c.reservation.Completions))
+	if c.reserved.Capped && c.checked.bound.hidden {
+		return limit
+	}
+	return min(c.OutputBytes, limit)
+}
+
+// rejected reports whether the provider refused the request without working on it.
+func (c *call) rejected() bool {
+	switch c.Status {
+	case http.StatusRequestTimeout:
+		return false
+	case http.StatusServiceUnavailable, statusOverloaded:
+		return true
+	}
+	return c.Status >= 300 && c.Status < 500
+}
+
+// statusOverloaded is Anthropic's status for a request that it did not begin.
+const statusOverloaded = 529
+
+// cost is the cost of usage. It is not exact if the provider used a tier, region or tool without a
+// price, or if the usage is an estimate. Then it uses the highest prices of the request.
+func (c *call) cost(u *Usage) (cost penstock.CallCost, exact bool) {
+	prices, b := c.s.opts.Prices, c.checked.bound
+	at := price.Call{
+		Provider: b.provider, Model: b.model, At: c.Started, Usage: c.priceUsage(u),
+		Tier: c.tier(u.Tier), Speed: u.Speed, Region: c.region(u.Region),
+	}
+	parts, ok := prices.Parts(at)
+	known := c.rejected() || c.Usage != nil && (c.Complete || b.uses == 0)
+	if !ok || !known {
+		return c.dearest(u), false
+	}
+	exact = true
+	for _, other := range u.Others {
+		at.Usage, at.Model = c.otherUsage(other), b.model
+		if other.Model != "" {
+			at.Model = other.Model
+		}
+		more, ok := prices.Parts(at)
+		exact = exact && ok
+		parts = parts.Add(more)
+	}
+	return parts, exact
+}
+
+// dearest prices usage at the highest prices that the request could cause.
+func (c *call) dearest(u *Usage) penstock.CallCost {
+	b := c.checked.bound
+	rates, _ := b.rates()
+	read := rates.CacheRead
+	if b.audio {
+		read = max(read, rates.Audio)
+	}
+	cost := penstock.CallCost{
+		Input: nano(u.Input, b.inputRate(rates)), CacheRead: nano(u.CacheRead, read),
+		CacheWrite: nano(u.CacheWrite, b.inputRate(rates)), Output: nano(u.Output, rates.Output),
+	}
+	for name, n := range u.ServerTools {
+		cost.Tools = plus(cost.Tools, nano(n, rates.Tools[name]))
+	}
+	for _, other := range u.Others {
+		cost.Output = plus(cost.Output, nano(other.Total(), max(rates.Output, b.inputRate(rates))))
+	}
+	return cost
+}
+
+// tier is the name that the price list has for the tier of a response. What a customer has bought
+// in advance counts like the standard tier.
+func (c *call) tier(said string) string {
+	tier := strings.TrimPrefix(strings.ToLower(said), "service_tier_")
+	switch tier {
+	case "on_demand", "provisioned_throughput", "scale", "auto", "unspecified", "traffic_type_unspecified":
+		return ""
+	case "on_demand_priority":
+		return "priority"
+	case "on_demand_flex", "on_demand_offpeak":
+		return "flex"
+	case "priority":
+		if c.API == Anthropic {
+			return ""
+		}
+	}
+	return tier
+}
+
+// region is where the call was computed, as the price list names it.
+func (c *call) region(said string) string {
+	if c.API == OpenAI {
+		return openaiRegion(c.u)
+	}
+	if said == "not_available" {
+		return ""
+	}
+	return said
+}
+
+// priceUsage splits cache writes by how long they live.
+func (c *call) priceUsage(u *Usage) price.Usage {
+	short, long := c.splitWrites(u.CacheWrite, u.CacheWriteTTL)
+	return price.Usage{
+		Input: u.Input, CacheRead: u.CacheRead, CacheWrite: short, CacheWriteLong: long, Output: u.Output,
+		Reasoning: u.Reasoning, Audio: u.Audio, AudioCacheRead: u.AudioCacheRead, Tools: u.ServerTools,
+	}
+}
+
+func (c *call) otherUsage(u OtherUsage) price.Usage {
+	short, long := c.splitWrites(u.CacheWrite, u.CacheWriteTTL)
+	return price.Usage{
+		Input: u.Input, CacheRead: u.CacheRead, CacheWrite: short, CacheWriteLong: long, Output: u.Output,
+	}
+}
+
+// splitWrites splits a count by its lifetimes. Tokens without a known lifetime get the longest that
+// the request asked for.
+func (c *call) splitWrites(total int64, byTime map[string]int64) (short, long int64) {
+	for time, n := range byTime {
+		if time == "5m" || time == "30m" {
+			short += n
+		} else {
+			long += n
+		}
+	}
+	rest := max(0, total-short-long)
+	if c.checked.bound.long {
+		return short, long + rest
+	}
+	return short + rest, long
+}

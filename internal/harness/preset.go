@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"encoding/json"
+	"maps"
+	"runtime"
+	"slices"
+)
+
+// Preset is an installable agent that Penstock can run.
+type Preset struct {
+	Name string
+	// API is the agent's API for models.
+	API string
+	// NeedsModel means that a run must name a model, because the agent has no default.
+	NeedsModel bool
+	// Shell is the model's tool for commands, and Argument the name of its parameter for the
+	// command.
+	Shell, Argument string
+
+	argv  []string
+	mode  string
+	state []string
+	noise []string
+	setup func(Setting) Setup
+}
+
+var presets = []Preset{claude, codex, gemini, opencode, qwen}
+
+// Presets lists the agents that can be installed.
+func Presets() []Preset { return slices.Clone(presets) }
+
+// PresetOf returns a preset by its name.
+func PresetOf(name string) (Preset, bool) {
+	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == name })
+	if i < 0 {
+		return Preset{}, false
+	}
+	return presets[i], true
+}
+
+// Program returns the installed agent with its version and folder, and the folder of Node.js.
+func (p Preset) Program(version, installed, node string) Program {
+	return Program{
+		Argv: p.argv, Mode: p.mode, State: p.state, API: p.API, NeedsModel: p.NeedsModel, Setup: p.setup,
+		Noise:   p.noise,
+		Version: version, Installed: installed, Node: node,
+	}
+}
+
+// Variables lists the variables that the preset sets for a run.
+func (p Preset) Variables() []string {
+	all := p.setup(Setting{URL: "http://gateway", Model: "model", Reasoning: "high", Home: "/home"})
+	return slices.Sorted(maps.Keys(all.Env))
+}
+
+// npmArch is npm's name of this machine's processor.
+var npmArch = map[string]string{"amd64": "x64"}[runtime.GOARCH]
+
+// nodeArgv returns the command that runs a script of an installed package with the installed
+// Node.js and its options.
+func nodeArgv(options []string, script string, args ...string) []string {
+	arch := npmArch
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	return slices.Concat(
+		[]string{"{node}/node_modules/node-linux-" + arch + "/bin/node"}, options,
+		[]string{"{agent}/node_modules/" + script}, args,
+	)
+}
+
+// gatewayKey is the placeholder that an agent has instead of a provider's key. The gateway replaces
+// it.
+const gatewayKey = "penstock-gateway"
+
+// jsonFile returns the content of a JSON file.
+func jsonFile(v any) string {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic("harness: a preset's file is not JSON: " + err.Error())
+	}
+	return string(text) + "\n"
+}
+
+// settings is JSON of a preset.
+type settings = map[string]any

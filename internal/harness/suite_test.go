@@ -1,0 +1,168 @@
+package harness_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/penstock-dev/penstock/internal/harness"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/trial"
+)
+
+// points are what an agent owes, in the order of docs/harnesses.md.
+var points = []struct {
+	name string
+	test func(t *testing.T, s *suite)
+}{
+	{"turns", testTurns},
+	{"failures", testFailures},
+	{"money", testMoney},
+	{"sealed", testSealed},
+}
+
+// TestAgents runs each agent as a user does: the real program, in the real sandbox, through the
+// gateway, against a scripted model. PENSTOCK_TEST_HARNESSES is the folder with the agents of
+// scripts/harness-packages. Without it, only the agents that need no package are tested.
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	results := &table{cells: map[string]string{}}
+	t.Cleanup(func() { results.write(t) })
+	for _, a := range subjects() {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSuite(t, a)
+			for _, p := range points { // one after the other, since an agent needs much of a machine
+				t.Run(p.name, func(t *testing.T) {
+					results.watch(t, s, p.name)
+					p.test(t, s)
+				})
+			}
+		})
+	}
+}
+
+// subject is an agent of the suite.
+type subject struct {
+	name string // of its harness
+	// api is the API of its provider.
+	api string
+	// shell is the model's tool for commands, and argument its parameter for the command.
+	shell, argument string
+	// installed says that it is a package of scripts/harness-packages.
+	installed bool
+}
+
+func subjects() []subject {
+	list := []subject{{name: "builtin", api: "openai", shell: "run_command", argument: "command"}}
+	for _, p := range harness.Presets() {
+		list = append(list, subject{name: p.Name, api: p.API, shell: p.Shell, argument: p.Argument, installed: true})
+	}
+	return list
+}
+
+// command is a turn of the model that runs a command.
+func (a subject) command(line string) trial.Turn {
+	return trial.Turn{Tool: a.shell, Input: map[string]any{a.argument: line, "description": "Do it"}}
+}
+
+// suite is a server with one agent, and the provider of its models.
+type suite struct {
+	subject
+	server *testkit.Server
+	models *models
+	limits map[string][]string // what the agent cannot do, by point
+}
+
+// newSuite starts a server with an agent. It is skipped if the agents are not installed.
+func newSuite(t *testing.T, a subject, args ...string) *suite {
+	t.Helper()
+	folder := os.Getenv("PENSTOCK_TEST_HARNESSES")
+	if a.installed && folder == "" {
+		t.Skip("make test and make harness-test install the agents, and run this test by itself")
+	}
+	s := &suite{subject: a, models: &models{named: map[string]http.Handler{}}}
+	s.server = testkit.Serve(t, testkit.ServeOptions{Args: append([]string{
+		"--config", s.models.configuration(t, a.api), "--limit-requests-per-minute", "0",
+	}, args...)})
+	if a.installed {
+		// The server finds it like an agent that is installed while it runs. It checks only this one.
+		linkAgent(t, a.name, folder, s.server.Data)
+	}
+	return s
+}
+
+// linkAgent shows an agent and its Node.js in a data folder.
+func linkAgent(t *testing.T, name, folder, data string) {
+	t.Helper()
+	data = filepath.Join(data, "harnesses")
+	err := os.Mkdir(data, 0o700)
+	for _, name := range []string{name, "node"} {
+		from := filepath.Join(folder, name)
+		if _, missing := os.Stat(filepath.Join(from, "current")); missing != nil {
+			t.Fatalf("%s is not installed in %s", name, folder)
+		}
+		err = errors.Join(err, os.Symlink(from, filepath.Join(data, name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// models is a model provider with a model for each run. Each model is a handler, such as
+// *trial.Model.
+type models struct {
+	mu    sync.Mutex
+	named map[string]http.Handler
+}
+
+// configuration starts the provider, and returns the configuration file of a server that has it.
+func (m *models) configuration(t *testing.T, api string) (file string) {
+	t.Helper()
+	provider := httptest.NewServer(m)
+	t.Cleanup(provider.Close)
+	base := provider.URL
+	if api == "openai" {
+		base += "/v1"
+	}
+	file = filepath.Join(t.TempDir(), "penstock.yaml")
+	text := fmt.Sprintf("providers:\n  scripted: {api: %s, base_url: %q}\n", api, base)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// add adds a model, and returns its name.
+func (m *models) add(model http.Handler) (name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name = fmt.Sprintf("model-%d", len(m.named)+1)
+	m.named[name] = model
+	return name
+}
+
+// ServeHTTP passes a request on to its model.
+func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	name := trial.ModelOf(r.URL.Path, body)
+	m.mu.Lock()
+	model := m.named[name]
+	m.mu.Unlock()
+	if model == nil {
+		http.Error(w, "there is no model "+name, http.StatusNotFound)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	model.ServeHTTP(w, r)
+}

@@ -1,0 +1,310 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sys/unix"
+)
+
+// Login is a user of a registry. Its zero value is nobody: then the credentials of this machine
+// apply, those of Docker (config.json) and its helpers.
+type Login struct{ Username, Password string }
+
+// ParseLogin reads USER:PASSWORD, as in an Authorization header of HTTP.
+func ParseLogin(text string) (Login, error) {
+	user, password, ok := strings.Cut(strings.TrimSpace(text), ":")
+	if !ok || user == "" || password == "" {
+		return Login{}, errors.New("the credentials of a registry have the form USER:PASSWORD")
+	}
+	return Login{user, password}, nil
+}
+
+// Acquire returns the image of a reference, such as alpine:3.22 or
+// registry.example.com/team/app@sha256:…, and pulls what is missing. A tag is resolved by its
+// registry each time. If the registry cannot be reached, the image is the one to which the tag led
+// before. A digest that is in the store needs no registry. The caller releases the image.
+func (s *Store) Acquire(ctx context.Context, image string, login Login) (*Image, error) {
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a reference to an image", image)
+	}
+	if _, pinned := ref.(name.Digest); pinned {
+		if i, err := s.use(image, s.known(ref.Name())); err == nil {
+			return i, nil
+		}
+	}
+	if err := s.create(); err != nil {
+		return nil, err
+	}
+	// Nothing is removed while this is held.
+	pulling, err := await(ctx, s.lockFile(), shared)
+	if err != nil {
+		return nil, err
+	}
+	p := &pull{s: s, ctx: ctx, image: image, login: login}
+	i, err := p.resolve(ref)
+	pulling.release()
+	if err != nil {
+		return nil, err
+	}
+	if i.Pulled {
+		err = s.shrink()
+	}
+	if err != nil {
+		i.Release()
+		return nil, err
+	}
+	return i, nil
+}
+
+// pull is one call of Acquire.
+type pull struct {
+	s      *Store
+	ctx    context.Context //nolint:containedctx // of the one call that this lives for
+	image  string
+	login  Login
+	pulled bool
+}
+
+func (p *pull) options() []remote.Option {
+	o := []remote.Option{
+		remote.WithContext(p.ctx),
+		remote.WithUserAgent("penstock"),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}),
+	}
+	if p.login != (Login{}) {
+		return append(o, remote.WithAuth(&authn.Basic{Username: p.login.Username, Password: p.login.Password}))
+	}
+	return append(o, remote.WithAuthFromKeychain(authn.DefaultKeychain))
+}
+
+// sources are the references to ask, a mirror first.
+func (p *pull) sources(ref name.Reference) []name.Reference {
+	mirror := p.s.o.Mirrors[ref.Context().RegistryStr()]
+	if ref.Context().RegistryStr() == name.DefaultRegistry && mirror == "" {
+		mirror = p.s.o.Mirrors["docker.io"]
+	}
+	if mirror == "" {
+		return []name.Reference{ref}
+	}
+	separator := ":"
+	if _, pinned := ref.(name.Digest); pinned {
+		separator = "@"
+	}
+	mirrored, err := name.ParseReference(mirror + "/" + ref.Context().RepositoryStr() + separator + ref.Identifier())
+	if err != nil {
+		return []name.Reference{ref}
+	}
+	return []name.Reference{mirrored, ref}
+}
+
+// resolve asks for the digest of a tag, and returns its image.
+func (p *pull) resolve(ref name.Reference) (*Image, error) {
+	var failed error
+	away := true // no registry responded
+	for _, source := range p.sources(ref) {
+		found, err := remote.Head(source, p.options()...)
+		if err != nil {
+			away = away && unavailable(err)
+			failed = err
+			continue
+		}
+		away = false
+		i, err := p.usePinned(ref, source, found.Digest.String())
+		if err == nil {
+			i.Pulled = p.pulled
+			return i, nil
+		}
+		failed = err
+	}
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
+	}
+	if away {
+		if i, err := p.s.use(p.image, p.s.known(p.image)); err == nil {
+			return i, nil
+		}
+	}
+	return nil, p.explain(ref, failed)
+}
+
+// usePinned returns the image of a digest, which may be that of an index of platforms.
+func (p *pull) usePinned(ref, source name.Reference, digest string) (*Image, error) {
+	pinned := ref.Context().Digest(digest).Name()
+	i, err := p.s.use(p.image, p.s.known(pinned))
+	if err != nil {
+		i, err = p.fetch(source.Context().Digest(digest))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, known := range []string{pinned, p.image} {
+		if err := p.s.remember(known, i.Digest); err != nil {
+			i.Release()
+			return nil, err
+		}
+	}
+	return i, nil
+}
+
+// fetch downloads the image of a digest.
+func (p *pull) fetch(ref name.Digest) (*Image, error) {
+	found, err := remote.Image(ref, p.options()...)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := found.Digest()
+	if err != nil {
+		return nil, err
+	}
+	config, err := found.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	layers, err := found.Layers()
+	if err != nil {
+		return nil, err
+	}
+	quota := &quota{limit: p.s.o.MaxBytes}
+	var below []string
+	var records []LayerRecord
+	for _, l := range layers {
+		record, err := p.layer(l, below, quota)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+		below = slices.Insert(below, 0, p.s.layer(record.DiffID))
+	}
+	if err := p.s.add(digest.String(), records, config.Config.Env); err != nil {
+		return nil, err
+	}
+	return p.s.use(p.image, digest.String())
+}
+
+// sizeSuffix is of the file beside a layer that has its size.
+const sizeSuffix = ".size"
+
+// layer unpacks a layer, unless the store has it or another pull unpacks it.
+func (p *pull) layer(l v1.Layer, below []string, quota *quota) (LayerRecord, error) {
+	diffID, err := l.DiffID()
+	if err != nil {
+		return LayerRecord{}, err
+	}
+	dir := p.s.layer(diffID.String())
+	unpacking, err := await(p.ctx, filepath.Join(p.s.unpacking(), filepath.Base(dir)+".lock"), exclusive)
+	if err != nil {
+		return LayerRecord{}, err
+	}
+	defer unpacking.release()
+	record := LayerRecord{DiffID: diffID.String()}
+	if text, err := os.ReadFile(dir + sizeSuffix); err == nil {
+		if _, err := os.Stat(dir); err == nil {
+			record.Size, err = strconv.ParseInt(string(text), 10, 64)
+			if err == nil {
+				err = quota.take(record.Size)
+			}
+			return record, err
+		}
+	}
+	before := quota.used
+	if err := p.unpack(l, diffID, dir, below, quota); err != nil {
+		return LayerRecord{}, err
+	}
+	p.pulled = true
+	record.Size = quota.used - before
+	return record, nil
+}
+
+// unpack downloads a layer to its folder, which appears complete.
+func (p *pull) unpack(l v1.Layer, diffID v1.Hash, dir string, below []string, quota *quota) error {
+	part, err := os.MkdirTemp(p.s.unpacking(), "layer-*")
+	if err != nil {
+		return fmt.Errorf("unpack a layer: %w", err)
+	}
+	defer os.RemoveAll(part)
+	content, err := l.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	before, hash := quota.used, sha256.New()
+	all := io.TeeReader(content, hash)
+	if err := unpack(all, part, below, quota); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, all); err != nil { // what follows the end of the archive
+		return err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != diffID.Hex {
+		return fmt.Errorf("a layer has the content %s instead of %s", got, diffID.Hex)
+	}
+	if err := syncFiles(part); err != nil {
+		return err
+	}
+	size := strconv.FormatInt(quota.used-before, 10)
+	if err := os.WriteFile(dir+sizeSuffix, []byte(size), 0o600); err != nil {
+		return fmt.Errorf("unpack a layer: %w", err)
+	}
+	return os.Rename(part, dir)
+}
+
+// syncFiles makes the files durable before they get their name.
+func syncFiles(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("write a layer to disk: %w", err)
+	}
+	return nil
+}
+
+// unavailable reports whether a later attempt may succeed.
+func unavailable(err error) bool {
+	response, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		return true
+	}
+	return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
+}
+
+// explain says what the registry's refusal means. The errors of the library may hold addresses with
+// tokens of a storage service, so they are not shown as they are.
+func (p *pull) explain(ref name.Reference, err error) error {
+	registry := ref.Context().RegistryStr()
+	response, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		return fmt.Errorf("pull the image %s: %w", p.image, err)
+	}
+	switch code := response.StatusCode; code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("pull the image %s: %s denies it (HTTP %d); the image does not exist, or its credentials are "+
+			"missing", p.image, registry, code)
+	case http.StatusNotFound:
+		return fmt.Errorf("pull the image %s: %s does not have it", p.image, registry)
+	case http.StatusTooManyRequests:
+		return fmt.Errorf("pull the image %s: %s limits its pulls (HTTP 429)", p.image, registry)
+	default:
+		return fmt.Errorf("pull the image %s: %s responded with HTTP %d", p.image, registry, code)
+	}
+}

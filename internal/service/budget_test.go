@@ -1,0 +1,273 @@
+package service_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// ledgerCall is a call to a model that the tests put into the ledger.
+type ledgerCall struct {
+	at                              time.Time
+	state                           string // "": settled
+	run, model                      string
+	factory, agent, automation, key string
+	inherited                       string
+	cost, tokens                    int64 // in nano-dollars; of input
+	unpriced, estimated, unknown    bool
+}
+
+// record puts calls into the ledger, as if they had been made.
+func (w *world) record(calls ...ledgerCall) {
+	w.t.Helper()
+	number := map[bool]int{true: 1}
+	for i, c := range calls {
+		if c.state == "" {
+			c.state = "settled"
+		}
+		provider, model, _ := strings.Cut(c.model, "/")
+		testkit.Exec(w.t, w.url, fmt.Sprintf(`INSERT INTO calls (id, team, run_id, execution_id, token, state, created_at,
+				settled_at, provider, model, factory_uid, agent_uid, automation_id, key_uid, inherited, cost, cost_input, tokens,
+				tokens_input, unpriced, estimated, unknown)
+			VALUES ('%s-%d', 'default', '%s', 1, '', '%s', %d, %d, '%s', '%s', '%s', '%s', '%s', '%s', '%s', %d, %d, %d, %d,
+				%d, %d, %d)`, penstock.NewID(), i, c.run, c.state, c.at.UnixMilli(), c.at.UnixMilli(), provider, model,
+			c.factory, c.agent, c.automation, c.key, c.inherited, c.cost, c.cost, c.tokens, c.tokens, number[c.unpriced],
+			number[c.estimated], number[c.unknown]))
+	}
+}
+
+// budget creates a budget.
+func (w *world) budget(req penstock.SharedBudgetRequest) penstock.SharedBudget {
+	w.t.Helper()
+	b, err := w.Budgets.Create(w.t.Context(), w.admin, req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b
+}
+
+// ofTeam requests a budget of the team.
+func ofTeam(period penstock.BudgetPeriod, usd float64) penstock.SharedBudgetRequest {
+	return penstock.SharedBudgetRequest{Scope: new(penstock.BudgetOfTeam), Period: &period, MaxCostUSD: &usd}
+}
+
+func TestBudgetFromItsCreationToItsEnd(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		made := w.budget(ofTeam(penstock.BudgetTotal, 2.5))
+		want := penstock.SharedBudget{
+			Scope: penstock.BudgetOfTeam, Period: penstock.BudgetTotal, TimeZone: "UTC", MaxCostUSD: 2.5,
+			Action: penstock.BudgetPause, NotifyAt: []float64{0.8},
+		}
+		ignored := cmpopts.IgnoreFields(penstock.SharedBudget{}, "UID", "CreatedAt", "UpdatedAt")
+		if diff := cmp.Diff(want, made, ignored); diff != "" || made.UID == "" || made.CreatedAt == 0 {
+			w.t.Errorf("created, -want +got:\n%s", diff)
+		}
+		changed, err := w.Budgets.Update(ctx, w.admin, made.UID, penstock.SharedBudgetRequest{
+			MaxCostUSD: new(0.0), Action: new(penstock.BudgetRefuse), TimeZone: new("Europe/Berlin"),
+			Period: new(penstock.BudgetDay), NotifyAt: &[]float64{1, 0.5}, Scope: new(penstock.BudgetOfTeam),
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		want = penstock.SharedBudget{
+			Scope: penstock.BudgetOfTeam, Period: penstock.BudgetDay, TimeZone: "Europe/Berlin",
+			Action: penstock.BudgetRefuse, NotifyAt: []float64{0.5, 1},
+		}
+		want.PeriodStart, want.PeriodEnd, _ = want.PeriodAt(penstock.Now())
+		if diff := cmp.Diff(want, changed, ignored); diff != "" {
+			w.t.Errorf("changed, -want +got:\n%s", diff)
+		}
+		cleared, err := w.Budgets.Update(ctx, w.admin, made.UID, penstock.SharedBudgetRequest{
+			NotifyAt: &[]float64{}, Cleared: []string{"action", "time_zone"},
+		})
+		if err != nil || cleared.Action != penstock.BudgetPause || cleared.TimeZone != "UTC" || len(cleared.NotifyAt) != 0 {
+			w.t.Errorf("set to defaults: got %+v, %v", cleared, err)
+		}
+		list, err := w.Budgets.List(ctx, w.as("bob", penstock.ScopeRunsRead))
+		if diff := cmp.Diff([]penstock.SharedBudget{cleared}, list); diff != "" || err != nil {
+			w.t.Errorf("listed: %v, -want +got:\n%s", err, diff)
+		}
+		if err := w.Budgets.Delete(ctx, w.admin, made.UID); err != nil {
+			w.t.Fatal(err)
+		}
+		_, err = w.Budgets.Read(ctx, w.admin, made.UID)
+		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
+		_, err = w.Budgets.Update(ctx, w.admin, made.UID, ofTeam(penstock.BudgetDay, 1))
+		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
+		wantCode(w.t, w.Budgets.Delete(ctx, w.admin, made.UID), penstock.CodeNotFound, made.UID)
+	})
+}
+
+func TestBudgetsOfEachScope(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		factory, err := w.Factories.Create(ctx, w.admin, penstock.FactoryRequest{Name: new("payments")})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		key, err := w.Keys.Create(ctx, w.admin, penstock.KeyRequest{
+			Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsWrite},
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		now := time.Now()
+		w.record(
+			ledgerCall{at: now, factory: factory.UID, cost: 1e9},
+			ledgerCall{at: now, state: "reserved", factory: factory.UID, key: key.UID, cost: 3e9},
+			ledgerCall{at: now, inherited: ",key:" + key.UID + ",", cost: 2e9},
+			ledgerCall{at: now.Add(-60 * 24 * time.Hour), factory: factory.UID, cost: 64e9},
+			ledgerCall{at: now, state: "unsent", factory: factory.UID},
+		)
+		for _, c := range []struct {
+			scope           penstock.BudgetScope
+			uid, name       string
+			period          penstock.BudgetPeriod
+			spent, reserved float64
+		}{
+			{penstock.BudgetOfTeam, "", "", penstock.BudgetTotal, 67, 3},
+			{penstock.BudgetOfTeam, "", "", penstock.BudgetMonth, 3, 3},
+			{penstock.BudgetOfFactory, factory.UID, "payments", penstock.BudgetTotal, 65, 3},
+			{penstock.BudgetOfFactory, factory.UID, "payments", penstock.BudgetMonth, 1, 3},
+			{penstock.BudgetOfAgent, factory.ForemanUID, "foreman", penstock.BudgetTotal, 0, 0},
+			{penstock.BudgetOfKey, key.UID, "ci", penstock.BudgetTotal, 2, 3},
+		} {
+			req := penstock.SharedBudgetRequest{Scope: &c.scope, Period: &c.period, MaxCostUSD: new(100.0)}
+			if c.uid != "" {
+				req.ScopeUID = &c.uid
+			}
+			b := w.budget(req)
+			if b.ScopeName != c.name || b.SpentUSD != c.spent || b.ReservedUSD != c.reserved {
+				w.t.Errorf("%s %s: got %q, %v spent, %v reserved, want %q, %v, %v",
+					c.scope, c.period, b.ScopeName, b.SpentUSD, b.ReservedUSD, c.name, c.spent, c.reserved)
+			}
+			if read, err := w.Budgets.Read(ctx, w.admin, b.UID); err != nil || !cmp.Equal(read, b) {
+				w.t.Errorf("read: got %+v, %v, want %+v", read, err, b)
+			}
+		}
+	})
+}
+
+// A budget whose period changes counts the calls of the new period.
+func TestABudgetCountsItsNewPeriod(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		w.record(
+			ledgerCall{at: time.Now(), cost: 1e9}, ledgerCall{at: time.Now().Add(-60 * 24 * time.Hour), cost: 2e9},
+		)
+		b := w.budget(ofTeam(penstock.BudgetMonth, 5))
+		changed, err := w.Budgets.Update(
+			w.t.Context(), w.admin, b.UID, penstock.SharedBudgetRequest{Period: new(penstock.BudgetTotal)},
+		)
+		if err != nil || b.SpentUSD != 1 || changed.SpentUSD != 3 {
+			w.t.Errorf("got %v, then %v spent (%v), want 1, then 3", b.SpentUSD, changed.SpentUSD, err)
+		}
+	})
+}
+
+func TestBadBudgetsAreRefused(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		for name, c := range map[string]struct {
+			req  penstock.SharedBudgetRequest
+			want []string
+		}{
+			"nothing": {penstock.SharedBudgetRequest{}, []string{"/scope", "/period", "/max_cost_usd"}},
+			"null": {
+				penstock.SharedBudgetRequest{Cleared: []string{"scope", "period", "max_cost_usd"}},
+				[]string{"/scope", "/period", "/max_cost_usd"},
+			},
+			"an unknown scope": {
+				penstock.SharedBudgetRequest{
+					Scope: new(penstock.BudgetScope("user")), Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
+				},
+				[]string{"/scope"},
+			},
+			"a factory without its uid": {
+				penstock.SharedBudgetRequest{
+					Scope: new(penstock.BudgetOfFactory), Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
+				},
+				[]string{"/scope_uid"},
+			},
+			"a factory that does not exist": {
+				penstock.SharedBudgetRequest{
+					Scope: new(penstock.BudgetOfFactory), ScopeUID: new(penstock.NewID()),
+					Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
+				},
+				[]string{"/scope_uid"},
+			},
+			"a team with a uid": {
+				penstock.SharedBudgetRequest{
+					Scope: new(penstock.BudgetOfTeam), ScopeUID: new("default"), Period: new(penstock.BudgetDay),
+					MaxCostUSD: new(1.0),
+				},
+				[]string{"/scope_uid"},
+			},
+			"bad values": {
+				penstock.SharedBudgetRequest{
+					Scope: new(penstock.BudgetOfTeam), Period: new(penstock.BudgetPeriod("hour")), MaxCostUSD: new(-1.0),
+					TimeZone: new("Mars/Olympus"), Action: new(penstock.BudgetAction("shout")), NotifyAt: &[]float64{1.1},
+				},
+				[]string{"/period", "/action", "/time_zone", "/max_cost_usd", "/notify_at"},
+			},
+		} {
+			_, err := w.Budgets.Create(ctx, w.admin, c.req)
+			if diff := cmp.Diff(c.want, pointers(err)); diff != "" {
+				w.t.Errorf("%s: %v, -want +got:\n%s", name, err, diff)
+			}
+		}
+		b := w.budget(ofTeam(penstock.BudgetDay, 1))
+		_, err := w.Budgets.Update(ctx, w.admin, b.UID, penstock.SharedBudgetRequest{
+			Scope: new(penstock.BudgetOfKey), ScopeUID: new("x"), Cleared: []string{"max_cost_usd"},
+		})
+		if diff := cmp.Diff([]string{"/max_cost_usd", "/scope", "/scope_uid"}, pointers(err)); diff != "" {
+			w.t.Errorf("a change: %v, -want +got:\n%s", err, diff)
+		}
+	})
+}
+
+// An agent must never raise a budget, not even with a key that has all of an admin's scopes.
+func TestWhoMayChangeBudgets(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		b := w.budget(ofTeam(penstock.BudgetDay, 1))
+		agent := w.as("agent", penstock.ScopeAdmin)
+		agent.AgentUID = penstock.NewID()
+		for name, p := range map[string]penstock.Principal{
+			"a manager": w.as(
+				"bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeKeysManage,
+			),
+			"an agent's admin key": agent,
+			"a run": {
+				Team: store.DefaultTeam, RunID: penstock.NewID(), Scopes: []penstock.Scope{penstock.ScopeOwnRun},
+			},
+		} {
+			_, err := w.Budgets.Create(ctx, p, ofTeam(penstock.BudgetDay, 1))
+			_, err2 := w.Budgets.Update(ctx, p, b.UID, penstock.SharedBudgetRequest{MaxCostUSD: new(100.0)})
+			for _, err := range []error{err, err2, w.Budgets.Delete(ctx, p, b.UID)} {
+				if penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+					w.t.Errorf("%s: got %v, want not_authorized", name, err)
+				}
+			}
+		}
+		if _, err := w.Budgets.List(ctx, w.as("eve", penstock.ScopeFactoriesRead)); err == nil {
+			w.t.Error("a key without runs:read may list budgets")
+		}
+		if list, err := w.Budgets.List(ctx, w.admin); err != nil || len(list) != 1 || list[0].MaxCostUSD != 1 {
+			w.t.Errorf("got %+v, %v, want the budget as it was", list, err)
+		}
+		other := w.admin
+		other.Team = "another"
+		_, err := w.Budgets.Read(ctx, other, b.UID)
+		wantCode(w.t, err, penstock.CodeNotFound, b.UID)
+		wantCode(w.t, w.Budgets.Delete(ctx, other, b.UID), penstock.CodeNotFound, b.UID)
+	})
+}

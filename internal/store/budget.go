@@ -1,0 +1,340 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// BudgetRow is a shared budget as it is stored: without the name of its scope and without what was
+// spent, which is in its [Account].
+type BudgetRow struct {
+	penstock.SharedBudget
+	Team    string
+	MaxCost int64 // MaxCostUSD in nano-dollars
+}
+
+// budgetFields are the columns of a budget.
+var budgetFields = newResource("budgets", "b",
+	textColumn("uid", func(b *BudgetRow) *string { return &b.UID }),
+	textColumn("team", func(b *BudgetRow) *string { return &b.Team }),
+	textColumn("scope", func(b *BudgetRow) *penstock.BudgetScope { return &b.Scope }),
+	textColumn("scope_uid", func(b *BudgetRow) *string { return &b.ScopeUID }),
+	textColumn("period", func(b *BudgetRow) *penstock.BudgetPeriod { return &b.Period }).editable(),
+	textColumn("time_zone", func(b *BudgetRow) *string { return &b.TimeZone }).editable(),
+	numberColumn("max_cost", func(b *BudgetRow) *int64 { return &b.MaxCost }).
+		from(func(b *BudgetRow) any { return penstock.NanosOf(b.MaxCostUSD) }).editable(),
+	textColumn("action", func(b *BudgetRow) *penstock.BudgetAction { return &b.Action }).editable(),
+	jsonColumn("notify_at", func(b *BudgetRow) *[]float64 { return &b.NotifyAt }).editable(),
+	numberColumn("created_at", func(b *BudgetRow) *penstock.Time { return &b.CreatedAt }),
+	numberColumn("updated_at", func(b *BudgetRow) *penstock.Time { return &b.UpdatedAt }).editable(),
+)
+
+var setBudget = budgetFields.update("", "uid = ? AND team = ?")
+
+// Budgets lists the budgets of a team, the oldest first.
+func (s *Store) Budgets(ctx context.Context, team string) ([]BudgetRow, error) {
+	return s.budgets(ctx, s, "b.team = $1 ORDER BY b.created_at, b.uid", team)
+}
+
+// Budget reads one budget; absence is penstock.CodeNotFound.
+func (s *Store) Budget(ctx context.Context, team, uid string) (BudgetRow, error) {
+	return s.budget(ctx, s, team, uid)
+}
+
+// Budget reads a budget to change it in this transaction. Until the transaction ends, no call of the team
+// is reserved or settled. Absence is penstock.CodeNotFound.
+func (tx *Tx) Budget(ctx context.Context, team, uid string) (BudgetRow, error) {
+	if err := tx.lockBudgets(ctx, team); err != nil {
+		return BudgetRow{}, err
+	}
+	return tx.s.budget(ctx, tx, team, uid)
+}
+
+func (s *Store) budget(ctx context.Context, q querier, team, uid string) (BudgetRow, error) {
+	list, err := s.budgets(ctx, q, "b.team = $1 AND b.uid = $2", team, uid)
+	if err == nil && len(list) == 0 {
+		return BudgetRow{}, penstock.NotFound("budget", uid)
+	}
+	if err != nil {
+		return BudgetRow{}, err
+	}
+	return list[0], nil
+}
+
+func (s *Store) budgets(ctx context.Context, q querier, where string, args ...any) ([]BudgetRow, error) {
+	rows, err := q.query(ctx, "SELECT "+budgetFields.selected+" FROM budgets b WHERE "+where, args...)
+	list, err := collect(s, rows, err, "budgets", func(b *BudgetRow) []any { return budgetFields.into(b) })
+	for i := range list {
+		list[i].MaxCostUSD = penstock.USDOf(list[i].MaxCost)
+	}
+	return list, err
+}
+
+// AddBudget stores a budget. It starts with what was spent in its current period.
+func (tx *Tx) AddBudget(ctx context.Context, b BudgetRow) error {
+	if err := tx.lockBudgets(ctx, b.Team); err != nil {
+		return err
+	}
+	if err := budgetFields.add(ctx, tx, &b); err != nil {
+		return fmt.Errorf("add budget %s: %w", b.UID, err)
+	}
+	tx.Nudge(TopicBudgets)
+	return tx.openAccount(ctx, b)
+}
+
+// UpdateBudget stores the changed fields of a budget that [Tx.Budget] has read. before is as it was read.
+func (tx *Tx) UpdateBudget(ctx context.Context, before, b BudgetRow) error {
+	n, err := tx.exec(ctx, setBudget, budgetFields.changes(&b, b.UID, b.Team)...)
+	if err != nil {
+		return fmt.Errorf("change budget %s: %w", b.UID, err)
+	}
+	if n == 0 {
+		return penstock.NotFound("budget", b.UID)
+	}
+	tx.Nudge(TopicBudgets)
+	if before.Period == b.Period && before.TimeZone == b.TimeZone {
+		return nil
+	}
+	if err := tx.closeAccounts(ctx, b.UID); err != nil { // they are of other periods
+		return err
+	}
+	return tx.openAccount(ctx, b)
+}
+
+// DeleteBudget removes a budget; absence is penstock.CodeNotFound.
+func (tx *Tx) DeleteBudget(ctx context.Context, team, uid string) error {
+	if err := tx.lockBudgets(ctx, team); err != nil {
+		return err
+	}
+	n, err := tx.exec(ctx, "DELETE FROM budgets WHERE uid = $1 AND team = $2", uid, team)
+	if err != nil {
+		return fmt.Errorf("delete budget %s: %w", uid, err)
+	}
+	if n == 0 {
+		return penstock.NotFound("budget", uid)
+	}
+	tx.Nudge(TopicBudgets)
+	return tx.closeAccounts(ctx, uid)
+}
+
+// SetRunBudget changes the caps of a run's own budget: cost in nano-dollars, and tokens. 0 removes a cap.
+func (tx *Tx) SetRunBudget(ctx context.Context, team, id string, cost, tokens int64) error {
+	if err := tx.lockBudgets(ctx, team); err != nil {
+		return err
+	}
+	run, err := tx.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec(ctx, `UPDATE runs
+		SET max_cost = $1, max_tokens = $2, updated_at = $3
+		WHERE id = $4`, cost, tokens, int64(penstock.Now()), id); err != nil {
+		return fmt.Errorf("set the budget of run %s: %w", id, err)
+	}
+	tx.Nudge(TopicBudgets)
+	tx.Nudge(RunTopic(id))
+	switch had, has := run.MaxCost+run.MaxTokens > 0, cost+tokens > 0; {
+	case had && !has: // nobody keeps it up to date
+		return tx.closeAccounts(ctx, id)
+	case has && !had:
+		return tx.addAccount(ctx, AccountKey{Budget: id}, run.Team, ofRun(id), run.CreatedAt.Add(-clockSkew))
+	}
+	return nil
+}
+
+// clockSkew is more than the clocks of servers and database differ.
+const clockSkew = 24 * time.Hour
+
+// lockBudgets keeps every reservation and settlement of the team out until the transaction ends. It comes
+// before the lock of a run.
+func (tx *Tx) lockBudgets(ctx context.Context, team string) error {
+	return tx.orderBudgets(ctx, tx.s.d.lockBudgets, "uid = $1", team)
+}
+
+// ShareBudgets keeps the budgets of a run's team from being added, changed or removed until the transaction
+// ends. It comes before the lock of the run. A transaction that may count calls begins with it.
+func (tx *Tx) ShareBudgets(ctx context.Context, runID string) error {
+	return tx.shareBudgetsOf(ctx, []string{runID})
+}
+
+func (tx *Tx) shareBudgetsOf(ctx context.Context, runIDs []string) error {
+	for args := range chunks(runIDs, func(id string) []any { return []any{id} }) {
+		condition := "uid IN (SELECT team FROM runs WHERE id IN (" + placeholders(1, len(args)) + "))"
+		if err := tx.orderBudgets(ctx, tx.s.d.shareBudgets, condition, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) orderBudgets(
+	ctx context.Context, lock func(condition string) string, condition string, args ...any,
+) error {
+	if lock == nil {
+		return nil
+	}
+	if _, err := tx.exec(ctx, lock(condition), args...); err != nil {
+		return fmt.Errorf("lock the budgets of a team: %w", err)
+	}
+	return nil
+}
+
+// AccountKey names what was spent of a budget in one period.
+type AccountKey struct {
+	Budget string        // its UID, or the id of a run for its own
+	Start  penstock.Time // of the period; 0 for a total and for a run's own budget
+}
+
+func (k AccountKey) compare(other AccountKey) int {
+	if k.Budget != other.Budget {
+		return strings.Compare(k.Budget, other.Budget)
+	}
+	return int(k.Start - other.Start)
+}
+
+// Account is what was spent of a budget in one period, by the calls that were made in it. Costs are in
+// nano-dollars.
+type Account struct {
+	AccountKey
+	SpentCost, SpentTokens       int64
+	ReservedCost, ReservedTokens int64 // upper bounds of calls that are not settled
+	notified                     int64
+}
+
+var accountFields = newResource("budget_accounts", "a",
+	textColumn("budget", func(a *Account) *string { return &a.Budget }),
+	numberColumn("period_start", func(a *Account) *penstock.Time { return &a.Start }),
+	numberColumn("spent_cost", func(a *Account) *int64 { return &a.SpentCost }).editable(),
+	numberColumn("spent_tokens", func(a *Account) *int64 { return &a.SpentTokens }).editable(),
+	numberColumn("reserved_cost", func(a *Account) *int64 { return &a.ReservedCost }).editable(),
+	numberColumn("reserved_tokens", func(a *Account) *int64 { return &a.ReservedTokens }).editable(),
+	numberColumn("notified", func(a *Account) *int64 { return &a.notified }).editable(),
+)
+
+// accountKey is the key of the budget's account at a time.
+func (s *Store) accountKey(b BudgetRow, at penstock.Time) (AccountKey, error) {
+	zone, err := s.zone(b.TimeZone)
+	if err != nil {
+		return AccountKey{}, fmt.Errorf("read the time zone of budget %s: %w", b.UID, err)
+	}
+	start, _ := b.Period.At(at, zone)
+	return AccountKey{b.UID, start}, nil
+}
+
+// zone reads a time zone once.
+func (s *Store) zone(name string) (*time.Location, error) {
+	known, _ := s.zones.Load(name)
+	if zone, ok := known.(*time.Location); ok {
+		return zone, nil
+	}
+	zone, err := penstock.ParseZone(name)
+	if err == nil {
+		s.zones.Store(name, zone)
+	}
+	return zone, err
+}
+
+// Spent reads what was spent of each of the budgets in the period that contains a time, by UID. A budget that
+// is not in the map has spent nothing.
+func (s *Store) Spent(ctx context.Context, list []BudgetRow, at penstock.Time) (map[string]Account, error) {
+	var keys []AccountKey
+	for _, b := range list {
+		key, err := s.accountKey(b, at)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	found, err := s.accounts(ctx, s, keys, "")
+	out := map[string]Account{}
+	for key, a := range found {
+		out[key.Budget] = *a
+	}
+	return out, err
+}
+
+// SpentByRun reads what a run and the runs below it have spent of its own budget. It is zero for a run without one.
+func (s *Store) SpentByRun(ctx context.Context, id string) (Account, error) {
+	key := AccountKey{Budget: id}
+	found, err := s.accounts(ctx, s, []AccountKey{key}, "")
+	if a := found[key]; a != nil {
+		return *a, err
+	}
+	return Account{AccountKey: key}, err
+}
+
+// accounts reads accounts in the order of their keys. Those that do not exist are absent.
+func (s *Store) accounts(
+	ctx context.Context, q querier, keys []AccountKey, lock string,
+) (map[AccountKey]*Account, error) {
+	keys = slices.Clone(keys)
+	slices.SortFunc(keys, AccountKey.compare)
+	keys = slices.Compact(keys)
+	found := make(map[AccountKey]*Account, len(keys))
+	for args := range chunks(keys, func(k AccountKey) []any { return []any{k.Budget, int64(k.Start)} }) {
+		var either []string
+		for i := 0; i < len(args); i += 2 {
+			either = append(either, fmt.Sprintf("(a.budget = $%d AND a.period_start = $%d)", i+1, i+2))
+		}
+		rows, err := q.query(ctx, "SELECT "+accountFields.selected+`
+			FROM budget_accounts a
+			WHERE `+strings.Join(either, " OR ")+`
+			ORDER BY a.budget`+s.d.bytewise+", a.period_start"+lock, args...)
+		list, err := collect(s, rows, err, "accounts", func(a *Account) []any { return accountFields.into(a) })
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			found[list[i].AccountKey] = &list[i]
+		}
+	}
+	return found, nil
+}
+
+// openAccount creates the account of the budget's current period. The team's budgets must be locked.
+// Accounts of later periods start empty, because the first call of a period creates them.
+func (tx *Tx) openAccount(ctx context.Context, b BudgetRow) error {
+	now, err := tx.clock(ctx)
+	if err != nil {
+		return err
+	}
+	key, err := tx.s.accountKey(b, now)
+	if err != nil {
+		return err
+	}
+	return tx.addAccount(ctx, key, b.Team, ofScope(b.Scope, b.ScopeUID), key.Start)
+}
+
+// addAccount creates an account with the sum of the team's calls since a time.
+func (tx *Tx) addAccount(
+	ctx context.Context, key AccountKey, team string, calls callFilter, since penstock.Time,
+) error {
+	a := Account{AccountKey: key}
+	if err := tx.sumCalls(ctx, &a, team, calls, since); err != nil {
+		return err
+	}
+	if err := accountFields.add(ctx, tx, &a); err != nil {
+		return fmt.Errorf("open the account of budget %s: %w", key.Budget, err)
+	}
+	return nil
+}
+
+func (tx *Tx) closeAccounts(ctx context.Context, budget string) error {
+	if _, err := tx.exec(ctx, "DELETE FROM budget_accounts WHERE budget = $1", budget); err != nil {
+		return fmt.Errorf("remove the accounts of budget %s: %w", budget, err)
+	}
+	return nil
+}
+
+// clock is the database's clock, which all servers share. It is read after the locks that order transactions.
+func (tx *Tx) clock(ctx context.Context) (now penstock.Time, err error) {
+	if err := tx.row(ctx, "SELECT "+tx.s.d.now).Scan(&now); err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	return now, nil
+}

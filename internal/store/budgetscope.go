@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// scopeRows has, by scope, what a team's budgets can name: a SELECT of uid and name. The team is $1.
+var scopeRows = map[penstock.BudgetScope]string{
+	penstock.BudgetOfFactory:    "SELECT uid, name FROM factories WHERE team = $1 AND deleted_at = 0",
+	penstock.BudgetOfAgent:      "SELECT uid, name FROM identities WHERE team = $1 AND deleted_at = 0",
+	penstock.BudgetOfAutomation: "SELECT uid, name FROM automations WHERE team = $1",
+	penstock.BudgetOfKey:        "SELECT uid, name FROM api_keys WHERE team = $1 AND revoked_at = 0",
+}
+
+// BudgetScopeName returns the name of what a budget of this scope is for; absence is
+// penstock.CodeNotFound.
+func (tx *Tx) BudgetScopeName(
+	ctx context.Context, team string, scope penstock.BudgetScope, uid string,
+) (name string, err error) {
+	err = tx.row(ctx, "SELECT name FROM ("+scopeRows[scope]+") s WHERE uid = $2", team, uid).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", penstock.NotFound(string(scope), uid)
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for %s %s: %w", scope, uid, err)
+	}
+	return name, nil
+}
+
+// BudgetScopeNames reads the names of what the team's budgets name. A scope that no longer exists is
+// absent.
+func (s *Store) BudgetScopeNames(ctx context.Context, team string) (map[string]string, error) {
+	type named struct{ uid, name string }
+	names := map[string]string{}
+	for _, scope := range penstock.BudgetScopes() {
+		if scopeRows[scope] == "" {
+			continue
+		}
+		rows, err := s.query(ctx, "SELECT uid, name FROM ("+scopeRows[scope]+`) s
+			WHERE uid IN (
+				SELECT scope_uid
+				FROM budgets
+				WHERE team = $1 AND scope = $2
+			)`, team, string(scope))
+		list, err := collect(s, rows, err, "names of budgets", func(n *named) []any { return []any{&n.uid, &n.name} })
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range list {
+			names[n.uid] = n.name
+		}
+	}
+	return names, nil
+}
+
+// Spent reads what was spent of a budget in the period that contains a time.
+func (tx *Tx) Spent(ctx context.Context, b BudgetRow, at penstock.Time) (Account, error) {
+	key, err := tx.s.accountKey(b, at)
+	if err != nil {
+		return Account{}, err
+	}
+	found, err := tx.s.accounts(ctx, tx, []AccountKey{key}, "")
+	if a := found[key]; a != nil {
+		return *a, err
+	}
+	return Account{AccountKey: key}, err
+}
+
+// CountBudgets is how many budgets a team has.
+func (tx *Tx) CountBudgets(ctx context.Context, team string) (n int, err error) {
+	if err := tx.row(ctx, "SELECT count(*) FROM budgets WHERE team = $1", team).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the budgets: %w", err)
+	}
+	return n, nil
+}
+
+// RunToBudget reads a run to change its own budget in this transaction. Until the transaction ends, no call
+// of the team is reserved or settled.
+func (tx *Tx) RunToBudget(ctx context.Context, team, id string) (RunRow, error) {
+	if err := tx.lockBudgets(ctx, team); err != nil {
+		return RunRow{}, err
+	}
+	return tx.Run(ctx, id)
+}

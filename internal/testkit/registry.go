@@ -1,0 +1,184 @@
+package testkit
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Registry is a registry of container images in this process. It accepts one user.
+type Registry struct {
+	// Host is its address, as in references.
+	Host string
+	// Username and Password are of its only user. Everybody may push and pull if they are empty.
+	Username, Password string
+	// Blobs counts the downloads of layers and configurations.
+	Blobs atomic.Int64
+	// Status, if it is not 0, is the response to each request.
+	Status atomic.Int64
+	// Hold, unless it is nil, is called before a layer or a configuration is sent.
+	Hold func(*http.Request)
+}
+
+// NewRegistry starts a registry that ends with the test.
+func NewRegistry(tb testing.TB) *Registry {
+	tb.Helper()
+	r := &Registry{}
+	images := registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if status := r.Status.Load(); status != 0 {
+			w.WriteHeader(int(status))
+			return
+		}
+		if user, password, _ := request.BasicAuth(); user != r.Username || password != r.Password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="images"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if request.Method == http.MethodGet && strings.Contains(request.URL.Path, "/blobs/sha256:") {
+			r.Blobs.Add(1)
+			if r.Hold != nil {
+				r.Hold(request)
+			}
+		}
+		images.ServeHTTP(w, request)
+	}))
+	tb.Cleanup(server.Close)
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Host = at.Host
+	return r
+}
+
+// ImageFile is an entry of a layer. Without a Typeflag it is a regular file.
+type ImageFile struct {
+	tar.Header
+	Content string
+}
+
+// Push stores an image of layers, the lowest one first, with an environment, and returns its
+// digest.
+func (r *Registry) Push(tb testing.TB, repository string, env []string, layers ...[]ImageFile) (digest string) {
+	tb.Helper()
+	var archives [][]byte
+	for _, files := range layers {
+		archives = append(archives, layerArchive(tb, files))
+	}
+	return r.PushArchives(tb, repository, env, archives...)
+}
+
+// PushArchives is Push with layers that are tar archives.
+func (r *Registry) PushArchives(tb testing.TB, repository string, env []string, layers ...[]byte) (digest string) {
+	tb.Helper()
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		OS: "linux", Architecture: runtime.GOARCH, Config: v1.Config{Env: env}, RootFS: v1.RootFS{Type: "layers"},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, archive := range layers {
+		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }
+		layer, err := tarball.LayerFromOpener(open)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if image, err = mutate.AppendLayers(image, layer); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	ref, err := name.ParseReference(r.Host + "/" + repository)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	err = remote.Write(ref, image, remote.WithAuth(&authn.Basic{Username: r.Username, Password: r.Password}))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	hash, err := image.Digest()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return hash.String()
+}
+
+func layerArchive(tb testing.TB, files []ImageFile) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	archive := tar.NewWriter(&out)
+	for _, file := range files {
+		header := file.Header
+		header.Size = int64(len(file.Content))
+		if header.Typeflag == 0 {
+			header.Typeflag = tar.TypeReg
+		}
+		if header.Mode == 0 {
+			header.Mode = 0o755
+		}
+		if err := archive.WriteHeader(&header); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := io.WriteString(archive, file.Content); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// HostImage is a layer with programs of this machine in /bin, and the libraries that they need.
+func HostImage(tb testing.TB, programs ...string) (layer []ImageFile) {
+	tb.Helper()
+	added := map[string]bool{}
+	add := func(source, at string) {
+		if added[at] {
+			return
+		}
+		added[at] = true
+		content, err := os.ReadFile(source)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		layer = append(layer, ImageFile{tar.Header{Name: strings.TrimPrefix(at, "/")}, string(content)})
+	}
+	for _, program := range programs {
+		source, err := exec.LookPath(program)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		add(source, "/bin/"+program)
+		libraries, err := exec.CommandContext(tb.Context(), "ldd", source).Output()
+		if err != nil {
+			continue // static
+		}
+		for field := range strings.FieldsSeq(string(libraries)) {
+			if filepath.IsAbs(field) {
+				add(field, field)
+			}
+		}
+	}
+	return layer
+}

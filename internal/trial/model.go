@@ -1,0 +1,223 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Model is a model provider that follows a script. It speaks all the APIs of the gateway.
+//
+// The request alone determines which turn of the script it gets: the number of turns of the
+// model in the conversation. Requests without tools are the agent's own affairs, such as a
+// title, and get a word.
+type Model struct {
+	Turns []Turn
+
+	mu    sync.Mutex
+	calls []ModelCall
+}
+
+// Turn is one turn of the model: a text, or a call of a tool.
+type Turn struct {
+	Text  string
+	Tool  string
+	Input map[string]any
+	// Status is an HTTP status instead of a response; 0 sends a response.
+	Status int
+}
+
+// The usage that the model reports for each turn.
+const (
+	InputTokens  = 100
+	OutputTokens = 20
+)
+
+// ModelCall is a request to the model.
+type ModelCall struct {
+	Path  string
+	Model string
+	Tools []string // by name
+	Turn  int
+	Body  []byte
+}
+
+// Calls lists the requests for a turn so far.
+func (m *Model) Calls() []ModelCall {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.calls)
+}
+
+// request is what matters of a request of any API.
+type request struct {
+	Model    string            `json:"model"`
+	Stream   bool              `json:"stream"`
+	Messages []message         `json:"messages"`
+	Contents []message         `json:"contents"`
+	Input    json.RawMessage   `json:"input"`
+	Tools    []json.RawMessage `json:"tools"`
+}
+
+type message struct {
+	Role string `json:"role"`
+	Type string `json:"type"`
+}
+
+// ServeHTTP implements http.Handler.
+func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	const most = 64 << 20
+	body, err := io.ReadAll(io.LimitReader(r.Body, most))
+	if err != nil {
+		return
+	}
+	var req request
+	if len(body) > 0 && json.Unmarshal(body, &req) != nil {
+		http.Error(w, "the request is not JSON", http.StatusBadRequest)
+		return
+	}
+	path := r.URL.Path
+	a := &reply{w: w, model: ModelOf(path, body)}
+	switch {
+	case strings.HasSuffix(path, "/count_tokens"), strings.HasSuffix(path, ":countTokens"):
+		a.whole(object{"input_tokens": InputTokens, "totalTokens": InputTokens})
+		return
+	case strings.HasSuffix(path, "/models"):
+		a.whole(object{"object": "list", "data": []object{}, "models": []object{}})
+		return
+	case strings.HasSuffix(path, "/chat/completions"):
+		a.send = a.chat
+	case strings.HasSuffix(path, "/responses"):
+		a.send = a.responses
+	case strings.HasSuffix(path, "/messages"):
+		a.send = a.messages
+	case strings.HasSuffix(path, "enerateContent"):
+		req.Stream = strings.HasSuffix(path, ":streamGenerateContent")
+		a.send = a.gemini
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	a.stream = req.Stream
+	a.write(m.next(path, body, req, a))
+}
+
+// ModelOf returns the name of the model in a request: Gemini's API has it in the path.
+func ModelOf(path string, body []byte) string {
+	if last := path[strings.LastIndex(path, "/")+1:]; strings.Contains(last, ":") {
+		name, _, _ := strings.Cut(last, ":")
+		return name
+	}
+	var req request
+	_ = json.Unmarshal(body, &req) // then it names none
+	return req.Model
+}
+
+// next is the turn that a request gets.
+func (m *Model) next(path string, body []byte, req request, a *reply) Turn {
+	a.n = req.turns()
+	call := ModelCall{Path: path, Model: a.model, Tools: req.toolNames(), Turn: a.n, Body: body}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, call)
+	switch {
+	case len(req.Tools) == 0:
+		return Turn{Text: "Scripted"}
+	case a.n < len(m.Turns):
+		return m.Turns[a.n]
+	}
+	return Turn{Text: "The script is over."}
+}
+
+// turns counts what the model has said.
+func (r request) turns() int {
+	var items []message
+	_ = json.Unmarshal(r.Input, &items) // a text has none
+	n := 0
+	for _, item := range slices.Concat(r.Messages, r.Contents, items) {
+		if item.Role == "assistant" || item.Role == "model" || item.Type == "function_call" ||
+			item.Type == "custom_tool_call" {
+			n++
+		}
+	}
+	return n
+}
+
+// toolNames are the names of the tools on offer.
+func (r request) toolNames() []string {
+	var names []string
+	for _, raw := range r.Tools {
+		var tool struct {
+			Name     string `json:"name"`
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+			Declarations []struct {
+				Name string `json:"name"`
+			} `json:"functionDeclarations"`
+		}
+		_ = json.Unmarshal(raw, &tool) // a tool of another form has no name
+		for _, name := range []string{tool.Name, tool.Function.Name} {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+		for _, d := range tool.Declarations {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// reply writes a turn in the form of one API.
+type reply struct {
+	w      http.ResponseWriter
+	model  string
+	n      int // of the turn
+	stream bool
+	send   func(Turn)
+}
+
+type object = map[string]any
+
+func (a *reply) write(t Turn) {
+	if t.Status != 0 {
+		a.w.Header().Set("Content-Type", "application/json")
+		a.w.WriteHeader(t.Status)
+		_, _ = fmt.Fprintf(a.w, `{"type":"error","error":{"type":"api_error","message":"scripted status %d","code":%d}}`,
+			t.Status, t.Status)
+		return
+	}
+	if a.stream {
+		a.w.Header().Set("Content-Type", "text/event-stream")
+	}
+	a.send(t)
+}
+
+func (a *reply) whole(v any) {
+	a.w.Header().Set("Content-Type", "application/json")
+	_, _ = a.w.Write(text(v))
+}
+
+// event sends a server-sent event.
+func (a *reply) event(name string, data any) {
+	if name != "" {
+		_, _ = fmt.Fprintf(a.w, "event: %s\n", name)
+	}
+	_, _ = fmt.Fprintf(a.w, "data: %s\n\n", text(data))
+	_ = http.NewResponseController(a.w).Flush()
+}
+
+func text(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("trial: a scripted turn is not JSON: " + err.Error())
+	}
+	return data
+}
+
+func (a *reply) id(prefix string) string { return fmt.Sprintf("%s_%d", prefix, a.n) }

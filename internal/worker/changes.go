@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/git"
+)
+
+// saveChanges saves what the run has changed in its repositories. It is called at the end of a turn,
+// before the turn is reported. ctx ends with the work of the execution; the changes are saved
+// anyway, unless the worker is stopping, or the lease is lost.
+func (e *execution) saveChanges(ctx context.Context) {
+	if len(e.repos) == 0 || e.lease.Err() != nil || errors.Is(context.Cause(ctx), errHandBack) {
+		return
+	}
+	saved, patches := penstock.SavedChanges{}, []byte{}
+	for _, r := range e.repos {
+		found, patch := e.changesOf(r)
+		saved.Repositories = append(
+			saved.Repositories, penstock.SavedRepository{RepositoryChanges: found, PatchBytes: int64(len(patch))},
+		)
+		patches = append(patches, patch...)
+	}
+	if e.lease.Err() != nil {
+		return
+	}
+	boundFiles(&saved)
+	description, err := json.Marshal(saved)
+	if err != nil {
+		panic("worker: changes cannot be marshalled: " + err.Error())
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(append(description, patches...)))
+	if sum == e.changes {
+		return
+	}
+	err = e.events.Flush()
+	if err == nil {
+		_, err = e.save(e.lease, penstock.Upload{
+			ID: penstock.NewID(), Size: int64(len(patches)), Changes: &saved,
+		}, bytes.NewReader(patches))
+	}
+	if err == nil {
+		e.changes = sum
+		return
+	}
+	if e.lease.Err() == nil && !errors.Is(err, penstock.ErrLeaseLost) {
+		e.log.Warn("cannot save the changes of a turn", "error", err)
+		e.timeline(penstock.TimelineChangesSaved, map[string]any{"errors": []string{"The changes could not be stored."}})
+	}
+}
+
+// changesOf computes the changes of one repository. It returns an error as text, for users.
+func (e *execution) changesOf(r repository) (penstock.RepositoryChanges, []byte) {
+	found, patch, err := e.compare(r)
+	if err != nil {
+		e.log.Warn("cannot compute the changes of a repository", "repository", r.dir, "error", err)
+		found.Error = shorten(e.mask.String(cleanText(err.Error())), maxMessage)
+		found.Files, patch = []penstock.FileChange{}, nil
+	}
+	found.Name, found.URL = r.dir, e.mask.String(git.PublicURL(r.source.URL))
+	return found, patch
+}
+
+func (e *execution) compare(r repository) (penstock.RepositoryChanges, []byte, error) {
+	const scratch = "scratch"
+	remove := func() error { return e.w.spaces.removeIn(e.Lease.RunID, scratch) }
+	if err := remove(); err != nil { // the rest of a killed worker
+		return penstock.RepositoryChanges{}, nil, err
+	}
+	dir, err := e.space.root.OpenRoot(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = git.ErrNoWorkTree
+	}
+	if err != nil {
+		return penstock.RepositoryChanges{}, nil, err
+	}
+	defer dir.Close()
+	found, patch, err := e.w.Repositories.Changes(e.lease, git.Comparison{
+		Base: e.space.base(r.dir), Dir: dir, Scratch: filepath.Join(e.space.dir, scratch), Mask: e.mask.String,
+	})
+	return found, patch, errors.Join(err, remove())
+}
+
+// maxListed limits the files in one report, in all repositories.
+const maxListed = 5000
+
+// boundFiles shortens the lists of files, so that the report fits into one request. The patches of
+// omitted files remain.
+func boundFiles(saved *penstock.SavedChanges) {
+	left := maxListed
+	for i := range saved.Repositories {
+		r := &saved.Repositories[i]
+		if over := len(r.Files) - left; over > 0 {
+			r.Files, r.FilesOmitted = r.Files[:left], r.FilesOmitted+over
+		}
+		left -= len(r.Files)
+	}
+}

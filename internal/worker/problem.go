@@ -1,0 +1,114 @@
+package worker
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/gateway"
+)
+
+// providerProblem is the failure of the agent's latest call of a model. Agents report such a failure
+// in many ways, and some not at all.
+type providerProblem struct {
+	mu       sync.Mutex
+	call     *gateway.Call // nil if the latest call succeeded
+	failures int           // calls that failed one after the other
+	since    time.Time     // when the first of them began
+}
+
+// Some agents try again for ever. Both limits together end a turn whose calls only fail.
+const (
+	mostFailures = 5
+	failingTime  = 30 * time.Second
+)
+
+// responded keeps a call that failed. A later call that does not replaces it.
+func (o *outlet) responded(c gateway.Call) {
+	if c.Operation.Generates() && o.problem.keep(c) {
+		o.e.stop(errProvider)
+	}
+}
+
+// keep reports whether the agent has tried often enough.
+func (p *providerProblem) keep(c gateway.Call) (enough bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !c.Failed {
+		p.call = nil
+		return false
+	}
+	p.call = &c
+	if p.failures++; p.failures == 1 {
+		p.since = c.Started
+	}
+	return p.failures >= mostFailures && time.Since(p.since) >= failingTime
+}
+
+// settled counts a call, and ends the failures before it if it was complete.
+func (o *outlet) settled(c gateway.Call) {
+	o.traffic.settled(c)
+	if c.Operation.Generates() && !c.Failed && c.Complete {
+		o.problem.mu.Lock()
+		defer o.problem.mu.Unlock()
+		o.problem.failures = 0
+	}
+}
+
+// forget begins another turn.
+func (p *providerProblem) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.call, p.failures = nil, 0
+}
+
+// explain returns the result of a turn with the failure as its reason, if the turn ended with one.
+func (p *providerProblem) explain(result penstock.Result) penstock.Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.call == nil || result.State != penstock.StateFailed && result.State != penstock.StateSucceeded {
+		return result
+	}
+	message := problemMessage(*p.call)
+	result.Message, result.State = &message, penstock.StateFailed
+	if message.ErrorCode.OurFault() {
+		result.State = penstock.StateError
+	}
+	return result
+}
+
+// problemMessage returns what a person has to know about a call that failed.
+func problemMessage(c gateway.Call) penstock.StatusMessage {
+	code := penstock.CodeUnavailable
+	var what string
+	switch {
+	case c.Status == 0: // the problem is a sentence of the gateway
+		return penstock.StatusMessage{Message: c.Problem, ErrorCode: code, Retryable: code.Retryable()}
+	case c.Status < http.StatusBadRequest:
+		what = "ended its response too early"
+	case c.Status == http.StatusUnauthorized, c.Status == http.StatusForbidden:
+		code, what = penstock.CodeExternalAuthRequired, "rejected the key of the server"
+	case c.Status == http.StatusNotFound:
+		code, what = penstock.CodeInvalidRequest, fmt.Sprintf("does not have the model %q", shorten(c.Model, maxModelName))
+	case c.Status == http.StatusTooManyRequests:
+		code, what = penstock.CodeRateLimited, "received too many requests"
+	case c.Status >= http.StatusInternalServerError:
+		what = "is not available"
+	default:
+		code, what = penstock.CodeInvalidRequest, "rejected the request of the agent"
+	}
+	text := fmt.Sprintf("The model provider %s %s", c.Provider, what)
+	if c.Status >= http.StatusBadRequest {
+		text += fmt.Sprintf(" (status %d)", c.Status)
+	}
+	if c.Problem != "" {
+		text += ": " + strings.TrimSuffix(c.Problem, ".")
+	}
+	return penstock.StatusMessage{Message: text + ".", ErrorCode: code, Retryable: code.Retryable()}
+}
+
+// maxModelName limits the name of a model in a message.
+const maxModelName = 100

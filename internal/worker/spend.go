@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/gateway"
+)
+
+// settleTime is how long the end of an execution waits for the control plane to take its last
+// settlements. A call whose settlement is lost counts as it was reserved.
+const settleTime = 5 * time.Second
+
+// spender counts the calls of an execution in the control plane. It implements gateway.Spend.
+type spender struct {
+	e       *execution
+	counted atomic.Bool // a call was
+
+	ended context.Context //nolint:containedctx // ends when settlements are given up, after the lease
+	end   context.CancelFunc
+
+	mu      sync.Mutex
+	refusal *penstock.SpendRefusal // the latest; that of a budget is the last
+}
+
+func newSpender(e *execution) *spender {
+	s := &spender{e: e}
+	s.ended, s.end = context.WithCancel(context.WithoutCancel(e.lease))
+	return s
+}
+
+// Reserve implements gateway.Spend. It tries again until the control plane responds, ctx ends or
+// the lease does.
+func (s *spender) Reserve(ctx context.Context, r penstock.Reservation) (got penstock.Reserved, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.e.lease, func() { cancel(context.Cause(s.e.lease)) })()
+	err = again(ctx, func(ctx context.Context) (err error) {
+		got, err = s.e.w.Control.Reserve(ctx, s.e.Lease, r)
+		return err
+	})
+	if err == nil && got.Refusal == nil && !got.Wait {
+		s.counted.Store(true)
+		s.forget()
+	}
+	return got, err
+}
+
+// Settle implements gateway.Spend.
+func (s *spender) Settle(settlement penstock.Settlement) {
+	err := again(s.ended, func(ctx context.Context) error {
+		return s.e.w.Control.Settle(ctx, s.e.Lease, settlement)
+	})
+	if err != nil && (!settlement.Unsent || !errors.Is(err, penstock.ErrLeaseLost)) {
+		s.e.log.Error("cannot settle a call to a model: it counts as it was reserved", "call", settlement.ID, "error", err)
+	}
+}
+
+// closing gives up settlements after a while. The caller calls stop once all are done.
+func (s *spender) closing() (stop func()) {
+	timer := time.AfterFunc(settleTime, s.end)
+	return func() {
+		timer.Stop()
+		s.end()
+	}
+}
+
+// refused keeps why a call was not sent. A budget without room stops the run, once its calls in
+// flight have settled.
+func (o *outlet) refused(r gateway.Refusal) {
+	o.traffic.refused(r)
+	if r.Spend == nil || !o.spend.keep(*r.Spend) {
+		return
+	}
+	o.served.Go(func() {
+		o.models.Settled()
+		o.e.stop(errBudget)
+	})
+}
+
+// keep reports whether the refusal is the first of a budget.
+func (s *spender) keep(r penstock.SpendRefusal) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusal != nil && s.refusal.Budget != nil {
+		return false
+	}
+	s.refusal = &r
+	return r.Budget != nil
+}
+
+// forget drops the refusal of a single call: the agent has gone on.
+func (s *spender) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusal != nil && s.refusal.Budget == nil {
+		s.refusal = nil
+	}
+}
+
+// refusedBy returns why a call was not sent, nil if none was refused.
+func (s *spender) refusedBy() *penstock.SpendRefusal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusal
+}
+
+// stopped reports whether a budget has stopped the run.
+func (s *spender) stopped() bool {
+	r := s.refusedBy()
+	return r != nil && r.Budget != nil
+}
+
+// endFor is the result of a run that a budget has stopped.
+func (s *spender) endFor(result penstock.Result) penstock.Result {
+	r := s.refusedBy()
+	if r.Pause {
+		result.State = penstock.StateBlocked
+	}
+	result.Message = &penstock.StatusMessage{Message: r.Detail, ErrorCode: r.Code, Budget: r.Budget}
+	return result
+}
+
+// explain gives a turn that failed the refusal of its call as the reason, which agents report in
+// many ways.
+func (s *spender) explain(result penstock.Result) penstock.Result {
+	r := s.refusedBy()
+	if r == nil || result.State != penstock.StateFailed || result.Message == nil {
+		return result
+	}
+	if !result.Message.ErrorCode.OurFault() {
+		result.Message = &penstock.StatusMessage{Message: r.Detail, ErrorCode: r.Code}
+	}
+	return result
+}

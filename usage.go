@@ -1,0 +1,186 @@
+package penstock
+
+import "time"
+
+// UsageGroup is what usage is grouped by.
+type UsageGroup string
+
+// The groups.
+const (
+	UsageByDay        UsageGroup = "day"
+	UsageByModel      UsageGroup = "model"
+	UsageByProvider   UsageGroup = "provider"
+	UsageByAutomation UsageGroup = "automation"
+	UsageByAgent      UsageGroup = "agent"
+	UsageByFactory    UsageGroup = "factory"
+	UsageByKey        UsageGroup = "key"
+)
+
+// UsageGroups lists the groups.
+func UsageGroups() []UsageGroup {
+	return []UsageGroup{
+		UsageByDay, UsageByModel, UsageByProvider, UsageByAutomation, UsageByAgent, UsageByFactory, UsageByKey,
+	}
+}
+
+// The limits of a [UsageQuery].
+const (
+	MaxUsageDays = 400
+	MaxUsageRows = 1000
+
+	MaxHourlyDays = 31 // of a query with Hourly
+	MaxHourlyRows = 8  // with costs of their own
+)
+
+// UsageQuery asks for the usage of a team.
+type UsageQuery struct {
+	From, To Time       // 0: 30 days before To; now
+	GroupBy  UsageGroup // "": UsageByDay
+	TimeZone string     // IANA, of the days; "": UTC
+	Hourly   bool       // also the costs of each hour
+}
+
+// Resolve sets the defaults of q, and returns an error for a bad range or time zone.
+func (q *UsageQuery) Resolve(now Time) (*time.Location, error) {
+	const day = 24 * time.Hour
+	if q.To == 0 {
+		q.To = max(now, q.From) + 1
+	}
+	if q.From == 0 {
+		q.From = max(1, q.To.Add(-30*day))
+	}
+	if q.GroupBy == "" {
+		q.GroupBy = UsageByDay
+	}
+	if q.TimeZone == "" {
+		q.TimeZone = "UTC"
+	}
+	switch {
+	case q.From >= q.To:
+		return nil, Errorf(CodeInvalidRequest, "query parameter from must be before to")
+	case q.To.Sub(q.From) > MaxUsageDays*day:
+		return nil, Errorf(CodeInvalidRequest, "query parameter from must be at most %d days before to", MaxUsageDays)
+	}
+	if q.Hourly && q.GroupBy == UsageByDay {
+		return nil, Errorf(CodeInvalidRequest, "query parameter interval needs a group_by other than day")
+	}
+	if days := q.To.Sub(q.From); q.Hourly && days > MaxHourlyDays*day {
+		return nil, Errorf(CodeInvalidRequest,
+			"query parameter from must be at most %d days before to with interval=hour", MaxHourlyDays)
+	}
+	zone, err := ParseZone(q.TimeZone)
+	if err != nil {
+		return nil, Errorf(CodeInvalidRequest, "query parameter time_zone must be an IANA time zone, such as Europe/Berlin")
+	}
+	return zone, nil
+}
+
+// UsageReport is what the runs of a team have used between two times.
+type UsageReport struct {
+	From     Time       `json:"from"` // included
+	To       Time       `json:"to"`   // not included
+	GroupBy  UsageGroup `json:"group_by"`
+	TimeZone string     `json:"time_zone"`
+	// Rows are in the order of days, or else those with the highest cost first.
+	Rows        []UsageRow `json:"rows"`
+	OmittedRows int        `json:"omitted_rows"` // beyond MaxUsageRows
+	Total       UsageSum   `json:"total"`        // also of omitted rows
+	// Hourly is nil unless it was asked for.
+	Hourly *HourlyCosts `json:"hourly,omitempty"`
+}
+
+// HourlyCosts are the costs of calls whose model has a price, by the hour in which they were sent.
+// Hours begin with [UsageReport.From].
+type HourlyCosts struct {
+	Rows  []HourlyCost `json:"rows"`  // the first MaxHourlyRows rows of the report
+	Other []float64    `json:"other"` // of all other rows, one for each hour
+}
+
+// HourlyCost has the costs of one row.
+type HourlyCost struct {
+	Key     string    `json:"key"`
+	CostUSD []float64 `json:"cost_usd"` // one for each hour
+}
+
+// UsageRow is the usage of one group.
+type UsageRow struct {
+	Key  string `json:"key"`            // a day, a model, or a UID; "" for calls without one
+	Name string `json:"name,omitempty"` // of the UID
+	UsageSum
+}
+
+// UsageSum sums up calls to models.
+type UsageSum struct {
+	Calls int64 `json:"calls"` // that are settled
+	TokenUsage
+	Reasoning int64 `json:"reasoning_tokens"` // part of Output
+	// CostUSD is nil if the cost of a call is not known. PricedCostUSD is the cost of the other calls.
+	CostUSD        *float64 `json:"cost_usd"`
+	PricedCostUSD  float64  `json:"priced_cost_usd"`
+	UnpricedCalls  int64    `json:"unpriced_calls"`
+	EstimatedCalls int64    `json:"estimated_calls"` // whose stream was cut
+	UnknownCalls   int64    `json:"unknown_calls"`   // that count as reserved, because the usage never came
+	UnsettledCalls int64    `json:"unsettled_calls"` // not part of Calls and of the sums above
+	ReservedUSD    float64  `json:"reserved_usd"`    // for these
+}
+
+// RunUsage is what a run has used, with all its executions.
+type RunUsage struct {
+	Models []UsageRow      `json:"models"` // those with the highest cost first
+	Total  UsageSum        `json:"total"`
+	Budget *RunBudgetUsage `json:"budget,omitempty"` // nil if the run has no budget of its own
+}
+
+// RunBudgetUsage is the run's own budget, and what the run and the runs below it have spent of it. A nil
+// cap is no cap.
+type RunBudgetUsage struct {
+	MaxCostUSD     *float64 `json:"max_cost_usd,omitempty"`
+	SpentUSD       float64  `json:"spent_usd"`
+	ReservedUSD    float64  `json:"reserved_usd"`
+	MaxTotalTokens *int64   `json:"max_total_tokens,omitempty"`
+	SpentTokens    int64    `json:"spent_tokens"`
+	ReservedTokens int64    `json:"reserved_tokens"`
+}
+
+// ModelCall is one call to a model, as the ledger has it.
+type ModelCall struct {
+	ID          string `json:"id"`
+	ExecutionID int    `json:"execution_id"`
+	Provider    string `json:"provider"`
+	Model       string `json:"model"`
+	CreatedAt   Time   `json:"created_at"`
+	SettledAt   Time   `json:"settled_at,omitzero"`
+	State       string `json:"state"` // reserved, settled or unsent
+	TokenUsage
+	Reasoning int64    `json:"reasoning_tokens"`
+	CostUSD   *float64 `json:"cost_usd"` // nil if it is not known; of a reserved call the most that it can be
+	Estimated bool     `json:"estimated"`
+	Unknown   bool     `json:"unknown"`
+}
+
+// ModelCallPage is a page of calls, the newest first.
+type ModelCallPage struct {
+	Calls    []ModelCall `json:"calls"`
+	PageInfo PageInfo    `json:"page_info"`
+}
+
+// SumUsage adds up rows.
+func SumUsage(rows []UsageRow) UsageSum {
+	var sum UsageSum
+	var priced, reserved int64 // in nano-dollars, which add up exactly
+	for _, r := range rows {
+		sum.Calls += r.Calls
+		sum.TokenUsage = sum.Add(r.TokenUsage)
+		sum.Reasoning += r.Reasoning
+		sum.UnpricedCalls += r.UnpricedCalls
+		sum.EstimatedCalls += r.EstimatedCalls
+		sum.UnknownCalls += r.UnknownCalls
+		sum.UnsettledCalls += r.UnsettledCalls
+		priced, reserved = priced+NanosOf(r.PricedCostUSD), reserved+NanosOf(r.ReservedUSD)
+	}
+	sum.PricedCostUSD, sum.ReservedUSD = USDOf(priced), USDOf(reserved)
+	if sum.UnpricedCalls == 0 {
+		sum.CostUSD = new(sum.PricedCostUSD)
+	}
+	return sum
+}

@@ -1,0 +1,92 @@
+import type { Page } from 'playwright-core';
+import { expect, test, type World } from './world.ts';
+
+/** Counts the clicks of a person from Home on, also those into a field. Keys do not count. */
+async function fromHome(world: World): Promise<{ page: Page; clicks: () => number }> {
+  let count = 0;
+  await world.context.exposeFunction('counted', () => {
+    count++;
+  });
+  await world.context.addInitScript(() => {
+    addEventListener('pointerdown', () => (window as unknown as { counted: () => void }).counted(), { capture: true });
+  });
+  await world.signIn('/');
+  await world.page.getByRole('region', { name: 'Needs attention' }).waitFor();
+  return { page: world.page, clicks: () => count };
+}
+
+const stateOf = async (world: World, id: string): Promise<string> => (await world.server.api.runs.get(id)).state;
+
+test('a run is started with one click', async ({ world }) => {
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('textbox', { name: 'Prompt' }).click();
+  await page.keyboard.type('Say hello');
+  await page.keyboard.press('Control+Enter');
+  await page.waitForURL('**/runs/*-*');
+  await page.getByRole('heading', { name: 'Say hello' }).waitFor();
+  expect(clicks()).toBe(1);
+});
+
+test('a run is steered with two clicks', async ({ world }) => {
+  const { run_id } = await world.server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 3', title: 'Steer me' });
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('link', { name: 'Steer me' }).click();
+  await page.getByLabel('Follow-up').click();
+  await page.keyboard.type('demo: say Steered');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('region', { name: 'Transcript' }).getByText('Steered', { exact: true }).waitFor();
+  await expect.poll(() => stateOf(world, run_id)).toBe('SUCCEEDED');
+  expect(clicks()).toBe(2);
+});
+
+test('a blocked run is answered with one click', async ({ world }) => {
+  const { run_id } = await world.server.api.runs.create({ prompt: 'demo: ask Which one?', title: 'Answer me' });
+  await expect.poll(() => stateOf(world, run_id)).toBe('BLOCKED');
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('group', { name: 'Answer me' }).getByRole('textbox').click();
+  await page.keyboard.type('The second');
+  await page.keyboard.press('Control+Enter');
+  await expect.poll(() => stateOf(world, run_id)).toBe('SUCCEEDED');
+  expect(clicks()).toBe(1);
+});
+
+test('a run is cancelled with two clicks', async ({ world }) => {
+  const { run_id } = await world.server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 600', title: 'Cancel me' });
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('button', { name: 'Cancel run Cancel me' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel run' }).click();
+  await expect.poll(() => stateOf(world, run_id)).toBe('CANCELLED');
+  expect(clicks()).toBe(2);
+});
+
+test('a failed run is run again with one click', async ({ world }) => {
+  const { run_id } = await world.server.api.runs.create({ prompt: 'demo: error it broke', title: 'Run me again' });
+  await expect.poll(() => stateOf(world, run_id)).toBe('FAILED');
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('button', { name: 'Run again Run me again' }).click();
+  await page.waitForURL('**/runs/*-*');
+  expect(page.url()).not.toContain(run_id);
+  await page.getByRole('heading', { name: 'Run me again' }).waitFor();
+  expect(clicks()).toBe(1);
+});
+
+test('two clicks show why an automation did not fire', async ({ world }) => {
+  const { api } = world.server;
+  const { uid } = await api.factories.create({ name: 'orders' });
+  const hook = await api.webhooks.create(uid, { name: 'shop' });
+  const filter = { webhook_ids: ['shop'], payload: { type: ['order.refunded'] } };
+  await api.automations.create(uid, { name: 'refund', prompt: 'x', triggers: [{ provider: 'webhook', event: 'received', filter }] });
+  const sent = await fetch(hook.ingress_url, {
+    method: 'POST',
+    body: '{"type": "order.created"}',
+    headers: { Authorization: `Bearer ${hook.secret}` },
+  });
+  expect(sent.status).toBe(202);
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Automations' }).click();
+  await page.getByRole('link', { name: 'refund' }).click();
+  const activity = page.getByRole('region', { name: 'Activity' });
+  await activity.getByText('Did not fire').waitFor();
+  await activity.getByText('type is order.created; the filter expects order.refunded').waitFor();
+  expect(clicks()).toBe(2);
+});

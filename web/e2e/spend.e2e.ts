@@ -1,0 +1,57 @@
+import { expect, test } from './world.ts';
+
+test('a budget is made, edited and deleted, beside what the runs use', async ({ world }) => {
+  const { page, server } = world;
+  await world.signIn('/spend');
+  await page.getByRole('heading', { name: 'No budgets yet' }).waitFor();
+  await page.getByText('No calls to models in this time.').waitFor();
+  await page.getByRole('button', { name: 'New budget' }).click();
+  const dialog = page.getByRole('dialog');
+  expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
+  await dialog.getByLabel('Cap in US dollars').fill('500');
+  await dialog.getByLabel('Time zone').fill('Mars/Olympus');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText('must be an IANA time zone').waitFor();
+  await dialog.getByLabel('Time zone').fill('Europe/Berlin');
+  await dialog.getByLabel('Report at').fill('50, 90');
+  await world.look('spend-new');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const row = page.getByRole('row', { name: /^Team/ });
+  await row.getByText('$0.00 of $500.00').waitFor();
+  expect((await server.api.budgets.list()).budgets).toMatchObject([
+    { scope: 'team', period: 'month', time_zone: 'Europe/Berlin', max_cost_usd: 500, notify_at: [0.5, 0.9], action: 'pause' },
+  ]);
+  const key = await server.api.keys.create({ name: 'ci <b>bot</b>', scopes: ['runs:write'] });
+  await server.api.budgets.create({ scope: 'key', scope_uid: key.uid, period: 'total', max_cost_usd: 0, action: 'refuse' });
+  await page
+    .getByRole('row', { name: /Key ci <b>bot<\/b>/ })
+    .getByText('Refuses runs')
+    .waitFor();
+  await world.look('spend');
+
+  await row.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByLabel('Cap in US dollars').fill('750.5');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('$0.00 of $750.50').waitFor();
+  await row.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete budget' }).click();
+  await row.waitFor({ state: 'detached' });
+
+  await page.getByRole('link', { name: 'Factory', exact: true }).click();
+  await page.getByRole('heading', { name: 'Usage by factory' }).waitFor();
+  await page.getByRole('link', { name: /Last 7 days/ }).click();
+  await expect.poll(() => new URL(page.url()).search).toBe('?days=7&by=factory');
+});
+
+test('the page of a run shows its budget', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({
+    prompt: 'demo: say x',
+    config: { budget: { max_cost_usd: 5, max_total_tokens: 100_000 } },
+  });
+  await world.signIn(`/runs/${run_id}?tab=cost`);
+  const panel = page.getByRole('tabpanel', { name: 'Cost' });
+  await panel.getByText('$0.00 of $5.00').waitFor();
+  await panel.getByText('0 tokens of 100,000 tokens').waitFor();
+  await world.look('run-cost');
+});

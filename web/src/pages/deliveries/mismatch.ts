@@ -1,0 +1,96 @@
+import type { Automation } from '@penstock/sdk';
+import { keepsNumbers } from '../automations/pointer.ts';
+
+/** A key of a payload, its value, and what the filter of an automation expects of it. */
+export interface Mismatch {
+  /** The key with those above it, such as data.status. */
+  key: string;
+  /** The values as JSON; none if the key is missing. */
+  actual: string[];
+  expected: Expected;
+}
+
+/** What a condition expects: words, and then values. */
+interface Expected {
+  words: string;
+  values: string[];
+}
+
+/** The most values of a sentence, and the longest one. */
+const [most, longest] = [3, 80];
+
+/**
+ * Explains why the payload does not match the filter of an automation, at the JSON pointer where it failed. Returns undefined if the automation
+ * has changed since and now expects nothing there, or if a browser would round a number.
+ */
+export function mismatchOf(pointer: string, payload: string, { triggers }: Pick<Automation, 'triggers'>): Mismatch | undefined {
+  const path = pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  for (const { provider, filter } of triggers) {
+    const expected = provider === 'webhook' ? expectedOf(below(filter?.payload, path)) : undefined;
+    if (expected !== undefined) {
+      const values = parsed(payload);
+      return values && { key: path.join('.'), actual: listed(valuesAt(values[0], path)), expected };
+    }
+  }
+  return undefined;
+}
+
+function parsed(payload: string): [unknown] | undefined {
+  try {
+    return keepsNumbers(payload) ? [JSON.parse(payload)] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function below(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((at, key) => (isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined), value);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The values at a path. An array on the way stands for each of its elements. */
+function valuesAt(value: unknown, [key, ...rest]: readonly string[]): unknown[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((one) => valuesAt(one, key === undefined ? [] : [key, ...rest]));
+  }
+  if (key === undefined) {
+    return [value];
+  }
+  return isObject(value) && Object.hasOwn(value, key) ? valuesAt(value[key], rest) : [];
+}
+
+/** What a condition expects; undefined if it is none. */
+function expectedOf(condition: unknown): Expected | undefined {
+  if (Array.isArray(condition)) {
+    return oneOf('', condition);
+  }
+  if (!isObject(condition)) {
+    return condition === undefined ? undefined : { words: '', values: [text(condition)] };
+  }
+  const { in: allowed, not_in: denied, exists } = condition;
+  if (Array.isArray(allowed)) {
+    return oneOf('', allowed);
+  }
+  if (Array.isArray(denied)) {
+    return oneOf('not ', denied);
+  }
+  const words = exists === true ? 'a value' : exists === false ? 'no such key' : 'an object';
+  return { words, values: [] };
+}
+
+function oneOf(words: string, values: readonly unknown[]): Expected {
+  return { words: `${words}${values.length > 1 ? 'one of ' : ''}`, values: listed(values) };
+}
+
+function listed(values: readonly unknown[]): string[] {
+  return [...values.slice(0, most).map(text), ...(values.length > most ? [`${values.length - most} more`] : [])];
+}
+
+function text(value: unknown): string {
+  const json = typeof value === 'string' ? value : JSON.stringify(value);
+  return json.length > longest ? `${json.slice(0, longest)}…` : json;
+}

@@ -1,0 +1,62 @@
+import { Alert, Anchor, Button, Group, NumberInput, Text } from '@mantine/core';
+import type { BudgetShortage } from '@penstock/sdk';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { client } from '../../api.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { enoughFor, sentenceOf } from './shortage.ts';
+
+interface RaiseBudgetProps {
+  runId: string;
+  shortage: BudgetShortage;
+  mayWrite: boolean;
+}
+
+/** Says why a budget blocks a run, and raises the run's own budget. */
+export function RaiseBudget({ runId, shortage, mayWrite }: RaiseBudgetProps) {
+  const queries = useQueryClient();
+  const own = shortage.budget_uid === runId;
+  const tokens = shortage.cap_tokens !== undefined;
+  const [cap, setCap] = useState<number | string>(enoughFor(shortage));
+  const raising = useMutation({
+    mutationFn: () =>
+      client.runs.update(runId, { config: { budget: tokens ? { max_total_tokens: Number(cap) } : { max_cost_usd: Number(cap) } } }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['run', runId] }),
+  });
+  const send = (event: FormEvent): void => {
+    event.preventDefault();
+    raising.mutate();
+  };
+  return (
+    <Alert variant="default" role="group" title={own ? 'The budget of this run has no room' : 'A budget that this run shares has no room'}>
+      <Text size="sm" role="status">
+        {sentenceOf(shortage)}
+      </Text>
+      {own && mayWrite && (
+        <form onSubmit={send}>
+          <Group align="end" gap="xs" mt="xs">
+            <NumberInput
+              label={tokens ? 'New cap in tokens' : 'New cap in US dollars'}
+              min={0}
+              prefix={tokens ? '' : '$'}
+              thousandSeparator=","
+              hideControls
+              value={cap}
+              onChange={setCap}
+            />
+            <Button type="submit" loading={raising.isPending} disabled={!(Number(cap) > 0)}>
+              Raise budget
+            </Button>
+          </Group>
+          <Failure error={raising.error} />
+        </form>
+      )}
+      {!own && (
+        <Anchor component={Link} to="/spend" size="sm">
+          Show the budgets
+        </Anchor>
+      )}
+    </Alert>
+  );
+}

@@ -1,0 +1,23 @@
+package penstock
+
+import "encoding/json"
+
+// TestDelivery is a delivery that the server sends to one of its own webhooks.
+type TestDelivery struct {
+	Payload json.RawMessage `json:"payload"` // nil: an example
+}
+
+// WebhookVerification is a request of a sender, to find out why it is rejected.
+type WebhookVerification struct {
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	At      *Time             `json:"at"` // when it arrived; nil: now
+}
+
+// WebhookVerified says whether a request is authentic, and why not.
+type WebhookVerified struct {
+	Valid  bool   `json:"valid"`
+	Reason string `json:"reason,omitempty"` // as in the delivery log
+	Detail string `json:"detail,omitempty"` // what is wrong, for people
+	Hint   string `json:"hint,omitempty"`   // a small change with which it is valid
+}

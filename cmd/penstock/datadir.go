@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/filelock"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -153,7 +153,7 @@ func lockData(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, exitf(exitConfig, "lock the data folder: %w", err)
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = filelock.Try(file, filelock.Exclusive)
 	if err == nil {
 		err = errors.Join(file.Truncate(0), writePID(file))
 	}
@@ -178,7 +178,7 @@ func lockHolder(dir string) (pid string, held bool) {
 		return "", false
 	}
 	defer file.Close()
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := filelock.Try(file, filelock.Shared); !errors.Is(err, filelock.ErrHeld) {
 		return "", false
 	}
 	content, _ := io.ReadAll(file) // on an error, the message has less detail

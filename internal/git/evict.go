@@ -7,8 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // Unused is the time after which an unused mirror is removed.
@@ -42,7 +43,7 @@ func (c *Cache) evict(lock string, unused time.Duration) (gone bool, err error) 
 	}
 	defer f.Close()
 	mirror := strings.TrimSuffix(lock, ".lock")
-	if _, err := os.Stat(mirror); err != nil || syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+	if _, err := os.Stat(mirror); err != nil || filelock.Try(f, filelock.Exclusive) != nil {
 		return false, nil // it is gone, or in use
 	}
 	if info, err := f.Stat(); err != nil || time.Since(info.ModTime()) < unused {

@@ -10,8 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // unborn is the default branch of a mirror before we know the real one. It does not exist, so that
@@ -56,7 +57,7 @@ func (m *mirror) checkout(ctx context.Context, ref, dir, base string) (string, e
 	}
 	// Any number of copies may run at the same time. Another process may update the mirror between
 	// the two locks, but our commit stays in it for two weeks (gc.pruneExpire).
-	if err := flock(ctx, lock, syscall.LOCK_SH); err != nil {
+	if err := waitLock(ctx, lock, filelock.Shared); err != nil {
 		return "", err
 	}
 	if err := m.copy(ctx, lock, t, dir); err != nil || base == "" {
@@ -72,7 +73,7 @@ func (m *mirror) lock(ctx context.Context) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = flock(ctx, f, syscall.LOCK_EX)
+	err = waitLock(ctx, f, filelock.Exclusive)
 	if err == nil { // marks the mirror as used now
 		now := time.Now()
 		err = os.Chtimes(f.Name(), now, now)
@@ -84,18 +85,11 @@ func (m *mirror) lock(ctx context.Context) (*os.File, error) {
 	return f, nil
 }
 
-func flock(ctx context.Context, f *os.File, how int) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for another checkout of the same repository: %w", context.Cause(ctx))
-		case <-time.After(10 * time.Millisecond):
-		}
+func waitLock(ctx context.Context, f *os.File, kind int) error {
+	if err := filelock.Wait(ctx, f, kind); err != nil {
+		return fmt.Errorf("wait for another checkout of the same repository: %w", err)
 	}
+	return nil
 }
 
 // defaultBranch asks the remote for its default branch, or for the commit of its HEAD if it has

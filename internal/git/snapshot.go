@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // Snapshot is a folder at a commit.
@@ -90,7 +91,7 @@ func (m *mirror) snapshot(ctx context.Context, head Head, w Window) (Snapshot, e
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if err := flock(ctx, lock, syscall.LOCK_SH); err != nil {
+	if err := waitLock(ctx, lock, filelock.Shared); err != nil {
 		return Snapshot{}, err
 	}
 	v := view{m, lock}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 	"unicode/utf8"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // CheckURL returns an error if the URL of a remote is invalid for this cache. A nil cache accepts
@@ -80,7 +81,7 @@ func (m *mirror) files(ctx context.Context, ref string, s Selection) ([]File, er
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(ctx, lock, syscall.LOCK_SH); err != nil {
+	if err := waitLock(ctx, lock, filelock.Shared); err != nil {
 		return nil, err
 	}
 	read := func(ctx context.Context, args ...string) (string, error) {

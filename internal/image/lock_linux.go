@@ -6,19 +6,11 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // lock is a lock of a file (flock(2)). The kernel releases it with the process.
 type lock struct{ file *os.File }
-
-const (
-	shared    = unix.LOCK_SH
-	exclusive = unix.LOCK_EX
-)
-
-// errLocked is a lock that another one excludes.
-var errLocked = errors.New("the file is locked")
 
 // tryHold locks a file that exists, if that is possible at once.
 func tryHold(file string, how int) (*lock, error) {
@@ -31,11 +23,8 @@ func tryOpen(file string, flags, how int) (*lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err != nil {
+		if err := filelock.Try(f, how); err != nil {
 			_ = f.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, errLocked
-			}
 			return nil, err
 		}
 		// A file that was removed or replaced meanwhile locks nobody out.
@@ -55,7 +44,7 @@ func tryOpen(file string, flags, how int) (*lock, error) {
 func await(ctx context.Context, file string, how int) (*lock, error) {
 	for {
 		l, err := tryOpen(file, os.O_RDWR|os.O_CREATE, how)
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, filelock.ErrHeld) {
 			return l, err
 		}
 		select {

@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // Login is a user of a registry. Its zero value is nobody: then the credentials of this machine
@@ -54,7 +56,7 @@ func (s *Store) Acquire(ctx context.Context, image string, login Login) (*Image,
 		return nil, err
 	}
 	// Nothing is removed while this is held.
-	pulling, err := await(ctx, s.lockFile(), shared)
+	pulling, err := await(ctx, s.lockFile(), filelock.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +211,7 @@ func (p *pull) layer(l v1.Layer, below []string, quota *quota) (LayerRecord, err
 		return LayerRecord{}, err
 	}
 	dir := p.s.layer(diffID.String())
-	unpacking, err := await(p.ctx, filepath.Join(p.s.unpacking(), filepath.Base(dir)+".lock"), exclusive)
+	unpacking, err := await(p.ctx, filepath.Join(p.s.unpacking(), filepath.Base(dir)+".lock"), filelock.Exclusive)
 	if err != nil {
 		return LayerRecord{}, err
 	}

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // Store keeps images in a folder. It is safe for concurrent use.
@@ -114,7 +116,7 @@ func (s *Store) create() error {
 
 // use returns the image of a digest, if the store has it.
 func (s *Store) use(name, digest string) (*Image, error) {
-	held, err := tryHold(s.record(digest), shared)
+	held, err := tryHold(s.record(digest), filelock.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +166,7 @@ func (s *Store) List() ([]Record, error) {
 			return nil, fmt.Errorf("list images: %w", err)
 		}
 		r.UsedAt, r.Names = info.ModTime(), names[r.Digest]
-		unused, err := tryHold(file, exclusive)
+		unused, err := tryHold(file, filelock.Exclusive)
 		r.InUse = err != nil
 		unused.release()
 		list = append(list, r)
@@ -183,7 +185,7 @@ var ErrUnknown = errors.New("there is no such image in the cache")
 
 // Remove removes an image by its name or digest, and the layers that no other image has.
 func (s *Store) Remove(name string) error {
-	all, err := tryHold(s.lockFile(), exclusive)
+	all, err := tryHold(s.lockFile(), filelock.Exclusive)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrUnknown
 	}
@@ -214,7 +216,7 @@ func (s *Store) shrink() error {
 	if s.o.MaxBytes == 0 {
 		return nil
 	}
-	all, err := tryHold(s.lockFile(), exclusive)
+	all, err := tryHold(s.lockFile(), filelock.Exclusive)
 	if err != nil {
 		return nil // another pull is active
 	}

@@ -15,7 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // Store is the folder of the installed programs: NAME/VERSION, and a link NAME/current to
@@ -148,7 +149,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the folder of the agents: %w", err)
 	}
-	if err := flock(ctx, file); err != nil {
+	if err := filelock.Wait(ctx, file, filelock.Exclusive); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the folder of the agents: %w", err), file.Close())
 	}
 	left, _ := filepath.Glob(filepath.Join(s.dir, stagingPrefix+"*")) // the pattern is valid
@@ -158,16 +159,4 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 		}
 	}
 	return func() { _ = file.Close() }, nil
-}
-
-// flock waits for the lock, but not uninterruptibly.
-func flock(ctx context.Context, file *os.File) error {
-	locked := make(chan error, 1)
-	go func() { locked <- syscall.Flock(int(file.Fd()), syscall.LOCK_EX) }()
-	select {
-	case err := <-locked:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

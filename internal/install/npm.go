@@ -14,8 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Request says what to install.
@@ -165,15 +163,6 @@ func (s *Store) publish(staging, name, version string) error {
 		return fmt.Errorf("install %s %s: %w", name, version, err)
 	}
 	return s.use(name, version)
-}
-
-// sync writes the file system of dir to its disk.
-func sync(dir string) error {
-	open, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(unix.Syncfs(int(open.Fd())), open.Close())
 }
 
 // download lets npm install a package into dir.

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/keyset"
+
+	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // ErrBusy means that another process is changing or copying the keyset.
@@ -26,13 +27,13 @@ func LockKeyset(path string, alone bool) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the keyset: %w", err)
 	}
-	how := syscall.LOCK_SH
+	kind := filelock.Shared
 	if alone {
-		how = syscall.LOCK_EX
+		kind = filelock.Exclusive
 	}
-	if err := syscall.Flock(int(dir.Fd()), how|syscall.LOCK_NB); err != nil {
+	if err := filelock.Try(dir, kind); err != nil {
 		_ = dir.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, ErrBusy
 		}
 		return nil, fmt.Errorf("lock the keyset: %w", err)

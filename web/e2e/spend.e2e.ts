@@ -1,4 +1,11 @@
-import { expect, test } from './world.ts';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Server } from './server.ts';
+import { expect, patience, test } from './world.ts';
 
 test('a budget is made, edited and deleted, beside what the runs use', async ({ world }) => {
   const { page, server } = world;
@@ -54,4 +61,54 @@ test('the page of a run shows its budget', async ({ world }) => {
   await panel.getByText('$0.00 of $5.00').waitFor();
   await panel.getByText('0 tokens of 100,000 tokens').waitFor();
   await world.look('run-cost');
+});
+
+test('a run that its budget blocks goes on once the budget is raised', async ({ browser }) => {
+  const provider = createServer((_, response) => {
+    const chunk = (value: object): string => `data: ${JSON.stringify({ id: 'x', model: 'm', ...value })}\n\n`;
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    response.end(
+      `${chunk({ choices: [{ index: 0, delta: { content: 'The login works.' }, finish_reason: 'stop' }] })}${chunk({
+        choices: [],
+        usage: { prompt_tokens: 1000, completion_tokens: 7 },
+      })}data: [DONE]\n\n`,
+    );
+  });
+  provider.listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  const folder = mkdtempSync(path.join(tmpdir(), 'penstock-e2e-'));
+  const config = path.join(folder, 'penstock.yaml');
+  writeFileSync(
+    config,
+    `providers:
+  billing:
+    api: openai
+    base_url: http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1
+    models: [m]
+    prices: {models: {m: {window: 100000, max_output: 4000, input: 1, output: 2}}}
+`,
+  );
+  const server = await Server.start('--config', config);
+  const page = await browser.newPage();
+  page.setDefaultTimeout(patience);
+  try {
+    const { run_id } = await server.api.runs.create({
+      prompt: 'Fix the login',
+      config: { model_id: 'billing/m', budget: { max_cost_usd: 0.001 } },
+    });
+    await page.goto(`${server.url}/runs/${run_id}`);
+    await page.getByLabel('API key').fill(server.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const blocked = page.getByRole('group', { name: 'The budget of this run has no room' });
+    await blocked.getByText(/^\$0\.00 of \$0\.001/).waitFor();
+    await blocked.getByRole('button', { name: 'Raise budget' }).click();
+    await page.getByText('The login works.').waitFor();
+    await page.getByText('Succeeded', { exact: true }).first().waitFor();
+    await blocked.waitFor({ state: 'detached' });
+  } finally {
+    await page.close();
+    await server.end();
+    provider.close();
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -103,6 +103,24 @@ test('a definition is edited: an error at its line, the plan, applied, and seen 
   await page.getByText('File changes').first().click();
   await page.getByRole('region', { name: 'Changes of revision 2' }).getByText(`Review with care. ${attack}`).waitFor();
   await world.look('factory-history');
+
+  await page.getByRole('button', { name: 'Revert to this revision' }).click(); // of revision 1: the active one has none
+  await page.getByRole('dialog', { name: 'Revert to revision 1' }).getByText('agents/reviewer/agent.md').waitFor();
+  await world.look('factory-revert');
+  await page.getByRole('dialog').getByRole('button', { name: 'Apply', exact: true }).click();
+  await page.getByText('Revision 3', { exact: true }).waitFor();
+  expect((await server.api.factories.get(uid)).agents.map(({ name }) => name)).not.toContain('reviewer');
+
+  // The lists of a factory's runs, automations and webhooks keep its frame.
+  const parts = page.getByRole('navigation', { name: 'Parts of the factory' });
+  for (const part of ['Runs', 'Automations', 'Webhooks']) {
+    await parts.getByRole('link', { name: part }).click();
+    await page.getByRole('heading', { name: part, level: 1 }).waitFor();
+    expect(await parts.getByRole('link', { name: part }).getAttribute('data-status')).toBe('active');
+  }
+  await world.look('factory-webhooks');
+  await page.getByRole('navigation', { name: 'Breadcrumbs' }).getByRole('link', { name: 'Edited' }).click();
+  await page.getByRole('heading', { name: 'Edited' }).waitFor();
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
 });
 

@@ -12,6 +12,7 @@ import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { FactoryParts } from '../factories/FactoryParts.tsx';
 import { FactoryFilter } from '../webhooks/FactoryFilter.tsx';
 import { FactoryFirst } from '../webhooks/FactoryFirst.tsx';
 import { type Of, useEach } from '../webhooks/useEach.ts';
@@ -69,6 +70,7 @@ export function AutomationsPage() {
         </>
       }
     >
+      {factory !== undefined && <FactoryParts uid={factory} />}
       <Failure error={error} />
       {(rows || !error) && (
         <DataTable

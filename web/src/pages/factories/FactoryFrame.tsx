@@ -1,6 +1,5 @@
 import { Button } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
@@ -9,18 +8,10 @@ import { factoryQuery } from '../../queries.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
-import classes from './FactoryFrame.module.css';
+import { FactoryParts } from './FactoryParts.tsx';
 import { SyncButton } from './SyncButton.tsx';
 
 const DispatchDialog = lazy(() => import('./DispatchDialog.tsx'));
-
-const parts = [
-  { label: 'Overview', to: '' },
-  { label: 'Files', to: '/files' },
-  { label: 'History', to: '/history' },
-  { label: 'Automations', to: '/automations' },
-  { label: 'Webhooks', to: '/webhooks' },
-];
 
 /** The frame of all pages of a factory. */
 export function FactoryFrame({ uid, actions, children }: { uid: string; actions?: ReactNode; children: ReactNode }) {
@@ -54,15 +45,7 @@ export function FactoryFrame({ uid, actions, children }: { uid: string; actions?
         )
       }
     >
-      <nav aria-label="Parts of the factory" className={classes.parts}>
-        {parts
-          .filter(({ to }) => to !== '/webhooks' || mayManage)
-          .map(({ label, to }) => (
-            <Link key={to} to={`/factory/${uid}${to}` as never} activeOptions={{ exact: to === '' }} className={classes.part}>
-              {label}
-            </Link>
-          ))}
-      </nav>
+      <FactoryParts uid={uid} />
       <Failure error={factory.error} retry={() => void factory.refetch()} />
       {children}
       {dispatching && factory.data && (

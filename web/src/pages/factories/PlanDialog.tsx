@@ -11,6 +11,9 @@ import { changedPaths } from './tree.ts';
 
 export interface PlanDialogProps {
   uid: string;
+  title?: string;
+  /** The button that closes it. */
+  back?: string;
   /** The files before the edits. */
   base: FactoryFiles;
   files: FileTree;
@@ -23,7 +26,17 @@ export interface PlanDialogProps {
 }
 
 /** Shows the plan and applies it. */
-export default function PlanDialog({ uid, base, files, close, applied, update, go }: PlanDialogProps) {
+export default function PlanDialog({
+  uid,
+  title = 'Plan',
+  back = 'Back to the files',
+  base,
+  files,
+  close,
+  applied,
+  update,
+  go,
+}: PlanDialogProps) {
   const request = { files, base_revision: base.revision };
   const plan = useQuery({
     queryKey: ['plan', uid],
@@ -45,7 +58,7 @@ export default function PlanDialog({ uid, base, files, close, applied, update, g
   const stale = error instanceof APIError && error.statusCode === 409;
   const findings = error instanceof APIError ? (error.problem?.diagnostics ?? []) : (plan.data?.diagnostics ?? []);
   return (
-    <Dialog title="Plan" close={close} size="xl">
+    <Dialog title={title} close={close} size="xl">
       <Stack gap="sm">
         {plan.isPending && <Text c="dimmed">Making the plan…</Text>}
         <Failure error={updating.error ?? error} />
@@ -78,7 +91,7 @@ export default function PlanDialog({ uid, base, files, close, applied, update, g
         ))}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={close}>
-            Back to the files
+            {back}
           </Button>
           <Button loading={applying.isPending} disabled={!plan.data || plan.isFetching || stale} onClick={() => applying.mutate()}>
             Apply

@@ -27,6 +27,7 @@ import classes from './RunsPage.module.css';
 import { showsView, useViews, type View, viewOf, withView } from './views.ts';
 
 const BulkActions = lazy(() => import('./BulkActions.tsx'));
+const FactoryParts = lazy(async () => ({ default: (await import('../factories/FactoryParts.tsx')).FactoryParts }));
 const NewRun = lazy(() => import('./NewRun.tsx'));
 
 /** The same query as on Home, so that both have one answer. */
@@ -105,6 +106,7 @@ export function RunsPage() {
   const [composing, compose] = useDisclosure(false);
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
   const active = activeFilters(search);
+  const factory = firstOf(search.factory_uid);
   const go = useCallback(
     (next: Params, replace = false): void => {
       setSelected(new Set());
@@ -135,6 +137,11 @@ export function RunsPage() {
         )
       }
     >
+      {factory !== undefined && (
+        <Suspense>
+          <FactoryParts uid={factory} />
+        </Suspense>
+      )}
       <Group gap="xs" justify="space-between">
         <nav aria-label="Quick filters" className={filter.tabs}>
           {quickFilters(session?.actor.uid ?? '').map((quick) => (

@@ -12,6 +12,7 @@ import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { FactoryParts } from '../factories/FactoryParts.tsx';
 import { Counts } from './Counts.tsx';
 import { EnableWebhook } from './EnableWebhook.tsx';
 import { FactoryFilter } from './FactoryFilter.tsx';
@@ -83,6 +84,7 @@ export function WebhooksPage() {
         </>
       }
     >
+      {factory !== undefined && <FactoryParts uid={factory} />}
       <Failure error={error} />
       {(rows || !error) && (
         <DataTable

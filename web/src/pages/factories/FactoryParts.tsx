@@ -1,0 +1,57 @@
+import { Anchor, Breadcrumbs } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
+import { factoryQuery } from '../../queries.ts';
+import type { Params } from '../../search.ts';
+import classes from './FactoryParts.module.css';
+
+interface FactoryPart {
+  label: string;
+  to: string;
+  search?: Params;
+  manage?: boolean;
+}
+
+const partsOf = (uid: string): FactoryPart[] => [
+  { label: 'Overview', to: `/factory/${uid}` },
+  { label: 'Runs', to: '/runs', search: { factory_uid: uid } },
+  { label: 'Automations', to: '/automations', search: { factory: uid } },
+  { label: 'Webhooks', to: '/webhooks', search: { factory: uid }, manage: true },
+  { label: 'Files', to: `/factory/${uid}/files` },
+  { label: 'History', to: `/factory/${uid}/history` },
+];
+
+/** The way back to the factories, and the parts of one: above its own pages and above lists that show it alone. */
+export function FactoryParts({ uid }: { uid: string }) {
+  const { data: session } = useQuery(sessionQuery);
+  const { data: factory } = useQuery(factoryQuery(uid));
+  return (
+    <div>
+      <Breadcrumbs component="nav" aria-label="Breadcrumbs" mb={4}>
+        <Anchor component={Link} to="/factories" search={{} as never} size="sm">
+          Factories
+        </Anchor>
+        <Anchor component={Link} to={`/factory/${uid}` as never} size="sm" activeProps={{ 'aria-current': undefined }}>
+          {factory?.name ?? 'Factory'}
+        </Anchor>
+      </Breadcrumbs>
+      <nav aria-label="Parts of the factory" className={classes.parts}>
+        {partsOf(uid)
+          .filter(({ manage }) => !manage || may(session?.scopes, 'factories:manage'))
+          .map(({ label, to, search }) => (
+            <Link
+              key={label}
+              to={to as never}
+              search={(search ?? {}) as never}
+              activeOptions={{ exact: true, includeSearch: search !== undefined }}
+              className={classes.part}
+            >
+              {label}
+            </Link>
+          ))}
+      </nav>
+    </div>
+  );
+}

@@ -189,7 +189,7 @@ func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRo
 		ID: penstock.NewID(), RunID: row.ID, Provider: provider, Model: u.ModelID, Tokens: u.Tokens, Unpriced: true,
 	}
 	if parts, known := s.prices.Turn(u.ModelID, u.Tokens, time.Now()); known {
-		c.Costs, c.Cost, c.Unpriced = penstock.CallCost(parts), parts.Total(), false
+		c.Costs, c.Cost, c.Unpriced = parts, parts.Total(), false
 	} else if u.CostUSD != nil {
 		c.Cost, c.Unpriced = penstock.NanosOf(*u.CostUSD), false
 	}

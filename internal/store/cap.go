@@ -219,8 +219,8 @@ func (tx *Tx) lockAccounts(ctx context.Context, keys []AccountKey) (map[AccountK
 }
 
 var (
-	newAccounts = accountFields.table.onConflict("ON CONFLICT DO NOTHING")
-	setAccounts = accountFields.table.onConflict(`ON CONFLICT (budget, period_start) DO UPDATE SET
+	newAccounts = accountFields.onConflict("ON CONFLICT DO NOTHING")
+	setAccounts = accountFields.onConflict(`ON CONFLICT (budget, period_start) DO UPDATE SET
 		spent_cost = excluded.spent_cost, spent_tokens = excluded.spent_tokens,
 		reserved_cost = excluded.reserved_cost, reserved_tokens = excluded.reserved_tokens,
 		notified = excluded.notified`)

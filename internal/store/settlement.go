@@ -110,7 +110,7 @@ func (tx *Tx) addUnsent(ctx context.Context, l penstock.Lease, id string) error 
 }
 
 // newCalls leaves calls unchanged that exist.
-var newCalls = callFields.table.onConflict("ON CONFLICT DO NOTHING")
+var newCalls = callFields.onConflict("ON CONFLICT DO NOTHING")
 
 var setCall = callFields.update("", "id = ? AND state = 'reserved'")
 

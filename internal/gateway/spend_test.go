@@ -433,7 +433,9 @@ func TestACallThatCannotBeCountedIsNotSent(t *testing.T) {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.relay+messages, body)
 		if res, err := http.DefaultTransport.RoundTrip(req); err == nil {
 			_ = res.Body.Close()
-			t.Errorf("the agent got %d", res.StatusCode)
+			if res.StatusCode < http.StatusBadRequest { // the session may end before its refusal is written, or after
+				t.Errorf("the agent got %d", res.StatusCode)
+			}
 		}
 	})
 	<-s.asked

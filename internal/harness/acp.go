@@ -58,7 +58,7 @@ type acpAgent struct {
 func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	a := &acpAgent{program: h.program, session: s, served: make(chan struct{})}
 	a.said = transcript{record: s.Record}
-	a.did = actions{add: a.said.add, session: &a.session, open: map[string]*action{}}
+	a.did = actions{add: a.said.add, session: &a.session, numbers: h.program.Numbers, open: map[string]*action{}}
 	var err error
 	a.process, err = s.Start(ctx, Command{
 		Argv: h.program.Argv, Env: h.program.environment(s.Env), Protocol: true, Stderr: &a.lastWords,

@@ -30,6 +30,7 @@ const (
 type actions struct {
 	add     func(penstock.Draft)
 	session *Session // has the workspace and the places of skills
+	numbers bool     // the agent numbers the lines of a file that it read
 
 	mu   sync.Mutex
 	open map[string]*action // by the agent's id

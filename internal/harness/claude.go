@@ -6,6 +6,8 @@ var claude = Preset{
 	argv:  nodeArgv(nil, "@agentclientprotocol/claude-agent-acp/dist/index.js"),
 	mode:  "bypassPermissions",
 	state: []string{".claude"},
+	// It numbers the lines of a file that it read.
+	numbers: true,
 	setup: func(s Setting) Setup {
 		env := map[string]string{
 			"ANTHROPIC_BASE_URL":                       s.URL,
@@ -13,6 +15,7 @@ var claude = Preset{
 			"CLAUDE_CONFIG_DIR":                        s.Home + "/.claude",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 			"CLAUDE_CODE_MAX_RETRIES":                  "4",
+			"CLAUDE_CODE_ENABLE_TODO_TOOLS":            "1", // otherwise it has no plans
 			"DISABLE_TELEMETRY":                        "1",
 			"DISABLE_ERROR_REPORTING":                  "1",
 			"DISABLE_AUTOUPDATER":                      "1",

@@ -177,6 +177,9 @@ func (s *actions) output(a *action, state string) map[string]any {
 		shown = strings.ToValidUTF8(shown[over:], "")
 		out["cut"] = true
 	}
+	if a.name == actionRead && s.numbers {
+		shown = unnumber(shown)
+	}
 	out.text("output", shown)
 	if len(files) > 0 {
 		out["files"] = files
@@ -258,6 +261,13 @@ func (s *actions) paths(call acp.ToolCall, given raw) []string {
 	}
 	if one := given.text(pathFields...); len(list) == 0 && one != "" {
 		list = []string{one}
+	}
+	if len(list) == 0 {
+		for _, c := range call.Content {
+			if c.Type == "diff" {
+				list = append(list, c.Path)
+			}
+		}
 	}
 	for i := range list {
 		list[i] = s.relative(list[i])

@@ -85,7 +85,18 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 				Kind: acp.ToolEdit, Content: []acp.ToolCallContent{acp.Diff("/ws/a", new("old"), "new"), acp.TextOutput("done")},
 			},
 			[]string{
-				`files edit_files {}`, `completed {"files":[{"new_text":"new","old_text":"old","path":"a"}]}`,
+				`files edit_files {"paths":["a"]}`, `completed {"files":[{"new_text":"new","old_text":"old","path":"a"}]}`,
+			},
+		},
+		"changes of files that only the diffs name": {
+			acp.ToolCall{
+				Kind: acp.ToolEdit, Title: "Editing files",
+				Content: []acp.ToolCallContent{acp.Diff("/ws/b", new("old"), "new"), acp.Diff("/ws/a", nil, "one")},
+			},
+			[]string{
+				`files edit_files {"paths":["a","b"]}`,
+				`completed {"files":[{"new_text":"new","old_text":"old","path":"b"},` +
+					`{"new_file":true,"new_text":"one","path":"a"}]}`,
 			},
 		},
 		"a search": {

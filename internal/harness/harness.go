@@ -45,6 +45,9 @@ type Program struct {
 	State []string
 	// Noise has prefixes of messages that the program writes about itself. They are not recorded.
 	Noise []string
+	// Numbers says that the program numbers the lines of a file that it read. The numbers are not
+	// recorded.
+	Numbers bool
 	// Version is that of an installed agent, "" for any other program.
 	Version string
 	// Installed and Node are folders of the worker's machine that the sandbox shows,

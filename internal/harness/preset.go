@@ -22,7 +22,9 @@ type Preset struct {
 	mode  string
 	state []string
 	noise []string
-	setup func(Setting) Setup
+	// numbers is Program.Numbers.
+	numbers bool
+	setup   func(Setting) Setup
 }
 
 var presets = []Preset{claude, codex, gemini, opencode, qwen}
@@ -43,7 +45,7 @@ func PresetOf(name string) (Preset, bool) {
 func (p Preset) Program(version, installed, node string) Program {
 	return Program{
 		Argv: p.argv, Mode: p.mode, State: p.state, API: p.API, NeedsModel: p.NeedsModel, Setup: p.setup,
-		Noise:   p.noise,
+		Noise: p.noise, Numbers: p.numbers,
 		Version: version, Installed: installed, Node: node,
 	}
 }

@@ -27,6 +27,7 @@ var qwen = Preset{
 						"gitCoAuthor": settings{"commit": false, "pr": false},
 					},
 					"model": settings{"name": s.Model, "generationConfig": settings{"maxRetries": 3}},
+					"tools": settings{"todoWrite": settings{"enabled": true}},
 					// Otherwise it calls the model after each turn, to extract memories from it.
 					"memory": settings{"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
 				}),

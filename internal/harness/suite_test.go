@@ -23,6 +23,7 @@ var points = []struct {
 	test func(t *testing.T, s *suite)
 }{
 	{"turns", testTurns},
+	{"transcript", testTranscript},
 	{"failures", testFailures},
 	{"money", testMoney},
 	{"sealed", testSealed},

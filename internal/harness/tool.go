@@ -120,6 +120,20 @@ func cutExitCode(text string) (code int, rest string, ok bool) {
 	return code, rest, found && err == nil
 }
 
+// unnumber removes the line numbers of a text in which every line has one, followed by a
+// tab.
+func unnumber(text string) string {
+	var plain strings.Builder
+	for line := range strings.Lines(text) {
+		number, rest, found := strings.Cut(line, "\t")
+		if _, err := strconv.Atoi(strings.TrimSpace(number)); !found || err != nil {
+			return text
+		}
+		plain.WriteString(rest)
+	}
+	return plain.String()
+}
+
 // quoted returns the first text in quotes of a title, for agents that show the query of a search
 // only there.
 func quoted(title string) string {

@@ -113,3 +113,30 @@ func TestResultsWithoutTheWordsOfAnAgent(t *testing.T) {
 		})
 	}
 }
+
+// A file of another agent may really begin its lines with numbers.
+func TestLineNumbersAreRemovedOnlyForAnAgentThatAddsThem(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		numbers      bool
+		output, want string
+	}{
+		"an agent that adds them":      {true, "1\talpha\n2\t\n3\tgam\tma\n", `{"output":"alpha\n\ngam\tma\n"}`},
+		"a line without a number":      {true, "1\talpha\n(cut)\n", `{"output":"1\talpha\n(cut)\n"}`},
+		"an agent that adds no number": {false, "1\talpha\n", `{"output":"1\talpha\n"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, drafts := follow()
+			s.numbers = test.numbers
+			s.see(acp.ToolCall{
+				ID: "1", Kind: acp.ToolRead, Status: acp.ToolCompleted, RawInput: rawJSON(`{"path":"/ws/a"}`),
+				Content: []acp.ToolCallContent{acp.TextOutput(test.output)},
+			}, true)
+			want := []string{`files read_files {"paths":["a"]}`, "completed " + test.want}
+			if diff := cmp.Diff(want, recorded(t, *drafts)); diff != "" {
+				t.Errorf("the blocks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -43,6 +43,9 @@ func (a *reply) responses(t Turn) {
 			"type": "function_call", "id": a.id("fc"), "call_id": a.id("call"), "name": t.Tool, "status": "completed",
 			"arguments": string(text(t.Input)),
 		}
+		if t.Namespace != "" {
+			item["namespace"] = t.Namespace
+		}
 	}
 	response := func(status string, output []object) object {
 		return object{

@@ -27,6 +27,8 @@ type Turn struct {
 	Text  string
 	Tool  string
 	Input map[string]any
+	// Namespace is that of the tool, for OpenAI's Responses.
+	Namespace string
 	// Status is an HTTP status instead of a response; 0 sends a response.
 	Status int
 }

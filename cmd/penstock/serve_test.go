@@ -128,14 +128,18 @@ func TestFirstStartMakesAKey(t *testing.T) {
 	if !regexp.MustCompile(`^psk_[A-Za-z0-9_-]{43}$`).MatchString(key) {
 		t.Errorf("got the key %q, want psk_ and 32 random bytes", key)
 	}
+	for _, want := range []string{
+		"Your API key is in " + s.keyFile(), "curl -sS " + s.url + "/api/v1/agent/runs",
+	} {
+		testkit.Eventually(t, timeout, func() error { // it is printed after the address
+			if !strings.Contains(s.logs(), want) {
+				return fmt.Errorf("got %s, want %q in it", s.logs(), want)
+			}
+			return nil
+		})
+	}
 	if strings.Contains(s.logs(), key) {
 		t.Errorf("a log has the key: %s", s.logs())
-	}
-	if want := "Your API key is in " + s.keyFile(); !strings.Contains(s.logs(), want) {
-		t.Errorf("got %s, want %q in it", s.logs(), want)
-	}
-	if want := "curl -sS " + s.url + "/api/v1/agent/runs"; !strings.Contains(s.logs(), want) {
-		t.Errorf("got %s, want %q in it", s.logs(), want)
 	}
 	s.client("key", "list").want(t, 0, "admin")
 	if code := s.stop(); code != 0 {

@@ -133,8 +133,8 @@ func (t *tree) await(in *gob.Decoder) {
 	}
 	t.lastCheck()
 	t.exit.Exceeded = t.exceeded
-	if t.group.outOfMemory() {
-		t.exit.Exceeded = Memory
+	if t.group.outOfMemory() { // the kernel may have chosen the supervisor
+		t.exit.Exceeded, t.err = Memory, nil
 	}
 	t.group.remove()
 	_ = t.control.Close()

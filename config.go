@@ -153,7 +153,7 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 		bad("/session_sharing/public_access", "must be VIEWER or EDITOR")
 	}
 	if kind := c.Harness.Kind(); !slices.Contains(harnesses, kind) {
-		bad("/harness/type", "%q is not a harness of this server: %s", kind, strings.Join(harnesses, ", "))
+		bad("/harness/type", "%q is not a harness of this server; use one of %s", kind, strings.Join(harnesses, ", "))
 	}
 	if b := c.Budget; b != nil && b.MaxTotalTokens < 0 {
 		bad("/budget/max_total_tokens", "must not be negative")

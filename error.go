@@ -111,6 +111,16 @@ type FieldError struct {
 	Detail  string `json:"detail"`
 }
 
+// String returns the error in one line: the pointer, a colon and the detail. The detail reads well
+// after the colon, as "must be …", "is required" or a sentence. An error about the whole body has
+// only the detail.
+func (f FieldError) String() string {
+	if f.Pointer == "" {
+		return f.Detail
+	}
+	return f.Pointer + ": " + f.Detail
+}
+
 // Diagnostic is a finding in a factory's files. Line and column count from 1.
 type Diagnostic struct {
 	Code     string `json:"code"`
@@ -140,7 +150,7 @@ func (e *Error) Explain() string {
 	}
 	parts := make([]string, len(e.Fields))
 	for i, f := range e.Fields {
-		parts[i] = strings.TrimSpace(f.Pointer + " " + f.Detail)
+		parts[i] = f.String()
 	}
 	return strings.Join(parts, "; ")
 }

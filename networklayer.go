@@ -51,7 +51,7 @@ func (n *Network) CheckPresets(at string, presets []string) []FieldError {
 		if rule.Preset == "" || slices.Contains(presets, rule.Preset) {
 			continue
 		}
-		detail := fmt.Sprintf("%q is not a preset: %s", rule.Preset, strings.Join(presets, ", "))
+		detail := fmt.Sprintf("%q is not a preset; use one of %s", rule.Preset, strings.Join(presets, ", "))
 		if near := Nearest(rule.Preset, presets); near != "" {
 			detail += fmt.Sprintf("; did you mean %q?", near)
 		}
@@ -143,7 +143,7 @@ func CheckSecretHosts(at string, hosts []string) []FieldError {
 		case reason != "":
 			errs = append(errs, FieldError{pointer, reason})
 		case slices.Index(hosts, host) < i:
-			errs = append(errs, FieldError{pointer, "is there twice"})
+			errs = append(errs, FieldError{pointer, "occurs more than once"})
 		}
 	}
 	return errs

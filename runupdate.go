@@ -46,10 +46,10 @@ func (u RunUpdate) Check() []FieldError {
 	}
 	var errs []FieldError
 	if b.MaxTotalTokens != nil && *b.MaxTotalTokens <= 0 {
-		errs = append(errs, FieldError{pointerMaxTokens, "must be above 0; null removes the cap"})
+		errs = append(errs, FieldError{pointerMaxTokens, "must be above 0"})
 	}
 	if b.MaxCostUSD != nil && (NanosOf(*b.MaxCostUSD) <= 0 || *b.MaxCostUSD > MaxBudgetUSD) {
-		errs = append(errs, FieldError{pointerMaxCost, "must be above 0, and at most a billion; null removes the cap"})
+		errs = append(errs, FieldError{pointerMaxCost, "must be above 0 and at most a billion"})
 	}
 	return errs
 }

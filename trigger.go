@@ -146,9 +146,9 @@ func absent(raw json.RawMessage) bool {
 // unknown returns the message for an unknown word.
 func unknown(what, word string, known []string) string {
 	if word == "" {
-		return "is required: " + strings.Join(known, ", ")
+		return "is required; use one of " + strings.Join(known, ", ")
 	}
-	text := fmt.Sprintf("%q is not %s: %s", word, what, strings.Join(known, ", "))
+	text := fmt.Sprintf("%q is not %s; use one of %s", word, what, strings.Join(known, ", "))
 	if near := Nearest(word, known); near != "" {
 		text = fmt.Sprintf("%q is not %s; did you mean %q?", word, what, near)
 	}

@@ -57,20 +57,21 @@ func (q *UsageQuery) Resolve(now Time) (*time.Location, error) {
 	}
 	switch {
 	case q.From >= q.To:
-		return nil, Errorf(CodeInvalidRequest, "query parameter from must be before to")
+		return nil, Errorf(CodeInvalidRequest, "query parameter from: must be earlier than query parameter to")
 	case q.To.Sub(q.From) > MaxUsageDays*day:
-		return nil, Errorf(CodeInvalidRequest, "query parameter from must be at most %d days before to", MaxUsageDays)
+		return nil, Errorf(CodeInvalidRequest,
+			"query parameter from: must be at most %d days before query parameter to", MaxUsageDays)
 	}
 	if q.Hourly && q.GroupBy == UsageByDay {
-		return nil, Errorf(CodeInvalidRequest, "query parameter interval needs a group_by other than day")
+		return nil, Errorf(CodeInvalidRequest, "query parameter interval: is not allowed with group_by day")
 	}
 	if days := q.To.Sub(q.From); q.Hourly && days > MaxHourlyDays*day {
 		return nil, Errorf(CodeInvalidRequest,
-			"query parameter from must be at most %d days before to with interval=hour", MaxHourlyDays)
+			"query parameter from: must be at most %d days before query parameter to if interval is hour", MaxHourlyDays)
 	}
 	zone, err := ParseZone(q.TimeZone)
 	if err != nil {
-		return nil, Errorf(CodeInvalidRequest, "query parameter time_zone must be an IANA time zone, such as Europe/Berlin")
+		return nil, Errorf(CodeInvalidRequest, "query parameter time_zone: must be an IANA time zone, such as Europe/Berlin")
 	}
 	return zone, nil
 }

@@ -92,9 +92,9 @@ func automationState(a penstock.Automation) string {
 	case !a.Enabled:
 		return "disabled"
 	case len(a.Problems) == 1:
-		return "1 problem"
+		return "broken (1 problem)"
 	case len(a.Problems) > 1:
-		return strconv.Itoa(len(a.Problems)) + " problems"
+		return "broken (" + strconv.Itoa(len(a.Problems)) + " problems)"
 	}
 	return "enabled"
 }
@@ -121,7 +121,7 @@ func automationFacts(a penstock.Automation) []fact {
 		}
 	}
 	for _, p := range a.Problems {
-		list = append(list, fact{"problem", strings.TrimSpace(p.Pointer + " " + p.Detail)})
+		list = append(list, fact{"problem", p.String()})
 	}
 	return append(
 		list, fact{"created", timestamp(a.CreatedAt)}, fact{"changed", timestamp(a.UpdatedAt)}, fact{"prompt", a.Prompt},
@@ -168,7 +168,7 @@ func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *automation
 // automationFields are the flags that describe an automation.
 type automationFields struct {
 	Prompt      *string  `field:"/prompt" help:"Prompt for its runs; - reads it from standard input."`
-	Title       *string  `field:"/title" help:"Title of its runs; {{data.order}} stands for that value of the payload. Its name by default."`
+	Title       *string  `field:"/title" help:"Title of its runs. {{data.order}} inserts the value of that key of the payload. By default, the name of the automation."`
 	Webhook     []string `placeholder:"UID|NAME" field:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries trigger it; repeatable."`
 	Filter      string   `placeholder:"JSON|FILE" field:"/triggers/0/filter/payload" help:"Payload filter for these webhooks: JSON, or a file with JSON; - reads standard input."`
 	Cron        string   `placeholder:"EXPRESSION" field:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`

@@ -60,7 +60,8 @@ func (p blobPlace) parse() (at bucketPlace, err error) {
 	const form = "s3://BUCKET/PREFIX?endpoint=URL&region=REGION&path_style=true"
 	if found := scheme.FindStringSubmatch(string(p)); found == nil || found[1] != "s3" {
 		return at, exitf(
-			exitUsage, "files are in a folder or at %s, not at %s: write ./ before the name of a folder", form, cmp.Or(found...),
+			exitUsage, "%s is not supported; use a folder, or %s (write ./ before a folder whose name has a colon)",
+			cmp.Or(found...), form,
 		)
 	}
 	u, err := url.Parse(string(p))
@@ -70,13 +71,14 @@ func (p blobPlace) parse() (at bucketPlace, err error) {
 	if u.User != nil {
 		return at, exitf(
 			exitUsage,
-			"credentials do not belong into %s: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role", form,
+			"a URL of an object store must not have credentials; its form is %s. Set AWS_ACCESS_KEY_ID and "+
+				"AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role", form,
 		)
 	}
 	at.bucket, at.prefix = u.Host, strings.Trim(u.Path, "/")
 	if parts := strings.Split(at.prefix, "/"); at.prefix != "" &&
 		(slices.Contains(parts, "") || slices.Contains(parts, ".") || slices.Contains(parts, "..")) {
-		return at, exitf(exitUsage, "the prefix in %s has no empty part, no . and no .. part", form)
+		return at, exitf(exitUsage, "the prefix of an object store must not have empty parts, . or ..; the form is %s", form)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 )
 
 type blobsCmds struct {
-	Copy blobsCopyCmd `cmd:"" help:"Copy files to another folder or bucket, and check the copies; safe while the server runs."`
+	Copy blobsCopyCmd `cmd:"" help:"Copy stored files to another folder or object store, and check the copies; safe while the server runs."`
 }
 
 type blobsCopyCmd struct {
-	From   blobPlace `required:"" placeholder:"PLACE" help:"Folder to copy from, or s3://BUCKET/PREFIX, as in serve --blobs."`
-	To     blobPlace `required:"" placeholder:"PLACE" help:"Folder to copy to, or s3://BUCKET/PREFIX, as in serve --blobs."`
-	Verify bool      `help:"Compare the content of files that were copied before. By default only their sizes are compared."`
+	From   blobPlace `required:"" placeholder:"PLACE" help:"Where the files are: a folder, or s3://BUCKET/PREFIX as in serve --blobs."`
+	To     blobPlace `required:"" placeholder:"PLACE" help:"Where to copy them: a folder, or s3://BUCKET/PREFIX as in serve --blobs."`
+	Verify bool      `help:"Compare the content of files that an earlier copy wrote. By default, only their sizes are compared."`
 }
 
 func (cmd *blobsCopyCmd) Help() string {
-	return "To move the files of a server: copy them while it runs, stop it, copy again, which takes what is new, and " +
-		"start it with the new --blobs. A copy that was interrupted goes on where it was. Nothing is replaced or removed. " +
-		"Exits with 1 if a file differs from its copy."
+	return "To move the files of a server, copy them while the server runs. Then stop the server, copy again to add the " +
+		"new files, and start the server with the new --blobs. If a copy is interrupted, run the command again: it " +
+		"continues. It never replaces or removes a file. Exits with 1 if a file differs from its copy."
 }
 
 // copiesAtOnce is how many files are copied at a time: most are small, and wait for the store.

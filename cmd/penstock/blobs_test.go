@@ -355,12 +355,12 @@ func TestBlobsCopyGoesOn(t *testing.T) {
 func TestPlacesOfBlobs(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ place, says string }{
-		"another cloud":           {"gs://bucket/x", "not at gs:"},
-		"a path that looks so":    {"file:///srv/blobs", "not at file:"},
+		"another cloud":           {"gs://bucket/x", "gs: is not supported; use a folder, or s3://"},
+		"a path that looks so":    {"file:///srv/blobs", "file: is not supported; use a folder, or s3://"},
 		"no bucket":               {"s3:///x", "has the form s3://BUCKET/PREFIX"},
 		"a port":                  {"s3://bucket:9000/x", "has the form s3://BUCKET/PREFIX"},
 		"credentials":             {"s3://AKID:hunter2@bucket/x", "AWS_ACCESS_KEY_ID"},
-		"a prefix that climbs":    {"s3://bucket/a/../b", "no .. part"},
+		"a prefix that climbs":    {"s3://bucket/a/../b", "must not have empty parts, . or .."},
 		"an unknown parameter":    {"s3://bucket?pathstyle=true", "pathstyle"},
 		"a repeated parameter":    {"s3://bucket?region=a&region=b", "region"},
 		"an endpoint with a path": {"s3://bucket?endpoint=http://127.0.0.1/x", "endpoint"},

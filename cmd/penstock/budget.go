@@ -17,7 +17,7 @@ type budgetCmds struct {
 	List   budgetListCmd   `cmd:"" help:"List budgets with what is spent in their current periods."`
 	Create budgetCreateCmd `cmd:"" help:"Create a budget, by default for all runs of the team."`
 	Get    budgetGetCmd    `cmd:"" help:"Show a budget."`
-	Set    budgetSetCmd    `cmd:"" help:"Change a budget; blocked runs continue if it has room."`
+	Set    budgetSetCmd    `cmd:"" help:"Change a budget; runs that it blocks continue if it now has room."`
 	Delete budgetDeleteCmd `cmd:"" help:"Delete budgets; runs that they block continue."`
 }
 
@@ -25,10 +25,10 @@ func budgetPath(uid string) string { return "budgets/" + url.PathEscape(uid) }
 
 // budgetFields are the flags that describe a budget.
 type budgetFields struct {
-	Period   string    `enum:",day,week,month,total" default:"" placeholder:"PERIOD" field:"/period" help:"Period after which it starts again at zero: day, week, month or total (never)."`
+	Period   string    `enum:",day,week,month,total" default:"" placeholder:"PERIOD" field:"/period" help:"When spending starts again at zero: every day, week or month, or total for never."`
 	TimeZone string    `placeholder:"NAME" field:"/time_zone" help:"Time zone of the period, such as Europe/Berlin; UTC by default."`
-	Action   string    `enum:",pause,refuse" default:"" placeholder:"ACTION" field:"/action" help:"What happens to a run without room: pause (BLOCKED until there is room, the default) or refuse (FAILED)."`
-	NotifyAt []float64 `placeholder:"SHARE" field:"/notify_at" help:"Share of the cap that is reported in the log of the run; repeatable, 0.8 by default."`
+	Action   string    `enum:",pause,refuse" default:"" placeholder:"ACTION" field:"/action" help:"What happens to a run whose next call does not fit: pause (the default) blocks it until the budget has room, refuse ends it as FAILED."`
+	NotifyAt []float64 `placeholder:"SHARE" field:"/notify_at" help:"Share of the cap, such as 0.8, at which an event is added to the run that reaches it; repeatable. By default 0.8."`
 }
 
 func (f budgetFields) request() penstock.SharedBudgetRequest {

@@ -31,9 +31,9 @@ func TestBudgets(t *testing.T) {
 	)
 	call(t, env, "budget", "get", made.UID).want(t, 0, "$20.00", "spent", "$0.00")
 	call(t, env, "budget", "set", made.UID).want(t, 64, "nothing to change")
-	call(t, env, "budget", "create", "--max-cost=-1").want(t, 65, "--max-cost must be from 0")
-	call(t, env, "budget", "create", "--max-cost", "1", "--time-zone", "Mars").want(t, 65, "--time-zone must be an IANA")
-	call(t, env, "budget", "create", "--max-cost", "1", "--key", "nobody").want(t, 65, "--key there is no key")
+	call(t, env, "budget", "create", "--max-cost=-1").want(t, 65, "--max-cost: must be from 0")
+	call(t, env, "budget", "create", "--max-cost", "1", "--time-zone", "Mars").want(t, 65, "--time-zone: must be an IANA")
+	call(t, env, "budget", "create", "--max-cost", "1", "--key", "nobody").want(t, 65, "--key: there is no key")
 	call(t, env, "budget", "delete", made.UID).want(t, 0)
 	call(t, env, "budget", "get", made.UID).want(t, 65, "no budget")
 }
@@ -58,9 +58,9 @@ func TestTheBudgetOfARun(t *testing.T) {
 	if got := getRun(t, env, capped).Config.Budget; got == nil || *got != want {
 		t.Errorf("created with %+v", got)
 	}
-	call(t, env, "run", "create", "x", "--max-cost=-1").want(t, 65, "--max-cost must not be negative")
-	call(t, env, "run", "create", "x", "--max-cost=1e-12").want(t, 65, "--max-cost must be at least a nano-dollar")
-	call(t, env, "run", "budget", id, "--max-cost", "0").want(t, 65, "--max-cost must be above 0")
+	call(t, env, "run", "create", "x", "--max-cost=-1").want(t, 65, "--max-cost: must not be negative")
+	call(t, env, "run", "create", "x", "--max-cost=1e-12").want(t, 65, "--max-cost: must be at least a nano-dollar")
+	call(t, env, "run", "budget", id, "--max-cost", "0").want(t, 65, "--max-cost: must be above 0 and at most a billion (inv")
 	call(t, env, "run", "budget", id, "--max-cost", "1", "--no-max-cost").want(t, 64)
 }
 
@@ -70,8 +70,8 @@ func TestUsageOfTheTeam(t *testing.T) {
 	env := client(s)
 	call(t, env, "usage").want(t, 0, "GROUP", "total", "$0.00")
 	call(t, env, "usage", "--by", "day", "--csv").want(t, 0, "key,name,calls,")
-	call(t, env, "usage", "--from", "24h", "--to", "48h").want(t, 65, "--from must be before")
-	call(t, env, "usage", "--time-zone", "Mars").want(t, 65, "--time-zone must be an IANA")
+	call(t, env, "usage", "--from", "24h", "--to", "48h").want(t, 65, "--from: must be earlier than --to (")
+	call(t, env, "usage", "--time-zone", "Mars").want(t, 65, "--time-zone: must be an IANA")
 	var report penstock.UsageReport
 	fromJSON(t, call(t, env, "usage", "-o", "json").out, &report)
 	if report.GroupBy != penstock.UsageByModel || report.Total.Calls != 0 {

@@ -27,7 +27,7 @@ import (
 type connection struct {
 	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"URL of the server; may end in /api/v1."`
 	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File with the API key; by default PENSTOCK_API_KEY, or a prompt."`
-	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which plain HTTP to the server is allowed; loopback always is."`
+	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which the server may be reached over plain HTTP. This machine is always allowed."`
 	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
@@ -336,7 +336,7 @@ func (e *apiError) Error() string {
 	one := e.detail == "" && len(e.fields) == 1
 	switch {
 	case one:
-		text.WriteString(": " + fieldText(e.fields[0]))
+		text.WriteString(": " + e.fields[0].String())
 	case e.detail != "":
 		text.WriteString(": " + e.detail)
 	}
@@ -357,13 +357,11 @@ func (e *apiError) Error() string {
 	}
 	for _, f := range e.fields {
 		if !one {
-			text.WriteString("\n  " + fieldText(f))
+			text.WriteString("\n  " + f.String())
 		}
 	}
 	return text.String()
 }
-
-func fieldText(f penstock.FieldError) string { return strings.TrimSpace(f.Pointer + " " + f.Detail) }
 
 func (e *apiError) Unwrap() error {
 	code := exitRefused

@@ -119,11 +119,11 @@ func TestRefusals(t *testing.T) {
 	}{
 		"a refusal is shown with code and request": {
 			responds(
-				400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "/prompt is missing", ""),
+				400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "/prompt: is missing", ""),
 				"X-Request-Id: req-1",
 			),
 			1,
-			65, "penstock: Invalid request: /prompt is missing (invalid_request, request req-1)\n",
+			65, "penstock: Invalid request: /prompt: is missing (invalid_request, request req-1)\n",
 		},
 		"every bad field is named": {
 			responds(
@@ -133,7 +133,7 @@ func TestRefusals(t *testing.T) {
 				),
 			),
 			1,
-			65, "\n  --title too long",
+			65, "\n  --title: too long",
 		},
 		"a bad key": {
 			responds(401, fmt.Sprintf(problem, "authentication_required", "Authentication required", 401, "", "")), 1, 77,

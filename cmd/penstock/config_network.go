@@ -69,7 +69,7 @@ func (s *fileSettings) readNetwork(node *yaml.Node) error {
 func fileErrors(found []penstock.FieldError) error {
 	var errs []error
 	for _, e := range found {
-		errs = append(errs, fmt.Errorf("%s %s", e.Pointer, e.Detail))
+		errs = append(errs, errors.New(e.String()))
 	}
 	return errors.Join(errs...)
 }

@@ -10,7 +10,7 @@ type doctorCmd struct {
 	storage
 	listening
 	Sandbox             string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox to check for runs: bubblewrap or process."`
-	AllowOpenNetwork    bool   `help:"Accept a sandbox in which runs reach every network of this machine."`
+	AllowOpenNetwork    bool   `help:"Accept a sandbox that lets runs reach every network of this machine."`
 	AllowUserNamespaces bool   `help:"Accept a sandbox in which runs can create user namespaces."`
 	Output              string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
@@ -50,8 +50,8 @@ func failing(todo, format string, args ...any) finding {
 // checkTime limits one check.
 const checkTime = 20 * time.Second
 
-// agentsTime bounds the check of all installed agents, each of which is started.
-const agentsTime = 3 * time.Minute
+// harnessesTime bounds the check of all installed agents, each of which is started.
+const harnessesTime = 3 * time.Minute
 
 func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 	type check struct {
@@ -65,7 +65,7 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 		{"keyset", cmd.keyset},
 		{"bubblewrap", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "bubblewrap") }},
 		{"process", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "process") }},
-		{"agents", cmd.agents},
+		{"harnesses", cmd.harnesses},
 		{"git", gitProgram},
 		{"models", modelProviders},
 		{"clock", systemClock},
@@ -85,8 +85,8 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 	report.OK = true
 	for _, check := range checks {
 		limit := checkTime
-		if check.name == "agents" {
-			limit = agentsTime
+		if check.name == "harnesses" {
+			limit = harnessesTime
 		}
 		limited, cancel := context.WithTimeout(ctx, limit)
 		f := check.look(limited)

@@ -184,15 +184,15 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	return ok("works; not selected")
 }
 
-// agents starts each installed agent as a worker does.
-func (cmd *doctorCmd) agents(ctx context.Context) finding {
+// harnesses starts each installed harness as a worker does.
+func (cmd *doctorCmd) harnesses(ctx context.Context) finding {
 	store := install.Open(cmd.path(harnessDir))
 	installed, err := store.List()
 	if err != nil {
 		return failing("", "%v", err)
 	}
 	if len(installed) == 0 {
-		return ok("none is installed; penstock harness install NAME installs one")
+		return ok("no harness is installed, so runs use the built-in one; penstock harness install NAME installs another")
 	}
 	box, err := openSandbox(ctx, sandbox.Options{
 		Kind: cmd.Sandbox, AllowOpenNetwork: cmd.AllowOpenNetwork, AllowUserNamespaces: cmd.AllowUserNamespaces,

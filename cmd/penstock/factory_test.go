@@ -42,7 +42,7 @@ func TestFactories(t *testing.T) {
 	call(t, env, "run", "list", "--factory", "nobody").want(t, 65, "no factory with")
 	call(
 		t, env, "factory", "dispatch", "refunds", "x", "--ticket", "PAY-42",
-	).want(t, 65, "Invalid request: --ticket must be")
+	).want(t, 65, "Invalid request: --ticket: must be")
 	call(t, env, "factory", "delete", "refunds").want(t, 0)
 	call(t, env, "factory", "get", "refunds").want(t, 65, "no factory with")
 	call(t, env, "run", "get", d.RunID).want(t, 0)
@@ -88,18 +88,18 @@ func TestAutomations(t *testing.T) {
 		t.Errorf("the filter of the file became %s", a.Triggers[0].Filter)
 	}
 	call(t, env, "automation", "get", "from a file").want(t, 0, "disabled", `did you mean "ci"?`)
-	call(t, env, "automation", "enable", "from-a-file").want(t, 0, "1 problem")
+	call(t, env, "automation", "enable", "from-a-file").want(t, 0, "broken (1 problem)")
 	pulls := `{"name": "pulls", "prompt": "Review it.", "triggers": [{"provider": "github", ` +
 		`"event": "pull_request_opened"}, {"provider": "slack", "event": "app_mention"}]}`
 	call(t, env, "automation", "create", "-f", writeFile(t, "pulls.json", pulls)).want(t, 0)
 	call(t, env, "automation", "get", "pulls").want(
-		t, 0, "2 problems", "/triggers/0/provider not connected: no webhook",
-		"/triggers/1/provider not connected: no events of slack",
+		t, 0, "broken (2 problems)", "/triggers/0/provider: not connected: no webhook",
+		"/triggers/1/provider: not connected: no events of slack",
 	)
 	call(t, env, "automation", "delete", "pulls").want(t, 0)
 	call(
 		t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--filter", `{"a": []}`,
-	).want(t, 65, "Invalid request: --filter /a ")
+	).want(t, 65, "Invalid request: --filter /a: ")
 	call(
 		t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--name", "renamed", "--model", "demo/offline",
 	).want(t, 0, "renamed", "enabled")

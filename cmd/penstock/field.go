@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -31,28 +33,57 @@ func nameInputs(err error, parsed *kong.Context) {
 	for i, f := range refused.fields {
 		named := penstock.FieldError{Pointer: in.name(f.Pointer), Detail: in.rename(f.Detail)}
 		if named.Pointer != f.Pointer {
-			named.Detail += unitOf(f.Pointer)
+			named.Detail = asDurations(named.Detail, unitOf(f.Pointer))
 		}
 		refused.fields[i] = named
 	}
 	refused.detail = in.rename(refused.detail)
-	if rest, ok := strings.CutPrefix(refused.detail, "query parameter "); ok {
-		parameter, rest, _ := strings.Cut(rest, " ")
-		if in := in.of("?" + parameter); in != nil {
-			refused.detail = inputName(in) + " " + rest
+	refused.detail = queryParameter.ReplaceAllStringFunc(refused.detail, func(said string) string {
+		if in := in.of("?" + strings.TrimPrefix(said, "query parameter ")); in != nil {
+			return inputName(in)
 		}
-	}
+		return said
+	})
 }
 
-// unitOf returns the unit in the name of a field. The flag of such a field is a duration.
-func unitOf(pointer string) string {
+// queryParameter matches a query parameter in a sentence of the server.
+var queryParameter = regexp.MustCompile(`query parameter [a-z_]+`)
+
+// unitOf returns the unit in the name of a field, or 0. The flag of such a field is a duration.
+func unitOf(pointer string) time.Duration {
 	switch {
 	case strings.HasSuffix(pointer, "_seconds"):
-		return ", in seconds"
+		return time.Second
 	case strings.HasSuffix(pointer, "_minutes"):
-		return ", in minutes"
+		return time.Minute
 	}
-	return ""
+	return 0
+}
+
+// wholeNumber matches a number of a sentence.
+var wholeNumber = regexp.MustCompile(`\b[1-9][0-9]*\b`)
+
+// asDurations writes the numbers of a sentence as a flag takes them, such as 1h30m. A unit of 0
+// changes nothing.
+func asDurations(sentence string, unit time.Duration) string {
+	if unit == 0 {
+		return sentence
+	}
+	return wholeNumber.ReplaceAllStringFunc(sentence, func(text string) string {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n > int64(math.MaxInt64/unit) {
+			return text
+		}
+		// Duration writes zero minutes and seconds, as in 168h0m0s.
+		text = (time.Duration(n) * unit).String()
+		if short, ok := strings.CutSuffix(text, "m0s"); ok {
+			text = short + "m"
+		}
+		if short, ok := strings.CutSuffix(text, "h0m"); ok {
+			text = short + "h"
+		}
+		return text
+	})
 }
 
 // inputList has the flags and arguments of a command.

@@ -21,13 +21,13 @@ import (
 type harnessCmds struct {
 	Data string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Data folder of serve or worker. Default: ${data}"`
 
-	List    harnessListCmd    `cmd:"" help:"List the agents that can be installed, and the installed versions."`
-	Install harnessInstallCmd `cmd:"" help:"Install an agent at the pinned version, or switch to another version."`
-	Check   harnessCheckCmd   `cmd:"" help:"Start the installed agents in the sandbox, against a scripted model."`
-	Remove  harnessRemoveCmd  `cmd:"" help:"Remove an installed agent."`
+	List    harnessListCmd    `cmd:"" help:"List the harnesses that can be installed, with their installed versions."`
+	Install harnessInstallCmd `cmd:"" help:"Install a harness at its pinned version, or at another one."`
+	Check   harnessCheckCmd   `cmd:"" help:"Run the installed harnesses in the sandbox, with a scripted model."`
+	Remove  harnessRemoveCmd  `cmd:"" help:"Remove an installed harness."`
 }
 
-// harnessDir is the folder of the installed agents in a data folder.
+// harnessDir is the folder of the installed harnesses in a data folder.
 const harnessDir = "harnesses"
 
 func (cmd *harnessCmds) store() *install.Store {
@@ -38,7 +38,7 @@ type harnessListCmd struct {
 	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
-// harnessLine is an agent in the output of harness list.
+// harnessLine is a harness in the output of harness list.
 type harnessLine struct {
 	Name      string   `json:"name"`
 	Title     string   `json:"title"`
@@ -83,20 +83,21 @@ func (cmd *harnessListCmd) Run(std *stdio, in *harnessCmds) error {
 		}
 		rows = append(rows, []string{l.Name, l.Title, l.Pinned, strings.Join(versions, ", ")})
 	}
-	return std.table([]string{"NAME", "AGENT", "PINNED", "INSTALLED"}, rows)
+	return std.table([]string{"NAME", "HARNESS", "PINNED", "INSTALLED"}, rows)
 }
 
 type harnessInstallCmd struct {
-	Harness string `arg:"" name:"name[@version]" help:"Agent, such as opencode; with a version, such as claude@0.101.0, another one than the pinned one."`
-	From    string `type:"path" xor:"source" placeholder:"FILE" help:"Install from an archive that --save wrote, without npm and without a registry."`
-	Save    string `type:"path" xor:"source" placeholder:"FILE" help:"Also write an archive of all packages, for --from on a machine of the same kind."`
+	Harness string `arg:"" name:"name[@version]" help:"Harness, such as opencode. A version, as in claude@0.101.0, replaces the pinned one."`
+	From    string `type:"path" xor:"source" placeholder:"FILE" help:"Install from an archive that --save wrote, without npm or a registry."`
+	Save    string `type:"path" xor:"source" placeholder:"FILE" help:"Also write all packages to an archive, for --from on another machine of the same kind."`
 }
 
 func (*harnessInstallCmd) Help() string {
-	return "Installs an npm package and everything that it depends on into the data folder, each file by the hash that " +
-		"this release pins, with Node 24 if the agent needs it. npm's own configuration says which registry and proxy " +
-		"to use. Nothing of the packages is run. A running server or worker uses the new version for the next run, once " +
-		"it has checked it. A version that is not pinned is resolved by npm, without hashes that this release knows."
+	return "Installs the harness and its dependencies from npm into the data folder, with Node 24 if it needs that. Every " +
+		"file must have the hash that this release pins. npm's own configuration sets the registry and the proxy. No " +
+		"code of the packages runs during the installation. A running server or worker checks the new version, and " +
+		"then uses it for new runs. For a version that is not pinned, npm chooses the dependencies, and this release " +
+		"has no hashes to check them with."
 }
 
 func (cmd *harnessInstallCmd) Run(ctx context.Context, std *stdio, in *harnessCmds) error {
@@ -105,7 +106,7 @@ func (cmd *harnessInstallCmd) Run(ctx context.Context, std *stdio, in *harnessCm
 	if pin, known := store.Pin(name); known {
 		std.notef("%s: %s", pin.Title, pin.License)
 		if version != "" && version != pin.Version {
-			std.notef("this release was tested with %s %s; npm resolves what %s consists of", name, pin.Version, version)
+			std.notef("this release was tested with %s %s; npm chooses the dependencies of %s", name, pin.Version, version)
 		}
 	}
 	p, err := store.Install(ctx, install.Request{
@@ -120,7 +121,7 @@ func (cmd *harnessInstallCmd) Run(ctx context.Context, std *stdio, in *harnessCm
 }
 
 type harnessRemoveCmd struct {
-	Harness string `arg:"" name:"name[@version]" help:"Agent, such as opencode; without a version, all its versions."`
+	Harness string `arg:"" name:"name[@version]" help:"Harness, such as opencode; without a version, all its versions."`
 }
 
 func (*harnessRemoveCmd) Help() string {
@@ -141,16 +142,17 @@ func (cmd *harnessRemoveCmd) Run(ctx context.Context, std *stdio, in *harnessCmd
 }
 
 type harnessCheckCmd struct {
-	Harness             string `arg:"" optional:"" name:"name" help:"Agent, such as opencode; by default, all that are installed."`
+	Harness             string `arg:"" optional:"" name:"name" help:"Harness, such as opencode; by default, all that are installed."`
 	Sandbox             string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox of the check: bubblewrap or process."`
-	AllowOpenNetwork    bool   `help:"Accept a sandbox in which runs reach every network of this machine."`
+	AllowOpenNetwork    bool   `help:"Accept a sandbox that lets runs reach every network of this machine."`
 	AllowUserNamespaces bool   `help:"Accept a sandbox in which runs can create user namespaces."`
 	Events              bool   `help:"Print the events of the check as JSON lines."`
 }
 
 func (*harnessCheckCmd) Help() string {
-	return "Runs one turn of each agent as a worker does: in the sandbox, through the model gateway, with a scripted " +
-		"model as the provider. Nothing leaves this machine, and it costs nothing. Exits with 1 if an agent fails."
+	return "Runs one turn of each harness as a worker does: in the sandbox, through the model gateway. A scripted model " +
+		"takes the place of the provider, so nothing leaves this machine, and it costs nothing. Exits with 1 if a " +
+		"harness fails."
 }
 
 func (cmd *harnessCheckCmd) Run(ctx context.Context, std *stdio, in *harnessCmds) error {

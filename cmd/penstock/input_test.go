@@ -23,48 +23,48 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 		"run without a prompt": {
 			"run create", 64, "penstock: nothing to do: set a prompt, --skill or --conversation",
 		},
-		"run with an empty prompt": {"run create -", 65, "penstock: Invalid request: <prompt> is required unless"},
+		"run with an empty prompt": {"run create -", 65, "penstock: Invalid request: <prompt>: is required unless"},
 		"several fields": {
 			"run create x --parent y --conversation z", 65,
-			")\n  --conversation is not a valid conversation id\n  --parent is not",
+			")\n  --conversation: is not a valid conversation id\n  --parent: is not",
 		},
 		"key of a map": {
-			"run create x --metadata a=b --metadata c/d=e", 65, "Invalid request: --metadata c/d is not a valid key",
+			"run create x --metadata a=b --metadata c/d=e", 65, "Invalid request: --metadata c/d: is not a valid key",
 		},
-		"name of a variable": {"run create x --env A-B=c", 65, "Invalid request: --env A-B is not a valid name"},
+		"name of a variable": {"run create x --env A-B=c", 65, "Invalid request: --env A-B: is not a valid name"},
 		"field of an object": {
-			"run create x --harness none", 65, `Invalid request: --harness "none" is not a harness`,
+			"run create x --harness none", 65, `Invalid request: --harness: "none" is not a harness`,
 		},
-		"query parameter":           {"run list --state none", 65, "Invalid request: --state must be one of QUEUED"},
+		"query parameter":           {"run list --state none", 65, "Invalid request: --state: must be one of QUEUED"},
 		"schedule without anything": {"schedule create", 64, "penstock: missing: <name>, --cron, --prompt or --skill\n"},
 		"schedule without a name": {
 			"schedule replace nightly --prompt x --cron @daily", 64, "penstock: missing: --name\n",
 		},
 		"schedule that cannot fire": {
-			"schedule create x --prompt x --cron 61", 65, "Invalid request: --cron must be five fields",
+			"schedule create x --prompt x --cron 61", 65, "Invalid request: --cron: is not valid",
 		},
-		"agent without a name": {"agent create", 65, "Invalid request: <name> is required"},
+		"agent without a name": {"agent create", 65, "Invalid request: <name>: is required"},
 		"one item of a list": {
-			"environment create x --setup a --setup=", 65, "Invalid request: --setup (number 2) is empty",
+			"environment create x --setup a --setup=", 65, "Invalid request: --setup (number 2): is empty",
 		},
-		"the only item of a list": {"environment create x --setup=", 65, "Invalid request: --setup is empty"},
+		"the only item of a list": {"environment create x --setup=", 65, "Invalid request: --setup: is empty"},
 		"a flag for two fields": {
-			"environment create x --repo a/b --repo ftp://x", 65, "Invalid request: --repo the URL names no repository",
+			"environment create x --repo a/b --repo ftp://x", 65, "Invalid request: --repo: the URL names no repository",
 		},
 		"another field in the detail": {
 			"webhook create x --mode token --scheme github", 65,
-			"Invalid request: --scheme is allowed only with --mode signature",
+			"Invalid request: --scheme: is allowed only with --mode signature",
 		},
 		"place in a filter": {
-			"automation create x --prompt x --webhook y --filter {\"a\":[]}", 65, "Invalid request: --filter /a empty",
+			"automation create x --prompt x --webhook y --filter {\"a\":[]}", 65, "Invalid request: --filter /a: empty",
 		},
 		"schedule of an automation": {
-			"automation create x --prompt x --cron 61", 65, "Invalid request: --cron must be five fields",
+			"automation create x --prompt x --cron 61", 65, "Invalid request: --cron: is not valid",
 		},
 		"ticket of a dispatch": {
-			"factory dispatch shop x --ticket y", 65, "Invalid request: --ticket must be <source>:<id>",
+			"factory dispatch shop x --ticket y", 65, "Invalid request: --ticket: must be <source>:<id>",
 		},
-		"repository of a factory": {"factory create --repository x", 65, "Invalid request: --repository "},
+		"repository of a factory": {"factory create --repository x", 65, "Invalid request: --repository: "},
 		"message of a follow-up": {
 			"run follow-up 01900000-0000-7000-8000-000000000001 x --wait --mode plan", 65, "Resource not found",
 		},
@@ -79,7 +79,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 	}
 	file := writeFile(t, "run.yaml", "config: {max_duration_minutes: -1}\n")
 	call(t, env, "run", "create", "-f", file).want(
-		t, 65, "/prompt (<prompt>) is required", "/config/max_duration_minutes (--max-duration)",
+		t, 65, "/prompt (<prompt>): is required", "/config/max_duration_minutes (--max-duration)",
 	)
 	call(t, env, "run", "create", "x", "-f", file).want(
 		t, 65, "Invalid request: /config/max_duration_minutes (--max-duration)",

@@ -20,7 +20,7 @@ type listening struct {
 	PublicURL      string         `placeholder:"URL" help:"URL at which clients reach the server, used for links in responses; by default the address of --listen."`
 	TLSCert        string         `type:"path" placeholder:"FILE" help:"TLS certificate with its chain. Reloaded when the file changes, and on SIGHUP."`
 	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the TLS certificate. Reloaded together with the certificate."`
-	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of proxies that terminate TLS. Their X-Forwarded-For and X-Forwarded-Proto headers are trusted."`
+	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of the proxies that terminate TLS in front of the server. The server trusts their X-Forwarded-For and X-Forwarded-Proto headers."`
 }
 
 // decodeNetwork reads a network, or one address, from a flag.

@@ -47,8 +47,8 @@ type cli struct {
 	Migrate migrateCmd  `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this at its start."`
 	Backup  backupCmd   `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`
 	Restore restoreCmd  `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
-	Harness harnessCmds `cmd:"" group:"data" help:"Install agents that runs can use: Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code."`
-	Blobs   blobsCmds   `cmd:"" group:"data" help:"Move files between folders and object stores."`
+	Harness harnessCmds `cmd:"" group:"data" help:"Install harnesses that runs can use: Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code."`
+	Blobs   blobsCmds   `cmd:"" group:"data" help:"Copy stored files between folders and object stores."`
 	Doctor  doctorCmd   `cmd:"" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
 
 	Prices     pricesCmd     `cmd:"" group:"other" help:"Print the built-in prices of models, in the format of --prices."`

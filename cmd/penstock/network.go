@@ -20,15 +20,15 @@ type networkCmds struct {
 }
 
 type networkExplainCmd struct {
-	Environment string `placeholder:"UID|NAME" help:"Environment of the runs; by default that of the agent, the factory or the server."`
+	Environment string `placeholder:"UID|NAME" help:"Environment of the runs. By default, that of --agent or --factory, or else none."`
 	Factory     string `xor:"of" placeholder:"UID|NAME" help:"Factory of the runs."`
 	Agent       string `xor:"of" placeholder:"UID|NAME" help:"Agent of the runs, with its factory."`
 	Host        string `arg:"" name:"host" help:"HOST, HOST:PORT or a URL; the port is 443 by default."`
 }
 
 func (*networkExplainCmd) Help() string {
-	return "Shows the rule that decides and where it was written, or which rule is missing and where to add it. " +
-		"Nothing is sent to the host. The network of a run's own request can narrow the result; run network shows that."
+	return "Shows the rule that allows the host and where it comes from, or the rule to add and where. Sends nothing to " +
+		"the host. A run can have a narrower network of its own, which penstock run network shows."
 }
 
 func (cmd *networkExplainCmd) Run(ctx context.Context, std *stdio, in *networkCmds) error {
@@ -103,7 +103,7 @@ type networkPresetsCmd struct {
 }
 
 func (*networkPresetsCmd) Help() string {
-	return "The presets are those of this program. They change only with its version."
+	return "Prints the presets of this program. A server of another version can have others."
 }
 
 func (cmd *networkPresetsCmd) Run(std *stdio) error {

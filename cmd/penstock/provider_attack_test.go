@@ -81,7 +81,7 @@ func TestARunSetsNoVariableThatLeadsKeysAway(t *testing.T) {
 	env := client(s)
 	const set = "LD_LIBRARY_PATH=/workspace"
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", set).want(
-		t, 65, "--env LD_LIBRARY_PATH must not be set", "keys of the server",
+		t, 65, "--env LD_LIBRARY_PATH: must not be set", "keys of the server",
 	)
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", "COLOR=blue", "--watch").want(t, 0, "blue")
 	call(t, env, "run", "create", "x", "--harness", "keyless", "--env", set, "--watch").want(t, 0, "/workspace")
@@ -89,7 +89,7 @@ func TestARunSetsNoVariableThatLeadsKeysAway(t *testing.T) {
 		"HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "JAVA_TOOL_OPTIONS",
 	} {
 		call(t, env, "run", "create", "x", "--harness", "keyless", "--env", name+"=x").want(
-			t, 65, "--env "+name+" must not be set by a run",
+			t, 65, "--env "+name+": must not be set by a run",
 		)
 	}
 }

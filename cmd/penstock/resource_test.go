@@ -46,9 +46,9 @@ func TestEnvironments(t *testing.T) {
 			t.Errorf("minutes of --keep-failed %s (-want +got):\n%s", kept.given, diff)
 		}
 	}
-	call(t, env, "environment", "update", "app", "--keep-failed=-1m").want(t, 65, "Invalid request: --keep-failed must be")
+	call(t, env, "environment", "update", "app", "--keep-failed=-1m").want(t, 65, "Invalid request: --keep-failed: must be")
 	call(t, env, "environment", "update", "app", "--keep-failed=61m").want(
-		t, 65, "Invalid request: --keep-failed must be from 1 to 60",
+		t, 65, "Invalid request: --keep-failed: must be from 1m to 1h",
 	)
 	id := startRun(t, env, "x", "--environment", "app", "--worker-host", "none")
 	if got := getRun(t, env, id).Config.EnvironmentID; got != made.UID {
@@ -116,7 +116,7 @@ func TestSchedules(t *testing.T) {
 	).want(t, 0, "hourly", "@hourly", "false")
 	call(
 		t, env, "schedule", "create", "never", "--cron", "0 0 31 2 *", "--prompt", "x",
-	).want(t, 65, "Invalid request: --cron ")
+	).want(t, 65, "Invalid request: --cron: ")
 	call(t, env, "schedule", "get", made.ID).want(t, 0, "hourly")
 	planned := call(
 		t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--mode",
@@ -156,7 +156,7 @@ func TestKeys(t *testing.T) {
 	refused := filepath.Join(t.TempDir(), "key")
 	call(
 		t, env, "key", "create", "bad", "--scope", "everything", "--save", refused,
-	).want(t, 65, `--scope "everything" is not a scope: runs:read, runs:write, `)
+	).want(t, 65, `--scope: "everything" is not a scope; use one of runs:read, runs:write, `)
 	if _, err := os.Stat(refused); err == nil {
 		t.Error("a refused key left a file")
 	}

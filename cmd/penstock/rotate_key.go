@@ -16,21 +16,20 @@ import (
 // callers of the API must not reach the keys.
 type rotateKeyCmd struct {
 	storage
-	Prepare bool          `xor:"step" help:"Only add the next key, for servers that have copies of the keyset."`
-	KeepOld bool          `xor:"step" help:"Re-encrypt everything, and keep the old key."`
-	FromKMS kmsKey        `name:"from-kms" placeholder:"URI" help:"AWS KMS key that encrypts the keyset now, if --keyset-kms names a different one or is not set."`
-	Settle  time.Duration `default:"5s" placeholder:"DURATION" help:"Time for running servers to notice the new key and to store what they encrypted before. Default: 5s"`
+	Prepare bool          `xor:"step" help:"Only add the next key, without using it. For servers that have copies of the keyset."`
+	KeepOld bool          `xor:"step" help:"Re-encrypt everything, but keep the old key. For servers that have copies of the keyset."`
+	FromKMS kmsKey        `name:"from-kms" placeholder:"URI" help:"AWS KMS key that encrypts the keyset now. Needed only to change to the key in --keyset-kms, or to plain text."`
+	Settle  time.Duration `default:"5s" placeholder:"DURATION" help:"How long to wait until running servers use the new key. Default: 5s"`
 }
 
 func (cmd *rotateKeyCmd) Help() string {
-	return `Adds a new key that encrypts from then on, re-encrypts everything in the database in small steps, and
-removes the old key. Use the same flags and environment as for serve. Servers can keep running: they
-notice the changed file. You can interrupt the command at any time; run it again to continue with the
-same new key.
+	return `Adds a new key, re-encrypts everything in the database with it in small steps, and then removes
+the old key. Use the same flags and environment as for serve. Servers can keep running: they notice the
+changed file. You can interrupt the command at any time; run it again to continue with the same new key.
 
 If servers have copies of the keyset instead of one shared file, run the command three times: with --prepare,
-with --keep-old, and without either. Copy the file to all servers after each step. Then all servers know the
-new key before any of them encrypts with it, and none encrypts with the old key when it is removed.
+with --keep-old, and without either. After each step, copy the file to all servers. This way, every server knows the
+new key before one encrypts with it, and no server still needs the old key when it is removed.
 
 The command can also change how the keyset is protected. --keyset-kms replaces keys in plain text with
 encrypted ones. --from-kms changes to another KMS key, or back to plain text. Stop the servers first, and

@@ -75,7 +75,7 @@ func TestRunThatFails(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	call(t, client(s), "run", "create", "demo: error it broke", "--wait").want(t, 1, "FAILED", "it broke")
 	call(t, client(s), "run", "create", "x", "--harness", "nobody").want(
-		t, 65, `Invalid request: --harness "nobody" is not`, "invalid_request",
+		t, 65, `Invalid request: --harness: "nobody" is not`, "invalid_request",
 	)
 	call(t, client(s), "run", "get", penstock.NewID()).want(t, 65, "resource_not_found")
 	call(

@@ -36,13 +36,13 @@ type serveCmd struct {
 	logging
 	working
 	deliveryLimits
-	Worker                 bool          `default:"true" negatable:"" help:"Run a worker in this process, too."`
+	Worker                 bool          `default:"true" negatable:"" help:"Also run a worker in this process."`
 	QueueTimeout           time.Duration `default:"24h" help:"Maximum time that a run waits for a worker that can execute it."`
 	RetainRuns             time.Duration `help:"How long to keep an ended run after its last change, with its events and files, such as 2160h; 0 keeps it forever."`
 	LimitRequestsPerMinute int           `default:"600" help:"Maximum requests per minute of one API key; 0 disables the limit."`
 	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Maximum validations of factory files per minute from one address without a key; 0 disables the limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Maximum number of managed secrets of a team; 0 disables the limit."`
-	BlobDownloads          string        `enum:"server,presigned" default:"server" help:"How clients get files: server sends them itself; presigned redirects to a link of the object store in --blobs that works for 5 minutes, so clients must reach the store."`
+	BlobDownloads          string        `enum:"server,presigned" default:"server" help:"How clients download files. With server, the server sends them. With presigned, it redirects to a link of the object store in --blobs, which works for 5 minutes; clients must be able to reach the store."`
 	LimitArtifacts         int64         `default:"2048" help:"Maximum total size of a run's artifacts in MiB; 0 disables the limit."`
 	SessionLife            time.Duration `default:"168h" help:"Maximum duration of a dashboard session."`
 	SessionIdle            time.Duration `default:"24h" help:"Time without requests after which a dashboard session ends."`

@@ -13,16 +13,16 @@ import (
 type usageCmd struct {
 	connection
 
-	From     string `placeholder:"TIME|AGE" default:"720h" field:"?from" help:"First time that counts (RFC 3339), or how long ago it was (such as 24h)."`
-	To       string `placeholder:"TIME|AGE" field:"?to" help:"First time that no longer counts; now by default."`
-	By       string `enum:"day,model,provider,automation,agent,factory,key" default:"model" field:"?group_by" help:"What a row stands for: day, model, provider, automation, agent, factory or key."`
+	From     string `placeholder:"TIME|AGE" default:"720h" field:"?from" help:"Start of the report: a time in RFC 3339, or an age such as 24h."`
+	To       string `placeholder:"TIME|AGE" field:"?to" help:"End of the report, itself not included: a time in RFC 3339, or an age such as 24h. By default now."`
+	By       string `enum:"day,model,provider,automation,agent,factory,key" default:"model" field:"?group_by" help:"Group the usage by day, model, provider, automation, agent, factory or key."`
 	TimeZone string `placeholder:"NAME" field:"?time_zone" help:"Time zone of the days, such as Europe/Berlin; UTC by default."`
 	CSV      bool   `name:"csv" help:"Print CSV, with the columns of the API."`
 }
 
 func (cmd *usageCmd) Help() string {
-	return "Sums up the calls to models of all runs of the team, at most 400 days of them. A cost that begins with ≥ " +
-		"leaves out calls whose model has no price; penstock prices shows the known prices."
+	return "Adds up the model calls of all runs of the team, over at most 400 days. A cost that begins with ≥ is " +
+		"incomplete: some calls used a model without a price. The command penstock prices prints the known prices."
 }
 
 func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {

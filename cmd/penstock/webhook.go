@@ -199,7 +199,7 @@ func webhookFacts(w penstock.Webhook) []fact {
 		list = append(list, fact{"replay guard", "on"})
 	}
 	for _, s := range w.Secrets {
-		list = append(list, fact{"valid secret", secretText(s)})
+		list = append(list, fact{secretName(s), secretText(s)})
 	}
 	c := w.Counts
 	return append(list, fact{"last 24 hours", strings.Join([]string{
@@ -209,13 +209,21 @@ func webhookFacts(w penstock.Webhook) []fact {
 		fact{"changed", timestamp(w.UpdatedAt)})
 }
 
+// secretName names a valid secret: its index is 0 for the current one, and higher for older ones.
+func secretName(s penstock.WebhookSecret) string {
+	if s.Index == 0 {
+		return "current secret"
+	}
+	return "old secret"
+}
+
 func secretText(s penstock.WebhookSecret) string {
-	text := strconv.Itoa(s.Index) + ", never used"
+	text := "never used"
 	if s.LastUsedAt != 0 {
-		text = strconv.Itoa(s.Index) + ", used " + timestamp(s.LastUsedAt)
+		text = "last used " + timestamp(s.LastUsedAt)
 	}
 	if s.ExpiresAt != 0 {
-		text += ", ends " + timestamp(s.ExpiresAt)
+		text += ", valid until " + timestamp(s.ExpiresAt)
 	}
 	return text
 }

@@ -202,7 +202,7 @@ func (cmd *webhookRotateCmd) Help() string {
 
 func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
 	if cmd.Overlap < 0 || cmd.Overlap%time.Second != 0 {
-		return exitf(exitUsage, "--overlap must be in whole seconds")
+		return exitf(exitUsage, "--overlap must be a whole number of seconds, such as 90s or 1h")
 	}
 	secret, err := cmd.secret(std)
 	if err != nil {

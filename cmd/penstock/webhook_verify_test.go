@@ -141,7 +141,7 @@ func TestWebhookVerify(t *testing.T) {
 			"Hello, World!",
 			[]string{"--scheme", "custom_hmac", "--secret", secret, "--header", ownSig},
 			64, "",
-			"/signature is required",
+			"/signature: is required",
 		},
 		"one with a typing error": {
 			"Hello, World!",

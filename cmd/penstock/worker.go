@@ -31,7 +31,7 @@ type working struct {
 	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
 	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
 	Sandbox                string         `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
-	AllowOpenNetwork       bool           `help:"Allow runs that reach every network of this machine. Required by --sandbox process; with bubblewrap, the worker starts even on a machine where it cannot isolate the network of a run."`
+	AllowOpenNetwork       bool           `help:"Let runs reach every network of this machine if the sandbox cannot isolate them. --sandbox process never can, so it needs this flag."`
 	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
 	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. Penstock then cannot check the addresses of hosts."`
 	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs and the proxy trust besides those of this system."`
@@ -45,7 +45,7 @@ type working struct {
 	StrictEnvironment      bool           `help:"Do not claim runs whose environment names a container image."`
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. The command penstock prices prints the built-in list. Changes need a restart."`
 	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
-	InstallHarnesses       []string       `placeholder:"NAME" help:"Agents to install at the start, such as claude,codex, as penstock harness install does. The worker starts meanwhile."`
+	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
 	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 }
@@ -254,7 +254,7 @@ func gitEnvironment() []string {
 type workerCmd struct {
 	Server         string         `required:"" env:"PENSTOCK_BASE_URL" placeholder:"URL" help:"URL of the server; https unless the server is on this machine."`
 	KeyFile        string         `type:"path" placeholder:"FILE" help:"File with an API key that has the scope worker; by default PENSTOCK_API_KEY."`
-	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which plain HTTP to the server is allowed; loopback always is."`
+	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the server may be reached over plain HTTP. This machine is always allowed."`
 	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and repository mirrors. Default: ${data}-worker"`
 	working
 	logging

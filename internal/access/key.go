@@ -195,7 +195,7 @@ func checkKey(p penstock.Principal, req penstock.KeyRequest) error {
 			errs = append(
 				errs,
 				penstock.FieldError{
-					Pointer: at, Detail: fmt.Sprintf("%q is not a scope: %s", scope, field.Enumerated(penstock.Scopes())),
+					Pointer: at, Detail: fmt.Sprintf("%q is not a scope; use one of %s", scope, field.Enumerated(penstock.Scopes())),
 				},
 			)
 		case !p.May(scope):

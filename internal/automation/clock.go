@@ -15,7 +15,7 @@ import (
 func parseClock(c penstock.CronTrigger) (cronTimes, error) {
 	place, err := parsePlace(c.Timezone)
 	if err != nil {
-		return cronTimes{}, fmt.Errorf("timezone %w", err)
+		return cronTimes{}, fmt.Errorf("timezone: %w", err)
 	}
 	return parseCronIn(c.Cron, place)
 }

@@ -57,8 +57,8 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
 		return cronTimes{}, fmt.Errorf(
-			"must be five fields (minute hour day month weekday), or @hourly, @daily, @weekly, @monthly, @yearly, or @every "+
-				"with a minute or more, such as @every 1h30m: %w",
+			"is not valid (%w); use five fields (minute hour day month weekday), @hourly, @daily, @weekly, @monthly, "+
+				"@yearly, or @every with at least a minute, such as @every 1h30m",
 			err,
 		)
 	}
@@ -105,9 +105,7 @@ func shownBefore(at time.Time) bool {
 // CodeInvalidRequest.
 func (s *Schedules) ScheduleTimes(clock penstock.CronTrigger) ([]penstock.Time, error) {
 	if errs := checkClock("", clock); errs != nil {
-		return nil, penstock.Errorf(
-			penstock.CodeInvalidRequest, "%s %s", strings.TrimPrefix(errs[0].Pointer, "/"), errs[0].Detail,
-		)
+		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "query parameter %s", strings.TrimPrefix(errs[0].String(), "/"))
 	}
 	c, err := parseClock(clock)
 	if err != nil {

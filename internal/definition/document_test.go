@@ -350,7 +350,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		},
 		{
 			"many MCP servers", "agents/a/agent.md", "---\nmcpServers:\n" + servers + "---\n",
-			"agents/a/agent.md:3:3: FF_INVALID_MCP mcpServers has 51 entries; at most 50 are allowed",
+			"agents/a/agent.md:3:3: FF_INVALID_MCP mcpServers: has 51 entries; at most 50 are allowed",
 		},
 	} {
 		if got := findings(with(test.path, test.content)); strings.TrimSpace(got) != test.want {
@@ -600,14 +600,14 @@ func TestTriggersAsTheAPI(t *testing.T) {
 	t.Parallel()
 	const head = "---\ntriggers:\n- provider: github\n  event: push\n  filter:\n    "
 	for _, test := range []struct{ name, filter, want string }{
-		{"a number that no pull request has", "pr_numbers: [1, 0]", "6:21: FF_INVALID_FILTER filter/pr_numbers/1 must be"},
+		{"a number that no pull request has", "pr_numbers: [1, 0]", "6:21: FF_INVALID_FILTER filter/pr_numbers/1: must be"},
 		{
 			"too many values", "labels: [" + strings.Repeat("a, ", 101) + "]",
-			"6:13: FF_INVALID_FILTER filter/labels has 101 values",
+			"6:13: FF_INVALID_FILTER filter/labels: has 101 values",
 		},
 		{
 			"a value that is too long", "labels: [" + strings.Repeat("a", 257) + "]",
-			"6:14: FF_INVALID_FILTER filter/labels/0 must be",
+			"6:14: FF_INVALID_FILTER filter/labels/0: must be",
 		},
 	} {
 		if got := findings(

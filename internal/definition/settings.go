@@ -189,7 +189,7 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 	for _, problem := range config.Check("", []string{penstock.HarnessBuiltin}) {
 		pointer := strings.TrimPrefix(problem.Pointer, "/mcp_servers")
 		if pointer == "" {
-			d.badf(at, InvalidMCP, "mcpServers %s", problem.Detail)
+			d.badf(at, InvalidMCP, "mcpServers: %s", problem.Detail)
 			continue
 		}
 		name, field, _ := strings.Cut(pointer[1:], "/")

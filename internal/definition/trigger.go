@@ -120,7 +120,7 @@ func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
 		if problem.Pointer == "/event" { // missing or not a text, which is reported already
 			continue
 		}
-		d.badf(pointed(at, problem.Pointer), InvalidFilter, "%s %s", strings.TrimPrefix(problem.Pointer, "/"), problem.Detail)
+		d.badf(pointed(at, problem.Pointer), InvalidFilter, "%s", strings.TrimPrefix(problem.String(), "/"))
 	}
 }
 

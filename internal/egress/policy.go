@@ -114,7 +114,7 @@ func (c *Policy) limitUpload(limit int64) {
 
 func compileRules(n penstock.Network, from origin) ([]rule, error) {
 	if errs := n.Check(""); len(errs) > 0 {
-		return nil, fmt.Errorf("network of %s: %s %s", from, errs[0].Pointer, errs[0].Detail)
+		return nil, fmt.Errorf("network of %s: %s", from, errs[0])
 	}
 	var rules []rule
 	for _, r := range n.Allow {

@@ -206,7 +206,7 @@ func (a *application) badf(kind definition.Kind, name, key, format string, args 
 
 func (a *application) badFields(kind definition.Kind, name string, errs []penstock.FieldError) {
 	for _, e := range errs {
-		a.badf(kind, name, "", "%s", strings.TrimSpace(strings.TrimPrefix(e.Pointer, "/")+" "+e.Detail))
+		a.badf(kind, name, "", "%s", strings.TrimPrefix(e.String(), "/"))
 	}
 }
 

@@ -52,7 +52,9 @@ func (s *Factories) History(
 	var before int64
 	if cursor != "" {
 		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil || before < 1 {
-			return HistoryPage{}, penstock.Errorf(penstock.CodeInvalidRequest, "cursor does not belong to this list")
+			return HistoryPage{}, penstock.Errorf(
+				penstock.CodeInvalidRequest, "query parameter cursor: does not belong to this list; use next_cursor of a page of it",
+			)
 		}
 	}
 	if factory.Source == penstock.FactoryRepository {

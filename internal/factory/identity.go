@@ -266,7 +266,7 @@ func (s *Resources) changeHarness(i *penstock.Identity, req penstock.IdentityReq
 		i.Harness = nil
 	case !slices.Contains(s.harnesses, kind):
 		return penstock.Invalid(
-			"/base_harness", "%q is not a harness of this server: %s", base, strings.Join(s.harnesses, ", "),
+			"/base_harness", "%q is not a harness of this server; use one of %s", base, strings.Join(s.harnesses, ", "),
 		)
 	case i.Harness == nil || i.Harness.Kind() != kind:
 		i.Harness = &penstock.Harness{Type: base}
@@ -297,7 +297,7 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 		field.Text(bad, pointer, text, field.MaxName)
 	}
 	if !slices.Contains(penstock.AgentTypes(), i.Type) {
-		bad("/agent_type", "%q is not a type of agent: use %s", i.Type, field.Enumerated(penstock.AgentTypes()))
+		bad("/agent_type", "%q is not a type of agent; use one of %s", i.Type, field.Enumerated(penstock.AgentTypes()))
 	}
 	if n := len(i.Memory.AttachedStores); n > maxMemoryStores {
 		bad("/memory/attached_stores", "has %d entries; at most %d are allowed", n, maxMemoryStores)

@@ -75,7 +75,7 @@ func Validate(body []byte) error {
 }
 
 func notJSON(err error) error {
-	return penstock.Errorf(penstock.CodeInvalidRequest, "the body is not one JSON value in UTF-8: %s", err)
+	return penstock.Errorf(penstock.CodeInvalidRequest, "the body is not valid JSON in UTF-8: %s", err)
 }
 
 // kind returns the first character of the value: '{', '[', '"', 'n', 't', 'f', or '0' for every

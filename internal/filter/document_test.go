@@ -13,7 +13,7 @@ import (
 
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	const not = "Invalid request: the body is not one JSON value in UTF-8: "
+	const not = "Invalid request: the body is not valid JSON in UTF-8: "
 	tests := []struct {
 		name, body string
 		want       string // "" for a valid one

@@ -342,7 +342,7 @@ func TestUsageOfTheProtocolsDraft(t *testing.T) {
 func TestArtifactThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]string{
-		penstock.Invalid("/data/url", "is hunter22, no URL"): "/data/url is ***, no URL",
+		penstock.Invalid("/data/url", "is hunter22, no URL"): "/data/url: is ***, no URL",
 		errors.New("dial tcp 10.0.0.1: connection refused"):  "the artifact cannot be saved now",
 	} {
 		s := newStage(t)

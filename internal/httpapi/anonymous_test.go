@@ -76,16 +76,16 @@ func TestListedFilesAreCheckedFirst(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for body, want := range map[string]string{
-		`{"files": [{"path": "a", "content": "x"}, {"path": "a", "content": "y"}]}`: `/files/1/path is "a", ` +
+		`{"files": [{"path": "a", "content": "x"}, {"path": "a", "content": "y"}]}`: `/files/1/path: is "a", ` +
 			`which is already the path of another file`,
-		`{"files": [{"path": "a"}]}`:               "/files/0 must have path and content",
-		`{"files": [{"content": "a"}]}`:            "/files/0 must have path and content",
-		`{"files": [{"path": 1, "content": "a"}]}`: "/files/0/path must be a string, not a number",
-		`{"files": ["a"]}`:                         "/files/0 must be an object, not a string",
-		`{"files": "a"}`:                           "/files must be an object, not a string",
-		`{"files": {"a": null}}`:                   "/files/a must be a string, not null",
-		`{"files": null}`:                          "/files is required",
-		`{}`:                                       "/files is required",
+		`{"files": [{"path": "a"}]}`:               "/files/0: must have path and content",
+		`{"files": [{"content": "a"}]}`:            "/files/0: must have path and content",
+		`{"files": [{"path": 1, "content": "a"}]}`: "/files/0/path: must be a string, not a number",
+		`{"files": ["a"]}`:                         "/files/0: must be an object, not a string",
+		`{"files": "a"}`:                           "/files: must be an object, not a string",
+		`{"files": {"a": null}}`:                   "/files/a: must be a string, not null",
+		`{"files": null}`:                          "/files: is required",
+		`{}`:                                       "/files: is required",
 	} {
 		a := w.must(http.StatusBadRequest, "POST", validatePath, body, "Authorization", "")
 		if !strings.Contains(a.field("error"), strings.ReplaceAll(want, `"`, `\"`)) {

@@ -126,16 +126,16 @@ func TestFormsThatAreNotComplete(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"no file", []string{"title", "x"}, 0, 400, "/file is required"},
-		{"two files", []string{"file", "@a", "file", "@b"}, 0, 400, "/file must be given once"},
+		{"no file", []string{"title", "x"}, 0, 400, "/file: is required"},
+		{"two files", []string{"file", "@a", "file", "@b"}, 0, 400, "/file: must be given once"},
 		{
 			"a type that is no file",
 			[]string{"artifact_type", "PLAN", "file", "@a"},
 			0, 400,
-			"/artifact_type must be FILE or SCREENSHOT",
+			"/artifact_type: must be FILE or SCREENSHOT",
 		},
-		{"NUL in a field", []string{"title", "a\x00b", "file", "@a"}, 0, 400, "/title must be text"},
-		{"bad UTF-8 in a field", []string{"title", "\xff", "file", "@a"}, 0, 400, "/title must be text"},
+		{"NUL in a field", []string{"title", "a\x00b", "file", "@a"}, 0, 400, "/title: must be text"},
+		{"bad UTF-8 in a field", []string{"title", "\xff", "file", "@a"}, 0, 400, "/title: must be text"},
 		{"cut off", []string{"file", "@abcdef"}, 20, 400, "not a complete multipart/form-data form"},
 		{
 			"far too long a field",

@@ -35,7 +35,7 @@ func (c *call) query() *query {
 // name.
 func (q *query) badf(name, format string, args ...any) {
 	if q.err == nil {
-		q.err = penstock.Errorf(penstock.CodeInvalidRequest, "query parameter %s %s", name, fmt.Sprintf(format, args...))
+		q.err = penstock.Errorf(penstock.CodeInvalidRequest, "query parameter %s: %s", name, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -215,7 +215,7 @@ func (q *query) sources() []penstock.Source {
 func (q *query) alias(name, other string) string {
 	a, b := q.text(name), q.text(other)
 	if a != "" && b != "" && a != b {
-		q.badf(name, "and %s mean the same and must not differ", other)
+		q.badf(name, "must not differ from %s, which means the same", other)
 	}
 	if a == "" {
 		return b

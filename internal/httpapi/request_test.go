@@ -24,8 +24,8 @@ func TestProblemsHaveTheirShape(t *testing.T) {
 	a.into(t, &got)
 	want := problem.Details{
 		Type: w.url + "/docs/errors/invalid_request", Title: "Invalid request", Status: 400,
-		Error:    "Invalid request: /config/harness/type must be a string, not a number",
-		Detail:   "/config/harness/type must be a string, not a number",
+		Error:    "Invalid request: /config/harness/type: must be a string, not a number",
+		Detail:   "/config/harness/type: must be a string, not a number",
 		Instance: "/api/v1/agent/runs",
 		Errors:   []penstock.FieldError{{Pointer: "/config/harness/type", Detail: "must be a string, not a number"}},
 	}

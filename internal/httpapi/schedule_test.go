@@ -33,11 +33,11 @@ func TestTheTimesOfAClock(t *testing.T) {
 		before = at
 	}
 	for _, tt := range []struct{ cron, zone, want string }{
-		{"whenever", "UTC", "cron must be five fields"},
-		{"0 0 31 2 *", "UTC", "cron never matches a date"},
-		{"TZ=UTC 0 7 * * *", "UTC", "cron must not name a time zone"},
-		{"0 7 * * *", "Mars/Base", "timezone must be an IANA time zone"},
-		{"", "UTC", "query parameter cron must not be empty"},
+		{"whenever", "UTC", "cron: is not valid (expected exactly 5 fields, found 1"},
+		{"0 0 31 2 *", "UTC", "cron: never matches a date"},
+		{"TZ=UTC 0 7 * * *", "UTC", "cron: must not name a time zone"},
+		{"0 7 * * *", "Mars/Base", "timezone: must be an IANA time zone"},
+		{"", "UTC", "query parameter cron: must not be empty"},
 	} {
 		if a := times(tt.cron, tt.zone); a.status != http.StatusBadRequest || !strings.Contains(a.body, tt.want) {
 			t.Errorf("%q in %s: got %d %s, want 400 with %q", tt.cron, tt.zone, a.status, a.body, tt.want)

@@ -35,7 +35,7 @@ type Request struct {
 func (s *Store) Install(ctx context.Context, r Request) (Program, error) {
 	pin, known := s.Pin(r.Name)
 	if !known || r.Name == Node {
-		return Program{}, fmt.Errorf("unknown agent %q: one of %s", r.Name, strings.Join(s.names(), ", "))
+		return Program{}, fmt.Errorf("unknown harness %q; use one of %s", r.Name, strings.Join(s.names(), ", "))
 	}
 	if r.Version == "" {
 		r.Version = pin.Version

@@ -140,13 +140,13 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 		}{
 			"too many": {
 				slices.Repeat([]penstock.FollowupAttachment{uploaded}, 26), penstock.CodeInvalidRequest,
-				"/attachments has 26 files; at most 25",
+				"/attachments: has 26 files; at most 25",
 			},
 			"too many with content": {
 				[]penstock.FollowupAttachment{
 					textFile("1", ""), textFile("2", ""), textFile("3", ""), textFile("4", ""), textFile("5", ""), textFile("6", ""),
 				},
-				penstock.CodeInvalidRequest, "/attachments contains 6 files; at most 5",
+				penstock.CodeInvalidRequest, "/attachments: contains 6 files; at most 5",
 			},
 			"a path": {
 				[]penstock.FollowupAttachment{textFile("../x", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
@@ -160,12 +160,12 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 			"one name twice": {
 				[]penstock.FollowupAttachment{textFile("a", ""), textFile("a", "")},
 				penstock.CodeInvalidRequest,
-				"/attachments/1/file_name is used by two attachments",
+				"/attachments/1/file_name: is used by two attachments",
 			},
 			"no content": {
 				[]penstock.FollowupAttachment{{FileName: "a", MimeType: "text/plain"}},
 				penstock.CodeInvalidRequest,
-				"/attachments/0/data is required",
+				"/attachments/0/data: is required",
 			},
 			"no type": {
 				[]penstock.FollowupAttachment{{FileName: "a", Data: []byte("x")}},
@@ -183,7 +183,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 			"one id twice": {
 				[]penstock.FollowupAttachment{uploaded, uploaded},
 				penstock.CodeInvalidRequest,
-				"/attachments/1/attachment_id is named twice",
+				"/attachments/1/attachment_id: is named twice",
 			},
 			"a name of a folder": {
 				[]penstock.FollowupAttachment{{ID: penstock.NewID(), FileName: "a/b"}},
@@ -193,7 +193,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 			"an unknown id": {
 				[]penstock.FollowupAttachment{textFile("good", "x"), uploaded},
 				penstock.CodeNotSupported,
-				"/attachments/1/attachment_id names the attachment",
+				"/attachments/1/attachment_id: names the attachment",
 			},
 		} {
 			err := w.attach(id, "look", tt.files...)
@@ -225,7 +225,7 @@ func TestFilesOfARunAreBounded(t *testing.T) {
 		_, err := w.Files.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(1))
 		wantCode(w.t, err, penstock.CodeConflict, "at most 100")
 		_, err = w.Files.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(26))
-		wantCode(w.t, err, penstock.CodeInvalidRequest, "/files has 26 files")
+		wantCode(w.t, err, penstock.CodeInvalidRequest, "/files: has 26 files")
 
 		testkit.Exec(
 			w.t, w.url,
@@ -305,7 +305,7 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		wantCode(w.t, err, penstock.CodeConflict, "belongs to a follow-up")
 		if err := w.attach(
 			id, "look again", penstock.FollowupAttachment{ID: attachment},
-		); err != nil { // as the dashboard sends it again
+		); err != nil { //: as the dashboard sends it again
 			w.t.Fatal(err)
 		}
 		a := w.work()

@@ -185,9 +185,9 @@ func TestAutomationReportsWhyItStartsNoRuns(t *testing.T) {
 			w.t.Errorf("got %s, want what was told when it was made: %v", got, a.Problems)
 		}
 		for _, want := range []string{
-			`{/triggers/0/filter/webhook_ids/0 there is no webhook of this factory named "ci"}`,
-			"/triggers/0/filter/webhook_ids/1", "{/triggers/1/provider not connected",
-			`{/triggers/2/filter/schedule_ids/0 the schedule "nightly" is paused}`, "/triggers/2/filter/schedule_ids/1",
+			`/triggers/0/filter/webhook_ids/0: there is no webhook of this factory named "ci"`,
+			"/triggers/0/filter/webhook_ids/1", "/triggers/1/provider: not connected",
+			`/triggers/2/filter/schedule_ids/0: the schedule "nightly" is paused`, "/triggers/2/filter/schedule_ids/1",
 		} {
 			if !strings.Contains(problems(), want) {
 				w.t.Errorf("got %s, want %s", problems(), want)

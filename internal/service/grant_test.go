@@ -28,11 +28,11 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 		}{
 			"a misspelled one": {
 				penstock.Config{Secrets: []string{"STRIPE_KEY", "STRIPE_KEYS"}},
-				`Invalid request: /config/secrets/1 the team has no managed secret "STRIPE_KEYS"; did you mean "STRIPE_KEY"?`,
+				`Invalid request: /config/secrets/1: the team has no managed secret "STRIPE_KEYS"; did you mean "STRIPE_KEY"?`,
 			},
 			"nothing like it": {
 				penstock.Config{HarnessAuthSecrets: []byte(`{"claude": "ANTHROPIC"}`)},
-				`Invalid request: /config/harness_auth_secrets/claude the team has no managed secret "ANTHROPIC"`,
+				`Invalid request: /config/harness_auth_secrets/claude: the team has no managed secret "ANTHROPIC"`,
 			},
 			"one without a value": {
 				penstock.Config{
@@ -40,11 +40,11 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 						"x": {URL: "https://x.example", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.PENDING }}"}},
 					},
 				},
-				`Invalid request: /config/mcp_servers/x/headers/Authorization the managed secret "PENDING" has no value yet`,
+				`Invalid request: /config/mcp_servers/x/headers/Authorization: the managed secret "PENDING" has no value yet`,
 			},
 			"no object": {
 				penstock.Config{HarnessAuthSecrets: []byte(`["A"]`)},
-				`Invalid request: /config/harness_auth_secrets must be an object with a secret's name for each key`,
+				`Invalid request: /config/harness_auth_secrets: must be an object with a secret's name for each key`,
 			},
 		} {
 			if got := refused(penstock.RunRequest{Prompt: "go", Config: &tt.config}); got != tt.want {
@@ -53,13 +53,13 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 		}
 		agentName, secrets := "reviewer", []penstock.NamedSecret{{Name: "STRIPE"}}
 		_, err := w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
-		wantCode(w.t, err, penstock.CodeInvalidRequest, `/secrets/0/name the team has no managed secret "STRIPE"`)
+		wantCode(w.t, err, penstock.CodeInvalidRequest, `/secrets/0/name: the team has no managed secret "STRIPE"`)
 		secrets[0].Name = "PENDING" // an agent may wait for it
 		agent, err := w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		want := `Invalid request: /agent_identity_uid the agent's secrets: the managed secret "PENDING" has no value yet`
+		want := `Invalid request: /agent_identity_uid: the agent's secrets: the managed secret "PENDING" has no value yet`
 		if got := refused(penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}); got != want {
 			w.t.Errorf("through an agent: got %s, want %s", got, want)
 		}
@@ -69,7 +69,7 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 				Name: "n", Cron: "@daily", Prompt: "go", Config: &penstock.Config{Secrets: []string{"NONE"}},
 			},
 		)
-		wantCode(w.t, err, penstock.CodeInvalidRequest, `/agent_config/secrets/0 the team has no managed secret "NONE"`)
+		wantCode(w.t, err, penstock.CodeInvalidRequest, `/agent_config/secrets/0: the team has no managed secret "NONE"`)
 	})
 }
 

@@ -226,7 +226,7 @@ func TestNoKeyOutlivesTheKeyThatMadeIt(t *testing.T) {
 				}
 				req.ExpiresInSeconds = 3601
 				_, err := w.Keys.Create(ctx, maker, req)
-				wantCode(w.t, err, penstock.CodeInvalidRequest, "/expires_in_seconds must be at most 3")
+				wantCode(w.t, err, penstock.CodeInvalidRequest, "/expires_in_seconds: must be at most 3")
 			}
 		}
 		if got := w.createKey(w.admin, penstock.KeyRequest{Name: "k", Scopes: scopes}); got.ExpiresAt != 0 {

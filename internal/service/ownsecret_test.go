@@ -209,7 +209,7 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 			_, err := h.Runs.Create(ctx, h.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
 			wantCode(
 				h.t, err, penstock.CodeInvalidRequest,
-				"/config"+pointer+` the managed secret "`+own.SecretName+`" belongs to a webhook, and runs cannot use it`,
+				"/config"+pointer+`: the managed secret "`+own.SecretName+`" belongs to a webhook, and runs cannot use it`,
 			)
 			_, err = h.Schedules.Create(
 				ctx, h.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},

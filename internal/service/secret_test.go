@@ -107,7 +107,7 @@ func TestBadSecretsAreRefusedWithoutTheirValue(t *testing.T) {
 			}
 		}
 		_, err := w.Secrets.Set(w.t.Context(), w.admin, "A", penstock.SecretChange{})
-		wantCode(w.t, err, penstock.CodeInvalidRequest, "/value is required")
+		wantCode(w.t, err, penstock.CodeInvalidRequest, "/value: is required")
 		w.secret("A", long)
 		_, err = w.Secrets.Create(w.t.Context(), w.admin, penstock.SecretRequest{Name: "B"})
 		wantCode(w.t, err, penstock.CodeConflict, "secrets_per_team")

@@ -208,7 +208,7 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 			for _, name := range []string{"DEPLOY_KEYS", "DECLARED"} {
 				config := &penstock.Config{Secrets: []string{name}}
 				_, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI)
-				want := `/config/secrets/0 runs cannot use the secret "` + name +
+				want := `/config/secrets/0: runs cannot use the secret "` + name +
 					`": it does not exist, has no value, or belongs to a webhook`
 				if manages {
 					want = map[string]string{

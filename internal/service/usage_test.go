@@ -153,8 +153,8 @@ func TestUsageByDay(t *testing.T) {
 			w.t.Errorf("got %d rows, want 3", len(rows))
 		}
 		for name, q := range map[string]penstock.UsageQuery{
-			"from":      {From: q.From - 1, To: q.To},
-			"before to": {From: q.To, To: q.To},
+			"from": {From: q.From - 1, To: q.To},
+			"from: must be earlier than query parameter to": {From: q.To, To: q.To},
 			"time_zone": {TimeZone: "Local"},
 		} {
 			_, err := w.Usage.OfTeam(w.t.Context(), w.admin, q)

@@ -31,7 +31,7 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 			Secrets: []string{"NODE_OPTIONS"},
 		}
 		_, err := w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
-		for _, pointer := range []string{"/config/env/curl_home ", "/config/env/ACME_URL ", "/config/secrets/0 "} {
+		for _, pointer := range []string{"/config/env/curl_home: ", "/config/env/ACME_URL: ", "/config/secrets/0: "} {
 			refused("a request", err, pointer)
 		}
 		_, err = w.Schedules.Create(
@@ -43,14 +43,14 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 		_, err = w.Resources.CreateIdentity(
 			ctx, w.admin, penstock.IdentityRequest{Name: new("thief"), Harness: keyed, Secrets: &secrets},
 		)
-		refused("an agent", err, "/secrets/0/name ")
+		refused("an agent", err, "/secrets/0/name: ")
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("any"), Secrets: &secrets})
 		_, err = w.Runs.Create(
 			ctx, w.admin,
 			penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID, Config: &penstock.Config{Harness: keyed}},
 			penstock.SourceAPI,
 		)
-		refused("a run of an agent", err, "/agent_identity_uid the agent's secrets: the secret SSL_CERT_DIR")
+		refused("a run of an agent", err, "/agent_identity_uid: the agent's secrets: the secret SSL_CERT_DIR")
 
 		f := w.defineFactory(map[string]string{
 			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nsecrets: [NODE_OPTIONS]\nagentDefaults: {model: " +
@@ -66,13 +66,13 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 		)
 		refused(
 			"a run of a factory", err,
-			"/config/secrets as the factory has it: the secret NODE_OPTIONS must not become a variable of the harness keyed",
+			"/config/secrets: as the factory has it: the secret NODE_OPTIONS must not become a variable of the harness keyed",
 		)
 		automation := clockAutomation("a", "@daily")
 		automation.Harness, automation.Secrets = &penstock.Harness{Type: "keyed", ModelID: "m"}, &[]string{"SSL_CERT_DIR"}
 		_, err = w.Resources.CreateAutomation(ctx, w.admin, f.UID, automation)
-		refused("an automation", err, "/secrets/0 ")
-		automation.Secrets = nil // the agent reports what the factory sets as a problem
+		refused("an automation", err, "/secrets/0: ")
+		automation.Secrets = nil //: the agent reports what the factory sets as a problem
 		made := w.createAutomation(f.UID, automation)
 		if len(made.Problems) == 0 {
 			w.t.Error("an automation whose runs would be refused has no problems")

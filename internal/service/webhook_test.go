@@ -364,7 +364,7 @@ func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
 		given := reuse("SHARED", penstock.AuthToken)
 		given.Secret = new("another-that-is-long")
 		_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, given)
-		wantCode(h.t, err, penstock.CodeInvalidRequest, "/secret cannot be given together")
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "/secret: cannot be given together")
 
 		shared := h.hook(reuse("SHARED", penstock.AuthToken))
 		if h.values(shared.UID, "a+b-of-sixteen-characters"); shared.Secret != "" || !shared.Enabled {

@@ -144,7 +144,7 @@ func TestWebhookKeepsItsNameAndScheme(t *testing.T) {
 		_, err := h.Resources.UpdateWebhook(h.t.Context(), h.admin, h.factory, w.UID, req)
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "/name")
 		for _, pointer := range []string{"/name", "/auth_mode", "/signature_scheme", "/secret_name"} {
-			if !strings.Contains(err.Error(), pointer+" cannot be changed") {
+			if !strings.Contains(err.Error(), pointer+": cannot be changed") {
 				h.t.Errorf("the error does not name %s: %v", pointer, err)
 			}
 		}
@@ -178,12 +178,12 @@ func TestWebhookChanges(t *testing.T) {
 			h.t.Errorf("got %+v, want the header and the signature object gone and the rest as it was", got)
 		}
 		for pointer, req := range map[string]penstock.WebhookRequest{
-			"/delivery_id_header cannot":                 {DeliveryIDHeader: new("Cookie")},
-			"/delivery_id_header X":                      {DeliveryIDHeader: new("X-Grafana-Alerting-Signature")},
-			"/signature must have only timestamp_header": {Signature: &penstock.Signature{Header: "X"}},
-			"/signature/timestamp_header":                {Signature: &penstock.Signature{TimestampHeader: "Connection"}},
-			"/secret_refresh":                            {SecretRefresh: new(penstock.SecretRefresh("x"))},
-			"/secret must":                               {Secret: new("secret-of-sixteen ")},
+			"/delivery_id_header: cannot":                 {DeliveryIDHeader: new("Cookie")},
+			"/delivery_id_header: X":                      {DeliveryIDHeader: new("X-Grafana-Alerting-Signature")},
+			"/signature: must have only timestamp_header": {Signature: &penstock.Signature{Header: "X"}},
+			"/signature/timestamp_header":                 {Signature: &penstock.Signature{TimestampHeader: "Connection"}},
+			"/secret_refresh":                             {SecretRefresh: new(penstock.SecretRefresh("x"))},
+			"/secret: must":                               {Secret: new("secret-of-sixteen ")},
 		} {
 			_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, req)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, pointer)

@@ -122,122 +122,122 @@ func TestSignatureCheck(t *testing.T) {
 			s.TimestampHeader, s.Template = "X-T", "v0:{method}{url}{path}{header:X-Id}\n{timestamp}.{body}!"
 		}), ""},
 		"nothing for a known sender": {"github", nil, ""},
-		"nothing for custom_hmac":    {custom, nil, "/signature is required for custom_hmac"},
-		"empty":                      {custom, &penstock.Signature{}, "/signature/header is required"},
+		"nothing for custom_hmac":    {custom, nil, "/signature: is required for custom_hmac"},
+		"empty":                      {custom, &penstock.Signature{}, "/signature/header: is required"},
 		"something for a known sender": {
-			"github", good(func(*penstock.Signature) {}), "/signature is allowed only for custom_hmac and grafana",
+			"github", good(func(*penstock.Signature) {}), "/signature: is allowed only for custom_hmac and grafana",
 		},
 		"grafana's timestamp header": {"grafana", &penstock.Signature{TimestampHeader: "X-T"}, ""},
 		"grafana with nothing":       {"grafana", nil, ""},
 		"grafana with nothing in it": {"grafana", &penstock.Signature{}, ""},
 		"grafana with a hash": {
 			"grafana", &penstock.Signature{TimestampHeader: "X-T", Hash: "sha256"},
-			"/signature must have only timestamp_header for grafana",
+			"/signature: must have only timestamp_header for grafana",
 		},
 		"grafana's own signature header": {
 			"grafana", &penstock.Signature{TimestampHeader: "x-grafana-alerting-signature"},
-			"/signature/timestamp_header must not be the header of the signature",
+			"/signature/timestamp_header: must not be the header of the signature",
 		},
 		"grafana with Authorization": {
 			"grafana", &penstock.Signature{TimestampHeader: "authorization"},
-			"/signature/timestamp_header cannot be Authorization",
+			"/signature/timestamp_header: cannot be Authorization",
 		},
 		"a header with a space": {
-			custom, good(func(s *penstock.Signature) { s.Header = "X Sig" }), "/signature/header is not a valid header name",
+			custom, good(func(s *penstock.Signature) { s.Header = "X Sig" }), "/signature/header: is not a valid header name",
 		},
 		"a header with a line break": {
 			custom, good(func(s *penstock.Signature) { s.Header = "X-Sig\r\nA" }),
-			"/signature/header is not a valid header name",
+			"/signature/header: is not a valid header name",
 		},
 		"Authorization": {
 			custom, good(func(s *penstock.Signature) { s.Header = "Authorization" }),
-			"/signature/header cannot be Authorization",
+			"/signature/header: cannot be Authorization",
 		},
 		"cookie, in lower case": {
-			custom, good(func(s *penstock.Signature) { s.Header = "cookie" }), "/signature/header cannot be Cookie",
+			custom, good(func(s *penstock.Signature) { s.Header = "cookie" }), "/signature/header: cannot be Cookie",
 		},
 		"a hop-by-hop header": {
 			custom, good(func(s *penstock.Signature) { s.Header = "transfer-encoding" }),
-			"/signature/header cannot be Transfer-Encoding",
+			"/signature/header: cannot be Transfer-Encoding",
 		},
 		"a header without end": {
 			custom, good(func(s *penstock.Signature) { s.Header = strings.Repeat("x", 129) }),
-			"/signature/header is longer than 128 characters",
+			"/signature/header: is longer than 128 characters",
 		},
 		"a prefix with a control": {
 			custom, good(func(s *penstock.Signature) { s.Prefix = "v1\n" }),
-			"/signature/prefix must be at most 64 printable ASCII characters",
+			"/signature/prefix: must be at most 64 printable ASCII characters",
 		},
 		"no hash": {
-			custom, good(func(s *penstock.Signature) { s.Hash = "" }), "/signature/hash must be one of sha1, sha256, sha512",
+			custom, good(func(s *penstock.Signature) { s.Hash = "" }), "/signature/hash: must be one of sha1, sha256, sha512",
 		},
 		"md5": {
-			custom, good(func(s *penstock.Signature) { s.Hash = "md5" }), "/signature/hash must be one of sha1, sha256, sha512",
+			custom, good(func(s *penstock.Signature) { s.Hash = "md5" }), "/signature/hash: must be one of sha1, sha256, sha512",
 		},
 		"base32": {
 			custom, good(func(s *penstock.Signature) { s.Encoding = "base32" }),
-			"/signature/encoding must be one of hex, base64",
+			"/signature/encoding: must be one of hex, base64",
 		},
 		"a public key": {
 			custom, good(func(s *penstock.Signature) { s.KeyForm = "ed25519" }),
-			"/signature/key_form must be one of text, base64, hex, whsec",
+			"/signature/key_form: must be one of text, base64, hex, whsec",
 		},
 		"a template without a body": {
-			custom, good(func(s *penstock.Signature) { s.Template = "x" }), "/signature/template must have {body} exactly once",
+			custom, good(func(s *penstock.Signature) { s.Template = "x" }), "/signature/template: must have {body} exactly once",
 		},
 		"a template with two bodies": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body}{body}" }),
-			"/signature/template must have {body} exactly once",
+			"/signature/template: must have {body} exactly once",
 		},
 		"an unknown placeholder": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body}{id}" }),
-			"/signature/template has {id}; allowed are",
+			"/signature/template: has {id}; allowed are",
 		},
 		"an argument that is not taken": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body:x}" }),
-			"/signature/template has {body:x}, which must not have a name",
+			"/signature/template: has {body:x}, which must not have a name",
 		},
 		"a brace that is not closed": {
-			custom, good(func(s *penstock.Signature) { s.Template = "{body}{" }), "/signature/template has a { without a }",
+			custom, good(func(s *penstock.Signature) { s.Template = "{body}{" }), "/signature/template: has a { without a }",
 		},
 		"a brace that is not opened": {
-			custom, good(func(s *penstock.Signature) { s.Template = "a}{body}" }), "/signature/template has a } without a {",
+			custom, good(func(s *penstock.Signature) { s.Template = "a}{body}" }), "/signature/template: has a } without a {",
 		},
 		"a header that must not be read": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{header:Cookie}{body}" }),
-			"/signature/template {header:Name}: cannot be Cookie",
+			"/signature/template: the name in {header:Name} cannot be Cookie",
 		},
 		"a header without a name": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{header}{body}" }),
-			"/signature/template {header:Name}: is required",
+			"/signature/template: the name in {header:Name} is required",
 		},
 		"the signature signs itself": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{header:x-sig}{body}" }),
-			"/signature/template must not contain the signature itself",
+			"/signature/template: must not contain the signature itself",
 		},
 		"contentful's own": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{signed_headers}{body}" }),
-			"/signature/template must not have {signed_headers}: only contentful supports it",
+			"/signature/template: must not have {signed_headers}: only contentful supports it",
 		},
 		"a time without a header": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{timestamp}{body}" }),
-			"/signature/template has {timestamp}, so timestamp_header is required",
+			"/signature/template: has {timestamp}, so timestamp_header is required",
 		},
 		"a time that is not signed": {
-			custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }), "/signature/template must have {timestamp}",
+			custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }), "/signature/template: must have {timestamp}",
 		},
 		"the time in the signature header": {
 			custom, good(func(s *penstock.Signature) { s.TimestampHeader, s.Template = "x-sig", "{timestamp}{body}" }),
-			"/signature/timestamp_header must not be the header of the signature",
+			"/signature/timestamp_header: must not be the header of the signature",
 		},
 		"a template without end": {
 			custom, good(func(s *penstock.Signature) { s.Template = "{body}" + strings.Repeat("x", 1024) }),
-			"/signature/template is longer than 1024 bytes",
+			"/signature/template: is longer than 1024 bytes",
 		},
 	} {
 		got := ""
 		if problems := signature.Check(test.scheme, test.signature); len(problems) > 0 {
-			got = problems[0].Pointer + " " + problems[0].Detail
+			got = problems[0].String()
 		}
 		if test.want == "" && got != "" || !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
@@ -279,7 +279,7 @@ func TestCheckSecret(t *testing.T) {
 		"hex of a user's own":            {"custom_hmac", customHex, "00ff", ""},
 		"no hex":                         {"custom_hmac", customHex, "secret-0xyz", "the secret is not hex"},
 		"an unknown scheme":              {"nobody", nil, "secret-0xyz", "unknown signature scheme"},
-		"a scheme that is not described": {"custom_hmac", nil, "secret-0xyz", "/signature is required"},
+		"a scheme that is not described": {"custom_hmac", nil, "secret-0xyz", "/signature: is required"},
 	} {
 		got := ""
 		if err := signature.CheckSecret(test.scheme, test.signature, test.secret); err != nil {

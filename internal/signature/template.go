@@ -51,7 +51,7 @@ func ParseTemplate(template string) ([]TemplatePart, error) {
 		switch part.Kind {
 		case PartHeader:
 			if problem := checkHeaderName(argument); problem != "" {
-				return nil, errors.New("{header:Name}: " + problem)
+				return nil, errors.New("the name in {header:Name} " + problem)
 			}
 		case PartBody, PartTimestamp, PartMethod, PartURL, PartPath, PartSignedHeaders:
 			if name != kind {

@@ -105,7 +105,7 @@ func (c *createRun) hold(limits []limit) {
 		shortage = spent.shortOfTokens(0)
 	}
 	c.unfunded = &unfunded{penstock.StateBlocked, shortage}
-	message, event := shortage.Explain(false)+" The run starts once it has room.", penstock.TimelineBlocked
+	message, event := shortage.Explain(false)+" The run starts once the budget has room for it.", penstock.TimelineBlocked
 	if spent.refuses {
 		c.unfunded.state = penstock.StateFailed
 		message, event = shortage.Explain(false), penstock.TimelineFailed

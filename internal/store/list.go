@@ -40,8 +40,7 @@ type cursor struct {
 func badCursor() error {
 	return penstock.Errorf(
 		penstock.CodeInvalidRequest,
-		"query parameter cursor: not a cursor of this list: it must come from next_cursor of a page with the same filters "+
-			"and sort",
+		"query parameter cursor: does not belong to this list; use next_cursor of a page with the same filters and sort",
 	)
 }
 

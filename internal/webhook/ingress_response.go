@@ -39,7 +39,7 @@ func newProblems(origin string) *problems {
 		{penstock.CodeMethodNotAllowed, "a webhook accepts POST only"},
 		{penstock.CodeAuthenticationRequired, "the delivery has no valid credential"},
 		{penstock.CodePayloadTooLarge, "the body is larger than this server allows"},
-		{penstock.CodeInvalidRequest, "the body is not one JSON value in UTF-8"},
+		{penstock.CodeInvalidRequest, "the body is not valid JSON in UTF-8"},
 		{penstock.CodeRateLimited, "too many deliveries; try again after the time in Retry-After"},
 		{penstock.CodeUnavailable, "the delivery cannot be stored now; nothing was stored"},
 		{penstock.CodeInternal, "the server could not process the delivery"},

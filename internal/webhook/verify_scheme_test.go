@@ -355,7 +355,7 @@ func TestNewVerifierRefuses(t *testing.T) {
 		says      string
 	}{
 		"an unknown scheme":           {"hmac", nil, `unknown signature scheme "hmac"`},
-		"a custom one without detail": {"custom_hmac", nil, "/signature is required"},
+		"a custom one without detail": {"custom_hmac", nil, "/signature: is required"},
 		"detail for a known sender":   {"github", &penstock.Signature{Header: "X-Sig"}, "only for custom_hmac and grafana"},
 	} {
 		_, err := webhook.NewVerifier(test.scheme, test.signature)

@@ -87,10 +87,10 @@ func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
 	w.secret("LD_PRELOAD", "/workspace/thief.so")
 	harness := &penstock.Harness{Type: "misbehaving"}
 	for what, config := range map[string]penstock.Config{
-		"config/env/LD_LIBRARY_PATH must not": {
+		"config/env/LD_LIBRARY_PATH: must not": {
 			Harness: harness, Env: map[string]string{"LD_LIBRARY_PATH": "/workspace"},
 		},
-		"config/secrets/0 the secret LD_PRELOAD must not": {Harness: harness, Secrets: []string{"LD_PRELOAD"}},
+		"config/secrets/0: the secret LD_PRELOAD must not": {Harness: harness, Secrets: []string{"LD_PRELOAD"}},
 	} {
 		id := w.create(penstock.RunRequest{Prompt: "hello", Config: &config})
 		run := w.becomes(id, penstock.StateFailed)

@@ -83,7 +83,7 @@ func (e *execution) checkVariables() error {
 		return nil
 	}
 	if found := e.config.CheckVariables(own); len(found) > 0 {
-		return setupFailed("config%s %s.", found[0].Pointer, found[0].Detail)
+		return setupFailed("config%s.", found[0])
 	}
 	return nil
 }

@@ -51,7 +51,12 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => void)
         <List size="sm" mt="xs">
           {fields.map((field) => (
             <List.Item key={field.pointer + field.detail}>
-              <code>{field.pointer || '/'}</code> {field.detail}
+              {field.pointer && (
+                <>
+                  <code>{field.pointer}</code>:{' '}
+                </>
+              )}
+              {field.detail}
             </List.Item>
           ))}
         </List>

@@ -57,7 +57,7 @@ const reasons: Record<string, string> = {
   future: 'The timestamp of the signature is in the future. A clock is wrong.',
   mismatch: 'The secret or signature does not match.',
   no_secret: 'The webhook has no secret.',
-  invalid_json: 'The body is not one JSON value in UTF-8.',
+  invalid_json: 'The body is not valid JSON in UTF-8.',
   content_encoding: 'The body is compressed. Webhooks accept only uncompressed bodies.',
   replayed_signature: 'The webhook has already accepted the same signed bytes with another delivery ID.',
   handshake: 'The sender only checked the URL, so no run started.',

@@ -7,7 +7,7 @@ export function sentenceOf(s: BudgetShortage): string {
     s.cap_tokens !== undefined
       ? [`${formatNumber(s.spent_tokens ?? 0)} tokens`, formatNumber(s.cap_tokens), formatNumber(s.needed_tokens ?? 0)]
       : [formatCost(s.spent_usd ?? 0), formatCost(s.cap_usd ?? 0), formatCost(s.needed_usd ?? 0)];
-  return `${spent} of ${cap} are spent or reserved, and the next call can need ${needed}. The run continues when the budget has room.`;
+  return `${spent} of ${cap} are spent or reserved, and the next model call can use up to ${needed}. The run continues once the budget has room for that call.`;
 }
 
 /** A cap with room for the next call: twice the present one, or more. */

@@ -1,6 +1,7 @@
-import { Group, MultiSelect, Select, TextInput } from '@mantine/core';
+import { Group, MultiSelect, Select } from '@mantine/core';
 import { type FocusEvent, type KeyboardEvent, useState } from 'react';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
+import { AppliedInput, AppliedTime } from '../../ui/AppliedInput.tsx';
 import { type Choice, useChoices } from './choices.ts';
 import { type Filter, filters, metadataFilter, withFilter, wordOfValue } from './filters.ts';
 
@@ -93,71 +94,38 @@ interface TextFieldProps extends Pick<FilterFieldProps, 'close'> {
 }
 
 function TextField({ filter: { label, time, hint }, value, set, close }: TextFieldProps) {
-  const applied = time ? toLocal(value) : value;
-  const [text, setText] = useState(applied);
-  const apply = (): void => {
-    if (text.trim() !== applied) {
-      set(time ? fromLocal(text) : text.trim());
-    }
-  };
+  const Input = time ? AppliedTime : AppliedInput;
   return (
-    <TextInput
+    <Input
       size="xs"
       flex={1}
       autoFocus
       aria-label={label}
       placeholder={hint ?? label}
-      type={time ? 'datetime-local' : 'text'}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-      onBlur={apply}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') {
-          event.preventDefault(); // else it would press the button that gets the focus
-          apply();
-          close(true);
-        }
-      }}
+      value={value}
+      apply={set}
+      entered={() => close(true)}
     />
   );
 }
 
-/** Converts a time of the API to the value of a datetime-local field. */
-function toLocal(time: string): string {
-  const at = new Date(time);
-  return Number.isNaN(at.getTime()) ? '' : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-function fromLocal(text: string): string {
-  const at = new Date(text);
-  return Number.isNaN(at.getTime()) ? '' : at.toISOString();
-}
-
 function Metadata({ search, change, close }: Omit<FilterFieldProps, 'name'>) {
-  const [text, setText] = useState('');
-  const apply = (): void => {
+  const apply = (text: string): void => {
     const [key, ...rest] = text.split('=');
     if (key?.trim() && rest.length > 0) {
       change(withFilter(search, `metadata[${key.trim()}]`, rest.join('=')));
     }
   };
   return (
-    <TextInput
+    <AppliedInput
       size="xs"
       flex={1}
       autoFocus
       aria-label="Metadata"
       placeholder="key=value"
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-      onBlur={apply}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') {
-          event.preventDefault(); // else it would press the button that gets the focus
-          apply();
-          close(true);
-        }
-      }}
+      value=""
+      apply={apply}
+      entered={() => close(true)}
     />
   );
 }

@@ -17,14 +17,7 @@ const models: Column<ModelInfo>[] = [
   {
     header: 'Status',
     width: '36%',
-    cell: ({ disable_reason, disable_detail }) =>
-      disable_reason ? (
-        <div>
-          <Status tone="calm">Unavailable</Status> <span>{disable_detail}</span>
-        </div>
-      ) : (
-        <Status tone="good">Available</Status>
-      ),
+    cell: ({ disable_reason, disable_detail }) => <Availability available={!disable_reason} why={disable_detail} />,
   },
 ];
 
@@ -35,16 +28,19 @@ const harnesses: Column<HarnessInfo>[] = [
   {
     header: 'Status',
     width: '44%',
-    cell: ({ usable, reason }) =>
-      usable ? (
-        <Status tone="good">Available</Status>
-      ) : (
-        <div>
-          <Status tone="calm">Unavailable</Status> <span>{reason}</span>
-        </div>
-      ),
+    cell: ({ usable, reason }) => <Availability available={usable} why={reason} />,
   },
 ];
+
+function Availability({ available, why }: { available: boolean; why: string | undefined }) {
+  return available ? (
+    <Status tone="good">Available</Status>
+  ) : (
+    <div>
+      <Status tone="calm">Unavailable</Status> <span>{why}</span>
+    </div>
+  );
+}
 
 /** What this server can do, and what this browser does. Options of the server are read when it starts. */
 export function SettingsPage() {

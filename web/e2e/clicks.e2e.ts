@@ -90,3 +90,17 @@ test('two clicks show why an automation did not fire', async ({ world }) => {
   await activity.getByText('type is order.created; the filter expects order.refunded').waitFor();
   expect(clicks()).toBe(2);
 });
+
+test('a webhook is created and tested with four clicks', async ({ world }) => {
+  await world.server.api.factories.create({ name: 'payments' });
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Webhooks' }).click();
+  await page.getByRole('button', { name: 'New webhook' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name', exact: true }).waitFor();
+  await page.keyboard.type('stripe');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByRole('button', { name: 'Send test' }).click();
+  await dialog.getByText('HTTP 202, no run started').waitFor();
+  expect(clicks()).toBe(4);
+});

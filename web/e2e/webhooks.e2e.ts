@@ -82,8 +82,11 @@ test('a webhook of each kind is made, and the command that is shown is accepted'
     if (name === 'standard') {
       await world.look('webhook-reveal');
     }
+    await dialog.getByRole('status', { name: 'Last delivery' }).getByText('Accepted').waitFor();
     await dialog.getByRole('button', { name: 'I have copied it' }).click();
     await dialog.waitFor({ state: 'hidden' });
+    await page.getByRole('heading', { name, level: 1 }).waitFor();
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Webhooks' }).click();
     await page.getByRole('link', { name, exact: true }).waitFor();
   }
   await expect.poll(() => page.getByRole('cell', { name: '1 accepted' }).count()).toBe(kinds.length);
@@ -125,7 +128,7 @@ test('a signed delivery appears without a reload, with why each automation did o
   await server.api.automations.create(uid, { name: 'fix', prompt: 'demo: say x', triggers: trigger({ status: ['failed'] }) });
   await server.api.automations.create(uid, { name: 'cheer', prompt: 'demo: say x', triggers: trigger({ status: ['passed'] }) });
   await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
-  await page.getByText('No deliveries yet').waitFor();
+  await page.getByText('Waiting for the first delivery…').waitFor();
   await page.getByRole('region', { name: 'a delivery with curl' }).getByText('YOUR-SECRET').waitFor();
   await world.look('deliveries-empty');
   const attack = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>';
@@ -150,6 +153,8 @@ test('a signed delivery appears without a reload, with why each automation did o
   await detail.getByRole('link', { name: 'fix' }).waitFor();
   await detail.getByText('Did not fire').waitFor();
   await detail.getByText(/^status is .*; the filter expects /).waitFor();
+  const edit = await detail.getByRole('link', { name: 'Edit the filter' }).getAttribute('href');
+  expect(edit).toMatch(new RegExp(`/automations/[^?]+\\?webhook=${hook.uid}&delivery=`));
   await detail.getByRole('region', { name: 'payload' }).getByText('window.hacked').waitFor();
   expect(await detail.getByText(attack).count()).toBeGreaterThan(0);
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
@@ -167,15 +172,15 @@ test('a signed delivery appears without a reload, with why each automation did o
 
   await page.getByRole('link', { name: 'Accepted', exact: true }).click();
   await entry.click();
-  await page.getByRole('button', { name: 'Replay' }).click();
+  await page.getByRole('button', { name: 'Replay', exact: true }).click();
   await page.getByText(/^Replayed as .* 1 run started\.$/).waitFor();
-  await expect.poll(() => list.getByText('replay', { exact: true }).count()).toBe(1);
+  await expect.poll(() => list.getByText('Replay of check_run', { exact: true }).count()).toBe(1);
 
   const { items } = await server.api.runs.list({ webhook_uid: hook.uid });
   expect(items).toHaveLength(2);
   await page.goto(items.at(-1)?.trigger_url ?? '');
   await page.getByRole('link', { name: 'ci', exact: true }).waitFor();
-  await page.getByText('check_run', { exact: true }).waitFor();
+  await page.getByText('check_run', { exact: true }).first().waitFor();
   await page.getByRole('region', { name: 'payload' }).getByText('9007199254740993').waitFor();
   const saving = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download' }).click();
@@ -189,7 +194,7 @@ test('a signed delivery appears without a reload, with why each automation did o
   await about.getByRole('link', { name: 'live', exact: true }).waitFor();
   await world.look('run-webhook');
   await about.getByRole('link', { name: 'Delivery', exact: true }).click();
-  await page.getByText('check_run', { exact: true }).waitFor();
+  await page.getByText('check_run', { exact: true }).first().waitFor();
 });
 
 test('a secret is rotated, and the old one is refused at once or after its overlap', async ({ world }) => {
@@ -252,4 +257,72 @@ test('a webhook that is switched off, suspended or deleted returns 404', async (
   await page.getByRole('dialog').getByRole('button', { name: 'Delete webhook' }).click();
   await page.waitForURL('**/webhooks');
   expect(await send()).toBe(404);
+});
+
+test('a new webhook waits for its first delivery, and a test delivery shows its outcome', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'trying');
+  await world.signIn('/webhooks');
+  await begin(world, 'trying', 'shop');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText('Waiting for the first delivery…').waitFor();
+  await dialog.getByRole('button', { name: 'Send test' }).click();
+  const outcome = dialog.getByRole('status', { name: 'Last delivery' });
+  await outcome.getByText('HTTP 202, no run started').waitFor();
+  await outcome.getByText('No automation used this webhook when the delivery arrived.').waitFor();
+  await world.look('webhook-first-delivery');
+
+  const [hook] = (await server.api.webhooks.list(uid)).webhooks;
+  const other = await server.api.webhooks.create(uid, { name: 'orders', auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
+  const trigger = (payload: Record<string, unknown>) => [
+    { provider: 'webhook', event: 'received', filter: { webhook_ids: ['orders'], payload } },
+  ];
+  await server.api.automations.create(uid, { name: 'all', prompt: 'demo: say tested', triggers: trigger({}) });
+  await server.api.automations.create(uid, { name: 'paid', prompt: 'demo: say paid', triggers: trigger({ type: ['order.paid'] }) });
+  await page.goto(`${server.url}/factory/${uid}/webhooks/${other.uid}`);
+  await page.getByText('Waiting for the first delivery…').waitFor();
+  await page.getByRole('region', { name: 'URL', exact: true }).getByText(other.ingress_url).waitFor();
+  await page.getByRole('button', { name: 'Send test' }).click();
+  const sent = page.getByRole('status', { name: 'Test delivery' });
+  await sent.getByText('HTTP 202, 1 run started').waitFor();
+  await sent.getByRole('link', { name: 'View run' }).waitFor();
+  await sent.getByText(/^type is .*; the filter expects order\.paid$/).waitFor();
+  await sent.getByRole('link', { name: 'Edit the filter' }).waitFor();
+  await page.getByRole('list', { name: 'Deliveries' }).getByText('1 run').waitFor();
+  await world.look('webhook-test');
+  await server.api.webhooks.update(uid, other.uid, { enabled: false });
+  await page.reload();
+  await expect.poll(() => page.getByRole('button', { name: 'Send test' }).isDisabled()).toBe(true);
+  expect((await server.api.deliveries.list(uid, hook?.uid ?? '')).items).toHaveLength(1);
+});
+
+test('a pasted request is verified, with what is wrong with it', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'verifying');
+  const secret = 'an-example-value';
+  const hook = await server.api.webhooks.create(uid, { name: 'ci', auth_mode: 'signature', signature_scheme: 'github', secret });
+  await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
+  await page.getByRole('button', { name: 'Verify a request' }).click();
+  const dialog = page.getByRole('dialog');
+  const body = '{"action": "opened",\n "title": "Zürich"}';
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
+  const headers = dialog.getByRole('textbox', { name: 'Headers' });
+  await headers.fill('{"no": "header"}');
+  await dialog.getByText('This is not a header: {"no": "header"}').waitFor();
+  expect(await dialog.getByRole('button', { name: 'Verify' }).isDisabled()).toBe(true);
+  await headers.fill(`POST /webhooks HTTP/1.1\nX-GitHub-Event: issues\nX-Hub-Signature-256: sha256=${signature}`);
+  await dialog.getByRole('textbox', { name: 'Body' }).fill(body);
+  await dialog.getByRole('button', { name: 'Verify' }).click();
+  await dialog.getByText('Valid', { exact: true }).waitFor();
+  await dialog.getByRole('textbox', { name: 'Body' }).fill(`${body} `);
+  await dialog.getByRole('button', { name: 'Verify' }).click();
+  await dialog.getByText('Invalid', { exact: true }).waitFor();
+  await dialog.getByText('The secret or signature does not match.').waitFor();
+  await world.look('webhook-verify');
+  await headers.fill('X-GitHub-Event: issues');
+  await dialog.getByRole('button', { name: 'Verify' }).click();
+  await dialog.getByText('The header with the credential or signature is missing.').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByText('Waiting for the first delivery…').waitFor(); // nothing was recorded
 });

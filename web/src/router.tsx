@@ -186,6 +186,11 @@ const newAutomationRoute = createRoute({
 const automationRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/factory/$uid/automations/$auid',
+  // The delivery to test the filter with.
+  validateSearch: (search: Record<string, unknown>): { webhook?: string; delivery?: string } => ({
+    ...(typeof search.webhook === 'string' ? { webhook: search.webhook } : {}),
+    ...(typeof search.delivery === 'string' ? { delivery: search.delivery } : {}),
+  }),
   component: lazyRouteComponent(() => import('./pages/automations/AutomationPage.tsx'), 'AutomationPage'),
 });
 

@@ -2,12 +2,11 @@ import { Anchor, Button, Group, Stack, Text, Title } from '@mantine/core';
 import type { Delivery } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
 import { formatAbsolute, formatNumber } from '../../format.ts';
-import { Status } from '../../ui/Status.tsx';
 import { Fact } from '../run/Facts.tsx';
 import classes from './DeliveryDetail.module.css';
-import { identityOf, reasonOf } from './outcome.ts';
+import { Matches } from './Matches.tsx';
+import { identityOf, isReplayable, reasonOf } from './outcome.ts';
 import { Payload } from './Payload.tsx';
-import { Reason, type ReasonProps } from './Reason.tsx';
 import { Replay } from './Replay.tsx';
 
 /** Shows a delivery. Its headers, payload and names are untrusted, and are shown as text only. */
@@ -20,8 +19,12 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
     <Stack gap="md">
       {reason && <Text size="sm">{reason}</Text>}
       <dl className={classes.facts}>
+        <Fact name="Event">{delivery.event_type}</Fact>
         <Fact name="Received">{formatAbsolute(delivery.received_at)}</Fact>
         <Fact name="From">{delivery.client_ip}</Fact>
+        <Fact name="ID">
+          <span className="mono">{delivery.delivery_id}</span>
+        </Fact>
         <Fact name="HTTP status">{String(delivery.http_status)}</Fact>
         <Fact name="Size">{formatNumber(delivery.size)} B</Fact>
         <Fact name="Delivery ID">{identityOf(delivery)}</Fact>
@@ -41,11 +44,18 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
           )}
         </Fact>
       </dl>
-      {accepted && delivery.reason !== 'handshake' && <Matches delivery={delivery} factory={factory} />}
+      {isReplayable(delivery) && (
+        <section>
+          <Title order={3} size="h6">
+            Automations
+          </Title>
+          <Matches delivery={delivery} factory={factory} />
+        </section>
+      )}
       <Headers headers={delivery.headers} />
       {accepted && <Payload delivery={delivery} factory={factory} />}
       <Group gap="xs">
-        {accepted && delivery.reason !== 'handshake' && <Replay delivery={delivery} factory={factory} />}
+        {isReplayable(delivery) && <Replay delivery={delivery} factory={factory} />}
         {linked && (
           <Button component={Link} to={to} params={at(delivery.delivery_id)} variant="subtle" size="xs">
             Open this delivery
@@ -53,46 +63,6 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
         )}
       </Group>
     </Stack>
-  );
-}
-
-function Matches({ delivery, factory }: { delivery: Delivery; factory: string }) {
-  return (
-    <section>
-      <Title order={3} size="h6">
-        Automations
-      </Title>
-      {delivery.matches.length === 0 ? (
-        <Text size="sm" c="dimmed">
-          No automation used this webhook when the delivery arrived.
-        </Text>
-      ) : (
-        <ul className={classes.matches}>
-          {delivery.matches.map((match) => (
-            <Match key={match.automation_uid} match={match} delivery={delivery} factory={factory} />
-          ))}
-        </ul>
-      )}
-    </section>
-  );
-}
-
-function Match({ match, delivery, factory }: ReasonProps) {
-  return (
-    <li>
-      <Status tone={match.would_trigger ? 'good' : match.failed_at === 'automation' ? 'bad' : 'calm'}>
-        {match.would_trigger ? 'Fired' : 'Did not fire'}
-      </Status>
-      <Anchor component={Link} to="/factory/$uid/automations/$auid" params={{ uid: factory, auid: match.automation_uid } as never} inherit>
-        {match.automation}
-      </Anchor>
-      {match.run_id && (
-        <Anchor component={Link} to="/runs/$runId" params={{ runId: match.run_id } as never} inherit>
-          View run
-        </Anchor>
-      )}
-      {!match.would_trigger && <Reason match={match} delivery={delivery} factory={factory} />}
-    </li>
   );
 }
 

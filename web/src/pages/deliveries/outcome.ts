@@ -22,11 +22,31 @@ export function filterOf(search: Params) {
   return filters.find((one) => one.search.outcome === outcome && one.search.no_run === noRun) ?? { label: 'All', search: {} };
 }
 
+/** The filters beside the outcome, as they are in the URL: a text of the payload, and times. */
+const narrowing = ['search', 'received_after', 'received_before'] as const;
+
+export type Narrowing = Partial<Record<(typeof narrowing)[number], string>>;
+
+/** The filters of a search beside the outcome. */
+export function narrowingOf(search: Params): Narrowing {
+  return Object.fromEntries(narrowing.flatMap((name) => (firstOf(search[name]) ? [[name, firstOf(search[name])]] : [])));
+}
+
+/** The filters of the log in the URL, without the page. */
+export function logSearchOf(search: Params) {
+  return { ...filterOf(search).search, ...narrowingOf(search) };
+}
+
 /** The query of the log. */
 export function queryOf(search: Params): ListDeliveriesQuery {
-  const { outcome, no_run } = filterOf(search).search as (typeof filters)[number]['search'];
+  const { no_run, ...query } = logSearchOf(search) as ReturnType<typeof logSearchOf> & (typeof filters)[number]['search'];
   const cursor = firstOf(search.cursor);
-  return { limit: 50, ...(outcome ? { outcome } : {}), ...(no_run ? { no_run: true } : {}), ...(cursor ? { cursor } : {}) };
+  return { limit: 50, ...query, ...(no_run ? { no_run: true } : {}), ...(cursor ? { cursor } : {}) };
+}
+
+/** Whether a delivery has a payload that automations can evaluate again. */
+export function isReplayable(delivery: Pick<Delivery, 'outcome' | 'reason'>): boolean {
+  return delivery.outcome === 'accepted' && delivery.reason !== 'handshake';
 }
 
 export function toneOf(delivery: Pick<Delivery, 'outcome'>): Tone {

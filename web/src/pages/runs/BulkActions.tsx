@@ -1,10 +1,9 @@
-import { Button, Group, List, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { APIError, type RunItem } from '@penstock/sdk';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client } from '../../api.ts';
 import { formatCount } from '../../format.ts';
-import { Confirm } from '../../ui/Confirm.tsx';
+import { BulkConfirm } from '../../ui/BulkConfirm.tsx';
 import { requestAgain } from '../run/again.ts';
 import { isActive } from '../run/state.ts';
 
@@ -60,40 +59,20 @@ export default function BulkActions({ runs, done }: { runs: RunItem[]; done: () 
       <Button size="xs" variant="subtle" onClick={done}>
         Clear selection
       </Button>
-      {asked && <ConfirmAction action={asked} done={done} close={() => ask(undefined)} />}
+      {asked && (
+        <BulkConfirm
+          action={asked.label}
+          warning={asked.warning}
+          items={asked.runs}
+          keyOf={(run) => run.run_id}
+          labelOf={(run) => run.title}
+          act={asked.act}
+          together={together}
+          stale={['runs']}
+          done={done}
+          close={() => ask(undefined)}
+        />
+      )}
     </Group>
-  );
-}
-
-function ConfirmAction({ action, done, close }: { action: Action; done: () => void; close: () => void }) {
-  const queries = useQueryClient();
-  const [left] = useState(() => [...action.runs]); // after an error, those that are not done yet
-  const act = async (): Promise<void> => {
-    const worker = async (): Promise<void> => {
-      for (let run = left.shift(); run; run = left.shift()) {
-        try {
-          await action.act(run);
-        } catch (error) {
-          left.push(run);
-          throw error;
-        }
-      }
-    };
-    try {
-      await Promise.all(Array.from({ length: together }, worker));
-    } finally {
-      await queries.invalidateQueries({ queryKey: ['runs'] });
-    }
-    done();
-  };
-  return (
-    <Confirm title={`${action.label}?`} action={action.label} act={act} close={close}>
-      <Text mb="xs">{action.warning}</Text>
-      <List size="sm" mah={240} style={{ overflow: 'auto' }}>
-        {action.runs.map((run) => (
-          <List.Item key={run.run_id}>{run.title}</List.Item>
-        ))}
-      </List>
-    </Confirm>
   );
 }

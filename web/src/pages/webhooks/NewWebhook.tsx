@@ -1,6 +1,7 @@
 import { Button, Checkbox, Group, List, PasswordInput, Radio, Select, Stack, Text, TextInput } from '@mantine/core';
 import type { Factory, SignaturePreset, Webhook } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
 import { signatureSchemesQuery } from '../../queries.ts';
@@ -56,8 +57,17 @@ export default function NewWebhook({
   );
 }
 
+/** The next step for a new webhook: its secret, or the page on which its deliveries appear. */
 function Made({ webhook, factory, done }: { webhook: Webhook; factory: string; done: () => void }) {
-  return webhook.pending_secret ? <SecretForm webhook={webhook} factory={factory} done={done} /> : <Reveal webhook={webhook} done={done} />;
+  const navigate = useNavigate();
+  if (webhook.pending_secret) {
+    return <SecretForm webhook={webhook} factory={factory} done={done} />;
+  }
+  const open = (): void => {
+    done();
+    void navigate({ to: '/factory/$uid/webhooks/$wuid', params: { uid: factory, wuid: webhook.uid }, search: {} });
+  };
+  return <Reveal webhook={webhook} factory={factory} done={open} />;
 }
 
 interface FieldsProps {

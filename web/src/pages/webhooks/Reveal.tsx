@@ -2,10 +2,18 @@ import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import type { Webhook } from '@penstock/sdk';
 import { Code } from '../../ui/Code.tsx';
 import { firstDelivery } from './command.ts';
+import { FirstDelivery } from './SendTest.tsx';
 import { usePreset } from './usePreset.ts';
 
+interface RevealProps {
+  webhook: Webhook;
+  factory: string;
+  rotated?: boolean;
+  done: () => void;
+}
+
 /** Shows the URL and the new secret of a webhook once, and how to send a delivery. */
-export function Reveal({ webhook, rotated = false, done }: { webhook: Webhook; rotated?: boolean; done: () => void }) {
+export function Reveal({ webhook, factory, rotated = false, done }: RevealProps) {
   const { preset } = usePreset(webhook.signature_scheme);
   const command = firstDelivery(webhook, preset);
   const inURL = webhook.auth_mode === 'url_token';
@@ -46,6 +54,7 @@ export function Reveal({ webhook, rotated = false, done }: { webhook: Webhook; r
             : 'Only the sender can sign deliveries. Send the first one from there.'}
         </Text>
       )}
+      {!rotated && <FirstDelivery webhook={webhook} factory={factory} />}
       <Group justify="flex-end">
         <Button onClick={done}>I have copied it</Button>
       </Group>

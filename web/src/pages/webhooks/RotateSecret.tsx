@@ -28,7 +28,7 @@ export default function RotateSecret({ webhook, factory, close }: { webhook: Web
   if (rotated) {
     return (
       <Dialog title={title} close={close} size="lg" stays>
-        <Reveal webhook={rotated} rotated done={close} />
+        <Reveal webhook={rotated} factory={factory} rotated done={close} />
       </Dialog>
     );
   }

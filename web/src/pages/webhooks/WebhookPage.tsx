@@ -19,6 +19,7 @@ import { troubleOf } from './state.ts';
 import { WebhookFacts } from './WebhookFacts.tsx';
 
 const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
+const VerifyRequest = lazy(() => import('./VerifyRequest.tsx'));
 
 /** Shows a webhook and its delivery log. */
 export function WebhookPage() {
@@ -56,7 +57,7 @@ export function WebhookPage() {
 }
 
 function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | undefined }) {
-  const [dialog, setDialog] = useState<'rotate' | 'finish' | 'delete'>();
+  const [dialog, setDialog] = useState<'rotate' | 'finish' | 'verify' | 'delete'>();
   const close = (): void => setDialog(undefined);
   const uid = factory?.uid ?? '';
   return (
@@ -71,17 +72,21 @@ function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | un
           Rotate secret
         </Button>
       )}
+      {webhook.auth_mode !== 'url_token' && (
+        <Button variant="default" onClick={() => setDialog('verify')} disabled={!factory}>
+          Verify a request
+        </Button>
+      )}
       {factory?.source !== 'repository' && (
         <Button variant="default" onClick={() => setDialog('delete')}>
           Delete
         </Button>
       )}
       {dialog === 'finish' && <FinishSetup webhook={webhook} factory={uid} close={close} />}
-      {dialog === 'rotate' && (
-        <Suspense>
-          <RotateSecret webhook={webhook} factory={uid} close={close} />
-        </Suspense>
-      )}
+      <Suspense>
+        {dialog === 'rotate' && <RotateSecret webhook={webhook} factory={uid} close={close} />}
+        {dialog === 'verify' && <VerifyRequest webhook={webhook} factory={uid} close={close} />}
+      </Suspense>
       {dialog === 'delete' && <DeleteWebhook webhook={webhook} factory={uid} close={close} />}
     </>
   );

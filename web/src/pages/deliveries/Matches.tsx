@@ -1,0 +1,57 @@
+import { Anchor, Text } from '@mantine/core';
+import type { Delivery } from '@penstock/sdk';
+import { Link } from '@tanstack/react-router';
+import { Status } from '../../ui/Status.tsx';
+import classes from './DeliveryDetail.module.css';
+import { Reason, type ReasonProps } from './Reason.tsx';
+
+/** What each automation made of a delivery. */
+export function Matches({ delivery, factory }: { delivery: Delivery; factory: string }) {
+  if (delivery.matches.length === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        No automation used this webhook when the delivery arrived.
+      </Text>
+    );
+  }
+  return (
+    <ul className={classes.matches}>
+      {delivery.matches.map((match) => (
+        <Match key={match.automation_uid} match={match} delivery={delivery} factory={factory} />
+      ))}
+    </ul>
+  );
+}
+
+function Match({ match, delivery, factory }: ReasonProps) {
+  const { automation, automation_uid, would_trigger, failed_at, run_id } = match;
+  const to = '/factory/$uid/automations/$auid' as const;
+  const params = { uid: factory, auid: automation_uid } as never;
+  return (
+    <li>
+      <Status tone={would_trigger ? 'good' : failed_at === 'automation' ? 'bad' : 'calm'}>
+        {would_trigger ? 'Fired' : 'Did not fire'}
+      </Status>
+      <Anchor component={Link} to={to} params={params} inherit>
+        {automation}
+      </Anchor>
+      {run_id && (
+        <Anchor component={Link} to="/runs/$runId" params={{ runId: run_id } as never} inherit>
+          View run
+        </Anchor>
+      )}
+      {!would_trigger && <Reason match={match} delivery={delivery} factory={factory} />}
+      {!would_trigger && failed_at !== 'automation' && (
+        <Anchor
+          component={Link}
+          to={to}
+          params={params}
+          search={{ webhook: delivery.webhook_uid, delivery: delivery.delivery_id } as never}
+          inherit
+        >
+          Edit the filter
+        </Anchor>
+      )}
+    </li>
+  );
+}

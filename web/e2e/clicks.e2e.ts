@@ -28,12 +28,15 @@ test('a run is started with one click', async ({ world }) => {
 });
 
 test('a run is steered with two clicks', async ({ world }) => {
-  const { run_id } = await world.server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 3', title: 'Steer me' });
+  const wait = 'demo: run while [ ! -e go ]; do sleep 0.05; done';
+  const { run_id } = await world.server.api.runs.create({ prompt: `Wait\n${wait}`, title: 'Steer me' });
   const { page, clicks } = await fromHome(world);
   await page.getByRole('link', { name: 'Steer me' }).click();
   await page.getByLabel('Follow-up').click();
   await page.keyboard.type('demo: say Steered');
   await page.keyboard.press('Control+Enter');
+  await page.getByText('Queued: delivered after this turn').waitFor();
+  world.server.write(run_id, 'go');
   await page.getByRole('region', { name: 'Transcript' }).getByText('Steered', { exact: true }).waitFor();
   await expect.poll(() => stateOf(world, run_id)).toBe('SUCCEEDED');
   expect(clicks()).toBe(2);

@@ -196,10 +196,10 @@ test('a follow-up is kept while another tab is looked at, and sent once', async 
 
 test('a message is in the transcript at once, and says what became of it', async ({ world }) => {
   const { page, server } = world;
-  const { run_id } = await server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 4' });
+  const { run_id } = await server.api.runs.create({ prompt: 'Wait\ndemo: run while [ ! -e go ]; do sleep 0.05; done' });
   await world.signIn(`/runs/${run_id}`);
   const transcript = page.getByRole('region', { name: 'Transcript' });
-  await transcript.getByText('sleep 4', { exact: true }).waitFor();
+  await transcript.getByText(/^while/).waitFor();
   const held: Route[] = [];
   await page.route('**/followups', (route) => void held.push(route));
   await page.getByLabel('Follow-up').fill('demo: say Hurry');
@@ -209,6 +209,7 @@ test('a message is in the transcript at once, and says what became of it', async
   await Promise.all(held.map((route) => route.continue()));
   await message.getByText('Queued: delivered after this turn').waitFor();
   await world.look('run-queued');
+  server.write(run_id, 'go');
   await message.getByText('Delivered', { exact: true }).waitFor();
   await transcript.getByText('Hurry', { exact: true }).waitFor();
   expect(await message.count()).toBe(1);

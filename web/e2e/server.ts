@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -50,6 +50,11 @@ export class Server {
     }
     await server.up();
     return server;
+  }
+
+  /** Makes an empty file in the workspace of a run that this server executes. */
+  write(run: string, file: string): void {
+    writeFileSync(path.join(this.data, 'work', 'runs', run, 'work', file), '');
   }
 
   /** What the server has printed so far. */

@@ -66,7 +66,7 @@ demo: build ## see the main job: a run created, watched, steered and cancelled
 	@scripts/demo
 
 .PHONY: attack
-attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes docs/security.md
+attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes docs/attacks.md
 	@scripts/need bubblewrap
 	@scripts/attack
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -224,7 +225,7 @@ func explainUsage(err error, args []string) error {
 			command = node.FullPath()
 		}
 	}
-	text := err.Error()
+	text := plainUsage(err.Error())
 	switch {
 	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a secret value, so do not repeat it
 		text = "cannot parse the arguments. " + howToGiveValue
@@ -232,6 +233,31 @@ func explainUsage(err error, args []string) error {
 		text += "\nan API key is never an argument, because other users of this machine could read it: " + howToGiveKey
 	}
 	return exitf(exitUsage, "%s\nsee: %s --help", text, command)
+}
+
+// plainUsage rewrites errors of the parser that are hard to read. The parser has no types for them.
+// Texts that it does not know stay as they are.
+func plainUsage(text string) string {
+	for _, w := range parserWords {
+		text = w.theirs.ReplaceAllString(text, w.ours)
+	}
+	return strings.ReplaceAll(text, `","`, `", "`)
+}
+
+var parserWords = []struct {
+	theirs *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`expected duration but got ("[^"]*")(?:: time: [^(]*[^( ])?`), "must be a duration such as 90s or 24h, not $1"},
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got ("[^"]*")(?: \(\w+\))?`), "must be a whole number, not $1"},
+	{regexp.MustCompile(`expected an int but got ("[^"]*")(?: \(\w+\))?`), "must be a whole number, not $1"},
+	{regexp.MustCompile(`expected a float but got ("[^"]*")(?: \(\w+\))?`), "must be a number, not $1"},
+	{regexp.MustCompile(`expected bool but got ("[^"]*")(?: \(\w+\))?`), "must be true or false, not $1"},
+	{regexp.MustCompile(`^(--\S+) must be one of (?:"",)?(.*) but got (".*")$`), "$1: must be one of $2, not $3"},
+	{regexp.MustCompile(`^expected "(<[^"]*)"$`), "missing argument $1"},
+	{regexp.MustCompile(`^expected one of (.*)$`), "missing command: one of $1"},
+	{regexp.MustCompile(`\(from envar (\w+)=`), "(from the environment: $1="},
+	{regexp.MustCompile(`can't be used together`), "cannot be used together"},
 }
 
 // dropEmptyVariables removes variables with an empty value, which compose files often pass. An

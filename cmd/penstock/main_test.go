@@ -90,12 +90,33 @@ func TestUsage(t *testing.T) {
 		"unknown flag": {
 			args: []string{"run", "list", "--stat", "QUEUED"}, code: 64, says: "unknown flag --stat",
 		},
-		"missing argument": {args: []string{"run", "get"}, code: 64, says: "<run>"},
+		"missing argument": {args: []string{"run", "get"}, code: 64, says: "penstock: missing argument <run>\n"},
+		"missing verb": {
+			args: []string{"budget"}, code: 64, says: `missing command: one of "list", "create", "get", "set", "delete"`,
+		},
+		"bad duration": {
+			args: []string{"serve", "--queue-timeout", "x"}, code: 64,
+			says: "--queue-timeout: must be a duration such as 90s or 24h, not \"x\"\n",
+		},
+		"bad count": {
+			args: []string{"run", "list", "--limit", "x"}, code: 64, says: `--limit: must be a whole number, not "x"`,
+		},
+		"bad amount": {
+			args: []string{"budget", "create", "--max-cost", "x"}, code: 64, says: `--max-cost: must be a number, not "x"`,
+		},
+		"bad enumeration with a default": {
+			args: []string{"budget", "create", "--period", "year"}, code: 64,
+			says: `--period: must be one of "day", "week", "month", "total", not "year"`,
+		},
+		"flags that exclude each other": {
+			args: []string{"harness", "install", "x", "--from", "a", "--save", "b"}, code: 64, says: "cannot be used together",
+		},
 		"bad enumeration": {
-			args: []string{"run", "list", "--sort-by", "size"}, code: 64, says: "--sort-by must be one of",
+			args: []string{"run", "list", "--sort-by", "size"}, code: 64, says: "--sort-by: must be one of ",
 		},
 		"bad value in the environment": {
-			args: []string{"serve"}, env: []string{"PENSTOCK_QUEUE_TIMEOUT=soon"}, code: 64, says: "PENSTOCK_QUEUE_TIMEOUT",
+			args: []string{"serve"}, env: []string{"PENSTOCK_QUEUE_TIMEOUT=soon"}, code: 64,
+			says: `a duration such as 90s or 24h, not "soon" (from the environment: PENSTOCK_QUEUE_TIMEOUT="soon")`,
 		},
 		"an empty variable is no value": {
 			args: []string{"version"}, env: []string{"PENSTOCK_OUTPUT="}, code: 0, says: "penstock ",

@@ -22,9 +22,9 @@ type webhookCmds struct {
 	Create     webhookCreateCmd     `cmd:"" help:"Create a webhook: a URL that another system can post to."`
 	Update     webhookUpdateCmd     `cmd:"" help:"Change the given fields of a webhook, or set the secret of a pending one."`
 	Rotate     webhookRotateCmd     `cmd:"" help:"Replace the secret of a webhook."`
-	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook, with the current value of its managed secret."`
+	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook, with the current value of its managed secret. A suspended webhook stays suspended."`
 	Disable    webhookDisableCmd    `cmd:"" help:"Disable a webhook at once; its sender gets 404."`
-	Suspend    webhookSuspendCmd    `cmd:"" help:"Suspend a webhook until it is resumed, even if the factory's files enable it; its sender gets 404."`
+	Suspend    webhookSuspendCmd    `cmd:"" help:"Suspend a webhook until you resume it, even if the factory's files enable it; its sender gets 404."`
 	Resume     webhookResumeCmd     `cmd:"" help:"Resume a suspended webhook."`
 	Delete     webhookDeleteCmd     `cmd:"" help:"Delete webhooks; automations that select them are kept."`
 	Deliveries webhookDeliveriesCmd `cmd:"" help:"List the deliveries of a webhook, newest first."`
@@ -172,7 +172,12 @@ func (in *webhookCmds) change(ctx context.Context, std *stdio, method, called st
 	if err != nil {
 		return err
 	}
-	return perform(ctx, a.client, method, path, body, func(w penstock.Webhook) error { return std.facts(webhookFacts(w)) })
+	return perform(ctx, a.client, method, path, body, func(w penstock.Webhook) error {
+		if w.Enabled && w.Suspended {
+			std.notef("the webhook is suspended: its sender gets 404 until you run penstock webhook resume %s", w.Name)
+		}
+		return std.facts(webhookFacts(w))
+	})
 }
 
 func webhookFacts(w penstock.Webhook) []fact {

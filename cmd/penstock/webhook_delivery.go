@@ -341,7 +341,13 @@ func filterTestFacts(v penstock.FilterTestResult) []fact {
 	for _, c := range v.Checks {
 		text := "passed"
 		if !c.Passed {
-			text = strings.TrimSpace("failed " + strings.TrimSpace(c.Path+" "+c.Reason))
+			text = "failed"
+			if c.Path != "" {
+				text += " at " + c.Path
+			}
+			if c.Reason != "" {
+				text += ": " + c.Reason
+			}
 		}
 		list = append(list, fact{c.Check, text})
 	}

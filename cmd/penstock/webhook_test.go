@@ -105,6 +105,13 @@ func TestWebhooks(t *testing.T) {
 	call(t, env, "webhook", "disable", "alerts").want(t, 0, "disabled")
 	deliver(t, 404, inURL.IngressURL, `{"n": 2}`)
 	call(t, env, "webhook", "enable", "alerts").want(t, 0, "enabled")
+	call(t, env, "webhook", "suspend", "alerts").want(t, 0, "state  ", "suspended")
+	call(t, env, "webhook", "enable", "alerts").want(
+		t, 0, "suspended", "the webhook is suspended: its sender gets 404 until you run penstock webhook resume alerts",
+	)
+	if got := call(t, env, "webhook", "resume", "alerts"); strings.Contains(got.err, "is suspended") {
+		t.Errorf("a resumed webhook is reported as suspended: %s", got.err)
+	}
 	deliver(t, 202, inURL.IngressURL, `{"n": 2}`)
 	call(t, env, "webhook", "update", "alerts", "--no-replay-guard", "--delivery-id-header", "").want(t, 0, "alerts")
 	if got := made(t, env, "webhook", "get", "alerts"); got.ReplayGuard || got.DeliveryIDHeader != "" ||

@@ -194,8 +194,8 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 				"can", "sandbox", w.Sandbox)
 		} else if !sandbox.SeparatesSockets() {
 			log.Warn(
-				"runs can reach abstract Unix sockets of this machine and of each other: isolation needs Linux 6.12 or newer " +
-					"with Landlock",
+				"runs that are not sealed can reach abstract Unix sockets of this machine and of each other: to prevent this, " +
+					"use Linux 6.12 or later with Landlock",
 			)
 		}
 		o.Sandbox, err = sandbox.New(chosen)

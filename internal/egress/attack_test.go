@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// section is the part of docs/security.md that lists the attacks of this package.
+// section is the part of docs/attacks.md that lists the attacks of this package.
 const section = "The egress proxy"
 
 const (

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// section is the part of docs/security.md that lists the attacks of this package.
+// section is the part of docs/attacks.md that lists the attacks of this package.
 const section = "The model gateway"
 
 // raw sends bytes and returns the status of the response.

@@ -241,7 +241,7 @@ func sally(t *testing.T, group string) {
 	}
 }
 
-// section is the part of docs/security.md that lists the attacks of this package.
+// section is the part of docs/attacks.md that lists the attacks of this package.
 const section = "The wall"
 
 func TestAttackNetwork(t *testing.T)   { sally(t, "Network") }

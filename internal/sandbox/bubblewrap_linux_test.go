@@ -354,7 +354,7 @@ func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 	// still hold it open, and then it could not be executed.
 	err := exec.Command("install", "-m", "755", self(t), exe).Run()
 	err = errors.Join(err, os.Mkdir(tmp, 0o700), os.Chown(tmp, nobody, nobody))
-	for _, file := range []string{"go.mod", "docs/security.md"} { // for testkit.NewAttacks
+	for _, file := range []string{"go.mod", "docs/attacks.md"} { // for testkit.NewAttacks
 		err = errors.Join(err, exec.Command("install", "-D", "-m", "644", "../../"+file, filepath.Join(dir, file)).Run())
 	}
 	err = errors.Join(err, os.Chmod(filepath.Join(dir, "docs"), 0o755))

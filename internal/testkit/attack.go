@@ -11,13 +11,13 @@ import (
 )
 
 // attacksFile is the document that lists all attacks, relative to the root of the repository.
-const attacksFile = "docs/security.md"
+const attacksFile = "docs/attacks.md"
 
 // updating keeps two tests from writing the document at the same time.
 var updating sync.Mutex
 
 // Attacks are the attacks that one test tries. `make attack` shows each with its result, and
-// docs/security.md lists them.
+// docs/attacks.md lists them.
 type Attacks struct {
 	t       *testing.T
 	section string
@@ -26,7 +26,7 @@ type Attacks struct {
 
 type attack struct{ name, stoppedBy string }
 
-// NewAttacks collects attacks for the section "### section" of docs/security.md. At its end,
+// NewAttacks collects attacks for the section "## section" of docs/attacks.md. At its end,
 // the test fails if the document does not list them as they are. With UPDATE=1 it writes them.
 func NewAttacks(t *testing.T, section string) *Attacks {
 	t.Helper()
@@ -45,7 +45,8 @@ func (a *Attacks) Run(name, stoppedBy string, try func(t *testing.T)) {
 	})
 }
 
-// rows returns the lines of the document's table for this test, one for each defense.
+// rows returns the lines of the document's table for this test, one for each attack. Attacks that
+// the same defense stops are next to each other.
 func (a *Attacks) rows() []string {
 	var defenses []string
 	names := map[string][]string{}
@@ -55,9 +56,11 @@ func (a *Attacks) rows() []string {
 		}
 		names[tried.stoppedBy] = append(names[tried.stoppedBy], strings.ReplaceAll(tried.name, "|", `\|`))
 	}
-	rows := make([]string, 0, len(defenses))
+	rows := make([]string, 0, len(a.tried))
 	for _, by := range defenses {
-		rows = append(rows, fmt.Sprintf("| %s | %s | `%s` |", strings.Join(names[by], "; "), by, a.t.Name()))
+		for _, name := range names[by] {
+			rows = append(rows, fmt.Sprintf("| %s | %s | `%s` |", name, by, a.t.Name()))
+		}
 	}
 	return rows
 }
@@ -92,7 +95,7 @@ func (a *Attacks) document() {
 // replaceRows replaces the rows of a test, or adds them at the end of the section's table.
 func replaceRows(text, section, test string, rows []string) (string, error) {
 	lines := strings.Split(text, "\n")
-	from := slices.Index(lines, "### "+section)
+	from := slices.Index(lines, "## "+section)
 	if from < 0 {
 		return "", fmt.Errorf("%s has no section %q", attacksFile, section)
 	}

@@ -28,7 +28,7 @@ var (
 // Control is the part of the control plane that a worker needs, in process or over HTTP. Every
 // method can safely be repeated after a transport error.
 type Control interface {
-	// Claim claims one waiting run that this worker can execute. If there is none, it waits up
+	// Claim claims one waiting run that this worker can execute. If no run waits, it waits up
 	// to c.Wait and returns ErrNoWork. The call also registers the worker with the control
 	// plane.
 	Claim(ctx context.Context, c ClaimRequest) (Assignment, error)

@@ -309,7 +309,7 @@ func (m Message) holdsOnly(role, blockType string) bool {
 	return m.Role == role && !slices.ContainsFunc(m.Content, other)
 }
 
-// step returns the last step that an agent has worked on. It adds a step if there is none.
+// step returns the last step that an agent has worked on. It adds a step if the conversation has none.
 func (c *Conversation) step(at Time) *Step {
 	for i := len(c.Steps) - 1; i >= 0; i-- {
 		if !c.Steps[i].Undelivered() {

@@ -120,7 +120,7 @@ func (a *archiveWriter) addBucket(ctx context.Context, name string, blobs *blob.
 
 func (a *archiveWriter) addBlob(ctx context.Context, name string, blobs *blob.Store, key string) error {
 	content, size, err := blobs.Open(ctx, key)
-	if errors.Is(err, blob.ErrNotFound) { // the server has removed it meanwhile
+	if errors.Is(err, blob.ErrNotFound) { // the server has removed it since
 		return nil
 	}
 	if err != nil {

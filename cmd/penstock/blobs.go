@@ -95,7 +95,7 @@ func copyBlobs(
 		copies.Go(func() error {
 			size, err := to.Copy(ctx, from, key, verify)
 			switch {
-			case errors.Is(err, blob.ErrNotFound): // the server has removed it meanwhile
+			case errors.Is(err, blob.ErrNotFound): // the server has removed it since
 			case errors.Is(err, blob.ErrDiffers):
 				count.differ.Add(1)
 				differs(err)

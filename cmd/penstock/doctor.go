@@ -50,7 +50,7 @@ func failing(todo, format string, args ...any) finding {
 // checkTime limits one check.
 const checkTime = 20 * time.Second
 
-// harnessesTime bounds the check of all installed agents, each of which is started.
+// harnessesTime bounds the check of all installed harnesses. The check starts each of them.
 const harnessesTime = 3 * time.Minute
 
 func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {

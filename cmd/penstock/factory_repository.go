@@ -25,7 +25,7 @@ func (f *fromRepository) repository() (*penstock.Repository, error) {
 	r := penstock.Repository{URL: f.Repository, Branch: f.Branch, Path: f.Path, Secret: f.Secret}
 	switch {
 	case r == penstock.Repository{}:
-		return nil, nil //nolint:nilnil // there is none, which is no error
+		return nil, nil //nolint:nilnil // no repository, which is not an error
 	case r.URL == "":
 		return nil, exitf(exitUsage, "--branch, --path and --secret need --repository")
 	}

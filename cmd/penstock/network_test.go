@@ -100,7 +100,7 @@ func TestNetworkExplain(t *testing.T) {
 	call(t, env, "network", "explain", "--environment", "other", "pypi.org").want(t, 65, "other")
 	call(t, env, "network", "explain", "ftp://pypi.org").want(t, 64, "neither http nor https")
 	call(t, env, "network", "explain", "--factory", "pay", "--agent", "fixer", "pypi.org").want(
-		t, 64, "can't be used together",
+		t, 64, "cannot be used together",
 	)
 	const nobody = "?agent_uid=AAAAAAAAAAAAAAAAAAAAAA"
 	if got := send(t, s, http.MethodGet, "/agent/network"+nobody, ""); got.status != http.StatusNotFound {

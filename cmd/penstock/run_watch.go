@@ -141,7 +141,7 @@ func filled(list ...string) []string {
 	return out
 }
 
-// leave tells a person who has stopped waiting that the run continues.
+// leave reports to a person who stops waiting that the run continues.
 func leave(ctx context.Context, std *stdio, id string, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		std.notef("\nthe run continues; to cancel it: penstock run cancel %s", id)

@@ -162,12 +162,12 @@ func plain(err error) error {
 	return err
 }
 
-// isBinary tells whether data is better not shown as text.
+// isBinary reports whether data should not be shown as text.
 func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0
 }
 
-// clean makes s fit to be told as JSON text and to be stored: valid UTF-8
+// clean makes s valid as JSON text and in the store: valid UTF-8
 // without NUL.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")

@@ -54,7 +54,7 @@ type Comparison struct {
 // diff of at most penstock.MaxPatchBytes. Files that the repository's .gitignore files ignore do
 // not count, unless the commit has them.
 //
-// A checkout is hostile, and its owner may be changing it meanwhile. So git never runs there: files
+// A checkout is hostile, and its owner can change it at any time. So git never runs there: files
 // are read through Dir, and git sees only copies of .gitignore files and of changed files in
 // Scratch, under a configuration of ours. The file .git/info/exclude has no effect, and neither has
 // the index. The content of submodules does not count.

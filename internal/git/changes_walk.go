@@ -68,7 +68,7 @@ func (w *comparison) list(dir string, next, files, folders *[]string) error {
 		if dir == "" {
 			return ErrNoWorkTree
 		}
-		return nil // removed meanwhile, or not readable
+		return nil // removed since it was listed, or not readable
 	}
 	defer file.Close()
 	if err := w.copyIgnoreFile(dir); err != nil {
@@ -174,7 +174,7 @@ func (w *comparison) compare(path string, was *trackedFile) error {
 	}
 	f, err := w.open(path, was)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed meanwhile: as if it had been removed before
+		return nil // removed since it was listed: the same as if it had been removed before
 	}
 	f.large = f.large || err != nil // not readable
 	if was != nil {

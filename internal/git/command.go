@@ -282,7 +282,7 @@ func diskUse(dir string) (n int64) {
 				n += info.Size()
 			}
 		}
-		return nil // ignore files that disappear meanwhile
+		return nil // ignore files that disappear during the walk
 	})
 	return n
 }

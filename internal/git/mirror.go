@@ -210,7 +210,7 @@ func (m *mirror) runAll(ctx context.Context, lock *os.File, dir string, steps []
 }
 
 // countable rejects a commit whose files cannot be listed within a time limit. A checkout of
-// endlessly nested folders would never end, and print and write nothing meanwhile.
+// endlessly nested folders would never end, and would neither print nor write anything.
 func (m *mirror) countable(ctx context.Context, lock *os.File, commit string) error {
 	listing, cancel := context.WithTimeoutCause(ctx, m.listing, ErrManyFiles)
 	defer cancel()

@@ -64,7 +64,7 @@ const (
 )
 
 // Snapshot reads a folder of a repository at head. It fetches only this commit into the mirror,
-// without its history. If the branch has moved meanwhile, it reads the new commit.
+// without its history. If the branch has moved since, it reads the new commit.
 func (c *Cache) Snapshot(ctx context.Context, src Source, head Head, w Window) (Snapshot, error) {
 	r, err := c.remote(src)
 	if err != nil {

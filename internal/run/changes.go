@@ -37,7 +37,7 @@ func (s *Files) Patch(ctx context.Context, p penstock.Principal, runID, name str
 	for attempt := 1; ; attempt++ {
 		patch, err := s.patch(ctx, runID, name)
 		if errors.Is(err, blob.ErrNotFound) && attempt < 3 {
-			continue // the next turn has replaced it meanwhile
+			continue // the next turn has already replaced it
 		}
 		return patch, StorageError(err)
 	}

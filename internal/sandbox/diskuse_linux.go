@@ -68,7 +68,7 @@ func (u *usage) done() bool { return u.bytes > u.limit || u.ctx.Err() != nil }
 func (u *usage) walk(at int, name string, level int) {
 	var file unix.Stat_t
 	if unix.Fstatat(at, name, &file, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return // gone meanwhile
+		return // removed since it was listed
 	}
 	if id := (inode{file.Dev, file.Ino}); file.Nlink > 1 && file.Mode&unix.S_IFMT != unix.S_IFDIR {
 		if u.linked[id] {

@@ -141,7 +141,7 @@ type Mount struct {
 	Target string
 }
 
-// Resource is something of which a tree can use too much.
+// Resource is something that a tree of processes can use too much of.
 type Resource string
 
 // The resources.

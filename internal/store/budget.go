@@ -87,7 +87,7 @@ func (tx *Tx) AddBudget(ctx context.Context, b BudgetRow) error {
 	return tx.openAccount(ctx, b)
 }
 
-// UpdateBudget stores the changed fields of a budget that [Tx.Budget] has read. before is as it was read.
+// UpdateBudget stores the changed fields of a budget that [Tx.Budget] has read. before is the budget as it was read.
 func (tx *Tx) UpdateBudget(ctx context.Context, before, b BudgetRow) error {
 	n, err := tx.exec(ctx, setBudget, budgetFields.changes(&b, b.UID, b.Team)...)
 	if err != nil {

@@ -17,14 +17,14 @@ const walPages = 16000
 // however slow the disk is. The transaction that reaches it may exceed it.
 const fullPages = 3 * walPages
 
-// A checkpoint copies pages while commits go on, until at most fewPages are left or it has done so
+// A checkpoint copies pages while commits continue, until at most fewPages are left or it has done so
 // moves times.
 const (
 	fewPages = 200
 	moves    = 5
 )
 
-// checkpointer copies the log into the database while commits go on. By default, SQLite does this
+// checkpointer copies the log into the database while commits continue. By default, SQLite does this
 // within a commit, for which all others wait.
 type checkpointer struct {
 	s          *Store
@@ -113,7 +113,7 @@ func (c *checkpointer) loop() {
 	}
 }
 
-// checkpoint copies the log and flushes the database while commits go on, until few new pages are
+// checkpoint copies the log and flushes the database while commits continue, until few new pages are
 // left or the log is full. Then it copies the rest while no commit runs: SQLite reuses a log only if
 // all of it was copied. PASSIVE does not wait for readers.
 func (c *checkpointer) checkpoint() error {

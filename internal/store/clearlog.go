@@ -195,7 +195,7 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	}
 	return len(over), s.Write(ctx, func(tx *Tx) error {
 		for _, k := range over {
-			// An identity that was claimed again meanwhile stays.
+			// An identity that was claimed again in between stays.
 			if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
 				WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4`,
 				k.webhook, k.source, k.value, now); err != nil {

@@ -15,7 +15,7 @@ type Blocked struct {
 	Cost, Tokens int64
 }
 
-// BlockedBy is what a run with this shortage waits for: at least for some room.
+// BlockedBy returns what a run with this shortage waits for: at least for some room.
 func BlockedBy(b *penstock.BudgetShortage) Blocked {
 	switch {
 	case b == nil:
@@ -146,7 +146,7 @@ func (tx *Tx) blockUnfunded(ctx context.Context, members []*createRun) error {
 			m.run.ID); err != nil {
 			return fmt.Errorf("block run %s: %w", m.run.ID, err)
 		}
-		tx.Nudge(TopicBudgets) // its budget may have got room meanwhile
+		tx.Nudge(TopicBudgets) // its budget may have room now
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (s *Store) FundedRuns(ctx context.Context, limit int) ([]BlockedRun, error)
 	return funded, err
 }
 
-// roomOf is what is left of a budget, or of a run's own. A budget that does not exist has no bounds.
+// roomOf returns what is left of a budget, or of the budget of a run. A budget that does not exist has no bounds.
 func (s *Store) roomOf(ctx context.Context, budget string) (cost, tokens int64, err error) {
 	cost, tokens = math.MaxInt64, math.MaxInt64
 	c := caps{runs: map[string]runCap{}}

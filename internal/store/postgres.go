@@ -164,7 +164,7 @@ const rollbackWithin = 5 * time.Second
 const batchWithin = 30 * time.Second
 
 // commitUnknown reports whether a transaction may be committed although its COMMIT returned this
-// error: the server has not reported the result, or was told to end, which it also reports after a
+// error: the server has not reported the result, or was asked to stop, which it also reports after a
 // commit while it waits for a standby.
 func commitUnknown(err error) bool {
 	if code := postgresCode(err); code != "" {
@@ -280,7 +280,7 @@ func gather[T any](rows [][]any, i int) []T {
 const channel = "penstock"
 
 // listen receives the nudges of other replicas until the store is closed. It reconnects after a
-// lost connection; polling finds what was missed meanwhile.
+// lost connection; polling finds what was missed.
 func (s *Store) listen(ctx context.Context, config *pgx.ConnConfig) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})

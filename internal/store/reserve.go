@@ -68,7 +68,7 @@ func (r *reserve) free() bool {
 	return true
 }
 
-// refill takes back the released room, as far as the disk has it.
+// refill fills the reserve up again, as far as the disk has free space.
 func (r *reserve) refill() {
 	if r == nil {
 		return

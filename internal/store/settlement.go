@@ -24,7 +24,7 @@ func (tx *Tx) Settle(ctx context.Context, l penstock.Lease, s penstock.Settlemen
 	found, err := tx.calls(ctx, []string{s.ID}, tx.s.d.lock)
 	if err == nil && s.Unsent && found[s.ID] == nil {
 		if err = tx.addUnsent(ctx, l, s.ID); err == nil {
-			found, err = tx.calls(ctx, []string{s.ID}, tx.s.d.lock) // it may have been reserved meanwhile
+			found, err = tx.calls(ctx, []string{s.ID}, tx.s.d.lock) // it may have been reserved since
 		}
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) AbandonedCalls(ctx context.Context, before penstock.Time, limit 
 	return collect(s, rows, err, "abandoned calls", func(c *Call) []any { return callFields.into(c) })
 }
 
-// Abandon counts a call as it was reserved. ok is false if it was settled meanwhile.
+// Abandon counts a call as it was reserved. ok is false if it is already settled.
 func (tx *Tx) Abandon(ctx context.Context, c Call) (before, after Call, ok bool, err error) {
 	// Not ShareBudgets: the run may have been removed.
 	if err := tx.orderBudgets(ctx, tx.s.d.shareBudgets, "uid = $1", c.Team); err != nil {

@@ -46,17 +46,21 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await expect.poll(() => marks.count()).toBe(0);
 
   const check = trigger.getByRole('group', { name: 'Test filter' });
-  await check.getByRole('button', { name: 'Test filter' }).click();
+  const tested = check.getByRole('region', { name: 'Tested deliveries' }).getByRole('listitem');
   await check.getByText('Matches 1 of the last 2 deliveries.').waitFor();
-  await check.getByRole('combobox', { name: 'Delivery' }).click();
-  await page.getByRole('option').first().click();
-  await check.getByRole('button', { name: 'Test filter' }).click();
-  await check.getByText('Would not trigger').waitFor();
-  await check.getByText('/status', { exact: true }).waitFor();
+  expect(await tested.count()).toBe(2);
+  await tested.nth(0).getByText('Does not match').waitFor();
+  await tested.nth(0).getByText('/status', { exact: true }).waitFor();
+  await tested.nth(1).getByText('Matches', { exact: true }).waitFor();
   await world.look('automation-test');
+  await write('{"status": ["passed"');
+  await check.getByText('The filter has an error.').waitFor();
+  await write('{"status": ["passed", "failed"]}');
+  await check.getByText('Matches 2 of the last 2 deliveries.').waitFor();
+  await write('{"status": ["failed"]}');
+  await check.getByText('Matches 1 of the last 2 deliveries.').waitFor();
   await check.getByText('Pasted payload').click();
   await check.getByRole('textbox', { name: 'Payload' }).fill('{"status": "failed", "more": true}');
-  await check.getByRole('button', { name: 'Test filter' }).click();
   await check.getByText('Would trigger', { exact: true }).waitFor();
 
   await page.getByRole('button', { name: 'Create' }).click();
@@ -184,6 +188,10 @@ test('the activity of an automation says what it made of each event, and it can 
   await events.nth(0).getByText('data is missing; the filter expects an object').waitFor();
   await events.nth(1).getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
   await events.nth(2).getByText('Succeeded').waitFor();
+  const activity = page.getByRole('region', { name: 'Activity' });
+  await activity.getByText(/^Last fired/).waitFor();
+  const strip = activity.getByRole('list', { name: 'Last 1 runs' }).getByRole('link');
+  expect(await strip.getAttribute('title')).toMatch(/^Succeeded · ship · /);
   await world.look('automation-activity');
 
   await page.getByRole('button', { name: 'Run now' }).click();
@@ -204,6 +212,15 @@ test('the activity of an automation says what it made of each event, and it can 
     .click();
   await list.getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
   await world.look('deliveries-no-run');
+
+  await list.getByRole('link', { name: 'Edit the filter with this delivery' }).first().click();
+  const chosen = page.getByRole('status', { name: 'This delivery' });
+  await chosen.getByText('Would not trigger').waitFor();
+  await chosen.getByText('/data/status', { exact: true }).waitFor();
+  const edited = page.getByRole('group', { name: 'Trigger 1' }).getByRole('textbox', { name: 'Filter' });
+  await edited.fill('');
+  await edited.fill('{"data": {"status": ["<b>open</b>"]}}');
+  await chosen.getByText('Would trigger', { exact: true }).waitFor();
 });
 
 test('a run that a delivery started runs again with its payload', async ({ world }) => {

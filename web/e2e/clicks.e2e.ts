@@ -107,3 +107,20 @@ test('a webhook is created and tested with four clicks', async ({ world }) => {
   await dialog.getByText('HTTP 202, no run started').waitFor();
   expect(clicks()).toBe(4);
 });
+
+test('a filter is tested against stored deliveries with two clicks', async ({ world }) => {
+  const { uid } = await world.server.api.factories.create({ name: 'filters' });
+  const hook = await world.server.api.webhooks.create(uid, { name: 'orders' });
+  const filter = { webhook_ids: [hook.uid], payload: { type: ['order.refunded'] } };
+  const triggers = [{ provider: 'webhook', event: 'received', filter }];
+  await world.server.api.automations.create(uid, { name: 'filtered', prompt: 'x', triggers });
+  const headers = { Authorization: `Bearer ${hook.secret}` };
+  expect((await fetch(hook.ingress_url, { method: 'POST', body: '{"type": "order.created"}', headers })).status).toBe(202);
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Automations' }).click();
+  await page.getByRole('link', { name: 'filtered' }).click();
+  const tested = page.getByRole('region', { name: 'Tested deliveries' }).getByRole('listitem');
+  await tested.getByText('Does not match').waitFor();
+  await tested.getByText('/type', { exact: true }).waitFor();
+  expect(clicks()).toBe(2);
+});

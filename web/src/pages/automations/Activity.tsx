@@ -11,6 +11,7 @@ import { RunStatus, Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Reason } from '../deliveries/Reason.tsx';
 import classes from './Activity.module.css';
+import { LastRuns } from './LastRuns.tsx';
 import { webhooksOf } from './triggers.ts';
 
 /** The number of webhooks whose logs are read, and of entries that are shown. */
@@ -42,6 +43,9 @@ export function Activity({ automation, factory }: { automation: Automation; fact
       <Title order={2} size="h5" mb={4}>
         Activity
       </Title>
+      <div className={classes.last}>
+        <LastRuns runs={runs.data?.items ?? []} />
+      </div>
       {/* It scrolls, which a keyboard must be able to do. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: so that it can */}
       <section className={classes.box} aria-label="Last events" tabIndex={0}>

@@ -1,13 +1,15 @@
-import { Button, Group, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
-import type { FilterVerdict, TestFilterRequest, Webhook } from '@penstock/sdk';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { Group, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { APIError, type TestFilterRequest, type Webhook } from '@penstock/sdk';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { client } from '../../api.ts';
-import { formatCount, formatRelative } from '../../format.ts';
-import { deliveriesQuery } from '../../queries.ts';
+import { formatCount } from '../../format.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { keepsNumbers } from './pointer.ts';
+import { ChosenDelivery, FailedChecks, TestedDeliveries } from './TestedDeliveries.tsx';
 import { readFilter, type TriggerDraft } from './triggers.ts';
 
 const JsonEditor = lazy(() => import('./JsonEditor.tsx'));
@@ -19,29 +21,15 @@ interface TestFilterProps {
   webhooks: Webhook[];
 }
 
-/** Tests a trigger's filter with a stored delivery, a pasted payload, or the last deliveries of a webhook. */
+/** Tests a trigger's filter while it is edited: with the last deliveries of a webhook, with one that the URL names, or with a pasted payload. */
 export function TestFilter({ factory, trigger, webhooks }: TestFilterProps) {
+  const named = useSearch({ strict: false }) as { webhook?: string; delivery?: string };
   const [on, setOn] = useState('delivery');
-  const [chosen, setChosen] = useState<string | null>(null);
-  const [delivery, setDelivery] = useState<string | null>(null);
+  const [chosen, setChosen] = useState<string | null>(named.webhook ?? null);
   const [payload, setPayload] = useState('');
   const [githubEvent, setGithubEvent] = useState('push');
   const webhook = webhooks.find(({ uid }) => uid === chosen) ?? webhooks[0];
   const pasted = on === 'payload' || !webhook;
-  const testing = useMutation({
-    mutationFn: async () => {
-      const about = aboutOf(trigger);
-      const subject: Partial<TestFilterRequest> = pasted
-        ? { payload: JSON.parse(payload), ...(trigger.provider === 'github' ? { github_event: githubEvent } : {}) }
-        : { webhook_uid: webhook.uid, ...(delivery ? { delivery_id: delivery } : {}) };
-      const [verdict, sample] = await Promise.all([
-        client.automations.testFilter(factory, { ...about, ...subject }),
-        webhook ? client.automations.testFilter(factory, { ...about, webhook_uid: webhook.uid }) : undefined,
-      ]);
-      return { verdict, sample: sample?.sample, one: pasted || delivery !== null };
-    },
-  });
-  const ready = readFilter(trigger.filter) !== undefined && (!pasted || isJSON(payload));
   return (
     <Stack gap="xs" role="group" aria-label="Test filter">
       <Group gap="xs" align="end">
@@ -51,38 +39,39 @@ export function TestFilter({ factory, trigger, webhooks }: TestFilterProps) {
           value={pasted ? 'payload' : 'delivery'}
           onChange={setOn}
           data={[
-            { value: 'delivery', label: 'Stored delivery', disabled: !webhook },
+            { value: 'delivery', label: 'Stored deliveries', disabled: !webhook },
             { value: 'payload', label: 'Pasted payload' },
           ]}
         />
-        {webhooks.length > 1 && (
+        {webhooks.length > 1 && !pasted && (
           <Select
             size="xs"
             aria-label="Webhook to test with"
             allowDeselect={false}
             data={webhooks.map(({ uid, label }) => ({ value: uid, label }))}
-            value={webhook?.uid ?? null}
-            onChange={(uid) => {
-              setChosen(uid);
-              setDelivery(null);
-            }}
+            value={webhook.uid}
+            onChange={setChosen}
           />
         )}
-        {!pasted && <ChooseDelivery factory={factory} webhook={webhook.uid} value={delivery} change={setDelivery} />}
         {pasted && trigger.provider === 'github' && (
           <TextInput size="xs" label="X-GitHub-Event" value={githubEvent} onChange={(event) => setGithubEvent(event.currentTarget.value)} />
         )}
-        <Button size="xs" variant="default" loading={testing.isPending} disabled={!ready} onClick={() => testing.mutate()}>
-          Test filter
-        </Button>
       </Group>
-      {pasted && (
-        <Suspense fallback={<div style={{ height: 90 }} />}>
-          <JsonEditor label="Payload" value={payload} change={setPayload} hint='{"status": "failed"}' />
-        </Suspense>
+      {pasted ? (
+        <>
+          <Suspense fallback={<div style={{ height: 90 }} />}>
+            <JsonEditor label="Payload" value={payload} change={setPayload} hint='{"status": "failed"}' />
+          </Suspense>
+          <Pasted factory={factory} trigger={trigger} payload={payload} githubEvent={githubEvent} />
+        </>
+      ) : (
+        <Stored
+          factory={factory}
+          trigger={trigger}
+          webhook={webhook.uid}
+          delivery={named.webhook === webhook.uid ? named.delivery : undefined}
+        />
       )}
-      {testing.data && <Verdict {...testing.data} />}
-      <Failure error={testing.error} />
     </Stack>
   );
 }
@@ -93,66 +82,85 @@ export function aboutOf(trigger: TriggerDraft): TestFilterRequest {
   return trigger.provider === 'webhook' ? { filter } : { filter, provider: trigger.provider as 'github' | 'linear', event: trigger.event };
 }
 
-/** Whether a text is JSON that the browser can send unchanged. */
-function isJSON(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return keepsNumbers(text);
-  } catch {
-    return false;
-  }
+/** Returns the result of the filter as it is typed. While it is invalid, the last result stays. */
+function useVerdict(factory: string, trigger: TriggerDraft, subject: Partial<TestFilterRequest> | undefined) {
+  const valid = readFilter(trigger.filter) !== undefined && subject !== undefined;
+  const [request] = useDebouncedValue(JSON.stringify({ ...aboutOf(trigger), ...subject }), 300);
+  const result = useQuery({
+    queryKey: ['filter-test', factory, request],
+    queryFn: ({ signal }) => client.automations.testFilter(factory, JSON.parse(request) as TestFilterRequest, { signal }),
+    placeholderData: keepPreviousData,
+    enabled: valid,
+    retry: false,
+  });
+  // The editor marks the place of an error in the filter.
+  const marked = !valid || (result.error instanceof APIError && result.error.errors.some(({ pointer }) => pointer.startsWith('/filter')));
+  return { verdict: result.data, error: marked ? undefined : result.error, marked };
 }
 
-interface ChooseDeliveryProps {
+interface StoredProps {
   factory: string;
+  trigger: TriggerDraft;
   webhook: string;
-  value: string | null;
-  change: (id: string | null) => void;
+  /** The delivery to show first. */
+  delivery: string | undefined;
 }
 
-function ChooseDelivery({ factory, webhook, value, change }: ChooseDeliveryProps) {
-  const log = useQuery(deliveriesQuery(factory, webhook, { limit: 50, outcome: 'accepted' }));
+function Stored({ factory, trigger, webhook, delivery }: StoredProps) {
+  const all = useVerdict(factory, trigger, { webhook_uid: webhook });
+  const one = useVerdict(factory, trigger, delivery ? { webhook_uid: webhook, delivery_id: delivery } : undefined);
+  const sample = all.verdict?.sample;
   return (
-    <Select
-      size="xs"
-      aria-label="Delivery"
-      w={300}
-      searchable
-      clearable
-      placeholder={log.data?.items.length === 0 ? 'No accepted deliveries yet' : 'The last 50 deliveries'}
-      data={
-        log.data?.items.map((one) => ({
-          value: one.delivery_id,
-          label: `${formatRelative(one.received_at, Date.now())} · ${one.size} B · ${one.delivery_id.slice(-12)}`,
-        })) ?? []
-      }
-      value={value}
-      onChange={change}
-    />
-  );
-}
-
-function Verdict({ verdict, sample, one }: { verdict: FilterVerdict; sample: FilterVerdict['sample']; one: boolean }) {
-  const failed = verdict.checks.filter(({ passed }) => !passed);
-  return (
-    <div role="status">
-      {one && (
-        <Status tone={verdict.would_trigger ? 'good' : 'calm'}>{verdict.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
+    <>
+      {all.marked && (
+        <Text size="sm" c="dimmed">
+          The filter has an error. The results are those of the last valid filter.
+        </Text>
       )}
-      {failed
-        .filter(({ check }) => one || check === 'webhook')
-        .map(({ check, path, reason }) => (
-          <Text key={check} size="sm" className="plain">
-            {path && <code>{path}</code>} {reason}
-          </Text>
-        ))}
+      {delivery && one.verdict && <ChosenDelivery factory={factory} webhook={webhook} delivery={delivery} verdict={one.verdict} />}
+      <Failure error={all.error ?? one.error} />
+      {all.verdict && <FailedChecks checks={all.verdict.checks.filter(({ check }) => check === 'webhook')} />}
       {sample && (
-        <Text size="sm" mt={4}>
+        <Text size="sm" role="status">
           {sample.of === 0
             ? 'The webhook has not accepted a delivery yet.'
             : `Matches ${sample.matched} of the last ${formatCount(sample.of, 'delivery', 'deliveries')}.`}
         </Text>
       )}
-    </div>
+      {sample && sample.of > 0 && <TestedDeliveries factory={factory} webhook={webhook} deliveries={sample.deliveries} />}
+    </>
   );
+}
+
+interface PastedProps {
+  factory: string;
+  trigger: TriggerDraft;
+  payload: string;
+  githubEvent: string;
+}
+
+function Pasted({ factory, trigger, payload, githubEvent }: PastedProps) {
+  const value = parsed(payload);
+  const event = trigger.provider === 'github' ? { github_event: githubEvent } : {};
+  const { verdict, error } = useVerdict(factory, trigger, value && { payload: value[0], ...event });
+  return (
+    <>
+      <Failure error={error} />
+      {verdict && value && (
+        <div role="status">
+          <Status tone={verdict.would_trigger ? 'good' : 'calm'}>{verdict.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
+          <FailedChecks checks={verdict.checks} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Parses a text of JSON that the browser can send unchanged. */
+function parsed(text: string): [unknown] | undefined {
+  try {
+    return keepsNumbers(text) ? [JSON.parse(text)] : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -49,7 +49,7 @@ function Match({ match, delivery, factory }: ReasonProps) {
           search={{ webhook: delivery.webhook_uid, delivery: delivery.delivery_id } as never}
           inherit
         >
-          Edit the filter
+          Edit the filter with this delivery
         </Anchor>
       )}
     </li>

@@ -65,6 +65,7 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 		{"keyset", cmd.keyset},
 		{"bubblewrap", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "bubblewrap") }},
 		{"process", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "process") }},
+		{"images", cmd.images},
 		{"harnesses", cmd.harnesses},
 		{"git", gitProgram},
 		{"models", modelProviders},

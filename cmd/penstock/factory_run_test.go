@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"archive/tar"
 	"fmt"
 	"net/http"
 	"os"
@@ -148,16 +149,21 @@ func TestBundledSkillsWork(t *testing.T) {
 	})
 }
 
-// A worker on another machine gets skills and runner with its assignment. It reports the end of the
-// sandbox of a cancelled run.
+// A worker on another machine gets skills and runner with its assignment, and runs in the runner's
+// image. It reports the end of the sandbox of a cancelled run.
 func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 	t.Parallel()
 	h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}}), t: t}
 	startWorker(t, h.Server, "--host", "box")
+	registry := testkit.NewRegistry(t)
+	digest := registry.Push(t, "tools", nil, testkit.HostImage(t, "sh", "cat", "sleep"), []testkit.ImageFile{
+		{Header: tar.Header{Name: "opt/only-here"}, Content: "from the image"},
+	})
 	_, arch, _ := strings.Cut(penstock.Platform(runtime.GOOS, runtime.GOARCH), "/")
 	other := map[string]string{"x86_64": "aarch64", "aarch64": "x86_64"}[arch]
 	runner := func(arch string) string {
-		return "setupCommands: [echo prepared > state]\nplatform: {arch: " + arch + ", linux: {dockerImage: debian}}\n"
+		return "setupCommands: [echo prepared > state]\nplatform: {arch: " + arch + ", linux: {dockerImage: '" +
+			registry.Host + "/tools'}}\n"
 	}
 	var f penstock.Factory
 	h.ask(http.MethodPost, "/factory", map[string]any{"files": map[string]string{
@@ -168,14 +174,14 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 		"skills/tidy/SKILL.md": "---\nname: tidy\ndescription: d\n---\nTidy up.\n",
 	}}, http.StatusCreated, &f)
 	run := h.run(map[string]any{
-		"prompt": "demo: run cat state; \"$PENSTOCK_CLI\" factory validate " +
+		"prompt": "demo: run cat state /opt/only-here; \"$PENSTOCK_CLI\" factory validate " +
 			".penstock/skills/factory-files/example\ndemo: read_skill tidy",
 		"agent_identity_uid": f.ForemanUID,
 		"config":             map[string]any{"skills": []string{"factory-files"}},
 	})
 	records := h.records(run)
 	for _, want := range []string{
-		"prepared", "is valid: 9 files", "Tidy up.", `"runner":"here"`, `"event_type":"image_not_used"`,
+		"prepared", "from the image", "is valid: 9 files", "Tidy up.", `"event_type":"image_ready"`, digest,
 	} {
 		if !strings.Contains(records, want) {
 			t.Errorf("the records do not hold %s", want)

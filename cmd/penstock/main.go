@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // container images of runs often have no time zones, and the commands in a run need them
 
 	"github.com/alecthomas/kong"
 
@@ -49,6 +50,7 @@ type cli struct {
 	Backup  backupCmd   `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`
 	Restore restoreCmd  `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
 	Harness harnessCmds `cmd:"" group:"data" help:"Install harnesses that runs can use: Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code."`
+	Image   imageCmds   `cmd:"" group:"data" help:"Manage the container images that runs use on this machine."`
 	Blobs   blobsCmds   `cmd:"" group:"data" help:"Copy stored files between folders and object stores."`
 	Doctor  doctorCmd   `cmd:"" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
 

@@ -42,12 +42,13 @@ type working struct {
 	LimitShm               int64          `default:"512" help:"Maximum size of a run's /dev/shm, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
 	LimitProcesses         int            `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
 	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
-	StrictEnvironment      bool           `help:"Do not claim runs whose environment names a container image."`
+	StrictEnvironment      bool           `help:"With --sandbox process, which cannot use container images, do not claim runs that name one."`
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. The command penstock prices prints the built-in list. Changes need a restart."`
 	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
 	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
 	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
+	imaging
 }
 
 // Validate is called by kong.
@@ -85,6 +86,7 @@ func (w *working) worker(
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
+	o.Images = w.images(dir)
 	if o.Prices, err = settings.prices(w.Prices); err != nil {
 		return nil, err
 	}

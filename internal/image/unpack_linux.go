@@ -237,3 +237,16 @@ func (u *unpacking) finish() error {
 	}
 	return os.Chmod(u.dir, 0o755) //nolint:gosec // it becomes the root of a tree
 }
+
+// syncFiles makes the files durable before they get their name.
+func syncFiles(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("write a layer to disk: %w", err)
+	}
+	return nil
+}

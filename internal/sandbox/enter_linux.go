@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"bufio"
+	"bytes"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -96,7 +99,36 @@ func become(descriptors, program []string) error {
 	if err := scope(); err != nil {
 		return err
 	}
-	return syscall.Exec(path, program, env)
+	return explainExec(path, syscall.Exec(path, program, env))
+}
+
+// explainExec names what is missing if a program exists and the kernel says that it does not: its
+// loader or interpreter. An image may lack it, such as one without glibc.
+func explainExec(path string, err error) error {
+	if !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	file, openErr := os.Open(path)
+	if openErr != nil {
+		return err
+	}
+	defer file.Close()
+	line, _ := bufio.NewReader(io.LimitReader(file, 4<<10)).ReadString('\n')
+	if command, script := strings.CutPrefix(line, "#!"); script {
+		if fields := strings.Fields(command); len(fields) > 0 {
+			return fmt.Errorf("its interpreter %s does not exist here", fields[0])
+		}
+	}
+	if program, elfErr := elf.NewFile(file); elfErr == nil {
+		for _, p := range program.Progs {
+			if p.Type != elf.PT_INTERP {
+				continue
+			}
+			name, _ := io.ReadAll(io.LimitReader(p.Open(), 4<<10))
+			return fmt.Errorf("its loader %s does not exist here, so it needs another C library", bytes.TrimRight(name, "\x00"))
+		}
+	}
+	return err
 }
 
 // lookPath finds program in the PATH of env, not in ours.

@@ -45,6 +45,7 @@ type execution struct {
 	started bool // a sandbox was started
 	lost    bool // the lease is lost, so nothing more is stored
 	space   *workspace
+	image   *usedImage  // nil: the programs of the host
 	outlet  *outlet     // nil until it is open
 	full    atomic.Bool // the workspace exceeds its disk limit and is not kept
 	preparation
@@ -131,6 +132,7 @@ func (e *execution) watch(work context.Context) {
 // run does the work of an execution.
 func (e *execution) run(ctx context.Context) {
 	defer e.closeWorkspace()
+	defer e.releaseImage()
 	defer e.reportGone()                // with the traffic until the outlet was closed
 	defer func() { e.outlet.close() }() // not open yet
 	defer e.stopSandbox()

@@ -108,7 +108,10 @@ func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 			}
 		}
 		want := []map[string]any{
-			{"image": "debian:13", "instance_shape": "2 vCPUs, 4 GB", "runner": "box", "sandbox": box.Kind()},
+			{
+				"image": "debian:13", "instance_shape": "2 vCPUs, 4 GB", "runner": "box", "sandbox": box.Kind(),
+				"reason": "The sandbox " + box.Kind() + " of this worker uses the programs of its machine.",
+			},
 		}
 		if diff := cmp.Diff(want, w.payloads(lead, "image_not_used")); diff != "" {
 			t.Errorf("image_not_used (-want +got):\n%s", diff)

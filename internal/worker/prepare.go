@@ -66,6 +66,9 @@ func (e *execution) prepare(ctx context.Context) error {
 	if err := e.setUpAgent(); err != nil {
 		return err
 	}
+	if err := e.useImage(ctx); err != nil {
+		return err
+	}
 	if err := e.fillWorkspace(ctx); err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func (e *execution) fillWorkspace(ctx context.Context) error {
 	if e.Environment != nil {
 		config = e.Environment.Config
 	}
-	e.sayWhatIsNotUsed(config)
+	e.sayWhatIsNotUsed()
 	if err := e.checkOut(ctx, config); err != nil {
 		return err
 	}
@@ -142,8 +145,8 @@ func (e *execution) fillWorkspace(ctx context.Context) error {
 		}
 	}
 	commands := e.setupCommands()
-	setup := setupID(config, commands)
-	if setup == e.space.setup {
+	setup := setupID(config, commands, e.image.digest())
+	if setup == e.space.setup && !e.image.fresh() {
 		return nil
 	}
 	for i, command := range commands {
@@ -167,33 +170,13 @@ func (e *execution) setupCommands() []string {
 	return commands
 }
 
-// sayWhatIsNotUsed reports an image and a machine size, which this kind of sandbox ignores. A
-// runner's image takes precedence over the environment's.
-func (e *execution) sayWhatIsNotUsed(config penstock.EnvironmentConfig) {
-	payload := map[string]any{}
-	image := config.DockerImage
-	if e.Runner != nil && e.Runner.Image != "" {
-		image = e.Runner.Image
-	}
+// setupID identifies the setup of a workspace, in the image of a digest or on the host.
+func setupID(c penstock.EnvironmentConfig, commands []string, image string) string {
+	setup := []any{c.GitHubRepos, c.Repos, commands}
 	if image != "" {
-		payload["image"] = image
+		setup = append(setup, image)
 	}
-	if shape := e.Runner.Shape(); shape != "" {
-		payload["instance_shape"] = shape
-	}
-	if len(payload) == 0 {
-		return
-	}
-	if e.Runner != nil {
-		payload["runner"] = e.Runner.Name
-	}
-	payload["sandbox"] = e.sandbox.Kind()
-	e.timeline(penstock.TimelineImageNotUsed, payload)
-}
-
-// setupID identifies the setup of a workspace.
-func setupID(c penstock.EnvironmentConfig, commands []string) string {
-	data, err := json.Marshal([]any{c.GitHubRepos, c.Repos, commands})
+	data, err := json.Marshal(setup)
 	if err != nil {
 		panic("worker: an environment cannot be marshaled: " + err.Error())
 	}

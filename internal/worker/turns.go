@@ -134,7 +134,7 @@ func (e *execution) startAgent(ctx context.Context) error {
 		Record: e.record, Save: e.saveArtifact, Consumed: e.consumed, Mask: e.mask.String, Log: e.log,
 	})
 	if err != nil {
-		return err
+		return e.inImage(err)
 	}
 	e.agent = agent
 	session := "new"
@@ -267,6 +267,7 @@ func (e *execution) launch(ctx context.Context, c harness.Command) (harness.Proc
 // startSandbox sets the common fields of all programs of the execution.
 func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbox.Running, error) {
 	spec.Dir, spec.Home, spec.Limits = e.space.work, e.space.home, e.w.Limits
+	spec.Image = e.image.sandbox()
 	spec.ReadOnly = append(spec.ReadOnly, e.agentMounts()...)
 	spec.Tmp, spec.Shm, spec.Exceeded = e.w.Tmp, e.w.Shm, e.exceed
 	if spec.Relay = e.outlet.socket; spec.Relay != "" {
@@ -280,9 +281,7 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 		if _, open := errors.AsType[*sandbox.OpenError](err); open {
 			return nil, err
 		}
-		return nil, &penstock.Error{
-			Code: penstock.CodeUnavailable, Detail: "This worker cannot start the sandbox.", Retryable: true, Cause: err,
-		}
+		return nil, e.notStarted(err)
 	}
 	if !e.running {
 		e.running, e.started = true, true
@@ -308,10 +307,10 @@ func (p process) Wait() (harness.Exit, error) {
 
 // environment returns the environment of every program of the run, as KEY=value. It excludes a
 // secret that only an MCP server needs. Other programs of the run can still read such a secret,
-// because all have the same user and see each other's /proc. Our own variables come last, so
-// nothing replaces them.
+// because all have the same user and see each other's /proc. The variables of the image come first,
+// so the run replaces them. Our own variables come last, so nothing replaces them.
 func (e *execution) environment() []string {
-	var env []string
+	env := e.image.environment()
 	add := func(name, value string) {
 		if !strings.ContainsRune(value, 0) {
 			env = append(env, name+"="+value)

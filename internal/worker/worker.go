@@ -25,6 +25,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/gateway"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/harness"
+	"github.com/penstock-dev/penstock/internal/image"
 	"github.com/penstock-dev/penstock/internal/price"
 	"github.com/penstock-dev/penstock/internal/queue"
 	"github.com/penstock-dev/penstock/internal/sandbox"
@@ -52,7 +53,7 @@ type Options struct {
 	// SaveEvery is the interval for saving the agent's session during a turn. A lost worker loses
 	// at most this much work. Default: 30 s.
 	SaveEvery time.Duration
-	// StrictImage leaves runs whose environment names an image to other workers.
+	// StrictImage leaves runs that name an image to other workers if this one cannot use images.
 	StrictImage bool
 
 	// Dir holds the workspaces, and KeepWorkspaces is how long one stays after
@@ -62,6 +63,9 @@ type Options struct {
 	// Repositories is the cache for environments' repositories. nil means that git is missing, and
 	// runs that need a repository fail.
 	Repositories *git.Cache
+	// Images has the container images of runs in the sandbox bubblewrap. nil: such runs use the
+	// programs of the host, and their timeline says so.
+	Images *image.Store
 
 	// Sandbox is the sandbox of runs. If it is nil, only runs of the model demo/offline are
 	// executed, in Demo. NoSandbox is the reason.
@@ -139,8 +143,8 @@ func New(o Options) (*Worker, error) {
 		Work:   w.execute,
 		Claim: penstock.ClaimRequest{
 			WorkerID: o.ID, Host: o.Host, Local: o.Local, Version: o.Version, Models: o.Models,
-			Sandbox: w.kind(), StrictImage: o.StrictImage, Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
-			Capacity: o.Concurrency,
+			Sandbox: w.kind(), StrictImage: o.StrictImage && !w.usesImages(), Capacity: o.Concurrency,
+			Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
 		},
 		Update: func(c *penstock.ClaimRequest) {
 			programs, agents := w.programs()

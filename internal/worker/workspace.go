@@ -24,6 +24,7 @@ import (
 //	runs/<run id>/base/<name>   what the changes of a repository are compared with
 //	runs/<run id>/scratch       for such a comparison
 //	runs/<run id>/ready.json    the workspace is set up, and for what
+//	runs/<run id>/image-<digest> what the run changes in its image
 //	runs/<run id>/outlet        the socket and the certificates of an execution
 //	runs/<run id>/received.json ids that the run received from its model providers
 type workspaces struct {

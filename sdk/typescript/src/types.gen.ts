@@ -739,10 +739,10 @@ export interface TimelineEvent {
   /** The execution that the event belongs to, if any. */
   execution_id?: number;
   /** Type of event. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'sandbox_verified' | 'network_denied' | 'budget_threshold'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'sandbox_verified' | 'network_denied' | 'budget_threshold'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. */
   payload?: Record<string, unknown>;
 }
 
@@ -1537,7 +1537,7 @@ export interface CloudEnvironmentConfig {
   name?: string | undefined;
   /** Purpose. */
   description?: string | undefined;
-  /** The image, for workers that use containers. Other workers use the host's tools and record this on the timeline. */
+  /** The container image in which runs live. Workers with the sandbox bubblewrap pull it; a run whose image cannot be pulled fails. Workers with the sandbox process use the host's tools and record this on the timeline. */
   docker_image?: string | undefined;
   /** GitHub repositories to clone. */
   github_repos?: GitHubRepo[] | undefined;

@@ -1263,6 +1263,7 @@ class TimelineEvent(Model):
             "changes_saved",
             "setup_step",
             "image_not_used",
+            "image_ready",
             "run_requeued",
             "workspace_reused",
             "any_worker",
@@ -1279,16 +1280,19 @@ class TimelineEvent(Model):
     """When it happened."""
 
     payload: dict[str, Any] | None = None
-    """Details, by type. `setup_step` has the command, its exit code and last output.
+    """Details, by type. `setup_step` has the command, its exit code and last output. `image_ready`
+    has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it
+    was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`.
     `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox
-    does not support. `changes_saved` sums up what the run has changed so far: the numbers of
-    `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be
-    computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name`
-    and `id` of the server. `sandbox_verified` is the check before the agent starts, with the
-    `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each
-    host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes
-    once for each value of `notify_at` that a budget reaches in a period, on the run whose call
-    reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`.
+    does not support, with a `reason` for an image. `changes_saved` sums up what the run has
+    changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and
+    `errors` if something could not be computed. `any_worker` has the requested `worker_host`.
+    `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check
+    before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`.
+    `network_denied` comes once for each host that the policy refused, with `host`, `port` and
+    `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches
+    in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd`
+    and `cap_usd`.
     """
 
 
@@ -2403,8 +2407,9 @@ class CloudEnvironmentConfig(Model):
     """Purpose."""
 
     docker_image: str | None = None
-    """The image, for workers that use containers. Other workers use the host's tools and record
-    this on the timeline.
+    """The container image in which runs live. Workers with the sandbox bubblewrap pull it; a run
+    whose image cannot be pulled fails. Workers with the sandbox process use the host's tools
+    and record this on the timeline.
     """
 
     github_repos: list[GitHubRepo] | None = None

@@ -57,6 +57,7 @@ const events: Record<string, string> = {
   run_errored: 'Run ended with an error',
   changes_saved: 'Changes saved',
   image_not_used: 'Image not used',
+  image_ready: 'Image ready',
   any_worker: 'Any worker may execute it',
   mcp_server_not_used: 'MCP server not used',
   sandbox_verified: 'Sandbox checked: it has no network of its own',

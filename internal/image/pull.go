@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,7 +21,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"golang.org/x/sys/unix"
 
 	"github.com/penstock-dev/penstock/internal/filelock"
 )
@@ -45,7 +45,7 @@ func ParseLogin(text string) (Login, error) {
 func (s *Store) Acquire(ctx context.Context, image string, login Login) (*Image, error) {
 	ref, err := name.ParseReference(image)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a reference to an image", image)
+		return nil, &PullError{image, "this is not a reference to an image, such as registry.example.com/team/app:1.2", false}
 	}
 	if _, pinned := ref.(name.Digest); pinned {
 		if i, err := s.use(image, s.known(ref.Name())); err == nil {
@@ -60,7 +60,7 @@ func (s *Store) Acquire(ctx context.Context, image string, login Login) (*Image,
 	if err != nil {
 		return nil, err
 	}
-	p := &pull{s: s, ctx: ctx, image: image, login: login}
+	p := &pull{s: s, ctx: ctx, image: image, login: login, registry: ref.Context().RegistryStr()}
 	i, err := p.resolve(ref)
 	pulling.release()
 	if err != nil {
@@ -78,20 +78,24 @@ func (s *Store) Acquire(ctx context.Context, image string, login Login) (*Image,
 
 // pull is one call of Acquire.
 type pull struct {
-	s      *Store
-	ctx    context.Context //nolint:containedctx // of the one call that this lives for
-	image  string
-	login  Login
-	pulled bool
+	s     *Store
+	ctx   context.Context //nolint:containedctx // of the one call that this lives for
+	image string
+	login Login
+	// registry is the host of the reference.
+	registry string
+	pulled   bool
 }
 
-func (p *pull) options() []remote.Option {
+// options are for requests to a registry. A login is only for the registry of the image: a mirror
+// gets the credentials that this machine has for it.
+func (p *pull) options(source name.Reference) []remote.Option {
 	o := []remote.Option{
 		remote.WithContext(p.ctx),
 		remote.WithUserAgent("penstock"),
 		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}),
 	}
-	if p.login != (Login{}) {
+	if p.login != (Login{}) && source.Context().RegistryStr() == p.registry {
 		return append(o, remote.WithAuth(&authn.Basic{Username: p.login.Username, Password: p.login.Password}))
 	}
 	return append(o, remote.WithAuthFromKeychain(authn.DefaultKeychain))
@@ -122,7 +126,7 @@ func (p *pull) resolve(ref name.Reference) (*Image, error) {
 	var failed error
 	away := true // no registry responded
 	for _, source := range p.sources(ref) {
-		found, err := remote.Head(source, p.options()...)
+		found, err := remote.Head(source, p.options(source)...)
 		if err != nil {
 			away = away && unavailable(err)
 			failed = err
@@ -144,7 +148,7 @@ func (p *pull) resolve(ref name.Reference) (*Image, error) {
 			return i, nil
 		}
 	}
-	return nil, p.explain(ref, failed)
+	return nil, p.explain(failed)
 }
 
 // usePinned returns the image of a digest, which may be that of an index of platforms.
@@ -168,7 +172,7 @@ func (p *pull) usePinned(ref, source name.Reference, digest string) (*Image, err
 
 // fetch downloads the image of a digest.
 func (p *pull) fetch(ref name.Digest) (*Image, error) {
-	found, err := remote.Image(ref, p.options()...)
+	found, err := remote.Image(ref, p.options(ref)...)
 	if err != nil {
 		return nil, err
 	}
@@ -268,19 +272,6 @@ func (p *pull) unpack(l v1.Layer, diffID v1.Hash, dir string, below []string, qu
 	return os.Rename(part, dir)
 }
 
-// syncFiles makes the files durable before they get their name.
-func syncFiles(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := unix.Syncfs(int(f.Fd())); err != nil {
-		return fmt.Errorf("write a layer to disk: %w", err)
-	}
-	return nil
-}
-
 // unavailable reports whether a later attempt may succeed.
 func unavailable(err error) bool {
 	response, ok := errors.AsType[*transport.Error](err)
@@ -290,23 +281,38 @@ func unavailable(err error) bool {
 	return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
 }
 
+// PullError says why an image cannot be pulled. Its text contains no credential.
+type PullError struct {
+	Image, Reason string
+	Retryable     bool // a later attempt may succeed
+}
+
+func (e *PullError) Error() string { return "pull the image " + e.Image + ": " + e.Reason }
+
 // explain says what the registry's refusal means. The errors of the library may hold addresses with
 // tokens of a storage service, so they are not shown as they are.
-func (p *pull) explain(ref name.Reference, err error) error {
-	registry := ref.Context().RegistryStr()
-	response, ok := errors.AsType[*transport.Error](err)
-	if !ok {
-		return fmt.Errorf("pull the image %s: %w", p.image, err)
+func (p *pull) explain(err error) error {
+	if response, ok := errors.AsType[*transport.Error](err); ok {
+		var reason string
+		switch code := response.StatusCode; code {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			reason = fmt.Sprintf("%s denies it (HTTP %d); the image does not exist, or its credentials are missing or wrong",
+				p.registry, code)
+		case http.StatusNotFound:
+			reason = p.registry + " does not have it"
+		case http.StatusTooManyRequests:
+			reason = p.registry + " limits its pulls (HTTP 429)"
+		default:
+			reason = fmt.Sprintf("%s responded with HTTP %d", p.registry, code)
+		}
+		return &PullError{p.image, reason, unavailable(err)}
 	}
-	switch code := response.StatusCode; code {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("pull the image %s: %s denies it (HTTP %d); the image does not exist, or its credentials are "+
-			"missing", p.image, registry, code)
-	case http.StatusNotFound:
-		return fmt.Errorf("pull the image %s: %s does not have it", p.image, registry)
-	case http.StatusTooManyRequests:
-		return fmt.Errorf("pull the image %s: %s limits its pulls (HTTP 429)", p.image, registry)
-	default:
-		return fmt.Errorf("pull the image %s: %s responded with HTTP %d", p.image, registry, code)
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		host := p.registry
+		if at, err := url.Parse(request.URL); err == nil && at.Host != "" {
+			host = at.Host
+		}
+		return &PullError{p.image, fmt.Sprintf("cannot reach %s: %s", host, request.Err), true}
 	}
+	return &PullError{p.image, err.Error(), false}
 }

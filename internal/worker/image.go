@@ -1,0 +1,194 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/image"
+	"github.com/penstock-dev/penstock/internal/sandbox"
+)
+
+// usedImage is the container image of an execution. nil is none: all methods then return nothing.
+type usedImage struct {
+	*image.Image
+
+	dir string // for the changes of the run
+	new bool   // dir was created by this execution
+}
+
+func (i *usedImage) digest() string {
+	if i == nil {
+		return ""
+	}
+	return i.Digest
+}
+
+// fresh reports whether the image has no changes of an earlier execution of the run.
+func (i *usedImage) fresh() bool { return i != nil && i.new }
+
+func (i *usedImage) sandbox() *sandbox.Image {
+	if i == nil {
+		return nil
+	}
+	return &sandbox.Image{Layers: i.Layers, Dir: i.dir}
+}
+
+// ofSandbox are the variables that the sandbox itself sets, because the user of an image does not
+// exist there.
+var ofSandbox = []string{"HOME", "USER", "LOGNAME", "SHELL", "PWD"}
+
+// environment returns the variables of the image.
+func (i *usedImage) environment() (env []string) {
+	if i == nil {
+		return nil
+	}
+	for _, entry := range i.Env {
+		name, _, ok := strings.Cut(entry, "=")
+		if ok && name != "" && !strings.ContainsRune(entry, 0) && !slices.Contains(ofSandbox, name) {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// imageName is the image that the run names, or "". A runner's image takes precedence over the
+// environment's.
+func (e *execution) imageName() string {
+	if e.Runner != nil && e.Runner.Image != "" {
+		return e.Runner.Image
+	}
+	if e.Environment != nil {
+		return e.Environment.Config.DockerImage
+	}
+	return ""
+}
+
+// usesImages reports whether the run's programs are those of its image.
+func (e *execution) usesImages() bool {
+	return e.w.usesImages() && e.sandbox.Kind() == sandbox.Bubblewrap
+}
+
+// usesImages reports whether runs in the sandbox of this worker live in container images.
+func (w *Worker) usesImages() bool { return w.Images != nil && w.kind() == sandbox.Bubblewrap }
+
+// useImage pulls the image of the run, and keeps it until releaseImage. Without it, the run fails.
+func (e *execution) useImage(ctx context.Context) error {
+	name := e.imageName()
+	if name == "" || !e.usesImages() {
+		return nil
+	}
+	start := time.Now()
+	pulled, err := e.w.Images.Acquire(ctx, name, image.Login{})
+	if ctx.Err() != nil {
+		if err == nil {
+			pulled.Release()
+		}
+		return context.Cause(ctx)
+	}
+	if refused, ok := errors.AsType[*image.PullError](err); ok {
+		return &penstock.Error{
+			Code: penstock.CodeEnvironmentSetupFailed, Detail: fmt.Sprintf("The worker cannot %s.", refused),
+			Retryable: refused.Retryable,
+		}
+	}
+	if err != nil {
+		return setupFailed("The worker cannot use the image %s: %s.", name, err)
+	}
+	e.image = &usedImage{Image: pulled}
+	if e.image.dir, e.image.new, err = e.space.imageDir(pulled.Digest); err != nil {
+		return fmt.Errorf("make the folder of the image of run %s: %w", e.Lease.RunID, err)
+	}
+	e.timeline(penstock.TimelineImageReady, map[string]any{
+		"image": name, "digest": pulled.Digest, "pulled": pulled.Pulled, "bytes": pulled.Size,
+		"duration_ms": time.Since(start).Milliseconds(),
+	})
+	return nil
+}
+
+// releaseImage ends the use of the image. No program of the run exists any more.
+func (e *execution) releaseImage() {
+	if e.image != nil {
+		e.image.Release()
+	}
+}
+
+// notStarted is the error of a run whose sandbox does not start.
+func (e *execution) notStarted(err error) error {
+	if e.image != nil {
+		return &penstock.Error{
+			Code: penstock.CodeEnvironmentSetupFailed, Retryable: true, Cause: err,
+			Detail: fmt.Sprintf("This worker cannot start the sandbox with the image %s: %s.", e.image.Name, err),
+		}
+	}
+	return &penstock.Error{
+		Code: penstock.CodeUnavailable, Detail: "This worker cannot start the sandbox.", Retryable: true, Cause: err,
+	}
+}
+
+// inImage adds the image to the reason for which an agent did not start: the image may lack what the
+// agent needs.
+func (e *execution) inImage(err error) error {
+	failed, ok := errors.AsType[*penstock.Error](err)
+	if !ok || e.image == nil || failed.Code != penstock.CodeAgentProcessFailed {
+		return err
+	}
+	said := *failed
+	said.Detail = fmt.Sprintf("The agent did not start in the image %s. %s", e.image.Name, failed.Detail)
+	return &said
+}
+
+// sayWhatIsNotUsed reports an image and a machine size, which this kind of sandbox ignores.
+func (e *execution) sayWhatIsNotUsed() {
+	payload := map[string]any{}
+	if name := e.imageName(); name != "" && !e.usesImages() {
+		payload["image"] = name
+		payload["reason"] = "The sandbox " + e.sandbox.Kind() + " of this worker uses the programs of its machine."
+	}
+	if shape := e.Runner.Shape(); shape != "" {
+		payload["instance_shape"] = shape
+	}
+	if len(payload) == 0 {
+		return
+	}
+	if e.Runner != nil {
+		payload["runner"] = e.Runner.Name
+	}
+	payload["sandbox"] = e.sandbox.Kind()
+	e.timeline(penstock.TimelineImageNotUsed, payload)
+}
+
+// imagePrefix begins the names of the folders with the changes of images.
+const imagePrefix = "image-"
+
+// imageDir returns the folder for what the run changes in the image of a digest. It removes those
+// of other images: the setup of the workspace was done in them.
+func (s *workspace) imageDir(digest string) (dir string, created bool, err error) {
+	name := imagePrefix + strings.TrimPrefix(digest, "sha256:")[:16]
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return "", false, err
+	}
+	dir = filepath.Join(s.dir, name)
+	for _, entry := range entries {
+		switch {
+		case entry.Name() == name:
+			return dir, false, nil
+		case strings.HasPrefix(entry.Name(), imagePrefix):
+			if err := s.all.removeIn(s.run, entry.Name()); err != nil {
+				return "", false, err
+			}
+		}
+	}
+	// Until the setup commands have run in this image, the workspace is not complete.
+	if err := os.Remove(s.marker()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", false, err
+	}
+	return dir, true, os.Mkdir(dir, 0o700)
+}

@@ -52,7 +52,9 @@ func ParseSkillSpec(s string) (SkillSpec, error) {
 	if len(s) > MaxSkillSpec {
 		return SkillSpec{}, fmt.Errorf("a reference to a skill has at most %d bytes, not %d", MaxSkillSpec, len(s))
 	}
-	bad := fmt.Errorf("%q is not a reference to a skill; use owner/repo:path/SKILL.md, owner/repo:name, repo:name or name", s)
+	bad := fmt.Errorf(
+		"%q is not a reference to a skill; use owner/repo:path/SKILL.md, owner/repo:name, repo:name or name", s,
+	)
 	var spec SkillSpec
 	repo, skill, qualified := strings.Cut(s, ":")
 	if !qualified {

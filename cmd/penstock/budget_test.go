@@ -60,7 +60,9 @@ func TestTheBudgetOfARun(t *testing.T) {
 	}
 	call(t, env, "run", "create", "x", "--max-cost=-1").want(t, 65, "--max-cost: must not be negative")
 	call(t, env, "run", "create", "x", "--max-cost=1e-12").want(t, 65, "--max-cost: must be at least a nano-dollar")
-	call(t, env, "run", "budget", id, "--max-cost", "0").want(t, 65, "--max-cost: must be above 0 and at most a billion (inv")
+	call(t, env, "run", "budget", id, "--max-cost", "0").want(
+		t, 65, "--max-cost: must be above 0 and at most a billion (inv",
+	)
 	call(t, env, "run", "budget", id, "--max-cost", "1", "--no-max-cost").want(t, 64)
 }
 

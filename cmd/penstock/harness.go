@@ -93,8 +93,8 @@ type harnessInstallCmd struct {
 }
 
 func (*harnessInstallCmd) Help() string {
-	return "Installs the harness and its dependencies from npm into the data folder, with Node 24 if it needs that. Every " +
-		"file must have the hash that this release pins. npm's own configuration sets the registry and the proxy. No " +
+	return "Installs the harness and its dependencies from npm into the data folder, with Node 24 if it needs that. " +
+		"Every file must have the hash that this release pins. npm's own configuration sets the registry and the proxy. No " +
 		"code of the packages runs during the installation. A running server or worker checks the new version, and " +
 		"then uses it for new runs. For a version that is not pinned, npm chooses the dependencies, and this release " +
 		"has no hashes to check them with."

@@ -46,7 +46,9 @@ func TestEnvironments(t *testing.T) {
 			t.Errorf("minutes of --keep-failed %s (-want +got):\n%s", kept.given, diff)
 		}
 	}
-	call(t, env, "environment", "update", "app", "--keep-failed=-1m").want(t, 65, "Invalid request: --keep-failed: must be")
+	call(t, env, "environment", "update", "app", "--keep-failed=-1m").want(
+		t, 65, "Invalid request: --keep-failed: must be",
+	)
 	call(t, env, "environment", "update", "app", "--keep-failed=61m").want(
 		t, 65, "Invalid request: --keep-failed: must be from 1m to 1h",
 	)

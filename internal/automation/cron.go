@@ -105,7 +105,9 @@ func shownBefore(at time.Time) bool {
 // CodeInvalidRequest.
 func (s *Schedules) ScheduleTimes(clock penstock.CronTrigger) ([]penstock.Time, error) {
 	if errs := checkClock("", clock); errs != nil {
-		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "query parameter %s", strings.TrimPrefix(errs[0].String(), "/"))
+		return nil, penstock.Errorf(
+			penstock.CodeInvalidRequest, "query parameter %s", strings.TrimPrefix(errs[0].String(), "/"),
+		)
 	}
 	c, err := parseClock(clock)
 	if err != nil {

@@ -53,7 +53,8 @@ func (s *Factories) History(
 	if cursor != "" {
 		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil || before < 1 {
 			return HistoryPage{}, penstock.Errorf(
-				penstock.CodeInvalidRequest, "query parameter cursor: does not belong to this list; use next_cursor of a page of it",
+				penstock.CodeInvalidRequest,
+				"query parameter cursor: does not belong to this list; use next_cursor of a page of it",
 			)
 		}
 	}

@@ -305,7 +305,7 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		wantCode(w.t, err, penstock.CodeConflict, "belongs to a follow-up")
 		if err := w.attach(
 			id, "look again", penstock.FollowupAttachment{ID: attachment},
-		); err != nil { //: as the dashboard sends it again
+		); err != nil { // as the dashboard sends it again
 			w.t.Fatal(err)
 		}
 		a := w.work()

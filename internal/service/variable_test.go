@@ -72,7 +72,7 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 		automation.Harness, automation.Secrets = &penstock.Harness{Type: "keyed", ModelID: "m"}, &[]string{"SSL_CERT_DIR"}
 		_, err = w.Resources.CreateAutomation(ctx, w.admin, f.UID, automation)
 		refused("an automation", err, "/secrets/0: ")
-		automation.Secrets = nil //: the agent reports what the factory sets as a problem
+		automation.Secrets = nil // the agent reports what the factory sets as a problem
 		made := w.createAutomation(f.UID, automation)
 		if len(made.Problems) == 0 {
 			w.t.Error("an automation whose runs would be refused has no problems")

@@ -224,7 +224,8 @@ func TestSignatureCheck(t *testing.T) {
 			"/signature/template: has {timestamp}, so timestamp_header is required",
 		},
 		"a time that is not signed": {
-			custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }), "/signature/template: must have {timestamp}",
+			custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }),
+			"/signature/template: must have {timestamp}",
 		},
 		"the time in the signature header": {
 			custom, good(func(s *penstock.Signature) { s.TimestampHeader, s.Template = "x-sig", "{timestamp}{body}" }),

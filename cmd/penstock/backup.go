@@ -66,7 +66,7 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	if embedded {
 		engine = "sqlite"
 		if _, err := os.Stat(file); err != nil {
-			return exitf(exitUsage, "no database to back up: %w: set --data or --database as for serve", err)
+			return exitf(exitUsage, "no database to back up: %w; set --data or --database as for serve", err)
 		}
 	}
 	release, err := cmd.holdKeyset()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -135,7 +134,7 @@ func (cmd *harnessRemoveCmd) Run(ctx context.Context, std *stdio, in *harnessCmd
 		return err
 	}
 	if len(removed) == 0 {
-		return exitf(exitFailed, "%s is not installed", cmd.Harness)
+		return exitf(exitFailed, "the harness %s is not installed", cmd.Harness)
 	}
 	_, err = fmt.Fprintf(std.out, "removed %s %s\n", name, strings.Join(removed, ", "))
 	return err
@@ -187,7 +186,12 @@ func (cmd *harnessCheckCmd) Run(ctx context.Context, std *stdio, in *harnessCmds
 		}
 	}
 	if checked == 0 {
-		return exitf(exitFailed, "%s is not installed: penstock harness install NAME", cmp.Or(cmd.Harness, "no agent"))
+		if cmd.Harness == "" {
+			return exitf(exitFailed, "no harness is installed; install one with penstock harness install NAME")
+		}
+		return exitf(
+			exitFailed, "the harness %[1]s is not installed; install it with penstock harness install %[1]s", cmd.Harness,
+		)
 	}
 	if failed {
 		return &exitError{code: exitFailed}

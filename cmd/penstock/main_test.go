@@ -108,6 +108,28 @@ func TestUsage(t *testing.T) {
 			args: []string{"budget", "create", "--period", "year"}, code: 64,
 			says: `--period: must be one of "day", "week", "month", "total", not "year"`,
 		},
+		"bad argument": {
+			args: []string{"completion", "tcsh"}, code: 64,
+			says: `penstock: <shell>: must be one of "bash", "zsh", "fish", not "tcsh"`,
+		},
+		"negative number after a space": {
+			args: []string{"serve", "--concurrency", "-1"}, code: 64,
+			says: `--concurrency: needs a value; if the value begins with -, write --concurrency="-1"` + "\n",
+		},
+		"bad truth value": {
+			args: []string{"serve", "--worker=maybe"}, code: 64, says: `--worker: must be true or false, not "maybe"`,
+		},
+		"flag without its value": {
+			args: []string{"environment", "create", "x", "--repo"}, code: 64, says: "--repo: needs a value\n",
+		},
+		"label without a value": {
+			args: []string{"run", "create", "x", "--metadata", "a"}, code: 64,
+			says: `--metadata: must have the form KEY=VALUE, not "a"`,
+		},
+		"no harness to check": {
+			args: []string{"harness", "check", "codex", "--sandbox", "process", "--allow-open-network", "--data", "/nonexistent"},
+			code: 1, says: "the harness codex is not installed; install it with penstock harness install codex",
+		},
 		"flags that exclude each other": {
 			args: []string{"harness", "install", "x", "--from", "a", "--save", "b"}, code: 64, says: "cannot be used together",
 		},

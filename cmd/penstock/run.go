@@ -52,8 +52,8 @@ type runCreateCmd struct {
 	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, an installed one such as opencode, or one from the server's configuration."`
 	WorkerHost   string            `placeholder:"HOST" field:"/config/worker_host" help:"Worker that must execute the run."`
 	MaxDuration  time.Duration     `placeholder:"DURATION" field:"/config/max_duration_minutes" help:"Maximum working time of the agent, in whole minutes, such as 90m."`
-	MaxCost      float64           `placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Most that the run and the runs below it can spend, in US dollars."`
-	MaxTokens    int64             `placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Most tokens of all kinds that they can use."`
+	MaxCost      float64           `placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Maximum cost of the run and its child runs, in US dollars."`
+	MaxTokens    int64             `placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Maximum number of tokens, of all kinds, of the run and its child runs."`
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
 	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run."`
 	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`

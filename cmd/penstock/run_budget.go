@@ -12,9 +12,9 @@ import (
 
 type runBudgetCmd struct {
 	ID          string   `arg:"" name:"run" help:"ID of the run."`
-	MaxCost     *float64 `xor:"cost" placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Most that the run and the runs below it can spend, in US dollars."`
+	MaxCost     *float64 `xor:"cost" placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Maximum cost of the run and its child runs, in US dollars."`
 	NoMaxCost   bool     `xor:"cost" help:"Remove the cap on the cost."`
-	MaxTokens   *int64   `xor:"tokens" placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Most tokens of all kinds that they can use."`
+	MaxTokens   *int64   `xor:"tokens" placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Maximum number of tokens, of all kinds, of the run and its child runs."`
 	NoMaxTokens bool     `xor:"tokens" help:"Remove the cap on tokens."`
 }
 

@@ -46,7 +46,7 @@ test('a run is started, steered and cancelled by the keyboard alone', async ({ w
   await page.getByRole('heading', { name: 'Wait for me' }).waitFor();
   await tabTo(page, 'Transcript');
   await page.keyboard.press('ArrowRight');
-  await page.waitForURL('**?tab=timeline');
+  await page.waitForURL('**?tab=changes');
   await page.keyboard.press('ArrowLeft');
   await tabTo(page, 'Follow-up');
   await page.keyboard.type('Hurry');

@@ -13,6 +13,7 @@ test('a sealed run shows a host that was refused, while it works', async ({ worl
   await page.getByRole('tab', { name: 'Transcript' }).focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
   const panel = page.getByRole('tabpanel', { name: 'Network' });
   await panel.getByText('Sealed', { exact: true }).waitFor();
   await panel.getByText('has no network of its own').waitFor();

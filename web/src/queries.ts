@@ -17,6 +17,18 @@ export const runsQuery = (query: ListRunsQuery) =>
 
 export const runQuery = (id: string) => queryOptions({ queryKey: ['run', id], queryFn: ({ signal }) => client.runs.get(id, { signal }) });
 
+/** What a run has changed in its repositories, as of the end of its latest turn. */
+export const runChangesQuery = (id: string) =>
+  queryOptions({ queryKey: ['run', id, 'changes'], queryFn: ({ signal }) => client.runs.changes(id, { signal }) });
+
+/** The patch of a repository of a run. It changes only with the time of the changes. */
+export const runPatchQuery = (id: string, repository: string, updatedAt: string) =>
+  queryOptions({
+    queryKey: ['run', id, 'patch', repository, updatedAt],
+    queryFn: async ({ signal }) => (await client.runs.patch(id, repository, { signal })).text(),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
 /** The descendants of a run. */
 export const descendantsQuery = (id: string) =>
   queryOptions({

@@ -24,6 +24,7 @@ import type { Transcript } from './transcript.ts';
 import { useRunLog } from './useRunLog.ts';
 import { useSending } from './useSending.ts';
 
+const ChangesTab = lazy(() => import('./ChangesTab.tsx'));
 const TimelineTab = lazy(() => import('./TimelineTab.tsx'));
 const NetworkTab = lazy(() => import('./NetworkTab.tsx'));
 const CostTab = lazy(() => import('./CostTab.tsx'));
@@ -158,6 +159,7 @@ function Parts({ run, log, children }: { run: RunItem; log: Transcript; children
   const { tab = 'transcript' } = useSearch({ from: '/app/runs/$runId' });
   const navigate = useNavigate();
   const artifacts = Math.max(run.artifacts?.length ?? 0, log.artifacts.length);
+  const shown = run.artifacts?.length === artifacts ? run.artifacts : log.artifacts;
   const show = (value: string | null): void => {
     const search = value && value !== 'transcript' ? { tab: value } : {};
     void navigate({ to: '/runs/$runId', params: { runId: run.run_id }, search, replace: true });
@@ -166,6 +168,7 @@ function Parts({ run, log, children }: { run: RunItem; log: Transcript; children
     <Tabs value={tab} onChange={show} keepMounted={false} className={classes.parts ?? ''}>
       <Tabs.List mb="sm" className={classes.tabs ?? ''}>
         <Tabs.Tab value="transcript">Transcript</Tabs.Tab>
+        <Tabs.Tab value="changes">Changes</Tabs.Tab>
         <Tabs.Tab value="timeline">Timeline</Tabs.Tab>
         <Tabs.Tab value="network">Network</Tabs.Tab>
         <Tabs.Tab value="cost">Cost</Tabs.Tab>
@@ -174,6 +177,9 @@ function Parts({ run, log, children }: { run: RunItem; log: Transcript; children
       </Tabs.List>
       <Tabs.Panel value="transcript">{children}</Tabs.Panel>
       <Suspense>
+        <Tabs.Panel value="changes">
+          <ChangesTab runId={run.run_id} artifacts={shown} working={isActive(log.state ?? run.state)} />
+        </Tabs.Panel>
         <Tabs.Panel value="timeline">
           <TimelineTab runId={run.run_id} log={log} />
         </Tabs.Panel>
@@ -187,7 +193,7 @@ function Parts({ run, log, children }: { run: RunItem; log: Transcript; children
           <ConfigTab run={run} />
         </Tabs.Panel>
         <Tabs.Panel value="artifacts">
-          <ArtifactsTab artifacts={run.artifacts?.length === artifacts ? run.artifacts : log.artifacts} />
+          <ArtifactsTab artifacts={shown} />
         </Tabs.Panel>
       </Suspense>
     </Tabs>

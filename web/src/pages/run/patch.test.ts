@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { patchLines } from './patch.ts';
+
+test('a patch has its files, places and lines, and a removed line that looks like a head stays', () => {
+  const patch = `diff --git a/a.sql b/a.sql
+index 1..2 100644
+--- a/a.sql
++++ b/a.sql
+@@ -1,2 +1,2 @@
+ one
+--- two
++three
+\\ No newline at end of file
+diff --git a/b.png b/b.png
+new file mode 100644
+index 0..3
+Binary files /dev/null and b/b.png differ
+`;
+  expect(patchLines(patch)).toEqual([
+    { kind: 'file', text: 'a/a.sql b/a.sql' },
+    { kind: 'gap', text: '@@ -1,2 +1,2 @@' },
+    { kind: 'same', text: 'one' },
+    { kind: 'removed', text: '-- two' },
+    { kind: 'added', text: 'three' },
+    { kind: 'gap', text: '\\ No newline at end of file' },
+    { kind: 'file', text: 'a/b.png b/b.png' },
+    { kind: 'gap', text: 'new file mode 100644' },
+    { kind: 'gap', text: 'Binary files /dev/null and b/b.png differ' },
+  ]);
+  expect(patchLines('')).toEqual([]);
+});

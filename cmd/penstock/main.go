@@ -250,8 +250,14 @@ var parserWords = []struct {
 	theirs *regexp.Regexp
 	ours   string
 }{
-	{regexp.MustCompile(`expected duration but got ("[^"]*")(?:: time: [^(]*[^( ])?`), "must be a duration such as 90s or 24h, not $1"},
-	{regexp.MustCompile(`expected a valid \d+ bit u?int but got ("[^"]*")(?: \(\w+\))?`), "must be a whole number, not $1"},
+	{
+		regexp.MustCompile(`expected duration but got ("[^"]*")(?:: time: [^(]*[^( ])?`),
+		"must be a duration such as 90s or 24h, not $1",
+	},
+	{
+		regexp.MustCompile(`expected a valid \d+ bit u?int but got ("[^"]*")(?: \(\w+\))?`),
+		"must be a whole number, not $1",
+	},
 	{regexp.MustCompile(`expected an int but got ("[^"]*")(?: \(\w+\))?`), "must be a whole number, not $1"},
 	{regexp.MustCompile(`expected a float but got ("[^"]*")(?: \(\w+\))?`), "must be a number, not $1"},
 	{regexp.MustCompile(`expected bool but got ("[^"]*")(?: \(\w+\))?`), "must be true or false, not $1"},

@@ -127,7 +127,9 @@ func TestUsage(t *testing.T) {
 			says: `--metadata: must have the form KEY=VALUE, not "a"`,
 		},
 		"no harness to check": {
-			args: []string{"harness", "check", "codex", "--sandbox", "process", "--allow-open-network", "--data", "/nonexistent"},
+			args: []string{
+				"harness", "check", "codex", "--sandbox", "process", "--allow-open-network", "--data", "/nonexistent",
+			},
 			code: 1, says: "the harness codex is not installed; install it with penstock harness install codex",
 		},
 		"flags that exclude each other": {

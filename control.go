@@ -125,6 +125,9 @@ type Assignment struct {
 	// gateway of a sealed run sends them to the model provider instead of the worker's own keys.
 	// Each is also in Secrets, for a sandbox without a gateway.
 	HarnessSecrets map[string]HarnessSecret `json:"harness_secrets,omitempty"`
+	// RegistryLogin is USER:PASSWORD for the registry of the runner's image, the value of its
+	// RegistrySecret. It stays with the worker.
+	RegistryLogin string `json:"registry_login,omitempty"`
 	// APIKey is the agent's key for its own run. It is valid as long as the lease.
 	APIKey    string        `json:"api_key"`
 	TimeLimit time.Duration `json:"time_limit,omitzero"` // of max_duration_minutes

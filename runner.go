@@ -13,6 +13,8 @@ type RunnerSpec struct {
 	MemoryGB float64 `json:"memory_gb,omitzero"`
 	OS       string  `json:"os"`   // linux or macos
 	Arch     string  `json:"arch"` // x86_64 or aarch64
+	// RegistrySecret names the managed secret with the credentials for Image, USER:PASSWORD.
+	RegistrySecret string `json:"registry_secret,omitempty"`
 
 	Network *Network `json:"network,omitempty"`
 }

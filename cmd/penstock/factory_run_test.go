@@ -156,6 +156,11 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 	h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}}), t: t}
 	startWorker(t, h.Server, "--host", "box")
 	registry := testkit.NewRegistry(t)
+	registry.Username, registry.Password = "bot", "registry-password"
+	h.ask(
+		http.MethodPost, "/secrets", map[string]string{"name": "REGISTRY", "value": "bot:registry-password"},
+		http.StatusCreated, nil,
+	)
 	digest := registry.Push(t, "tools", nil, testkit.HostImage(t, "sh", "cat", "sleep"), []testkit.ImageFile{
 		{Header: tar.Header{Name: "opt/only-here"}, Content: "from the image"},
 	})
@@ -163,7 +168,7 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 	other := map[string]string{"x86_64": "aarch64", "aarch64": "x86_64"}[arch]
 	runner := func(arch string) string {
 		return "setupCommands: [echo prepared > state]\nplatform: {arch: " + arch + ", linux: {dockerImage: '" +
-			registry.Host + "/tools'}}\n"
+			registry.Host + "/tools', registryCredentialSecretName: REGISTRY}}\n"
 	}
 	var f penstock.Factory
 	h.ask(http.MethodPost, "/factory", map[string]any{"files": map[string]string{
@@ -186,6 +191,9 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 		if !strings.Contains(records, want) {
 			t.Errorf("the records do not hold %s", want)
 		}
+	}
+	if strings.Contains(records, registry.Password) {
+		t.Error("the records hold the password of the registry")
 	}
 	start := func(config map[string]any) string {
 		var created penstock.RunCreated

@@ -158,15 +158,36 @@ func (e *GrantError) Unwrap() error { return e.Cause }
 // Grant reads the secrets that a run names, for a new execution. It returns a *GrantError if
 // the run cannot use one of them.
 func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]string, error) {
-	names := run.Config.SecretNames()
+	return s.grantNamed(ctx, run.Team, run.Config.SecretNames())
+}
+
+// GrantRegistry reads the credentials for the image of the run's runner, "" if it has none. It returns a
+// *GrantError if the run cannot use them.
+func (s *Secrets) GrantRegistry(ctx context.Context, run store.RunRow) (string, error) {
+	name := registrySecret(run)
+	if name == "" {
+		return "", nil
+	}
+	values, err := s.grantNamed(ctx, run.Team, []string{name})
+	return values[name], err
+}
+
+func registrySecret(run store.RunRow) string {
+	if run.Runner == nil {
+		return ""
+	}
+	return run.Runner.RegistrySecret
+}
+
+func (s *Secrets) grantNamed(ctx context.Context, team string, names []string) (map[string]string, error) {
 	if len(names) == 0 {
 		return map[string]string{}, nil
 	}
-	found, err := s.store.SecretsNamed(ctx, run.Team, names)
+	found, err := s.store.SecretsNamed(ctx, team, names)
 	if err != nil {
 		return nil, err
 	}
-	return s.grant(run.Team, names, found)
+	return s.grant(team, names, found)
 }
 
 // grant decrypts the secrets with these names. found has those that exist.
@@ -202,6 +223,9 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 	names := run.Config.SecretNames()
 	if run.Network != nil {
 		names = append(names, run.Network.SecretNames()...)
+	}
+	if name := registrySecret(run); name != "" {
+		names = append(names, name)
 	}
 	if uid := run.Config.EnvironmentID; uid != "" {
 		environment, err := s.store.KeptEnvironment(ctx, run.Team, uid)

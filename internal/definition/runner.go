@@ -70,7 +70,7 @@ func (r Runner) Spec() penstock.RunnerSpec {
 		spec.Arch = map[string]string{"linux": "x86_64", "macos": "aarch64"}[spec.OS]
 	}
 	if linux := r.Platform.Linux; linux != nil {
-		spec.Image = linux.DockerImage
+		spec.Image, spec.RegistrySecret = linux.DockerImage, linux.RegistryCredentialSecretName
 	}
 	if shape := r.InstanceShape; shape != nil {
 		spec.VCPUs, spec.MemoryGB = shape.VCPUs, shape.MemoryGB

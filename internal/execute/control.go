@@ -154,6 +154,9 @@ func (s *Executions) buildAssignment(
 		a.Environment = &environment
 	}
 	a.Runner = row.Runner
+	if a.RegistryLogin, err = s.secrets.GrantRegistry(ctx, row); err != nil {
+		return err
+	}
 	if a.Skills, err = s.skills.SkillFolders(ctx, row); err != nil {
 		return err
 	}

@@ -49,6 +49,20 @@ func TestRunKeepsItsRunner(t *testing.T) {
 		if len(a.Secrets) != 0 {
 			w.t.Errorf("got the secrets %v, which only an image's registry needs", a.Secrets)
 		}
+		if a.RegistryLogin != "" {
+			w.t.Error("got the credentials of a registry, which this runner does not name")
+		}
+
+		// Only the worker gets the credentials that a runner names, and not the run.
+		w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "arm"}})
+		claim.Platform = "linux/aarch64"
+		a, err = w.Executions.Control().Claim(w.t.Context(), claim)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if a.RegistryLogin != "value" || len(a.Secrets) != 0 {
+			w.t.Errorf("got the credentials %q and the secrets %v", a.RegistryLogin, a.Secrets)
+		}
 	})
 }
 

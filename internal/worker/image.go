@@ -84,8 +84,12 @@ func (e *execution) useImage(ctx context.Context) error {
 	if name == "" || !e.usesImages() {
 		return nil
 	}
+	login, err := e.registryLogin()
+	if err != nil {
+		return err
+	}
 	start := time.Now()
-	pulled, err := e.w.Images.Acquire(ctx, name, image.Login{})
+	pulled, err := e.w.Images.Acquire(ctx, name, login)
 	if ctx.Err() != nil {
 		if err == nil {
 			pulled.Release()
@@ -110,6 +114,18 @@ func (e *execution) useImage(ctx context.Context) error {
 		"duration_ms": time.Since(start).Milliseconds(),
 	})
 	return nil
+}
+
+// registryLogin returns the credentials that the runner has for its image. Without any, those of this machine apply.
+func (e *execution) registryLogin() (image.Login, error) {
+	if e.Runner == nil || e.Runner.RegistrySecret == "" {
+		return image.Login{}, nil
+	}
+	login, err := image.ParseLogin(e.RegistryLogin)
+	if err != nil {
+		return login, setupFailed("The worker cannot use the secret %s: %s.", e.Runner.RegistrySecret, err)
+	}
+	return login, nil
 }
 
 // releaseImage ends the use of the image. No program of the run exists any more.

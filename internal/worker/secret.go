@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/image"
 )
 
 // resolveMCP inserts the secrets into the MCP servers of the configuration. It omits managed
@@ -72,6 +73,12 @@ func (e *execution) secrets() []string {
 		for _, value := range secrets {
 			list = append(list, value)
 		}
+	}
+	if e.RegistryLogin != "" {
+		list = append(list, e.RegistryLogin)
+	}
+	if login, err := image.ParseLogin(e.RegistryLogin); err == nil {
+		list = append(list, login.Password)
 	}
 	for _, own := range e.HarnessSecrets {
 		list = append(list, own.Value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import uuid4
@@ -256,6 +257,10 @@ def test_filters(warp: WarpClient, client: Penstock) -> None:
         {"factory_only": False},
         {"sort_by": "agent", "sort_order": "asc"},
     ]
+    deadline = time.monotonic() + 60
+    while made.run_id not in listed(q=label["filters"]):  # the search has a run a little later
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     for filters in matching:
         assert made.run_id in listed(**filters), filters
     missing: list[dict[str, Any]] = [

@@ -21,6 +21,9 @@ var claude = Preset{
 			"DISABLE_AUTOUPDATER":                      "1",
 			"IS_SANDBOX":                               "1", // otherwise it rejects bypassPermissions as root
 		}
+		if s.Reasoning != "" {
+			env["CLAUDE_CODE_EFFORT_LEVEL"] = s.Reasoning
+		}
 		if s.Model != "" {
 			for _, name := range []string{
 				"ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_MODEL_OPTION", "ANTHROPIC_DEFAULT_HAIKU_MODEL",

@@ -11,6 +11,10 @@ var qwen = Preset{
 	mode:  "yolo",
 	state: []string{".qwen/tmp", ".qwen/projects", ".qwen/todos"},
 	setup: func(s Setting) Setup {
+		generation := settings{"maxRetries": 3}
+		if s.Reasoning != "" {
+			generation["extra_body"] = settings{"reasoning_effort": s.Reasoning}
+		}
 		return Setup{
 			Env: map[string]string{
 				"OPENAI_BASE_URL": s.URL, "OPENAI_API_KEY": gatewayKey, "OPENAI_MODEL": s.Model,
@@ -26,7 +30,7 @@ var qwen = Preset{
 						// It would add a line to the messages of commits.
 						"gitCoAuthor": settings{"commit": false, "pr": false},
 					},
-					"model": settings{"name": s.Model, "generationConfig": settings{"maxRetries": 3}},
+					"model": settings{"name": s.Model, "generationConfig": generation},
 					"tools": settings{"todoWrite": settings{"enabled": true}},
 					// Otherwise it calls the model after each turn, to extract memories from it.
 					"memory": settings{"enableManagedAutoMemory": false, "enableManagedAutoDream": false},

@@ -24,6 +24,7 @@ var points = []struct {
 }{
 	{"turns", testTurns},
 	{"transcript", testTranscript},
+	{"settings", testSettings},
 	{"failures", testFailures},
 	{"money", testMoney},
 	{"sealed", testSealed},

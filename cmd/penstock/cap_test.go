@@ -279,9 +279,16 @@ func (w *capWorld) kill(n int) {
 	w.kills++
 }
 
+// isOver returns an error unless a run is over, also while the server starts again.
 func isOver(t *testing.T, env []string, id string) error {
 	t.Helper()
-	if state := getRun(t, env, id).State; !state.Done() && state != penstock.StateBlocked {
+	got := call(t, env, "run", "get", id, "-o", "json")
+	if got.code != 0 {
+		return fmt.Errorf("run get exits with %d: %s", got.code, got.err)
+	}
+	var run penstock.Run
+	fromJSON(t, got.out, &run)
+	if state := run.State; !state.Done() && state != penstock.StateBlocked {
 		return fmt.Errorf("run %s is %s", id, state)
 	}
 	return nil

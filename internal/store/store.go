@@ -158,10 +158,13 @@ const writeAttempts = 5
 // Write runs fn in one transaction, commits it, and notifies the subscribers that fn nudged. If the
 // database ends the transaction in favor of another one, fn runs again, so it must have no effects
 // outside of the transaction. While the database is away or full, the error is
-// resource_unavailable.
+// resource_unavailable. If ctx ended and nothing was stored, the error is that of ctx.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := s.writeOnce(ctx, &Tx{s: s}, fn)
+		if connectionLost(err) && ctx.Err() != nil && !errors.Is(err, errUnknownCommit) {
+			return ctx.Err() // the driver closes a connection whose caller is gone
+		}
 		if err == nil || attempt == writeAttempts || !s.d.transient(err) {
 			return s.d.mapError(err)
 		}

@@ -2,6 +2,9 @@ package store_test
 
 import (
 	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,6 +39,21 @@ func TestWriteThatPanicsHoldsNobodyUp(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// The driver closes the connection of a caller that is gone. That is not the database's failure.
+func TestWriteOfACallerThatIsGone(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := s.Write(ctx, func(*store.Tx) error {
+			cancel()
+			return fmt.Errorf("read a run: %w", driver.ErrBadConn)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
 	})
 }

@@ -62,6 +62,9 @@ func (s *Store) Secrets(ctx context.Context, team string) ([]SecretRow, error) {
 
 // SecretsNamed reads the existing secrets among names, by name.
 func (s *Store) SecretsNamed(ctx context.Context, team string, names []string) ([]SecretRow, error) {
+	if len(names) == 0 { // as for most new runs
+		return nil, nil
+	}
 	where, args := namedSecrets(team, names)
 	return s.secrets(ctx, s, where, args...)
 }
@@ -70,9 +73,6 @@ func namedSecrets(team string, names []string) (where string, args []any) {
 	args = []any{team}
 	for _, name := range names {
 		args = append(args, name)
-	}
-	if len(names) == 0 {
-		return "WHERE s.team = $1 AND 1 = 0", args
 	}
 	return "WHERE s.team = $1 AND s.name IN (" + placeholders(2, len(names)) + ")", args
 }
@@ -131,6 +131,9 @@ func (s *Store) secret(ctx context.Context, q querier, team, name string) (Secre
 // UseSecrets reads the existing secrets among names, and prevents their change or deletion until
 // the transaction ends.
 func (tx *Tx) UseSecrets(ctx context.Context, team string, names []string) ([]SecretRow, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
 	if err := tx.lockSecrets(ctx, team, names); err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ type BlockedRun struct {
 // FundedRuns lists runs whose blocking budget has room for each of them, those that need the least first, at
 // most limit for each budget. Their other budgets may still lack room.
 func (s *Store) FundedRuns(ctx context.Context, limit int) ([]BlockedRun, error) {
-	budgets, err := s.strings(ctx, "SELECT DISTINCT blocked_budget FROM runs WHERE blocked_budget <> ''")
+	budgets, err := s.blockingBudgets(ctx)
 	var funded []BlockedRun
 	for _, uid := range budgets {
 		cost, tokens, err := s.roomOf(ctx, uid)
@@ -186,6 +186,23 @@ func (s *Store) FundedRuns(ctx context.Context, limit int) ([]BlockedRun, error)
 		}
 	}
 	return funded, err
+}
+
+// blockingBudgets lists the budgets that block runs. It steps from one to the next by their index. With DISTINCT,
+// PostgreSQL reads the whole table until it has statistics of it.
+func (s *Store) blockingBudgets(ctx context.Context) ([]string, error) {
+	var budgets []string
+	for last := ""; ; last = budgets[len(budgets)-1] {
+		next, err := s.strings(ctx, `SELECT blocked_budget
+			FROM runs
+			WHERE blocked_budget <> '' AND blocked_budget > $1
+			ORDER BY blocked_budget
+			LIMIT 1`, last)
+		if err != nil || len(next) == 0 {
+			return budgets, err
+		}
+		budgets = append(budgets, next...)
+	}
 }
 
 // roomOf returns what is left of a budget, or of the budget of a run. A budget that does not exist has no bounds.

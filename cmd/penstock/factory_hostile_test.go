@@ -99,8 +99,8 @@ func hostileTrees() map[string]struct {
 		"only fences": {
 			smallTree("agents/a/agent.md", strings.Repeat("---\n", 1_000_000)), "agents/a/agent.md:3:1: FF_INVALID_DOCUMENT",
 		},
-		"too many files":  {many, "runners/r998.yaml:1:1: FF_INVALID_DOCUMENT the tree has 1001 files"},
-		"4 MB and a byte": {large, "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes"},
+		"too many files":  {many, "runners/r998.yaml:1:1: FF_INVALID_DOCUMENT the factory has 1001 files"},
+		"4 MB and a byte": {large, "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the factory has 4194305 bytes"},
 	}
 }
 

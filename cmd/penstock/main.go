@@ -270,6 +270,7 @@ var parserWords = []struct {
 	{regexp.MustCompile(`missing value, expecting "<?[^"]*"`), "needs a value"},
 	{regexp.MustCompile(`expected "<key>=<value>" but got (".*")`), "must have the form KEY=VALUE, not $1"},
 	{regexp.MustCompile(`^expected "(<[^"]*)"$`), "missing argument $1"},
+	{regexp.MustCompile(`^missing flags: (\S+)$`), "missing flag $1"},
 	{regexp.MustCompile(`^expected one of (.*)$`), "missing command: one of $1"},
 	{regexp.MustCompile(`\(from envar (\w+)=`), "(from the environment: $1="},
 	{regexp.MustCompile(`can't be used together`), "cannot be used together"},

@@ -91,6 +91,9 @@ func TestUsage(t *testing.T) {
 			args: []string{"run", "list", "--stat", "QUEUED"}, code: 64, says: "unknown flag --stat",
 		},
 		"missing argument": {args: []string{"run", "get"}, code: 64, says: "penstock: missing argument <run>\n"},
+		"one missing flag": {
+			args: []string{"budget", "create"}, code: 64, says: "penstock: missing flag --max-cost=USD\n",
+		},
 		"missing verb": {
 			args: []string{"budget"}, code: 64, says: `missing command: one of "list", "create", "get", "set", "delete"`,
 		},

@@ -51,7 +51,7 @@ func TestRepositoryCommitsThatCannotBeApplied(t *testing.T) {
 		"1,001 files":   {func() { w.repository.Commit("Too many", many) }, "at most 1000 are allowed"},
 		"more than 4 MB": {
 			func() { w.repository.Commit("Too large", with(good, "skills/s/data", strings.Repeat("x", 4<<20+1))) },
-			"skills/s/data FF_INVALID_DOCUMENT the tree has",
+			"skills/s/data FF_INVALID_DOCUMENT the factory has",
 		},
 		"a name that is no text": {
 			func() { w.repository.Commit("Name", with(good, "skills/s/\xff", "x")) },

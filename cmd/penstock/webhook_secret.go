@@ -27,7 +27,7 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 	if f.Signature != nil {
 		var signature map[string]any
 		if err := json.Unmarshal([]byte(*f.Signature), &signature); err != nil {
-			return nil, exitf(exitUsage, "--signature: %w", err)
+			return nil, exitf(exitUsage, "--signature must be a JSON object: %w", err)
 		}
 		flags["signature"] = signature
 	}

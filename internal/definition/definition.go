@@ -156,7 +156,7 @@ func Read(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 func (p *parser) limits() bool {
 	paths := slices.Sorted(maps.Keys(p.files))
 	if len(paths) > MaxFiles {
-		p.treef(paths[MaxFiles], "the tree has %d files; at most %d are allowed", len(paths), MaxFiles)
+		p.treef(paths[MaxFiles], "the factory has %d files; at most %d are allowed", len(paths), MaxFiles)
 		return false
 	}
 	size, marks := 0, 0
@@ -171,10 +171,10 @@ func (p *parser) limits() bool {
 	}
 	switch {
 	case size > MaxBytes:
-		p.treef(largest, "the tree has %d bytes; at most %d (4 MB) are allowed: this is its largest file", size, MaxBytes)
+		p.treef(largest, "the factory has %d bytes; at most %d (4 MB) are allowed: this is its largest file", size, MaxBytes)
 		return false
 	case marks > maxMarks:
-		p.treef(largest, "the YAML of the tree has more than %d values: this is its largest file", maxMarks)
+		p.treef(largest, "the YAML of the factory has more than %d values: this is its largest file", maxMarks)
 		return false
 	}
 	return true

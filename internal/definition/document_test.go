@@ -305,8 +305,8 @@ func TestLimits(t *testing.T) {
 	files["skills/s/data.txt"] = append(files["skills/s/data.txt"], 'x')
 	if got, want := findings(
 		files,
-	), "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes; at most 4194304 (4 MB) are allowed: this "+
-		"is its largest file\n"; got != want {
+	), "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the factory has 4194305 bytes; at most 4194304 (4 MB) are allowed: "+
+		"this is its largest file\n"; got != want {
 		t.Errorf("4 MB and a byte: got %s, want %s", got, want)
 	}
 }
@@ -378,7 +378,7 @@ func TestTrees(t *testing.T) {
 			map[string][]byte{"factory.yaml": []byte(smallFactory)},
 			"factory.yaml:1:1: FF_MISSING_REQUIRED the factory has no agents",
 		},
-		{"nothing at all", nil, "factory.yaml:1:1: FF_MISSING_FACTORY the tree has no factory.yaml"},
+		{"nothing at all", nil, "factory.yaml:1:1: FF_MISSING_FACTORY factory.yaml is missing"},
 		{
 			"a foreman that cannot be read", with("agents/foreman/agent.md", "---\na: [\n---\n"),
 			"agents/foreman/agent.md:3:1: FF_INVALID_YAML",

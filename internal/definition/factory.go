@@ -72,7 +72,7 @@ func (p *parser) factory(f *Factory) *Factory {
 	content, there := p.files["factory.yaml"]
 	if !there {
 		p.add(
-			Diagnostic{Code: MissingFactory, Message: "the tree has no factory.yaml", Path: "factory.yaml", Line: 1, Column: 1},
+			Diagnostic{Code: MissingFactory, Message: "factory.yaml is missing", Path: "factory.yaml", Line: 1, Column: 1},
 		)
 		return f
 	}

@@ -207,7 +207,7 @@ func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 		found = nil // the rest was not read
 		bad(
 			definition.InvalidDocument, largest.Path,
-			"the tree has %d bytes; at most %d (4 MB) are allowed: this is its largest file", size, definition.MaxBytes,
+			"the factory has %d bytes; at most %d (4 MB) are allowed: this is its largest file", size, definition.MaxBytes,
 		)
 		return nil, found
 	}

@@ -98,7 +98,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 		}
 	}
 	if created.AtCapacity {
-		std.notef("no worker is free: the run waits in the queue")
+		std.notef("%s", waiting(ctx, c, created.ID))
 	}
 	switch {
 	case cmd.Watch:
@@ -109,6 +109,27 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 		std.notef("watch it: penstock run watch %s", created.ID)
 	}
 	return nil
+}
+
+// waiting says why a new run waits for a worker.
+func waiting(ctx context.Context, c *client, id string) string {
+	const busy = "no worker is free: the run waits in the queue"
+	var run penstock.Run
+	var known struct {
+		Harnesses []penstock.HarnessInfo `json:"harnesses"`
+	}
+	if _, err := c.call(ctx, http.MethodGet, runPath(id), nil, &run); err != nil || run.Config.Harness == nil {
+		return busy
+	}
+	if _, err := c.call(ctx, http.MethodGet, "agent/harnesses", nil, &known); err != nil {
+		return busy
+	}
+	for _, h := range known.Harnesses {
+		if h.Name == run.Config.Harness.Type && !h.Usable {
+			return cleanLine(fmt.Sprintf("no worker can run %s yet: the run waits in the queue. %s", h.Name, h.Reason))
+		}
+	}
+	return busy
 }
 
 // request builds the request from the flags.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,5 +85,33 @@ func TestPlaceInTheQueue(t *testing.T) {
 				t.Errorf("run %d waits at position %d, in the list at %d", want, run.QueuePosition, listed[id])
 			}
 		}
+	})
+}
+
+// run create names the harness for which the run waits, and why no worker can run it.
+func TestWhyANewRunWaits(t *testing.T) {
+	t.Parallel()
+	t.Run("the harness is not installed", func(t *testing.T) {
+		t.Parallel()
+		s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--sandbox", "process", "--allow-open-network"}})
+		env := []string{"PENSTOCK_BASE_URL=" + s.URL, "PENSTOCK_API_KEY=" + s.Key}
+		call(t, env, "run", "create", "x", "--harness", "opencode").want(
+			t, 0, "no worker can run opencode yet: the run waits in the queue. No connected worker has it: "+
+				"install it with penstock harness install opencode.",
+		)
+		call(t, env, "run", "create", "x", "--worker-host", "elsewhere").want(
+			t, 0, "no worker is free: the run waits in the queue",
+		)
+	})
+	t.Run("it is being checked", func(t *testing.T) {
+		t.Parallel()
+		s := script(
+			t, responds(200, strings.Replace(created, `}`, `,"at_capacity":true}`, 1)),
+			responds(200, strings.Replace(created, `}`, `,"agent_config":{"harness":{"type":"claude"}}}`, 1)),
+			responds(200, `{"harnesses":[{"name":"claude","usable":false,"reason":"It is being checked."}]}`),
+		)
+		call(t, s.env(), "run", "create", "x").want(
+			t, 0, "no worker can run claude yet: the run waits in the queue. It is being checked.",
+		)
 	})
 }

@@ -108,6 +108,21 @@ test('a webhook is created and tested with four clicks', async ({ world }) => {
   expect(clicks()).toBe(4);
 });
 
+test('a secret is rotated with three clicks, and the old one stays valid for a day', async ({ world }) => {
+  const { uid } = await world.server.api.factories.create({ name: 'rotations' });
+  const hook = await world.server.api.webhooks.create(uid, { name: 'rotated' });
+  const { page, clicks } = await fromHome(world);
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Webhooks' }).click();
+  await page.getByRole('button', { name: 'Rotate secret of rotated' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Rotate' }).click();
+  const secret = await dialog.getByRole('region', { name: 'Secret' }).textContent();
+  expect(clicks()).toBe(3);
+  const send = async (value: string | null | undefined): Promise<number> =>
+    (await fetch(hook.ingress_url, { method: 'POST', body: '{}', headers: { Authorization: `Bearer ${value}` } })).status;
+  expect([await send(hook.secret), await send(secret)]).toEqual([202, 202]);
+});
+
 test('a filter is tested against stored deliveries with two clicks', async ({ world }) => {
   const { uid } = await world.server.api.factories.create({ name: 'filters' });
   const hook = await world.server.api.webhooks.create(uid, { name: 'orders' });

@@ -109,10 +109,8 @@ test('the secret of a sender that makes it after the URL is entered later', asyn
   await page.getByRole('button', { name: 'Finish setup' }).click();
   await dialog.getByLabel('2. Enter the secret that it shows').fill('whsec_long+example');
   await dialog.getByRole('button', { name: 'Finish setup' }).click();
-  await page
-    .getByRole('row', { name: /payments/ })
-    .getByRole('switch', { checked: true })
-    .waitFor();
+  await page.getByRole('heading', { name: 'payments', level: 1 }).waitFor();
+  await page.getByRole('switch', { name: 'Enabled', checked: true }).waitFor();
   const [hook] = (await server.api.webhooks.list(uid)).webhooks;
   expect(hook).toMatchObject({ pending_secret: false, enabled: true });
 });

@@ -8,16 +8,31 @@ import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { usePreset } from './usePreset.ts';
 
+interface FinishSetupProps {
+  webhook: Webhook;
+  factory: string;
+  close: () => void;
+  /** What follows once the secret is set; by default, the dialog closes. */
+  finished?: () => void;
+}
+
 /** Sets the secret of a pending webhook. Its sender shows the secret after the URL is registered there. */
-export function FinishSetup({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
+export function FinishSetup({ webhook, factory, close, finished }: FinishSetupProps) {
   return (
     <Dialog title={`Finish ${webhook.label}`} close={close} size="lg">
-      <SecretForm webhook={webhook} factory={factory} done={close} />
+      <SecretForm webhook={webhook} factory={factory} later={close} finished={finished ?? close} />
     </Dialog>
   );
 }
 
-export function SecretForm({ webhook, factory, done }: { webhook: Webhook; factory: string; done: () => void }) {
+interface SecretFormProps {
+  webhook: Webhook;
+  factory: string;
+  later: () => void;
+  finished: () => void;
+}
+
+export function SecretForm({ webhook, factory, later, finished }: SecretFormProps) {
   const queries = useQueryClient();
   const { preset } = usePreset(webhook.signature_scheme);
   const [secret, setSecret] = useState('');
@@ -26,7 +41,7 @@ export function SecretForm({ webhook, factory, done }: { webhook: Webhook; facto
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ['webhooks'] });
       await queries.invalidateQueries({ queryKey: ['webhook', webhook.uid] });
-      done();
+      finished();
     },
   });
   const submit = (event: FormEvent): void => {
@@ -50,7 +65,7 @@ export function SecretForm({ webhook, factory, done }: { webhook: Webhook; facto
         />
         <Failure error={finishing.error} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={done}>
+          <Button variant="default" onClick={later}>
             Later
           </Button>
           <Button type="submit" loading={finishing.isPending} disabled={secret === ''}>

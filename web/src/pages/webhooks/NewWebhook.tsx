@@ -60,13 +60,13 @@ export default function NewWebhook({
 /** The next step for a new webhook: its secret, or the page on which its deliveries appear. */
 function Made({ webhook, factory, done }: { webhook: Webhook; factory: string; done: () => void }) {
   const navigate = useNavigate();
-  if (webhook.pending_secret) {
-    return <SecretForm webhook={webhook} factory={factory} done={done} />;
-  }
   const open = (): void => {
     done();
     void navigate({ to: '/factory/$uid/webhooks/$wuid', params: { uid: factory, wuid: webhook.uid }, search: {} });
   };
+  if (webhook.pending_secret) {
+    return <SecretForm webhook={webhook} factory={factory} later={done} finished={open} />;
+  }
   return <Reveal webhook={webhook} factory={factory} done={open} />;
 }
 

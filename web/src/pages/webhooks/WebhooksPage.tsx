@@ -4,7 +4,9 @@ import type { Webhook } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
+import { sessionQuery } from '../../api.ts';
 import { formatNumber } from '../../format.ts';
+import { may } from '../../layout/nav.ts';
 import { signatureSchemesQuery, webhooksQuery } from '../../queries.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { Empty } from '../../ui/Empty.tsx';
@@ -22,6 +24,7 @@ import { authenticationOf } from './state.ts';
 import { type Of, useEach } from './useEach.ts';
 
 const NewWebhook = lazy(() => import('./NewWebhook.tsx'));
+const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
 
 /** The webhooks of all factories or of one. */
 export function WebhooksPage() {
@@ -29,6 +32,8 @@ export function WebhooksPage() {
   const navigate = useNavigate();
   const [making, { open, close }] = useDisclosure(false);
   const [finishing, finish] = useState<Of<Webhook>>();
+  const [rotating, rotate] = useState<Of<Webhook>>();
+  const { data: session } = useQuery(sessionQuery);
   const schemes = useQuery(signatureSchemesQuery);
   const { factories, rows, left, error } = useEach(factory, (one) => one.webhooks_count, webhooksQuery);
   const senderOf = (webhook: Webhook): string | undefined =>
@@ -66,6 +71,25 @@ export function WebhooksPage() {
     { header: 'Last 24 hours', width: 150, cell: (webhook) => <Counts counts={webhook.counts} /> },
     { header: 'Last delivery', width: 116, numeric: true, cell: (webhook) => <Time at={webhook.last_delivery_at} /> },
   ];
+  if (may(session?.scopes, 'factories:manage')) {
+    columns.push({
+      header: 'Secret',
+      width: 130,
+      cell: (webhook) =>
+        !webhook.pending_secret && (
+          <Button
+            size="compact-xs"
+            variant="default"
+            aria-label={`Rotate secret of ${webhook.label || webhook.name}`}
+            onClick={() => rotate(webhook)}
+          >
+            Rotate secret
+          </Button>
+        ),
+    });
+  }
+  const show = (webhook: Of<Webhook>): void =>
+    void navigate({ to: '/factory/$uid/webhooks/$wuid', params: { uid: webhook.factory.uid, wuid: webhook.uid }, search: {} });
   return (
     <Page
       title="Webhooks"
@@ -106,7 +130,14 @@ export function WebhooksPage() {
           <NewWebhook factories={factories ?? []} factory={factory} close={close} />
         </Suspense>
       )}
-      {finishing && <FinishSetup webhook={finishing} factory={finishing.factory.uid} close={() => finish(undefined)} />}
+      {finishing && (
+        <FinishSetup webhook={finishing} factory={finishing.factory.uid} close={() => finish(undefined)} finished={() => show(finishing)} />
+      )}
+      {rotating && (
+        <Suspense>
+          <RotateSecret webhook={rotating} factory={rotating.factory.uid} close={() => rotate(undefined)} />
+        </Suspense>
+      )}
     </Page>
   );
 }

@@ -18,14 +18,13 @@ import (
 // counted once, however often its worker has asked.
 func TestCallsAreCountedOnceTheDatabaseIsBack(t *testing.T) {
 	t.Parallel()
+	// How long the worker waits while the database is away, and once it is back.
+	const away, back = 3 * time.Second, 30 * time.Second
 	for name, sever := range map[string]string{"reserving": "INSERT INTO calls", "settling": "UPDATE calls"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			through, fix := testkit.Severed(t, testkit.Postgres(t), sever)
-			w := start(t, func(s *settings) {
-				s.storeURL = through
-				s.api.RequestTimeout = time.Second
-			})
+			w := start(t, func(s *settings) { s.storeURL = through })
 			id := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", map[string]any{
 				"prompt": "do it",
 				"config": map[string]any{"model_id": "demo/offline", "budget": map[string]any{"max_cost_usd": 3}},
@@ -38,9 +37,8 @@ func TestCallsAreCountedOnceTheDatabaseIsBack(t *testing.T) {
 					ID: penstock.NewID(), Provider: "p", Model: "m", InputTokens: 10, InputCost: 1e9, Completions: 1,
 				}
 			}
-			// Both give up long before the lease ends.
-			reserve := func() int {
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			reserve := func(within time.Duration) int {
+				ctx, cancel := context.WithTimeout(t.Context(), within)
 				defer cancel()
 				var granted atomic.Int64
 				var workers sync.WaitGroup
@@ -54,8 +52,8 @@ func TestCallsAreCountedOnceTheDatabaseIsBack(t *testing.T) {
 				workers.Wait()
 				return int(granted.Load())
 			}
-			settle := func() (err error) {
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			settle := func(within time.Duration) (err error) {
+				ctx, cancel := context.WithTimeout(t.Context(), within)
 				defer cancel()
 				settled := 0
 				for _, call := range calls {
@@ -74,26 +72,28 @@ func TestCallsAreCountedOnceTheDatabaseIsBack(t *testing.T) {
 				}
 				return err
 			}
-			if n := reserve(); name == "reserving" && n > 0 {
-				t.Errorf("%d calls are granted without a database", n)
-			} else if name == "settling" {
-				if n != 3 {
+			if name == "reserving" {
+				if n := reserve(away); n > 0 {
+					t.Errorf("%d calls are granted without a database", n)
+				}
+			} else {
+				if n := reserve(back); n != 3 {
 					t.Fatalf("%d calls are granted, want 3", n)
 				}
-				if err := settle(); err == nil {
+				if err := settle(away); err == nil {
 					t.Error("settled without a database")
 				}
 			}
 			fix()
 			if name == "reserving" {
-				testkit.Eventually(t, 30*time.Second, func() error {
-					if n := reserve(); n != 3 {
+				testkit.Eventually(t, 2*back, func() error {
+					if n := reserve(back); n != 3 {
 						return fmt.Errorf("%d calls are granted, want 3", n)
 					}
 					return nil
 				})
 			}
-			testkit.Eventually(t, 30*time.Second, settle)
+			testkit.Eventually(t, 2*back, func() error { return settle(back) })
 			var usage penstock.RunUsage
 			w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id+"/usage", nil).into(t, &usage)
 			if usage.Total.Calls != 3 || usage.Total.PricedCostUSD != 1.5 || usage.Total.UnsettledCalls != 0 ||

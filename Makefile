@@ -36,6 +36,7 @@ test: build ## run every test of the repository, on SQLite and on a PostgreSQL o
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript)
 	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 2 -run 'TestAgents/.*/turns')
+	@$(if $(filter ./...,$(PACKAGES)),go test -C tools/release ./...)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
 		go test -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
 
@@ -105,6 +106,7 @@ check-format: .tools/built ## fail where `make fmt` would change a file
 lint: .tools/built ## golangci-lint (.golangci.yml), shellcheck
 	@echo lint
 	@.tools/golangci-lint run ./...
+	@cd tools/release && ../../.tools/golangci-lint run ./...
 	@scripts/need shellcheck
 	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); fi
 
@@ -150,6 +152,10 @@ harness-test: build ## test each agent that can be installed, from npm, and writ
 .PHONY: harness-locks
 harness-locks: ## pin the newest agents that can be installed, and Node 24
 	@scripts/harness-locks
+
+.PHONY: release
+release: ## build the archives of the commit, with SBOM and checksums, twice, and compare: bin/release
+	@scripts/release
 
 .PHONY: clean
 clean: ## remove what was built

@@ -81,7 +81,7 @@ func (r release) pack(binaries []string) error {
 }
 
 func (r release) write(name string, content []byte) error {
-	return os.WriteFile(filepath.Join(r.out, name), content, 0o644)
+	return os.WriteFile(filepath.Join(r.out, name), content, 0o644) //nolint:gosec // all may read a release
 }
 
 // archive returns a folder of this name, with the binary and the documents, as tar and gzip.

@@ -121,11 +121,19 @@ func TestArchiveHasTheBinaryAndTheDocuments(t *testing.T) {
 func TestSBOMNamesWhatIsInside(t *testing.T) {
 	t.Parallel()
 	var bill struct {
-		BOMFormat, SpecVersion string
-		Metadata               struct {
-			Component struct{ Name, Version string }
-		}
-		Components []struct{ Name, Version, Purl string }
+		BOMFormat   string `json:"bomFormat"`
+		SpecVersion string `json:"specVersion"`
+		Metadata    struct {
+			Component struct {
+				Name    string `json:"name"`
+				Version string `json:"version"`
+			} `json:"component"`
+		} `json:"metadata"`
+		Components []struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+			Purl    string `json:"purl"`
+		} `json:"components"`
 	}
 	if err := json.Unmarshal(read(t, packed(t), "*.cdx.json"), &bill); err != nil {
 		t.Fatal(err)

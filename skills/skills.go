@@ -1,6 +1,6 @@
-// Package skills holds the skills that come with Penstock, each a folder with a SKILL.md, and the catalog of all ids
-// that such skills have or had. A run uses one by naming its id; an id stays what it is for, so that usage can be
-// grouped by it, even where this release has no skill for it.
+// Package skills contains the skills that come with Penstock, each a folder with a SKILL.md, and the catalog of all ids
+// that such skills have or had. A run uses a skill by its id. An id never changes its purpose, even if this release has
+// no skill for it, so that usage can be grouped by id.
 package skills
 
 import (
@@ -18,17 +18,16 @@ import (
 //go:embed add-mcp-server create-skill factory-files pr-comments svc-platform vendor-api
 var files embed.FS
 
-// Why this release does not have a skill.
+// Reasons why this release does not have a skill.
 const (
-	noTerminal = "It is about a terminal app, and Penstock has none: runs are seen in the dashboard and on the command " +
-		"line."
-	noSettings = "It is about the settings of an app on a desktop, and Penstock has none: a server is configured by its " +
-		"operator."
-	noFactory = "This release has no MCP endpoint for factories. What it would offer is in the HTTP API, which " +
-		"svc-platform tells of."
+	noTerminal = "The skill is for a terminal app, which Penstock does not have. The dashboard and the command line " +
+		"show runs."
+	noSettings = "The skill is for a desktop app, which Penstock does not have. The operator configures the server."
+	noFactory  = "This release has no MCP endpoint for factories. Use the HTTP API instead, as the skill svc-platform " +
+		"describes."
 )
 
-// catalog has every id, in order. Where there is a reason, there is no skill.
+// catalog has every id, in order. An entry with a reason has no skill.
 var catalog = []penstock.BundledSkill{
 	{ID: "add-mcp-server", Purpose: "Give agents the tools of an MCP server."},
 	{ID: "change-keybinding", Purpose: "Change keyboard shortcuts of a terminal app.", Reason: noTerminal},
@@ -65,10 +64,10 @@ var read = sync.OnceValue(func() []penstock.BundledSkill {
 	return list
 })
 
-// Catalog lists every id, in order, with the skill where there is one.
+// Catalog returns the entries of all ids, in order, with the skill if this release has it.
 func Catalog() []penstock.BundledSkill { return slices.Clone(read()) }
 
-// Find is the entry of an id; ok is false for what is none.
+// Find returns the entry of an id. ok is false if the catalog does not have the id.
 func Find(id string) (skill penstock.BundledSkill, ok bool) {
 	i := slices.IndexFunc(read(), func(s penstock.BundledSkill) bool { return s.ID == id })
 	if i < 0 {
@@ -77,8 +76,7 @@ func Find(id string) (skill penstock.BundledSkill, ok bool) {
 	return read()[i], true
 }
 
-// Files are the files of a skill that is shipped, by their path below its
-// folder; nil for any other id.
+// Files returns the files of a skill of this release, by their paths below its folder. It returns nil for any other id.
 func Files(id string) map[string]string {
 	if skill, ok := Find(id); !ok || !skill.Shipped {
 		return nil
@@ -93,7 +91,7 @@ func Files(id string) map[string]string {
 		return err
 	})
 	if err != nil {
-		panic(fmt.Sprintf("skills: %s: %s", id, err)) // it is part of this program
+		panic(fmt.Sprintf("skills: %s: %s", id, err)) // the files are part of this program
 	}
 	return found
 }

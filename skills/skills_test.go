@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/skills"
 )
 
-// shipped are the skills that users count on.
+// shipped lists the skills that users rely on.
 var shipped = []string{"add-mcp-server", "create-skill", "factory-files", "pr-comments", "svc-platform", "vendor-api"}
 
 func TestCatalog(t *testing.T) {
@@ -40,14 +40,14 @@ func TestCatalog(t *testing.T) {
 		"svc-platform", "svcctrl", "tab-configs", "tui-migrate-setup", "update-tab-config", "vendor-api",
 	}
 	if diff := cmp.Diff(want, ids); diff != "" {
-		t.Errorf("ids, which stay what they are (-want +got):\n%s", diff)
+		t.Errorf("ids, which must not change (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(shipped, there); diff != "" {
 		t.Errorf("shipped (-want +got):\n%s", diff)
 	}
 }
 
-func TestFilesAreThoseOfTheFolders(t *testing.T) {
+func TestEmbeddedFilesEqualTheFolders(t *testing.T) {
 	t.Parallel()
 	for _, id := range shipped {
 		files := skills.Files(id)
@@ -57,7 +57,7 @@ func TestFilesAreThoseOfTheFolders(t *testing.T) {
 		}
 		onDisk, err := os.ReadFile(id + "/SKILL.md")
 		if err != nil || string(onDisk) != files["SKILL.md"] {
-			t.Errorf("%s: the embedded file is another one, %v", id, err)
+			t.Errorf("%s: the embedded file differs, %v", id, err)
 		}
 		if lines := strings.Count(files["SKILL.md"], "\n"); lines > 200 {
 			t.Errorf("%s has %d lines: an agent reads all of it", id, lines)
@@ -117,7 +117,7 @@ func with(files map[string][]byte, name, content string) map[string][]byte {
 	return changed
 }
 
-// fences are the blocks of code of a language.
+// fences returns the code blocks in a language.
 func fences(t *testing.T, id, language string) []string {
 	t.Helper()
 	var blocks []string
@@ -137,12 +137,12 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	text := skills.Files("factory-files")["SKILL.md"]
 	for _, code := range definition.Codes() {
 		if !strings.Contains(text, "`"+string(code)+"`") {
-			t.Errorf("factory-files does not say what to do about %s", code)
+			t.Errorf("factory-files does not explain %s", code)
 		}
 	}
 	for _, code := range regexp.MustCompile("FF_[A-Z_]{2,}").FindAllString(text, -1) {
 		if !slices.Contains(definition.Codes(), definition.Code(code)) {
-			t.Errorf("factory-files speaks of %s, which there is not", code)
+			t.Errorf("factory-files names %s, which does not exist", code)
 		}
 	}
 }
@@ -183,12 +183,12 @@ func TestOperationsExist(t *testing.T) {
 		skills.Files("svc-platform")["SKILL.md"], -1,
 	) {
 		if !slices.Contains(penstock.Scopes(), penstock.Scope(scope[1])) {
-			t.Errorf("svc-platform names the scope %s, which there is not", scope[1])
+			t.Errorf("svc-platform names the scope %s, which does not exist", scope[1])
 		}
 	}
 }
 
-func TestBlocksCanBeRead(t *testing.T) {
+func TestBlocksAreValid(t *testing.T) {
 	t.Parallel()
 	for _, block := range fences(t, "add-mcp-server", "json") {
 		var request penstock.RunRequest

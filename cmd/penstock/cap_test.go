@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
@@ -166,7 +165,7 @@ func TestTheCapHoldsWhileProcessesAreKilled(t *testing.T) {
 		for round := 0; round*runsOfRound < runs && !t.Failed(); round++ {
 			w.round(round)
 		}
-		w.worker.stop()
+		w.worker.Stop()
 		testkit.ReportCap(t, "runs of killed processes", testkit.Cap{
 			Schedules: w.runs, Calls: w.provider.calls, Over: w.over, Difference: w.difference, Open: w.open,
 		})
@@ -183,7 +182,7 @@ type capWorld struct {
 	database string
 	config   string
 	server   *testkit.Server
-	worker   *startedWorker
+	worker   *testkit.Worker
 	provider *billing
 	rng      *rand.Rand
 
@@ -266,8 +265,7 @@ func (w *capWorld) start(r cappedRun) (id string) {
 func (w *capWorld) kill(n int) {
 	switch n % 3 {
 	case 0:
-		w.worker.signal(syscall.SIGKILL)
-		<-w.worker.done
+		w.worker.Kill9()
 		w.startWorker()
 		testkit.Exec(w.t, w.database, "UPDATE queue SET lease_until = 1 WHERE token <> ''") // not in half a minute
 	case 1:

@@ -69,7 +69,7 @@ func TestInterruptAndGoOnWithAFile(t *testing.T) {
 }
 
 // startScripted starts a worker whose agent has a scripted model.
-func startScripted(t *testing.T, s *testkit.Server, model *testkit.Model) *startedWorker {
+func startScripted(t *testing.T, s *testkit.Server, model *testkit.Model) *testkit.Worker {
 	t.Helper()
 	return startWorkerWith(t, s, []string{"OPENAI_API_KEY=sk-test", "OPENAI_BASE_URL=" + model.URL + "/v1"})
 }
@@ -91,12 +91,12 @@ func TestInterruptSurvivesAKilledServer(t *testing.T) {
 		return nil
 	})
 
-	worker.signal(syscall.SIGSTOP)
+	worker.Signal(syscall.SIGSTOP)
 	if got := send(t, s, http.MethodPost, "/agent/runs/"+id+"/interrupt", ""); got.status != http.StatusAccepted {
 		t.Fatalf("got %d: %s", got.status, got.body)
 	}
 	s.Kill9()
-	worker.signal(syscall.SIGCONT)
+	worker.Signal(syscall.SIGCONT)
 	s.Restart()
 	happens(t, s, id, penstock.TimelineInterrupted, 1)
 	if state := getRun(t, env, id).State; state != penstock.StateInProgress {
@@ -136,8 +136,7 @@ func TestFollowupsOfAKilledWorker(t *testing.T) {
 		}
 		return nil
 	})
-	first.signal(syscall.SIGKILL)
-	<-first.done
+	first.Kill9()
 
 	second := startWorker(t, s)
 	happens(t, s, id, "followup_delivered", 2) // once the lease of the first is over
@@ -160,5 +159,5 @@ func TestFollowupsOfAKilledWorker(t *testing.T) {
 		}
 		return nil
 	})
-	second.stop()
+	second.Stop()
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -87,7 +86,7 @@ providers:
 			Database: database, Args: []string{"--no-worker", "--config", config, "--limit-requests-per-minute", "0"},
 		})
 		env := client(s)
-		start := func() *startedWorker {
+		start := func() *testkit.Worker {
 			return startWorker(t, s, "--config", config, "--private-network", "127.0.0.0/8")
 		}
 		first := start()
@@ -101,8 +100,7 @@ providers:
 			t.Fatal("the processes of the run are not found")
 		}
 
-		first.signal(syscall.SIGKILL)
-		<-first.done
+		first.Kill9()
 		waitFor(t, provider.dropped, "the call of the model ends")
 		waitFor(t, host.dropped, "the request to the host ends")
 		testkit.Eventually(t, timeout, func() error {
@@ -121,6 +119,6 @@ providers:
 			!strings.Contains(output, "both ended") {
 			t.Errorf("the run says %s", said)
 		}
-		second.stop()
+		second.Stop()
 	})
 }

@@ -1,76 +1,22 @@
 package main_test
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// startedWorker is a worker of its own.
-type startedWorker struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	done chan struct{}
-	log  bytes.Buffer
-}
-
 // startWorker starts a worker with its own key, and stops it with the test.
-func startWorker(t *testing.T, s *testkit.Server, args ...string) *startedWorker {
+func startWorker(t *testing.T, s *testkit.Server, args ...string) *testkit.Worker {
 	t.Helper()
 	return startWorkerWith(t, s, nil, args...)
 }
 
 // startWorkerWith is startWorker with more environment variables.
-func startWorkerWith(t *testing.T, s *testkit.Server, env []string, args ...string) *startedWorker {
+func startWorkerWith(t *testing.T, s *testkit.Server, env []string, args ...string) *testkit.Worker {
 	t.Helper()
-	keyFile := filepath.Join(t.TempDir(), "key")
-	call(t, client(s), "key", "create", "box", "--scope", "worker", "--save", keyFile).want(t, 0)
-	w := &startedWorker{t: t, done: make(chan struct{})}
-	// Not CommandContext: the test's context ends before its cleanups.
-	w.cmd = exec.Command(
-		testkit.Binary(t),
-		append(
-			[]string{"worker", "--server", s.URL, "--key-file", keyFile, "--data", filepath.Join(t.TempDir(), "data")}, args...,
-		)...,
-	)
-	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-	w.cmd.Env = append(w.cmd.Env, env...)
-	w.cmd.Stderr = &w.log
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = w.cmd.Wait() // the state is in ProcessState
-		close(w.done)
-	}()
-	t.Cleanup(func() { _ = w.cmd.Process.Kill(); <-w.done })
-	return w
-}
-
-// signal stops, freezes or kills the worker.
-func (w *startedWorker) signal(signal syscall.Signal) {
-	w.t.Helper()
-	if err := w.cmd.Process.Signal(signal); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// stop ends the worker gracefully.
-func (w *startedWorker) stop() {
-	w.t.Helper()
-	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
-	<-w.done
-	if code := w.cmd.ProcessState.ExitCode(); code != 0 {
-		w.t.Errorf("the worker ended with %d: %s", code, w.log.String())
-	}
+	return s.Worker(t, testkit.WorkerOptions{Args: args, Env: env})
 }
 
 // A worker executes the queue of a server without a worker. When it stops, it requeues its active
@@ -83,10 +29,10 @@ func TestWorkerOnAnotherMachine(t *testing.T) {
 	call(t, env, "run", "create", "look around", "--worker-host", "box", "--wait").want(t, 0, "SUCCEEDED")
 	id := startRun(t, env, "demo: run sleep 600", "--worker-host", "box")
 	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, "INPROGRESS") })
-	worker.stop()
+	worker.Stop()
 	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, "QUEUED") })
 	call(t, env, "run", "cancel", id).want(t, 0)
-	if log := worker.log.String(); strings.Contains(log, "psk_") {
+	if log := worker.Logs(); strings.Contains(log, "psk_") {
 		t.Errorf("the log shows the key: %s", log)
 	}
 }

@@ -54,7 +54,7 @@ func testCancels(t *testing.T, s *suite) {
 			"in a tool call",
 			&failing{times: -1, model: trial.Model{Turns: []trial.Turn{s.command("touch begun; tail -f /dev/null"), says}}},
 			func(j *job, _ *failing) error {
-				_, err := os.Stat(filepath.Join(s.server.Data, "work", "runs", j.id, "work", "begun"))
+				_, err := os.Stat(filepath.Join(s.worker.Data, "work", "runs", j.id, "work", "begun"))
 				return err
 			},
 		},

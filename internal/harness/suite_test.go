@@ -75,30 +75,45 @@ func (a subject) command(line string) trial.Turn {
 	return trial.Turn{Tool: a.shell, Input: map[string]any{a.argument: line, "description": "Do it"}}
 }
 
-// suite is a server with one agent, and the provider of its models.
+// suite is a server and a worker with one agent, and the provider of its models.
 type suite struct {
 	subject
+	t      *testing.T
 	server *testkit.Server
+	worker *testkit.Worker // it executes the runs
+	config string          // file with the provider
 	models *models
 	limits map[string][]string // what the agent cannot do, by point
 }
 
-// newSuite starts a server with an agent. It is skipped if the agents are not installed.
-func newSuite(t *testing.T, a subject, args ...string) *suite {
+// newSuite starts a server and a worker with an agent. It is skipped if the agents are not
+// installed.
+func newSuite(t *testing.T, a subject) *suite {
 	t.Helper()
-	folder := os.Getenv("PENSTOCK_TEST_HARNESSES")
-	if a.installed && folder == "" {
+	if a.installed && os.Getenv("PENSTOCK_TEST_HARNESSES") == "" {
 		t.Skip("make test and make harness-test install the agents, and run this test by itself")
 	}
-	s := &suite{subject: a, models: &models{named: map[string]http.Handler{}}}
-	s.server = testkit.Serve(t, testkit.ServeOptions{Args: append([]string{
-		"--config", s.models.configuration(t, a.api), "--limit-requests-per-minute", "0",
-	}, args...)})
-	if a.installed {
-		// The server finds it like an agent that is installed while it runs. It checks only this one.
-		linkAgent(t, a.name, folder, s.server.Data)
-	}
+	s := &suite{subject: a, t: t, models: &models{named: map[string]http.Handler{}}}
+	s.config = s.models.configuration(t, a.api)
+	s.server = testkit.Serve(t, testkit.ServeOptions{Args: []string{
+		"--no-worker", "--config", s.config, "--limit-requests-per-minute", "0",
+	}})
+	s.startWorker()
 	return s
+}
+
+// startWorker starts a worker with a data folder of its own.
+func (s *suite) startWorker() {
+	s.t.Helper()
+	s.worker = s.server.Worker(s.t, testkit.WorkerOptions{
+		Args: []string{"--config", s.config},
+		// It finds the agent like one that is installed while it runs. It checks only this one.
+		Prepare: func(data string) {
+			if s.installed {
+				linkAgent(s.t, s.name, os.Getenv("PENSTOCK_TEST_HARNESSES"), data)
+			}
+		},
+	})
 }
 
 // linkAgent shows an agent and its Node.js in a data folder.

@@ -1,19 +1,37 @@
 package harness_test
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/trial"
 )
 
-// testTurns is point 1: prompt, command, changed file, text, SUCCEEDED, and follow-ups.
+// testTurns is point 1: prompt, command, changed file, text, SUCCEEDED, a follow-up in the session
+// and one after its end. It also kills the worker of a run, which another worker then continues.
 func testTurns(t *testing.T, s *suite) {
+	moved := s.beginMoved(t)
+	s.worker.Kill9()
+	testkit.Eventually(t, time.Minute, func() error { return leftOf(moved.id) })
+	s.startWorker()
+	testPlainTurns(t, s) // until the lease of the killed worker is over
+	moved.endMoved()
+}
+
+func testPlainTurns(t *testing.T, s *suite) {
+	t.Helper()
 	const made = "printf 'first line\\nsecond line\\n' > made.txt; cat made.txt"
 	j := s.run(
 		t, "Make the file.",
@@ -29,7 +47,7 @@ func testTurns(t *testing.T, s *suite) {
 	}
 	j.isSealed()
 	if s.installed {
-		program, _ := filepath.EvalSymlinks(filepath.Join(s.server.Data, "harnesses", s.name, "current"))
+		program, _ := filepath.EvalSymlinks(filepath.Join(s.worker.Data, "harnesses", s.name, "current"))
 		if version := `"version":"` + filepath.Base(program) + `"`; !strings.Contains(j.timeline(), version) {
 			t.Errorf("the timeline does not have %s", version)
 		}
@@ -43,6 +61,132 @@ func testTurns(t *testing.T, s *suite) {
 	}
 	if !strings.Contains(j.timeline(), `"session":"loaded"`) {
 		t.Error("the agent did not load its session")
+	}
+}
+
+// moved is a run whose worker is killed in its second turn.
+type moved struct {
+	*job
+	model *pausing
+}
+
+// The words of the run that moves.
+const (
+	movedFirst  = "printf 'on the first worker\\n'"
+	movedSecond = "printf 'on the second worker\\n'"
+)
+
+// beginMoved starts a run. Its follow-up arrives during the first turn, so it belongs to the same
+// session. beginMoved returns while the agent waits for the model in the second turn.
+func (s *suite) beginMoved(t *testing.T) moved {
+	t.Helper()
+	m := moved{model: &pausing{
+		model: trial.Model{Turns: []trial.Turn{
+			s.command(movedFirst),
+			{Text: "The first part is done."},
+			s.command(movedSecond),
+			{Text: "The second part is done."},
+		}},
+		pauses: map[int]*pause{1: newPause(), 2: newPause()},
+	}}
+	first, second := m.model.pauses[1], m.model.pauses[2]
+	m.job = s.start(t, m.model, map[string]any{"prompt": "Do the first part."})
+	m.waitFor(first.begun)
+	m.followUp("Do the second part.")
+	close(first.release)
+	m.waitFor(second.begun)
+	if n := strings.Count(m.timeline(), `"agent_started"`); n != 1 {
+		t.Errorf("the follow-up in the session started the agent %d times", n)
+	}
+	return m
+}
+
+// endMoved waits until the run has ended on another worker.
+func (m moved) endMoved() {
+	m.t.Helper()
+	m.reaches(penstock.StateSucceeded)
+	want := []string{
+		"user: Do the first part.", "run_command: " + movedFirst, "completed: on the first worker",
+		"assistant: The first part is done.",
+		"user: Do the second part.", "run_command: " + movedSecond, "completed: on the second worker",
+		"assistant: The second part is done.",
+	}
+	if diff := cmp.Diff(want, m.lines()); diff != "" {
+		m.t.Errorf("the conversation over two workers (-want +got):\n%s", diff)
+	}
+	timeline := m.timeline()
+	for text, times := range map[string]int{
+		`"run_claimed"`: 2, `"run_requeued"`: 1, `"agent_started"`: 2, `"session":"loaded"`: 1,
+	} {
+		if n := strings.Count(timeline, text); n != times {
+			m.t.Errorf("the timeline has %s %d times, want %d: %s", text, n, times, timeline)
+		}
+	}
+	calls := m.model.model.Calls()
+	last := string(calls[len(calls)-1].Body)
+	for _, text := range []string{"Do the first part.", "on the first worker", "Do the second part."} {
+		if !strings.Contains(last, text) {
+			m.t.Errorf("the session on the second worker does not have %q: %s", text, last)
+		}
+	}
+}
+
+// waitFor waits until a channel is closed. It fails if the run ends before that.
+func (j *job) waitFor(happened <-chan struct{}) {
+	j.t.Helper()
+	testkit.Eventually(j.t, 3*time.Minute, func() error {
+		select {
+		case <-happened:
+			return nil
+		default:
+		}
+		run := j.get()
+		if run.State.Done() {
+			j.t.Fatalf("the run is %s: %+v", run.State, run.StatusMessage)
+		}
+		return fmt.Errorf("the model was not called; the run is %s", run.State)
+	})
+}
+
+// pausing is a model that pauses before some turns.
+type pausing struct {
+	model  trial.Model
+	mu     sync.Mutex
+	pauses map[int]*pause // by turn, each for one call
+}
+
+type pause struct{ begun, release chan struct{} }
+
+func newPause() *pause { return &pause{make(chan struct{}), make(chan struct{})} }
+
+// ServeHTTP implements http.Handler.
+func (p *pausing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if generates(r.URL.Path) && !p.waits(r.Context(), trial.TurnOf(body)) {
+		return
+	}
+	p.model.ServeHTTP(w, r)
+}
+
+// waits returns false if the agent hung up before the release.
+func (p *pausing) waits(ctx context.Context, turn int) bool {
+	p.mu.Lock()
+	pause := p.pauses[turn]
+	delete(p.pauses, turn)
+	p.mu.Unlock()
+	if pause == nil {
+		return true
+	}
+	close(pause.begun)
+	select {
+	case <-pause.release:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

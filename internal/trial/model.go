@@ -119,6 +119,13 @@ func ModelOf(path string, body []byte) string {
 	return req.Model
 }
 
+// TurnOf returns the number of turns of the model in the conversation of a request.
+func TurnOf(body []byte) int {
+	var req request
+	_ = json.Unmarshal(body, &req) // then it has none
+	return req.turns()
+}
+
 // next is the turn that a request gets.
 func (m *Model) next(path string, body []byte, req request, a *reply) Turn {
 	a.n = req.turns()

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		os.Exit(playAgent(os.Args[2]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "reference" {
+		os.Exit(playReference())
+	}
 	os.Exit(m.Run())
 }
 

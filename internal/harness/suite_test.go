@@ -62,8 +62,14 @@ type subject struct {
 	installed bool
 }
 
+// reference is the harness of playReference.
+const reference = "reference"
+
 func subjects() []subject {
-	list := []subject{{name: "builtin", api: "openai", shell: "run_command", argument: "command"}}
+	list := []subject{
+		{name: "builtin", api: "openai", shell: "run_command", argument: "command"},
+		{name: reference, api: "openai", shell: "run", argument: "command"},
+	}
 	for _, p := range harness.Presets() {
 		list = append(list, subject{name: p.Name, api: p.API, shell: p.Shell, argument: p.Argument, installed: true})
 	}
@@ -150,7 +156,20 @@ func (m *models) configuration(t *testing.T, api string) (file string) {
 		base += "/v1"
 	}
 	file = filepath.Join(t.TempDir(), "penstock.yaml")
-	text := fmt.Sprintf("providers:\n  scripted: {api: %s, base_url: %q}\n", api, base)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`
+providers:
+  scripted: {api: %s, base_url: %q}
+harnesses:
+  %s:
+    command: [%q, reference]
+    read_only: [%q]
+    provider: scripted
+    state: [.reference]
+`, api, base, reference, self, filepath.Dir(self))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,17 @@ var deeds = map[string][]deed{
 		},
 		{tool("mcp__tracker__create", given{"title": "x"}), calls},
 	},
+	"reference": {
+		{tool("run", given{"command": makes}), []string{runs(makes), printed("completed", made, 0)}},
+		{tool("run", given{"command": fails}), []string{runs(fails), printed("completed", "no", 3)}},
+		{tool("read", given{"path": "/workspace/notes.txt"}), []string{reads, content}},
+		{
+			tool("write", given{"path": "/workspace/notes.txt", "content": "alpha\ngamma\n"}), []string{edits, edited},
+		},
+		{tool("write", given{"path": "/workspace/new.txt", "content": "one\n"}), []string{writes, written}},
+		{tool("plan", given{"todos": todos}), []string{planned}},
+		{tool("call_mcp", given{"server": "tracker", "tool": "create", "arguments": given{"title": "x"}}), calls},
+	},
 	"claude": {
 		{tool("Bash", given{"command": makes}), []string{runs(makes), printed("completed", made, -1)}},
 		{tool("Bash", given{"command": fails}), []string{runs(fails), printed("failed", "no", 3)}},

@@ -257,7 +257,7 @@ func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cac
 // api creates the API.
 func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerProvider) *httpapi.API {
 	return httpapi.New(httpapi.Options{
-		Service: b.service, Webhooks: ingress, Log: b.log, PublicURL: b.origin, TempDir: cmd.Data,
+		Service: b.service, Webhooks: ingress, Log: b.log, PublicURL: b.origin, Version: buildVersion(), TempDir: cmd.Data,
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		ValidatesPerMinute: cmd.LimitValidations,
 		TrustedProxies:     cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,

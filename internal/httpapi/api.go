@@ -32,6 +32,7 @@ type Options struct {
 	Service   *service.Service
 	Log       *slog.Logger // nil: no log
 	PublicURL string       // the address for clients, without a slash at the end
+	Version   string       // of the server
 
 	Webhooks Webhooks // tries webhooks; nil: these routes are 404
 

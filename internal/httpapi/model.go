@@ -44,11 +44,12 @@ func (a *API) stats(c *call) error {
 	return c.respond(http.StatusOK, stats)
 }
 
-// limits adds the limits of this layer to those of the service.
+// limits adds the limits of this layer, and the version, to those of the service.
 func (a *API) limits(c *call) error {
 	limits := a.svc.Limits(c.ctx(), c.principal)
 	limits["requests_per_minute"] = a.options.RequestsPerMinute
 	limits["validations_per_minute"] = a.options.ValidatesPerMinute
 	limits["artifact_bytes"] = run.MaxArtifactBytes
+	limits["server_version"] = a.options.Version
 	return c.respond(http.StatusOK, limits)
 }

@@ -6,7 +6,13 @@ test('settings show what the server can do', async ({ world }) => {
   await page.getByRole('table', { name: 'Models' }).getByText('demo/offline', { exact: true }).waitFor();
   await page.getByRole('table', { name: 'Harnesses' }).getByText('builtin', { exact: true }).waitFor();
   await page.getByRole('table', { name: 'Limits' }).getByText('Request body').waitFor();
-  for (const link of await page.getByRole('region', { name: 'Documentation' }).getByRole('link').all()) {
+  const about = page.getByRole('region', { name: 'This server' });
+  const { server_version: version } = await world.server.api.limits.get();
+  expect(version).toBeTruthy();
+  await about.getByText(`Penstock ${version}`, { exact: true }).waitFor();
+  const links = await about.getByRole('link').all();
+  expect(links.length).toBe(2);
+  for (const link of links) {
     const answer = await page.request.get(new URL((await link.getAttribute('href')) ?? '', world.server.url).href);
     expect(answer.status()).toBe(200);
   }

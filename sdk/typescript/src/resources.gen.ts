@@ -1278,7 +1278,8 @@ export class LimitsResource extends Resource {
   /**
    * Get the limits.
    *
-   * Returns the active limits of this server. 0 means no limit. Accepts any key except that of an execution.
+   * Returns the active limits of this server, with its version. 0 means no limit. Accepts any key except that of an
+   * execution.
    */
   get(options?: RequestOptions): APIPromise<Limits> {
     return this.core.json(

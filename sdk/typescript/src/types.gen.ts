@@ -3442,6 +3442,8 @@ export interface Limits {
   delivery_retention_seconds: number;
   /** Seconds in which an identical body is a duplicate, if nothing else identifies deliveries. */
   dedup_body_seconds: number;
+  /** The version of this server. */
+  server_version?: string;
 }
 
 /** Parameters of {@link runs.list}. */

@@ -1310,8 +1310,8 @@ class AsyncLimits(AsyncResource):
     async def get(self, **arguments: Unpack[Options]) -> types.Limits:
         """Get the limits.
 
-        Returns the active limits of this server. 0 means no limit. Accepts any key except that
-        of an execution.
+        Returns the active limits of this server, with its version. 0 means no limit. Accepts
+        any key except that of an execution.
         """
         return await self._call(operations.get_limits, arguments)
 

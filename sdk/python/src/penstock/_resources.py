@@ -1272,8 +1272,8 @@ class Limits(Resource):
     def get(self, **arguments: Unpack[Options]) -> types.Limits:
         """Get the limits.
 
-        Returns the active limits of this server. 0 means no limit. Accepts any key except that
-        of an execution.
+        Returns the active limits of this server, with its version. 0 means no limit. Accepts
+        any key except that of an execution.
         """
         return self._call(operations.get_limits, arguments)
 

@@ -4578,6 +4578,9 @@ class Limits(Model):
     dedup_body_seconds: int
     """Seconds in which an identical body is a duplicate, if nothing else identifies deliveries."""
 
+    server_version: str | None = None
+    """The version of this server."""
+
 
 ContentBlock: TypeAlias = Annotated[
     Annotated[TextBlock, Tag("text")]

@@ -1,4 +1,4 @@
-import { Anchor, List, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Group, Stack, Text, Title } from '@mantine/core';
 import type { HarnessInfo, ModelInfo } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -32,6 +32,12 @@ const harnesses: Column<HarnessInfo>[] = [
   },
 ];
 
+/** What this server says about its API. */
+const documents = [
+  { href: '/docs', label: 'API reference' },
+  { href: '/docs/openapi.yaml', label: 'OpenAPI contract' },
+];
+
 function Availability({ available, why }: { available: boolean; why: string | undefined }) {
   return available ? (
     <Status tone="good">Available</Status>
@@ -57,6 +63,21 @@ export function SettingsPage() {
   }
   return (
     <Page title="Settings">
+      <Section title="This server">
+        <Failure error={limits.error} retry={() => void limits.refetch()} />
+        {limits.data?.server_version && (
+          <Text size="sm">
+            Penstock <span className="mono">{limits.data.server_version}</span>
+          </Text>
+        )}
+        <Group gap="md">
+          {documents.map(({ href, label }) => (
+            <Anchor key={href} href={href} size="sm">
+              {label}
+            </Anchor>
+          ))}
+        </Group>
+      </Section>
       <Section title="This browser">
         <NotificationSwitch />
       </Section>
@@ -85,7 +106,6 @@ export function SettingsPage() {
         )}
       </Section>
       <Section title="Limits">
-        <Failure error={limits.error} retry={() => void limits.refetch()} />
         {!limits.error && (
           <DataTable
             label="Limits"
@@ -98,20 +118,6 @@ export function SettingsPage() {
             empty={<Text>No limits.</Text>}
           />
         )}
-      </Section>
-      <Section title="Documentation">
-        <List size="sm">
-          <List.Item>
-            <Anchor href="/docs" inherit>
-              API reference
-            </Anchor>
-          </List.Item>
-          <List.Item>
-            <Anchor href="/docs/openapi.yaml" inherit>
-              OpenAPI contract
-            </Anchor>
-          </List.Item>
-        </List>
       </Section>
     </Page>
   );

@@ -8,7 +8,7 @@ test('limits have their units', () => {
   ).toEqual([
     { name: 'request_body_bytes', label: 'Request body', value: '10.5 MB' },
     { name: 'run_retention_seconds', label: 'Run retention', value: 'No limit' },
-    { name: 'idempotency_seconds', label: 'Idempotency', value: '1 d 0 h' },
+    { name: 'idempotency_seconds', label: 'Idempotency', value: '1 d' },
     { name: 'page_size', label: 'Page size', value: '500' },
   ]);
 });

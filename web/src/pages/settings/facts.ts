@@ -24,6 +24,11 @@ export function limitRows(limits: object): LimitRow[] {
 
 function rowOf(name: string, value: number): LimitRow {
   const [, what = name, unit] = /^(.+)_(bytes|seconds)$/.exec(name) ?? [];
-  const format = unit === 'bytes' ? formatBytes : unit === 'seconds' ? (n: number) => formatDuration(n * 1000) : formatNumber;
+  const format = unit === 'bytes' ? formatBytes : unit === 'seconds' ? formatWhole : formatNumber;
   return { name, label: formatWord(what), value: value === 0 ? 'No limit' : format(value) };
+}
+
+/** Formats seconds without a second unit that is zero: "7 d", "1 h 30 m". */
+function formatWhole(seconds: number): string {
+  return formatDuration(seconds * 1000).replace(/ 0+ [hms]$/, '');
 }

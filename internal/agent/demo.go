@@ -37,7 +37,7 @@ const (
 
 // directiveForms lists the directives of demo/offline.
 const directiveForms = `demo: say <text>                  says the text; \n is a line feed
-demo: think <text>                shows the text as a thought
+demo: think <text>                shows the text as a thought; \n is a line feed
 demo: run <shell command>         runs the command (run_command)
 demo: write <path> <text>         writes a file; \n is a line feed (edit_files)
 demo: read <path>                 reads a file (read_files)
@@ -45,7 +45,7 @@ demo: search <regular expression> searches the workspace (search_files)
 demo: read_skill <name or path>   reads a skill (read_skill)
 demo: artifact <path>             saves a file as an artifact (create_artifact)
 demo: plan <step>; <step>; …      shows a plan (update_plan)
-demo: ask <question>              asks the question and stops; the next prompt is the answer (ask_user)
+demo: ask <question>              asks and stops; \n is a line feed; the next prompt is the answer (ask_user)
 demo: call <tool> <JSON>          calls any tool, also of an MCP server
 demo: fail                        ends the turn with a refusal
 demo: error <text>                ends the turn with an error`
@@ -163,13 +163,13 @@ func (d directive) step() (reply, error) {
 	first, rest, _ := strings.Cut(d.rest, " ")
 	switch d.verb {
 	case "say":
-		return reply{parts: []part{text(strings.ReplaceAll(d.rest, `\n`, "\n"))}, stop: stopMore}, nil
+		return reply{parts: []part{text(lines(d.rest))}, stop: stopMore}, nil
 	case "think":
-		return reply{parts: []part{{Kind: partThought, Text: d.rest}}, stop: stopMore}, nil
+		return reply{parts: []part{{Kind: partThought, Text: lines(d.rest)}}, stop: stopMore}, nil
 	case "run":
 		return calling(toolRunCommand, map[string]any{"command": d.rest}), nil
 	case "write":
-		content := strings.ReplaceAll(rest, `\n`, "\n")
+		content := lines(rest)
 		return calling(toolEditFiles, map[string]any{"edits": []edit{{Path: first, Content: &content}}}), nil
 	case "read":
 		return calling(toolReadFiles, map[string]any{"files": []map[string]any{{"path": d.rest}}}), nil
@@ -182,7 +182,7 @@ func (d directive) step() (reply, error) {
 	case "plan":
 		return calling(toolUpdatePlan, map[string]any{"entries": planSteps(d.rest)}), nil
 	case "ask":
-		return calling(toolAskUser, map[string]any{"question": d.rest}), nil
+		return calling(toolAskUser, map[string]any{"question": lines(d.rest)}), nil
 	case "call":
 		return reply{parts: []part{newCall(first, validInput(rest))}}, nil
 	case "fail":
@@ -195,6 +195,9 @@ func (d directive) step() (reply, error) {
 		stop:  stopMore,
 	}, nil
 }
+
+// lines returns a text of a directive with its line feeds.
+func lines(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
 
 func planSteps(list string) []map[string]string {
 	var entries []map[string]string

@@ -100,7 +100,7 @@ func TestDirectives(t *testing.T) {
 	h.say(id, strings.Join([]string{
 		"Some words, and demo: run touch ignored, which is no line of its own.",
 		"demo: say hello there",
-		"demo: think hmm",
+		`demo: think hmm\nso`,
 		"  demo:run echo out; echo err >&2; exit 3",
 		`demo: write a/b.txt one\ntwo`,
 		"demo: read a/b.txt",
@@ -122,7 +122,7 @@ func TestDirectives(t *testing.T) {
 		!strings.Contains(got, `I do not know the directive "dance"`) {
 		t.Errorf("said %q", got)
 	}
-	if got := h.chunks(acp.UpdateAgentThought); got != "hmm" {
+	if got := h.chunks(acp.UpdateAgentThought); got != "hmm\nso" {
 		t.Errorf("thought %q", got)
 	}
 	outputs := map[string]string{
@@ -185,12 +185,12 @@ func TestAQuestionBlocksUntilTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	id := h.open()
-	r := h.say(id, "demo: say before\ndemo: ask Which color?\ndemo: run echo after", acp.StopEndTurn)
+	r := h.say(id, "demo: say before\ndemo: ask Which color?\\nOr none?\ndemo: run echo after", acp.StopEndTurn)
 	var blocked acp.Blocked
-	if !r.Meta.Read(acp.MetaBlocked, &blocked) || blocked.Question != "Which color?" {
+	if !r.Meta.Read(acp.MetaBlocked, &blocked) || blocked.Question != "Which color?\nOr none?" {
 		t.Fatalf("meta = %v, want the question", r.Meta)
 	}
-	if c := h.call(toolAskUser); c.Status != acp.ToolCompleted || string(c.Raw) != `{"question":"Which color?"}` {
+	if c := h.call(toolAskUser); c.Status != acp.ToolCompleted || string(c.Raw) != `{"question":"Which color?\nOr none?"}` {
 		t.Errorf("ask_user was told as %+v", c)
 	}
 	// The answer may come to another process, after a load.

@@ -46,6 +46,24 @@ test('a run is watched live to its question, answered, and ends', async ({ world
   await about.getByText('Execution').waitFor();
 });
 
+test('the transcript takes the height that the page leaves', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: String.raw`demo: ask Which one?\nThe first, or the second?` });
+  await world.signIn(`/runs/${run_id}`);
+  await page.getByRole('group', { name: 'The agent needs your answer' }).waitFor();
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('Which one?\nThe first, or the second?').first().waitFor();
+  const heights = async (): Promise<number[]> => {
+    const box = await transcript.boundingBox();
+    const page_ = await page.evaluate(() => document.documentElement.scrollHeight - window.innerHeight);
+    return [Math.round(box?.height ?? 0), page_];
+  };
+  const [before = 0, more] = await heights();
+  expect(more, 'the page does not scroll').toBe(0);
+  await page.setViewportSize({ width: 1280, height: 1100 });
+  await expect.poll(heights).toEqual([before + 300, 0]);
+});
+
 test('every part of a run has its place', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: everything, config: { model_id: 'demo/offline' } });
@@ -163,6 +181,9 @@ test('a run that waits takes a follow-up, too, and tells what it waits for', asy
     .getByText(/nowhere/)
     .waitFor();
   await page.getByText('The agent gets it after its first turn.').waitFor();
+  const prompt = page.getByRole('region', { name: 'Transcript' }).getByRole('article');
+  await prompt.getByText('x', { exact: true }).waitFor();
+  expect(await prompt.count()).toBe(1);
   await page.getByLabel('Follow-up').fill('And this');
   await page.getByRole('button', { name: 'Send' }).click();
   await expect.poll(() => page.getByLabel('Follow-up').inputValue()).toBe('');

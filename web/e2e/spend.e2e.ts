@@ -101,6 +101,11 @@ test('a run that its budget blocks goes on once the budget is raised', async ({ 
     await page.getByRole('button', { name: 'Sign in' }).click();
     const blocked = page.getByRole('group', { name: 'The budget of this run has no room' });
     await blocked.getByText(/^\$0\.00 of \$0\.001/).waitFor();
+    await page.getByRole('link', { name: 'Home' }).click();
+    const line = page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem').filter({ hasText: 'Fix the login' });
+    await line.getByText('Its budget has no room').waitFor();
+    expect(await page.getByRole('textbox', { name: 'Your answer' }).count(), 'no answer would help').toBe(0);
+    await line.getByRole('link', { name: 'Raise budget' }).click();
     await blocked.getByRole('button', { name: 'Raise budget' }).click();
     await page.getByText('The login works.').waitFor();
     await page.getByText('Succeeded', { exact: true }).first().waitFor();

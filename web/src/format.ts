@@ -88,7 +88,17 @@ export function formatBytes(bytes: number): string {
   return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${names[i]}`;
 }
 
-const names: Record<string, string> = { api: 'API', cli: 'CLI', github: 'GitHub', gitlab: 'GitLab', url: 'URL', vm: 'VM' };
+const names: Record<string, string> = {
+  api: 'API',
+  cli: 'CLI',
+  github: 'GitHub',
+  gitlab: 'GitLab',
+  id: 'ID',
+  mcp: 'MCP',
+  uid: 'UID',
+  url: 'URL',
+  vm: 'VM',
+};
 
 /** Formats an enum value of the API for people: SCHEDULED_AGENT is "Scheduled agent". */
 export function formatWord(word: string): string {

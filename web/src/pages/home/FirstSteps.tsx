@@ -1,10 +1,15 @@
 import { Anchor, Button, Group, Text, Title, VisuallyHidden } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
 import { Icon } from '../../ui/Icon.tsx';
 import bars from './Bars.module.css';
 import classes from './Home.module.css';
 import type { Step, StepName } from './steps.ts';
+
+const ExampleDialog = lazy(() => import('./ExampleDialog.tsx'));
 
 const words: Record<StepName, { title: string; detail: ReactNode }> = {
   model: {
@@ -24,7 +29,7 @@ const words: Record<StepName, { title: string; detail: ReactNode }> = {
     title: 'Create a factory',
     detail: (
       <>
-        A factory is a team of agents with its webhooks and automations.{' '}
+        A factory is a team of agents with its webhooks and automations. <FromExample />{' '}
         <Anchor component={Link} to="/factories" inherit>
           Factories
         </Anchor>
@@ -54,6 +59,24 @@ const words: Record<StepName, { title: string; detail: ReactNode }> = {
     ),
   },
 };
+
+/** Opens the examples. Their secrets are created, too. */
+function FromExample() {
+  const { data: session } = useQuery(sessionQuery);
+  const [asking, ask] = useState(false);
+  return !may(session?.scopes, 'secrets:manage') ? null : (
+    <>
+      <Anchor component="button" type="button" inherit onClick={() => ask(true)}>
+        Start with an example
+      </Anchor>
+      {asking && (
+        <Suspense>
+          <ExampleDialog close={() => ask(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
 
 /** What a new team does first. */
 export function FirstSteps({ steps, hide }: { steps: Step[]; hide: () => void }) {

@@ -10,6 +10,7 @@ import { RunStatus, Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Question } from '../run/FollowUp.tsx';
 import { RunAgain } from '../run/RunAgain.tsx';
+import { sentenceOf } from '../run/shortage.ts';
 import classes from './Home.module.css';
 import type { Attention } from './useAttention.ts';
 
@@ -17,9 +18,11 @@ import type { Attention } from './useAttention.ts';
 const most = 5;
 
 /** What needs a decision: questions first, then failures, then what does not work. */
-export function NeedsAttention({ blocked, failed, problems, dismiss }: Pick<Attention, 'blocked' | 'failed' | 'problems' | 'dismiss'>) {
+export function NeedsAttention({ blocked, moreBlocked, failed, problems, dismiss }: Omit<Attention, 'ready' | 'active'>) {
   const { data: session } = useQuery(sessionQuery);
   const mayWrite = may(session?.scopes, 'runs:write');
+  const asking = blocked.filter(({ status_message }) => !status_message?.budget);
+  const short = blocked.filter(({ status_message }) => status_message?.budget);
   const count = blocked.length + failed.length + problems.length;
   return (
     <Stack component="section" gap="xs" aria-label="Needs attention">
@@ -31,11 +34,14 @@ export function NeedsAttention({ blocked, failed, problems, dismiss }: Pick<Atte
           Nothing needs your attention.
         </Text>
       )}
-      {blocked.map((run) => (
-        <Blocked key={run.run_id} run={run} mayWrite={mayWrite} />
+      {asking.map((run) => (
+        <Asking key={run.run_id} run={run} mayWrite={mayWrite} />
       ))}
-      {failed.length + problems.length > 0 && (
+      {short.length + failed.length + problems.length > 0 && (
         <ul className={classes.lines}>
+          {short.map((run) => (
+            <Short key={run.run_id} run={run} />
+          ))}
           {failed.slice(0, most).map((run) => (
             <li key={run.run_id} data-entry>
               <RunStatus state={run.state} />
@@ -57,6 +63,11 @@ export function NeedsAttention({ blocked, failed, problems, dismiss }: Pick<Atte
             </li>
           ))}
         </ul>
+      )}
+      {moreBlocked && (
+        <Anchor component={Link} to="/runs" search={{ state: 'BLOCKED' } as never} size="sm">
+          All blocked runs
+        </Anchor>
       )}
       {failed.length > most && (
         <Anchor component={Link} to="/runs" search={{ task_status: 'failed' } as never} size="sm">
@@ -83,8 +94,27 @@ export function Named({ to, name, detail, children }: { to: string; name: string
   );
 }
 
-/** A blocked run with a field for the answer. */
-function Blocked({ run, mayWrite }: { run: RunItem; mayWrite: boolean }) {
+/** A run that a budget blocks, with the way to raise it. */
+function Short({ run }: { run: RunItem }) {
+  const shortage = run.status_message?.budget;
+  const own = shortage?.budget_uid === run.run_id;
+  return (
+    <li data-entry>
+      <RunStatus state={run.state} />
+      <Named to={`/runs/${run.run_id}`} name={run.title || run.run_id} detail={shortage && sentenceOf(shortage)}>
+        {own ? 'Its budget has no room' : 'A shared budget has no room'}
+      </Named>
+      <span className={classes.actions}>
+        <Button component={Link} to={own ? `/runs/${run.run_id}` : '/spend'} size="xs" variant="default">
+          {own ? 'Raise budget' : 'Show budgets'}
+        </Button>
+      </span>
+    </li>
+  );
+}
+
+/** A run that asks, with a field for the answer. */
+function Asking({ run, mayWrite }: { run: RunItem; mayWrite: boolean }) {
   const queries = useQueryClient();
   const [message, setMessage] = useState('');
   const send = async (text: string): Promise<void> => {
@@ -97,7 +127,7 @@ function Blocked({ run, mayWrite }: { run: RunItem; mayWrite: boolean }) {
     await queries.invalidateQueries({ queryKey: ['runs'] });
   };
   const title = (
-    <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit>
+    <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit underline="hover">
       {run.title || run.run_id}
     </Anchor>
   );

@@ -18,6 +18,8 @@ export interface Attention {
   /** Whether all first requests have ended. */
   ready: boolean;
   blocked: RunItem[];
+  /** Whether more runs are blocked. */
+  moreBlocked: boolean;
   failed: RunItem[];
   active: RunItem[];
   problems: Problem[];
@@ -52,6 +54,7 @@ export function useAttention(): Attention {
       (!reads || automations.rows !== undefined || automations.error !== null) &&
       (!manages || webhooks.rows !== undefined || webhooks.error !== null),
     blocked: blocked.data?.items ?? [],
+    moreBlocked: blocked.data?.hasNextPage() ?? false,
     failed: failed.data?.items.filter(({ run_id }) => !dismissed.includes(run_id)) ?? [],
     active: active.data?.items ?? [],
     problems: [

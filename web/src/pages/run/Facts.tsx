@@ -32,7 +32,15 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
         {run.executor && run.executor.uid !== run.creator?.uid && run.executor.display_name !== agentOf(run) && (
           <Fact name="Acts as">{run.executor.display_name ?? run.executor.uid}</Fact>
         )}
-        <Fact name="Source">{run.source ? formatWord(run.source) : undefined}</Fact>
+        <Fact name="Trigger">
+          {run.source && formatWord(run.source)}
+          {run.trigger_url && (
+            <>
+              {' · '}
+              <ExternalLink href={run.trigger_url}>{triggerOf(run.trigger_url)}</ExternalLink>
+            </>
+          )}
+        </Fact>
         {run.queue_position !== undefined && <Fact name="Queue position">{formatNumber(run.queue_position)}</Fact>}
         <Durations timeline={log.timeline} />
         <Fact name="Execution">{run.execution_id > 1 ? String(run.execution_id) : undefined}</Fact>
@@ -41,9 +49,6 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
         <Fact name="Agent">{agentOf(run)}</Fact>
         <Fact name="Schedule">{run.schedule?.schedule_name}</Fact>
         <Fact name="Automation">{automationOf(run)}</Fact>
-        <Fact name="Trigger">
-          {run.trigger_url ? <ExternalLink href={run.trigger_url}>{triggerOf(run.trigger_url)}</ExternalLink> : undefined}
-        </Fact>
         <Fact name="Factory">{run.factory_uid ? <FactoryOf uid={run.factory_uid} /> : undefined}</Fact>
         <Fact name="Parent">{run.parent_run_id ? <ParentOf id={run.parent_run_id} /> : undefined}</Fact>
       </dl>
@@ -63,7 +68,7 @@ function automationOf({ metadata, factory_uid, creator }: RunItem): ReactNode {
   ) : undefined;
 }
 
-/** The trigger of a run: a delivery, if the link is within this server. */
+/** What a run's trigger links to: a delivery, if it is within this server. */
 function triggerOf(url: string): string {
   return url.startsWith(`${location.origin}/`) ? 'Delivery' : url;
 }

@@ -22,7 +22,8 @@ export function RaiseBudget({ runId, shortage, mayWrite }: RaiseBudgetProps) {
   const raising = useMutation({
     mutationFn: () =>
       client.runs.update(runId, { config: { budget: tokens ? { max_total_tokens: Number(cap) } : { max_cost_usd: Number(cap) } } }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['run', runId] }),
+    onSuccess: () =>
+      Promise.all([queries.invalidateQueries({ queryKey: ['run', runId] }), queries.invalidateQueries({ queryKey: ['runs'] })]),
   });
   const send = (event: FormEvent): void => {
     event.preventDefault();

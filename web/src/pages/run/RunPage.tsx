@@ -60,6 +60,7 @@ function OneRun({ runId }: { runId: string }) {
   }
   return (
     <Page
+      fill
       title={run.data.title || runId}
       actions={
         <>
@@ -175,7 +176,9 @@ function Parts({ run, log, children }: { run: RunItem; log: Transcript; children
         <Tabs.Tab value="config">Configuration</Tabs.Tab>
         <Tabs.Tab value="artifacts">Artifacts{artifacts > 0 ? ` (${artifacts})` : ''}</Tabs.Tab>
       </Tabs.List>
-      <Tabs.Panel value="transcript">{children}</Tabs.Panel>
+      <Tabs.Panel value="transcript" className={classes.transcript ?? ''}>
+        {children}
+      </Tabs.Panel>
       <Suspense>
         <Tabs.Panel value="changes">
           <ChangesTab runId={run.run_id} artifacts={shown} working={isActive(log.state ?? run.state)} />

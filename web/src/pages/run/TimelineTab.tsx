@@ -65,11 +65,18 @@ const events: Record<string, string> = {
   budget_threshold: 'Budget reached a threshold',
 };
 
+/** A fact of an event. Names of milliseconds end with their unit. */
+function factOf(name: string, value: unknown): string {
+  if (typeof value === 'number' && name.endsWith('_ms')) {
+    return `${formatWord(name.slice(0, -3))}: ${formatDuration(value)}`;
+  }
+  const list = Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return `${formatWord(name)}: ${list ? value.join(', ') : typeof value === 'string' ? value : JSON.stringify(value)}`;
+}
+
 function Moment({ moment, start }: { moment: TimelineEvent; start: number }) {
   const since = new Date(moment.occurred_at).getTime() - start;
-  const facts = Object.entries(moment.payload ?? {}).map(
-    ([name, value]) => `${formatWord(name)}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
+  const facts = Object.entries(moment.payload ?? {}).map(([name, value]) => factOf(name, value));
   return (
     <li className={classes.moment}>
       <time dateTime={moment.occurred_at} title={formatAbsolute(moment.occurred_at)}>

@@ -50,7 +50,8 @@ export function useSending(run: RunItem, log: Transcript): Sending {
     },
     [change, queries, run.run_id],
   );
-  const items = useMemo(() => withWaiting(log, sent), [log, sent]);
+  const { prompt, created_at: at } = run;
+  const items = useMemo(() => withPrompt(withWaiting(log, sent), prompt, at), [log, sent, prompt, at]);
   return { send, items };
 }
 
@@ -67,6 +68,12 @@ function withWaiting(log: Transcript, sent: readonly Sent[]): readonly Item[] {
   return waiting.length > 0 ? [...log.items, ...waiting] : log.items;
 }
 
-function messageOf(key: string, text: string, at: string | undefined, delivery: MessageItem['delivery'] & string): MessageItem {
-  return { kind: 'message', key, role: 'user', text, at, partial: false, delivery };
+/** Adds the prompt of a run that no agent has received yet. */
+function withPrompt(items: readonly Item[], prompt: string | undefined, at: string): readonly Item[] {
+  const received = items.some((item) => item.kind === 'message' && item.role === 'user' && item.key.startsWith('m:'));
+  return received || !prompt ? items : [messageOf('prompt', prompt, at), ...items];
+}
+
+function messageOf(key: string, text: string, at: string | undefined, delivery?: MessageItem['delivery']): MessageItem {
+  return { kind: 'message', key, role: 'user', text, at, partial: false, ...(delivery && { delivery }) };
 }

@@ -190,7 +190,8 @@ func TestAQuestionBlocksUntilTheNextPrompt(t *testing.T) {
 	if !r.Meta.Read(acp.MetaBlocked, &blocked) || blocked.Question != "Which color?\nOr none?" {
 		t.Fatalf("meta = %v, want the question", r.Meta)
 	}
-	if c := h.call(toolAskUser); c.Status != acp.ToolCompleted || string(c.Raw) != `{"question":"Which color?\nOr none?"}` {
+	const input = `{"question":"Which color?\nOr none?"}`
+	if c := h.call(toolAskUser); c.Status != acp.ToolCompleted || string(c.Raw) != input {
 		t.Errorf("ask_user was told as %+v", c)
 	}
 	// The answer may come to another process, after a load.

@@ -39,7 +39,7 @@ func TestAPolicyOfModels(t *testing.T) {
 	}
 }
 
-func TestAPartOfANetwork(t *testing.T) {
+func TestPartialNetworks(t *testing.T) {
 	t.Parallel()
 	rule := func(host string) penstock.NetworkRule { return penstock.NetworkRule{Host: host} }
 	outer := penstock.Network{Allow: []penstock.NetworkRule{rule("a.test"), rule("b.test")}, MaxUploadBytes: 10}

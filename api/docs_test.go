@@ -108,7 +108,7 @@ func TestDocsAreNotSentTwice(t *testing.T) {
 	}
 }
 
-func TestDocsAreCompressedForWhoTakesIt(t *testing.T) {
+func TestDocsAreCompressedForClientsThatAcceptIt(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]string{
 		"gzip": "gzip", "br, GZIP;q=0.5": "gzip", "": "", "br": "", "gzip;q=0": "", "gzip; q=0.0": "", "identity": "",
@@ -265,7 +265,7 @@ func TestErrorPages(t *testing.T) {
 }
 
 // Each example is run by a shell in which curl prints what it is given.
-func TestTheExamplesForTheShellAreWhatTheySay(t *testing.T) {
+func TestTheShellExamplesSendTheDocumentedRequests(t *testing.T) {
 	t.Parallel()
 	page := body(t, "/docs")
 	for _, op := range operations(t) {

@@ -160,7 +160,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerDeclaresItsHeaders(t *testing.T) {
+func TestEveryResponseDeclaresItsHeaders(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations(t) {
 		for status, ref := range op.Responses.Map() {

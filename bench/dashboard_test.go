@@ -87,7 +87,7 @@ func TestDashboardReport(t *testing.T) {
 	}
 }
 
-func TestWorkOfASecond(t *testing.T) {
+func TestWorkThatTakesASecond(t *testing.T) {
 	t.Parallel()
 	const seconds = 3
 	w := &work{}

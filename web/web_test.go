@@ -31,7 +31,7 @@ func ask(t *testing.T, h http.Handler, method, path string, headers ...string) *
 	return w
 }
 
-func TestFilesAreSentInTheSmallestFormThatIsTaken(t *testing.T) {
+func TestFilesAreSentInTheSmallestAcceptedEncoding(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, path, accept string

@@ -43,7 +43,7 @@ func sessionsOf(t *testing.T, backup string) (sessions [][]byte) {
 
 // A backup contains no saved session in clear text. After a restore with its keyset, even if the
 // key was rotated in between, the agent continues its session.
-func TestBackupHoldsSessionsSealed(t *testing.T) {
+func TestBackupHasEncryptedSessions(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := testkit.Serve(t, testkit.ServeOptions{Database: url, Args: []string{"--keep-workspaces", "0"}})

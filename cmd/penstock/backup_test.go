@@ -84,7 +84,7 @@ func TestBackupWhileServingAndRestore(t *testing.T) {
 	}
 }
 
-func TestRestoreRefusesWhatIsNoCompleteBackup(t *testing.T) {
+func TestRestoreRejectsIncompleteBackups(t *testing.T) {
 	t.Parallel()
 	source := filepath.Join(t.TempDir(), "data")
 	call(t, nil, "migrate", "--data", source).want(t, 0)

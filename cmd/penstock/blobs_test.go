@@ -316,7 +316,7 @@ func TestBlobsCopy(t *testing.T) {
 }
 
 // A copy that was interrupted by the store or a signal continues where it stopped.
-func TestBlobsCopyGoesOn(t *testing.T) {
+func TestBlobsCopyContinues(t *testing.T) {
 	t.Parallel()
 	s3 := testkit.NewS3(t)
 	proxy := testkit.NewProxy(t, strings.TrimPrefix(s3.URL, "http://"))

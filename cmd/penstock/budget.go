@@ -116,7 +116,7 @@ func showBudget(ctx context.Context, c *client, method, path string, body any) e
 }
 
 type budgetCreateCmd struct {
-	MaxCost    float64 `required:"" placeholder:"USD" field:"/max_cost_usd" help:"Most that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
+	MaxCost    float64 `required:"" placeholder:"USD" field:"/max_cost_usd" help:"Maximum amount that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
 	Factory    string  `xor:"scope" placeholder:"UID|NAME" field:"/scope_uid" help:"Factory whose runs share the budget."`
 	Agent      string  `xor:"scope" placeholder:"UID|NAME" field:"/scope_uid" help:"Agent whose runs share the budget."`
 	Automation string  `xor:"scope" placeholder:"UID" field:"/scope_uid" help:"Automation whose runs share the budget."`
@@ -174,7 +174,7 @@ func (cmd *budgetGetCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) er
 
 type budgetSetCmd struct {
 	UID     string   `arg:"" name:"budget" help:"UID of the budget."`
-	MaxCost *float64 `placeholder:"USD" field:"/max_cost_usd" help:"Most that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
+	MaxCost *float64 `placeholder:"USD" field:"/max_cost_usd" help:"Maximum amount that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
 	budgetFields
 }
 

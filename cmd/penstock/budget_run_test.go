@@ -33,7 +33,7 @@ func startWithBudget(t *testing.T, s *testkit.Server, model, usd string) (id str
 
 // If a run's budget has no room for its next call, the run pauses before it sends the call. It
 // continues when the budget is raised.
-func TestARunPausesAtItsBudgetAndGoesOnWhenItIsRaised(t *testing.T) {
+func TestARunPausesAtItsBudgetAndContinuesWhenItIsRaised(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
 		list := writeFile(t, "prices.yaml", "models:\n  openai/gpt-test: {input: 2.5, output: 10}\n")

@@ -27,7 +27,7 @@ import (
 type connection struct {
 	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"URL of the server; may end in /api/v1."`
 	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File with the API key; by default PENSTOCK_API_KEY, or a prompt."`
-	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which the server may be reached over plain HTTP. This machine is always allowed."`
+	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which commands may reach the server over plain HTTP. On this machine, plain HTTP is always allowed."`
 	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 

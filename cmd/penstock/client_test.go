@@ -83,7 +83,7 @@ func breaks(w http.ResponseWriter, _ *http.Request) {
 const created = `{"run_id":"01900000-0000-7000-8000-000000000001","task_id":"01900000-0000-7000-8000-000000000001",` +
 	`"state":"QUEUED"}`
 
-func TestCreateIsRepeatedUnderOneKey(t *testing.T) {
+func TestCreateIsRetriedWithOneIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	s := script(t, breaks, responds(503, "", "Retry-After: 0"), responds(200, created))
 	call(t, s.env(), "run", "create", "do it").want(t, 0, "01900000-0000-7000-8000-000000000001\n")
@@ -183,7 +183,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestDeleteWhoseAnswerWasLostHasSucceeded(t *testing.T) {
+func TestDeleteSucceedsWhenItsResponseIsLost(t *testing.T) {
 	t.Parallel()
 	list := responds(200, `{"environments":[{"uid":"7Qm2ZrX0bN4kLw9TcYvE1a","config":{"name":"linux"}}]}`)
 	gone := responds(404, `{"title":"Resource not found"}`)
@@ -200,7 +200,7 @@ func TestIgnoredFieldsAreNamed(t *testing.T) {
 	call(t, s.env(), "run", "create", "-f", file).want(t, 0, "ignored an unknown field: /promt")
 }
 
-func TestUnknownFieldsOfAnAnswerSurviveInJSON(t *testing.T) {
+func TestUnknownFieldsOfAResponseAreKeptInJSON(t *testing.T) {
 	t.Parallel()
 	body := `{"runs":[{"run_id":"a","state":"NEWSTATE","novel":{"a":[1]}}],"page_info":{"has_next_page":false}}`
 	s := script(t, responds(200, body))

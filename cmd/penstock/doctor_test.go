@@ -108,7 +108,7 @@ func TestDoctorLooksForRoomOnTheDisk(t *testing.T) {
 	}
 }
 
-func TestDoctorAtAServerThatRuns(t *testing.T) {
+func TestDoctorWhileAServerRuns(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	address := strings.TrimPrefix(s.URL, "http://")
@@ -118,7 +118,7 @@ func TestDoctorAtAServerThatRuns(t *testing.T) {
 
 // The tools detect, migrate, back up and restore a PostgreSQL database. No program gets the
 // password as an argument.
-func TestPostgresIsCaredFor(t *testing.T) {
+func TestPostgresMaintenance(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	r := examine(t, 0, []string{"PENSTOCK_DATABASE=" + database}, "--data", t.TempDir())

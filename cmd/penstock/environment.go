@@ -28,7 +28,7 @@ func environmentPath(uid string) string { return "agent/environments/" + url.Pat
 type environmentFields struct {
 	Name        *string        `field:"/name" help:"Name of the environment."`
 	Description *string        `field:"/description" help:"Description of the environment."`
-	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image in which the runs live, such as debian:13. The sandbox process ignores it."`
+	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image for the runs, such as debian:13. The sandbox process ignores it."`
 	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" field:"/github_repos /repos" help:"Repository to clone; repeatable."`
 	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Setup command, run in the workspace; repeatable, run in order."`
 	KeepFailed  *time.Duration `placeholder:"DURATION" field:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`

@@ -105,7 +105,7 @@ func hostileTrees() map[string]struct {
 }
 
 // For any folder, the command line reports what is wrong, in all of its formats, within bounds.
-func TestFactoryValidateTakesWhatever(t *testing.T) {
+func TestFactoryValidateHandlesAnyFiles(t *testing.T) {
 	t.Parallel()
 	for name, tree := range hostileTrees() {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ sys.exit(code)`
 
 // The server reports the same findings, both when it validates files and when it applies them. It
 // applies none.
-func TestServerTakesWhateverFiles(t *testing.T) {
+func TestServerHandlesAnyFactoryFiles(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
 	h := &hooked{Server: s, t: t}

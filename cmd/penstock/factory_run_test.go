@@ -151,7 +151,7 @@ func TestBundledSkillsWork(t *testing.T) {
 
 // A worker on another machine gets skills and runner with its assignment, and runs in the runner's
 // image. It reports the end of the sandbox of a cancelled run.
-func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
+func TestRemoteWorkerGetsTheSettingsOfTheFactory(t *testing.T) {
 	t.Parallel()
 	h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}}), t: t}
 	startWorker(t, h.Server, "--host", "box")

@@ -471,7 +471,7 @@ func socketOf(t *testing.T, database string) string {
 
 // Connections end, new ones are refused, the database becomes read-only, and then recovers. No
 // acknowledged run is lost, and the server recovers without help.
-func TestPostgresGoesAndComesBack(t *testing.T) {
+func TestPostgresRestarts(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	admin, name := adminOf(t, database)

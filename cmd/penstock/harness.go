@@ -141,7 +141,7 @@ func (cmd *harnessRemoveCmd) Run(ctx context.Context, std *stdio, in *harnessCmd
 }
 
 type harnessCheckCmd struct {
-	Harness             string `arg:"" optional:"" name:"name" help:"Harness, such as opencode; by default, all that are installed."`
+	Harness             string `arg:"" optional:"" name:"name" help:"Harness, such as opencode; by default, all installed harnesses."`
 	Sandbox             string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox of the check: bubblewrap or process."`
 	AllowOpenNetwork    bool   `help:"Accept a sandbox that lets runs reach every network of this machine."`
 	AllowUserNamespaces bool   `help:"Accept a sandbox in which runs can create user namespaces."`

@@ -18,7 +18,7 @@ import (
 // imaging has the settings of the container images on this machine.
 type imaging struct {
 	ImageCache  byteSize      `default:"20GB" placeholder:"SIZE" help:"Maximum size of the container images that are kept for runs, unpacked, such as 20GB or 500MB; 0 disables the limit. An image in use is never removed."`
-	ImageMirror []imageMirror `placeholder:"REGISTRY=HOST" help:"Registry to ask before another one, such as docker.io=mirror.example.com; repeatable."`
+	ImageMirror []imageMirror `placeholder:"REGISTRY=HOST" help:"Mirror to ask before a registry, such as docker.io=mirror.example.com; repeatable."`
 }
 
 // imageDir is the folder of the images in a data folder.
@@ -86,7 +86,7 @@ type imageCmds struct {
 	Data string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Data folder of serve or worker. Default: ${data}"`
 	imaging
 
-	Pull   imagePullCmd   `cmd:"" help:"Pull a container image, so that a run need not wait for it."`
+	Pull   imagePullCmd   `cmd:"" help:"Pull a container image before a run needs it."`
 	List   imageListCmd   `cmd:"" help:"List the container images that are kept for runs."`
 	Remove imageRemoveCmd `cmd:"" help:"Remove a container image that no run uses."`
 }

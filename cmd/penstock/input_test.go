@@ -86,7 +86,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 	)
 }
 
-func TestNamesOfNewThings(t *testing.T) {
+func TestNamesOfNewResources(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)

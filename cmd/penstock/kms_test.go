@@ -130,7 +130,7 @@ func readSetting(t *testing.T, config string) string {
 	return strings.TrimSpace(strings.TrimPrefix(string(content), "keyset-kms: "))
 }
 
-func TestKMSThatIsNoHelp(t *testing.T) {
+func TestKMSErrors(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "plain")
 	call(t, nil, "migrate", "--data", plain).want(t, 0)

@@ -83,7 +83,7 @@ func TestServeListensOnBothLoopbacks(t *testing.T) {
 }
 
 // A program that listened on the other loopback address would receive the server's requests.
-func TestServeRefusesAPortThatIsTakenOnTheOtherLoopback(t *testing.T) {
+func TestServeRefusesAPortInUseOnTheOtherLoopback(t *testing.T) {
 	t.Parallel()
 	for theirs, ours := range map[string]string{"[::1]": "127.0.0.1", "127.0.0.1": "[::1]"} {
 		taken := listenAt(t, theirs+":"+testkit.FreePort(t))

@@ -210,7 +210,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestHelpHidesWhatIsNotForPeople(t *testing.T) {
+func TestHelpHidesInternalCommands(t *testing.T) {
 	t.Parallel()
 	help := call(t, nil, "--help").out
 	for _, hidden := range []string{"supervise", "agent acp", "  complete "} {

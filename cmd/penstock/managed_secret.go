@@ -170,7 +170,7 @@ func (cmd *secretGetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) er
 
 type secretSetCmd struct {
 	Name    string   `arg:"" name:"secret" help:"Name of the secret."`
-	Host    []string `sep:"none" xor:"hosts" placeholder:"HOST" field:"/hosts" help:"Host to which the proxy of a sealed run may send the value, in place of those before; repeatable. Without --value-file, the value stays as it is."`
+	Host    []string `sep:"none" xor:"hosts" placeholder:"HOST" field:"/hosts" help:"Host to which the proxy of a sealed run may send the value; repeatable. Replaces the current hosts. Without --value-file, the value stays as it is."`
 	NoHosts bool     `xor:"hosts" help:"Remove all hosts."`
 	secretValue
 }

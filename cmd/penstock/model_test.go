@@ -50,7 +50,7 @@ func TestRunWaitsForAWorkerWithTheProvider(t *testing.T) {
 	})
 }
 
-func TestUnknownModelsAreWarnedOf(t *testing.T) {
+func TestUnknownModelsCauseAWarning(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
 	env := client(s)

@@ -72,7 +72,7 @@ var _ io.Writer = writerFunc(nil)
 
 // A run cannot set the variables that decide where programs send requests and which certificates
 // they trust. The list is longer for a harness whose keys come from the configuration file.
-func TestARunSetsNoVariableThatLeadsKeysAway(t *testing.T) {
+func TestARunCannotSetVariablesThatRedirectKeys(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "c.yaml", "harnesses:\n  keyed:\n    protocol: command\n    command: [sh, -c, 'echo $COLOR']\n"+
 		"    env: {ACME_API_KEY: abc}\n"+

@@ -89,7 +89,7 @@ func TestPlaceInTheQueue(t *testing.T) {
 }
 
 // run create names the harness for which the run waits, and why no worker can run it.
-func TestWhyANewRunWaits(t *testing.T) {
+func TestReasonsWhyANewRunWaits(t *testing.T) {
 	t.Parallel()
 	t.Run("the harness is not installed", func(t *testing.T) {
 		t.Parallel()

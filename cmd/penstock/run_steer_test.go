@@ -44,7 +44,7 @@ func happens(t *testing.T, s *testkit.Server, id, event string, times int) {
 	})
 }
 
-func TestInterruptAndGoOnWithAFile(t *testing.T) {
+func TestInterruptAndContinueWithAFile(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)

@@ -150,7 +150,7 @@ func withoutDeltas(lines string) string {
 
 // If a saved session is missing, such as after a restore of an older backup, only the agent's
 // memory is lost.
-func TestRunGoesOnWithoutItsSavedSession(t *testing.T) {
+func TestRunContinuesWithoutItsSavedSession(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--keep-workspaces", "0"}})
 	env := client(s)

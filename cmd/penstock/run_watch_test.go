@@ -43,7 +43,7 @@ func runItem(state string) string {
 	)
 }
 
-func TestWatchGoesOnWhereTheConnectionWasLost(t *testing.T) {
+func TestWatchResumesAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	s := script(t,
 		streams(

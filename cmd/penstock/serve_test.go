@@ -220,7 +220,7 @@ func TestDataFolderBelongsToOneProcess(t *testing.T) {
 	call(t, nil, "migrate", "--data", s.data).want(t, 0, "up to date") // the lock went with the process
 }
 
-func TestPortThatIsTaken(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -305,7 +305,7 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 }
 
 // When a server stops, its active runs go back to the queue at once for the next server.
-func TestStopHandsBackWhatItExecutes(t *testing.T) {
+func TestStopRequeuesActiveRuns(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)

@@ -120,7 +120,7 @@ func TestTLSIsServedAndRenewed(t *testing.T) {
 }
 
 // Without TLS, the reload signal does nothing.
-func TestHangupWithoutTLS(t *testing.T) {
+func TestDisconnectWithoutTLS(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {

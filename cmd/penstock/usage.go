@@ -14,7 +14,7 @@ type usageCmd struct {
 	connection
 
 	From     string `placeholder:"TIME|AGE" default:"720h" field:"?from" help:"Start of the report: a time in RFC 3339, or an age such as 24h."`
-	To       string `placeholder:"TIME|AGE" field:"?to" help:"End of the report, itself not included: a time in RFC 3339, or an age such as 24h. By default now."`
+	To       string `placeholder:"TIME|AGE" field:"?to" help:"End of the report (exclusive): a time in RFC 3339, or an age such as 24h. By default now."`
 	By       string `enum:"day,model,provider,automation,agent,factory,key" default:"model" field:"?group_by" help:"Group the usage by day, model, provider, automation, agent, factory or key."`
 	TimeZone string `placeholder:"NAME" field:"?time_zone" help:"Time zone of the days, such as Europe/Berlin; UTC by default."`
 	CSV      bool   `name:"csv" help:"Print CSV, with the columns of the API."`

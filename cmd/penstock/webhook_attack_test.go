@@ -156,7 +156,7 @@ func TestBodiesOfDeliveries(t *testing.T) {
 }
 
 // The order of the checks, and the checks that happen before the body is read.
-func TestWhatIsCheckedFirst(t *testing.T) {
+func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	token, github := h.tokenHook("token"), h.githubHook("github")
@@ -266,7 +266,7 @@ func TestSecurityHeadersComeOnce(t *testing.T) {
 
 // Other spellings of a path return 404 with the same bytes. They never redirect, because a redirect
 // would repeat a token.
-func TestPathsAreTakenAsTheyAre(t *testing.T) {
+func TestPathsAreNotNormalized(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: append(noWorker, "--limit-auth-failures-per-address", "0")})
 	token := h.tokenHook("token")
@@ -346,7 +346,7 @@ func swapCase(s string) string {
 }
 
 // 405 comes first, so it does not reveal whether the webhook exists.
-func TestOnlyPostIsTaken(t *testing.T) {
+func TestOnlyPostIsAccepted(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	w := h.hook(map[string]any{"name": "in-url", "auth_mode": "url_token"})

@@ -215,7 +215,7 @@ func TestDeliveriesOutliveAFullDiskPostgres(t *testing.T) {
 
 // Connections end, new ones are refused, the database becomes read-only, and then recovers. Every
 // 202 was true, and the server recovers without help.
-func TestDeliveriesWhilePostgresIsAway(t *testing.T) {
+func TestDeliveriesWhilePostgresIsUnavailable(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	admin, name := adminOf(t, database)

@@ -14,7 +14,7 @@ import (
 
 // Many clients send a whole body before they read the response. They get a 413 instead of a reset
 // connection.
-func TestSenderOfTooMuchSeesTheAnswer(t *testing.T) {
+func TestSenderOfATooLargeBodyGetsTheResponse(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	w := h.tokenHook("bodies")

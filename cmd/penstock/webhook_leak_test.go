@@ -230,7 +230,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 }
 
 // Below a factory, a webhook can have the name "w": the path belongs to the API.
-func TestAWebhookCalledWIsTheAPIs(t *testing.T) {
+func TestTheAPIHandlesAWebhookNamedW(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	for path, route := range map[string]string{
@@ -246,7 +246,7 @@ func TestAWebhookCalledWIsTheAPIs(t *testing.T) {
 }
 
 // A webhook of another factory or team does not exist.
-func TestWebhooksOfOthersAreNotThere(t *testing.T) {
+func TestWebhooksOfOtherTeamsDoNotExist(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	w := h.tokenHook("mine")

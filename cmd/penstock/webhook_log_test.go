@@ -182,7 +182,7 @@ func TestReplay(t *testing.T) {
 
 // A filter can be tested with a pasted payload, a stored delivery, and the last deliveries of a
 // webhook.
-func TestFilterIsTried(t *testing.T) {
+func TestFilterIsTested(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	w := h.tokenHook("orders")
@@ -249,7 +249,7 @@ func TestFilterIsTried(t *testing.T) {
 
 // The API and the command line test a payload with an unpaired surrogate as the ingress would
 // evaluate its delivery.
-func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
+func TestFilterIsTestedOnALoneSurrogate(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	dir := t.TempDir()

@@ -27,7 +27,7 @@ func replicas(t *testing.T, args []string, test func(t *testing.T, servers []*ho
 
 // A change on one server takes effect on all others with the next request, even if they have just
 // used the old state.
-func TestChangesHoldAtOnce(t *testing.T) {
+func TestChangesApplyImmediately(t *testing.T) {
 	t.Parallel()
 	replicas(t, noWorker, func(t *testing.T, servers []*hooked) {
 		here, there := servers[0], servers[len(servers)-1]
@@ -113,7 +113,7 @@ func triggers(w penstock.Webhook, filter any) map[string]any {
 
 // A webhook is disabled and enabled while many senders post. Each response after a change reflects
 // the change.
-func TestChangesHoldUnderLoad(t *testing.T) {
+func TestChangesApplyImmediatelyUnderLoad(t *testing.T) {
 	t.Parallel()
 	replicas(t, noWorker, func(t *testing.T, servers []*hooked) {
 		here, there := servers[0], servers[len(servers)-1]
@@ -153,7 +153,7 @@ func TestChangesHoldUnderLoad(t *testing.T) {
 }
 
 // Of a hundred concurrent equal deliveries, one is accepted, and each automation starts one run.
-func TestEqualDeliveriesAtOnce(t *testing.T) {
+func TestConcurrentEqualDeliveries(t *testing.T) {
 	t.Parallel()
 	replicas(t, noWorker, func(t *testing.T, servers []*hooked) {
 		h := servers[0]

@@ -22,7 +22,7 @@ const awkward = "\r\n {\t\"a\" :1.0e+00 , \"big\": 12345678901234567890123456789
 	`pwned.txt MARKER-7c1"}` + "\n\n\t "
 
 // A run that a delivery starts has the delivery's prompt, metadata, and payload file.
-func TestWhatTheRunOfADeliveryGets(t *testing.T) {
+func TestRunOfADeliveryGetsItsPayloadAsAFile(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: unlimited})
 	w := h.tokenHook("orders")

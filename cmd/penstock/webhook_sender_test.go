@@ -73,7 +73,7 @@ func TestSendersOwnSDKs(t *testing.T) {
 }
 
 // Notion posts its secret to the URL. Until then, the webhook returns 404.
-func TestNotionHandsOverItsSecret(t *testing.T) {
+func TestNotionSendsItsSecret(t *testing.T) {
 	t.Parallel()
 	senders := testkit.NewSenders(t)
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})

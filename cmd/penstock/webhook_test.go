@@ -137,7 +137,7 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-func TestWebhookThatIsSigned(t *testing.T) {
+func TestSignedWebhooks(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
@@ -283,7 +283,7 @@ func TestWebhookDeliveries(t *testing.T) {
 	call(t, env, "webhook", "replay", "a", again).want(t, 65, "conflict")
 }
 
-func TestWebhookSendsATest(t *testing.T) {
+func TestWebhookTestSendsADelivery(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
@@ -306,7 +306,7 @@ func TestWebhookSendsATest(t *testing.T) {
 	callWith(t, "{", env, "webhook", "test", "a", "--payload-file", "-").want(t, 64, "--payload-file")
 }
 
-func TestWebhookFilterIsTried(t *testing.T) {
+func TestWebhookFilterIsTested(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)

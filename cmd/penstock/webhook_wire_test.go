@@ -58,7 +58,7 @@ func replaced(from, to string) func(string) string {
 
 // Requests that two parsers may read differently: where a request ends, how long its body is, which
 // headers it has. Each is refused, or read in the only way that RFC 9112 allows.
-func TestRequestsThatHaveTwoReadings(t *testing.T) {
+func TestAmbiguousRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	w := h.tokenHook("wire")

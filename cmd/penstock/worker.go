@@ -38,11 +38,11 @@ type working struct {
 	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
 	LimitMemory            int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
 	LimitDisk              int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
-	LimitTmp               int64          `default:"2048" help:"Maximum size of a run's /tmp, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
-	LimitShm               int64          `default:"512" help:"Maximum size of a run's /dev/shm, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitTmp               int64          `default:"2048" help:"Maximum size in MiB of a run's /tmp, which is in memory; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitShm               int64          `default:"512" help:"Maximum size in MiB of a run's /dev/shm, which is in memory; 0 uses the kernel's limit. Has no effect with --sandbox process."`
 	LimitProcesses         int            `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
 	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
-	StrictEnvironment      bool           `help:"With --sandbox process, which cannot use container images, do not claim runs that name one."`
+	StrictEnvironment      bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. The command penstock prices prints the built-in list. Changes need a restart."`
 	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
 	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
@@ -256,7 +256,7 @@ func gitEnvironment() []string {
 type workerCmd struct {
 	Server         string         `required:"" env:"PENSTOCK_BASE_URL" placeholder:"URL" help:"URL of the server; https unless the server is on this machine."`
 	KeyFile        string         `type:"path" placeholder:"FILE" help:"File with an API key that has the scope worker; by default PENSTOCK_API_KEY."`
-	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the server may be reached over plain HTTP. This machine is always allowed."`
+	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the worker may reach the server over plain HTTP. On this machine, plain HTTP is always allowed."`
 	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and repository mirrors. Default: ${data}-worker"`
 	working
 	logging

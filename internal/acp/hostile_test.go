@@ -77,7 +77,7 @@ func TestAnAgentThatIsKilledFailsWhatWaits(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-func TestAnAnswerBeforeTheEndStillCounts(t *testing.T) {
+func TestAnEarlyResponseStillCounts(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
 	client, agent := raw(t, ClientHandler{})
@@ -97,7 +97,7 @@ func TestAnAnswerBeforeTheEndStillCounts(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoMessageIsReportedAndSkipped(t *testing.T) {
+func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, line string }{
 		{"plain text", "Loading model weights…"},
@@ -144,7 +144,7 @@ func TestWhatIsNoMessageIsReportedAndSkipped(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeServedAreAnswered(t *testing.T) {
+func TestUnsupportedRequestsGetAResponse(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, request, id string
@@ -242,7 +242,7 @@ func TestALineThatIsTooLongEndsTheConnection(t *testing.T) {
 	}
 }
 
-func TestASlowConsumerSlowsTheAgentAndHoldsLittle(t *testing.T) {
+func TestASlowConsumerSlowsTheAgentAndBuffersLittle(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
 	release := make(chan struct{})
@@ -309,7 +309,7 @@ func TestASlowConsumerSlowsTheAgentAndHoldsLittle(t *testing.T) {
 	}
 }
 
-func TestAPeerThatDoesNotReadDoesNotHoldACaller(t *testing.T) {
+func TestAPeerThatDoesNotReadBlocksNoCaller(t *testing.T) {
 	t.Parallel()
 	cside, _ := pipes(t)
 	client := NewClient(cside, ClientHandler{})

@@ -121,7 +121,7 @@ func TestUpdatesAreReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestWhatTheSchemaRequiresIsWritten(t *testing.T) {
+func TestRequiredKeysAreWritten(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

@@ -171,7 +171,7 @@ func TestDirectivesThatEndTheTurn(t *testing.T) {
 	}
 }
 
-func TestDirectivesAreNotObeyedWhereNothingConfines(t *testing.T) {
+func TestDirectivesAreIgnoredWithoutASandbox(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *Config) { c.Directives = false })
 	id := h.open()
@@ -309,7 +309,7 @@ func TestCommandsDoNotSeeTheKeys(t *testing.T) {
 	}
 }
 
-func TestAnArtifactThatIsRefusedIsTheModelsToRead(t *testing.T) {
+func TestTheModelGetsTheErrorOfARejectedArtifact(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	h.refuse = &acp.Error{Code: acp.CodeInternal, Message: "the run has too many artifacts"}

@@ -51,7 +51,7 @@ func TestTransientFailuresAreTriedAgain(t *testing.T) {
 	}
 }
 
-func TestABrokenAnswerIsAMessageOfItsOwn(t *testing.T) {
+func TestAnInterruptedResponseIsASeparateMessage(t *testing.T) {
 	t.Parallel()
 	p := providers[0]
 	h, _ := withModel(t, p, thenBreaks(p.cut(said{text: "Half a", lines: 5})...), p.stream(said{text: "Whole."}))
@@ -66,7 +66,7 @@ func TestABrokenAnswerIsAMessageOfItsOwn(t *testing.T) {
 }
 
 // The tokens of a broken response cost money and count against the budget.
-func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
+func TestTheUsageOfInterruptedResponsesCounts(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(p provider) http.HandlerFunc{
 		"a connection that breaks": func(p provider) http.HandlerFunc {
@@ -188,7 +188,7 @@ func TestOtherFailuresAreNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestThePauseThatAProviderAsksFor(t *testing.T) {
+func TestTheRetryAfterOfAProvider(t *testing.T) {
 	t.Parallel()
 	p := providers[0]
 	h, _ := withModel(t, p, fails(429, `{}`, "Retry-After: 1"), p.stream(said{text: "Now."}))
@@ -199,7 +199,7 @@ func TestThePauseThatAProviderAsksFor(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatStandsStill(t *testing.T) {
+func TestAStalledResponse(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p provider) {
 		fake := newFakeModel(t, thenHangs(p.cut(said{text: "On it", lines: 2})...), p.stream(said{text: "There."}))

@@ -123,7 +123,7 @@ func TestAPromptThatIsTooLong(t *testing.T) {
 	}
 }
 
-func TestASaveLeavesTheOldFileOrTheNewOne(t *testing.T) {
+func TestASaveIsAtomic(t *testing.T) {
 	t.Parallel()
 	st := store{dir: t.TempDir()}
 	s := savedSession{Version: savedVersion, ID: "01890a5d-ac96-774b-bcce-b302099a8057", Model: "m"}

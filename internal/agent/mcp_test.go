@@ -113,7 +113,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-func TestAToolThatFailsIsTheModelsToRead(t *testing.T) {
+func TestTheModelGetsTheErrorOfAFailedTool(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	id := h.open(testServer("plain"))

@@ -107,7 +107,7 @@ func TestATurnWithAToolCall(t *testing.T) {
 	})
 }
 
-func TestSeveralCallsInOneAnswerAreAllAnswered(t *testing.T) {
+func TestSeveralCallsInOneResponseAllGetResults(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p provider) {
 		h, fake := withModel(t, p,
@@ -169,7 +169,7 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfTheirOwnKind(t *testing.T) {
+func TestRefusalsInTheFormOfEachProvider(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		provider int
@@ -224,7 +224,7 @@ func TestCancelWhileTheModelResponds(t *testing.T) {
 	})
 }
 
-func TestACutOffCallIsNotRun(t *testing.T) {
+func TestAnIncompleteToolCallIsNotRun(t *testing.T) {
 	t.Parallel()
 	p := providers[0]
 	cut := p.events(said{calls: []saidCall{{"c", "run_command", `{"command":"touch owned"}`}}})

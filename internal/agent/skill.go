@@ -91,7 +91,7 @@ func (s *session) findSkills(meta acp.Meta) []acp.Skill {
 	return slices.Clip(skills)
 }
 
-// description returns the description in a SKILL.md's frontmatter.
+// description returns the description in a SKILL.md's front matter.
 func description(text string) string {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	if !ok {

@@ -79,7 +79,7 @@ func TestCronExpressions(t *testing.T) {
 	}
 }
 
-func TestClocksGoThroughTheChangesOfTime(t *testing.T) {
+func TestSchedulesHandleDaylightSaving(t *testing.T) {
 	t.Parallel()
 	at := func(text string) penstock.Time {
 		parsed, err := time.Parse(time.RFC3339, text)

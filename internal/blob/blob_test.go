@@ -328,7 +328,7 @@ func testBetween(t *testing.T, p place) {
 	}
 }
 
-func TestDeleteOlderLeavesWhatIsNew(t *testing.T) { places(t, testDeleteOlderLeavesWhatIsNew) }
+func TestDeleteOlderKeepsNewFiles(t *testing.T) { places(t, testDeleteOlderLeavesWhatIsNew) }
 
 func testDeleteOlderLeavesWhatIsNew(t *testing.T, p place) {
 	s := p.open(t)
@@ -408,7 +408,7 @@ func testPutAndDeleteAtTheSameTime(t *testing.T, p place) {
 	}
 }
 
-func TestOpenLeavesWritersAtWorkAlone(t *testing.T) {
+func TestOpenDoesNotDisturbActiveWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -124,7 +124,7 @@ func (s *Skills) skillOfEnvironment(
 }
 
 // findSkill finds the skill of a reference in a repository: by its path, then by the name in the
-// frontmatter, then by the name of the folder.
+// front matter, then by the name of the folder.
 func findSkill(all []place, spec penstock.SkillSpec) (place, bool) {
 	is := func(f place) bool { return f.variant.Source.SkillPath == spec.Path }
 	if spec.Path == "" {

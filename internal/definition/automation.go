@@ -39,7 +39,7 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 		d.size(a.Overrides().Config())
 		p.triggers(d, a.Triggers)
 		if a.Prompt == "" {
-			d.badLinef(d.last, 1, InvalidDocument, "the prompt is missing: write the task of a run below the frontmatter")
+			d.badLinef(d.last, 1, InvalidDocument, "the prompt is missing: write the task of a run below the front matter")
 		}
 		return a
 	})

@@ -34,7 +34,7 @@ type field struct {
 	written  bool   // we write it even with its default value
 	null     bool   // null means that the key is absent
 	empty    bool   // so does an empty text
-	body     bool   // the text below the frontmatter, which has no key
+	body     bool   // the text below the front matter, which has no key
 	kind     reflect.Type
 }
 

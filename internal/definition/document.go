@@ -10,7 +10,7 @@ import (
 )
 
 // document is one file while it is read: the mapping of its YAML, or of its
-// frontmatter, and the text below it.
+// front matter, and the text below it.
 type document struct {
 	*findings
 
@@ -18,17 +18,17 @@ type document struct {
 	root  *yaml.Node // nil: no mapping to read
 	body  string     // of Markdown: with \n for line breaks, without blank lines around it
 	first int        // lines of the file above its YAML
-	last  int        // the line after its frontmatter, for what is missing below it
+	last  int        // the line after its front matter, for findings about missing text below it
 
 	subject string // the key whose value is being read
 }
 
-// badf reports a finding at a node; without one at the beginning of the YAML.
+// badf reports a finding at a node, or at the beginning of the YAML if at is nil.
 func (d *document) badf(at *yaml.Node, code Code, format string, args ...any) {
 	d.nearf(at, code, "", format, args...)
 }
 
-// nearf is badf with the name that was perhaps meant.
+// nearf is badf with a suggestion: the name that the author probably meant.
 func (d *document) nearf(at *yaml.Node, code Code, nearest, format string, args ...any) {
 	if d.full() {
 		return
@@ -55,7 +55,7 @@ func (d *document) badLinef(line, column int, code Code, format string, args ...
 	d.add(Diagnostic{Code: code, Message: fmt.Sprintf(format, args...), Path: d.path, Line: line, Column: column})
 }
 
-// prompt checks the text below the frontmatter.
+// prompt checks the text below the front matter.
 func (d *document) prompt() {
 	if len(d.body) > maxPrompt {
 		d.badLinef(d.last, 1, InvalidDocument, "the prompt has %d bytes; at most %d are allowed", len(d.body), maxPrompt)
@@ -69,8 +69,7 @@ func (d *document) position(at *yaml.Node) (line, column int) {
 	return d.first + at.Line, at.Column
 }
 
-// find is the value below the document's root at a path of keys and indexes,
-// nil where there is none.
+// find returns the value at a path of keys and indexes below the document's root, or nil.
 func (d *document) find(path ...any) *yaml.Node {
 	node := d.root
 	for _, step := range path {
@@ -79,7 +78,7 @@ func (d *document) find(path ...any) *yaml.Node {
 	return node
 }
 
-// key is the node of a key itself.
+// key returns the node of a key itself.
 func (d *document) key(path ...any) *yaml.Node {
 	parent := d.find(path[:len(path)-1]...)
 	if parent == nil || parent.Kind != yaml.MappingNode {
@@ -112,8 +111,8 @@ func child(node *yaml.Node, step any) *yaml.Node {
 	return nil
 }
 
-// pointed is the node that a JSON pointer (RFC 6901) below at leads to, or the
-// last one on the way that there is.
+// pointed returns the node that a JSON pointer (RFC 6901) below at leads to, or the last existing
+// node on the way.
 func pointed(at *yaml.Node, pointer string) *yaml.Node {
 	if pointer == "" {
 		return at
@@ -135,8 +134,8 @@ func pointed(at *yaml.Node, pointer string) *yaml.Node {
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
-// fileText is a file as text: without a byte order mark, or false with a
-// finding where it is none.
+// fileText returns a file as text, without a byte order mark. If the file is not text, it adds a
+// finding and returns false.
 func (d *document) fileText(content []byte) (string, bool) {
 	text := strings.TrimPrefix(string(content), "\ufeff")
 	for i, r := range text {
@@ -172,9 +171,8 @@ func (d *document) readYAML(content []byte) {
 	}
 }
 
-// readMarkdown reads a file that has YAML between two lines --- at its
-// beginning, and text below them. A file that begins otherwise is all text where
-// it need not have frontmatter.
+// readMarkdown reads a file that has YAML between two lines --- at its beginning, and text below
+// them. Unless front matter is required, a file without it is all text.
 func (d *document) readMarkdown(content []byte, required bool) {
 	text, ok := d.fileText(content)
 	if !ok {
@@ -186,7 +184,7 @@ func (d *document) readMarkdown(content []byte, required bool) {
 		d.first, d.last = 1, strings.Count(text[:parts.body], "\n")+1
 		d.load(text[parts.yaml:parts.fence])
 	case problem == "" && required:
-		problem = "the file must begin with frontmatter: a line ---, YAML, and another line ---"
+		problem = "the file must begin with front matter: a line ---, YAML, and another line ---"
 		fallthrough
 	case problem != "":
 		d.badLinef(parts.line, 1, MalformedFrontmatter, "%s", problem)
@@ -205,7 +203,7 @@ type markdown struct {
 	line   int // of the problem
 }
 
-// splitMarkdown finds the frontmatter.
+// splitMarkdown finds the front matter.
 func splitMarkdown(text string) (parts markdown, problem string) {
 	opening, _, _ := strings.Cut(text, "\n")
 	if !isFence(opening) {
@@ -215,7 +213,7 @@ func splitMarkdown(text string) (parts markdown, problem string) {
 			first = strings.TrimSpace(first)
 		}
 		if len(first) >= 2 && strings.Trim(first, "-") == "" {
-			return markdown{line: 1}, "frontmatter must begin in the first line, with exactly ---"
+			return markdown{line: 1}, "front matter must begin in the first line, with exactly ---"
 		}
 		return markdown{line: 1}, ""
 	}
@@ -228,7 +226,7 @@ func splitMarkdown(text string) (parts markdown, problem string) {
 		}
 		at += len(line)
 	}
-	return markdown{line: 1}, "the frontmatter does not end: a second line --- is missing"
+	return markdown{line: 1}, "the front matter does not end: a second line --- is missing"
 }
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t\r\n") == "---" }

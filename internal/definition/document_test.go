@@ -49,7 +49,7 @@ func TestPositions(t *testing.T) {
 			"runners/a.yaml:1:1: FF_UNKNOWN_FIELD",
 		},
 		{
-			"frontmatter of Windows with a byte order mark", "agents/a/agent.md",
+			"front matter of Windows with a byte order mark", "agents/a/agent.md",
 			"\ufeff---\r\nmodel: x\r\n  \r\noops: 1\r\n---\r\nText.\r\n", "agents/a/agent.md:4:1: FF_UNKNOWN_FIELD",
 		},
 		{
@@ -254,7 +254,7 @@ func TestHostile(t *testing.T) {
 		"---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [x]\n    payload: "+
 			strings.Repeat("{a: ", 5000)+"[1]"+strings.Repeat("}", 5000)+"\n---\nText.\n",
 	)
-	trees["fences of frontmatter"] = with("agents/a/agent.md", strings.Repeat("---\n", 500_000))
+	trees["fences of front matter"] = with("agents/a/agent.md", strings.Repeat("---\n", 500_000))
 	many := with()
 	for i := range definition.MaxFiles + 1 {
 		many[fmt.Sprintf("runners/r%d.yaml", i)] = []byte("platform: {os: macos}\n")
@@ -595,8 +595,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestTriggersAsTheAPI: files refuse the same triggers as the API, at the right place.
-func TestTriggersAsTheAPI(t *testing.T) {
+// TestFilesAndAPIRejectTheSameTriggers: files refuse the same triggers as the API, at the right place.
+func TestFilesAndAPIRejectTheSameTriggers(t *testing.T) {
 	t.Parallel()
 	const head = "---\ntriggers:\n- provider: github\n  event: push\n  filter:\n    "
 	for _, test := range []struct{ name, filter, want string }{

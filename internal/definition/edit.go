@@ -15,7 +15,7 @@ type KeyChange struct {
 	Remove bool
 }
 
-// SetKeys changes keys of a YAML document, or of the frontmatter of a Markdown document. All other
+// SetKeys changes keys of a YAML document, or of the front matter of a Markdown document. All other
 // lines stay unchanged, with comments, order and layout. In a mapping or list, it changes only the
 // items that differ. A key that already has the value stays as it is. Comments above a removed key
 // stay. New keys go to the end.
@@ -110,8 +110,8 @@ func mappingOf(text string) (*yaml.Node, error) {
 	return d.root, nil
 }
 
-// KeyAt returns the top-level key at a line of a document, or of the frontmatter of a Markdown
-// document. Lines count from 1. It returns "prompt" below the frontmatter, and "" above the first
+// KeyAt returns the top-level key at a line of a document, or of the front matter of a Markdown
+// document. Lines count from 1. It returns "prompt" below the front matter, and "" above the first
 // key.
 func KeyAt(document []byte, frontmatter bool, line int) string {
 	key, fences := "", 0
@@ -131,7 +131,7 @@ func KeyAt(document []byte, frontmatter bool, line int) string {
 	return key
 }
 
-// SetBody replaces the text below the frontmatter of a document, unless it is equal.
+// SetBody replaces the text below the front matter of a document, unless it is equal.
 func SetBody(document []byte, body string) []byte {
 	text := string(document)
 	parts, problem := splitMarkdown(strings.TrimPrefix(text, "\ufeff"))

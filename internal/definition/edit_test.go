@@ -218,7 +218,7 @@ func TestSetKeysRefuses(t *testing.T) {
 		}
 	}
 	if _, err := definition.SetKeys([]byte("---\na: 1\n"), true, nil); err == nil {
-		t.Error("frontmatter without an end: want an error")
+		t.Error("front matter without an end: want an error")
 	}
 	for _, document := range []string{"", "b: 1\n"} {
 		if got, err := definition.SetKeys(
@@ -239,8 +239,8 @@ func TestSetKeysOfFrontmatter(t *testing.T) {
 			"the body stays", "---\n# why\na: x\n---\n\n# Title\n\na: x\n---\n",
 			"---\n# why\na: w\n---\n\n# Title\n\na: x\n---\n",
 		},
-		{"empty frontmatter", "---\n---\nText.\n", "---\na: w\n---\nText.\n"},
-		{"no frontmatter", "Text.\n", "---\na: w\n---\n\nText.\n"},
+		{"empty front matter", "---\n---\nText.\n", "---\na: w\n---\nText.\n"},
+		{"no front matter", "Text.\n", "---\na: w\n---\n\nText.\n"},
 		{"nothing at all", "", "---\na: w\n---\n\n"},
 	} {
 		got, err := definition.SetKeys([]byte(test.before), true, []definition.KeyChange{{Key: "a", Value: "w"}})
@@ -259,12 +259,12 @@ func TestSetBody(t *testing.T) {
 		{"it is replaced", "---\na: x # why\n---\n\nOld.\n", "New.\n\nMore.", "---\na: x # why\n---\n\nNew.\n\nMore.\n"},
 		{"the same is not touched", "---\na: x\n---\nText.\n\n\n", "Text.", "---\na: x\n---\nText.\n\n\n"},
 		{"nothing is left", "---\na: x\n---\nText.\n", "", "---\na: x\n---\n"},
-		{"frontmatter is put before it", "Old.\n", "---\nNew.", "---\n---\n\n---\nNew.\n"},
+		{"front matter is put before it", "Old.\n", "---\nNew.", "---\n---\n\n---\nNew.\n"},
 		{
 			"line ends of the document", "---\r\na: x\r\n---\r\nOld.\r\n", "New.\nMore.",
 			"---\r\na: x\r\n---\r\n\r\nNew.\r\nMore.\r\n",
 		},
-		{"frontmatter without an end in its line", "---\na: x\n---", "New.", "---\na: x\n---\n\nNew.\n"},
+		{"front matter without an end in its line", "---\na: x\n---", "New.", "---\na: x\n---\n\nNew.\n"},
 	} {
 		if diff := cmp.Diff(test.after, string(definition.SetBody([]byte(test.before), test.body))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
@@ -404,9 +404,9 @@ func layoutValue(t *rapid.T, value any, indent string) string {
 	return " " + string(out) + comment
 }
 
-// TestSetKeysChangesJustThat: for any layout, the result has the old content with the changes, and
+// TestSetKeysChangesOnlyTheGivenKeys: for any layout, the result has the old content with the changes, and
 // keeps the comments above keys that stay.
-func TestSetKeysChangesJustThat(t *testing.T) {
+func TestSetKeysChangesOnlyTheGivenKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		start, _ := rapid.Map(
@@ -506,8 +506,8 @@ func plainJSON(value any) any {
 	return fmt.Sprint(value)
 }
 
-// TestSetKeysLeavesTheRest: lines of unchanged keys stay byte for byte.
-func TestSetKeysLeavesTheRest(t *testing.T) {
+// TestSetKeysDoesNotTouchOtherLines: lines of unchanged keys stay byte for byte.
+func TestSetKeysDoesNotTouchOtherLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.MapOfN(rapid.StringMatching(`[a-c]`), values(2), 1, 3).Draw(t, "start")

@@ -198,8 +198,8 @@ func TestNamedTwice(t *testing.T) {
 	}
 }
 
-// The JSON Schemas say the same to editors.
-func TestSchemasTakeTheseForms(t *testing.T) {
+// The JSON Schemas accept the same forms.
+func TestSchemasAcceptTheseForms(t *testing.T) {
 	t.Parallel()
 	schemas := resolved(t)
 	for path, content := range unsetFiles() {

@@ -14,7 +14,7 @@ import (
 )
 
 // Schemas returns a JSON Schema (draft 2020-12) for every kind of document. For Markdown, it
-// describes the frontmatter. The schemas come from the types that Parse reads, so Parse rejects
+// describes the front matter. The schemas come from the types that Parse reads, so Parse rejects
 // everything that they reject. Only Parse checks references between keys and files.
 func Schemas() map[string]*jsonschema.Schema {
 	documents := map[string]struct {
@@ -22,12 +22,12 @@ func Schemas() map[string]*jsonschema.Schema {
 		title string
 	}{
 		"factory":         {Factory{}, "factory.yaml"},
-		"agent":           {Agent{}, "The frontmatter of agents/<name>/agent.md"},
-		"automation":      {Automation{}, "The frontmatter of automations/<name>/automation.md"},
+		"agent":           {Agent{}, "The front matter of agents/<name>/agent.md"},
+		"automation":      {Automation{}, "The front matter of automations/<name>/automation.md"},
 		"runner":          {Runner{}, "runners/<name>.yaml"},
 		"webhook":         {Webhook{}, "webhooks/<name>.yaml"},
-		"skill":           {skillDocument{}, "The frontmatter of SKILL.md"},
-		"scorer":          {Scorer{}, "The frontmatter of scorers/<name>/scorer.md"},
+		"skill":           {skillDocument{}, "The front matter of SKILL.md"},
+		"scorer":          {Scorer{}, "The front matter of scorers/<name>/scorer.md"},
 		"benchmark-suite": {Benchmark{}, "benchmarks/<suite>/suite.yaml"},
 		"benchmark-task":  {Task{}, "benchmarks/<suite>/tasks/<task>.yaml"},
 	}

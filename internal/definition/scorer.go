@@ -69,6 +69,6 @@ func (s Scorer) check(p *parser, d *document) {
 		d.badf(labels, InvalidValue, "at least one label must reach passingScore, and at least one must be below it")
 	}
 	if s.Rubric == "" {
-		d.badLinef(d.last, 1, InvalidDocument, "the rubric is missing: write it below the frontmatter")
+		d.badLinef(d.last, 1, InvalidDocument, "the rubric is missing: write it below the front matter")
 	}
 }

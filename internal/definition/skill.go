@@ -16,7 +16,7 @@ type Skill struct {
 	Files       map[string]string `json:"files"` // by path in the skill's folder, including SKILL.md
 }
 
-// skillDocument is the frontmatter of a SKILL.md, which may have other keys.
+// skillDocument is the front matter of a SKILL.md, which may have other keys.
 type skillDocument struct {
 	Name        string `json:"name" rule:"skillName" about:"The name of the skill's folder."`
 	Description string `json:"description" rule:"skillText" about:"What the skill is for and when to use it."`

@@ -26,9 +26,9 @@ func parseValid(t testing.TB, files map[string][]byte) *definition.Definition {
 	return got
 }
 
-// TestWriteWhatWasRead: writing a resource as it was read changes no byte of its document. Written
+// TestWritingAReadDocumentChangesNothing: writing a resource as it was read changes no byte of its document. Written
 // to a new document, it reads back unchanged.
-func TestWriteWhatWasRead(t *testing.T) {
+func TestWritingAReadDocumentChangesNothing(t *testing.T) {
 	t.Parallel()
 	files := validTree(t)
 	valid := parseValid(t, files)
@@ -146,7 +146,7 @@ func TestWriteDefaults(t *testing.T) {
 		}
 	}
 	if _, err := definition.WriteAgent([]byte("---\na: [\n---\n"), definition.Agent{}); err == nil {
-		t.Error("an agent whose frontmatter cannot be read: want an error")
+		t.Error("an agent whose front matter cannot be read: want an error")
 	}
 }
 

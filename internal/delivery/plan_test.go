@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRecentKeepsWhatWasUsedLast(t *testing.T) {
+func TestRecentKeepsTheLastUsed(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		most  int

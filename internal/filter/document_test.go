@@ -107,9 +107,9 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestBodiesAreLeftAlone: parsing does not change the bytes of a delivery, which are stored
+// TestParsingDoesNotChangeBodies: parsing does not change the bytes of a delivery, which are stored
 // afterwards.
-func TestBodiesAreLeftAlone(t *testing.T) {
+func TestParsingDoesNotChangeBodies(t *testing.T) {
 	t.Parallel()
 	for name, body := range bodies(t) {
 		before := slices.Clone(body)

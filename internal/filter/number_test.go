@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-func TestNumbersOfOneValueHaveOneForm(t *testing.T) {
+func TestEqualNumbersHaveOneForm(t *testing.T) {
 	t.Parallel()
 	nines := strings.Repeat("9", 18)
 	tests := []struct {

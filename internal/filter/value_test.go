@@ -23,7 +23,7 @@ func root(t *testing.T, body string) filter.Value {
 	return v
 }
 
-func TestAPayloadIsReadAsItIs(t *testing.T) {
+func TestAPayloadIsReadUnchanged(t *testing.T) {
 	t.Parallel()
 	v := root(
 		t,
@@ -54,7 +54,7 @@ func TestAPayloadIsReadAsItIs(t *testing.T) {
 	}
 }
 
-func TestHalfASurrogatePairIsNoTextToCompare(t *testing.T) {
+func TestLoneSurrogatesEqualNothing(t *testing.T) {
 	t.Parallel()
 	v := root(t, `{"half": "see @ada \ud83d", "whole": "\ud83d\ude00", "\ud800": "x", "list": ["\udc00", "y"]}`)
 	if got := v.Member("half"); got.Text() != "" || got.Prose() != "see @ada \uFFFD" || !got.Exists() {
@@ -68,7 +68,7 @@ func TestHalfASurrogatePairIsNoTextToCompare(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereHasNothing(t *testing.T) {
+func TestAbsentValuesHaveNoMembers(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]filter.Value{
 		"nothing": {}, "of a number": root(t, `1`).Member("a").Member("b"), "of a list": root(t, `[{"a": 1}]`).Member("a"),
@@ -86,7 +86,7 @@ func TestWhatIsNotThereHasNothing(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeEvaluatedHasNoRoot(t *testing.T) {
+func TestUnevaluableDocumentsHaveNoRoot(t *testing.T) {
 	t.Parallel()
 	var none *filter.Document
 	if v, why := none.Root(); v.Exists() || why == "" {

@@ -471,7 +471,7 @@ func redirect(t *testing.T) {
 
 // If a provider compresses although it was not asked to, the response passes. Its usage is unknown,
 // not zero.
-func TestACompressedAnswerHasUnknownUsage(t *testing.T) {
+func TestACompressedResponseHasUnknownUsage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -70,7 +70,7 @@ func open(t *testing.T, r *rig) *http.Response {
 
 // When the agent disconnects, the gateway closes the connection to the provider at once and settles
 // the call with the known usage.
-func TestHangingUpCutsTheProvider(t *testing.T) {
+func TestDisconnectClosesTheConnectionToTheProvider(t *testing.T) {
 	t.Parallel()
 	e := newEndless()
 	r := newRig(t, e.serve, gateway.SessionOptions{})
@@ -129,7 +129,7 @@ func checkCut(t *testing.T, calls []gateway.Call) {
 }
 
 // If a provider breaks off in the middle, the agent's connection breaks, too.
-func TestACutAnswerIsCutForTheAgent(t *testing.T) {
+func TestAnInterruptedResponseIsInterruptedForTheAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -179,7 +179,7 @@ func samples() []sample {
 	}
 }
 
-func TestUsageIsTheSameWhereverAnAnswerIsCutInPieces(t *testing.T) {
+func TestUsageDoesNotDependOnHowAResponseIsSplit(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
 		t.Run(s.name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestUsageIsTheSameWhereverAnAnswerIsCutInPieces(t *testing.T) {
 
 // A cut stream passes on what arrived, does not claim to be complete, and keeps the usage reported
 // so far.
-func TestACutStreamIsPassedOnAndNotComplete(t *testing.T) {
+func TestAnInterruptedStreamIsForwardedAsIncomplete(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
 		if s.hide || s.contentType != eventType {
@@ -256,7 +256,7 @@ func TestAnEventIsHeldBackOnlyUpToABound(t *testing.T) {
 	}
 }
 
-func TestAHugeAnswerIsNotKept(t *testing.T) {
+func TestAHugeResponseIsNotStored(t *testing.T) {
 	t.Parallel()
 	body := `{"id":"resp_1","output":[{"id":"ig_1","result":"` + strings.Repeat("A", 20<<20) +
 		`"}],"usage":{"input_tokens":3,"output_tokens":4}}`

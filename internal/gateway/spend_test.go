@@ -356,7 +356,7 @@ func TestTheProviderCountsThePrompt(t *testing.T) {
 }
 
 // After the first refusal, the session sends no call, even if it would fit.
-func TestTheFirstRefusalOfABudgetIsTheLastWord(t *testing.T) {
+func TestTheFirstRefusalOfABudgetIsFinal(t *testing.T) {
 	t.Parallel()
 	p := newPurse(100_000_000)
 	r := newRig(t, counting(100_000), spending(t, p))
@@ -523,7 +523,7 @@ func (g gate) Reserve(ctx context.Context, r penstock.Reservation) (penstock.Res
 }
 
 // An agent that disconnects while its call is counted pays nothing.
-func TestHangingUpBeforeTheCallIsSentFreesItsReservation(t *testing.T) {
+func TestDisconnectBeforeTheCallIsSentFreesItsReservation(t *testing.T) {
 	t.Parallel()
 	g := gate{newPurse(1e12), make(chan struct{}), make(chan struct{})}
 	opts := spending(t, g.purse)

@@ -65,7 +65,7 @@ func TestCheckoutOfEachKindOfRef(t *testing.T) {
 	}
 }
 
-func TestCheckoutStandsAlone(t *testing.T) {
+func TestCheckoutDoesNotDependOnItsMirror(t *testing.T) {
 	t.Parallel()
 	from := origin(t)
 	c := open(t, Options{})
@@ -234,7 +234,7 @@ func TestCheckoutRepairsTheMirror(t *testing.T) {
 	}
 }
 
-func TestFailedCheckoutLeavesTheDirectoryAsItWas(t *testing.T) {
+func TestFailedCheckoutDoesNotChangeTheDirectory(t *testing.T) {
 	t.Parallel()
 	from := origin(t)
 	bare := t.TempDir()

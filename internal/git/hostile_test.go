@@ -117,7 +117,7 @@ func TestRefs(t *testing.T) {
 	}
 }
 
-func TestBranchWhoseNameIsNoUTF8IsNoObstacle(t *testing.T) {
+func TestBranchWithInvalidUTF8InItsNameIsSkipped(t *testing.T) {
 	t.Parallel()
 	c, from := open(t, Options{}), origin(t)
 	git(t, from, "branch", "fix\xfc/x")
@@ -241,7 +241,7 @@ func unhex(c byte) byte {
 	return c - '0'
 }
 
-func TestOldFaultsAreNoObstacle(t *testing.T) {
+func TestOldMalformedCommitsAreAccepted(t *testing.T) {
 	t.Parallel()
 	from := origin(t)
 	tree := git(t, from, "rev-parse", "HEAD^{tree}")

@@ -61,7 +61,7 @@ func TestHead(t *testing.T) {
 }
 
 // If a server knows only older protocols, git itself fetches.
-func TestHeadOfAnOldServer(t *testing.T) {
+func TestHeadOfAnOldGitServer(t *testing.T) {
 	t.Parallel()
 	from := origin(t)
 	want := Head{"main", git(t, from, "rev-parse", "main")}
@@ -195,7 +195,7 @@ func TestSnapshotOfSHA256(t *testing.T) {
 }
 
 // Spaces do not share fetched objects, and unused objects are removed after a while.
-func TestMirrorsOfSpacesAndTheirEnd(t *testing.T) {
+func TestSpacesHaveSeparateMirrors(t *testing.T) {
 	t.Parallel()
 	dir := origin(t)
 	c := open(t, Options{})

@@ -11,7 +11,7 @@ import (
 
 func skills(path string) bool { return strings.HasSuffix(path, "/SKILL.md") }
 
-func TestFilesReadsWhatIsSelected(t *testing.T) {
+func TestFilesReadsTheSelectedFiles(t *testing.T) {
 	t.Parallel()
 	dir := origin(t)
 	commit(t, dir, ".agents/skills/a/SKILL.md", "A\n")
@@ -64,7 +64,7 @@ func TestFilesReadsWhatIsSelected(t *testing.T) {
 	}
 }
 
-func TestFilesSeesWhatWasPushedSince(t *testing.T) {
+func TestFilesSeesNewCommits(t *testing.T) {
 	t.Parallel()
 	dir := origin(t)
 	c := open(t, Options{})
@@ -101,7 +101,7 @@ func TestFilesRecoversFromABrokenMirror(t *testing.T) {
 	}
 }
 
-func TestFilesRefusesWhatItMayNotRead(t *testing.T) {
+func TestFilesRejectsForbiddenFiles(t *testing.T) {
 	t.Parallel()
 	c := open(t, Options{})
 	s := Selection{Match: skills, MaxSize: 100, MaxAll: 1000, Max: 10}

@@ -122,7 +122,7 @@ func TestALineThatIsTooLongIsNamed(t *testing.T) {
 	}
 }
 
-func TestErrorAnswerFailsTheTurn(t *testing.T) {
+func TestErrorResponseFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	result := newStage(t).turn("responds with an error", "go")
 	want := "The agent returned an error: the provider is away (code -32603)\n\nstack trace with ***"
@@ -216,7 +216,7 @@ func TestInterruptEndsTheTurnInTime(t *testing.T) {
 	}
 }
 
-func TestStartOfADeafAgentCanBeGivenUp(t *testing.T) {
+func TestStartOfAnUnresponsiveAgentCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	why := errors.New("somebody wants it to end")
@@ -413,7 +413,7 @@ func TestMissingAgentCapabilitiesAreReported(t *testing.T) {
 	}
 }
 
-func TestSavedSessionIsLoadedWithoutItsOldNews(t *testing.T) {
+func TestSavedSessionIsLoadedWithoutItsOldUpdates(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]struct {
 		id    string
@@ -447,7 +447,7 @@ func TestSavedSessionIsLoadedWithoutItsOldNews(t *testing.T) {
 	}
 }
 
-func TestWhatAgentsPrintBetweenMessagesDoesNoHarm(t *testing.T) {
+func TestOutputBetweenMessagesIsHarmless(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string][]string{"prints between": {"still here"}, "speaks of another session": nil} {
 		t.Run(part, func(t *testing.T) {

@@ -250,7 +250,7 @@ func content(c acp.ContentBlock) acp.ToolCallContent {
 }
 
 // The output of a running command is shown once a second at most, and only its end.
-func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
+func TestOutputOfARunningActionIsShownPeriodically(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, drafts := follow()
@@ -284,7 +284,7 @@ func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
 	})
 }
 
-func TestActionsThatAreOverAreForgotten(t *testing.T) {
+func TestFinishedActionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, drafts := follow()
 	for i := range 3 * maxOpen {

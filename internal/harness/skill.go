@@ -11,7 +11,7 @@ import (
 type Skill struct {
 	Name, Description string
 	Path              string // of its SKILL.md, relative to the workspace
-	Text              string // of its SKILL.md, without the frontmatter
+	Text              string // of its SKILL.md, without the front matter
 
 	// BundledID is the id of a bundled skill, and File its whole SKILL.md.
 	BundledID, File string

@@ -193,7 +193,7 @@ func (w *world) from(remote string, r *http.Request) *httptest.ResponseRecorder 
 	return rec
 }
 
-func TestPlainHTTPFromAfarIsRefused(t *testing.T) {
+func TestPlainHTTPFromOtherMachinesIsRejected(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) {
 		s.api.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}

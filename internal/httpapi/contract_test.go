@@ -46,7 +46,7 @@ func TestRoutesAndContractAgree(t *testing.T) {
 
 // The test calls every operation on running servers, with valid and invalid requests. Every
 // response follows the contract, and every declared response occurs.
-func TestEveryAnswerKeepsTheContract(t *testing.T) {
+func TestEveryResponseFollowsTheContract(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		contract := testkit.NewContract(t)

@@ -348,7 +348,7 @@ func controlArtifacts(t *testing.T, w *world, c penstock.Control) {
 	}
 }
 
-func TestTheClientRidesOutAFault(t *testing.T) {
+func TestTheClientRetriesDuringAFault(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	_, key := w.newKey(penstock.ScopeWorker)
@@ -463,7 +463,7 @@ func TestTheClientChecksTheCertificate(t *testing.T) {
 
 // All calls of a worker share one HTTP/2 connection. If a network silently drops its packets, for
 // example after losing its state, later calls use a new connection.
-func TestTheClientLeavesAConnectionThatFellSilent(t *testing.T) {
+func TestTheClientReplacesASilentConnection(t *testing.T) {
 	t.Parallel()
 	w, key, pool := startTLS(t)
 	through, silence := swallowing(t, strings.TrimPrefix(w.url, "https://"))
@@ -531,7 +531,7 @@ func swallowing(t *testing.T, address string) (through string, silence func()) {
 	return listener.Addr().String(), func() { now.Swap(new(atomic.Bool)).Store(true) }
 }
 
-func TestWaitingWorkersAreLetGoWhenTheServerStops(t *testing.T) {
+func TestWaitingWorkersAreReleasedWhenTheServerStops(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	_, key := w.newKey(penstock.ScopeWorker)

@@ -96,7 +96,7 @@ func TestAReplayHappensOncePerIdempotencyKey(t *testing.T) {
 	}
 }
 
-func TestAFilterIsTriedOnWhateverADeliveryMayBe(t *testing.T) {
+func TestAFilterTestAcceptsEveryPossibleBody(t *testing.T) {
 	t.Parallel()
 	d := &driver{world: start(t), seen: map[string]string{}}
 	d.makeWebhooks()

@@ -21,7 +21,7 @@ func TestAttachmentNames(t *testing.T) {
 	}
 }
 
-func TestTypesThatCannotBeReadAreBytes(t *testing.T) {
+func TestUnreadableTypesAreBytes(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"":                          "application/octet-stream",

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-func TestARepeatedRequestIsAnsweredAgain(t *testing.T) {
+func TestARepeatedRequestGetsTheSameResponse(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		w := start(t, func(s *settings) { s.storeURL = url })
@@ -41,7 +41,7 @@ func TestARepeatedRequestIsAnsweredAgain(t *testing.T) {
 	})
 }
 
-func TestAFailedRequestKeepsNoAnswer(t *testing.T) {
+func TestAFailedRequestStoresNoResponse(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	once := []string{"Idempotency-Key", "k"}
@@ -85,7 +85,7 @@ func TestBadIdempotencyKeysAreRefused(t *testing.T) {
 
 // Many concurrent requests with one key create one run. Each gets that response or is told to
 // retry.
-func TestOneKeyMakesOneRunHoweverManyAsk(t *testing.T) {
+func TestOneIdempotencyKeyCreatesOneRun(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		servers := []*world{start(t, func(s *settings) { s.storeURL = url })}

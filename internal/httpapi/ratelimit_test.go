@@ -72,7 +72,7 @@ func TestLimiterForgetsQuietNames(t *testing.T) {
 	}
 }
 
-func TestARequestUnderWayIsKnown(t *testing.T) {
+func TestARequestInProgressIsDetected(t *testing.T) {
 	t.Parallel()
 	var f flights
 	if !f.begin("a") || f.begin("a") || !f.begin("b") {

@@ -106,7 +106,7 @@ func (letters) Read(p []byte) (int, error) {
 
 // A caller that disconnects in the middle of its body starts nothing. The log does not show an
 // error.
-func TestABodyThatBreaksOffStartsNothing(t *testing.T) {
+func TestAnIncompleteBodyStartsNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	id := w.newRun("x")
@@ -192,7 +192,7 @@ func TestAttachmentsHaveALimitOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestPathsAndMethodsThatThereAreNot(t *testing.T) {
+func TestUnknownPathsAndMethods(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	tests := []struct {

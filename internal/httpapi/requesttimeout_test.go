@@ -11,7 +11,7 @@ import (
 
 // A database that accepts requests but never responds (a frozen machine, a network that drops
 // packets) does not block callers forever.
-func TestDatabaseThatDoesNotAnswer(t *testing.T) {
+func TestDatabaseThatDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	through, speak := testkit.Silenced(t, testkit.Postgres(t), "INSERT INTO runs")
 	w := start(t, func(s *settings) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestTheTimesOfAClock(t *testing.T) {
+func TestTheTimesOfASchedule(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	times := func(cron, zone string) response {

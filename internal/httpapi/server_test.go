@@ -170,7 +170,7 @@ func TestPathsAreRecordedAsRoutes(t *testing.T) {
 	}
 }
 
-func TestTheFrontPageLeadsOn(t *testing.T) {
+func TestTheFrontPageLinksToTheDocs(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := w.must(http.StatusOK, "GET", "/", nil, "Authorization", "")
@@ -225,7 +225,7 @@ func (l *lacking) Accept() (net.Conn, error) {
 
 // Any program of the machine can exhaust what a connection needs. An agent can, with the inotify
 // watches of its user.
-func TestServerOutlivesWhatItsMachineLacks(t *testing.T) {
+func TestServerSurvivesExhaustedResources(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

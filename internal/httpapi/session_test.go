@@ -124,7 +124,7 @@ func TestSessionCookie(t *testing.T) {
 
 // A page on another port of loopback can set a cookie of this name, too. If its path is longer, the
 // browser sends it before the session's own.
-func TestAnotherCookieOfTheNameLocksNobodyOut(t *testing.T) {
+func TestAnotherCookieWithTheSameNameLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	in := w.must(
@@ -199,7 +199,7 @@ func TestSessionsEnd(t *testing.T) {
 }
 
 // A session is valid on every replica and after a restart: no process holds any of its state.
-func TestSessionHoldsOnAnotherReplica(t *testing.T) {
+func TestSessionIsValidOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	other := start(t, func(s *settings) { s.api.Service, s.api.PublicURL = w.svc, w.url })

@@ -21,7 +21,7 @@ import (
 var unstorable = []string{"\x00", "a\x00b", "\xff", "a\xed\xa0\x80"}
 
 // Callers can alter a cursor. One that no database accepts is an invalid cursor.
-func TestCursorsThatNoDatabaseTakes(t *testing.T) {
+func TestCursorsWithTextsThatPostgreSQLRejects(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		w := start(t, func(s *settings) { s.storeURL = url })
@@ -88,7 +88,7 @@ func spoiled(cursor string) []string {
 
 // Whatever a caller sends in a path, a query, a header, a body or a form, the database never gets a
 // text that it refuses. No response is a 5xx.
-func TestTextsThatNoDatabaseTakes(t *testing.T) {
+func TestTextsThatPostgreSQLRejects(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		d := &driver{world: start(t, func(s *settings) { s.storeURL = url }), seen: map[string]string{}, storeURL: url}

@@ -25,7 +25,7 @@ func (w *world) factory(name string) (hooks string) {
 	return "/api/v1/factory/" + f.UID + "/webhooks"
 }
 
-func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
+func TestAWebhooksSecretIsInOneResponseAndNoLog(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	hooks := w.factory("acme")

@@ -177,7 +177,7 @@ func check(t *testing.T, s *Store, want ...string) {
 	}
 }
 
-func TestVersionsLieSideBySide(t *testing.T) {
+func TestVersionsAreInstalledSideBySide(t *testing.T) {
 	s := useRegistry(t, serveRegistry(t, func() {}))
 	check(t, s)
 	install := func(version string) Program {

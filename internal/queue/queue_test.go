@@ -185,7 +185,7 @@ func TestLeaseIsRenewedWellBeforeItsEnd(t *testing.T) {
 	})
 }
 
-func TestWorkIsCancelledBeforeALeaseThatCannotBeRenewedIsOver(t *testing.T) {
+func TestWorkIsCancelledBeforeItsLeaseExpires(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(*leases){
 		"calls fail":         func(l *leases) { l.fail = errors.New("connection refused") },
@@ -213,7 +213,7 @@ func TestWorkIsCancelledBeforeALeaseThatCannotBeRenewedIsOver(t *testing.T) {
 	}
 }
 
-func TestShortTroubleIsLivedThrough(t *testing.T) {
+func TestShortOutagesAreTolerated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases("a")
@@ -256,7 +256,7 @@ func TestLostLeaseCancelsTheWorkAtOnce(t *testing.T) {
 	})
 }
 
-func TestNewsReachTheWorkWithoutABusyLoop(t *testing.T) {
+func TestHeartbeatChangesReachTheWorkWithoutABusyLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases("a")
@@ -315,7 +315,7 @@ func TestDrainFinishesClaimedWork(t *testing.T) {
 	})
 }
 
-func TestEndOfContextAsksForWorkBackUnderItsLease(t *testing.T) {
+func TestEndOfContextRequeuesWorkWithItsLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases("a")
@@ -349,7 +349,7 @@ func TestFailedClaimsAreSpacedOut(t *testing.T) {
 	})
 }
 
-func TestABusyWorkerIsStillSeen(t *testing.T) {
+func TestABusyWorkerStaysConnected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases("a", "b")

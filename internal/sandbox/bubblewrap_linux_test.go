@@ -115,7 +115,7 @@ func spy(secret string) {
 
 // Some files under /proc (core_pattern) let a root without capabilities take over the machine. So
 // the test tries every file, not only the known ones.
-func TestBubblewrapHasNothingToWriteButItsPlaces(t *testing.T) {
+func TestBubblewrapCanWriteOnlyToItsOwnFolders(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
 	got := output(t, s, spec(t, `

@@ -19,7 +19,7 @@ func keys(names []string) {
 }
 
 // One tree can see neither the worker's keys nor those of another tree.
-func TestEachTreeHasASessionKeyringOfItsOwn(t *testing.T) {
+func TestEachSandboxHasItsOwnSessionKeyring(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		ours, theirs := "ours-"+mark(), "theirs-"+mark()
 		// A server that was started in a login session has such a keyring. This one ends with the

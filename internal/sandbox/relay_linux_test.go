@@ -47,7 +47,7 @@ func dialRelay(t *testing.T, address string) *net.TCPConn {
 }
 
 // The other end responds only after the end of the request, as a half-closed connection allows.
-func TestRelayCarriesManyConnectionsAndTheirEnds(t *testing.T) {
+func TestRelayForwardsManyConnectionsAndTheirEnds(t *testing.T) {
 	t.Parallel()
 	address, listener := relayTo(t)
 	go func() {
@@ -129,7 +129,7 @@ func TestRelayEndsConnectionsOfALostWorker(t *testing.T) {
 	}
 }
 
-func TestRelayHangsUpOnTheWorkerWhenTheClientDoes(t *testing.T) {
+func TestRelayDisconnectsFromTheWorkerWhenTheClientDoes(t *testing.T) {
 	t.Parallel()
 	address, listener := relayTo(t)
 	conn := dialRelay(t, address)
@@ -150,7 +150,7 @@ func TestRelayHangsUpOnTheWorkerWhenTheClientDoes(t *testing.T) {
 }
 
 // If the other end does not read, the client must block, and the relay must not grow.
-func TestRelayTakesNoMoreThanTheWorkerReads(t *testing.T) {
+func TestRelayBuffersNoMoreThanTheWorkerReads(t *testing.T) {
 	t.Parallel()
 	address, listener := relayTo(t)
 	conn := dialRelay(t, address)

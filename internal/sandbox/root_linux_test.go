@@ -14,7 +14,7 @@ import (
 
 // The processes of a worker that runs as root own the host's files, whatever user they appear to
 // be. Without the copy, a chmod of /proc/1/exe ends all runs.
-func TestProgramOfARootsSandboxIsACopy(t *testing.T) {
+func TestBubblewrapOfRootIsACopy(t *testing.T) {
 	t.Parallel()
 	s := openAsRoot(t)
 	bwrap := s.bwrap
@@ -60,7 +60,7 @@ func openAsRoot(t *testing.T) *bubblewrap {
 	return s
 }
 
-func TestRunOfRootLeavesTheHostsFilesAsTheyAre(t *testing.T) {
+func TestRunOfRootDoesNotChangeTheHostsFiles(t *testing.T) {
 	t.Parallel()
 	s, own := openAsRoot(t), self(t)
 	before := stat(t, own)

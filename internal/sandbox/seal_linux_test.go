@@ -176,7 +176,7 @@ func TestAProofNamesWhatIsOpenAndTheProgramNeverRuns(t *testing.T) {
 	}
 }
 
-func TestASocketThatOthersReachIsNoRelay(t *testing.T) {
+func TestASocketThatOthersCanReachIsNotUsedAsRelay(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
 	for name, test := range map[string]struct {

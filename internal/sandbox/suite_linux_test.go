@@ -210,7 +210,7 @@ func TestProgramHasTheStandardStreamsAndNoOtherFile(t *testing.T) {
 	})
 }
 
-func TestProgramThatIsNotThere(t *testing.T) {
+func TestMissingProgram(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		for _, program := range []string{"no-such-agent", "/no/such-agent"} {
 			sp := spec(t, "")
@@ -247,7 +247,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-func TestEnvironmentIsOnlyWhatIsGiven(t *testing.T) {
+func TestEnvironmentHasOnlyTheGivenVariables(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		sp := spec(t, `env | sort`)
 		sp.Env = []string{"TOKEN=first", "EMPTY=", "TOKEN=a=b \"c\"", "LANG=de_DE.UTF-8"}
@@ -299,7 +299,7 @@ func TestRunKeepsTheEndOfTheOutputInOrder(t *testing.T) {
 	})
 }
 
-func TestOutputThatNobodyReadsIsNoObstacle(t *testing.T) {
+func TestUnreadOutputBlocksNothing(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		m := mark()
 		sp := spec(t, `yes & yes >&2 & sleep "$1"`, m)

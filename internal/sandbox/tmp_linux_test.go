@@ -3,7 +3,7 @@ package sandbox
 import "testing"
 
 // Without a memory limit, the size of in-memory file systems is still limited.
-func TestBubblewrapBoundsWhatLiesInMemory(t *testing.T) {
+func TestBubblewrapLimitsFilesInMemory(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
 	if b, ok := s.(*bubblewrap); !ok || !b.sizes() {

@@ -53,7 +53,7 @@ func noise(size int) []byte {
 	return content
 }
 
-func TestFilesAreSealedAndOpened(t *testing.T) {
+func TestFilesAreEncryptedAndDecrypted(t *testing.T) {
 	t.Parallel()
 	keyset, _ := testKeyset(t)
 	for _, size := range []int{0, 1, 64<<10 - 57, 64<<10 - 56, 64<<10 - 55, 64 << 10, 300_000} {
@@ -69,7 +69,7 @@ func TestFilesAreSealedAndOpened(t *testing.T) {
 }
 
 // A file that was altered never opens to its end.
-func TestAFileThatWasChangedDoesNotOpen(t *testing.T) {
+func TestAChangedFileCannotBeDecrypted(t *testing.T) {
 	t.Parallel()
 	keyset, _ := testKeyset(t)
 	content := noise(200_000)
@@ -130,7 +130,7 @@ func TestAFileKeepsErrorsOfItsSource(t *testing.T) {
 }
 
 // Memory holds only a few segments, however large the file is.
-func TestFilesAreSealedAndOpenedInSegments(t *testing.T) {
+func TestFilesAreEncryptedAndDecryptedInSegments(t *testing.T) {
 	t.Parallel()
 	keyset, _ := testKeyset(t)
 	f, _, err := keyset.NewFile("a")

@@ -68,7 +68,7 @@ func reencrypt(t *testing.T, r *secret.Rotation, sealed []byte) []byte {
 	return fresh
 }
 
-func TestSealedValueOpensInItsPlaceOnly(t *testing.T) {
+func TestEncryptedValueIsValidOnlyInItsPlace(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keyset.json")
 	k := openKeyset(t, path)

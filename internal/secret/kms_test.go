@@ -187,7 +187,7 @@ func TestKMSIsAskedAgainWhereItThrottles(t *testing.T) {
 
 // While the KMS of a changed keyset file is unavailable, a server keeps working with its current
 // keys, without delays.
-func TestKMSIsAwayWhileServing(t *testing.T) {
+func TestKMSIsUnavailableWhileServing(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewKMS(t)
 	file := encrypted(t, server)
@@ -280,7 +280,7 @@ func TestRotationWithAKMS(t *testing.T) {
 }
 
 // A rotation that began before the keyset moved to a KMS leaves nothing in plain text.
-func TestRotationThatGoesOnWithAKMS(t *testing.T) {
+func TestRotationThatContinuesWithAKMS(t *testing.T) {
 	t.Parallel()
 	for name, goOn := range map[string]func(*testing.T, secret.KeysetFile){
 		"prepare": func(t *testing.T, f secret.KeysetFile) {

@@ -130,7 +130,7 @@ func TestStreamEqualsWhole(t *testing.T) {
 	})
 }
 
-func TestStreamHoldsBackNoMoreThanItMust(t *testing.T) {
+func TestMaskingStreamHoldsBackAsLittleAsPossible(t *testing.T) {
 	t.Parallel()
 	s := secret.NewMasker("hunter22").Stream()
 	for _, step := range []struct{ piece, want string }{

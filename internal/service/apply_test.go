@@ -150,7 +150,7 @@ func (h *hooks) webhooks() []penstock.Webhook {
 	return list
 }
 
-func TestDryRunAnswersThePlanAndChangesNothing(t *testing.T) {
+func TestDryRunReturnsThePlanAndChangesNothing(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		before, files := h.rows(), h.files()
 		next := with(with(team(), "webhooks/ci.yaml", ""), "webhooks/new.yaml", "secretName: CI_TOKEN\n")
@@ -318,7 +318,7 @@ func TestOneOfTwoEditsOfTheSameRevisionIsRefused(t *testing.T) {
 	})
 }
 
-func TestAFactoryIsMadeOfFiles(t *testing.T) {
+func TestAFactoryIsCreatedFromFiles(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		files := map[string]string{
@@ -473,7 +473,7 @@ func (e *editor) edit() (what string, err error) {
 }
 
 // A README.md is not a document, even if an automation has that name.
-func TestAnAutomationTakesItsDocumentToTheNameReadme(t *testing.T) {
+func TestAnAutomationCanBeNamedReadme(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		document := "---\n# pushes\ntriggers:\n  - {provider: github, event: push} # of us\n---\nLook.\n"
 		h.apply(with(team(), "automations/look.md", document))
@@ -528,7 +528,7 @@ func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
 	})
 }
 
-func TestHistoryShowsWhoChangedWhat(t *testing.T) {
+func TestHistoryShowsAuthorsAndChanges(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
 		h.apply(with(team(), "webhooks/ci.yaml", "# from the builds\nsecretName: SHARED\n"))

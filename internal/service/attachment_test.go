@@ -247,7 +247,7 @@ func TestFilesOfARunAreBounded(t *testing.T) {
 	})
 }
 
-func TestFollowupsThatWaitAreBounded(t *testing.T) {
+func TestWaitingFollowupsAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := w.create(penstock.RunRequest{Prompt: "p"}).ID
 		large := strings.Repeat("x", 1<<20)

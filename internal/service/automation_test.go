@@ -96,7 +96,7 @@ func TestAllProblemsOfAnAutomationAreReportedTogether(t *testing.T) {
 	})
 }
 
-func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
+func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAutomation(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")
@@ -211,7 +211,7 @@ func TestAutomationReportsWhyItStartsNoRuns(t *testing.T) {
 	})
 }
 
-func TestClocksOfAnAutomationStartRuns(t *testing.T) {
+func TestSchedulesOfAnAutomationStartRuns(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")
@@ -355,7 +355,7 @@ func TestAnAutomationFiresWithASchedule(t *testing.T) {
 	})
 }
 
-func TestAFilterIsTried(t *testing.T) {
+func TestAFilterIsTested(t *testing.T) {
 	worlds(t, service.DefaultWebhooks, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")

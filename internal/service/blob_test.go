@@ -74,10 +74,10 @@ func upload(id string) penstock.Upload {
 
 // Any number of replicas at once remove an unreferenced blob a day after it was put, and nothing
 // else.
-func TestFilesThatNothingRefersToAreRemoved(t *testing.T) { worlds(t, nil, testUnreferredFiles) }
+func TestUnusedFilesAreRemoved(t *testing.T) { worlds(t, nil, testUnreferredFiles) }
 
 // The same in an object store.
-func TestObjectsThatNothingRefersToAreRemoved(t *testing.T) {
+func TestUnusedObjectsAreRemoved(t *testing.T) {
 	s3 := testkit.NewS3(t)
 	var folders sync.Map // by the store
 	inBucket := func(o *service.Options) {
@@ -169,7 +169,7 @@ func testUnreferredFiles(w *world) {
 }
 
 // A late attempt must not remove what an earlier one has stored.
-func TestLateUploadLeavesTheFileThatIsThere(t *testing.T) {
+func TestLateUploadDoesNotReplaceTheFile(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		a := w.work()

@@ -85,7 +85,7 @@ func (w *world) becomes(id string, want penstock.State) {
 	})
 }
 
-func TestARunBlockedByItsBudgetContinuesOnceThatIsRaised(t *testing.T) {
+func TestABlockedRunContinuesOnceItsBudgetIsRaised(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := w.create(penstock.RunRequest{
 			Prompt: "spend", Config: &penstock.Config{Budget: &penstock.Budget{MaxCostUSD: 1}},
@@ -186,7 +186,7 @@ func TestRunsUnderASpentBudgetThatRefusesFail(t *testing.T) {
 	})
 }
 
-func TestEveryWayToRoomContinuesARun(t *testing.T) {
+func TestEveryWayToGetRoomContinuesARun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.create(penstock.RunRequest{Prompt: "spend"})
 		open := w.work()

@@ -235,7 +235,7 @@ func TestBadBudgetsAreRefused(t *testing.T) {
 }
 
 // An agent must never raise a budget, not even with a key that has all of an admin's scopes.
-func TestWhoMayChangeBudgets(t *testing.T) {
+func TestRightsToChangeBudgets(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		b := w.budget(ofTeam(penstock.BudgetDay, 1))

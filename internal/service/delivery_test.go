@@ -118,7 +118,7 @@ func TestOldDeliveriesAreCleared(t *testing.T) {
 	})
 }
 
-func TestALogIsSeenByItsOwnTeamAndFactoryOnly(t *testing.T) {
+func TestOnlyItsTeamAndFactorySeeALog(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("orders", penstock.AuthToken))
 		id := h.arrive(w.UID, "1").DeliveryID
@@ -152,7 +152,7 @@ func TestALogIsSeenByItsOwnTeamAndFactoryOnly(t *testing.T) {
 }
 
 // A delivery is evaluated against the current state, not a cached one.
-func TestPlansAreAsFreshAsTheTransaction(t *testing.T) {
+func TestPlansAreCurrentInTheTransaction(t *testing.T) {
 	withFactory(t, func(o *service.Options) { o.Webhooks.DeliveriesPerMinute = 0 }, func(h *hooks) {
 		w := h.hook(named("orders", penstock.AuthToken))
 		auto := h.automate("all", w.UID, "")

@@ -285,7 +285,7 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 }
 
 // Concurrent edits are all kept, in the files and in the rows.
-func TestEditsAtOnceAreAllKept(t *testing.T) {
+func TestConcurrentEditsAreAllKept(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		triggers := []penstock.Trigger{{
 			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired,

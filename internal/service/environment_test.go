@@ -119,7 +119,7 @@ func waitForAnotherMillisecond(t penstock.Time) {
 	}
 }
 
-func TestEnvironmentThatIsWrong(t *testing.T) {
+func TestInvalidEnvironments(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		repo := func(url, ref string) penstock.EnvironmentConfig {
 			return penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: url, Ref: ref}}}
@@ -272,7 +272,7 @@ func TestEnvironmentShowsItsLastRun(t *testing.T) {
 	})
 }
 
-func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
+func TestRightsToEnvironmentsAndAgents(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		e, agent := w.createEnvironment(penstock.EnvironmentConfig{}), w.createAgent(penstock.IdentityRequest{Name: new("a")})

@@ -10,7 +10,7 @@ import (
 )
 
 // An artifact's name is a plain file name, whatever the agent calls it.
-func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
+func TestArtifactNamesLoseInvalidParts(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		w.work()

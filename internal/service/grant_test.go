@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-func TestRunNamesSecretsThatThereAre(t *testing.T) {
+func TestRunCanNameOnlyExistingSecrets(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		w.secret("STRIPE_KEY", "hunter22")

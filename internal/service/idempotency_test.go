@@ -33,7 +33,7 @@ func (w *world) replay(p penstock.Principal, i access.Idempotency, into any) (st
 	return status
 }
 
-func TestSameRequestGetsTheFirstAnswer(t *testing.T) {
+func TestSameRequestGetsTheFirstResponse(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		ctx := access.WithIdempotency(w.t.Context(), i)
@@ -63,7 +63,7 @@ func TestSameRequestGetsTheFirstAnswer(t *testing.T) {
 	})
 }
 
-func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
+func TestOnlyItsOwnerGetsAStoredResponse(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		i.OneTimeSecret = true
@@ -107,7 +107,7 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 	})
 }
 
-func TestARefusedRequestKeepsNoAnswer(t *testing.T) {
+func TestARejectedRequestStoresNoResponse(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		ctx := access.WithIdempotency(w.t.Context(), i)
@@ -127,7 +127,7 @@ func TestARefusedRequestKeepsNoAnswer(t *testing.T) {
 
 // If many replicas get the same request at once, one of them executes it, and the others return its
 // response instead of a name conflict.
-func TestSameRequestAtOnceIsCarriedOutOnce(t *testing.T) {
+func TestConcurrentEqualRequestsRunOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		ctx := access.WithIdempotency(w.t.Context(), i)

@@ -75,7 +75,7 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 	})
 }
 
-func TestAgentWithNothingButAName(t *testing.T) {
+func TestAgentWithOnlyAName(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		made := w.createAgent(penstock.IdentityRequest{Name: new(" plain ")})
 		want := penstock.Identity{
@@ -91,7 +91,7 @@ func TestAgentWithNothingButAName(t *testing.T) {
 	})
 }
 
-func TestAgentIsChangedByWhatIsThere(t *testing.T) {
+func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAgent(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx, db := w.t.Context(), w.database()
 		req, _ := w.fullAgent()
@@ -145,7 +145,7 @@ func TestAgentIsChangedByWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestAgentThatIsWrong(t *testing.T) {
+func TestInvalidAgents(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.createAgent(penstock.IdentityRequest{Name: new("taken")})
 		agent := func(change func(*penstock.IdentityRequest)) penstock.IdentityRequest {

@@ -72,7 +72,7 @@ func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
 	})
 }
 
-func TestSecretsAppendedAtOnceAreAllKept(t *testing.T) {
+func TestConcurrentlyAppendedSecretsAreAllKept(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		names := []string{"A1", "A2", "A3", "A4", "A5", "A6"}
 		for _, name := range names {

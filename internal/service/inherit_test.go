@@ -228,7 +228,7 @@ func (k inherited) check(w *world, name string, run penstock.Run, has map[string
 }
 
 // Keys that belong together are replaced together, and an empty value is not an absent one.
-func TestWhatReplacesWhat(t *testing.T) {
+func TestKeysThatBelongTogetherAreReplacedTogether(t *testing.T) {
 	const top = "schemaVersion: v1alpha1\nname: acme\n"
 	claude := "agentDefaults: {harness: {type: claude, model: opus, reasoningLevel: high, auth: {source: managedSecret, " +
 		"secretName: CLAUDE}}}\n"

@@ -119,7 +119,7 @@ func TestInterruptOfAnIdleRunIsAConflict(t *testing.T) {
 }
 
 // An accepted interrupt holds even if the worker is lost or stops: the turn is not repeated.
-func TestInterruptHoldsWithoutItsWorker(t *testing.T) {
+func TestInterruptSurvivesTheLossOfItsWorker(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		lost := func(a penstock.Assignment) { w.loseLease(a.Lease) }
 		stopped := func(a penstock.Assignment) { w.finish(a.Lease, penstock.Result{State: penstock.StateQueued, Turn: 1}) }
@@ -276,7 +276,7 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 }
 
 // Each of several concurrent interrupts, and a cancel, gets a correct response.
-func TestInterruptsAndACancelAtOnce(t *testing.T) {
+func TestConcurrentInterruptsAndACancel(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for range 25 {
 			id := w.create(penstock.RunRequest{Prompt: "p"}).ID

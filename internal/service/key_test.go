@@ -106,7 +106,7 @@ func TestInvalidKeyIsRejected(t *testing.T) {
 	})
 }
 
-func TestNobodyHandsOutARightTheyLack(t *testing.T) {
+func TestNoKeyGrantsARightThatItLacks(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		manager := w.as("manager", penstock.ScopeKeysManage, penstock.ScopeRunsRead)
 		for name, test := range map[string]struct {
@@ -190,7 +190,7 @@ func TestNobodyHandsOutARightTheyLack(t *testing.T) {
 
 // Keys and sessions that a key creates expire with it at the latest, also through several steps or
 // a session.
-func TestNoKeyOutlivesTheKeyThatMadeIt(t *testing.T) {
+func TestNoKeyOutlivesTheKeyThatCreatedIt(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		scopes := []penstock.Scope{penstock.ScopeKeysManage, penstock.ScopeRunsRead}
@@ -300,7 +300,7 @@ func TestOnlyAnAdminMakesKeysOfAnAgentThatActsForOthers(t *testing.T) {
 	})
 }
 
-func TestExecutionKeyHoldsAsLongAsTheLease(t *testing.T) {
+func TestExecutionKeyIsValidAsLongAsTheLease(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		created := w.create(penstock.RunRequest{Prompt: "go"})

@@ -164,7 +164,7 @@ func (w *world) warned(req penstock.RunRequest) []string {
 	return w.create(req).Warnings
 }
 
-func TestRunWithAnUnknownModelIsWarnedOf(t *testing.T) {
+func TestRunWithAnUnknownModelCausesAWarning(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.Models = append(penstock.Models(), penstock.ModelInfo{ID: "listed/x"})
 		o.ModelAliases = map[string]string{"small": "google/gemini-flash", "own": "acme/own"}
@@ -239,7 +239,7 @@ func TestAliasesAreListedAsModels(t *testing.T) {
 	})
 }
 
-func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
+func TestFilesWithAnUnknownModelCauseAWarning(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.ModelAliases = map[string]string{
 			"small": "google/gemini-flash",

@@ -123,7 +123,7 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 
 // A manager of factories may replace a secret that the server created for the webhook, but not
 // after another webhook has taken its name.
-func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
+func TestASecretBelongsToTheWebhookThatItWasCreatedFor(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		manager := h.as("mia", penstock.ScopeFactoriesManage)
@@ -184,7 +184,7 @@ func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 }
 
 // Two webhooks share a secret that was created for one of them.
-func TestASharedSecretIsRotatedByNeitherWebhook(t *testing.T) {
+func TestNoWebhookCanRotateASharedSecret(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		manager := h.as("mia", penstock.ScopeFactoriesManage)

@@ -77,7 +77,7 @@ func TestTriggerReportsWhyNoEventArrives(t *testing.T) {
 	})
 }
 
-func TestATriggerIsTried(t *testing.T) {
+func TestATriggerIsTested(t *testing.T) {
 	worlds(t, service.DefaultWebhooks, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")

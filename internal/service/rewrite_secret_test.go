@@ -55,7 +55,7 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 
 // A pending webhook is disabled, whatever its file says. The file's setting is kept, and applies
 // once the secret is set, whoever sets it.
-func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) {
+func TestAWebhookDisabledByItsFileStaysDisabledWhenItGetsItsSecret(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
 		files := team()

@@ -389,7 +389,7 @@ func TestConfigurationIsResolvedOnce(t *testing.T) {
 	})
 }
 
-func TestWhoSeesWhat(t *testing.T) {
+func TestVisibilityOfRuns(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ada := w.as("ada", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
 		bob := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
@@ -542,7 +542,7 @@ func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 	})
 }
 
-func TestIdempotencyKeyMakesOneRun(t *testing.T) {
+func TestIdempotencyKeyCreatesOneRun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := access.Idempotency{Key: "k", Method: "POST", Path: "/agent/runs", BodyHash: [32]byte{1}, Status: 200}
 		ctx := access.WithIdempotency(w.t.Context(), i)
@@ -689,7 +689,7 @@ func TestStream(t *testing.T) {
 
 // Another replica restarts a run, and no notification arrives. A new reader does not get the end of
 // the stream, although other readers on this replica have not noticed yet.
-func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
+func TestStreamOfARunThatContinuesElsewhere(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); err != nil {

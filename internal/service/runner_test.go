@@ -150,7 +150,7 @@ func TestRunWaitsForItsPlatform(t *testing.T) {
 }
 
 // A secret that only factory.yaml or a runner names cannot be deleted.
-func TestFactoryIsAUserOfSecrets(t *testing.T) {
+func TestFactoryUsesSecrets(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		names := []string{"EVERY", "SHARED", "TRACKER", "WIKI", "CLAUDE", "REGISTRY"}

@@ -142,7 +142,7 @@ func TestSkillsAreFoundByName(t *testing.T) {
 	})
 }
 
-func TestExecutionIsGivenTheSkillsOfItsAgent(t *testing.T) {
+func TestExecutionGetsTheSkillsOfItsAgent(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.defineFactory(skilled())
 		w.create(

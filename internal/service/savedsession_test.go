@@ -74,7 +74,7 @@ func (w *world) replace(key, content string) {
 }
 
 // A saved session is encrypted on the disk, and a worker gets it in clear.
-func TestSavedSessionsAreSealed(t *testing.T) {
+func TestSavedSessionsAreEncrypted(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		a, key := w.saved(home)
 		if text := w.onDisk(key); strings.Contains(text, "hunter22") {
@@ -120,7 +120,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-func TestLargeSavedSessionsStayAsTheyAre(t *testing.T) {
+func TestLargeSavedSessionsAreUnchanged(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		content := make([]byte, 3<<20+7)
 		_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
@@ -164,7 +164,7 @@ func TestSavedSessionsCannotBeExchanged(t *testing.T) {
 }
 
 // A session that an earlier version saved in clear stays usable, and is encrypted at the next save.
-func TestSavedSessionsOfBeforeAreSealedWhenTheyAreSavedAgain(t *testing.T) {
+func TestOldSavedSessionsAreEncryptedWhenTheyAreSavedAgain(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		a, key := w.saved(home)
 		w.replace(key, home)
@@ -186,7 +186,7 @@ func TestSavedSessionsOfBeforeAreSealedWhenTheyAreSavedAgain(t *testing.T) {
 }
 
 // After a rotation of the key, the file stays unchanged.
-func TestSavedSessionsOutliveTheKeyThatSealedThem(t *testing.T) {
+func TestSavedSessionsOutliveTheKeyThatEncryptedThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keyset.json")
 	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path})
 	if err != nil {

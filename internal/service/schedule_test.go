@@ -118,7 +118,7 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 	})
 }
 
-func TestScheduleThatIsWrong(t *testing.T) {
+func TestInvalidSchedules(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		with := func(change func(*penstock.ScheduleRequest)) penstock.ScheduleRequest {
 			req := hourly
@@ -358,7 +358,7 @@ func TestReplicasFireEachTimeOnce(t *testing.T) {
 	})
 }
 
-func TestScheduleGoesOnWhenARunCannotBeCreated(t *testing.T) {
+func TestScheduleContinuesWhenARunCannotBeCreated(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("nightwatch")})
@@ -425,7 +425,7 @@ func TestPausedScheduleDoesNotFire(t *testing.T) {
 	})
 }
 
-func TestReplacedScheduleKeepsItsBeat(t *testing.T) {
+func TestReplacedScheduleKeepsItsTimes(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		s := w.createSchedule(hourly)
@@ -446,7 +446,7 @@ func TestReplacedScheduleKeepsItsBeat(t *testing.T) {
 	})
 }
 
-func TestPersonalScheduleIsItsCreatorsAlone(t *testing.T) {
+func TestOnlyItsCreatorSeesAPersonalSchedule(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		both := []penstock.Scope{penstock.ScopeRunsRead, penstock.ScopeRunsWrite}
@@ -532,7 +532,7 @@ func TestServerFiresWhatIsDueWhenItStarts(t *testing.T) {
 	})
 }
 
-func TestWhoMayDoWhatWithSchedules(t *testing.T) {
+func TestRightsToSchedules(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		s := w.createSchedule(hourly)

@@ -237,7 +237,7 @@ func TestDatabaseFileHoldsNoValue(t *testing.T) {
 	})
 }
 
-func TestEverythingIsSealedAgain(t *testing.T) {
+func TestEverythingIsReencrypted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keyset.json")
 	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path})
 	if err != nil {

@@ -207,7 +207,7 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 	})
 }
 
-// A skill has the name in its frontmatter, or else that of its folder. A reference may use either,
+// A skill has the name in its front matter, or else that of its folder. A reference may use either,
 // and a run is found by the skill's id.
 func TestRunsOfSkillsInRepositories(t *testing.T) {
 	skillWorlds(t, func(w *world) {
@@ -307,7 +307,7 @@ func TestUnusableSkillsAreListedOnRequest(t *testing.T) {
 		}
 		for name, mentions := range map[string]string{
 			"good = acme/app:.agents/skills/good/SKILL.md":   "",
-			"empty = acme/app:.agents/skills/empty/SKILL.md": "frontmatter",
+			"empty = acme/app:.agents/skills/empty/SKILL.md": "front matter",
 			"spaced = acme/app:.agents/skills/a b/SKILL.md":  "not a reference",
 			"huge = acme/app:.agents/skills/huge/SKILL.md":   "at most",
 			"acme/gone = acme/gone":                          "cannot be read",

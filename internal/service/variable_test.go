@@ -9,7 +9,7 @@ import (
 
 // A run can never set where an agent program with configured keys sends them, whatever sets the
 // variable.
-func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
+func TestRunsCannotSetVariablesThatRedirectKeys(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.Harnesses = []string{"keyed", "keyless"}
 		o.KeyHolders = map[string][]string{"keyed": {"ACME_API_KEY"}}

@@ -194,7 +194,7 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 	}
 }
 
-func TestWebhookIsRefused(t *testing.T) {
+func TestInvalidWebhooksAreRejected(t *testing.T) {
 	custom := func(s penstock.Signature) penstock.WebhookRequest {
 		r := signature("x", "custom_hmac", new("s"))
 		r.Signature = &s
@@ -345,7 +345,7 @@ func TestWebhookNamesAreUniqueInAFactory(t *testing.T) {
 	})
 }
 
-func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
+func TestWebhookUsesANamedSecret(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		manager := h.as("eve", penstock.ScopeFactoriesManage)
@@ -395,7 +395,7 @@ func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
 	})
 }
 
-func TestFactoryHasSoManyWebhooks(t *testing.T) {
+func TestFactoryHasAMaximumNumberOfWebhooks(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		const tried = 40
 		errs := make([]error, tried)
@@ -440,7 +440,7 @@ func TestFactoryHasAnyNumberOfWebhooksWithoutALimit(t *testing.T) {
 	})
 }
 
-func TestWebhookOfAnotherDoesNotExist(t *testing.T) {
+func TestWebhookOfAnotherTeamDoesNotExist(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		w := h.hook(named("x", penstock.AuthToken))
@@ -510,7 +510,7 @@ func TestWebhookEnds(t *testing.T) {
 	})
 }
 
-func TestCreateOfAWebhookIsAnsweredAgainWithItsSecret(t *testing.T) {
+func TestRepeatedCreateOfAWebhookReturnsItsSecretAgain(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		i := once("k", "body")
 		i.OneTimeSecret = true
@@ -528,7 +528,7 @@ func TestCreateOfAWebhookIsAnsweredAgainWithItsSecret(t *testing.T) {
 	})
 }
 
-func TestWebhookSecretsAreSealed(t *testing.T) {
+func TestWebhookSecretsAreEncrypted(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("x", penstock.AuthToken))
 		row, err := openBeside(h.t, h.url).WebhookByUID(h.t.Context(), w.UID)

@@ -61,7 +61,7 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 	})
 }
 
-func TestWebhookKeepsItsSecretUntilItIsSwitched(t *testing.T) {
+func TestWebhookKeepsItsSecretUntilItIsEnabledAgain(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("x", penstock.AuthToken))
 		h.setSecret(w.SecretName, "the-next-of-its-values")
@@ -91,7 +91,7 @@ func TestWebhookKeepsItsSecretUntilItIsSwitched(t *testing.T) {
 	})
 }
 
-func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
+func TestWebhookUsesANewSecretImmediately(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		h.secret("SHARED", nil)
@@ -325,7 +325,7 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 
 // Whatever the order of rotations and new values of the managed secret, a webhook that follows it
 // ends with its value.
-func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
+func TestWebhookUsesANewSecretUnderConcurrency(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		req := named("x", penstock.AuthToken)
@@ -363,7 +363,7 @@ func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 	})
 }
 
-func TestWebhookSecretsAreSealedAgain(t *testing.T) {
+func TestWebhookSecretsAreReencrypted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keyset.json")
 	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path})
 	if err != nil {

@@ -13,7 +13,7 @@ const (
 	enough = "sixteen__letters"
 )
 
-func TestWebhooksTakeNoShortSecrets(t *testing.T) {
+func TestWebhooksRejectShortSecrets(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		refused := func(what, pointer string, err error) {
@@ -58,7 +58,7 @@ func TestWebhooksTakeNoShortSecrets(t *testing.T) {
 	})
 }
 
-func TestFilesNameNoShortSecrets(t *testing.T) {
+func TestFilesCannotNameShortSecrets(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
 		h.secret("SHORT", new(short))

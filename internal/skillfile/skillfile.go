@@ -28,7 +28,7 @@ const (
 	MaxDescription = 1024 // characters
 )
 
-// Parse reads a SKILL.md: YAML frontmatter between two lines ---, then the text. The frontmatter
+// Parse reads a SKILL.md: YAML front matter between two lines ---, then the text. The front matter
 // has a description and usually a name. Parse supports the YAML that such files use: plain, quoted
 // and block text. It ignores all other keys. The error says what the author must fix.
 func Parse(content []byte) (File, error) {
@@ -42,11 +42,11 @@ func Parse(content []byte) (File, error) {
 	}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if !isFence(lines[0]) {
-		return f, errors.New("the file does not begin with frontmatter: its first line must be ---")
+		return f, errors.New("the file does not begin with front matter: its first line must be ---")
 	}
 	end := slices.IndexFunc(lines[1:], isFence) + 1
 	if end == 0 {
-		return f, errors.New("the frontmatter does not end: a second line --- is missing")
+		return f, errors.New("the front matter does not end: a second line --- is missing")
 	}
 	values, err := frontmatter(lines[1:end])
 	if err != nil {
@@ -65,11 +65,11 @@ func (f File) check() error {
 	case f.Name != "" && (!isName(f.Name) || len(f.Name) > MaxName):
 		return fmt.Errorf("the name %q must have only letters, digits, . _ and -, at most %d", f.Name, MaxName)
 	case f.Description == "":
-		return errors.New("the frontmatter has no description")
+		return errors.New("the front matter has no description")
 	case utf8.RuneCountInString(f.Description) > MaxDescription:
 		return fmt.Errorf("the description is longer than %d characters", MaxDescription)
 	case f.Body == "":
-		return errors.New("the text after the frontmatter is missing")
+		return errors.New("the text after the front matter is missing")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func frontmatter(lines []string) (map[string]string, error) {
 		}
 		if key == "name" || key == "description" {
 			if _, twice := values[key]; twice {
-				return nil, fmt.Errorf("the frontmatter has the key %s twice", key)
+				return nil, fmt.Errorf("the front matter has the key %s twice", key)
 			}
 			text, err := scalar(strings.TrimSpace(value), lines[i+1:next])
 			if err != nil {

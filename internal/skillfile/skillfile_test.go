@@ -80,17 +80,17 @@ func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "---\nname: a\ndescription: "
 	for name, test := range map[string]struct{ file, want string }{
-		"an empty file":              {"", "does not begin with frontmatter"},
-		"a file without frontmatter": {"# Triage", "does not begin with frontmatter"},
-		"frontmatter without end":    {"---\nname: a\n", "does not end"},
-		"a name with a space":        {"---\nname: a b\ndescription: D\n---\nx", `"a b"`},
-		"a name that is a path":      {"---\nname: ../a\ndescription: D\n---\nx", `"../a"`},
+		"an empty file":               {"", "does not begin with front matter"},
+		"a file without front matter": {"# Triage", "does not begin with front matter"},
+		"front matter without end":    {"---\nname: a\n", "does not end"},
+		"a name with a space":         {"---\nname: a b\ndescription: D\n---\nx", `"a b"`},
+		"a name that is a path":       {"---\nname: ../a\ndescription: D\n---\nx", `"../a"`},
 		"a long name": {
 			"---\nname: " + strings.Repeat("a", 65) + "\ndescription: D\n---\nx", "at most 64",
 		},
 		"no description":                         {"---\nname: a\n---\nx", "no description"},
 		"a long description":                     {head + strings.Repeat("é", 1025) + "\n---\nx", "longer than 1024"},
-		"no text":                                {head + "D\n---\n \n", "text after the frontmatter is missing"},
+		"no text":                                {head + "D\n---\n \n", "text after the front matter is missing"},
 		"a key twice":                            {head + "D\nname: b\n---\nx", "key name twice"},
 		"a line that is no key":                  {"---\nname: a\nwords\n---\nx", "line 3"},
 		"a key without a space behind it":        {"---\nname:a\n---\nx", "line 2"},
@@ -141,7 +141,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a run cannot name the skill %q: %v", got.Name, err)
 		}
 		unix := strings.ReplaceAll(file, "\r\n", "\n")
-		if strings.ContainsRune(unix, '\r') { // by itself it ends no line
+		if strings.ContainsRune(unix, '\r') { // alone, it does not end a line
 			return
 		}
 		if again, err := skillfile.Parse([]byte(unix)); err != nil || again != got {

@@ -31,7 +31,7 @@ func mustAddBudget(t *testing.T, s *store.Store, change func(*store.BudgetRow)) 
 	return b
 }
 
-func TestBudgetsAreKeptAsTheyWereGiven(t *testing.T) {
+func TestBudgetsAreStoredUnchanged(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
@@ -73,7 +73,7 @@ func TestBudgetsAreKeptAsTheyWereGiven(t *testing.T) {
 	})
 }
 
-func TestARunShowsItsBudgetAsItIsNow(t *testing.T) {
+func TestARunShowsTheCurrentStateOfItsBudget(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		r := mustCreate(t, s, func(r *store.NewRun) {

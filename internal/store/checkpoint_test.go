@@ -58,7 +58,7 @@ func TestLogIsMovedIntoTheDatabase(t *testing.T) {
 }
 
 // Commits that are faster than the checkpoint wait for it: on any disk, the log stays bounded.
-func TestFullLogHoldsCommitsUp(t *testing.T) {
+func TestFullLogDelaysCommits(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "penstock.db")
 	s, err := store.Open(t.Context(), store.Options{URL: "sqlite://" + path})
@@ -92,7 +92,7 @@ func TestFullLogHoldsCommitsUp(t *testing.T) {
 }
 
 // If the log cannot be checkpointed, it grows. Writers do not wait for it.
-func TestLogThatCannotBeMovedHoldsNobodyUp(t *testing.T) {
+func TestLogThatCannotBeMovedDelaysNobody(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), store.Options{URL: "sqlite://" + filepath.Join(t.TempDir(), "penstock.db")})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // While the database cannot be written, a batch fails as a whole. Later callers do not wait once
 // for each of its members.
-func TestBatchIsRefusedAtOnceWhileTheDatabaseIsAway(t *testing.T) {
+func TestBatchFailsImmediatelyWhileTheDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{URL: "sqlite://" + filepath.Join(t.TempDir(), "penstock.db")})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // A batch whose commit has an unknown result may be stored. It is not repeated, and no caller gets
 // the error that nothing was stored.
-func TestCommitThatIsNotAnswered(t *testing.T) {
+func TestUnknownCommitResult(t *testing.T) {
 	t.Parallel()
 	t.Run("the connection ends", func(t *testing.T) {
 		t.Parallel()

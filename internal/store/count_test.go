@@ -77,7 +77,7 @@ func TestCountsAreExact(t *testing.T) {
 	})
 }
 
-func TestTheLastDeliveryIsKnown(t *testing.T) {
+func TestWebhookShowsItsLastDelivery(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		w := addWebhook(t, s, "a")
@@ -156,7 +156,7 @@ func TestOldCountsAreAddedUp(t *testing.T) {
 
 // Two processes count. Each look includes every delivery that was acknowledged before, and none
 // that has not begun.
-func TestCountsAreExactAtEveryLook(t *testing.T) {
+func TestCountsAreAlwaysExact(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		const senders, each = 4, 12

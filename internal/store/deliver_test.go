@@ -264,7 +264,7 @@ func TestIdentities(t *testing.T) {
 	})
 }
 
-func TestAnIdentityThatIsOverIsTakenOver(t *testing.T) {
+func TestAnExpiredIdentityIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		now := penstock.Now()
@@ -290,7 +290,7 @@ func TestAnIdentityThatIsOverIsTakenOver(t *testing.T) {
 }
 
 // Of concurrent deliveries, each id and each signed body is accepted once.
-func TestClaimsThatMeetInOneBatch(t *testing.T) {
+func TestConcurrentClaimsInOneBatch(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
@@ -722,7 +722,7 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 }
 
 // Only inserts keep their plans: the plan of a query becomes bad when its table grows.
-func TestQueriesArePlannedForTheTablesAsTheyAre(t *testing.T) {
+func TestQueryPlansUseCurrentStatistics(t *testing.T) {
 	t.Parallel()
 	s := testkit.OpenStore(t, testkit.Postgres(t))
 	planned := func(tx *store.Tx) {

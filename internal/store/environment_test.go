@@ -85,7 +85,7 @@ func TestEnvironmentShowsTheLatestRunThatTheViewerMaySee(t *testing.T) {
 	})
 }
 
-func TestEnvironmentNamesAreUniqueInWhateverCase(t *testing.T) {
+func TestEnvironmentNamesAreUniqueIgnoringCase(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		first := addEnvironment(t, s, "Äpp")

@@ -90,7 +90,7 @@ func TestAPageOfFactoriesEndsByItsBytes(t *testing.T) {
 	})
 }
 
-func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {
+func TestFactoriesAndAutomationsAreReadBackUnchanged(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		want := addFactory(t, s, "acme")
@@ -114,7 +114,7 @@ func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {
 	})
 }
 
-func TestAutomationsAreFoundByWhatTheySelect(t *testing.T) {
+func TestAutomationsAreFoundByTheirWebhooks(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		f, other := addFactory(t, s, "acme"), addFactory(t, s, "other")
@@ -161,7 +161,7 @@ func TestAutomationsAreFoundByWhatTheySelect(t *testing.T) {
 	})
 }
 
-func TestOneOfManyAdvancesAClock(t *testing.T) {
+func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx, now := t.Context(), penstock.Now()

@@ -25,7 +25,7 @@ func addIdentity(t *testing.T, s *store.Store, change func(*penstock.Identity)) 
 	return i
 }
 
-func TestIdentitySurvivesAsItWasStored(t *testing.T) {
+func TestIdentityIsReadBackUnchanged(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		want := addIdentity(t, s, func(i *penstock.Identity) {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-func TestTheLogIsWholeAtEveryLook(t *testing.T) {
+func TestTheLogIsAlwaysConsistent(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		const senders, each = 8, 40
@@ -60,7 +60,7 @@ func TestTheLogIsWholeAtEveryLook(t *testing.T) {
 }
 
 // SQLite reuses the row numbers of the last deliveries after their removal.
-func TestNumbersThatAreUsedAgain(t *testing.T) {
+func TestReusedProcessNumbers(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := testkit.OpenStore(t, url)

@@ -12,7 +12,7 @@ import (
 
 // A replica that is idle inside a transaction, such as one whose machine has failed, does not block
 // the others' access to its locked rows.
-func TestLocksOfAReplicaThatStandsStill(t *testing.T) {
+func TestLocksOfAFrozenReplica(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	other := testkit.OpenStore(t, database) // which migrates it, with time to stall
@@ -37,7 +37,7 @@ func TestLocksOfAReplicaThatStandsStill(t *testing.T) {
 	})
 }
 
-func TestTransactionsMayNotStandStill(t *testing.T) {
+func TestIdleTransactionsAreEnded(t *testing.T) {
 	t.Parallel()
 	s := testkit.OpenStore(t, testkit.Postgres(t))
 	err := s.Write(t.Context(), func(tx *store.Tx) error {

@@ -44,7 +44,7 @@ func removeRun(t *testing.T, s *store.Store, run *store.NewRun) {
 
 // After its log entry is cleared, a payload stays for its runs, and is removed with the last of
 // them.
-func TestPayloadsGoWithTheLastRun(t *testing.T) {
+func TestPayloadsAreRemovedWithTheLastRun(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
@@ -75,7 +75,7 @@ func TestPayloadsGoWithTheLastRun(t *testing.T) {
 
 // Two processes clear the log while runs are removed. A payload stays exactly as long as one of its
 // runs.
-func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
+func TestOnlyRunsKeepPayloads(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}

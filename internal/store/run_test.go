@@ -77,7 +77,7 @@ func move(t *testing.T, s *store.Store, id string, to penstock.State) error {
 	})
 }
 
-func TestRunSurvivesAsItWasCreated(t *testing.T) {
+func TestRunIsReadBackUnchanged(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		created := mustCreate(t, s, func(r *store.NewRun) {
@@ -229,7 +229,7 @@ func TestEveryPairOfStates(t *testing.T) {
 
 // For every pair of states: a transition that ends a run without success leaves no pending
 // follow-up, and reports each follow-up that the agent did not get.
-func TestEveryBadEndGivesUpFollowups(t *testing.T) {
+func TestEveryBadEndRecordsFollowupsAsUndelivered(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		for _, from := range penstock.States() {
@@ -642,7 +642,7 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 
 // An ignored error within a transaction may roll all of it back, and then the commit fails: a
 // reported write exists.
-func TestNoWriteSucceedsThatIsUndone(t *testing.T) {
+func TestNoSuccessfulWriteIsRolledBack(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		again := addFactory(t, s, "first")
@@ -663,7 +663,7 @@ func TestNoWriteSucceedsThatIsUndone(t *testing.T) {
 	})
 }
 
-func TestWriteIsUndoneWhenItFails(t *testing.T) {
+func TestFailedWriteIsRolledBack(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		failure := errors.New("no")
@@ -696,7 +696,7 @@ func TestWriteIsUndoneWhenItFails(t *testing.T) {
 	})
 }
 
-func TestKeptAnswerIsWrittenOnce(t *testing.T) {
+func TestStoredResponseIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		keep := func(scope string, until penstock.Time) func(store.Created) *store.KeptResponse {

@@ -33,7 +33,7 @@ func addSchedule(t *testing.T, s *store.Store, change func(*store.ScheduleRow)) 
 	return r
 }
 
-func TestScheduleSurvivesAsItWasStored(t *testing.T) {
+func TestScheduleIsReadBackUnchanged(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		e := addEnvironment(t, s, "app")
@@ -64,7 +64,7 @@ func TestScheduleSurvivesAsItWasStored(t *testing.T) {
 	})
 }
 
-func TestDueSchedulesAreThoseWhoseTimeHasCome(t *testing.T) {
+func TestOnlyDueSchedulesAreReturned(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		now := penstock.Now()

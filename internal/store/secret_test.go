@@ -38,7 +38,7 @@ func names(rows []store.SecretRow) []string {
 	return list
 }
 
-func TestSecretSurvivesAsItWasStored(t *testing.T) {
+func TestSecretIsReadBackUnchanged(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
@@ -77,7 +77,7 @@ func TestSecretSurvivesAsItWasStored(t *testing.T) {
 	})
 }
 
-func TestSecretTakesItsNextValueAndGoes(t *testing.T) {
+func TestSecretGetsANewValueAndIsDeleted(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()

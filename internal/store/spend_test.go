@@ -238,7 +238,7 @@ func TestARepeatedReservationCountsOnce(t *testing.T) {
 
 // A request to reserve may be on its way for long. If its call was given back meanwhile, it reserves nothing,
 // whichever arrives first.
-func TestAReservationAfterItsCallWasGivenBackReservesNothing(t *testing.T) {
+func TestAReservationOfAReleasedCallReservesNothing(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		b := mustAddBudget(t, s, func(b *store.BudgetRow) { b.MaxCostUSD = 100 })

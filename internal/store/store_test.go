@@ -13,7 +13,7 @@ import (
 )
 
 // After a panic of a handler, the caller gets a response, and the server and its writers continue.
-func TestWriteThatPanicsHoldsNobodyUp(t *testing.T) {
+func TestWriteThatPanicsDelaysNobody(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -44,7 +44,7 @@ func TestWriteThatPanicsHoldsNobodyUp(t *testing.T) {
 }
 
 // The driver closes the connection of a caller that is gone. That is not the database's failure.
-func TestWriteOfACallerThatIsGone(t *testing.T) {
+func TestWriteOfADisconnectedCaller(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -58,7 +58,7 @@ func sealedValues(w store.WebhookRow) []string {
 	return values
 }
 
-func TestWebhookSurvivesAsItWasStored(t *testing.T) {
+func TestWebhookIsReadBackUnchanged(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
@@ -117,7 +117,7 @@ func TestWebhookIsFoundInItsFactoryOnly(t *testing.T) {
 	})
 }
 
-func TestWebhookChangesAndGoes(t *testing.T) {
+func TestWebhookIsUpdatedAndDeleted(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
@@ -192,7 +192,7 @@ func TestWebhookSecretsEnd(t *testing.T) {
 	}
 }
 
-func TestWebhookSecretThatIsOverIsNotRead(t *testing.T) {
+func TestExpiredWebhookSecretIsNotRead(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := testkit.OpenStore(t, url)

@@ -299,7 +299,7 @@ func exchange(t *testing.T, c *Contract, request string, response tinyResponse) 
 	return f.list
 }
 
-func TestContractKnowsWhatWasNeverSeen(t *testing.T) {
+func TestContractReportsUnseenResponses(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t)
 	exchange(t, c, "POST /things "+thing, jsonResponse(201, thing))
@@ -336,7 +336,7 @@ func TestContractListsItsRoutes(t *testing.T) {
 	}
 }
 
-func TestContractLooksOnlyAtTheAPI(t *testing.T) {
+func TestContractChecksOnlyTheAPI(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(tinyResponse{418, nil, "tea"})
 	defer server.Close()

@@ -133,7 +133,7 @@ func TestModelFollowsTheScriptOfThePrompt(t *testing.T) {
 	}
 }
 
-func TestModelHoldsATurnBack(t *testing.T) {
+func TestModelDelaysATurn(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	model := testkit.NewModel(t, testkit.Turn{Text: "word by word", Hold: hold})

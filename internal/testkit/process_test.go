@@ -51,8 +51,8 @@ func TestProcessesAreFound(t *testing.T) {
 	})
 }
 
-// TestAnotherProcessOfTheSameNumberIsAnother: process ids are reused.
-func TestAnotherProcessOfTheSameNumberIsAnother(t *testing.T) {
+// TestAReusedProcessNumberIsAnotherProcess: process ids are reused.
+func TestAReusedProcessNumberIsAnotherProcess(t *testing.T) {
 	t.Parallel()
 	for _, p := range processes() {
 		if p.started = "1" + p.started; p.alive() {

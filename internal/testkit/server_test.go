@@ -107,7 +107,7 @@ func TestServerThatMisbehavesFailsItsTest(t *testing.T) {
 	}
 }
 
-func TestServerHasNothingOfTheTestsEnvironment(t *testing.T) {
+func TestServerInheritsNoVariablesFromTheTest(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "a developer's own")
 	s := Serve(t, ServeOptions{Env: []string{"SOME_SETTING=mine"}})
 	environment, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(s.running.Process.Pid), "environ"))

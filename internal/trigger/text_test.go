@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-func TestWhoIsMentioned(t *testing.T) {
+func TestMentions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string
@@ -57,7 +57,7 @@ func TestWhoIsMentioned(t *testing.T) {
 	}
 }
 
-func TestWordsAreFoundWhole(t *testing.T) {
+func TestOnlyWholeWordsMatch(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text, words string

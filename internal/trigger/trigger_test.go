@@ -256,7 +256,7 @@ func TestDeliveryWithoutAnEventReportsWhy(t *testing.T) {
 }
 
 // A surrogate that was cut off equals nothing, and hides nothing of the rest.
-func TestHalfASurrogatePair(t *testing.T) {
+func TestLoneSurrogates(t *testing.T) {
 	t.Parallel()
 	const half = `\ud83d`
 	issue := `{"action": "opened", "issue": {"title": "x", "body": "@bot please ` + half +

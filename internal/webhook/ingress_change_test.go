@@ -56,7 +56,7 @@ func TestOfAHundredEqualDeliveriesOneStartsRuns(t *testing.T) {
 
 // The ingress reads an automation's configuration when a delivery first starts a run of it. If the
 // database is unavailable then, the sender gets an error, and nothing is stored.
-func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
+func TestDatabaseIsUnavailableForTheFirstMatch(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	s := open(t, database, t.TempDir(), noRate)
@@ -89,7 +89,7 @@ func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
 }
 
 // Each change takes effect with the next request, on every replica.
-func TestChangesHoldAtOnceEverywhere(t *testing.T) {
+func TestChangesApplyImmediatelyOnAllServers(t *testing.T) {
 	sites(t, func(s *site) {
 		replicas := []*site{s, open(t, s.url, s.dir, noRate)}
 		w, u := s.hook(penstock.AuthToken, nil), s.hook(penstock.AuthURLToken, nil)

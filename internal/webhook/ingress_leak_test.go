@@ -11,7 +11,7 @@ import (
 
 // For any spelling of a URL with a token, and any outcome of the request, the token is in no log
 // line, span, metric or response, nor in the log of deliveries.
-func TestNothingHoldsTheTokenOfAURL(t *testing.T) {
+func TestNothingStoresTheTokenOfAURL(t *testing.T) {
 	sites(t, func(s *site) {
 		w, tok := s.hook(penstock.AuthURLToken, nil), s.hook(penstock.AuthToken, nil)
 		var responses strings.Builder

@@ -137,7 +137,7 @@ func TestFailuresAreCountedAgainstTheAddress(t *testing.T) {
 	}, func(o *webhook.IngressOptions) { o.Limits.AuthFailuresPerWebhook, o.Limits.DeliveriesPerMinute = 0, 0 })
 }
 
-func TestFloodOfBadSignaturesFillsNothingAndBlocksNoOtherSender(t *testing.T) {
+func TestFloodOfBadSignaturesUsesNoSpaceAndBlocksNoOtherSender(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.signed("github", "s3cret-of-sixteen", nil)
 		body := []byte(`{"a": 1}`)
@@ -175,7 +175,7 @@ func TestFloodOfBadSignaturesFillsNothingAndBlocksNoOtherSender(t *testing.T) {
 	})
 }
 
-func TestTheClientIsTheLastHopThatNoProxyVouchesFor(t *testing.T) {
+func TestTheClientIsTheNearestUntrustedHop(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		for forwarded, want := range map[string]string{

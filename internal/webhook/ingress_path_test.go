@@ -10,7 +10,7 @@ import (
 
 // The ingress handles every spelling of a path that leads to webhooks. The API's own routes below a
 // factory, in their normal spelling, are not among them.
-func TestWhichPathsTheIngressTakes(t *testing.T) {
+func TestPathsOfTheIngress(t *testing.T) {
 	t.Parallel()
 	const uid = "0123456789abcdefghijkl"
 	tests := map[string]bool{

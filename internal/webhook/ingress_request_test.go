@@ -312,7 +312,7 @@ func TestASlowSenderIsCutOffAndHarmsNobody(t *testing.T) {
 	}, func(o *webhook.IngressOptions) { o.BodyTime = 300 * time.Millisecond })
 }
 
-func TestASenderThatGoesAwayLeavesNothing(t *testing.T) {
+func TestASenderThatDisconnectsLeavesNothing(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		for range 5 {
@@ -376,7 +376,7 @@ func TestBodiesWaitForRoom(t *testing.T) {
 
 // A slow sender loses its room when others wait for it: first the one that has held it longest,
 // then others whose time is over.
-func TestSlowBodiesGiveWay(t *testing.T) {
+func TestSlowBodiesAreDroppedFirst(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		slow := s.holdRoom(w)

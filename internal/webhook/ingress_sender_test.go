@@ -249,7 +249,7 @@ func TestHandshakesStartNothing(t *testing.T) {
 	})
 }
 
-func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
+func TestAPendingWebhookUsesTheSecretFromNotion(t *testing.T) {
 	sites(t, func(s *site) {
 		w, stripe := s.signed("notion", "", nil), s.signed("stripe", "", nil)
 		offer := []byte(`{"verification_token": "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"}`)
@@ -282,7 +282,7 @@ func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
 }
 
 // An unverified sender never replaces a value that was set for the managed secret of the webhook.
-func TestASecretWithAValueTakesNoOffer(t *testing.T) {
+func TestASecretWithAValueIgnoresAnOfferedSecret(t *testing.T) {
 	sites(t, func(s *site) {
 		ctx := t.Context()
 		if _, err := s.Secrets.Create(ctx, s.admin, penstock.SecretRequest{Name: "NOTION"}); err != nil {

@@ -14,7 +14,7 @@ import (
 // An unpaired surrogate ("\ud800") is valid JSON (RFC 8259 §8.2), and senders produce it when they
 // cut texts. Such a delivery is accepted and stored unchanged. For filters, the value equals
 // nothing.
-func TestHalfASurrogatePairIsTaken(t *testing.T) {
+func TestLoneSurrogatesAreAccepted(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		want := map[string]bool{}
@@ -60,7 +60,7 @@ func TestHalfASurrogatePairIsTaken(t *testing.T) {
 }
 
 // Next to an unpaired surrogate, the sender's id and time are read from the body as usual.
-func TestIdentityBesideHalfASurrogatePair(t *testing.T) {
+func TestIdentityBesideALoneSurrogate(t *testing.T) {
 	sites(t, func(s *site) {
 		mux, linear := s.signed("mux", "s3cret-of-sixteen", nil), s.signed("linear", "s3cret-of-sixteen", nil)
 		send := func(w penstock.Webhook, body string) penstock.Delivery {

@@ -88,7 +88,7 @@ func drawCustom(t *rapid.T) custom {
 	return c
 }
 
-func TestWhatTheUserDescribesIsVerifiedAsDescribed(t *testing.T) {
+func TestCustomSignaturesAreVerifiedAsDescribed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCustom(t)

@@ -77,7 +77,7 @@ func entries(t *testing.T, file string) []string {
 }
 
 // A server with another configuration may have accepted it.
-func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
+func TestWorkerRejectsVariablesThatRedirectKeys(t *testing.T) {
 	w := newWorld(t)
 	w.start(func(o *worker.Options) {
 		program := o.Harnesses["misbehaving"]

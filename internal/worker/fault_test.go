@@ -26,7 +26,7 @@ import (
 
 // A worker that stops requeues its run. The next one continues the session, and no message is
 // recorded twice.
-func TestStoppedWorkerHandsBack(t *testing.T) {
+func TestStoppedWorkerRequeuesItsRuns(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
 		mark := marker()
@@ -123,7 +123,7 @@ func TestLostRunIsResumedWithItsSession(t *testing.T) {
 	})
 }
 
-func TestStoppedWorkerHandsBackWhatIsBeingSetUp(t *testing.T) {
+func TestStoppedWorkerRequeuesRunsInSetup(t *testing.T) {
 	w := newWorld(t)
 	config := w.environment(
 		penstock.EnvironmentConfig{SetupCommands: []string{"echo started > /dev/null; [ -e stop ] || sleep 600"}},
@@ -144,7 +144,7 @@ func TestStoppedWorkerHandsBackWhatIsBeingSetUp(t *testing.T) {
 
 // A run that cannot be resumed is not restarted automatically, because its work would be done
 // twice.
-func TestStoppedWorkerEndsWhatCannotBeResumed(t *testing.T) {
+func TestStoppedWorkerEndsRunsThatCannotBeResumed(t *testing.T) {
 	w := newWorld(t)
 	_, stop := w.start(nil)
 	id := w.create(
@@ -178,7 +178,7 @@ func TestDrainedWorkerFinishesWhatItHas(t *testing.T) {
 
 // A worker that cannot reach the control plane ends its runs before their leases expire, because
 // then another worker gets them.
-func TestSandboxIsGoneBeforeALeaseThatCannotBeRenewedIsOver(t *testing.T) {
+func TestSandboxStopsBeforeItsLeaseExpires(t *testing.T) {
 	w := newWorld(t)
 	mark := marker()
 	wk, _ := w.start(in(newSandbox(t, sandbox.Bubblewrap)))
@@ -276,7 +276,7 @@ func TestNothingIsLostOrDoubledByABadConnection(t *testing.T) {
 }
 
 // A heartbeat may report the end of a lease before the call that ended it returns.
-func TestLateAnswerToTheLastCallIsWaitedFor(t *testing.T) {
+func TestLateResponseToTheLastCallIsAwaited(t *testing.T) {
 	w := newWorld(t)
 	w.control.late = time.Second
 	var said lines

@@ -108,7 +108,7 @@ func TestSessionIsPackedAndUnpacked(t *testing.T) {
 
 // The ids that a run received are stored with its session, and no file of the agent can replace
 // them.
-func TestSessionBringsReceivedIDs(t *testing.T) {
+func TestSessionIncludesReceivedIDs(t *testing.T) {
 	t.Parallel()
 	home := openRoot(t)
 	fill(t, home, map[string]string{"received.json": `["forged"]`, "a/received.json": `["forged"]`})
@@ -184,7 +184,7 @@ func TestSessionThatIsTooDeepIsNotPacked(t *testing.T) {
 	}
 }
 
-func TestFolderWhoseNameIsNoUTF8IsLeftOutOfASession(t *testing.T) {
+func TestSessionOmitsFoldersWithInvalidUTF8InTheirNames(t *testing.T) {
 	t.Parallel()
 	home := openRoot(t)
 	fill(t, home, map[string]string{"a\xff/x": "x", "notes.txt": "n"})

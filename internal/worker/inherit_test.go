@@ -52,7 +52,7 @@ func here() string { return penstock.Platform(runtime.GOOS, runtime.GOARCH) }
 
 // Every agent gets its own and its factory's configuration: secrets as masked environment
 // variables, the runner's setup before the environment's, skills by precedence.
-func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
+func TestAgentGetsTheSettingsOfItsFactory(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
 		for _, name := range []string{"EVERY", "SHARED", "OTHER"} {

@@ -77,7 +77,7 @@ func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
 }
 
 // If a follow-up is pending, the agent continues with it at once.
-func TestInterruptGoesOnWithTheNextFollowup(t *testing.T) {
+func TestInterruptedAgentContinuesWithTheNextFollowup(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(penstock.RunRequest{}, "demo: run touch ready; sleep 1000")
 	var dir string
@@ -138,7 +138,7 @@ func TestInterruptedRunIsBlockedWhenTheWorkerStops(t *testing.T) {
 }
 
 // An agent that ignores the interrupt is killed, and restarted for the next follow-up.
-func TestInterruptOfADeafAgent(t *testing.T) {
+func TestInterruptOfAnUnresponsiveAgent(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
 	id := w.create(
@@ -173,7 +173,7 @@ func TestInterruptOfACommand(t *testing.T) {
 }
 
 // An interrupt of one turn does not affect the next one.
-func TestInterruptIsOfOneTurn(t *testing.T) {
+func TestInterruptAppliesToOneTurn(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)
 	id := w.create(penstock.RunRequest{}, "demo: run echo x1; sleep 1000")

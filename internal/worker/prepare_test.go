@@ -122,7 +122,7 @@ func TestSetupCommandLeavesAProgramRunning(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
+func TestFailedSetupFailsTheRun(t *testing.T) {
 	app := map[string]string{
 		"README.md": "x", ".agents/skills/huge/SKILL.md": strings.Repeat("x", 300<<10),
 		".agents/skills/nameless/SKILL.md": "Do it.", ".agents/skills/odd/SKILL.md": "→ /etc/passwd",
@@ -176,7 +176,7 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 		"a skill is malformed": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.Skills = []string{"nameless"} },
-			want:        `The skill "nameless" is not valid: the file does not begin with frontmatter`,
+			want:        `The skill "nameless" is not valid: the file does not begin with front matter`,
 		},
 		"a skill is a link to the machine": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},

@@ -223,7 +223,7 @@ func TestLostLeaseEndsTheRecording(t *testing.T) {
 }
 
 // The log must not show an error: no person has to act when the lease has ended.
-func TestLeaseThatEndsWhileTheDatabaseIsAwayRefusesNothing(t *testing.T) {
+func TestLeaseThatEndsWhileTheDatabaseIsUnavailableRejectsNothing(t *testing.T) {
 	t.Parallel()
 	away := func(int, []penstock.Draft) error { return penstock.Errorf(penstock.CodeUnavailable, "away") }
 	recording(t, away, func(r *recorder, _ *eventLog, lose context.CancelCauseFunc) {

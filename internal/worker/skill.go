@@ -153,7 +153,7 @@ func (e *execution) readSkill(reference, name, folder string) (skill harness.Ski
 }
 
 // findSkill finds the directory and the name of a skill. dir is "" if no repository has the skill.
-// A name refers to the skill with this name in its frontmatter, or otherwise to the one in a folder
+// A name refers to the skill with this name in its front matter, or otherwise to the one in a folder
 // with this name.
 func (e *execution) findSkill(spec penstock.SkillSpec) (dir, name string) {
 	for _, r := range e.repos {
@@ -198,7 +198,7 @@ func (e *execution) skillsIn(repository string) []string {
 	return dirs
 }
 
-// skillName returns the name of the skill in a directory: from its frontmatter, or otherwise from
+// skillName returns the name of the skill in a directory: from its front matter, or otherwise from
 // the directory. ok is false without a SKILL.md.
 func (e *execution) skillName(dir string) (name string, ok bool) {
 	document := path.Join(dir, "SKILL.md")

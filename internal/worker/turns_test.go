@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-func TestFollowupsAreGivenToTheLiveAgent(t *testing.T) {
+func TestFollowupsAreDeliveredToTheLiveAgent(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(penstock.RunRequest{}, "demo: say one", "demo: run touch ready; while [ ! -e go ]; do sleep 0.05; done")
 	var dir string
@@ -52,7 +52,7 @@ func TestFollowupsAreGivenToTheLiveAgent(t *testing.T) {
 
 // After a run has ended, a follow-up finds its files on the same worker, and the agent's memory on
 // any worker.
-func TestFollowupAfterTheEndGoesOn(t *testing.T) {
+func TestFollowupAfterTheEndContinuesTheRun(t *testing.T) {
 	for name, elsewhere := range map[string]bool{"on the same worker": false, "on another worker": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -155,7 +155,7 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 
 // A worker that stops while an interactive run is idle ends the run successfully, because no work
 // is pending.
-func TestIdleRunEndsWellWhenTheWorkerStops(t *testing.T) {
+func TestIdleRunSucceedsWhenTheWorkerStops(t *testing.T) {
 	w := newWorld(t)
 	yes := true
 	_, stop := w.start(nil)
@@ -213,7 +213,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 }
 
 // An agent that ignores the request is killed all the same.
-func TestCancelOfADeafAgent(t *testing.T) {
+func TestCancelOfAnUnresponsiveAgent(t *testing.T) {
 	w := newWorld(t)
 	wk, _ := w.start(in(newSandbox(t, sandbox.Bubblewrap)))
 	id := w.create(

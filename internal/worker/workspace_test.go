@@ -25,7 +25,7 @@ func newWorkspaces(t *testing.T, keep time.Duration) *workspaces {
 	return &workspaces{dir: dir, keep: keep, log: slog.New(slog.DiscardHandler), inUse: map[string]chan struct{}{}}
 }
 
-func TestOldWorkspacesAreSweptUnlessTheyAreInUse(t *testing.T) {
+func TestUnusedOldWorkspacesAreRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorkspaces(t, time.Hour)
 	long := time.Now().Add(-2 * time.Hour)

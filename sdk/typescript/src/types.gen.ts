@@ -263,8 +263,8 @@ export interface RunStatusMessage {
 }
 
 /**
- * What a budget lacks that blocks the run, or has ended it: either costs or tokens. When the budget is raised, a
- * blocked run continues.
+ * The budget that blocks or ended the run, and the amount that the next call needs: either costs or tokens. When
+ * the budget is raised, a blocked run continues.
  */
 export interface BudgetShortage {
   /** The budget, or the id of a run for its own. */
@@ -371,9 +371,9 @@ export interface RunItem {
   schedule?: RunSchedule;
   scope?: Scope;
   request_usage?: RequestUsage;
-  /** Whether each sandbox of the run so far was proved to be sealed: without credentials, and with no way out except the allowed ones. Absent until one was checked. */
+  /** Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and no way out except the allowed ones. Absent until the first check. */
   sealed?: boolean;
-  /** What was fixed when the run was created: the layers of its runner, factory, agent and MCP servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment. */
+  /** The part of the policy that was fixed when the run was created: the layers of its runner, factory, agent and MCP servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment. */
   network?: NetworkPolicy;
 }
 
@@ -464,7 +464,7 @@ export interface AmbientAgentConfig {
    * The skill to run. Not together with `skills`. A bare name is looked up in the run's agent, then its factory,
    * then the bundled skills (by id), then the environment's repositories. The other formats
    * (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) refer to a repository. The name of a skill is
-   * the one in the frontmatter of its SKILL.md, or else the name of its folder. At most 1,024 bytes. In
+   * the one in the front matter of its SKILL.md, or else the name of its folder. At most 1,024 bytes. In
    * responses it is also the entry of `skills`, if there is only one.
    */
   skill_spec?: string | undefined;
@@ -525,9 +525,10 @@ export interface AmbientAgentConfig {
    */
   secrets?: string[] | undefined;
   /**
-   * Narrows what the run may reach: only what both this and the layers of the run allow. Without it, the layers
-   * decide. An empty object allows nothing. Rules cannot have credentials. A child run keeps to the network of its
-   * parent. In `env`, variables that the sandbox or a preset sets, such as `HTTPS_PROXY`, return 400.
+   * Narrows what the run may reach. The run then reaches only the hosts that both this and its layers allow.
+   * Without it, the layers decide. An empty object allows nothing. Rules cannot have credentials. A child run
+   * keeps to the network of its parent. In `env`, variables that the sandbox or a preset sets, such as
+   * `HTTPS_PROXY`, return 400.
    */
   network?: Network | undefined;
 }
@@ -561,8 +562,8 @@ export interface NetworkRule {
 }
 
 /**
- * A managed secret that the proxy puts into each request to the host, over TLS. The secret must list the host. It
- * is in no environment, file or memory of the sandbox.
+ * A managed secret that the proxy puts into each request to the host, over TLS. The secret must list the host. The
+ * sandbox never has it, neither in a variable nor in a file or in memory.
  */
 export interface NetworkCredential {
   /** Name of the managed secret. */
@@ -587,7 +588,7 @@ export interface NetworkPolicy {
   layers: NetworkLayer[];
   /** The most that the operator of the server allows. If absent, every public host. */
   ceiling?: Network;
-  /** What the run itself asked for, which narrows the layers. */
+  /** The `network` of the request. It narrows the layers. */
   request?: Network;
   /** The policies of server, factory and agent. A model must be allowed by each. */
   models?: ModelPolicy[];
@@ -649,10 +650,10 @@ export interface MCPServerConfigFields {
 
 /** What a run may reach, and what it reached. */
 export interface RunNetwork {
-  /** Whether each sandbox of the run so far was proved to be sealed. Absent until one was checked. */
+  /** Whether every sandbox of the run so far was proved to be sealed. Absent until the first check. */
   sealed?: boolean;
   policy: NetworkPolicy;
-  /** Hosts, by name. At most 1,000 of an execution. */
+  /** Hosts, by name. At most 1,000 for each execution. */
   hosts: NetworkHost[];
 }
 
@@ -698,7 +699,7 @@ export interface RepositoryChanges {
   error?: string;
   /** The changed files, by path. At most 1,000. */
   files: FileChange[];
-  /** How many more files have changed. They are not in the patch either. */
+  /** Number of further changed files. They are not in the patch either. */
   files_omitted?: number;
   /** Whether the patch lacks files because it would exceed 1 MiB. */
   truncated?: boolean;
@@ -1537,7 +1538,7 @@ export interface CloudEnvironmentConfig {
   name?: string | undefined;
   /** Purpose. */
   description?: string | undefined;
-  /** The container image in which runs live. Workers with the sandbox bubblewrap pull it; a run whose image cannot be pulled fails. Workers with the sandbox process use the host's tools and record this on the timeline. */
+  /** The container image of the runs. Workers with the sandbox bubblewrap pull it; a run whose image cannot be pulled fails. Workers with the sandbox process use the host's tools and record this on the timeline. */
   docker_image?: string | undefined;
   /** GitHub repositories to clone. */
   github_repos?: GitHubRepo[] | undefined;
@@ -2653,13 +2654,13 @@ export interface VerifyWebhookRequest {
 
 /** Whether a request is authentic. */
 export interface WebhookVerification {
-  /** Whether a current secret of the webhook fits. */
+  /** Whether the request is valid with a current secret of the webhook. */
   valid: boolean;
-  /** Why not, as in the delivery log: `missing_header`, `bad_format`, `stale`, `future`, `mismatch` or `no_secret`. */
+  /** Why it is not authentic, as in the delivery log: `missing_header`, `bad_format`, `stale`, `future`, `mismatch` or `no_secret`. */
   reason?: string;
   /** What is wrong, for people. */
   detail?: string;
-  /** A small change with which the request is valid, for people. */
+  /** A small change that would make the request valid, described for people. */
   hint?: string;
 }
 
@@ -2795,7 +2796,7 @@ export interface WebhookSecret {
   expires_at?: Timestamp;
 }
 
-/** Deliveries of the last 24 hours, to a quarter of an hour. */
+/** Deliveries of the last 24 hours, accurate to a quarter of an hour. */
 export interface DeliveryCounts {
   /** Accepted deliveries. */
   accepted: number;
@@ -2898,8 +2899,8 @@ export interface ListWebhooksResponse {
 export type BudgetScope = Open<'team' | 'factory' | 'agent' | 'automation' | 'key'>;
 
 /**
- * When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday. `total`: never. A
- * call counts in the period in which it was sent.
+ * When a budget starts again at zero, in its time zone. A week begins on Monday. `total`: never. A call counts in
+ * the period in which it was sent.
  */
 export type BudgetPeriod = Open<'day' | 'week' | 'month' | 'total'>;
 
@@ -2921,7 +2922,7 @@ export interface CreateBudgetRequest {
   max_cost_usd: number;
   /** What happens to a run whose next call has no room. */
   action?: 'pause' | 'refuse' | undefined;
-  /** Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets an event. */
+  /** Shares of `max_cost_usd`. When a call takes the budget beyond a share, the timeline of its run gets an event. */
   notify_at?: number[] | undefined;
 }
 
@@ -2934,7 +2935,7 @@ export interface UpdateBudgetRequest {
   max_cost_usd?: number | undefined;
   /** What happens to a run whose next call has no room. Null means `pause`. */
   action?: 'pause' | 'refuse' | null | undefined;
-  /** Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets an event. Null means 0.8. */
+  /** Shares of `max_cost_usd`. When a call takes the budget beyond a share, the timeline of its run gets an event. Null means 0.8. */
   notify_at?: number[] | null | undefined;
 }
 
@@ -2977,7 +2978,7 @@ export interface ListBudgetsResponse {
 
 /** A sum of calls to models. */
 export interface UsageSum {
-  /** Number of calls that are settled. The sums below are theirs, unless they say otherwise. */
+  /** Number of settled calls. The sums below cover these calls, unless they say otherwise. */
   calls: number;
   /** Input tokens, without those of the cache. */
   input_tokens: number;
@@ -2995,9 +2996,9 @@ export interface UsageSum {
   priced_cost_usd: number;
   /** Calls whose model has no price. */
   unpriced_calls: number;
-  /** Calls that were cut: their usage is what is known, plus an upper bound of the rest. */
+  /** Interrupted calls. They count with the known usage, plus an upper bound for the rest. */
   estimated_calls: number;
-  /** Calls whose usage never came: what was reserved for them counts as spent. */
+  /** Calls whose usage never arrived. The reserved amount counts as spent. */
   unknown_calls: number;
   /** Calls that are not settled yet. */
   unsettled_calls: number;
@@ -3011,7 +3012,7 @@ export interface UsageRow {
   key: string;
   /** Name of the uid. Absent if it is not known. */
   name?: string;
-  /** Number of calls that are settled. The sums below are theirs, unless they say otherwise. */
+  /** Number of settled calls. The sums below cover these calls, unless they say otherwise. */
   calls: number;
   /** Input tokens, without those of the cache. */
   input_tokens: number;
@@ -3029,9 +3030,9 @@ export interface UsageRow {
   priced_cost_usd: number;
   /** Calls whose model has no price. */
   unpriced_calls: number;
-  /** Calls that were cut: their usage is what is known, plus an upper bound of the rest. */
+  /** Interrupted calls. They count with the known usage, plus an upper bound for the rest. */
   estimated_calls: number;
-  /** Calls whose usage never came: what was reserved for them counts as spent. */
+  /** Calls whose usage never arrived. The reserved amount counts as spent. */
   unknown_calls: number;
   /** Calls that are not settled yet. */
   unsettled_calls: number;
@@ -3039,7 +3040,7 @@ export interface UsageRow {
   reserved_usd: number;
 }
 
-/** Costs by the hour in which the calls were sent. Hours begin with `from`. Calls whose model has no price are not part of it. */
+/** Costs by the hour in which the calls were sent. The first hour begins at `from`. Calls whose model has no price are not included. */
 export interface HourlyCosts {
   /** The first 8 rows of the report, in the same order. */
   rows: HourlyCost[];
@@ -3061,7 +3062,7 @@ export interface UsageReport {
   from: Timestamp;
   /** First time that no longer counts. */
   to: Timestamp;
-  /** What a row stands for. */
+  /** How to group the calls into rows. */
   group_by: Open<'day' | 'model' | 'provider' | 'automation' | 'agent' | 'factory' | 'key'>;
   /** IANA time zone of the days. */
   time_zone: string;
@@ -3144,21 +3145,21 @@ export interface HarnessUsageOfModel {
 
 /** Tokens, as the agent's provider counts them. */
 export interface HarnessTokens {
-  /** Of Claude Code without the cache, of Codex with it. */
+  /** Input tokens. Claude Code: without those of the cache. Codex: with them. */
   input_tokens: number;
-  /** Output, with reasoning. */
+  /** Output tokens, including those of reasoning. */
   output_tokens: number;
-  /** Claude Code. Read from the cache. */
+  /** Claude Code only. Tokens read from the cache. */
   cache_read_input_tokens?: number;
-  /** Claude Code. Written to the cache. */
+  /** Claude Code only. Tokens written to the cache. */
   cache_creation_input_tokens?: number;
-  /** Codex. The part of the input that was read from the cache. */
+  /** Codex only. The part of the input that was read from the cache. */
   cached_input_tokens?: number;
-  /** Codex. The part of the input that was written to the cache. */
+  /** Codex only. The part of the input that was written to the cache. */
   cache_write_input_tokens?: number;
-  /** Codex. The part of the output that is reasoning. */
+  /** Codex only. The part of the output that is reasoning. */
   reasoning_output_tokens?: number;
-  /** Codex. Input and output. */
+  /** Codex only. Input and output. */
   total_tokens?: number;
 }
 
@@ -3206,9 +3207,9 @@ export interface ModelCall {
   reasoning_tokens: number;
   /** Cost in US dollars. Null if the model has no price. */
   cost_usd: number | null;
-  /** Whether it was cut: its usage is what is known, plus an upper bound of the rest. */
+  /** Whether it was interrupted. It then counts with the known usage, plus an upper bound for the rest. */
   estimated: boolean;
-  /** Whether its usage never came: what was reserved counts as spent. */
+  /** Whether its usage never arrived. The reserved amount then counts as spent. */
   unknown: boolean;
 }
 
@@ -3221,7 +3222,7 @@ export interface ListRunCallsResponse {
 
 /** The fields to change. */
 export interface UpdateRunRequest {
-  /** Of the configuration, only the budget can change. */
+  /** Only the budget of the configuration can change. */
   config: {
     /** The run's own budget. Null removes all its caps. */
     budget: {
@@ -3428,7 +3429,7 @@ export interface Limits {
   webhooks_per_factory: number;
   /** Size of a delivery's body in bytes. */
   delivery_bytes: number;
-  /** Deliveries that one webhook admits in any 60 seconds. */
+  /** Deliveries that one webhook accepts in any 60 seconds. */
   deliveries_per_minute: number;
   /** Failed authentications of one client address at one webhook per minute. */
   auth_failures_per_address: number;
@@ -3600,7 +3601,7 @@ export interface ListDeliveriesQuery {
   cursor?: string | undefined;
   /** Only deliveries with this outcome. `rejected` includes all three kinds of rejection. */
   outcome?: 'accepted' | 'duplicate' | 'rejected_auth' | 'rejected_json' | 'rejected_size' | 'rejected' | undefined;
-  /** Only accepted deliveries that started no run. Deliveries that only verified the URL are not among them. */
+  /** Only accepted deliveries that started no run. Deliveries that only verified the URL are excluded. */
   no_run?: boolean | undefined;
   /**
    * Only accepted deliveries whose payload contains this text, byte for byte. A page of a search reads at most
@@ -3615,11 +3616,11 @@ export interface ListDeliveriesQuery {
 
 /** Parameters of {@link usage.get}. */
 export interface GetUsageQuery {
-  /** First time that counts. By default 30 days before `to`. */
+  /** Start of the period. By default 30 days before `to`. */
   from?: string | Date | undefined;
-  /** First time that no longer counts, at most 400 days after `from`. By default now. */
+  /** End of the period, not included; at most 400 days after `from`. By default now. */
   to?: string | Date | undefined;
-  /** What a row stands for. */
+  /** How to group the calls into rows. */
   group_by?: 'day' | 'model' | 'provider' | 'automation' | 'agent' | 'factory' | 'key' | undefined;
   /** IANA time zone of the days. */
   time_zone?: string | undefined;

@@ -150,8 +150,8 @@ class AsyncRuns(AsyncRunsBase):
     async def network(self, run_id: str, **arguments: Unpack[Options]) -> types.RunNetwork:
         """Get a run's network.
 
-        Returns what decides about the network of the run now, and what its executions have
-        exchanged with each host so far. Counts lag a live run by a few seconds.
+        Returns the layers that decide what the run may reach now, and the traffic of its
+        executions with each host so far. Counts lag a live run by a few seconds.
         """
         return await self._call(operations.get_run_network, arguments, run_id)
 
@@ -178,18 +178,18 @@ class AsyncRuns(AsyncRunsBase):
     async def usage(self, run_id: str, **arguments: Unpack[Options]) -> types.RunUsage:
         """Get the usage of a run.
 
-        Returns what the run has used in all its executions, by model, and what is spent of its
-        own budget. The budget also counts the runs below it.
+        Returns what the run has used in all its executions, by model, and how much of its own
+        budget is spent. The budget also counts the runs below it.
         """
         return await self._call(operations.get_run_usage, arguments, run_id)
 
     async def harness_usage(self, run_id: str, **arguments: Unpack[Options]) -> types.HarnessUsage:
         """Get the usage of Claude Code or Codex.
 
-        Returns the tokens that a run of Claude Code or Codex has used in all its executions,
-        with the names and the meaning that its provider gives them. The numbers are those of
-        the ledger. `available` is false for other agents, and until a call of the run has
-        ended. `GET /agent/runs/{runId}/usage` has the cost, and serves every agent.
+        Returns the tokens that a run of Claude Code or Codex has used in all its executions, by
+        the names that its provider uses. The numbers come from the ledger. `available` is false
+        for other agents, and until a call of the run has ended. `GET /agent/runs/{runId}/usage`
+        has the cost, and serves every agent.
         """
         return await self._call(operations.get_run_harness_usage, arguments, run_id)
 
@@ -198,8 +198,8 @@ class AsyncRuns(AsyncRunsBase):
     ) -> AsyncPages[types.ModelCall]:
         """List the model calls of a run.
 
-        Lists the calls to models that the ledger has of the run, newest first. `limit` is 100
-        by default.
+        Lists the run's calls to models from the ledger, newest first. `limit` is 100 by
+        default.
         """
         return self._pages(operations.list_run_calls, arguments, run_id)
 
@@ -351,8 +351,8 @@ class AsyncConversations(AsyncResource):
         """Find the live session of a conversation.
 
         Returns `session_id` while a run of the conversation is active, so that a saved link can
-        decide where to lead. Returns an empty object otherwise, also for a conversation that
-        does not exist. Needs no key. An id that is not a UUID returns 404.
+        choose its target. Otherwise returns an empty object, also for a conversation that does
+        not exist. Needs no key. An id that is not a UUID returns 404.
         """
         return await self._call(operations.redirect_conversation, arguments, conversation_id)
 
@@ -365,9 +365,9 @@ class AsyncSessions(AsyncResource):
     ) -> types.SessionRedirect:
         """Find the conversation of a session.
 
-        Returns `conversation_id` once the sandbox is stopped, so that a saved link can decide
-        where to lead. Returns an empty object otherwise, also for a session that does not
-        exist. Needs no key. An id that is not a UUID returns 404.
+        Returns `conversation_id` once the sandbox is stopped, so that a saved link can choose
+        its target. Otherwise returns an empty object, also for a session that does not exist.
+        Needs no key. An id that is not a UUID returns 404.
         """
         return await self._call(operations.redirect_session, arguments, session_id)
 
@@ -589,10 +589,9 @@ class AsyncNetwork(AsyncResource):
     async def get(self, **arguments: Unpack[params.GetNetworkPolicyParams]) -> types.NetworkPolicy:
         """Get a network policy.
 
-        Returns what would decide about the network of a run with the given environment, factory
-        or agent if it were created now and asked for nothing itself. An agent brings its
-        factory, and both bring their environment and runner. Without parameters, the layers of
-        the server alone.
+        Returns the network policy that a new run with the given environment, factory or agent
+        would get if its request set no network. An agent implies its factory, and both imply
+        their environment and runner. Without parameters, returns only the layers of the server.
         """
         return await self._call(operations.get_network_policy, arguments)
 
@@ -686,19 +685,20 @@ class AsyncFactories(AsyncResource):
     async def create(self, **arguments: Unpack[params.CreateFactoryParams]) -> types.Factory:
         """Create a factory.
 
-        Creates a factory that is edited in the API, from `files`, or from a name alone: then it
-        has a foreman (the agent that receives its work first) and no repositories. A name or
-        alias that another factory of the team uses returns 409. Case is ignored.
+        Creates a factory that is edited in the API, from `files` or from a name alone. With
+        only a name, it has a foreman (the agent that receives its work first) and no
+        repositories. A name or alias that another factory of the team uses returns 409. Case is
+        ignored.
 
-        With `repository`, the factory is defined by the files of a Git repository instead: by
-        the newest commit of the production branch, and by every later one. The response does
-        not wait for the first sync. Until then `definition.status` is `syncing` and the factory
-        has no agents. Everything that the files define is read-only in the API: a change
-        returns 409, and the error says where to edit. If the repository needs a credential,
-        name a managed secret; this also requires the scope `secrets:manage`. Webhooks of the
-        repository can name any secret if the key that connected the repository has
-        `secrets:manage`. To allow it later, send a PATCH with the same `repository` and a key
-        that has this scope.
+        With `repository`, the files of a Git repository define the factory instead: those of
+        the newest commit of the production branch, and then those of every later commit. The
+        response does not wait for the first sync. Until then `definition.status` is `syncing`
+        and the factory has no agents. Everything that the files define is read-only in the API:
+        a change returns 409, and the error says where to edit. If the repository needs a
+        credential, name a managed secret; this also requires the scope `secrets:manage`.
+        Webhooks of the repository can name any secret if the key that connected the repository
+        has `secrets:manage`. To allow it later, send a PATCH with the same `repository` and a
+        key that has this scope.
         """
         return await self._call(operations.create_factory, arguments)
 
@@ -840,7 +840,7 @@ class AsyncFactoryFiles(AsyncResource):
         """Get the schemas of factory files.
 
         Returns a JSON Schema (draft 2020-12) for each kind of document, generated from the
-        types that the server parses. For Markdown files it describes the frontmatter. Needs no
+        types that the server parses. For Markdown files it describes the front matter. Needs no
         key.
         """
         return await self._call(operations.get_factory_schemas, arguments)
@@ -1073,8 +1073,8 @@ class AsyncWebhooks(AsyncResource):
 
         Sends a delivery to the webhook as its sender would, with the webhook's own secret and
         through all checks, and returns its entry of the log. Automations that match start runs.
-        Without a `payload`, it is an example. A webhook that accepts no deliveries returns 409,
-        and so does one to which only the sender can sign, with a private key.
+        Without a `payload`, the server sends an example. A webhook that accepts no deliveries
+        returns 409. So does a webhook whose sender signs with a private key.
         """
         return await self._call(operations.send_test_delivery, arguments, factory_uid, webhook_uid)
 
@@ -1088,8 +1088,8 @@ class AsyncWebhooks(AsyncResource):
 
         Checks the signature or token of a captured request with the webhook's current secrets,
         as for a delivery, and returns why it is invalid. It records and starts nothing. A
-        webhook with its token in the URL returns 409, because there is nothing to verify, and
-        so does a webhook that accepts no deliveries.
+        webhook with its token in the URL returns 409, because a request has nothing to verify.
+        So does a webhook that accepts no deliveries.
         """
         return await self._call(
             operations.verify_webhook_request, arguments, factory_uid, webhook_uid
@@ -1204,12 +1204,12 @@ class AsyncUsage(AsyncResource):
     async def get(self, **arguments: Unpack[params.GetUsageParams]) -> types.UsageReport:
         """Get the usage of the team.
 
-        Sums up the calls to models that the team's runs made in a time, personal runs included.
-        A call counts when it was sent. Rows by day are in order, and days without calls are
-        omitted. Other rows come with the highest cost first, up to 1,000. The calls of a run
-        without a factory, agent, automation or key count for the nearest run above it that has
-        one. With `Accept: text/csv` or `format=csv`, the rows are CSV with the same names of
-        columns.
+        Sums up the calls to models that the team's runs made in a period of time, including
+        personal runs. A call counts when it was sent. Rows by day are in order, and days
+        without calls are omitted. Other rows come with the highest cost first, up to 1,000. The
+        calls of a run without a factory, agent, automation or key count for the nearest run
+        above it that has one. With `Accept: text/csv` or `format=csv`, the response is CSV with
+        the same names as columns.
         """
         return await self._call(operations.get_usage, arguments)
 
@@ -1220,10 +1220,10 @@ class AsyncBudgets(AsyncResource):
     async def create(self, **arguments: Unpack[params.CreateBudgetParams]) -> types.Budget:
         """Create a budget.
 
-        Caps what runs can spend on models in a period. Before a call is sent to a provider, the
-        most that it can cost is reserved in all budgets that apply to its run. If one has no
-        room for it, the call is not sent. What the ledger already has of the current period
-        counts. A team can have up to 1,000 budgets. One beyond that returns 409. The key of an
+        Caps what runs can spend on models in a period. Before a call is sent to a provider, its
+        maximum cost is reserved in all budgets that apply to its run. If one of them has no
+        room, the call is not sent. Calls that the ledger already has for the current period
+        count. A team can have up to 1,000 budgets. One beyond that returns 409. The key of an
         agent cannot change budgets.
         """
         return await self._call(operations.create_budget, arguments)
@@ -1231,15 +1231,15 @@ class AsyncBudgets(AsyncResource):
     async def list(self, **arguments: Unpack[Options]) -> types.ListBudgetsResponse:
         """List budgets.
 
-        Lists the team's budgets with what is spent and reserved in their current periods,
-        oldest first.
+        Lists the team's budgets, oldest first, with the amounts that are spent and reserved in
+        their current periods.
         """
         return await self._call(operations.list_budgets, arguments)
 
     async def get(self, budget_uid: str, **arguments: Unpack[Options]) -> types.Budget:
         """Get a budget.
 
-        Returns a budget with what is spent and reserved in its current period.
+        Returns a budget with the amounts that are spent and reserved in its current period.
         """
         return await self._call(operations.get_budget, arguments, budget_uid)
 
@@ -1250,8 +1250,9 @@ class AsyncBudgets(AsyncResource):
 
         Changes the given fields, and leaves the others as they are. Null sets a field to its
         default. The scope cannot change. Runs that the budget blocks continue within a second
-        if it now has room for their next call. Another period or time zone counts anew, from
-        the ledger. The key of an agent cannot change budgets.
+        if it now has room for their next call. If the period or the time zone changes, the
+        spent amount is computed again from the ledger. The key of an agent cannot change
+        budgets.
         """
         return await self._call(operations.update_budget, arguments, budget_uid)
 

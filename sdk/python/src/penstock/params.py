@@ -344,7 +344,7 @@ class AmbientAgentConfig(TypedDict, total=False):
     """The skill to run. Not together with `skills`. A bare name is looked up in the run's agent,
     then its factory, then the bundled skills (by id), then the environment's repositories. The
     other formats (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) refer to a
-    repository. The name of a skill is the one in the frontmatter of its SKILL.md, or else the
+    repository. The name of a skill is the one in the front matter of its SKILL.md, or else the
     name of its folder. At most 1,024 bytes. In responses it is also the entry of `skills`, if
     there is only one.
     """
@@ -412,10 +412,10 @@ class AmbientAgentConfig(TypedDict, total=False):
     """
 
     network: Network | InstanceOf[types.Network]
-    """Narrows what the run may reach: only what both this and the layers of the run allow. Without
-    it, the layers decide. An empty object allows nothing. Rules cannot have credentials. A
-    child run keeps to the network of its parent. In `env`, variables that the sandbox or a
-    preset sets, such as `HTTPS_PROXY`, return 400.
+    """Narrows what the run may reach. The run then reaches only the hosts that both this and its
+    layers allow. Without it, the layers decide. An empty object allows nothing. Rules cannot
+    have credentials. A child run keeps to the network of its parent. In `env`, variables that
+    the sandbox or a preset sets, such as `HTTPS_PROXY`, return 400.
     """
 
 
@@ -520,7 +520,7 @@ NetworkCredential = TypedDict(
     total=False,
 )
 """A managed secret that the proxy puts into each request to the host, over TLS. The secret must
-list the host. It is in no environment, file or memory of the sandbox.
+list the host. The sandbox never has it, neither in a variable nor in a file or in memory.
 """
 with_config(STRICT)(NetworkCredential)
 
@@ -664,9 +664,9 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     """Purpose."""
 
     docker_image: str
-    """The container image in which runs live. Workers with the sandbox bubblewrap pull it; a run
-    whose image cannot be pulled fails. Workers with the sandbox process use the host's tools
-    and record this on the timeline.
+    """The container image of the runs. Workers with the sandbox bubblewrap pull it; a run whose
+    image cannot be pulled fails. Workers with the sandbox process use the host's tools and
+    record this on the timeline.
     """
 
     github_repos: Sequence[GitHubRepo | InstanceOf[types.GitHubRepo]]
@@ -1494,8 +1494,8 @@ the runs that an API key has created.
 """
 
 BudgetPeriod: TypeAlias = Literal["day", "week", "month", "total"]
-"""When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday.
-`total`: never. A call counts in the period in which it was sent.
+"""When a budget starts again at zero, in its time zone. A week begins on Monday. `total`: never. A
+call counts in the period in which it was sent.
 """
 
 
@@ -1522,8 +1522,8 @@ class CreateBudgetRequest(TypedDict, total=False):
     """What happens to a run whose next call has no room."""
 
     notify_at: Sequence[float]
-    """Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets
-    an event.
+    """Shares of `max_cost_usd`. When a call takes the budget beyond a share, the timeline of its
+    run gets an event.
     """
 
 
@@ -1543,8 +1543,8 @@ class UpdateBudgetRequest(TypedDict, total=False):
     """What happens to a run whose next call has no room. Null means `pause`."""
 
     notify_at: Sequence[float] | None
-    """Shares of `max_cost_usd`. When a call takes the budget beyond one, the log of its run gets
-    an event. Null means 0.8.
+    """Shares of `max_cost_usd`. When a call takes the budget beyond a share, the timeline of its
+    run gets an event. Null means 0.8.
     """
 
 
@@ -1553,12 +1553,12 @@ class UpdateRunRequest(TypedDict, total=False):
     """The fields to change."""
 
     config: Required[UpdateRunRequestConfig]
-    """Of the configuration, only the budget can change."""
+    """Only the budget of the configuration can change."""
 
 
 @with_config(STRICT)
 class UpdateRunRequestConfig(TypedDict, total=False):
-    """Of the configuration, only the budget can change."""
+    """Only the budget of the configuration can change."""
 
     budget: Required[UpdateRunRequestConfigBudget | None]
     """The run's own budget. Null removes all its caps."""
@@ -2002,8 +2002,8 @@ class ListDeliveriesParams(Options, total=False):
     """Only deliveries with this outcome. `rejected` includes all three kinds of rejection."""
 
     no_run: bool
-    """Only accepted deliveries that started no run. Deliveries that only verified the URL are not
-    among them.
+    """Only accepted deliveries that started no run. Deliveries that only verified the URL are
+    excluded.
     """
 
     search: str
@@ -2034,13 +2034,13 @@ class GetUsageParams(Options, total=False):
     """Keywords of `usage.get`."""
 
     from_: datetime | str
-    """First time that counts. By default 30 days before `to`."""
+    """Start of the period. By default 30 days before `to`."""
 
     to: datetime | str
-    """First time that no longer counts, at most 400 days after `from`. By default now."""
+    """End of the period, not included; at most 400 days after `from`. By default now."""
 
     group_by: Literal["day", "model", "provider", "automation", "agent", "factory", "key"]
-    """What a row stands for."""
+    """How to group the calls into rows."""
 
     time_zone: str
     """IANA time zone of the days."""

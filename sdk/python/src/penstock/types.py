@@ -522,14 +522,14 @@ class RunStatusMessage(Model):
     """Whether a retry of the same run can succeed."""
 
     budget: BudgetShortage | None = None
-    """What a budget lacks that blocks the run, or has ended it: either costs or tokens. When the
-    budget is raised, a blocked run continues.
+    """The budget that blocks or ended the run, and the amount that the next call needs: either
+    costs or tokens. When the budget is raised, a blocked run continues.
     """
 
 
 class BudgetShortage(Model):
-    """What a budget lacks that blocks the run, or has ended it: either costs or tokens. When the
-    budget is raised, a blocked run continues.
+    """The budget that blocks or ended the run, and the amount that the next call needs: either
+    costs or tokens. When the budget is raised, a blocked run continues.
     """
 
     budget_uid: str
@@ -712,13 +712,14 @@ class RunItem(Model):
     """The run's usage so far. A cost without a known price is absent."""
 
     sealed: bool | None = None
-    """Whether each sandbox of the run so far was proved to be sealed: without credentials, and
-    with no way out except the allowed ones. Absent until one was checked.
+    """Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and
+    no way out except the allowed ones. Absent until the first check.
     """
 
     network: NetworkPolicy | None = None
-    """What was fixed when the run was created: the layers of its runner, factory, agent and MCP
-    servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment.
+    """The part of the policy that was fixed when the run was created: the layers of its runner,
+    factory, agent and MCP servers. `GET /agent/runs/{runId}/network` adds those of the server
+    and the environment.
     """
 
 
@@ -841,7 +842,7 @@ class AmbientAgentConfig(Model):
     """The skill to run. Not together with `skills`. A bare name is looked up in the run's agent,
     then its factory, then the bundled skills (by id), then the environment's repositories. The
     other formats (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) refer to a
-    repository. The name of a skill is the one in the frontmatter of its SKILL.md, or else the
+    repository. The name of a skill is the one in the front matter of its SKILL.md, or else the
     name of its folder. At most 1,024 bytes. In responses it is also the entry of `skills`, if
     there is only one.
     """
@@ -910,10 +911,10 @@ class AmbientAgentConfig(Model):
     """
 
     network: Network | None = None
-    """Narrows what the run may reach: only what both this and the layers of the run allow. Without
-    it, the layers decide. An empty object allows nothing. Rules cannot have credentials. A
-    child run keeps to the network of its parent. In `env`, variables that the sandbox or a
-    preset sets, such as `HTTPS_PROXY`, return 400.
+    """Narrows what the run may reach. The run then reaches only the hosts that both this and its
+    layers allow. Without it, the layers decide. An empty object allows nothing. Rules cannot
+    have credentials. A child run keeps to the network of its parent. In `env`, variables that
+    the sandbox or a preset sets, such as `HTTPS_PROXY`, return 400.
     """
 
 
@@ -1000,13 +1001,15 @@ class NetworkRule(Model):
 
     credential: NetworkCredential | None = None
     """A managed secret that the proxy puts into each request to the host, over TLS. The secret
-    must list the host. It is in no environment, file or memory of the sandbox.
+    must list the host. The sandbox never has it, neither in a variable nor in a file or in
+    memory.
     """
 
 
 class NetworkCredential(Model):
     """A managed secret that the proxy puts into each request to the host, over TLS. The secret
-    must list the host. It is in no environment, file or memory of the sandbox.
+    must list the host. The sandbox never has it, neither in a variable nor in a file or in
+    memory.
     """
 
     secret: str
@@ -1042,7 +1045,7 @@ class NetworkPolicy(Model):
     """The most that the operator of the server allows. If absent, every public host."""
 
     request: Network | None = None
-    """What the run itself asked for, which narrows the layers."""
+    """The `network` of the request. It narrows the layers."""
 
     models: list[ModelPolicy] | None = None
     """The policies of server, factory and agent. A model must be allowed by each."""
@@ -1116,15 +1119,15 @@ class RunNetwork(Model):
     """What a run may reach, and what it reached."""
 
     sealed: bool | None = None
-    """Whether each sandbox of the run so far was proved to be sealed. Absent until one was
-    checked.
+    """Whether every sandbox of the run so far was proved to be sealed. Absent until the first
+    check.
     """
 
     policy: NetworkPolicy
     """What decides about the network of a run."""
 
     hosts: list[NetworkHost]
-    """Hosts, by name. At most 1,000 of an execution."""
+    """Hosts, by name. At most 1,000 for each execution."""
 
 
 class NetworkHost(Model):
@@ -1189,7 +1192,7 @@ class RepositoryChanges(Model):
     """The changed files, by path. At most 1,000."""
 
     files_omitted: int | None = None
-    """How many more files have changed. They are not in the patch either."""
+    """Number of further changed files. They are not in the patch either."""
 
     truncated: bool | None = None
     """Whether the patch lacks files because it would exceed 1 MiB."""
@@ -2407,9 +2410,9 @@ class CloudEnvironmentConfig(Model):
     """Purpose."""
 
     docker_image: str | None = None
-    """The container image in which runs live. Workers with the sandbox bubblewrap pull it; a run
-    whose image cannot be pulled fails. Workers with the sandbox process use the host's tools
-    and record this on the timeline.
+    """The container image of the runs. Workers with the sandbox bubblewrap pull it; a run whose
+    image cannot be pulled fails. Workers with the sandbox process use the host's tools and
+    record this on the timeline.
     """
 
     github_repos: list[GitHubRepo] | None = None
@@ -3522,18 +3525,18 @@ class WebhookVerification(Model):
     """Whether a request is authentic."""
 
     valid: bool
-    """Whether a current secret of the webhook fits."""
+    """Whether the request is valid with a current secret of the webhook."""
 
     reason: str | None = None
-    """Why not, as in the delivery log: `missing_header`, `bad_format`, `stale`, `future`,
-    `mismatch` or `no_secret`.
+    """Why it is not authentic, as in the delivery log: `missing_header`, `bad_format`, `stale`,
+    `future`, `mismatch` or `no_secret`.
     """
 
     detail: str | None = None
     """What is wrong, for people."""
 
     hint: str | None = None
-    """A small change with which the request is valid, for people."""
+    """A small change that would make the request valid, described for people."""
 
 
 class Webhook(Model):
@@ -3728,7 +3731,7 @@ class WebhookSecret(Model):
 
 
 class DeliveryCounts(Model):
-    """Deliveries of the last 24 hours, to a quarter of an hour."""
+    """Deliveries of the last 24 hours, accurate to a quarter of an hour."""
 
     accepted: int
     """Accepted deliveries."""
@@ -3874,8 +3877,8 @@ the runs that an API key has created.
 """
 
 BudgetPeriod: TypeAlias = Literal["day", "week", "month", "total"] | str
-"""When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday.
-`total`: never. A call counts in the period in which it was sent.
+"""When a budget starts again at zero, in its time zone. A week begins on Monday. `total`: never. A
+call counts in the period in which it was sent.
 """
 
 BudgetAction: TypeAlias = Literal["pause", "refuse"] | str
@@ -3904,8 +3907,8 @@ class Budget(Model):
     """Its name. Absent for `team`, and if it no longer exists."""
 
     period: BudgetPeriod
-    """When a budget starts again at zero, by the clocks of its time zone. A week begins on Monday.
-    `total`: never. A call counts in the period in which it was sent.
+    """When a budget starts again at zero, in its time zone. A week begins on Monday. `total`:
+    never. A call counts in the period in which it was sent.
     """
 
     time_zone: str
@@ -3952,7 +3955,7 @@ class UsageSum(Model):
     """A sum of calls to models."""
 
     calls: int
-    """Number of calls that are settled. The sums below are theirs, unless they say otherwise."""
+    """Number of settled calls. The sums below cover these calls, unless they say otherwise."""
 
     input_tokens: int
     """Input tokens, without those of the cache."""
@@ -3979,10 +3982,10 @@ class UsageSum(Model):
     """Calls whose model has no price."""
 
     estimated_calls: int
-    """Calls that were cut: their usage is what is known, plus an upper bound of the rest."""
+    """Interrupted calls. They count with the known usage, plus an upper bound for the rest."""
 
     unknown_calls: int
-    """Calls whose usage never came: what was reserved for them counts as spent."""
+    """Calls whose usage never arrived. The reserved amount counts as spent."""
 
     unsettled_calls: int
     """Calls that are not settled yet."""
@@ -4003,7 +4006,7 @@ class UsageRow(Model):
     """Name of the uid. Absent if it is not known."""
 
     calls: int
-    """Number of calls that are settled. The sums below are theirs, unless they say otherwise."""
+    """Number of settled calls. The sums below cover these calls, unless they say otherwise."""
 
     input_tokens: int
     """Input tokens, without those of the cache."""
@@ -4030,10 +4033,10 @@ class UsageRow(Model):
     """Calls whose model has no price."""
 
     estimated_calls: int
-    """Calls that were cut: their usage is what is known, plus an upper bound of the rest."""
+    """Interrupted calls. They count with the known usage, plus an upper bound for the rest."""
 
     unknown_calls: int
-    """Calls whose usage never came: what was reserved for them counts as spent."""
+    """Calls whose usage never arrived. The reserved amount counts as spent."""
 
     unsettled_calls: int
     """Calls that are not settled yet."""
@@ -4043,8 +4046,8 @@ class UsageRow(Model):
 
 
 class HourlyCosts(Model):
-    """Costs by the hour in which the calls were sent. Hours begin with `from`. Calls whose model
-    has no price are not part of it.
+    """Costs by the hour in which the calls were sent. The first hour begins at `from`. Calls whose
+    model has no price are not included.
     """
 
     rows: list[HourlyCost]
@@ -4074,7 +4077,7 @@ class UsageReport(Model):
     """First time that no longer counts."""
 
     group_by: Literal["day", "model", "provider", "automation", "agent", "factory", "key"] | str
-    """What a row stands for."""
+    """How to group the calls into rows."""
 
     time_zone: str
     """IANA time zone of the days."""
@@ -4190,28 +4193,28 @@ class HarnessTokens(Model):
     """Tokens, as the agent's provider counts them."""
 
     input_tokens: int
-    """Of Claude Code without the cache, of Codex with it."""
+    """Input tokens. Claude Code: without those of the cache. Codex: with them."""
 
     output_tokens: int
-    """Output, with reasoning."""
+    """Output tokens, including those of reasoning."""
 
     cache_read_input_tokens: int | None = None
-    """Claude Code. Read from the cache."""
+    """Claude Code only. Tokens read from the cache."""
 
     cache_creation_input_tokens: int | None = None
-    """Claude Code. Written to the cache."""
+    """Claude Code only. Tokens written to the cache."""
 
     cached_input_tokens: int | None = None
-    """Codex. The part of the input that was read from the cache."""
+    """Codex only. The part of the input that was read from the cache."""
 
     cache_write_input_tokens: int | None = None
-    """Codex. The part of the input that was written to the cache."""
+    """Codex only. The part of the input that was written to the cache."""
 
     reasoning_output_tokens: int | None = None
-    """Codex. The part of the output that is reasoning."""
+    """Codex only. The part of the output that is reasoning."""
 
     total_tokens: int | None = None
-    """Codex. Input and output."""
+    """Codex only. Input and output."""
 
 
 class RunBudgetUsage(Model):
@@ -4281,10 +4284,12 @@ class ModelCall(Model):
     """Cost in US dollars. Null if the model has no price."""
 
     estimated: bool
-    """Whether it was cut: its usage is what is known, plus an upper bound of the rest."""
+    """Whether it was interrupted. It then counts with the known usage, plus an upper bound for the
+    rest.
+    """
 
     unknown: bool
-    """Whether its usage never came: what was reserved counts as spent."""
+    """Whether its usage never arrived. The reserved amount then counts as spent."""
 
 
 class ListRunCallsResponse(Model):
@@ -4558,7 +4563,7 @@ class Limits(Model):
     """Size of a delivery's body in bytes."""
 
     deliveries_per_minute: int
-    """Deliveries that one webhook admits in any 60 seconds."""
+    """Deliveries that one webhook accepts in any 60 seconds."""
 
     auth_failures_per_address: int
     """Failed authentications of one client address at one webhook per minute."""

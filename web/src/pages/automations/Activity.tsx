@@ -105,25 +105,31 @@ function Outcome({ event: { match } }: { event: Event }) {
 function What({ event: { delivery, match, run }, factory }: { event: Event; factory: string }) {
   const runId = run?.run_id ?? match?.run_id;
   return (
-    <span>
+    <span className={classes.what}>
       {delivery ? (
-        <Anchor
-          component={Link}
-          to="/factory/$uid/webhooks/$wuid/deliveries/$did"
-          params={{ uid: factory, wuid: delivery.webhook_uid, did: delivery.delivery_id } as never}
-          inherit
-        >
-          Delivery
-        </Anchor>
+        <>
+          <Anchor
+            component={Link}
+            to="/factory/$uid/webhooks/$wuid/deliveries/$did"
+            params={{ uid: factory, wuid: delivery.webhook_uid, did: delivery.delivery_id } as never}
+            inherit
+          >
+            {delivery.event_type || 'Delivery'}
+          </Anchor>
+          {delivery.summary && (
+            <span className={`mono clip ${classes.summary}`} title={delivery.summary}>
+              {delivery.summary}
+            </span>
+          )}
+        </>
       ) : (
         (run?.schedule?.schedule_name ?? formatWord(run?.source ?? ''))
       )}
       {runId && (
         <>
-          {' · '}
           <Anchor component={Link} to="/runs/$runId" params={{ runId } as never} inherit>
-            Run
-          </Anchor>{' '}
+            View run
+          </Anchor>
           {run && <RunStatus state={run.state} />}
         </>
       )}

@@ -1,6 +1,6 @@
-import { Anchor, Button, List, Text } from '@mantine/core';
+import { Button, List } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import type { Automation, Factory } from '@penstock/sdk';
+import type { Automation } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -10,6 +10,7 @@ import { automationQuery, factoryQuery } from '../../queries.ts';
 import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
+import { FactoryParts } from '../factories/FactoryParts.tsx';
 import { EditElsewhere } from '../webhooks/EditElsewhere.tsx';
 import { Activity } from './Activity.tsx';
 import { AutomationForm } from './AutomationForm.tsx';
@@ -46,10 +47,10 @@ export function AutomationPage() {
         )
       }
     >
+      <FactoryParts uid={uid} part="Automations" />
       <Failure error={automation.error ?? factory.error} />
       {found && factory.data && (
         <>
-          <OfFactory factory={factory.data} />
           <EditElsewhere factory={factory.data} file={`automations/${found.name}/automation.md`} />
           <Problems automation={found} />
           <Activity automation={found} factory={uid} />
@@ -74,10 +75,10 @@ export function NewAutomationPage() {
   const factory = useQuery({ ...factoryQuery(uid), staleTime: 30_000 });
   return (
     <Page title="New automation">
+      <FactoryParts uid={uid} part="Automations" />
       <Failure error={factory.error} />
       {factory.data && (
         <>
-          <OfFactory factory={factory.data} />
           <EditElsewhere factory={factory.data} file="automations/<name>/automation.md" />
           {factory.data.source !== 'repository' && (
             <AutomationForm
@@ -90,17 +91,6 @@ export function NewAutomationPage() {
         </>
       )}
     </Page>
-  );
-}
-
-function OfFactory({ factory }: { factory: Factory }) {
-  return (
-    <Text size="sm">
-      In the factory{' '}
-      <Anchor component={Link} to="/factory/$uid" params={{ uid: factory.uid } as never} inherit>
-        {factory.name}
-      </Anchor>
-    </Text>
   );
 }
 

@@ -7,6 +7,7 @@ import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { FactoryParts } from '../factories/FactoryParts.tsx';
 import { DeliveryDetail } from './DeliveryDetail.tsx';
 import { toneOf } from './outcome.ts';
 
@@ -29,6 +30,7 @@ export function DeliveryPage() {
         </span>
       }
     >
+      <FactoryParts uid={uid} part="Webhooks" />
       <div>
         To{' '}
         <Anchor component={Link} to="/factory/$uid/webhooks/$wuid" params={{ uid, wuid } as never} search={{} as never}>

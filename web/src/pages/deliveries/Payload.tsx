@@ -8,11 +8,15 @@ import { payloadQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Download, type Saved } from '../../ui/Download.tsx';
 import { Failure } from '../../ui/Failure.tsx';
+import { linesOf } from './lines.ts';
+import { usePlaces } from './usePlaces.ts';
 
-/** Shows the payload, formatted or raw. */
+/** Shows the payload: formatted, with the lines marked that filters did not match, or raw. */
 export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {
   const [raw, setRaw] = useState(false);
   const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));
+  const places = usePlaces(delivery, factory);
+  const laidOut = payload.data === undefined ? '' : layOut(payload.data);
   const read = async (): Promise<Saved> => {
     const response = await client.deliveries.payload(factory, delivery.webhook_uid, delivery.delivery_id);
     return { content: await response.blob(), name: `${delivery.delivery_id}.json` };
@@ -29,7 +33,11 @@ export function Payload({ delivery, factory }: { delivery: Delivery; factory: st
         </Group>
       </Group>
       {payload.isPending && <Skeleton height={120} />}
-      {payload.data !== undefined && <Code label="payload">{raw ? payload.data : layOut(payload.data)}</Code>}
+      {payload.data !== undefined && (
+        <Code label="payload" marks={raw ? undefined : linesOf(laidOut, places)}>
+          {raw ? payload.data : laidOut}
+        </Code>
+      )}
       {payload.error instanceof NotFoundError ? 'The payload is no longer stored.' : <Failure error={payload.error} />}
     </section>
   );

@@ -2,6 +2,7 @@ import type { Delivery, DeliveryMatch } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { automationQuery, payloadQuery } from '../../queries.ts';
 import { mismatchOf } from './mismatch.ts';
+import { isExplained } from './usePlaces.ts';
 
 export interface ReasonProps {
   match: DeliveryMatch;
@@ -9,12 +10,10 @@ export interface ReasonProps {
   factory: string;
 }
 
-/** Larger payloads are not read for a sentence. */
-const largest = 1_000_000;
-
 /** Why a delivery did not fire an automation: with the value and what the filter expects, or else as the log has it. */
-export function Reason({ match: { failed_at, reason, automation_uid }, delivery, factory }: ReasonProps) {
-  const enabled = (failed_at?.startsWith('/') ?? false) && delivery.size <= largest;
+export function Reason({ match, delivery, factory }: ReasonProps) {
+  const { failed_at, reason, automation_uid } = match;
+  const enabled = isExplained(match, delivery);
   const automation = useQuery({ ...automationQuery(factory, automation_uid), staleTime: 60_000, enabled });
   const payload = useQuery({ ...payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id), enabled });
   const mismatch = failed_at && automation.data && payload.data !== undefined && mismatchOf(failed_at, payload.data, automation.data);

@@ -3,7 +3,7 @@ import type { Delivery, Webhook } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
-import { formatBytes, formatCount } from '../../format.ts';
+import { formatBytes } from '../../format.ts';
 import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
@@ -19,6 +19,7 @@ import { usePreset } from '../webhooks/usePreset.ts';
 import { BulkReplay } from './BulkReplay.tsx';
 import { DeliveryDetail } from './DeliveryDetail.tsx';
 import { LogFilters } from './LogFilters.tsx';
+import { Outcomes } from './Outcomes.tsx';
 import { filterOf, filters, isReplayable, logSearchOf, narrowingOf, queryOf, toneOf } from './outcome.ts';
 import classes from './RecentDeliveries.module.css';
 
@@ -52,7 +53,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
         <Title order={2} size="h5">
           Recent deliveries
         </Title>
-        <Outcomes factory={factory} webhook={webhook} />
+        <OutcomeTabs factory={factory} webhook={webhook} />
       </div>
       {hook && <TestOutcome test={test} factory={factory} />}
       {unused ? (
@@ -100,7 +101,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
 }
 
 /** The outcomes to choose from. They keep the other filters. */
-function Outcomes({ factory, webhook }: { factory: string; webhook: string }) {
+function OutcomeTabs({ factory, webhook }: { factory: string; webhook: string }) {
   const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
   const chosen = filterOf(search);
   return (
@@ -145,8 +146,8 @@ function Heads({ deliveries, selected, select }: SelectionProps) {
         <span>Outcome</span>
         <span>Event</span>
         <span>Payload</span>
+        <span>Automations</span>
         <span className={classes.right}>Size</span>
-        <span>Runs</span>
         <span className={classes.right}>Received</span>
       </div>
     </div>
@@ -220,7 +221,6 @@ interface EntryProps {
 
 function Entry({ delivery, factory, selected, toggle }: EntryProps) {
   const [opened, setOpened] = useState(false);
-  const runs = delivery.runs.length;
   const about = delivery.summary ?? delivery.delivery_id;
   return (
     <li className={classes.row} data-entry>
@@ -243,8 +243,10 @@ function Entry({ delivery, factory, selected, toggle }: EntryProps) {
           <span className="mono clip" title={about}>
             {about}
           </span>
+          <span>
+            <Outcomes delivery={delivery} />
+          </span>
           <span className={classes.right}>{formatBytes(delivery.size)}</span>
-          <span>{runs > 0 ? formatCount(runs, 'run') : delivery.outcome === 'accepted' ? 'no run' : ''}</span>
           <span className={classes.right}>
             <Time at={delivery.received_at} />
           </span>

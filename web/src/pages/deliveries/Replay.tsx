@@ -6,8 +6,15 @@ import { client } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { Failure } from '../../ui/Failure.tsx';
 
+interface ReplayProps {
+  delivery: Delivery;
+  factory: string;
+  /** The name of the delivery for screen readers, in a list of several. */
+  of?: string;
+}
+
 /** Replays a delivery with the current automations and shows the result. */
-export function Replay({ delivery, factory }: { delivery: Delivery; factory: string }) {
+export function Replay({ delivery, factory, of }: ReplayProps) {
   const queries = useQueryClient();
   const replaying = useMutation({
     mutationFn: () => client.deliveries.replay(factory, delivery.webhook_uid, delivery.delivery_id),
@@ -19,6 +26,7 @@ export function Replay({ delivery, factory }: { delivery: Delivery; factory: str
       <Button
         size="xs"
         variant="default"
+        {...(of ? { 'aria-label': `Replay ${of}` } : {})}
         loading={replaying.isPending}
         title="Evaluates the delivery again with the current automations"
         onClick={() => replaying.mutate()}

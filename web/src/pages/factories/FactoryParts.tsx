@@ -23,8 +23,9 @@ const partsOf = (uid: string): FactoryPart[] => [
   { label: 'History', to: `/factory/${uid}/history` },
 ];
 
-/** The way back to the factories, and the parts of one: above its own pages and above lists that show it alone. */
-export function FactoryParts({ uid }: { uid: string }) {
+/** The way back to the factories, and the parts of one: above its own pages, above lists that show it alone, and
+ * above the page of something in one of its parts. */
+export function FactoryParts({ uid, part }: { uid: string; part?: 'Automations' | 'Webhooks' }) {
   const { data: session } = useQuery(sessionQuery);
   const { data: factory } = useQuery(factoryQuery(uid));
   return (
@@ -47,6 +48,7 @@ export function FactoryParts({ uid }: { uid: string }) {
               search={(search ?? {}) as never}
               activeOptions={{ exact: true, includeSearch: search !== undefined }}
               className={classes.part}
+              data-on={label === part || undefined}
             >
               {label}
             </Link>

@@ -1,6 +1,5 @@
-import { Anchor, SimpleGrid, Text } from '@mantine/core';
-import type { Factory, Webhook } from '@penstock/sdk';
-import { Link } from '@tanstack/react-router';
+import { SimpleGrid, Text } from '@mantine/core';
+import type { Webhook } from '@penstock/sdk';
 import { Code } from '../../ui/Code.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Fact } from '../run/Facts.tsx';
@@ -10,7 +9,7 @@ import { usePreset } from './usePreset.ts';
 import classes from './WebhookFacts.module.css';
 
 /** The facts of a webhook, without its secret. */
-export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: Factory | undefined }) {
+export function WebhookFacts({ webhook }: { webhook: Webhook }) {
   const { preset } = usePreset(webhook.signature_scheme);
   const id = webhook.delivery_id_header ?? preset?.forms[0]?.id_header;
   return (
@@ -18,11 +17,6 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
       <Code label="URL">{webhook.ingress_url}</Code>
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing={0} mt="xs">
         <dl className={classes.facts}>
-          <Fact name="Factory">
-            <Anchor component={Link} to="/factory/$uid" params={{ uid: factory?.uid ?? '' } as never} inherit>
-              {factory?.name ?? '…'}
-            </Anchor>
-          </Fact>
           <Fact name="Authentication">{authenticationOf(webhook, preset?.sender)}</Fact>
           <Fact name="Delivery ID">
             {id

@@ -11,6 +11,7 @@ import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { RecentDeliveries } from '../deliveries/RecentDeliveries.tsx';
+import { FactoryParts } from '../factories/FactoryParts.tsx';
 import { DeleteWebhook } from './DeleteWebhook.tsx';
 import { EditElsewhere } from './EditElsewhere.tsx';
 import { EnableWebhook } from './EnableWebhook.tsx';
@@ -18,6 +19,7 @@ import { FinishSetup } from './FinishSetup.tsx';
 import { troubleOf } from './state.ts';
 import { WebhookFacts } from './WebhookFacts.tsx';
 
+const EditWebhook = lazy(() => import('./EditWebhook.tsx'));
 const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
 const VerifyRequest = lazy(() => import('./VerifyRequest.tsx'));
 
@@ -39,11 +41,12 @@ export function WebhookPage() {
       }
       actions={hook && may(session?.scopes, 'factories:manage') && <Actions webhook={hook} factory={factory.data} />}
     >
+      <FactoryParts uid={uid} part="Webhooks" />
       <Failure error={webhook.error ?? factory.error} />
       {hook && (
         <>
           <EditElsewhere factory={factory.data} file={`webhooks/${hook.name}.yaml`} />
-          <WebhookFacts webhook={hook} factory={factory.data} />
+          <WebhookFacts webhook={hook} />
         </>
       )}
       {/* Read at once, shown below the rest when that is there: so it does not move. */}
@@ -57,7 +60,7 @@ export function WebhookPage() {
 }
 
 function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | undefined }) {
-  const [dialog, setDialog] = useState<'rotate' | 'finish' | 'verify' | 'delete'>();
+  const [dialog, setDialog] = useState<'edit' | 'rotate' | 'finish' | 'verify' | 'delete'>();
   const close = (): void => setDialog(undefined);
   const uid = factory?.uid ?? '';
   return (
@@ -77,13 +80,19 @@ function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | un
           Verify a request
         </Button>
       )}
-      {factory?.source !== 'repository' && (
-        <Button variant="default" onClick={() => setDialog('delete')}>
-          Delete
-        </Button>
+      {factory && factory.source !== 'repository' && (
+        <>
+          <Button variant="default" onClick={() => setDialog('edit')}>
+            Edit
+          </Button>
+          <Button variant="default" onClick={() => setDialog('delete')}>
+            Delete
+          </Button>
+        </>
       )}
       {dialog === 'finish' && <FinishSetup webhook={webhook} factory={uid} close={close} />}
       <Suspense>
+        {dialog === 'edit' && <EditWebhook webhook={webhook} factory={uid} close={close} />}
         {dialog === 'rotate' && <RotateSecret webhook={webhook} factory={uid} close={close} />}
         {dialog === 'verify' && <VerifyRequest webhook={webhook} factory={uid} close={close} />}
       </Suspense>

@@ -14,6 +14,7 @@ import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { LastDeliveries } from '../deliveries/LastDeliveries.tsx';
 import { FactoryParts } from '../factories/FactoryParts.tsx';
 import { Counts } from './Counts.tsx';
 import { EnableWebhook } from './EnableWebhook.tsx';
@@ -125,6 +126,7 @@ export function WebhooksPage() {
           {formatNumber(left)} more factories have webhooks: choose one to see its own.
         </Text>
       )}
+      {rows && <LastDeliveries webhooks={rows} />}
       {making && (
         <Suspense>
           <NewWebhook factories={factories ?? []} factory={factory} close={close} />

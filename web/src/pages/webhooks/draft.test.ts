@@ -1,6 +1,6 @@
-import type { SignaturePreset } from '@penstock/sdk';
+import type { SignaturePreset, Webhook } from '@penstock/sdk';
 import { expect, test } from 'vitest';
-import { emptyDraft, factsOf, requestOf, secretNameOf, wantsGuard } from './draft.ts';
+import { changeOf, emptyDraft, factsOf, requestOf, secretNameOf, sendersOf, settingsOf, wantsGuard, withSender } from './draft.ts';
 import { authenticationOf, troubleOf } from './state.ts';
 
 test('only what goes with the authentication is sent', () => {
@@ -77,4 +77,38 @@ test('names, states and ways of authentication are put into words', () => {
   expect(words).toEqual([undefined, undefined, 'Suspended', 'Secret missing']);
   expect(authenticationOf({ auth_mode: 'signature', signature_scheme: 'github' }, 'GitHub')).toBe('Signature: GitHub');
   expect(authenticationOf({ auth_mode: 'newer' })).toBe('newer');
+});
+
+const schemes = [
+  { scheme: 'github', sender: 'GitHub' },
+  { scheme: 'stripe', sender: 'Stripe' },
+  { scheme: 'custom_hmac', sender: 'Another sender' },
+] as unknown as SignaturePreset[];
+
+test('the sender names the webhook until the user does, and has a generated secret if it takes any', () => {
+  expect(sendersOf(schemes).map(({ items }) => items.map(({ value }) => value))).toEqual([
+    ['token', 'url_token', 'custom_hmac'],
+    ['github', 'stripe'],
+  ]);
+  const github = withSender(emptyDraft, 'github', schemes);
+  expect(github).toMatchObject({ mode: 'signature', scheme: 'github', name: 'GitHub' });
+  expect(github.secret).toMatch(/^[\w-]{32}$/);
+  expect(withSender(emptyDraft, 'github', schemes).secret).not.toBe(github.secret);
+  const stripe = withSender(github, 'stripe', schemes);
+  expect(stripe).toMatchObject({ scheme: 'stripe', name: 'Stripe', secret: '' });
+  expect(withSender(stripe, 'url_token', schemes)).toMatchObject({ mode: 'url_token', name: '' });
+  expect(withSender({ ...stripe, name: 'Payments' }, 'custom_hmac', schemes)).toMatchObject({ scheme: 'custom_hmac', name: 'Payments' });
+});
+
+test('only settings that changed are sent', () => {
+  const webhook = { replay_guard: true, secret_refresh: 'apply', delivery_id_header: 'X-Id' } as Webhook;
+  const before = settingsOf(webhook);
+  expect(changeOf('github', before, before)).toEqual({});
+  const signature = { timestamp_header: 'X-Time' };
+  expect(changeOf('grafana', before, { deliveryIdHeader: ' ', replayGuard: false, immediate: true, signature })).toEqual({
+    delivery_id_header: '',
+    replay_guard: false,
+    secret_refresh: 'immediate',
+    signature,
+  });
 });

@@ -1,16 +1,28 @@
-import type { CreateWebhookRequest, Known, Signature, SignaturePreset, SignatureScheme } from '@penstock/sdk';
+import type {
+  CreateWebhookRequest,
+  Known,
+  Signature,
+  SignaturePreset,
+  SignatureScheme,
+  UpdateWebhookRequest,
+  Webhook,
+} from '@penstock/sdk';
+
+/** The settings of a webhook that can change later. */
+export interface Settings {
+  deliveryIdHeader: string;
+  replayGuard: boolean;
+  immediate: boolean;
+  signature: Signature;
+}
 
 /** A new webhook during editing. */
-export interface Draft {
+export interface Draft extends Settings {
   name: string;
   mode: 'token' | 'url_token' | 'signature';
   scheme: string;
   secret: string;
   secretName: string;
-  deliveryIdHeader: string;
-  signature: Signature;
-  replayGuard: boolean;
-  immediate: boolean;
   enabled: boolean;
 }
 
@@ -26,6 +38,59 @@ export const emptyDraft: Draft = {
   immediate: false,
   enabled: true,
 };
+
+/** A sender to choose from: a known one by its scheme, or any sender by how it authenticates. */
+export interface Sender {
+  value: string;
+  label: string;
+}
+
+/** The senders that do not need a scheme of their own. */
+const anySender: readonly Sender[] = [
+  { value: 'token', label: 'Any sender, with a bearer token' },
+  { value: 'url_token', label: 'Any sender, with a token in the URL' },
+  { value: 'custom_hmac', label: 'Any sender, with its own signature' },
+];
+
+/** The senders in two groups. */
+export function sendersOf(schemes: readonly SignaturePreset[]): { group: string; items: Sender[] }[] {
+  const known = schemes.filter(({ scheme }) => scheme !== 'custom_hmac').map(({ scheme, sender }) => ({ value: scheme, label: sender }));
+  return [
+    { group: 'Any sender', items: [...anySender] },
+    { group: 'Known senders', items: known },
+  ];
+}
+
+/** The sender of a draft, as a value of {@link sendersOf}. */
+export const senderOf = ({ mode, scheme }: Draft): string => (mode === 'signature' ? scheme : mode);
+
+/** The senders that take a secret of the user's choice, so that one can be generated here. */
+const choosable = ['github', 'gitlab', 'bitbucket', 'jira', 'typeform', 'circleci', 'calendly', 'grafana'];
+
+/** Whether the sender takes any secret. */
+export const takesAnySecret = (scheme: string): boolean => choosable.includes(scheme);
+
+/** A secret of 24 random bytes, like that of a token. */
+export function newSecret(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(24));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_');
+}
+
+/** Chooses a sender. A name that the user has not entered becomes the name of the sender, and its
+ * secret is generated if the sender takes any. */
+export function withSender(draft: Draft, value: string, schemes: readonly SignaturePreset[]): Draft {
+  const nameOf = (sender: string): string => schemes.find(({ scheme }) => scheme === sender && scheme !== 'custom_hmac')?.sender ?? '';
+  const signs = value !== 'token' && value !== 'url_token';
+  return {
+    ...draft,
+    mode: signs ? 'signature' : value,
+    ...(signs ? { scheme: value } : {}),
+    secret: takesAnySecret(value) ? newSecret() : '',
+    ...(draft.name.trim() === '' || draft.name === nameOf(senderOf(draft)) ? { name: nameOf(value) } : {}),
+  };
+}
 
 /** The request of a draft. For empty fields, the server decides. */
 export function requestOf(draft: Draft): CreateWebhookRequest {
@@ -45,7 +110,29 @@ export function requestOf(draft: Draft): CreateWebhookRequest {
   };
 }
 
-function signatureOf({ scheme, signature }: Draft): Signature | undefined {
+/** The settings of an existing webhook. */
+export function settingsOf(webhook: Webhook): Settings {
+  return {
+    deliveryIdHeader: webhook.delivery_id_header ?? '',
+    replayGuard: webhook.replay_guard,
+    immediate: webhook.secret_refresh === 'immediate',
+    signature: webhook.signature ?? {},
+  };
+}
+
+/** The request for the settings that changed. */
+export function changeOf(scheme: string | undefined, before: Settings, after: Settings): UpdateWebhookRequest {
+  const signature = signatureOf({ scheme: scheme ?? '', signature: after.signature }) ?? {};
+  const same = JSON.stringify(after.signature) === JSON.stringify(before.signature);
+  return {
+    ...(after.deliveryIdHeader.trim() === before.deliveryIdHeader ? {} : { delivery_id_header: after.deliveryIdHeader.trim() }),
+    ...(after.replayGuard === before.replayGuard ? {} : { replay_guard: after.replayGuard }),
+    ...(after.immediate === before.immediate ? {} : { secret_refresh: after.immediate ? ('immediate' as const) : ('apply' as const) }),
+    ...(same ? {} : { signature }),
+  };
+}
+
+function signatureOf({ scheme, signature }: Pick<Draft, 'scheme' | 'signature'>): Signature | undefined {
   const timestamp = signature.timestamp_header?.trim();
   if (scheme === 'grafana') {
     return timestamp ? { timestamp_header: timestamp } : undefined;

@@ -120,21 +120,3 @@ test('the first steps are checked off, and can be hidden', async ({ world }) => 
   await page.getByRole('region', { name: 'Active runs' }).waitFor();
   expect(await steps.count()).toBe(0);
 });
-
-test('a factory is created from an example of the first steps', async ({ world }) => {
-  const { page, server } = world;
-  for (const { uid } of (await server.api.factories.list()).items) {
-    await server.api.factories.delete(uid);
-  }
-  await world.signIn('/');
-  await page.getByRole('button', { name: 'Start with an example' }).click();
-  const dialog = page.getByRole('dialog', { name: 'New factory from an example' });
-  await dialog.getByRole('radio', { name: 'Incident response' }).check();
-  await world.look('home-example');
-  await dialog.getByRole('button', { name: 'Create' }).click();
-  await page.getByRole('heading', { name: 'Incident response' }).waitFor();
-  const [factory] = (await server.api.factories.list()).items;
-  expect(factory).toMatchObject({ name: 'Incident response', webhooks_count: 2, automations_count: 2 });
-  const { secrets } = await server.api.secrets.list();
-  expect(secrets.filter(({ pending }) => pending).map(({ name }) => name)).toContain('SENTRY_AUTH_TOKEN');
-});

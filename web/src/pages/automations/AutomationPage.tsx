@@ -47,7 +47,7 @@ export function AutomationPage() {
         )
       }
     >
-      <FactoryParts uid={uid} part="Automations" />
+      {(found || automation.error) && <FactoryParts uid={uid} part="Automations" />}
       <Failure error={automation.error ?? factory.error} />
       {found && factory.data && (
         <>

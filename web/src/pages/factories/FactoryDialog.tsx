@@ -1,17 +1,30 @@
 import { Group, SegmentedControl, Text, TextInput } from '@mantine/core';
 import type { Factory } from '@penstock/sdk';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { client } from '../../api.ts';
+import { client, sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { creationOf, draftOf, type FactoryDraft, isComplete, updateOf } from './draft.ts';
+import { ExampleFields } from './ExampleFields.tsx';
+import { useExample } from './useExample.ts';
 
-/** Creates a factory and goes to its page, or edits one. */
-export default function FactoryDialog({ factory, close }: { factory: Factory | undefined; close: () => void }) {
+interface FactoryDialogProps {
+  factory: Factory | undefined;
+  /** Begins with the examples. */
+  byExample?: boolean;
+  close: () => void;
+}
+
+/** Creates a factory, also from an example, and goes to its page, or edits one. */
+export default function FactoryDialog({ factory, byExample = false, close }: FactoryDialogProps) {
   const navigate = useNavigate();
   const queries = useQueryClient();
+  const { data: session } = useQuery(sessionQuery);
   const [draft, setDraft] = useState(() => draftOf(factory));
+  const [copies, copy] = useState(byExample);
+  const example = useExample(copies);
   const field = (name: keyof FactoryDraft) => ({
     value: draft[name],
     onChange: (event: { currentTarget: { value: string } }) => {
@@ -22,7 +35,7 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
   const submit = async (): Promise<void> => {
     const { uid } = factory
       ? await client.factories.update(factory.uid, updateOf(draft))
-      : await client.factories.create(creationOf(draft));
+      : await (copies ? example.create() : client.factories.create(creationOf(draft)));
     await Promise.all([queries.invalidateQueries({ queryKey: ['factories'] }), queries.invalidateQueries({ queryKey: ['factory', uid] })]);
     if (!factory) {
       await navigate({ to: '/factory/$uid', params: { uid } });
@@ -34,7 +47,8 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
       close={close}
       action={factory ? 'Save' : 'Create'}
       submit={submit}
-      incomplete={!isComplete(draft)}
+      incomplete={copies ? !example.ready : !isComplete(draft)}
+      error={example.error}
       size="lg"
     >
       {!factory && (
@@ -43,12 +57,21 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
           data={[
             { value: 'service', label: 'Edited here' },
             { value: 'repository', label: 'From a Git repository' },
+            // The secrets of an example are created with it.
+            ...(may(session?.scopes, 'secrets:manage') ? [{ value: 'example', label: 'From an example' }] : []),
           ]}
-          value={draft.source}
-          onChange={(source) => setDraft((before) => ({ ...before, source: source as FactoryDraft['source'] }))}
+          value={copies ? 'example' : draft.source}
+          onChange={(source) => {
+            copy(source === 'example');
+            if (source !== 'example') {
+              setDraft((before) => ({ ...before, source: source as FactoryDraft['source'] }));
+            }
+          }}
         />
       )}
-      {draft.source === 'service' ? (
+      {copies ? (
+        <ExampleFields {...example.fields} />
+      ) : draft.source === 'service' ? (
         <>
           <TextInput label="Name" required data-autofocus {...field('name')} />
           <TextInput label="Alias" description="A short name" {...field('alias')} />

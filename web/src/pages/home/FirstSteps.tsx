@@ -9,7 +9,7 @@ import bars from './Bars.module.css';
 import classes from './Home.module.css';
 import type { Step, StepName } from './steps.ts';
 
-const ExampleDialog = lazy(() => import('./ExampleDialog.tsx'));
+const FactoryDialog = lazy(() => import('../factories/FactoryDialog.tsx'));
 
 const words: Record<StepName, { title: string; detail: ReactNode }> = {
   model: {
@@ -71,7 +71,7 @@ function FromExample() {
       </Anchor>
       {asking && (
         <Suspense>
-          <ExampleDialog close={() => ask(false)} />
+          <FactoryDialog factory={undefined} byExample close={() => ask(false)} />
         </Suspense>
       )}
     </>

@@ -1,4 +1,4 @@
-import { Anchor, Group, SimpleGrid, Text, Title } from '@mantine/core';
+import { Anchor, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import type { HourStats, Stats } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
@@ -6,7 +6,7 @@ import { sessionQuery } from '../../api.ts';
 import { formatCount, formatDuration, formatNumber } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { live, useNow } from '../../live.ts';
-import { statsQuery, usageQuery } from '../../queries.ts';
+import { runsQuery, statsQuery, usageQuery } from '../../queries.ts';
 import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import filter from '../../ui/FilterTabs.module.css';
@@ -19,6 +19,7 @@ import { Costs } from './Costs.tsx';
 import { barsOf, deliverySeries, hoursOf, type Range, ranges, runSeries, statsOfBars, totalOf, waitSeries } from './chart.ts';
 import { FirstSteps } from './FirstSteps.tsx';
 import classes from './Home.module.css';
+import { LastFinished } from './LastFinished.tsx';
 import { NeedsAttention } from './NeedsAttention.tsx';
 import { QuickRun } from './QuickRun.tsx';
 import { useAttention } from './useAttention.ts';
@@ -28,18 +29,22 @@ export function HomePage() {
   const { data: session } = useQuery(sessionQuery);
   const stats = useQuery({ ...statsQuery(24), ...live(15) });
   const attention = useAttention();
+  const finished = useQuery({ ...runsQuery({ state: ['SUCCEEDED'], sort_by: 'updated_at', limit: 3 }), ...live(15) });
   const { steps, hide } = useFirstSteps();
   return (
     <Page title="Home" actions={stats.data && <Now stats={stats.data} />}>
       <Failure error={stats.error} retry={() => void stats.refetch()} />
       {/* All at once, so that nothing moves. */}
-      {attention.ready && steps ? (
+      {attention.ready && steps && !finished.isPending ? (
         <>
           <NeedsAttention {...attention} />
           {steps.length > 0 && <FirstSteps steps={steps} hide={hide} />}
           <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
             {may(session?.scopes, 'runs:write') && <QuickRun />}
-            <ActiveRuns runs={attention.active} />
+            <Stack gap="md">
+              <ActiveRuns runs={attention.active} />
+              <LastFinished runs={finished.data?.items ?? []} />
+            </Stack>
           </SimpleGrid>
           <Charts />
         </>

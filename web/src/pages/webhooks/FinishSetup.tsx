@@ -6,6 +6,7 @@ import { client } from '../../api.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
+import { newSecret, takesAnySecret } from './draft.ts';
 import { usePreset } from './usePreset.ts';
 
 interface FinishSetupProps {
@@ -16,7 +17,7 @@ interface FinishSetupProps {
   finished?: () => void;
 }
 
-/** Sets the secret of a pending webhook. Its sender shows the secret after the URL is registered there. */
+/** Sets the secret of a pending webhook: one that its sender shows after the URL is registered there, or a generated one. */
 export function FinishSetup({ webhook, factory, close, finished }: FinishSetupProps) {
   return (
     <Dialog title={`Finish ${webhook.label}`} close={close} size="lg">
@@ -35,7 +36,8 @@ interface SecretFormProps {
 export function SecretForm({ webhook, factory, later, finished }: SecretFormProps) {
   const queries = useQueryClient();
   const { preset } = usePreset(webhook.signature_scheme);
-  const [secret, setSecret] = useState('');
+  const any = webhook.auth_mode !== 'signature' || takesAnySecret(webhook.signature_scheme ?? '');
+  const [secret, setSecret] = useState(() => (any ? newSecret() : ''));
   const finishing = useMutation({
     mutationFn: () => client.webhooks.update(factory, webhook.uid, { secret }),
     onSuccess: async () => {
@@ -56,8 +58,9 @@ export function SecretForm({ webhook, factory, later, finished }: SecretFormProp
           <Code label="URL">{webhook.ingress_url}</Code>
         </div>
         <PasswordInput
-          label="2. Enter the secret that it shows"
+          label={any ? '2. Enter this secret there, or another one here' : '2. Enter the secret that it shows'}
           description={preset?.hint}
+          defaultVisible={any}
           autoComplete="off"
           value={secret}
           onChange={(event) => setSecret(event.currentTarget.value)}

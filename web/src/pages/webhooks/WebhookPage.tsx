@@ -41,7 +41,8 @@ export function WebhookPage() {
       }
       actions={hook && may(session?.scopes, 'factories:manage') && <Actions webhook={hook} factory={factory.data} />}
     >
-      <FactoryParts uid={uid} part="Webhooks" />
+      {/* Below the buttons, which a narrow screen wraps once they are there. */}
+      {(hook || webhook.error) && <FactoryParts uid={uid} part="Webhooks" />}
       <Failure error={webhook.error ?? factory.error} />
       {hook && (
         <>

@@ -25,7 +25,7 @@ func TestDashboardReport(t *testing.T) {
 			})
 		}, []string{
 			"script of Runs, gzipped, in 26 files 193.7 KB < 250 KB met",
-			"sqlite Runs interactive, 4x slower CPU, p50 1300.0 ms 400.0 ms 3.25",
+			"sqlite Runs interactive, 4x slower CPU, p50 1300.0 ms 400.0 ms 3.25 < 1.5 s met",
 			"sqlite Runs interactive, 4x slower CPU, longest 1900.0 ms 500.0 ms 3.80",
 			"sqlite CPU of its main thread, not slowed, p50 200.0 ms 25.0 ms 8.00",
 		}},
@@ -38,7 +38,7 @@ func TestDashboardReport(t *testing.T) {
 			)
 		}, []string{
 			"script of Runs, gzipped, in 1 files 250.0 KB < 250 KB missed",
-			"sqlite Runs interactive, 4x slower CPU, p50 1500.0 ms 500.0 ms 3.00",
+			"sqlite Runs interactive, 4x slower CPU, p50 1500.0 ms 500.0 ms 3.00 < 1.5 s missed",
 			"sqlite Runs interactive, 4x slower CPU, longest 1500.0 ms 500.0 ms 3.00",
 			"sqlite CPU of its main thread, not slowed, p50 200.0 ms 25.0 ms 8.00",
 		}},
@@ -47,11 +47,11 @@ func TestDashboardReport(t *testing.T) {
 				"postgres", listTimes{Paging: times{80, 90, 100}, Filtering: times{90, 201}, Searching: times{50}, Bare: times{40}},
 			)
 		}, []string{
-			"postgres 100,000 runs another page, p50 90.0 ms 40.0 ms 2.25",
+			"postgres 100,000 runs another page, p50 90.0 ms 40.0 ms 2.25 < 200 ms met",
 			"postgres 100,000 runs another page, longest 100.0 ms 40.0 ms 2.50",
-			"postgres 100,000 runs a filter, p50 201.0 ms 40.0 ms 5.03",
+			"postgres 100,000 runs a filter, p50 201.0 ms 40.0 ms 5.03 < 200 ms missed",
 			"postgres 100,000 runs a filter, longest 201.0 ms 40.0 ms 5.03",
-			"postgres 100,000 runs a search, p50 50.0 ms 40.0 ms 1.25",
+			"postgres 100,000 runs a search, p50 50.0 ms 40.0 ms 1.25 < 200 ms met",
 			"postgres 100,000 runs a search, longest 50.0 ms 40.0 ms 1.25",
 		}},
 		{"a run that is drawn evenly", func(b *bench) {

@@ -2,12 +2,13 @@ import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 import { compress } from './build/compress.ts';
+import { fontLicense } from './build/license.ts';
 
 /** The server that `npm run dev` passes the API's requests on to. */
 const server = process.env.PENSTOCK_URL ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
-  plugins: [react(), compress()],
+  plugins: [react(), fontLicense(), compress()],
   resolve: {
     alias: { '@penstock/sdk': fileURLToPath(new URL('../sdk/typescript/src/index.ts', import.meta.url)) },
   },

@@ -372,7 +372,13 @@ test('the first load of the list stays small', async ({ world }) => {
   const { page, server } = world;
   await world.signIn();
   const scripts = new Set<string>();
+  const fonts: number[] = [];
   page.on('request', (request) => request.resourceType() === 'script' && scripts.add(request.url()));
+  page.on('response', (response) => {
+    if (response.request().resourceType() === 'font') {
+      fonts.push(Number(response.headers()['content-length']));
+    }
+  });
   await page.goto(`${server.url}/runs`);
   await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
   await page.waitForLoadState('networkidle');
@@ -386,4 +392,6 @@ test('the first load of the list stays small', async ({ world }) => {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   expect(total).toBeGreaterThan(50_000);
   expect(total, 'bytes of script, gzipped').toBeLessThan(250_000);
+  expect(fonts.length).toBe(1);
+  expect(fonts[0], 'bytes of the font').toBeLessThan(60_000);
 });

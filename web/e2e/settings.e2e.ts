@@ -11,7 +11,7 @@ test('settings show what the server can do', async ({ world }) => {
   expect(version).toBeTruthy();
   await about.getByText(`Penstock ${version}`, { exact: true }).waitFor();
   const links = await about.getByRole('link').all();
-  expect(links.length).toBe(2);
+  expect(links.length).toBe(3);
   for (const link of links) {
     const answer = await page.request.get(new URL((await link.getAttribute('href')) ?? '', world.server.url).href);
     expect(answer.status()).toBe(200);

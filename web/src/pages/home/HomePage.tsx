@@ -153,6 +153,7 @@ function Figures({ range, hours }: { range: Range; hours: HourStats[] }) {
         }
         series={waitSeries(sums)}
         format={seconds}
+        tick={(n) => (n === 0 ? '0' : seconds(n))}
       />
       {deliveries && (
         <Bars

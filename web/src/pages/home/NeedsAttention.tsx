@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
-import { formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { RunStatus, Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
@@ -22,7 +22,13 @@ export function NeedsAttention({ blocked, moreBlocked, failed, problems, dismiss
   const { data: session } = useQuery(sessionQuery);
   const mayWrite = may(session?.scopes, 'runs:write');
   const asking = blocked.filter(({ status_message }) => !status_message?.budget);
-  const short = blocked.filter(({ status_message }) => status_message?.budget);
+  const short = new Map<string, RunItem[]>(); // by budget
+  for (const run of blocked) {
+    const budget = run.status_message?.budget?.budget_uid;
+    if (budget) {
+      short.set(budget, [...(short.get(budget) ?? []), run]);
+    }
+  }
   const count = blocked.length + failed.length + problems.length;
   return (
     <Stack component="section" gap="xs" aria-label="Needs attention">
@@ -37,10 +43,10 @@ export function NeedsAttention({ blocked, moreBlocked, failed, problems, dismiss
       {asking.map((run) => (
         <Asking key={run.run_id} run={run} mayWrite={mayWrite} />
       ))}
-      {short.length + failed.length + problems.length > 0 && (
+      {short.size + failed.length + problems.length > 0 && (
         <ul className={classes.lines}>
-          {short.map((run) => (
-            <Short key={run.run_id} run={run} />
+          {[...short].map(([budget, runs]) => (
+            <Short key={budget} runs={runs} />
           ))}
           {failed.slice(0, most).map((run) => (
             <li key={run.run_id} data-entry>
@@ -78,11 +84,19 @@ export function NeedsAttention({ blocked, moreBlocked, failed, problems, dismiss
   );
 }
 
+interface NamedProps {
+  to: string;
+  search?: Record<string, string>;
+  name: string;
+  detail?: string | undefined;
+  children?: ReactNode;
+}
+
 /** A link, with a text of others on the line below it. */
-export function Named({ to, name, detail, children }: { to: string; name: string; detail?: string | undefined; children?: ReactNode }) {
+export function Named({ to, search = {}, name, detail, children }: NamedProps) {
   return (
     <div className={classes.named}>
-      <Anchor component={Link} to={to as never} inherit className={classes.name ?? ''} title={name} data-name>
+      <Anchor component={Link} to={to as never} search={search as never} inherit className={classes.name ?? ''} title={name} data-name>
         {name}
       </Anchor>
       <Text size="sm" c="dimmed" component="div" className="clip" title={detail}>
@@ -94,14 +108,24 @@ export function Named({ to, name, detail, children }: { to: string; name: string
   );
 }
 
-/** A run that a budget blocks, with the way to raise it. */
-function Short({ run }: { run: RunItem }) {
-  const shortage = run.status_message?.budget;
-  const own = shortage?.budget_uid === run.run_id;
+/** The runs that one budget blocks, with the way to raise it. */
+function Short({ runs }: { runs: RunItem[] }) {
+  const [run] = runs;
+  const shortage = run?.status_message?.budget;
+  if (!run || !shortage) {
+    return null;
+  }
+  const own = shortage.budget_uid === run.run_id;
+  const one = runs.length === 1;
   return (
     <li data-entry>
       <RunStatus state={run.state} />
-      <Named to={`/runs/${run.run_id}`} name={run.title || run.run_id} detail={shortage && sentenceOf(shortage)}>
+      <Named
+        to={one ? `/runs/${run.run_id}` : '/runs'}
+        search={one ? {} : { state: 'BLOCKED' }}
+        name={one ? run.title || run.run_id : formatCount(runs.length, 'run')}
+        detail={sentenceOf(shortage)}
+      >
         {own ? 'Its budget has no room' : 'A shared budget has no room'}
       </Named>
       <span className={classes.actions}>

@@ -1,7 +1,8 @@
-import { Stack, Table, Text, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import type { RunItem } from '@penstock/sdk';
 import { formatWord } from '../../format.ts';
 import { Code } from '../../ui/Code.tsx';
+import { DataTable } from '../../ui/DataTable.tsx';
 
 const origins: Record<string, string> = {
   request: 'the request',
@@ -35,29 +36,26 @@ export default function ConfigTab({ run }: { run: RunItem }) {
         <Text size="sm" c="dimmed" mb="xs">
           Set when the run was created. It does not change later.
         </Text>
-        <Table layout="fixed" verticalSpacing="xs" aria-label="Configuration" styles={{ td: { verticalAlign: 'top' } }}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th w="28%">Key</Table.Th>
-              <Table.Th>Value</Table.Th>
-              <Table.Th w="26%">From</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {values.map(([name, value]) => (
-              <Table.Tr key={name}>
-                <Table.Td className="plain mono">{name}</Table.Td>
-                <Table.Td className="plain mono">{typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)}</Table.Td>
-                <Table.Td>{originOf(sources[name])}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+        <DataTable
+          label="Configuration"
+          columns={[
+            { header: 'Key', main: true, width: '28%', cell: ([name]) => <span className="plain mono">{name}</span> },
+            { header: 'Value', cell: ([, value]) => <span className="plain mono">{textOfValue(value)}</span> },
+            { header: 'From', width: '26%', cell: ([name]) => originOf(sources[name]) },
+          ]}
+          rows={values}
+          rowKey={([name]) => name}
+          empty={null}
+        />
       </section>
       {run.mode && run.mode !== 'normal' && <Text size="sm">Mode: {formatWord(run.mode)}</Text>}
       {run.interactive && <Text size="sm">Interactive: its session stays open for follow-ups.</Text>}
     </Stack>
   );
+}
+
+function textOfValue(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
 }
 
 function originOf(source: string | undefined): string {

@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
@@ -165,9 +165,17 @@ function Parts({ run, log, children }: { run: RunItem; log: Transcript; children
     const search = value && value !== 'transcript' ? { tab: value } : {};
     void navigate({ to: '/runs/$runId', params: { runId: run.run_id }, search, replace: true });
   };
+  const list = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: shows the tab where not all tabs fit
+  useEffect(() => {
+    const chosen = list.current?.querySelector<HTMLElement>('[aria-selected="true"]');
+    if (list.current && chosen) {
+      list.current.scrollLeft = chosen.offsetLeft - (list.current.clientWidth - chosen.offsetWidth) / 2;
+    }
+  }, [tab]);
   return (
     <Tabs value={tab} onChange={show} keepMounted={false} className={classes.parts ?? ''}>
-      <Tabs.List mb="sm" className={classes.tabs ?? ''}>
+      <Tabs.List ref={list} mb="sm" className={classes.tabs ?? ''}>
         <Tabs.Tab value="transcript">Transcript</Tabs.Tab>
         <Tabs.Tab value="changes">Changes</Tabs.Tab>
         <Tabs.Tab value="timeline">Timeline</Tabs.Tab>

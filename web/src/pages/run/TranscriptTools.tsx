@@ -37,7 +37,7 @@ export function TranscriptTools({ runId, title, items, query, setQuery, errors, 
         size="xs"
         className={classes.search ?? ''}
         aria-label="Search the transcript"
-        placeholder="Search the transcript"
+        placeholder="Search"
         value={query}
         onChange={(event) => setQuery(event.currentTarget.value)}
       />

@@ -32,10 +32,11 @@ const harnesses: Column<HarnessInfo>[] = [
   },
 ];
 
-/** What this server says about its API. */
+/** What this server says about its API, and about the font of its pages. */
 const documents = [
   { href: '/docs', label: 'API reference' },
   { href: '/docs/openapi.yaml', label: 'OpenAPI contract' },
+  { href: '/assets/inter-license.txt', label: 'License of the font Inter' },
 ];
 
 function Availability({ available, why }: { available: boolean; why: string | undefined }) {

@@ -9,7 +9,7 @@ const folder = process.argv[2];
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
   const page = await signedIn(browser);
-  await page.setViewportSize({ width: 1280, height: 760 });
+  await page.setViewportSize({ width: 1280, height: 900 });
   await page.goto(`${server}/runs/${run}`);
   await page.getByText('Running').first().waitFor();
   await page.getByText('Ran grep').first().click();

@@ -216,11 +216,14 @@ test('the activity of an automation says what it made of each event, and it can 
   await list.getByRole('link', { name: 'Edit the filter with this delivery' }).first().click();
   const chosen = page.getByRole('status', { name: 'This delivery' });
   await chosen.getByText('Would not trigger').waitFor();
-  await chosen.getByText('/data/status', { exact: true }).waitFor();
+  await chosen.getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
+  await expect.poll(() => chosen.locator('mark').allTextContents()).toEqual(['    "status": "<b>open</b>"']);
+  await world.look('automation-delivery');
   const edited = page.getByRole('group', { name: 'Trigger 1' }).getByRole('textbox', { name: 'Filter' });
   await edited.fill('');
   await edited.fill('{"data": {"status": ["<b>open</b>"]}}');
   await chosen.getByText('Would trigger', { exact: true }).waitFor();
+  expect(await chosen.locator('mark').count()).toBe(0);
 });
 
 test('a run that a delivery started runs again with its payload', async ({ world }) => {

@@ -52,7 +52,7 @@ function Marked({ text, marks }: { text: string; marks: ReadonlyMap<number, read
           <span key={start}>
             {start > 0 && '\n'}
             <mark className={classes.mark}>{lines[start]}</mark>
-            <span className={classes.note}> ← {notes.join('; ')}</span>
+            {notes.some(Boolean) && <span className={classes.note}> ← {notes.join('; ')}</span>}
           </span>
         ) : (
           part.join('')

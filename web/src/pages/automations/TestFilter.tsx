@@ -117,7 +117,15 @@ function Stored({ factory, trigger, webhook, delivery }: StoredProps) {
           The filter has an error. The results are those of the last valid filter.
         </Text>
       )}
-      {delivery && one.verdict && <ChosenDelivery factory={factory} webhook={webhook} delivery={delivery} verdict={one.verdict} />}
+      {delivery && one.verdict && (
+        <ChosenDelivery
+          factory={factory}
+          webhook={webhook}
+          delivery={delivery}
+          verdict={one.verdict}
+          filter={trigger.provider === 'webhook' ? readFilter(trigger.filter) : undefined}
+        />
+      )}
       <Failure error={all.error ?? one.error} />
       {all.verdict && <FailedChecks checks={all.verdict.checks.filter(({ check }) => check === 'webhook')} />}
       {sample && (

@@ -5,6 +5,7 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { Icon } from '../../ui/Icon.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { ChosenPayload } from './ChosenPayload.tsx';
 import classes from './TestedDeliveries.module.css';
 
 interface TestedDeliveriesProps {
@@ -48,10 +49,12 @@ interface ChosenDeliveryProps {
   webhook: string;
   delivery: string;
   verdict: FilterVerdict;
+  /** The payload filter as it is now. Not for the events of other providers. */
+  filter: Record<string, unknown> | undefined;
 }
 
 /** The result for the delivery with which the filter is edited. The page scrolls to it once. */
-export function ChosenDelivery({ factory, webhook, delivery, verdict }: ChosenDeliveryProps) {
+export function ChosenDelivery({ factory, webhook, delivery, verdict, filter }: ChosenDeliveryProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => box.current?.scrollIntoView({ block: 'center' }), []);
   return (
@@ -62,7 +65,16 @@ export function ChosenDelivery({ factory, webhook, delivery, verdict }: ChosenDe
           Delivery {delivery.slice(-12)}
         </ToDelivery>
       </Group>
-      <FailedChecks checks={verdict.checks} />
+      <FailedChecks checks={filter ? verdict.checks.filter(({ check }) => check !== 'payload') : verdict.checks} />
+      {filter && (
+        <ChosenPayload
+          factory={factory}
+          webhook={webhook}
+          delivery={delivery}
+          filter={filter}
+          failed={verdict.checks.find(({ check, passed }) => check === 'payload' && !passed)}
+        />
+      )}
     </div>
   );
 }
@@ -91,7 +103,7 @@ function Why({ path, reason }: WhyProps) {
   );
 }
 
-function ToDelivery({ factory, webhook, delivery, children }: Omit<ChosenDeliveryProps, 'verdict'> & { children: ReactNode }) {
+function ToDelivery({ factory, webhook, delivery, children }: Omit<ChosenDeliveryProps, 'verdict' | 'filter'> & { children: ReactNode }) {
   return (
     <Anchor
       component={Link}

@@ -1,7 +1,7 @@
 import type { Delivery, DeliveryMatch } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { automationQuery, payloadQuery } from '../../queries.ts';
-import { mismatchOf } from './mismatch.ts';
+import { type Mismatch, mismatchOf } from './mismatch.ts';
 import { isExplained } from './usePlaces.ts';
 
 export interface ReasonProps {
@@ -18,12 +18,7 @@ export function Reason({ match, delivery, factory }: ReasonProps) {
   const payload = useQuery({ ...payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id), enabled });
   const mismatch = failed_at && automation.data && payload.data !== undefined && mismatchOf(failed_at, payload.data, automation.data);
   if (mismatch) {
-    return (
-      <span className="plain">
-        <code>{mismatch.key}</code> is <Values of={mismatch.actual} none="missing" />; the filter expects {mismatch.expected.words}
-        <Values of={mismatch.expected.values} none="" />
-      </span>
-    );
+    return <Sentence {...mismatch} />;
   }
   return (
     <span className="plain">
@@ -33,6 +28,16 @@ export function Reason({ match, delivery, factory }: ReasonProps) {
         </>
       )}
       {reason}
+    </span>
+  );
+}
+
+/** Says what a value is, and what the filter expects. */
+export function Sentence({ name, actual, expected }: Mismatch) {
+  return (
+    <span className="plain">
+      <code>{name}</code> is <Values of={actual} none="missing" />; the filter expects {expected.words}
+      <Values of={expected.values} none="" />
     </span>
   );
 }

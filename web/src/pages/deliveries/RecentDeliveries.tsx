@@ -104,6 +104,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
 function OutcomeTabs({ factory, webhook }: { factory: string; webhook: string }) {
   const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
   const chosen = filterOf(search);
+  const narrowed = Object.keys(narrowingOf(search)).length > 0;
   return (
     <nav aria-label="Outcome" className={filter.tabs}>
       {filters.map((one) => (
@@ -114,7 +115,7 @@ function OutcomeTabs({ factory, webhook }: { factory: string; webhook: string })
           search={{ ...narrowingOf(search), ...one.search }}
           className={filter.tab}
           activeOptions={{ exact: true }}
-          data-on={one.label === chosen.label || undefined}
+          data-on={(one.label === chosen.label && !(narrowed && one.label === 'All')) || undefined}
         >
           {one.label}
         </Link>

@@ -4,7 +4,7 @@ import { keepsNumbers } from '../automations/pointer.ts';
 /** A key of a payload, its value, and what the filter of an automation expects of it. */
 export interface Mismatch {
   /** The key with those above it, such as data.status. */
-  key: string;
+  name: string;
   /** The values as JSON; none if the key is missing. */
   actual: string[];
   expected: Expected;
@@ -32,7 +32,7 @@ export function mismatchOf(pointer: string, payload: string, { triggers }: Pick<
     const expected = provider === 'webhook' ? expectedOf(below(filter?.payload, path)) : undefined;
     if (expected !== undefined) {
       const values = parsed(payload);
-      return values && { key: path.join('.'), actual: listed(valuesAt(values[0], path)), expected };
+      return values && { name: path.join('.'), actual: listed(valuesAt(values[0], path)), expected };
     }
   }
   return undefined;

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
 import { Code } from '../../ui/Code.tsx';
+import { CopyButton } from '../../ui/CopyButton.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { newSecret, takesAnySecret } from './draft.ts';
@@ -57,15 +58,19 @@ export function SecretForm({ webhook, factory, later, finished }: SecretFormProp
           <Text size="sm">1. Register this URL with {preset?.sender ?? 'the sender'}:</Text>
           <Code label="URL">{webhook.ingress_url}</Code>
         </div>
-        <PasswordInput
-          label={any ? '2. Enter this secret there, or another one here' : '2. Enter the secret that it shows'}
-          description={preset?.hint}
-          defaultVisible={any}
-          autoComplete="off"
-          value={secret}
-          onChange={(event) => setSecret(event.currentTarget.value)}
-          visibilityToggleButtonProps={{ 'aria-label': 'Show the secret' }}
-        />
+        <Group gap="xs" align="end" wrap="nowrap">
+          <PasswordInput
+            flex={1}
+            label={any ? '2. Enter this secret there, or another one here' : '2. Enter the secret that it shows'}
+            description={preset?.hint}
+            defaultVisible={any}
+            autoComplete="off"
+            value={secret}
+            onChange={(event) => setSecret(event.currentTarget.value)}
+            visibilityToggleButtonProps={{ 'aria-label': 'Show the secret' }}
+          />
+          {any && <CopyButton value={secret} label="Copy the secret" />}
+        </Group>
         <Failure error={finishing.error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={later}>

@@ -42,7 +42,9 @@ export function SignatureFields({
       {choice('encoding', 'Encoding', ['hex', 'base64'])}
       {choice('key_form', 'Secret format', ['text', 'base64', 'hex', 'whsec'])}
       {text('timestamp_header', 'Timestamp header', 'Required if the signed text contains {timestamp}')}
-      {text('template', 'Signed text', 'Contains {body} once. Can also contain {timestamp}, {method}, {url}, {path} and {header:Name}')}
+      <div style={{ gridColumn: '1 / -1' }}>
+        {text('template', 'Signed text', 'Contains {body} once. Can also contain {timestamp}, {method}, {url}, {path} and {header:Name}')}
+      </div>
     </SimpleGrid>
   );
 }

@@ -39,7 +39,7 @@ export function HomePage() {
         <>
           <NeedsAttention {...attention} />
           {steps.length > 0 && <FirstSteps steps={steps} hide={hide} />}
-          <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+          <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md" className={classes.pair ?? ''}>
             {may(session?.scopes, 'runs:write') && <QuickRun />}
             <Stack gap="md">
               <ActiveRuns runs={attention.active} />

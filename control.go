@@ -23,16 +23,13 @@ const LeaseTime = 30 * time.Second
 var (
 	ErrNoWork    = errors.New("no work is waiting for this worker")
 	ErrLeaseLost = errors.New("the lease is lost: the run was cancelled, ended or given to another worker")
+	// ErrRenewed is the answer to a Loss that is not certain: the worker may still be alive.
+	ErrRenewed = errors.New("the lease was renewed not long ago")
 )
 
 // Control is the part of the control plane that a worker needs, in process or over HTTP. Every
 // method can safely be repeated after a transport error.
 type Control interface {
-	// Claim claims one waiting run that this worker can execute. If no run waits, it waits up
-	// to c.Wait and returns ErrNoWork. The call also registers the worker with the control
-	// plane.
-	Claim(ctx context.Context, c ClaimRequest) (Assignment, error)
-
 	// Heartbeat renews the lease at once. Then it waits up to wait for a signal to the worker,
 	// and returns it. ErrLeaseLost means that the worker must drop the execution: the run was
 	// cancelled or has ended, or another worker has it.
@@ -49,9 +46,63 @@ type Control interface {
 	// lease has ended.
 	Finish(ctx context.Context, l Lease, r Result) ([]Prompt, error)
 
+	Claims
 	Ledger
 	Files
 }
+
+// Claims begin executions. A launcher claims some for another process, which adopts them.
+type Claims interface {
+	// Claim claims one waiting run that this worker can execute. If no run waits, it waits up
+	// to c.Wait and returns ErrNoWork. The call also registers the worker with the control
+	// plane.
+	Claim(ctx context.Context, c ClaimRequest) (Assignment, error)
+
+	// Adopt takes over the execution that a launcher holds under l. One write replaces the token of
+	// l, so exactly one of many callers succeeds, and every later write under l returns
+	// ErrLeaseLost, also another Adopt. A repeated call with the same Adoption.Token succeeds
+	// again. The assignment has the new lease and everything that the launcher did not get: the
+	// prompts, which are delivered now, and the secrets.
+	Adopt(ctx context.Context, l Lease, a Adoption) (Assignment, error)
+
+	// ReportLoss reports that the process is gone that has adopted l, or was to adopt it. l is the
+	// lease of the launcher. The run ends or is requeued, as loss says. ErrLeaseLost means that
+	// the execution has ended already; the timeline of the run then has the loss all the same, once,
+	// if the loss has a reason. ErrRenewed means that the worker has adopted it or may be alive, so
+	// the loss does not count.
+	ReportLoss(ctx context.Context, l Lease, loss Loss) error
+}
+
+// Adoption describes the process that takes over an execution.
+type Adoption struct {
+	// Token is chosen by the caller, once, with at least 128 random bits ([NewUID]). It becomes part
+	// of the new token.
+	Token   string `json:"token"`
+	Host    string `json:"worker_host"`
+	Sandbox string `json:"sandbox"`
+}
+
+// Loss says why the process of an execution is gone.
+type Loss struct {
+	// Reason is the word of the timeline event pod_lost, such as OOMKilled; "": no event.
+	Reason string `json:"reason"`
+	// Message ends the run if it is Final, or if the agent's session cannot be resumed.
+	Message StatusMessage `json:"message"`
+	// State is the final state: FAILED or ERROR.
+	State State `json:"state"`
+	// Final means that another attempt would end in the same way. Otherwise the run is requeued if
+	// that repeats no work.
+	Final bool `json:"final,omitzero"`
+	// Certain means that all processes of the execution have ended. Otherwise the loss counts only
+	// once the lease was not renewed for so long that its worker has stopped its sandbox.
+	Certain bool `json:"certain,omitzero"`
+	// Unadopted means that the loss counts only if the execution was not adopted yet.
+	Unadopted bool `json:"unadopted,omitzero"`
+}
+
+// GivenUp is how long before its end a worker gives a lease up that it cannot renew: after that, no
+// sandbox of it is left.
+const GivenUp = 6 * time.Second
 
 // Ledger counts the calls of an execution to models.
 type Ledger interface {
@@ -79,20 +130,23 @@ type Files interface {
 
 // ClaimRequest says which runs a worker can execute.
 type ClaimRequest struct {
-	WorkerID    string        `json:"worker_id"`   // of this process, created at its start
-	Host        string        `json:"worker_host"` // matched against config.worker_host
-	Local       bool          `json:"local"`       // embedded in serve
-	Version     string        `json:"version"`
-	Harnesses   []string      `json:"harnesses"`
-	Agents      []AgentState  `json:"agents,omitempty"` // installed, usable or not
-	Models      []string      `json:"models"`           // prefixes such as "anthropic/" that its keys allow; empty: any
-	Sandbox     string        `json:"sandbox"`          // bubblewrap, process, …
-	StrictImage bool          `json:"strict_image"`
-	Platform    string        `json:"platform"` // such as linux/x86_64
-	Capacity    int           `json:"capacity"` // total number of slots
-	Busy        int           `json:"busy"`     // slots in use
-	Stopping    bool          `json:"stopping"` // the worker is stopping and claims nothing
-	Wait        time.Duration `json:"wait"`
+	WorkerID    string       `json:"worker_id"`   // of this process, created at its start
+	Host        string       `json:"worker_host"` // matched against config.worker_host
+	Local       bool         `json:"local"`       // embedded in serve
+	Version     string       `json:"version"`
+	Harnesses   []string     `json:"harnesses"`
+	Agents      []AgentState `json:"agents,omitempty"` // installed, usable or not
+	Models      []string     `json:"models"`           // prefixes such as "anthropic/" that its keys allow; empty: any
+	Sandbox     string       `json:"sandbox"`          // bubblewrap, process, …
+	StrictImage bool         `json:"strict_image"`
+	Platform    string       `json:"platform"` // such as linux/x86_64
+	Capacity    int          `json:"capacity"` // total number of slots
+	Busy        int          `json:"busy"`     // slots in use
+	Stopping    bool         `json:"stopping"` // the worker is stopping and claims nothing
+	// Launch means that another process will adopt the execution. The assignment then has no
+	// prompts, secrets and files.
+	Launch bool          `json:"launch,omitzero"`
+	Wait   time.Duration `json:"wait"`
 }
 
 // AgentState is an agent that is installed on a worker.

@@ -124,6 +124,10 @@ const (
 	TimelineSandboxVerified     = "sandbox_verified"     // checked before the agent started; lists the checks
 	TimelineNetworkDenied       = "network_denied"       // the policy rejected a host for the first time
 	TimelineBudgetThreshold     = "budget_threshold"     // a call brought a budget to one of its notify_at
+	TimelinePodCreated          = "pod_created"          // a launcher created the Job of the execution
+	TimelinePodWaiting          = "pod_waiting"          // what keeps the Pod from starting, each time it changes
+	TimelinePodStarted          = "pod_started"          // the worker in the Pod has adopted the execution
+	TimelinePodLost             = "pod_lost"             // the Pod is gone, and why
 )
 
 // Timeline creates a draft of a timeline event.

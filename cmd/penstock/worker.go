@@ -129,12 +129,22 @@ type localWorker struct {
 
 // Run runs the worker, and keeps its agents up to date.
 func (w *localWorker) Run(ctx context.Context) error {
+	return w.withAgents(ctx, w.Worker.Run)
+}
+
+// Once executes one run.
+func (w *localWorker) Once(ctx context.Context, held *penstock.Assignment) error {
+	return w.withAgents(ctx, func(ctx context.Context) error { return w.Worker.Once(ctx, held) })
+}
+
+// withAgents keeps the agents up to date until work returns.
+func (w *localWorker) withAgents(ctx context.Context, work func(context.Context) error) error {
 	looking, stop := context.WithCancel(ctx)
 	var looks sync.WaitGroup
 	looks.Go(func() { w.agents.run(looking) })
 	defer looks.Wait()
 	defer stop()
-	return w.Worker.Run(ctx)
+	return work(ctx)
 }
 
 // ownRoutes returns the routes of the API that a run may call about itself.
@@ -258,6 +268,8 @@ type workerCmd struct {
 	KeyFile        string         `type:"path" placeholder:"FILE" help:"File with an API key that has the scope worker; by default PENSTOCK_API_KEY."`
 	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the worker may reach the server over plain HTTP. On this machine, plain HTTP is always allowed."`
 	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and repository mirrors. Default: ${data}-worker"`
+	Once           bool           `help:"Execute one run, then exit: with 0 if its result was reported, whatever that is, or if it was returned to the queue."`
+	LeaseFile      string         `type:"path" placeholder:"FILE" help:"With --once, take over the execution whose lease is in this file, as a launcher writes it."`
 	working
 	logging
 }
@@ -300,6 +312,9 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 	log.Info(
 		"worker started", "server", c.base.String(), "host", cmd.Host, "concurrency", cmd.Concurrency, "data", cmd.Data,
 	)
+	if cmd.Once {
+		return orderly(cmd.executeOnce(ctx, control, w))
+	}
 	return orderly(w.Run(ctx))
 }
 

@@ -31,6 +31,13 @@ func NewKey() string {
 	return keyPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
+// DeriveKey returns the key that belongs to a secret text of at least 128 random bits, always the
+// same one.
+func DeriveKey(secret string) string {
+	sum := sha256.Sum256([]byte("key of " + secret))
+	return keyPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
 // HashKey returns the stored form of a key. A key has 256 random bits, so an attacker cannot
 // search a plain hash. The index compares the hashes.
 func HashKey(key string) string {

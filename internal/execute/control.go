@@ -70,6 +70,9 @@ func (s *Executions) claim(ctx context.Context, c penstock.ClaimRequest) (pensto
 			prompts, given, err = s.choosePrompt(ctx, tx, run)
 			return given, err
 		}
+		if c.Launch { // the prompt is delivered when the execution is adopted
+			h.Choose = nil
+		}
 		run, err = tx.ClaimRun(ctx, c, h)
 		return err
 	})
@@ -81,10 +84,20 @@ func (s *Executions) claim(ctx context.Context, c penstock.ClaimRequest) (pensto
 		Lease:   penstock.Lease{RunID: run.ID, ExecutionID: run.ExecutionID, Token: h.Token},
 		Prompts: prompts, APIKey: agentKey,
 	}
-	if limit := run.Config.MaxDurationMinutes; limit != nil {
-		a.TimeLimit = time.Duration(*limit) * time.Minute
+	if c.Launch {
+		a.APIKey = ""
+		err = s.describeLaunch(ctx, &a, run, h.SessionID)
+	} else {
+		err = s.buildAssignment(ctx, &a, run, h.SessionID)
 	}
-	err = s.buildAssignment(ctx, &a, run, h.SessionID)
+	return s.assigned(ctx, a, run, err)
+}
+
+// assigned returns a claimed or adopted assignment. If it could not be built, it ends or requeues the
+// run.
+func (s *Executions) assigned(
+	ctx context.Context, a penstock.Assignment, run store.RunRow, err error,
+) (penstock.Assignment, error) {
 	if denied, ok := errors.AsType[*access.GrantError](err); ok {
 		return penstock.Assignment{}, s.endNotGranted(ctx, a.Lease, denied)
 	}
@@ -128,8 +141,9 @@ func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, ca
 	return err
 }
 
-// buildAssignment adds the run, its secrets, its environment, its files and its session.
-func (s *Executions) buildAssignment(
+// describeLaunch adds what a launcher needs: the run, its environment and runner, and the login for
+// the registry of its image.
+func (s *Executions) describeLaunch(
 	ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string,
 ) error {
 	// The row was read while the run was waiting, so Present would look for its position in the
@@ -140,11 +154,8 @@ func (s *Executions) buildAssignment(
 		return err
 	}
 	a.Run = runs[0]
-	if a.Secrets, err = s.secrets.Grant(ctx, row); err != nil {
-		return err
-	}
-	if err := s.giveNetwork(ctx, a, row); err != nil {
-		return err
+	if limit := row.Config.MaxDurationMinutes; limit != nil {
+		a.TimeLimit = time.Duration(*limit) * time.Minute
 	}
 	if uid := row.Config.EnvironmentID; uid != "" {
 		environment, err := s.store.KeptEnvironment(ctx, row.Team, uid)
@@ -154,7 +165,22 @@ func (s *Executions) buildAssignment(
 		a.Environment = &environment
 	}
 	a.Runner = row.Runner
-	if a.RegistryLogin, err = s.secrets.GrantRegistry(ctx, row); err != nil {
+	a.RegistryLogin, err = s.secrets.GrantRegistry(ctx, row)
+	return err
+}
+
+// buildAssignment adds the run, its secrets, its environment, its files and its session.
+func (s *Executions) buildAssignment(
+	ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string,
+) error {
+	err := s.describeLaunch(ctx, a, row, sessionID)
+	if err != nil {
+		return err
+	}
+	if a.Secrets, err = s.secrets.Grant(ctx, row); err != nil {
+		return err
+	}
+	if err := s.giveNetwork(ctx, a, row); err != nil {
 		return err
 	}
 	if a.Skills, err = s.skills.SkillFolders(ctx, row); err != nil {

@@ -107,6 +107,20 @@ func (c *Client) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 	return a.Prompts, err
 }
 
+// Adopt implements penstock.Control.
+func (c *Client) Adopt(
+	ctx context.Context, l penstock.Lease, adoption penstock.Adoption,
+) (penstock.Assignment, error) {
+	var a penstock.Assignment
+	err := c.call(ctx, "adopt", adoptBody{l, adoption}, &a, 0)
+	return a, err
+}
+
+// ReportLoss implements penstock.Control.
+func (c *Client) ReportLoss(ctx context.Context, l penstock.Lease, loss penstock.Loss) error {
+	return c.call(ctx, "loss", lossBody{l, loss}, nil, 0)
+}
+
 // Reserve implements penstock.Control.
 func (c *Client) Reserve(
 	ctx context.Context, l penstock.Lease, r penstock.Reservation,
@@ -294,8 +308,13 @@ func (c closing) Close() error {
 
 // problemOf converts an error response to an error. again says whether to repeat the request.
 func problemOf(resp *http.Response) (again bool, err error) {
-	if resp.StatusCode == http.StatusConflict && resp.Header.Get(leaseHeader) == leaseLost {
-		return false, penstock.ErrLeaseLost
+	if resp.StatusCode == http.StatusConflict {
+		switch resp.Header.Get(leaseHeader) {
+		case leaseLost:
+			return false, penstock.ErrLeaseLost
+		case leaseHeld:
+			return false, penstock.ErrRenewed
+		}
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var p problem.Details

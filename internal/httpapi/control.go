@@ -18,7 +18,8 @@ import (
 )
 
 // The messages between a worker and the server. A call without a result gets an empty object.
-// ErrNoWork is 204. ErrLeaseLost is a conflict with the header X-Penstock-Lease: lost.
+// ErrNoWork is 204. ErrLeaseLost is a conflict with the header X-Penstock-Lease: lost,
+// and ErrRenewed one with X-Penstock-Lease: renewed.
 type (
 	heartbeatBody struct {
 		Lease penstock.Lease `json:"lease"`
@@ -43,6 +44,14 @@ type (
 		Lease      penstock.Lease      `json:"lease"`
 		Settlement penstock.Settlement `json:"settlement"`
 	}
+	adoptBody struct {
+		Lease    penstock.Lease    `json:"lease"`
+		Adoption penstock.Adoption `json:"adoption"`
+	}
+	lossBody struct {
+		Lease penstock.Lease `json:"lease"`
+		Loss  penstock.Loss  `json:"loss"`
+	}
 	saveAnswer struct {
 		UID string `json:"uid"`
 	}
@@ -51,6 +60,7 @@ type (
 const (
 	leaseHeader = "X-Penstock-Lease" // of a request: run/execution/token
 	leaseLost   = "lost"             // of a response
+	leaseHeld   = "renewed"          // of a response
 	maxAppend   = 80 << 20           // one line of an agent may have 64 MiB
 	longestWait = time.Minute
 )
@@ -73,6 +83,9 @@ func (c *call) controlError(err error) error {
 	case errors.Is(err, penstock.ErrLeaseLost):
 		c.w.Header().Set(leaseHeader, leaseLost)
 		return penstock.Errorf(penstock.CodeConflict, "%s", penstock.ErrLeaseLost)
+	case errors.Is(err, penstock.ErrRenewed):
+		c.w.Header().Set(leaseHeader, leaseHeld)
+		return penstock.Errorf(penstock.CodeConflict, "%s", penstock.ErrRenewed)
 	}
 	return err
 }
@@ -127,6 +140,29 @@ func (a *API) finish(c *call) error {
 		return c.controlError(err)
 	}
 	return c.respond(http.StatusOK, finishAnswer{prompts})
+}
+
+func (a *API) adopt(c *call) error {
+	var body adoptBody
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	assignment, err := a.svc.Executions.Control().Adopt(c.ctx(), body.Lease, body.Adoption)
+	if err != nil {
+		return c.controlError(err)
+	}
+	return c.respond(http.StatusOK, assignment)
+}
+
+func (a *API) reportLoss(c *call) error {
+	var body lossBody
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	if err := a.svc.Executions.Control().ReportLoss(c.ctx(), body.Lease, body.Loss); err != nil {
+		return c.controlError(err)
+	}
+	return c.respond(http.StatusOK, struct{}{})
 }
 
 func (a *API) reserveCall(c *call) error {

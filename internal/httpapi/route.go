@@ -505,6 +505,14 @@ func workerRoutes() []Route {
 			Who: "workers, at the end of a turn",
 		},
 		{
+			Method: post, Pattern: "/adopt", Scope: worker, unlimited: true, unhurried: true, handle: (*API).adopt,
+			Who: "workers that a launcher started",
+		},
+		{
+			Method: post, Pattern: "/loss", Scope: worker, unlimited: true, unhurried: true, handle: (*API).reportLoss,
+			Who: "launchers, when the process of an execution is gone",
+		},
+		{
 			Method: post, Pattern: "/reserve", Scope: worker, unlimited: true, unhurried: true, handle: (*API).reserveCall,
 			Who: "workers, before a call to a model",
 		},

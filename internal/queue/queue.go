@@ -70,6 +70,8 @@ type Options struct {
 	// lease: it ends with the cause penstock.ErrLeaseLost when the control plane ended the
 	// lease, and with ErrNotRenewed when the lease expires.
 	Work func(lease context.Context, job Job)
+	// Held are assignments that another process has claimed and left. Run works on them first.
+	Held []penstock.Assignment
 	Log  *slog.Logger
 	// LeaseTime is how long a lease is valid; penstock.LeaseTime by default.
 	LeaseTime time.Duration
@@ -132,34 +134,71 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer stop()
 	r.endAtDrain(stop)
 	var jobs sync.WaitGroup
-	var failures int
-	for r.takeSlot(claiming) {
-		start := time.Now()
-		a, err := r.claim(claiming, penstock.ClaimRequest{Wait: claimWait, Busy: r.Busy()})
-		switch {
-		case err == nil:
-			failures = 0
-			r.busy.Add(1)
-			jobs.Go(func() {
-				defer r.freeSlot()
-				defer r.busy.Add(-1)
-				r.execute(ctx, a, start)
-			})
-			continue
-		case claiming.Err() != nil:
-		case errors.Is(err, penstock.ErrNoWork):
-			failures = 0
-			sleep(claiming, minClaim-time.Since(start))
-		default:
-			failures++
-			r.o.Log.WarnContext(ctx, "cannot claim work", "attempt", failures, "error", err)
-			sleep(claiming, backoff(failures))
+	begin := func(a penstock.Assignment, claimed time.Time) {
+		r.busy.Add(1)
+		jobs.Go(func() {
+			defer r.freeSlot()
+			defer r.busy.Add(-1)
+			_ = r.execute(ctx, a, claimed)
+		})
+	}
+	for _, a := range r.o.Held {
+		if !r.takeSlot(claiming) {
+			break
 		}
-		r.freeSlot()
+		begin(a, time.Now())
+	}
+	for r.takeSlot(claiming) {
+		a, claimed, ok := r.next(claiming)
+		if !ok {
+			r.freeSlot()
+			break
+		}
+		begin(a, claimed)
 	}
 	r.goodbye(ctx)
 	jobs.Wait()
 	return nil
+}
+
+// Once executes one assignment, and returns when its work has returned: held or, if it is nil, the
+// next one that it can claim. It returns nil, or the cause for which the lease ended before the work
+// returned. A lease that ends because the work has reported its result can be such a cause. If ctx
+// ends before the claim, Once returns nil.
+func (r *Runner) Once(ctx context.Context, held *penstock.Assignment) error {
+	claiming, stop := context.WithCancel(ctx)
+	defer stop()
+	r.endAtDrain(stop)
+	if held != nil {
+		return r.execute(ctx, *held, time.Now())
+	}
+	defer r.goodbye(ctx)
+	a, claimed, ok := r.next(claiming)
+	if !ok {
+		return nil
+	}
+	return r.execute(ctx, a, claimed)
+}
+
+// next claims one assignment. It returns false when ctx ends.
+func (r *Runner) next(ctx context.Context) (a penstock.Assignment, claimed time.Time, ok bool) {
+	for failures := 0; ctx.Err() == nil; {
+		start := time.Now()
+		a, err := r.claim(ctx, penstock.ClaimRequest{Wait: claimWait, Busy: r.Busy()})
+		switch {
+		case err == nil:
+			return a, start, true
+		case ctx.Err() != nil:
+		case errors.Is(err, penstock.ErrNoWork):
+			failures = 0
+			sleep(ctx, minClaim-time.Since(start))
+		default:
+			failures++
+			r.o.Log.WarnContext(ctx, "cannot claim work", "attempt", failures, "error", err)
+			sleep(ctx, backoff(failures))
+		}
+	}
+	return a, claimed, false
 }
 
 // takeSlot waits for a free slot, and regularly reports that the worker is alive. It returns
@@ -203,8 +242,9 @@ func (r *Runner) goodbye(ctx context.Context) {
 	}
 }
 
-// execute executes one assignment. Its lease began at claimed or later.
-func (r *Runner) execute(stop context.Context, a penstock.Assignment, claimed time.Time) {
+// execute executes one assignment. Its lease began at claimed or later. It returns the cause for
+// which the lease ended before the work returned, or nil.
+func (r *Runner) execute(stop context.Context, a penstock.Assignment, claimed time.Time) error {
 	lease, end := context.WithCancelCause(context.WithoutCancel(stop))
 	defer end(errReturned)
 	handBack, followups, interrupts := make(chan struct{}), make(chan struct{}, 1), make(chan int, 1)
@@ -231,6 +271,10 @@ func (r *Runner) execute(stop context.Context, a penstock.Assignment, claimed ti
 	r.o.Work(lease, Job{Assignment: a, Followups: followups, Interrupts: interrupts, HandBack: handBack})
 	end(errReturned)
 	renewing.Wait()
+	if cause := context.Cause(lease); !errors.Is(cause, errReturned) {
+		return cause
+	}
+	return nil
 }
 
 // renew renews a lease until its context ends, and ends the context when the lease is lost. The

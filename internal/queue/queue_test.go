@@ -366,3 +366,80 @@ func TestABusyWorkerStaysConnected(t *testing.T) {
 		stop()
 	})
 }
+
+func TestOnceExecutesOneAssignment(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]*penstock.Assignment{
+		"claimed": nil, "held": {Lease: penstock.Lease{RunID: "mine"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLeases("a", "b")
+				l.until["mine"] = time.Now().Add(penstock.LeaseTime)
+				var ran []string
+				r := queue.New(queue.Options{
+					Leases: l, Log: slog.New(slog.DiscardHandler),
+					Work: func(_ context.Context, job queue.Job) {
+						ran = append(ran, job.Lease.RunID)
+						time.Sleep(time.Minute) // longer than a lease
+					},
+				})
+				if err := r.Once(t.Context(), held); err != nil {
+					t.Errorf("got %v", err)
+				}
+				want := "a"
+				if held != nil {
+					want = "mine"
+				}
+				if diff := cmp.Diff([]string{want}, ran); diff != "" {
+					t.Errorf("ran (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestOnceReturnsWhyTheLeaseEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases("a")
+		r := queue.New(queue.Options{
+			Leases: l, Log: slog.New(slog.DiscardHandler),
+			Work: func(lease context.Context, _ queue.Job) {
+				l.set(func(l *leases) { l.fail = errors.New("connection refused") })
+				<-lease.Done()
+			},
+		})
+		if err := r.Once(t.Context(), nil); !errors.Is(err, queue.ErrNotRenewed) {
+			t.Errorf("got %v, want ErrNotRenewed", err)
+		}
+	})
+}
+
+// Work that another process left comes before new claims, and takes slots.
+func TestHeldWorkComesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases("new")
+		l.until["left"] = time.Now().Add(5 * time.Second) // of the lease; it is renewed at once
+		var ran []string
+		r := queue.New(queue.Options{
+			Leases: l, Log: slog.New(slog.DiscardHandler), Claim: penstock.ClaimRequest{Capacity: 1},
+			Held: []penstock.Assignment{{Lease: penstock.Lease{RunID: "left"}}},
+			Work: func(lease context.Context, job queue.Job) {
+				ran = append(ran, job.Lease.RunID)
+				time.Sleep(time.Minute)
+				if lease.Err() != nil {
+					t.Errorf("the lease of %s ended: %v", job.Lease.RunID, context.Cause(lease))
+				}
+			},
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		_ = r.Run(ctx)
+		if diff := cmp.Diff([]string{"left", "new"}, ran); diff != "" {
+			t.Errorf("ran (-want +got):\n%s", diff)
+		}
+	})
+}

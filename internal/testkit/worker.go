@@ -122,6 +122,12 @@ func (w *Worker) Stop() {
 	}
 }
 
+// ExitCode returns the exit code of the worker, after its end.
+func (w *Worker) ExitCode() int {
+	<-w.Exited
+	return w.cmd.ProcessState.ExitCode()
+}
+
 // Logs returns the output of the worker after its end.
 func (w *Worker) Logs() string {
 	<-w.Exited

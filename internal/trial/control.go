@@ -147,3 +147,13 @@ func (c *control) lastWords() string {
 	}
 	return " (the last step was " + last + ")"
 }
+
+// Adopt implements penstock.Control. A trial is never launched.
+func (c *control) Adopt(context.Context, penstock.Lease, penstock.Adoption) (penstock.Assignment, error) {
+	return penstock.Assignment{}, penstock.ErrLeaseLost
+}
+
+// ReportLoss implements penstock.Control.
+func (c *control) ReportLoss(context.Context, penstock.Lease, penstock.Loss) error {
+	return penstock.ErrLeaseLost
+}

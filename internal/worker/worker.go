@@ -185,6 +185,16 @@ func (w *Worker) Run(ctx context.Context) error {
 	return w.queue.Run(ctx)
 }
 
+// Once executes one run, and returns when it has ended: held or, if that is nil, the next one that
+// waits for this worker. queue.ErrNotRenewed: the execution was abandoned.
+func (w *Worker) Once(ctx context.Context, held *penstock.Assignment) error {
+	err := w.queue.Once(ctx, held)
+	if errors.Is(err, penstock.ErrLeaseLost) { // the run has ended, or was cancelled
+		return nil
+	}
+	return err
+}
+
 // Drain stops claiming runs. Run returns when the active runs have ended.
 func (w *Worker) Drain() { w.queue.Drain() }
 

@@ -1274,6 +1274,10 @@ class TimelineEvent(Model):
             "sandbox_verified",
             "network_denied",
             "budget_threshold",
+            "pod_created",
+            "pod_waiting",
+            "pod_started",
+            "pod_lost",
         ]
         | str
     )
@@ -1295,7 +1299,11 @@ class TimelineEvent(Model):
     `network_denied` comes once for each host that the policy refused, with `host`, `port` and
     `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches
     in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd`
-    and `cap_usd`.
+    and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`,
+    `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from
+    starting, each time it changes, `pod_started` has the `worker_host` and `sandbox` of the
+    worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if
+    it was not the end of the run.
     """
 
 

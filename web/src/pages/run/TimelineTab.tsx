@@ -63,6 +63,10 @@ const events: Record<string, string> = {
   sandbox_verified: 'Sandbox checked: it has no network of its own',
   network_denied: 'Host refused by the network policy',
   budget_threshold: 'Budget reached a threshold',
+  pod_created: 'Pod requested',
+  pod_waiting: 'Pod waits',
+  pod_started: 'Worker in the Pod started',
+  pod_lost: 'Pod lost',
 };
 
 /** A fact of an event. Names of milliseconds end with their unit. */

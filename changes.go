@@ -17,7 +17,7 @@ type RepositoryChanges struct {
 	Files []FileChange `json:"files"`
 	// FilesOmitted is how many more files have changed.
 	FilesOmitted int `json:"files_omitted,omitzero"`
-	// Truncated says that the patch lacks files, which are marked or omitted.
+	// Truncated means that the patch lacks files, which are marked or omitted.
 	Truncated bool   `json:"truncated,omitzero"`
 	PatchURL  string `json:"patch_url,omitempty"` // only in responses; empty without a patch
 }
@@ -25,7 +25,7 @@ type RepositoryChanges struct {
 // ChangeStatus says what happened to a file.
 type ChangeStatus string
 
-// What can happen to a file.
+// The kinds of changes of a file.
 const (
 	FileAdded    ChangeStatus = "added"
 	FileModified ChangeStatus = "modified"

@@ -173,7 +173,7 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 		errs = append(errs, c.Network.CheckRequest(at+"/network")...)
 	}
 	c.checkSecrets(bad)
-	checkMemoryStores(bad, "/memory_stores", c.MemoryStores)
+	checkStores(bad, "/memory_stores", c.MemoryStores)
 	for name, server := range c.MCPServers {
 		errs = append(errs, server.check(at+"/mcp_servers/"+EscapePointer(name))...)
 		c.MCPServers[name] = server.canonical()

@@ -1,7 +1,7 @@
 package penstock
 
-// HarnessUsage is what a run of Claude Code or Codex has used, in the shape that clients of these agents
-// read. The numbers are those of the ledger.
+// HarnessUsage is what a run of Claude Code or Codex has used, in the shape that clients of these
+// agents read. The numbers come from the ledger.
 type HarnessUsage struct {
 	RunID          string             `json:"run_id"`
 	ConversationID string             `json:"conversation_id"`
@@ -78,14 +78,14 @@ func (h *HarnessUsage) Fill(harness string, u RunUsage, state HarnessUsageState,
 		state.Snapshot.Coverage.TokenStatus = "partial"
 	}
 	payload := &state.Snapshot.Payload
-	payload.Usage = harnessTokens(harness, u.Total)
+	payload.Usage = tokensOf(harness, u.Total)
 	for _, row := range u.Models {
-		payload.Attribution = append(payload.Attribution, HarnessUsageOfModel{row.Key, harnessTokens(harness, row.UsageSum)})
+		payload.Attribution = append(payload.Attribution, HarnessUsageOfModel{row.Key, tokensOf(harness, row.UsageSum)})
 	}
 	h.Usage, h.AgeSeconds = &state, new(max(0, int64(now.Sub(state.CapturedAt).Seconds())))
 }
 
-func harnessTokens(harness string, sum UsageSum) HarnessTokens {
+func tokensOf(harness string, sum UsageSum) HarnessTokens {
 	if harness == "claude" {
 		return HarnessTokens{
 			Input: sum.Input, Output: sum.Output, CacheRead: &sum.CacheRead, CacheCreation: &sum.CacheWrite,

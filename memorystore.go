@@ -28,13 +28,13 @@ type AWSInference struct {
 // CheckMemoryStores returns the errors of a list of memory stores at a pointer.
 func CheckMemoryStores(at string, stores []MemoryStore) []FieldError {
 	var errs []FieldError
-	checkMemoryStores(func(pointer, format string, args ...any) {
+	checkStores(func(pointer, format string, args ...any) {
 		errs = append(errs, FieldError{pointer, fmt.Sprintf(format, args...)})
 	}, at, stores)
 	return errs
 }
 
-func checkMemoryStores(bad func(pointer, format string, args ...any), at string, stores []MemoryStore) {
+func checkStores(bad func(pointer, format string, args ...any), at string, stores []MemoryStore) {
 	seen := map[string]bool{}
 	for i, m := range stores {
 		pointer := fmt.Sprintf("%s/%d", at, i)

@@ -403,7 +403,7 @@ func CheckMetadata(m map[string]string) []FieldError {
 	bad := func(key, detail string) { errs = append(errs, FieldError{"/metadata/" + EscapePointer(key), detail}) }
 	for k, v := range m {
 		if !validMetadataKey(k) {
-			bad(k, "is not a valid key: 1 to 64 of a-z A-Z 0-9 . _ -")
+			bad(k, "is not a valid key: it must have 1 to 64 characters of a-z A-Z 0-9 . _ -")
 		}
 		if len(v) > MaxMetadataValue || !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
 			bad(k, "must be at most 256 bytes of UTF-8 without NUL")

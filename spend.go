@@ -9,7 +9,7 @@ type Reservation struct {
 	// Unbounded says why there is no bound, such as a field of the request that is not known; ""
 	// if there is one. Such a call is only sent if no cap applies.
 	Unbounded string `json:"unbounded,omitempty"`
-	// Unpriced says that the model has no price, so that the costs below are unknown. Such a call
+	// Unpriced means that the model has no price, so that the costs below are unknown. Such a call
 	// is only sent if no cap on costs applies.
 	Unpriced bool `json:"unpriced,omitzero"`
 	// InputTokens is the most tokens that the provider can count besides output.
@@ -28,11 +28,11 @@ type Reservation struct {
 
 // Reserved is the response to a [Reservation].
 type Reserved struct {
-	// Capped says that a cap applies to the call: its output must be limited to Output.
+	// Capped means that a cap applies to the call: its output must be limited to Output.
 	Capped bool `json:"capped,omitzero"`
 	// Output is the limit of one completion's output, in tokens.
 	Output int64 `json:"output,omitzero"`
-	// Wait says that the call must wait for other calls of the same execution that are in flight.
+	// Wait means that the call must wait for other calls of the same execution that are in flight.
 	// Nothing was reserved. The worker asks again once one of them has settled.
 	Wait bool `json:"wait,omitzero"`
 	// Refusal says why the call must not be sent; nil if it may be.
@@ -43,7 +43,7 @@ type Reserved struct {
 type SpendRefusal struct {
 	Code   Code   `json:"code"` // CodeBudgetExceeded or CodeUnpricedModel
 	Detail string `json:"detail"`
-	// Pause says that the run is BLOCKED until the budget has room. Otherwise it is FAILED.
+	// Pause means that the run is BLOCKED until the budget has room. Otherwise it is FAILED.
 	Pause bool `json:"pause,omitzero"`
 	// Budget is the budget that has no room; nil if another reason refuses the call.
 	Budget *BudgetShortage `json:"budget,omitempty"`
@@ -65,12 +65,12 @@ type BudgetShortage struct {
 // Settlement replaces a reservation with what the call has used.
 type Settlement struct {
 	ID string `json:"id"` // of the reservation
-	// Unsent says that no byte of the call reached the provider: it cost nothing.
+	// Unsent means that no byte of the call reached the provider: it cost nothing.
 	Unsent bool `json:"unsent,omitzero"`
-	// Unknown says that the provider reported nothing: the reservation counts as spent.
+	// Unknown means that the provider reported nothing: the reservation counts as spent.
 	Unknown bool `json:"unknown,omitzero"`
-	// Estimated says that the stream was cut: the amounts are what is known, and an upper bound of
-	// the rest.
+	// Estimated means that the stream was interrupted: the amounts are the known usage plus an upper
+	// bound for the rest.
 	Estimated bool `json:"estimated,omitzero"`
 
 	Tokens    TokenUsage `json:"tokens"`

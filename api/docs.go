@@ -22,16 +22,15 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"lower":    strings.ToLower,
 }).ParseFS(docsFiles, "docs/*.tmpl"))
 
-// contentSecurityPolicy of every page: no script at all, nothing from elsewhere.
+// contentSecurityPolicy of every page allows no script, and nothing from other origins.
 const contentSecurityPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'"
 
-// Docs serves the reference of the API for people, made of [OpenAPI]: /docs,
-// /docs/openapi.yaml, /docs/openapi.json, /docs/errors, /docs/errors/{code} and
-// their stylesheet. They need no script, no key and no network. Base is the
-// server's public origin, such as "https://penstock.example.com", for the
-// examples; "" leaves a shell variable there. The pages are made at the first
-// request.
+// Docs serves the reference of the API for people, generated from [OpenAPI]: /docs,
+// /docs/openapi.yaml, /docs/openapi.json, /docs/errors, /docs/errors/{code} and their stylesheet.
+// They need no script, no key and no network. Base is the server's public origin, such as
+// "https://penstock.example.com", for the examples; "" leaves a shell variable there. The pages are
+// rendered at the first request.
 func Docs(base string) http.Handler {
 	if base == "" {
 		base = "$PENSTOCK_URL"
@@ -39,7 +38,7 @@ func Docs(base string) http.Handler {
 	pages := sync.OnceValues(func() (map[string]page, error) { return makePages(base) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all, err := pages()
-		if err != nil { // a test makes them
+		if err != nil { // a test renders them
 			panic(fmt.Errorf("api: make the reference pages: %w", err))
 		}
 		h := w.Header()
@@ -70,8 +69,8 @@ type page struct {
 
 func newPage(contentType string, content []byte) page {
 	var zipped bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid
-	_, _ = z.Write(content)                                    // a buffer takes everything
+	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // never fails: the level is valid
+	_, _ = z.Write(content)                                    // writing to a buffer never fails
 	_ = z.Close()
 	sum := sha256.Sum256(content)
 	return page{contentType, content, zipped.Bytes(), hex.EncodeToString(sum[:8])}
@@ -80,7 +79,7 @@ func newPage(contentType string, content []byte) page {
 func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", p.contentType)
-	h.Set("Cache-Control", "no-cache") // ask again, most often for a 304
+	h.Set("Cache-Control", "no-cache") // clients revalidate, and mostly get a 304
 	h.Set("Vary", "Accept-Encoding")
 	tag, content := `"`+p.tag+`"`, p.plain
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
@@ -101,8 +100,8 @@ func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// acceptsGzip reads an Accept-Encoding (RFC 9110 §12.5.3) as browsers write it:
-// gzip is taken where it is named and not refused with q=0.
+// acceptsGzip reads an Accept-Encoding (RFC 9110 §12.5.3) as browsers write it. It returns true if
+// gzip is listed, unless with q=0.
 func acceptsGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		coding, quality, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
@@ -149,8 +148,8 @@ func makePages(base string) (map[string]page, error) {
 	return pages, nil
 }
 
-// ErrorPage is the page that explains an error code; ok is false for a code
-// that there is none of. It needs /docs/style.css beside it.
+// ErrorPage returns the page that explains an error code. ok is false for an unknown code. The page
+// needs /docs/style.css.
 func ErrorPage(code string) (html []byte, ok bool) {
 	info, ok := FindError(code)
 	if !ok {
@@ -159,7 +158,7 @@ func ErrorPage(code string) (html []byte, ok bool) {
 	return mustRender("error.tmpl", info), true
 }
 
-// ErrorIndex is the page that lists every error code.
+// ErrorIndex returns the page that lists every error code.
 func ErrorIndex() []byte { return mustRender("errors.tmpl", errorInfos) }
 
 func render(name string, data any) ([]byte, error) {
@@ -170,7 +169,7 @@ func render(name string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// mustRender is for data of this package alone, which a test renders all of.
+// mustRender is only for the data of this package. A test renders all of it.
 func mustRender(name string, data any) []byte {
 	out, err := render(name, data)
 	if err != nil {

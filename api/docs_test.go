@@ -201,7 +201,7 @@ func TestEveryLinkOfThePagesLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// What the policy forbids would be missing in the browser.
+// The browser would not load anything that the policy forbids.
 func TestThePagesNeedNoScriptAndNobodyElse(t *testing.T) {
 	t.Parallel()
 	forbidden := regexp.MustCompile(
@@ -232,7 +232,7 @@ func TestTheJSONFormIsTheSameDocument(t *testing.T) {
 	if err := yaml.Unmarshal(api.OpenAPI, &want); err != nil {
 		t.Fatal(err)
 	}
-	normal, err := json.Marshal(want) // numbers become those of JSON
+	normal, err := json.Marshal(want) // numbers become JSON numbers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestErrorPages(t *testing.T) {
 	}
 }
 
-// Each example is run by a shell in which curl prints what it is given.
+// A shell runs each example, with a curl that prints its arguments.
 func TestTheShellExamplesSendTheDocumentedRequests(t *testing.T) {
 	t.Parallel()
 	page := body(t, "/docs")
@@ -290,7 +290,7 @@ func TestTheShellExamplesSendTheDocumentedRequests(t *testing.T) {
 			case "-d":
 				i++
 				method, sent = "POST", args[i]
-			case "-T": // a file, as it is
+			case "-T": // a file, unchanged
 				i++
 				method, sent = "PUT", "{}"
 			case "-N", "-LOJ":
@@ -298,7 +298,7 @@ func TestTheShellExamplesSendTheDocumentedRequests(t *testing.T) {
 				url = args[i]
 			}
 		}
-		if slices.Contains(args, "-X") { // it wins over -d
+		if slices.Contains(args, "-X") { // it overrides -d
 			method = args[slices.Index(args, "-X")+1]
 		}
 		if path := regexp.MustCompile(`\{[a-zA-Z]+\}`).ReplaceAllString(op.path, `[^/{}]+`); method != op.method ||

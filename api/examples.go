@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// examples fills in how op is called from a shell, and what comes back.
+// examples adds the shell command that calls op, and its response.
 func (b referenceBuilder) examples(view *operationView, op tree, parameters []tree, body tree) error {
 	request, err := b.example(body)
 	if err != nil {
@@ -42,11 +42,11 @@ func (b referenceBuilder) examples(view *operationView, op tree, parameters []tr
 	return nil
 }
 
-// example are the examples of a request's or a response's content.
+// example has the examples of the content of a request or response.
 func (b referenceBuilder) example(of tree) ([]exampleView, error) {
 	var out []exampleView
 	for _, media := range of.at("content").pairs() {
-		examples := []pair{{"", media.value}} // one `example` stands where a `value` would
+		examples := []pair{{"", media.value}} // a single `example`, instead of a `value`
 		named := media.value.at("examples").pairs()
 		if len(named) > 0 {
 			examples = named
@@ -74,7 +74,7 @@ func (b referenceBuilder) example(of tree) ([]exampleView, error) {
 	return out, nil
 }
 
-// exampleText is value as it is sent: JSON, or a stream of events.
+// exampleText formats value as it is sent: as JSON, or as a stream of events.
 func exampleText(kind string, value tree) (string, error) {
 	if kind != "text/event-stream" {
 		text, err := value.json()
@@ -94,7 +94,7 @@ func exampleText(kind string, value tree) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// curl is a command line that calls the operation with its examples.
+// curl returns a command line that calls the operation with its examples.
 func (b referenceBuilder) curl(view *operationView, parameters []tree, body string) string {
 	path, query := view.Path, ""
 	var lines []string

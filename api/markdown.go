@@ -9,8 +9,8 @@ import (
 
 var inlineMarkdown = regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*|\\[([^\\]]+)\\]\\(([^)\\s]+)\\)")
 
-// markdown renders the little of it that the document's descriptions use:
-// paragraphs, `code`, **strong** and [links](#to). Everything is escaped.
+// markdown renders the part of Markdown that the document's descriptions use: paragraphs, `code`,
+// **strong** and [links](#to). Everything is escaped.
 func markdown(text string) template.HTML {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -24,7 +24,7 @@ func markdown(text string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // escaped piece by piece
 }
 
-// inline is markdown without paragraphs.
+// inline renders Markdown without paragraphs.
 func inline(text string) template.HTML {
 	var out strings.Builder
 	end := 0

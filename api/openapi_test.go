@@ -59,7 +59,7 @@ func operations(t *testing.T) []operation {
 	return ops
 }
 
-// Validate covers the examples too: each is checked against its schema.
+// Validate also checks each example against its schema.
 func TestTheDocumentIsValidOpenAPI(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
@@ -108,7 +108,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	}
 }
 
-// The errors that an operation can give follow from what it takes.
+// The errors that an operation declares follow from its parameters and its body.
 func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations(t) {
@@ -128,7 +128,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(in("query") || in("header") || op.RequestBody != nil, "400")
 		add(op.RequestBody != nil, "413")
 		add(op.OperationID == "createSession", "401", "403", "429")                     // its key is in the body
-		add(op.OperationID == "validateFactoryFiles", "401", "403", "429")              // a key is read where there is one
+		add(op.OperationID == "validateFactoryFiles", "401", "403", "429")              // a key is optional
 		add(op.OperationID == "getSession" || op.OperationID == "deleteSession", "404") // with a key instead of a cookie
 		add(op.method == "POST" && op.keyed(), "409")
 		add(op.OperationID == "updateAgent" || op.OperationID == "updateEnvironment", "409")  // a name that is taken
@@ -137,7 +137,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(op.OperationID == "deleteAgent", "409")                                           // a factory's foreman
 		add(
 			op.OperationID == "updateWebhook", "409",
-		) // its secret is there, or is not
+		) // its secret is set, or is missing
 		add(op.OperationID == "deleteSecret", "409") // one that is used
 		add(
 			op.OperationID == "deleteWebhook" || op.OperationID == "deleteAutomation", "409",

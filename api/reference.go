@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// reference is what the page at /docs shows, made of the document.
+// reference is the content of the page at /docs, generated from the document.
 type reference struct {
 	Title, Summary string
 	Version        string
@@ -26,7 +26,7 @@ type group struct {
 
 type operationView struct {
 	ID, Summary, Method, Path string
-	Scope                     string // "" for no key
+	Scope                     string // "": no key is needed
 	Deprecated                bool
 	Description               template.HTML
 	Parameters                []field
@@ -57,7 +57,7 @@ type exampleView struct{ Title, Text string }
 type schemaView struct {
 	ID, Name    string
 	Description template.HTML
-	Type        []link // of what is no object
+	Type        []link // of a value that is not an object
 	Facts       []string
 	Fields      []field
 }
@@ -183,8 +183,8 @@ func (b referenceBuilder) schema(name string, s tree) schemaView {
 	return view
 }
 
-// properties are those of s, each followed by those of an object that is
-// written out within it, named such as `budget.max_cost_usd`.
+// properties lists the properties of s. Each is followed by those of an object defined inside of
+// it, with names such as `budget.max_cost_usd`.
 func (b referenceBuilder) properties(s tree) []field {
 	var fields []field
 	required := s.at("required").texts()
@@ -218,7 +218,7 @@ func (b referenceBuilder) property(name string, s tree) field {
 	}
 }
 
-// typeOf says what a value is, with links to the schemas that it is made of.
+// typeOf describes the type of a value, with links to its schemas.
 func (b referenceBuilder) typeOf(s tree) []link {
 	if _, name := s.resolve(b.root); name != "" {
 		return []link{{name, "schema-" + name}}
@@ -252,7 +252,7 @@ func (b referenceBuilder) typeOf(s tree) []link {
 	return out
 }
 
-// facts are the bounds of a value, in words.
+// facts describes the bounds of a value.
 func facts(s tree) []string {
 	var out []string
 	add := func(format, key string) {

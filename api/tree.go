@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// tree is a value of the document that keeps the order it was written in. The
-// zero tree is a value that is absent; everything in it is absent too.
+// tree is a value of the document, in the order in which it is written. The zero tree is an absent
+// value, and everything in it is absent too.
 type tree struct{ n *yaml.Node }
 
 type pair struct {
@@ -31,7 +31,7 @@ func parseTree(data []byte) (tree, error) {
 
 func (t tree) ok() bool { return t.n != nil }
 
-// pairs are the members of an object, in order.
+// pairs lists the members of an object, in order.
 func (t tree) pairs() []pair {
 	if t.n == nil || t.n.Kind != yaml.MappingNode {
 		return nil
@@ -43,7 +43,7 @@ func (t tree) pairs() []pair {
 	return out
 }
 
-// items are the elements of an array.
+// items lists the elements of an array.
 func (t tree) items() []tree {
 	if t.n == nil || t.n.Kind != yaml.SequenceNode {
 		return nil
@@ -55,7 +55,7 @@ func (t tree) items() []tree {
 	return out
 }
 
-// at follows keys downwards.
+// at returns the value at a path of keys.
 func (t tree) at(keys ...string) tree {
 	for _, key := range keys {
 		var next tree
@@ -69,7 +69,7 @@ func (t tree) at(keys ...string) tree {
 	return t
 }
 
-// text is a scalar as written, without spaces around it; "" when absent.
+// text returns a scalar as written, without spaces around it, or "" if it is absent.
 func (t tree) text() string {
 	if t.n == nil || t.n.Kind != yaml.ScalarNode {
 		return ""
@@ -77,7 +77,7 @@ func (t tree) text() string {
 	return strings.TrimSpace(t.n.Value)
 }
 
-// texts are a list's scalars; a scalar is a list of one.
+// texts returns the scalars of a list. A scalar counts as a list of one.
 func (t tree) texts() []string {
 	if s := t.text(); s != "" {
 		return []string{s}
@@ -89,7 +89,7 @@ func (t tree) texts() []string {
 	return out
 }
 
-// resolve follows a $ref within root; the name is the last segment of it.
+// resolve follows a $ref within root. name is its last segment.
 func (t tree) resolve(root tree) (target tree, name string) {
 	ref := t.at("$ref").text()
 	if ref == "" {
@@ -99,7 +99,7 @@ func (t tree) resolve(root tree) (target tree, name string) {
 	return root.at(keys...), keys[len(keys)-1]
 }
 
-// json writes t in its own order, indented by two spaces.
+// json writes t in its original order, indented by two spaces.
 func (t tree) json() ([]byte, error) {
 	compact, err := t.compactJSON()
 	if err != nil {
@@ -156,7 +156,7 @@ func (t tree) writeJSON(w *bytes.Buffer) error {
 	return nil
 }
 
-// writeScalar writes v, which YAML made, without escaping for HTML.
+// writeScalar writes v, a value from YAML, without escapes for HTML.
 func writeScalar(w *bytes.Buffer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

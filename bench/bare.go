@@ -16,10 +16,9 @@ import (
 	"time"
 )
 
-// bare is the least that a Go server can do for the requests that are measured:
-// it reads the body as JSON and returns 200 with as many bytes as Penstock does. A
-// request whose path ends in /events stays open, and gets the body of each request
-// whose path ends in /append as an event.
+// bare does the minimum that a Go server can do for the measured requests: it reads the body as
+// JSON and returns 200 with as many bytes as Penstock does. A request whose path ends in /events
+// stays open. It gets the body of each request whose path ends in /append as an event.
 type bare struct {
 	response []byte
 
@@ -33,7 +32,7 @@ const (
 	bareHooks = "bare-hooks"
 )
 
-// serveBare serves until ctx ends, and prints where on standard output.
+// serveBare serves until ctx ends, and prints its address on standard output.
 func serveBare(ctx context.Context, kind, argument string) error {
 	handler, err := bareHandler(kind, argument)
 	if err != nil {
@@ -54,8 +53,8 @@ func serveBare(ctx context.Context, kind, argument string) error {
 	return nil
 }
 
-// bareHandler is what a process of a kind serves. The argument is the size of its responses,
-// or the address behind a proxy.
+// bareHandler returns the handler of a process of a kind. The argument is the size of its
+// responses, or the address behind a proxy.
 func bareHandler(kind, argument string) (http.Handler, error) {
 	if kind != bareRuns && kind != bareHooks {
 		return modelHandler(kind, argument)

@@ -9,12 +9,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/httpapi"
 )
 
-// claims is how many runs go from the client to the worker, on each engine.
+// claims is the number of runs that go from the client to the worker, on each engine.
 const claims = 300
 
-// claim measures the way of a run to a worker that waits for one: the insert, the
-// wake-up, the claim. The worker speaks HTTP, as one on another machine does; the
-// embedded one is nearer.
+// claim measures the time from the creation of a run until a waiting worker has it: insert, wake-up
+// and claim. The worker uses HTTP, like one on another machine. The embedded worker is faster.
 func (b *bench) claim(ctx context.Context) error {
 	post := request("POST", createPath, createBody("nightly"))
 	bare, err := b.bareTarget(ctx, 128, 1, post)
@@ -77,7 +76,7 @@ type lane struct {
 	client *conn
 	worker *httpapi.Client
 	whole  []time.Duration // from the request to the worker
-	after  []time.Duration // from the response, which says that the run is stored
+	after  []time.Duration // from the response, when the run is stored
 }
 
 func newLane(ctx context.Context, name string, p *process) (*lane, error) {
@@ -105,7 +104,7 @@ func (l *lane) once(ctx context.Context, post []byte) error {
 		a, err := l.worker.Claim(ctx, aWorker(20*time.Second))
 		got <- taken{time.Now(), a, err}
 	}()
-	if err := sleep(ctx, 8*time.Millisecond); err != nil { // so that the worker waits by now
+	if err := sleep(ctx, 8*time.Millisecond); err != nil { // so that the worker is waiting
 		return err
 	}
 	start := time.Now()
@@ -123,7 +122,7 @@ func (l *lane) once(ctx context.Context, post []byte) error {
 	return err
 }
 
-// aWorker is a claim of a worker that waits so long.
+// aWorker is a claim that waits this long.
 func aWorker(wait time.Duration) penstock.ClaimRequest {
 	return penstock.ClaimRequest{
 		WorkerID: "bench", Host: "bench", Version: "bench", Harnesses: []string{penstock.HarnessBuiltin}, Sandbox: "process",

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// createBody is a run as an integration would ask for it, of about 2 KB.
+// createBody is the request for a run, as an integration would send it, of about 2 KB.
 func createBody(name string) string {
 	prompt := strings.Repeat("Look at the failing job of this morning, find its cause and open a pull request. ", 20)
 	return fmt.Sprintf(`{"title": "Fix the build", "prompt": %q, "config": {"name": %q, "model_id": "demo/offline", `+
@@ -19,8 +19,7 @@ func createBody(name string) string {
 
 const createPath = "/agent/runs"
 
-// create measures how many runs a second are accepted, each durable before it
-// gets its response.
+// create measures how many runs per second are accepted. Each is durable before its response.
 func (b *bench) create(ctx context.Context) error {
 	return b.onEach(func(e engine) error { return b.createOn(ctx, e) })
 }
@@ -68,13 +67,13 @@ func (b *bench) bareTarget(ctx context.Context, response, connections int, reque
 	return t, err
 }
 
-// loadAims are the least share of the bare server's rate, and how many times its
-// p99 that of Penstock may be at most; 0: there is no aim.
+// loadAims are the minimum rate and the maximum p99, both relative to the bare server. 0 means no
+// aim.
 type loadAims struct{ share, tail float64 }
 
 const maxTail = 2.5
 
-// reportTarget prints how t does beside the bare server of the same run.
+// reportTarget prints the results of t next to those of the bare server in the same run.
 func (b *bench) reportTarget(t, bare *target, aims loadAims) {
 	share := t.against(bare, rate)
 	r := row{
@@ -94,7 +93,7 @@ func (b *bench) reportTarget(t, bare *target, aims loadAims) {
 	b.out.row(r)
 }
 
-// latency is the row of a latency of t beside that of the bare server.
+// latency returns the row of a latency of t, next to that of the bare server.
 func latency(t, bare *target, what string, figure func(round) float64) row {
 	return row{
 		what: t.name + "  " + what, penstock: millis(time.Duration(t.median(figure))),

@@ -17,9 +17,9 @@ const (
 	dashboardLoads = 5
 )
 
-// dashboard measures the dashboard in Chromium: the first load of the page Runs
-// where there are many, how soon that list shows another page or what a filter
-// leaves of it, and how evenly the page of a run is drawn while events come.
+// dashboard measures the dashboard in Chromium: the first load of the page Runs with many runs, how
+// fast this list shows another page or a filtered list, and how smoothly the page of a run is drawn
+// while events arrive.
 func (b *bench) dashboard(ctx context.Context) error {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
@@ -36,8 +36,8 @@ func (b *bench) dashboard(ctx context.Context) error {
 	return b.openRuns(ctx, chromium)
 }
 
-// manyRuns measures the list of many runs on an engine, and its first load where
-// that is asked for: hardly any of it depends on the engine.
+// manyRuns measures the list of many runs on an engine. It measures the first load only on request,
+// because that hardly depends on the engine.
 func (b *bench) manyRuns(ctx context.Context, chromium string, e engine, load bool) error {
 	url, drop, err := e.fresh(ctx)
 	if err != nil {
@@ -74,8 +74,7 @@ func (b *bench) manyRuns(ctx context.Context, chromium string, e engine, load bo
 	return nil
 }
 
-// openRuns measures the page of a run that has just begun, and of one that has
-// long been at work.
+// openRuns measures the page of a run that has just begun, and that of a long run.
 func (b *bench) openRuns(ctx context.Context, chromium string) error {
 	p, end, err := b.serveFresh(ctx, b.freshSQLite)
 	if err != nil {
@@ -102,8 +101,8 @@ func (b *bench) openRuns(ctx context.Context, chromium string) error {
 	return nil
 }
 
-// browse runs a script of web/bench in a process of Node's, which drives Chromium
-// on the dashboard of p, and reads what it says into out.
+// browse runs a script of web/bench in Node, which drives Chromium on the dashboard of p. It
+// decodes the script's output into out.
 func (b *bench) browse(ctx context.Context, chromium string, p *process, out any, name string, args ...string) error {
 	script := "web/bench/" + name + ".mjs"
 	cmd := command(ctx, "node", append([]string{script}, args...)...)
@@ -137,7 +136,7 @@ func (t times) quantile(q float64) time.Duration {
 	return quantile(list, q)
 }
 
-// over is how many are longer than a limit.
+// over returns how many are longer than a limit.
 func (t times) over(limit time.Duration) int {
 	n := 0
 	for _, ms := range t {
@@ -148,7 +147,7 @@ func (t times) over(limit time.Duration) int {
 	return n
 }
 
-// firstLoad is what load.mjs says.
+// firstLoad is the output of load.mjs.
 type firstLoad struct {
 	Bytes       int64 `json:"bytes"`
 	Files       int   `json:"files"`
@@ -171,7 +170,7 @@ func (b *bench) reportLoad(engine string, got firstLoad) {
 	b.out.row(sideBySide(engine+"  CPU of its main thread, not slowed, p50", got.CPU, got.BareCPU, .5))
 }
 
-// listTimes are what list.mjs says.
+// listTimes is the output of list.mjs.
 type listTimes struct {
 	Paging    times `json:"paging"`
 	Filtering times `json:"filtering"`
@@ -192,12 +191,12 @@ func (b *bench) reportLists(engine string, got listTimes) {
 	}
 }
 
-// frameTimes are what frames.mjs says.
+// frameTimes is the output of frames.mjs.
 type frameTimes struct {
 	Frames times   `json:"frames"`
 	Bare   times   `json:"bare"`
-	Rate   float64 `json:"rate"` // events a second that were shown
-	Busy   float64 `json:"busy"` // share of the time that the main thread was on a processor
+	Rate   float64 `json:"rate"` // events shown per second
+	Busy   float64 `json:"busy"` // share of the time in which the main thread used a processor
 }
 
 func (b *bench) reportFrames(before int, got frameTimes) {
@@ -219,7 +218,7 @@ func (b *bench) reportFrames(before int, got frameTimes) {
 	}
 }
 
-// sideBySide is the row of a quantile of the dashboard and of what is bare.
+// sideBySide returns the row of a quantile of the dashboard and of the bare page.
 func sideBySide(what string, took, bare times, q float64) row {
 	ours, theirs := took.quantile(q), bare.quantile(q)
 	return row{what: what, penstock: millis(ours), bare: millis(theirs), ratio: ratio(float64(ours), float64(theirs))}

@@ -22,15 +22,14 @@ import (
 )
 
 const (
-	treeFiles    = 500 // of the tree that is validated and applied
+	treeFiles    = 500 // of the validated and applied tree
 	treeRounds   = 30
 	repositories = 200
-	pollFor      = 40 * time.Second // more than a poll lasts, with what spreads it
+	pollFor      = 40 * time.Second // longer than the interval between polls, including its random part
 )
 
-// definitions measures how factories are defined by files: of a tree of 500 how
-// long its validation and a change of one file take, and what it costs to look
-// at 200 repositories every 30 s.
+// definitions measures factory files: how long it takes to validate a tree of 500 files and to
+// change one of them, and the cost of polling 200 repositories every 30 s.
 func (b *bench) definitions(ctx context.Context) error {
 	if err := b.onEach(func(e engine) error { return b.trees(ctx, e) }); err != nil {
 		return err
@@ -102,8 +101,7 @@ func (b *bench) trees(ctx context.Context, e engine) error {
 	return nil
 }
 
-// polls measures the processors' time of a server, git processes included, while
-// it looks at many repositories.
+// polls measures the CPU time of a server and its git processes while it polls many repositories.
 func (b *bench) polls(ctx context.Context) error {
 	root, err := manyRepositories(ctx, b.dir)
 	if err != nil {
@@ -167,8 +165,8 @@ func (b *bench) poll(ctx context.Context, e engine, host *gitHost, name, base st
 	return nil
 }
 
-// share is what a server uses of one core for a while, with the processes that it
-// has started and that have ended.
+// share returns the share of one core that a server uses for a while, including its child processes
+// that have ended.
 func (p *process) share(ctx context.Context, d time.Duration) (float64, error) {
 	start, used := time.Now(), p.cpuTimeOfAll()
 	if err := sleep(ctx, d); err != nil {
@@ -177,7 +175,7 @@ func (p *process) share(ctx context.Context, d time.Duration) (float64, error) {
 	return float64(p.cpuTimeOfAll()-used) / float64(time.Since(start)), nil
 }
 
-// cpuTimeOfAll is [process.cpuTime] with that of children that have ended.
+// cpuTimeOfAll returns [process.cpuTime] plus that of children that have ended.
 func (p *process) cpuTimeOfAll() time.Duration {
 	stat := oneLine(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
@@ -189,7 +187,7 @@ func (p *process) cpuTimeOfAll() time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// tracked waits until every factory is what its repository says.
+// tracked waits until every factory equals its repository.
 func (p *process) tracked(ctx context.Context) error {
 	deadline := time.Now().Add(3 * time.Minute)
 	for {
@@ -220,8 +218,8 @@ func (p *process) tracked(ctx context.Context) error {
 
 func repositoryName(n int) string { return fmt.Sprintf("factory-%d", n) }
 
-// manyRepositories makes one repository with a factory in each of many folders,
-// and as many names for it.
+// manyRepositories creates one repository with many folders, each with a factory, and as many names
+// for the repository.
 func manyRepositories(ctx context.Context, dir string) (root string, err error) {
 	root = filepath.Join(dir, "repositories")
 	origin := filepath.Join(root, "origin")

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"database/sql" //nolint:depguard // a million rows for a measurement, made by statements that no product code needs
+	"database/sql" //nolint:depguard // a million rows for a measurement, with statements that the product does not need
 	"fmt"
 	"net/url"
 	"os"
@@ -16,13 +16,13 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// freshSQLite is a file that is not there yet.
+// freshSQLite returns the URL of a file that does not exist yet.
 func (b *bench) freshSQLite(context.Context) (string, func(), error) {
 	dir, err := os.MkdirTemp(b.dir, "sqlite-")
 	return "sqlite://" + filepath.Join(dir, "penstock.db"), func() { _ = os.RemoveAll(dir) }, err
 }
 
-// freshPostgres is a new database in the server.
+// freshPostgres returns the URL of a new database in the server.
 func (b *bench) freshPostgres(ctx context.Context) (string, func(), error) {
 	u, err := url.Parse(b.postgres)
 	if err != nil {
@@ -53,8 +53,8 @@ func (b *bench) inServer(ctx context.Context, statement string) error {
 	return err
 }
 
-// postgresSettings is the version of a server, with what decides whether a
-// commit is durable.
+// postgresSettings returns the version of a server, and the settings that decide whether a commit
+// is durable.
 func postgresSettings(ctx context.Context, server string) (string, error) {
 	db, err := sql.Open("pgx", server)
 	if err != nil {
@@ -69,9 +69,9 @@ func postgresSettings(ctx context.Context, server string) (string, error) {
 	return fmt.Sprintf("PostgreSQL %s, fsync=%s, synchronous_commit=%s", version, fsync, commit), err
 }
 
-// ageLog has a new PostgreSQL make what a server has that has run for a while: as
-// many segments of its write-ahead log as it keeps, which it uses again. A commit
-// that needs a new one waits until it is written full of zeros and synced.
+// ageLog makes a new PostgreSQL create as many segments of its write-ahead log as it keeps. A
+// server that has run for a while has them and reuses them. A commit that needs a new segment waits
+// until the server has filled it with zeros and synced it.
 func (b *bench) ageLog(ctx context.Context) error {
 	const segments = `DO $$ BEGIN
 		FOR i IN (SELECT count(*) FROM pg_ls_waldir()) .. least(64,
@@ -91,9 +91,9 @@ const (
 	fillBatch = 50_000
 )
 
-// fillRuns copies the one run that is there many times over: every tenth one
-// FAILED, the others SUCCEEDED, a second apart. Counting from a power of ten
-// makes digits of equal length on both engines.
+// fillRuns copies the only run many times, a second apart. Every tenth copy is FAILED, the others
+// are SUCCEEDED. It counts from a power of ten, so that all numbers have the same length on both
+// engines.
 const fillRuns = `INSERT INTO runs (
 		id, team, state, title, prompt, mode, source,
 		created_at, updated_at, started_at, finished_at, run_ms, execution_id, last_seq,
@@ -110,8 +110,8 @@ const fillRuns = `INSERT INTO runs (
 		'01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), r.metadata
 	FROM n, runs r WHERE r.id = $4`
 
-// fill makes a database with so many runs that are over. Those are old, so the
-// search counts them as known; no list without q asks it.
+// fill creates a database with this many finished runs. They are old, so the search treats them as
+// indexed. Only lists with q use the search.
 func (b *bench) fill(ctx context.Context, engine, database string, runs int) error {
 	if err := b.firstRun(ctx, database); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (b *bench) fill(ctx context.Context, engine, database string, runs int) err
 		),
 		map[string]string{
 			"sqlite": "PRAGMA wal_checkpoint(TRUNCATE)", "postgres": "VACUUM (ANALYZE) runs",
-		}[engine], // autovacuum would, in a minute
+		}[engine], // autovacuum would do this within a minute
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return err
@@ -149,8 +149,7 @@ func (b *bench) fill(ctx context.Context, engine, database string, runs int) err
 	return nil
 }
 
-// fillSearch makes the runs of fill known to the search, as the server does it in
-// the background.
+// fillSearch indexes the runs of fill for the search, as the server does in the background.
 func fillSearch(ctx context.Context, engine, database string) error {
 	db, err := openFor(engine, database)
 	if err != nil {
@@ -172,12 +171,12 @@ func fillSearch(ctx context.Context, engine, database string) error {
 	return nil
 }
 
-// fillTexts are what the search finds runs by.
+// fillTexts are the texts that the search uses to find runs.
 const fillTexts = ` SELECT id, lower(title || '
 ' || skill || '
 ' || prompt) FROM runs ORDER BY id`
 
-// firstRun makes the schema and one run, as the server makes them.
+// firstRun creates the schema and one run, as the server does.
 func (b *bench) firstRun(ctx context.Context, database string) error {
 	p, err := b.serve(ctx, database, "--worker=false")
 	if err != nil {
@@ -199,7 +198,7 @@ func (b *bench) firstRun(ctx context.Context, database string) error {
 	return err
 }
 
-// openFor opens a database for filling: nothing of it has to be durable.
+// openFor opens a database to fill it. Its writes need not be durable.
 func openFor(engine, database string) (*sql.DB, error) {
 	if engine == "postgres" {
 		return sql.Open("pgx", database)

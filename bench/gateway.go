@@ -29,11 +29,11 @@ const (
 	modelChunks  = 20
 	modelPause   = 20 * time.Millisecond
 	modelRounds  = 3
-	singleRounds = 20  // of one stream, which is only one figure
-	modelStreams = 500 // at most at once
+	singleRounds = 20  // of one stream, which gives only one figure
+	modelStreams = 500 // maximum number of parallel ones
 )
 
-// modelHandler is what a process of a kind serves. Target is the provider's address.
+// modelHandler returns the handler of a process of a kind. Target is the provider's address.
 func modelHandler(kind, target string) (http.Handler, error) {
 	base := &url.URL{Scheme: "http", Host: target}
 	switch kind {
@@ -63,8 +63,8 @@ func modelHandler(kind, target string) (http.Handler, error) {
 	return g.Session(gateway.SessionOptions{Settled: func(gateway.Call) {}}), nil
 }
 
-// provide responds like a model provider: a stream whose events have the time at which they
-// were sent, or a whole response.
+// provide responds like a model provider: with a stream whose events contain the time at which they
+// were sent, or with a whole response.
 func provide(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -104,14 +104,14 @@ func modelRequest(stream bool) []byte {
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", modelPath, len(body), body)
 }
 
-// streamed is what a round of streams through one way came to.
+// streamed is the result of one round of streams over one route.
 type streamed struct {
 	first, transit []time.Duration
 	cpu            time.Duration
 	memory         int64
 }
 
-// streams opens n streams at once and reads them to their end.
+// streams opens n parallel streams and reads them to their end.
 func (p *process) streams(ctx context.Context, n int) (streamed, error) {
 	before := p.cpuTime()
 	all := make([]streamed, n)
@@ -188,7 +188,8 @@ func (b *bench) gateway(ctx context.Context) error {
 	return b.plainCalls(ctx, ways[1], ways[2])
 }
 
-// modelStreams measures n streams at once: direct, through the bare proxy, through the gateway.
+// modelStreams measures n parallel streams: direct, through the bare proxy, and through the
+// gateway.
 func (b *bench) modelStreams(ctx context.Context, n int, ways []*process) error {
 	var sum [3]streamed
 	rounds := modelRounds + 1
@@ -202,7 +203,7 @@ func (b *bench) modelStreams(ctx context.Context, n int, ways []*process) error 
 				return err
 			}
 			if round == 0 {
-				continue // connections are made
+				continue // opens the connections
 			}
 			sum[i].first = append(sum[i].first, s.first...)
 			sum[i].transit = append(sum[i].transit, s.transit...)

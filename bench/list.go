@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// smallList is what the large list is held against.
+// smallList is the size of the list that the large list is compared with.
 const smallList = 10_000
 
-// list measures a page of a list that is long beside one that is short.
+// list measures a page of a long list, compared with a page of a short one.
 func (b *bench) list(ctx context.Context) error {
 	return b.onEach(func(e engine) error { return b.listOn(ctx, e) })
 }
@@ -74,8 +74,7 @@ func (b *bench) reportList(short, long, bare *target) {
 	)
 }
 
-// listRequests ask for the first page of each name in each state that the runs
-// of fill have.
+// listRequests request the first page for each name and state of the runs that fill creates.
 func listRequests() [][]byte {
 	var list [][]byte
 	for n := range fillNames {

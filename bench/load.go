@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// conn is a keep-alive connection of a client that costs as little as it can:
-// the requests are bytes made beforehand, of a response only the status and the
-// length are looked at. So most of the machine is the server's.
+// conn is a keep-alive connection of a client that uses as little CPU as possible. The bytes of its
+// requests are prepared. It reads only the status and the length of a response. So the server gets
+// most of the machine.
 type conn struct {
 	net.Conn
 	r *bufio.Reader
@@ -29,11 +29,11 @@ func dial(ctx context.Context, addr string) (*conn, error) {
 	return &conn{c, bufio.NewReaderSize(c, 64<<10)}, nil
 }
 
-// timeout is how long a response may take.
+// timeout is the maximum time of a response.
 const timeout = 30 * time.Second
 
-// do sends a request and reads the response, which must be a 2xx with a
-// Content-Length. size is that of its body.
+// do sends a request and reads the response, which must be a 2xx with a Content-Length. size is the
+// size of its body.
 func (c *conn) do(request []byte) (size int, err error) {
 	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return 0, err
@@ -67,34 +67,34 @@ func (c *conn) do(request []byte) (size int, err error) {
 	}
 	if refused {
 		body := make([]byte, size)
-		_, _ = io.ReadFull(c.r, body) // what there is of it
+		_, _ = io.ReadFull(c.r, body) // the part that has arrived
 		return 0, fmt.Errorf("%s: %s", response, body)
 	}
 	_, err = c.r.Discard(size)
 	return size, err
 }
 
-// request is a request as it goes over the wire.
+// request has the bytes of a request.
 func request(method, path, body string) []byte {
 	return fmt.Appendf(nil, "%s /api/v1%s HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		method, path, apiKey, len(body), body)
 }
 
-// target is one of several servers that are measured in turns.
+// target is one of several servers that take turns in a measurement.
 type target struct {
 	*process
 	name     string
-	requests [][]byte              // sent one after the other, over and over
-	next     func(conn int) []byte // makes each request of a connection instead; nil: none
+	requests [][]byte              // sent in turn, repeatedly
+	next     func(conn int) []byte // creates each request of a connection instead; nil: not used
 	conns    []*conn
 	rounds   []round
 }
 
-// round is what one turn of a target came to.
+// round is the result of one turn of a target.
 type round struct {
-	rate     float64       // responses a second
-	cpu      time.Duration // of the process, for each response
+	rate     float64       // responses per second
+	cpu      time.Duration // of the process, per response
 	p50, p99 time.Duration
 }
 
@@ -120,13 +120,12 @@ func (t *target) close() {
 	}
 }
 
-// warmUp is left out of each turn: a process that was paused has timers to
-// catch up with.
+// warmUp is the part of each turn that is not measured, because a paused process first runs its
+// overdue timers.
 const warmUp = 300 * time.Millisecond
 
-// takeTurns measures the targets one after the other, many times over, so that
-// whatever else happens on the machine falls on all of them alike. While one is
-// measured the others are paused.
+// takeTurns measures the targets one after the other, many times, so that other load on the machine
+// affects all of them equally. While one is measured, the others are paused.
 func takeTurns(ctx context.Context, rounds int, each time.Duration, targets ...*target) error {
 	for _, t := range targets {
 		t.pause()
@@ -182,7 +181,7 @@ func (t *target) load(ctx context.Context, d time.Duration) (round, error) {
 	}, ctx.Err()
 }
 
-// request is the n-th one on a connection.
+// request returns the n-th request of a connection.
 func (t *target) request(conn, n int) []byte {
 	if t.next != nil {
 		return t.next(conn)
@@ -199,7 +198,7 @@ func quantile(list []time.Duration, q float64) time.Duration {
 	return list[int(q*float64(len(list)-1)+.5)]
 }
 
-// median is that of one figure over the rounds.
+// median returns the median of one figure over the rounds.
 func (t *target) median(figure func(round) float64) float64 {
 	list := make([]float64, len(t.rounds))
 	for i, r := range t.rounds {
@@ -208,8 +207,8 @@ func (t *target) median(figure func(round) float64) float64 {
 	return middle(list)
 }
 
-// against is the median of the ratios of the rounds that went one after the
-// other: what slowed down both does not show in it.
+// against returns the median of the ratios of rounds that followed each other. So it does not show
+// a slowdown that affected both.
 func (t *target) against(other *target, figure func(round) float64) float64 {
 	list := make([]float64, min(len(t.rounds), len(other.rounds)))
 	for i := range list {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// describeMachine prints what the figures were taken on.
+// describeMachine prints the machine and software of the measurement.
 func (b *bench) describeMachine(ctx context.Context) error {
 	sync, err := syncTime(b.dir)
 	if err != nil {
@@ -50,7 +50,7 @@ func oneLine(path string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// load1 is the load average of the last minute, which shows what else runs here.
+// load1 returns the load average of the last minute, which shows other load on the machine.
 func load1() string {
 	load, _, _ := strings.Cut(oneLine("/proc/loadavg"), " ")
 	return load
@@ -65,7 +65,7 @@ func cpuName() string {
 	return cmp.Or(runtime.GOARCH, "?")
 }
 
-// sqliteVersion is the version of the driver, which has SQLite in it.
+// sqliteVersion returns the version of the driver, which includes SQLite.
 func sqliteVersion(binary string) string {
 	const driver = "modernc.org/sqlite"
 	info, err := buildinfo.ReadFile(binary)
@@ -80,8 +80,7 @@ func sqliteVersion(binary string) string {
 	return "?"
 }
 
-// syncTime is how long the disk takes to make a page durable, which bounds
-// every commit.
+// syncTime returns how long the disk takes to make a page durable. No commit is faster.
 func syncTime(dir string) (time.Duration, error) {
 	file, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {

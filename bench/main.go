@@ -1,11 +1,9 @@
-// Command bench measures the real binary on this machine and prints one table.
-// Next to each figure is that of a bare net/http server that responds to the
-// same request, from the same client, in the same run, with nothing behind it:
-// on a shared machine only the ratio of the two says something.
+// Command bench measures the real binary on this machine and prints one table. Next to each figure
+// is that of a bare net/http server that responds to the same request of the same client in the
+// same run. On a shared machine, only the ratio of the two is meaningful.
 //
-// It asserts nothing: an aim that is missed is marked in the table, and the exit
-// status is 0. Everything happens on 127.0.0.1, bounded in count and in time,
-// and in a temporary folder that is gone at the end.
+// It asserts nothing: the table marks a missed aim, and the exit status is 0. Everything happens on
+// 127.0.0.1, with limited counts and times, and in a temporary folder that it removes at the end.
 package main
 
 import (
@@ -22,7 +20,7 @@ import (
 	"time"
 )
 
-// atMost ends a run that hangs.
+// atMost is the time after which a hanging run ends.
 const atMost = 25 * time.Minute
 
 func main() {
@@ -32,17 +30,17 @@ func main() {
 	defer cancel()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to be undone
+		os.Exit(1) //nolint:gocritic // no cleanup is left
 	}
 }
 
 // bench is one run of the measurements.
 type bench struct {
 	binary   string
-	postgres string // URL of a server that may make databases; "": none
+	postgres string // URL of a server in which to create databases; "": no server
 	runs     int    // in the large list
 	log      int    // deliveries in the long log
-	dir      string // of everything that is written
+	dir      string // of all temporary files
 	out      *table
 }
 
@@ -72,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	if *sizes != "" {
 		return printSizes(os.Stdout, *sizes)
 	}
-	// The variable by which scripts/with-postgres hands on its server.
+	// The variable in which scripts/with-postgres passes its server.
 	//nolint:forbidigo // a command's main is where the environment is read
 	b.postgres = os.Getenv("PENSTOCK_TEST_POSTGRES")
 	var err error
@@ -151,7 +149,7 @@ func (b *bench) progressf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// engine is a kind of database, with a way to a fresh one.
+// engine is a kind of database, with a function that creates one.
 type engine struct {
 	name  string
 	fresh func(ctx context.Context) (url string, drop func(), err error)

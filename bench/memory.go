@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// settled is when a server that has just started counts as idle.
+// settled is the time after which a started server counts as idle.
 const settled = 5 * time.Second
 
-// memory measures what a server takes that has nothing to do, worker included.
+// memory measures the memory of an idle server, including its worker.
 func (b *bench) memory(ctx context.Context) error {
 	url, drop, err := b.freshSQLite(ctx)
 	if err != nil {

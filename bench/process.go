@@ -26,7 +26,7 @@ type process struct {
 	addr string // host:port
 }
 
-// pause stops it from using the machine while another one is measured.
+// pause suspends it while another one is measured.
 func (p *process) pause()  { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
 func (p *process) resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
@@ -37,7 +37,7 @@ func (p *process) stop() {
 	_ = p.cmd.Wait() // it ends after WaitDelay at the latest
 }
 
-// resident is how much of its memory is in use, in bytes.
+// resident returns its resident memory in bytes.
 func (p *process) resident() (int64, error) {
 	for line := range strings.Lines(oneLine(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmRSS:" {
@@ -48,8 +48,8 @@ func (p *process) resident() (int64, error) {
 	return 0, errors.New("/proc says nothing about its memory")
 }
 
-// cpuTime is what it has used of the processors (proc(5): in hundredths of a
-// second), 0 where /proc does not say.
+// cpuTime returns the CPU time that it has used, in hundredths of a second (proc(5)), or 0 if /proc
+// does not have it.
 func (p *process) cpuTime() time.Duration {
 	stat := oneLine(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
@@ -107,13 +107,13 @@ func startSelf(ctx context.Context, kind, argument string) (*process, error) {
 	return p, nil
 }
 
-// serve starts the binary on a database, with its defaults but for what args
-// say and the limit of requests, and waits until it is ready.
+// serve starts the binary on a database and waits until it is ready. It uses the defaults, except
+// for args and the limit of requests.
 func (b *bench) serve(ctx context.Context, database string, args ...string) (*process, error) {
 	return b.serveWith(ctx, database, nil, args...)
 }
 
-// serveWith is serve with more variables of the environment.
+// serveWith is serve with additional environment variables.
 func (b *bench) serveWith(ctx context.Context, database string, env []string, args ...string) (*process, error) {
 	dir, err := os.MkdirTemp(b.dir, "serve-")
 	if err != nil {

@@ -48,7 +48,7 @@ func (b *bench) reportPython(out []byte) error {
 	)
 	b.out.row(row{
 		what: "python  memory grown over " + count(sdkEvents-1000) + " events", penstock: megabytes(got.Growth),
-		aim: below(float64(got.Growth), 5e5, "constant: < 0.5 MB"), // what one read brings is held until it is asked for
+		aim: below(float64(got.Growth), 5e5, "constant: < 0.5 MB"), // the data of one read is buffered until it is requested
 	})
 	return nil
 }

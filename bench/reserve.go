@@ -13,11 +13,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/httpapi"
 )
 
-// reservations is how many calls each execution reserves, in turns with a run that is created.
+// reservations is the number of calls that each execution reserves, in turns with the creation of a
+// run.
 const reservations = 60
 
-// reserve measures what a budget adds before a call to a model, beside the creation of a run on the
-// same server. The worker speaks HTTP, as one on another machine does.
+// reserve measures the time that a budget adds before a call to a model, compared with the creation
+// of a run on the same server. The worker uses HTTP, like one on another machine.
 func (b *bench) reserve(ctx context.Context) error {
 	return b.onEach(func(e engine) error {
 		for _, atOnce := range []int{1, connections} {
@@ -68,7 +69,7 @@ func (b *bench) reserveOn(ctx context.Context, e engine, atOnce int) error {
 	return nil
 }
 
-// reserveTimes are how long requests took.
+// reserveTimes are the durations of requests.
 type reserveTimes struct {
 	mu               sync.Mutex
 	reserve, creates []time.Duration
@@ -102,7 +103,7 @@ func (t *reserveTimes) measure(ctx context.Context, p *process, worker *httpapi.
 	return nil
 }
 
-// mostReserve is how many times the time of a creation a reservation may take.
+// mostReserve is the maximum time of a reservation, relative to that of a creation.
 const mostReserve = 1.5
 
 func (b *bench) reportReserve(what string, t *reserveTimes) {

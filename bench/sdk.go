@@ -9,11 +9,11 @@ import (
 
 const (
 	sdkEvents = 10_000
-	sdkBatch  = 100 // events that are appended at once
+	sdkBatch  = 100 // events in one append
 )
 
-// longRun starts a server without a worker, and makes a run there that has
-// sdkEvents events in its log. The caller stops it.
+// longRun starts a server without a worker, and creates a run there with sdkEvents events in its
+// log. The caller stops it.
 func (b *bench) longRun(ctx context.Context) (p *process, runID string, stop func(), err error) {
 	url, drop, err := b.freshSQLite(ctx)
 	if err != nil {

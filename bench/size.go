@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// size measures the file.
+// size measures the size of the binary.
 func (b *bench) size(context.Context) error {
 	info, err := os.Stat(b.binary)
 	if err != nil {
@@ -23,9 +23,9 @@ func (b *bench) size(context.Context) error {
 	return nil
 }
 
-// printSizes says which module's code and data fill a binary that was built
-// without -s. What belongs to no one module (types, strings, the tables of the
-// runtime) grows with the code, and is listed by section.
+// printSizes prints how much of a binary each module's code and data use. The binary must be built
+// without -s. Data that belongs to no single module (types, strings, the tables of the runtime)
+// grows with the code, and is listed by section.
 func printSizes(w io.Writer, path string) error {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func printSizes(w io.Writer, path string) error {
 		section := file.Sections[s.Section]
 		module := moduleOf(s.Name, modules)
 		if module == "" || bySection[section.Name] < s.Size {
-			continue // of the toolchain's own making, or of no size in the file
+			continue // created by the toolchain, or without a size in the file
 		}
 		byModule[module] += s.Size
 		bySection[section.Name] -= s.Size
@@ -68,8 +68,8 @@ func printSizes(w io.Writer, path string) error {
 	return nil
 }
 
-// moduleOf is the module that a symbol's package is in, "standard library", or
-// "" for what the linker has gathered from all packages.
+// moduleOf returns the module of a symbol's package, "standard library", or "" for data that the
+// linker has collected from all packages.
 func moduleOf(symbol string, modules []string) string {
 	symbol = strings.TrimLeft(symbol[strings.LastIndexByte(symbol[:packageEnd(symbol)], ':')+1:], ".*")
 	symbol = strings.ReplaceAll(symbol, "%2e", ".")
@@ -93,7 +93,7 @@ func moduleOf(symbol string, modules []string) string {
 	return "standard library"
 }
 
-// packageEnd is where the package's path in a symbol's name ends at the latest.
+// packageEnd returns an upper bound for the end of the package's path in a symbol's name.
 func packageEnd(symbol string) int {
 	if i := strings.IndexAny(symbol, "([,"); i >= 0 {
 		return i

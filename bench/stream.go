@@ -19,11 +19,11 @@ import (
 const (
 	listeners   = 1000
 	streamTurns = 3
-	turnEvents  = 80 // in each turn
+	turnEvents  = 80 // per turn
 	eventPause  = 50 * time.Millisecond
 )
 
-// stream measures how late a thousand listeners of one run get its events.
+// stream measures the delay of a run's events at a thousand listeners.
 func (b *bench) stream(ctx context.Context) error {
 	p, end, err := b.serveFresh(ctx, b.freshSQLite)
 	if err != nil {
@@ -137,11 +137,11 @@ func (a *audience) connect(ctx context.Context) (*http.Response, error) {
 	return res, err
 }
 
-// mark stands before the number of an event in its data.
+// mark precedes the number of an event in its data.
 const mark = "event-"
 
-// listen notes when each event came. One that is missing, out of order or there
-// twice is an error, and the listener takes no more.
+// listen records when each event arrived. A missing, duplicate or misplaced event is an error, and
+// the listener stops.
 func (a *audience) listen(i int, res *http.Response) error {
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
@@ -166,7 +166,7 @@ func (a *audience) listen(i int, res *http.Response) error {
 	return lines.Err()
 }
 
-// turn sends events and waits until all listeners have them, or no more come.
+// turn sends events and waits until all listeners have them, or no more arrive.
 func (a *audience) turn(ctx context.Context) error {
 	tick := time.NewTicker(eventPause)
 	defer tick.Stop()
@@ -190,13 +190,13 @@ func (a *audience) turn(ctx context.Context) error {
 	return nil
 }
 
-// leave ends the listeners.
+// leave stops the listeners.
 func (a *audience) leave() {
 	a.cancel()
 	a.running.Wait()
 }
 
-// result ends the listeners and returns what they received.
+// result stops the listeners and returns the events that they received.
 func (a *audience) result() (received int64, took []time.Duration) {
 	a.leave()
 	for _, t := range a.took {
@@ -205,7 +205,7 @@ func (a *audience) result() (received int64, took []time.Duration) {
 	return a.received.Load(), took
 }
 
-// runSource appends to the log of a run, as the worker that holds it.
+// runSource appends to the log of a run, as its worker.
 type runSource struct {
 	worker *httpapi.Client
 	lease  penstock.Lease
@@ -241,7 +241,7 @@ func (s *runSource) append(ctx context.Context, n int) error {
 	)
 }
 
-// delta is a piece of text as an agent writes it.
+// delta returns a piece of text like that of an agent.
 func delta(n int) penstock.MessageDelta {
 	return penstock.MessageDelta{
 		ID: mark + strconv.Itoa(n), Role: "assistant",
@@ -249,7 +249,7 @@ func delta(n int) penstock.MessageDelta {
 	}
 }
 
-// echoSource sends the same to the bare server.
+// echoSource sends the same events to the bare server.
 type echoSource struct{ *conn }
 
 func newEchoSource(ctx context.Context, p *process) (echoSource, error) {

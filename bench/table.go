@@ -15,7 +15,7 @@ type table struct {
 	headed bool
 }
 
-// row is one figure. What is empty is not printed.
+// row is one figure. Empty cells are not printed.
 type row struct {
 	what     string
 	penstock string
@@ -24,7 +24,7 @@ type row struct {
 	aim      aim
 }
 
-// aim is what was set out for; the zero value is nothing.
+// aim is the target of a figure; the zero value means no target.
 type aim struct {
 	text   string
 	missed bool
@@ -45,15 +45,15 @@ func (t *table) heading(text string) {
 func (t *table) note(text string) { fmt.Fprintf(t.w, "  %s\n", text) }
 
 func (t *table) row(r row) {
-	verdict := ""
+	result := ""
 	switch {
 	case r.aim.missed:
-		verdict = "   missed"
+		result = "   missed"
 		t.missed++
 	case r.aim.text != "":
-		verdict = "   met"
+		result = "   met"
 	}
-	line := fmt.Sprintf("  %-46s %12s %12s %8s   %s%s", r.what, r.penstock, r.bare, r.ratio, r.aim.text, verdict)
+	line := fmt.Sprintf("  %-46s %12s %12s %8s   %s%s", r.what, r.penstock, r.bare, r.ratio, r.aim.text, result)
 	fmt.Fprintln(t.w, strings.TrimRight(line, " "))
 }
 
@@ -68,7 +68,7 @@ func (t *table) footer() {
 	}
 }
 
-// count is a number with its thousands apart.
+// count formats a number with separated thousands.
 func count(n float64) string {
 	digits := strconv.FormatInt(int64(n+.5), 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

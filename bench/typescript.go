@@ -47,7 +47,7 @@ func (b *bench) reportTypescript(out []byte) error {
 	})
 	b.out.row(row{
 		what: "typescript  memory grown over " + count(sdkEvents-1000) + " events", penstock: megabytes(got.Growth),
-		aim: below(float64(got.Growth), 1e6, "constant: < 1 MB"), // what one read brings is held until it is asked for
+		aim: below(float64(got.Growth), 1e6, "constant: < 1 MB"), // the data of one read is buffered until it is requested
 	})
 	return nil
 }

@@ -32,12 +32,12 @@ const (
 	wallRounds   = 30
 )
 
-// wall measures what surrounds a sealed run: its tunnels, and its start.
+// wall measures the parts around a sealed run: its tunnels and its start.
 func (b *bench) wall(ctx context.Context) error {
 	return errors.Join(b.tunnels(ctx), b.starts(ctx))
 }
 
-// serveRelay serves a relay to target until ctx ends, and prints where on standard output.
+// serveRelay serves a relay to target until ctx ends, and prints its address on standard output.
 func serveRelay(ctx context.Context, kind, target string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,8 +91,8 @@ func serveTunnel(ctx context.Context, listener net.Listener, target string) erro
 	return proxy.Serve(ctx, listener)
 }
 
-// tunnels measures how fast a host's data comes through a tunnel, beside a relay that only
-// copies. What follows the ClientHello is not encrypted: only the relays are measured.
+// tunnels measures how fast a host's data passes a tunnel, compared with a relay that only copies.
+// The data after the ClientHello is not encrypted, so that only the relays are measured.
 func (b *bench) tunnels(ctx context.Context) error {
 	hello, err := clientHello(ctx)
 	if err != nil {
@@ -305,7 +305,7 @@ func startAlone(ctx context.Context, script string) (time.Duration, error) {
 	return took, errors.Join(err, ignoreExit(cmd.Wait()))
 }
 
-// ignoreExit drops the error of a program that only ended as it does without input.
+// ignoreExit ignores the exit error of a program that ended because it had no input.
 func ignoreExit(err error) error {
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil

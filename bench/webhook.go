@@ -20,11 +20,11 @@ type hookOptions struct {
 	webhooks    int // default 1
 	automations int // of each; default 1
 	filter      string
-	random      string // names what else is measured of it, under random ids; "": nothing
-	limit       int    // of deliveries a minute
+	random      string // name of the second measurement, with random ids; "": none
+	limit       int    // deliveries per minute
 	fill        func(
 		ctx context.Context, database, webhook string,
-	) error // before the first delivery; nil: nothing is done
+	) error // called before the first delivery; may be nil
 }
 
 // hookTarget starts a server on a fresh database.
@@ -61,12 +61,12 @@ func (b *bench) openHooks(ctx context.Context, t *hookTarget, name, url string, 
 	t.undo = append(t.undo, t.target.close)
 	t.sends.open(connections)
 	t.next = func(conn int) []byte { return t.sends.request(conn, false) }
-	t.pause() // while the others are made
+	t.pause() // while the others are created
 	return nil
 }
 
-// warm opens the connections, which a server closes that hears nothing from
-// them, and has it read all that it remembers.
+// warm opens the connections, because a server closes idle ones, and fills the caches of the
+// server.
 func (t *hookTarget) warm(ctx context.Context) (err error) {
 	if t.conns, err = dialAll(ctx, t.addr, connections); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (t *hookTarget) close() {
 	}
 }
 
-// bareHookTarget is the bare server for deliveries. It gets those of like.
+// bareHookTarget returns the bare server for deliveries. It gets the deliveries of like.
 func bareHookTarget(ctx context.Context, like *hookTarget) (*target, error) {
 	p, err := startBare(ctx, bareHooks, len(`{"delivery_id":"01900000-0000-7000-8000-100000000000"}`))
 	if err != nil {
@@ -101,8 +101,8 @@ func bareHookTarget(ctx context.Context, like *hookTarget) (*target, error) {
 	return t, nil
 }
 
-// turns measures the targets and the bare server in turns, and makes sure that
-// each response means an accepted delivery.
+// turns measures the targets and the bare server in turns, and checks that each response means an
+// accepted delivery.
 func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (bare *target, err error) {
 	for _, t := range targets {
 		t.resume()
@@ -133,9 +133,8 @@ func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (b
 	return bare, nil
 }
 
-// deliver measures how many deliveries a second are accepted, each durable
-// before its response: of those that start nothing, and of those that start a
-// run each.
+// deliver measures how many deliveries per second are accepted, each durable before its response.
+// It does so for deliveries that start nothing, and for deliveries that each start a run.
 func (b *bench) deliver(ctx context.Context) error {
 	return b.onEach(func(e engine) error { return b.deliverTo(ctx, e) })
 }
@@ -178,7 +177,7 @@ func (b *bench) deliverTo(ctx context.Context, e engine) error {
 	return nil
 }
 
-// hooks measures what many webhooks with many automations cost.
+// hooks measures the cost of many webhooks with many automations.
 func (b *bench) hooks(ctx context.Context) error {
 	return b.comparePairs(ctx, "1 webhook, 1 automation", hookOptions{
 		filter: unmatched,
@@ -187,8 +186,8 @@ func (b *bench) hooks(ctx context.Context) error {
 	})
 }
 
-// longLog measures what a log of many deliveries costs those that come: such
-// whose ids lie beside each other, as most senders', and such whose ids do not.
+// longLog measures how a log of many deliveries slows down new ones. It does so with ids in order
+// of time, which most senders use, and with random ids.
 func (b *bench) longLog(ctx context.Context) error {
 	return b.comparePairs(ctx, "empty log", hookOptions{
 		filter: unmatched,
@@ -206,8 +205,8 @@ func (b *bench) longLog(ctx context.Context) error {
 	})
 }
 
-// comparePairs measures, on each engine, a server beside one that has more, which is to keep that share of
-// its rate at least.
+// comparePairs measures, on each engine, a server and one with more data. The second one must keep
+// at least this share of the rate.
 func (b *bench) comparePairs(
 	ctx context.Context, lessName string, less hookOptions, moreName string, keeps float64, more func(engine) hookOptions,
 ) error {
@@ -243,7 +242,7 @@ func (b *bench) comparePair(
 	for _, t := range targets[1:] {
 		kept := t.against(without.target, rate)
 		r := row{what: t.name + ", rate kept", ratio: fmt.Sprintf("%.2f", kept)}
-		if t == with { // what comes under random ids has no aim
+		if t == with { // deliveries with random ids have no aim
 			r.aim = atLeast(kept, keeps, fmt.Sprintf("≥ %.2f", keeps))
 		}
 		b.out.row(r)
@@ -251,14 +250,14 @@ func (b *bench) comparePair(
 	return nil
 }
 
-// scattered sends to the same server, under random ids.
+// scattered sends deliveries with random ids to the same server.
 func (t *hookTarget) scattered(name string) *hookTarget {
 	s := &hookTarget{target: &target{process: t.process, name: name}, sends: t.sends}
 	s.next = func(conn int) []byte { return t.sends.request(conn, true) }
 	return s
 }
 
-// start measures the way of a delivery's run to a worker that waits for one.
+// start measures the time from a delivery until a waiting worker has its run.
 func (b *bench) start(ctx context.Context) error {
 	var lanes []*lane
 	var sends []*deliveries

@@ -10,15 +10,15 @@ import (
 	"strconv"
 )
 
-// hookSecret is that of every webhook that is measured.
+// hookSecret is the secret of every measured webhook.
 const hookSecret = "bench_0123456789abcdefghijklmnop"
 
-// signatureHeader has the signature of a delivery as GitHub makes it.
+// signatureHeader has the signature of a delivery, in GitHub's format.
 const signatureHeader = "X-Hub-Signature-256"
 
-// bareHook is the least that a Go server can do for a delivery: it reads the
-// body, verifies its signature, checks that it is JSON, and returns 202 with as
-// many bytes as Penstock does. It stores nothing.
+// bareHook does the minimum that a Go server can do for a delivery: it reads the body, verifies its
+// signature, checks that it is JSON, and returns 202 with as many bytes as Penstock does. It stores
+// nothing.
 type bareHook struct{ response []byte }
 
 func (b *bareHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func signed(h http.Header, body []byte) bool {
 	return len(got) == 1 && hmac.Equal([]byte(got[0]), signature(body))
 }
 
-// signature is the value of signatureHeader.
+// signature returns the value of signatureHeader.
 func signature(body []byte) []byte {
 	mac := hmac.New(sha256.New, []byte(hookSecret))
 	mac.Write(body)

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// fillDeliveries and fillKeys make the deliveries from $1 to $2 of a webhook, $3,
-// as the server records them, but without bodies. All are of the same
-// millisecond. Their ids are like those of deliveries.request, of a clock that
-// has gone round once: any that comes finds its place somewhere among them.
+// fillDeliveries and fillKeys insert the deliveries from $1 to $2 of a webhook, $3, as the server
+// records them, but without bodies. All have the same millisecond. Their ids cover the whole range
+// of those of deliveries.request, so a new id falls somewhere between them.
 //
 //nolint:gosec // put together from texts of this file
 var fillDeliveries = `INSERT INTO deliveries (
@@ -33,10 +32,10 @@ const fillKeys = `INSERT INTO delivery_keys (webhook_uid, source, value, deliver
 		WHERE id >= $2 AND id < $3
 		ORDER BY identity`
 
-// filledIdentity is a UUID whose first 32 bits are i * $6.
+// filledIdentity is an expression for a UUID whose first 32 bits are i * $6.
 var filledIdentity = hexOf(8, "i * $6") + ` || '-0000-11f0-8000-ffffffffffff'`
 
-// hexOf is an expression for the given number of hexadecimal digits.
+// hexOf returns an expression for the given number of hexadecimal digits.
 func hexOf(digits int, number string) string {
 	parts := make([]string, digits)
 	for i := range parts {

@@ -14,13 +14,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// deliveries makes requests of distinct deliveries, as GitHub sends them, to
-// webhooks in turn. All carry the same body, so that what a client has to work
-// out for each is its id.
+// deliveries creates requests with distinct deliveries, as GitHub sends them, to several webhooks
+// in turn. All have the same body, so the client computes only the id of each.
 type deliveries struct {
 	factories []string
 	uids      []string
-	buffers   [][]byte // a request of each connection
+	buffers   [][]byte // one request for each connection
 	sent      atomic.Int64
 }
 
@@ -39,8 +38,8 @@ func deliveryBody() string {
 		"commits": [` + strings.Join(commits, ", ") + `], "pusher": {"name": "ada", "email": "ada@example.com"}}`
 }
 
-// The filters of the automations: the body matches one of them, and of the other
-// all but the last condition.
+// The filters of the automations. The body matches the first one, and all but the last condition of
+// the second.
 const (
 	matching = `{"ref": ["refs/heads/main", "refs/heads/next"], "repository": {"full_name": ["acme/shop"], ` +
 		`"private": {"not_in": [false]}}}`
@@ -48,7 +47,7 @@ const (
 		`"private": {"not_in": [true]}}}`
 )
 
-// newDeliveries makes webhooks on a server, with this many automations for each.
+// newDeliveries creates webhooks on a server, each with this many automations.
 func newDeliveries(ctx context.Context, p *process, webhooks, automations int, filter string) (*deliveries, error) {
 	const perFactory = 20
 	d := &deliveries{}
@@ -84,11 +83,11 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 		}
 		d.uids = append(d.uids, ids...)
 	}
-	slices.Sort(d.uids) // which are random: not as they were made, one beside the other in the database
+	slices.Sort(d.uids) // which are random: neighbors in the database are not neighbors in time
 	return d, nil
 }
 
-// call makes a request of the API, and reads its response into out unless that is nil.
+// call sends a request to the API, and decodes its response into out unless that is nil.
 func (p *process) call(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -118,7 +117,7 @@ func (p *process) call(ctx context.Context, method, path string, in, out any) er
 	return json.Unmarshal(text, out)
 }
 
-// open allocates the requests of this many connections.
+// open allocates the requests for this many connections.
 func (d *deliveries) open(connections int) {
 	body := deliveryBody()
 	for range connections {
@@ -130,10 +129,9 @@ func (d *deliveries) open(connections int) {
 	}
 }
 
-// request is the next one on a connection, until that is asked for another. Its
-// id is a UUID of version 1, as GitHub's are: it begins with the low bits of a
-// clock (RFC 9562 §5.1), here one by which 10,000 deliveries come in a second,
-// or with random ones.
+// request returns the next request of a connection. It is valid until the next call for this
+// connection. Its id is a UUID of version 1, like GitHub's. It begins with the low bits of a clock
+// (RFC 9562 §5.1) by which 10,000 deliveries arrive per second, or with random bits.
 func (d *deliveries) request(conn int, random bool) []byte {
 	const (
 		uidAt   = len("POST /webhooks/w/")
@@ -154,7 +152,7 @@ func (d *deliveries) request(conn int, random bool) []byte {
 	return r
 }
 
-// hexDigits fills text with the lowest digits of n.
+// hexDigits fills text with the lowest hexadecimal digits of n.
 func hexDigits(text []byte, n uint64) {
 	for i := range text {
 		text[len(text)-1-i] = "0123456789abcdef"[n>>(4*i)&15]

@@ -12,16 +12,16 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// What happens in one second of an agent at work. Deltas of one message come 20
-// times a second at most: the harness gathers them.
+// The events of an agent in one second. Deltas of one message arrive at most 20 times a second,
+// because the harness combines them.
 const (
 	workDeltas  = 20
 	workActions = 14                                 // each with its result
-	workEvents  = workDeltas + 1 + 2*workActions + 1 // with the message and what it consumed
+	workEvents  = workDeltas + 1 + 2*workActions + 1 // with the message and its usage
 )
 
-// work is an agent that says something and then does something, over and over.
-// Every text holds the number of its event.
+// work is an agent that repeatedly writes a message and then performs an action. Every text
+// contains the number of its event.
 type work struct {
 	*runSource
 
@@ -58,7 +58,7 @@ func (w *work) begin(ctx context.Context, events int) error {
 	return nil
 }
 
-// during appends workEvents a second, each by itself, until do returns.
+// during appends workEvents events per second, one at a time, until do returns.
 func (w *work) during(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	failed := make(chan error, 1)
@@ -89,7 +89,7 @@ func (w *work) append(ctx context.Context) error {
 	}
 }
 
-// next is the event that comes next.
+// next returns the next event.
 func (w *work) next() penstock.Draft {
 	second, i := w.n/workEvents, w.n%workEvents
 	id := "message-" + strconv.Itoa(second)
@@ -119,7 +119,7 @@ func (w *work) next() penstock.Draft {
 	}
 }
 
-// piece is a piece of a message, of which every fifth has a list and some code.
+// piece returns a piece of a message. Every fifth one has a list and some code.
 func (w *work) piece(i int) string {
 	text := fmt.Sprintf(
 		"The job fails (`%s%d`) because the cache of the **day before** is restored into a folder that has moved since. ",
@@ -134,8 +134,8 @@ func (w *work) piece(i int) string {
 	return text
 }
 
-// action is the n-th action or its result: commands, reads of files, and one edit in seven, which
-// is shown as a diff.
+// action returns the n-th action or its result: commands, reads of files, and one edit in seven,
+// which the dashboard shows as a diff.
 func (w *work) action(n int, result bool) penstock.Draft {
 	id := "action-" + strconv.Itoa(n)
 	category, name, input, output := "command", "run_command", map[string]any{

@@ -1,10 +1,9 @@
-// Package web is the dashboard: its sources, which `make build` makes into dist
-// where there is Node, and the handler that serves what was made. It knows
-// nothing of runs or keys: the page in the browser asks the API.
+// Package web is the dashboard: its sources, which `make build` builds into dist if Node is
+// available, and the handler that serves the result. It knows nothing about runs or keys: the page
+// in the browser calls the API.
 //
-// The Content-Security-Policy allows nothing but files of this server. There is
-// no inline script; style elements that libraries make at run time carry a nonce,
-// which is another one for every page that is served.
+// The Content-Security-Policy allows only files of this server. There is no inline script. Style
+// elements that libraries create at run time have a nonce, which differs for every served page.
 package web
 
 import (
@@ -23,23 +22,23 @@ import (
 	"strings"
 )
 
-// dist.html is there always, dist only where the dashboard was built.
+// dist.html always exists, and dist only if the dashboard was built.
 //
 //go:embed all:dist*
 var files embed.FS
 
-// Assets is where the files lie whose names change with their content.
+// Assets is the path of the files whose names change with their content.
 const Assets = "/assets/"
 
-// placeholder stands in index.html for the nonce.
+// placeholder marks the nonce in index.html.
 const placeholder = "PENSTOCK_CSP_NONCE"
 
-// Handler serves the dashboard: below [Assets] its files, at every other
-// address its one page, which knows by the address what to show. A build without
-// the dashboard has a page that says how to get it.
-func Handler() http.Handler { return handler(files) }
+// Handler serves the files of the dashboard below [Assets], and its single page at every other
+// address. The page chooses its content by the address. A build without the dashboard has a page
+// that says how to get it.
+func Handler() http.Handler { return handlerOf(files) }
 
-func handler(files fs.FS) http.Handler {
+func handlerOf(files fs.FS) http.Handler {
 	index, err := fs.ReadFile(files, "dist/index.html")
 	if errors.Is(err, fs.ErrNotExist) {
 		index, _ = fs.ReadFile(files, "dist.html") // it is embedded
@@ -70,7 +69,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store") // the nonce is for one page
 	h.Set("Content-Length", strconv.Itoa(len(page)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(page) // whoever asked may be gone
+		_, _ = w.Write(page) // the client may have disconnected
 	}
 }
 
@@ -80,12 +79,12 @@ func newNonce() string {
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// serveAsset sends a file in the smallest form that the browser takes. The name
-// changes with the content, so it is good for ever.
+// serveAsset sends a file in the smallest encoding that the browser accepts. Its name changes with
+// its content, so caches may keep it forever.
 func (s *site) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	content, err := s.read(name)
 	if err != nil || strings.HasSuffix(name, ".br") || strings.HasSuffix(name, ".gz") {
-		w.Header().Set("Cache-Control", "no-store") // after an update it is there
+		w.Header().Set("Cache-Control", "no-store") // after an update it exists
 		http.NotFound(w, r)
 		return
 	}
@@ -115,7 +114,7 @@ func (s *site) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(content)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(content) //nolint:gosec // a file of ours, whatever its name is; whoever asked may be gone
+		_, _ = w.Write(content) //nolint:gosec // an embedded file, whatever its name is; the client may have disconnected
 	}
 }
 
@@ -123,8 +122,8 @@ func (s *site) read(asset string) ([]byte, error) {
 	return fs.ReadFile(s.files, "dist"+Assets+asset)
 }
 
-// accepts reads an Accept-Encoding (RFC 9110 §12.5.3) as browsers write it: a
-// coding is taken where it is named and not refused with q=0.
+// accepts reads an Accept-Encoding (RFC 9110 §12.5.3) as browsers write it. It returns true if the
+// coding is listed, unless with q=0.
 func accepts(header, coding string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, quality, weighed := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")

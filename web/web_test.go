@@ -9,7 +9,7 @@ import (
 )
 
 func built() http.Handler {
-	return handler(fstest.MapFS{
+	return handlerOf(fstest.MapFS{
 		"dist.html":               {Data: []byte("no dashboard")},
 		"dist/index.html":         {Data: []byte(`<meta name="csp-nonce" nonce="PENSTOCK_CSP_NONCE">`)},
 		"dist/.built":             {Data: []byte("of the build")},
@@ -100,7 +100,7 @@ func TestThePageHasTheNonceOfItsPolicy(t *testing.T) {
 
 func TestWithoutADashboardAPageExplainsHowToGetIt(t *testing.T) {
 	t.Parallel()
-	h := handler(fstest.MapFS{"dist.html": {Data: []byte("no dashboard")}})
+	h := handlerOf(fstest.MapFS{"dist.html": {Data: []byte("no dashboard")}})
 	if got := ask(t, h, "GET", "/runs/x"); got.Code != http.StatusOK || got.Body.String() != "no dashboard" {
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}

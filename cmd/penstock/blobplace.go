@@ -114,8 +114,8 @@ func (at *bucketPlace) set(name, value string) bool {
 	return false
 }
 
-// open opens a place. In an object store it asks nobody: credentials, and the region and endpoint
-// unless they are given, are those that AWS's own tools would use here. spool is a folder for
+// open opens a place. It sends no request to an object store. Credentials come from the settings of
+// AWS's own tools, and so do region and endpoint unless they are given. spool is a folder for
 // content on its way.
 func (p blobPlace) open(ctx context.Context, spool string) (*blob.Store, error) {
 	if !p.isBucket() {

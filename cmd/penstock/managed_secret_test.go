@@ -182,8 +182,8 @@ func TestSecretIsAskedForWithoutEcho(t *testing.T) {
 	}
 }
 
-// A program gets the value of its secret. What it prints of it appears nowhere: not in API
-// responses, the log, the metrics or the data folder.
+// A program gets the value of its secret. If the program prints it, the value appears nowhere: not
+// in API responses, the log, the metrics or the data folder.
 func TestSecretOfARunIsNowhereButInItsEnvironment(t *testing.T) {
 	t.Parallel()
 	config := writeFile(

@@ -103,7 +103,7 @@ func TestCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(t, env, "run", "cancel", id).want(t, 0, id)
-	_ = waiting.Wait() // the code is looked at
+	_ = waiting.Wait() // the test checks the code
 	if got := waiting.ProcessState.ExitCode(); got != 2 {
 		t.Errorf("run wait ended with %d, want 2", got)
 	}

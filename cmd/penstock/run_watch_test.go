@@ -171,7 +171,7 @@ func TestInterruptedWaitLeavesTheRun(t *testing.T) {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // the code is looked at
+		_ = cmd.Wait() // the test checks the code
 		if got := cmd.ProcessState.ExitCode(); got != 130 {
 			t.Errorf("run %s: got exit code %d, want 130", verb, got)
 		}

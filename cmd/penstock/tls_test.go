@@ -65,7 +65,7 @@ func shownSerial(ctx context.Context, address string) (int64, error) {
 	}
 	conn := tls.Client(
 		raw, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
-	) // the serial is what is looked at
+	) // only the serial is checked
 	defer conn.Close()
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return 0, err

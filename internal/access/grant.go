@@ -187,25 +187,25 @@ func (s *Secrets) grantNamed(ctx context.Context, team string, names []string) (
 	if err != nil {
 		return nil, err
 	}
-	return s.grant(team, names, found)
+	return s.grantNames(team, names, found)
 }
 
-// grant decrypts the secrets with these names. found has those that exist.
-func (s *Secrets) grant(team string, names []string, found []store.SecretRow) (map[string]string, error) {
+// grantNames decrypts the secrets with these names. found has those that exist.
+func (s *Secrets) grantNames(team string, names []string, found []store.SecretRow) (map[string]string, error) {
 	values := map[string]string{}
 	var marks []store.SecretKey
 	for _, name := range names {
 		i := slices.IndexFunc(found, func(r store.SecretRow) bool { return r.Name == name })
 		if i < 0 {
-			return nil, grantError("The run needs the secret %s, which has been deleted.", name)
+			return nil, newGrantError("The run needs the secret %s, which has been deleted.", name)
 		}
 		if found[i].WebhookUID != "" {
-			return nil, grantError("The run names the secret %s, which belongs to a webhook. Runs cannot use it.", name)
+			return nil, newGrantError("The run names the secret %s, which belongs to a webhook. Runs cannot use it.", name)
 		}
 		value, err := s.Open(found[i])
 		switch {
 		case errors.Is(err, ErrPending):
-			return nil, grantError("The run needs the secret %s, which has no value.", name)
+			return nil, newGrantError("The run needs the secret %s, which has no value.", name)
 		case err != nil:
 			return nil, &GrantError{penstock.StateError, penstock.StatusMessage{
 				Message: fmt.Sprintf("The server cannot open the secret %s.", name), ErrorCode: penstock.CodeInternal,
@@ -252,7 +252,7 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 	return secret.NewMasker(values...), nil
 }
 
-func grantError(format string, args ...any) error {
+func newGrantError(format string, args ...any) error {
 	return &GrantError{penstock.StateFailed, penstock.StatusMessage{
 		Message: fmt.Sprintf(format, args...), ErrorCode: penstock.CodeEnvironmentSetupFailed,
 	}, nil}

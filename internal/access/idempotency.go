@@ -102,7 +102,7 @@ func (s *Responses) Replay(
 func (s *Responses) Encode(ctx context.Context, p penstock.Principal, result any) (*store.KeptResponse, error) {
 	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
 	if !ok {
-		return nil, nil //nolint:nilnil // nothing is to be kept, which is what a nil response says to the store
+		return nil, nil //nolint:nilnil // a nil response means that the store keeps nothing
 	}
 	body, err := json.Marshal(result, json.Deterministic(true)) // in the same way as the response
 	if err != nil {

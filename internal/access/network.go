@@ -96,7 +96,7 @@ func (s *Secrets) GrantNetwork(
 	if err != nil {
 		return nil, err
 	}
-	values, err := s.grant(team, names, found)
+	values, err := s.grantNames(team, names, found)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Secrets) GrantNetwork(
 	for _, layer := range policy.Layers {
 		for _, use := range layer.Network.Credentials("") {
 			if !slices.Contains(policy.SecretHosts[use.Name], use.Host) {
-				return nil, grantError(
+				return nil, newGrantError(
 					"The network of the %s sends the secret %s to %s, which the secret does not list.", layer.Source, use.Name,
 					use.Host,
 				)

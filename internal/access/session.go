@@ -12,8 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// SessionLimits say when a browser's session ends by itself. The zero value
-// has the defaults.
+// SessionLimits say when a browser's session expires. The zero value has the defaults.
 type SessionLimits struct {
 	Life time.Duration // after the sign-in; default 168 h
 	Idle time.Duration // after the last request; default 24 h

@@ -20,7 +20,7 @@ func TestCommands(t *testing.T) {
 	tests := []struct {
 		name   string
 		input  object
-		output string // "" is not looked at
+		output string // "" is not checked
 		exit   int
 		failed bool
 	}{

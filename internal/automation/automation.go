@@ -142,7 +142,7 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	field.Text(bad, "/prompt", row.Prompt, field.MaxAgentPrompt)
 	switch n := len(row.Triggers); {
 	case n == 0:
-		bad("/triggers", "is required: at least one")
+		bad("/triggers", "must have at least one trigger")
 	case n > penstock.MaxTriggers:
 		bad("/triggers", "has %d triggers; at most %d are allowed", n, penstock.MaxTriggers)
 	default:

@@ -92,9 +92,9 @@ func (s *Schedules) FireClocks(ctx context.Context, now penstock.Time) error {
 	}
 }
 
-// fireAutomation sets the clocks of an automation to their next times and creates one run for
-// all of them. If the automation is broken, it records why, and the clocks go on. Any other
-// error leaves them due.
+// fireAutomation sets the clocks of an automation to their next times and creates one run for all
+// of them. If the automation is broken, it records why, and the clocks continue. Any other error
+// leaves them due.
 func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstock.Time) error {
 	if d.UID == "" || len(d.Clocks) == 0 {
 		return nil // deleted or changed since it was found

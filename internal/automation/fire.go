@@ -42,7 +42,7 @@ func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, 
 	return t.Stamp(on), nil
 }
 
-// byHand is what the prompt of a run says that no event has started.
+// byHand is the note in the prompt of a run that no event started.
 const byHand = "Somebody started this run by hand. No event belongs to it, and there is no event-payload.json."
 
 // Run starts a run of an automation without an event, even if the automation is disabled. An

@@ -124,7 +124,7 @@ func (s *Schedules) Replace(
 		r.Name, r.Cron, r.Enabled = checked.Name, checked.Cron, checked.Enabled
 		r.Prompt, r.Personal = checked.Prompt, checked.Personal
 		r.Mode, r.Config, r.AgentUID, r.Metadata = checked.Mode, checked.Config, checked.AgentUID, checked.Metadata
-		if sameTimes { // @every goes on from where it was
+		if sameTimes { // @every continues from its last time
 			r.NextAt = next
 			return nil
 		}
@@ -372,9 +372,9 @@ func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
 	}
 }
 
-// fire sets one schedule to its next time and creates its run and the runs of the automations
-// that fire with it. If its owner can fix the cause of an error, fire records the error and the
-// schedule goes on. Any other error leaves it due.
+// fire sets one schedule to its next time and creates its run and the runs of the automations that
+// fire with it. If its owner can fix the cause of an error, fire records the error and the schedule
+// continues. Any other error leaves it due.
 func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.Time) error {
 	run, err := s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
 	tick := store.Tick{LastAt: now}

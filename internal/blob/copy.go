@@ -63,7 +63,7 @@ func (s *Store) copyNew(ctx context.Context, from *Store, key string) (int64, er
 		return n, nil
 	}
 	if !errors.Is(err, ErrExists) && !errors.Is(err, ErrUnavailable) {
-		err = errors.Join(err, s.Delete(ctx, key)) // the next attempt begins anew
+		err = errors.Join(err, s.Delete(ctx, key)) // the next attempt starts over
 	}
 	return -1, err
 }

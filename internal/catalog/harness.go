@@ -44,7 +44,7 @@ type Program struct {
 	AnyModel bool   // it can use the models of all providers
 	API      string // it can use those of providers with this API
 	Provider string // it can use those with this prefix, such as "ollama/"
-	// Variables are those that its preset sets for each run.
+	// Variables are the environment variables that its preset sets for each run.
 	Variables []string
 }
 

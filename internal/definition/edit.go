@@ -36,7 +36,7 @@ func SetKeys(document []byte, frontmatter bool, changes []KeyChange) ([]byte, er
 			before, text, after = "---\n", "", "---\n\n"+strings.TrimLeft(text, "\r\n")
 		}
 	}
-	changed, err := setKeys(text, changes)
+	changed, err := setTextKeys(text, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func SetKeys(document []byte, frontmatter bool, changes []KeyChange) ([]byte, er
 	return []byte(before + changed + after), nil
 }
 
-func setKeys(text string, changes []KeyChange) (string, error) {
+func setTextKeys(text string, changes []KeyChange) (string, error) {
 	root, err := mappingOf(text)
 	if err != nil {
 		return "", err

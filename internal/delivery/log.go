@@ -109,7 +109,7 @@ func (s *Deliveries) Replay(
 	const attempts = 5
 	for range attempts {
 		var again penstock.Delivery
-		if again, err = s.replay(ctx, p, w, old, body); !errors.Is(err, store.ErrStale) {
+		if again, err = s.replayDelivery(ctx, p, w, old, body); !errors.Is(err, store.ErrStale) {
 			return again, err
 		}
 		if w, err = s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
@@ -121,7 +121,7 @@ func (s *Deliveries) Replay(
 	}
 }
 
-func (s *Deliveries) replay(
+func (s *Deliveries) replayDelivery(
 	ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body []byte,
 ) (penstock.Delivery, error) {
 	plan, err := s.ingress.newPlan(ctx, w)

@@ -33,7 +33,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A CONNECT may carry requests without TLS, too; serveTarget decides on each of these.
-	d := p.Policy.decide(t)
+	d := p.Policy.decideTarget(t)
 	if !d.Allowed {
 		p.refuse(w, host, port, http.StatusForbidden, d.Reason)
 		return

@@ -42,7 +42,7 @@ func (c *Policy) Explain(what string) (string, Decision, error) {
 	if err != nil {
 		return "", Decision{}, err
 	}
-	d := c.decide(t)
+	d := c.decideTarget(t)
 	if path != "" && d.Allowed && d.Mode != ModeTunnel {
 		d, _ = c.decideRequest(t, http.MethodGet, path)
 	}

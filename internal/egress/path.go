@@ -18,8 +18,8 @@ func matchPath(patterns []string, path string) bool {
 	return false
 }
 
-// escapePath writes a path of a rule as requests do: with percent-encoding where a request
-// needs it. What is encoded in the rule stays so.
+// escapePath writes a path of a rule as requests do: with percent-encoding where a request needs
+// it. Characters that are encoded in the rule stay encoded.
 func escapePath(path string) string {
 	u, err := url.ParseRequestURI(path)
 	if err != nil {

@@ -155,8 +155,8 @@ func ruleHost(host string) (string, error) {
 	return "*." + name, nil
 }
 
-// covers reports whether r is about a host and a port; secure says that TLS protects the
-// requests, without which no credential is used.
+// covers reports whether r applies to a host and a port. secure means that TLS protects the
+// requests; without TLS, no credential is used.
 func (r rule) covers(host string, port int, secure bool) bool {
 	if r.inert != "" || r.Credential != nil && !secure {
 		return false
@@ -196,7 +196,7 @@ type bound struct {
 	rules []rule
 	// missing completes "HOST is refused: " for a host that no rule names.
 	missing string
-	// fixed says that only the operator can change the rules.
+	// fixed means that only the operator can change the rules.
 	fixed bool
 }
 
@@ -242,10 +242,10 @@ func (c *Policy) Decide(host string, port int) Decision {
 	if err != nil {
 		return Decision{Host: host, Port: port, Mode: ModeRefused, Reason: "The host is refused: " + err.Error() + "."}
 	}
-	return c.decide(target{host: name, port: port, secure: true})
+	return c.decideTarget(target{host: name, port: port, secure: true})
 }
 
-func (c *Policy) decide(t target) Decision {
+func (c *Policy) decideTarget(t target) Decision {
 	d := Decision{Host: t.host, Port: t.port, Mode: ModeTunnel}
 	for i, b := range c.bounds() {
 		covering := b.covering(t)
@@ -318,7 +318,7 @@ func (b bound) remedy(r rule, change string) string {
 // decideRequest says whether one request may be sent, and with which credential, nil for none.
 // path is as it will be sent, without the query.
 func (c *Policy) decideRequest(t target, method, path string) (Decision, *penstock.NetworkCredential) {
-	d := c.decide(t)
+	d := c.decideTarget(t)
 	if !d.Allowed {
 		return d, nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxHosts bounds the report. What goes to further hosts is counted together.
+	// maxHosts limits the report. Traffic with further hosts is counted together.
 	maxHosts   = 500
 	otherHosts = "(other hosts)"
 	maxShown   = 200 // characters of a host that has no canonical form

@@ -60,7 +60,7 @@ func (s *Executions) SettleAbandoned(ctx context.Context) error {
 	return batch.Clear(ctx, func() (int, error) {
 		calls, err := s.store.AbandonedCalls(ctx, penstock.Now().Add(-abandonedAfter), batch.Size)
 		for _, c := range calls {
-			if err := s.settleAbandoned(ctx, c); err != nil {
+			if err := s.settleAbandonedCall(ctx, c); err != nil {
 				return 0, fmt.Errorf("settle call %s, which is abandoned: %w", c.ID, err)
 			}
 		}
@@ -68,7 +68,7 @@ func (s *Executions) SettleAbandoned(ctx context.Context) error {
 	})
 }
 
-func (s *Executions) settleAbandoned(ctx context.Context, c store.Call) error {
+func (s *Executions) settleAbandonedCall(ctx context.Context, c store.Call) error {
 	var before, after store.Call
 	var ok bool
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {

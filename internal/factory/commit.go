@@ -238,7 +238,7 @@ func summary(found []penstock.Diagnostic) string {
 		)
 	}
 	return fmt.Sprintf(
-		"the files have %d errors, the first one is %s:%d:%d: %s", len(errs), errs[0].Path, errs[0].Line, errs[0].Column,
+		"the files have %d errors; the first is %s:%d:%d: %s", len(errs), errs[0].Path, errs[0].Line, errs[0].Column,
 		errs[0].Message,
 	)
 }

@@ -347,7 +347,7 @@ func invalidDefinition(found []definition.Diagnostic) error {
 			first = d.String()
 		}
 	}
-	e := penstock.Errorf(penstock.CodeInvalidDefinition, "the files have %d errors, the first one is %s", errs, first)
+	e := penstock.Errorf(penstock.CodeInvalidDefinition, "the files have %d errors; the first is %s", errs, first)
 	if errs == 1 {
 		e.Detail = "the files have an error: " + first
 	}

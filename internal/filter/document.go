@@ -55,7 +55,7 @@ const (
 // Duplicate keys, more than 50,000 values and more than 256 levels are not errors, but filters that
 // need to read them do not match.
 func ParseDocument(body []byte) (*Document, error) {
-	d, err := parse(body, maxNodes, maxNested)
+	d, err := parseBody(body, maxNodes, maxNested)
 	if err != nil {
 		return nil, notJSON(err)
 	}

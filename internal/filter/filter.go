@@ -72,7 +72,7 @@ func Parse(text []byte) (*Filter, error) {
 		return nil, penstock.Invalid("", "filter has %d bytes; at most %d (16 KB) are allowed", len(text), maxText)
 	}
 	// A text of 16 KB can never reach the limits of a payload.
-	document, err := parse(text, maxText, maxDepth)
+	document, err := parseBody(text, maxText, maxDepth)
 	if err != nil {
 		return nil, penstock.Invalid("", "filter is not valid JSON: %s", err)
 	}

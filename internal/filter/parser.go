@@ -46,8 +46,8 @@ func newParser(body []byte) *parser {
 	return &parser{decoder: jsontext.NewDecoder(bytes.NewBuffer(body), equalNames, halfPairs), body: body}
 }
 
-// parse reads one JSON value. Its errors describe what is wrong with the text.
-func parse(text []byte, values, levels int) (*Document, error) {
+// parseBody reads one JSON value. Its errors describe what is wrong with the text.
+func parseBody(text []byte, values, levels int) (*Document, error) {
 	if !utf8.Valid(text) {
 		return nil, notUTF8(text)
 	}

@@ -25,7 +25,7 @@ var costlessFields = map[API][]string{
 	},
 }
 
-// operationFields are those of one of OpenAI's APIs. Compatible servers read the last ones of
+// operationFields are the fields of one of OpenAI's APIs. Compatible servers read the last ones of
 // chat completions.
 var operationFields = map[Operation][]string{
 	ChatCompletions: {
@@ -41,7 +41,7 @@ var operationFields = map[Operation][]string{
 	CompactResponse: {"input", "instructions", "previous_response_id", "client_metadata", "text"},
 }
 
-// generationFields are those of Gemini's generationConfig.
+// generationFields are the fields of Gemini's generationConfig.
 var generationFields = []string{
 	"temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "responseMimeType",
 	"responseSchema", "responseJsonSchema", "presencePenalty", "frequencyPenalty", "seed", "responseLogprobs", "logprobs",

@@ -20,23 +20,23 @@ type Call struct {
 	Started   time.Time
 	Ended     time.Time
 
-	// Sent says that the request reached the provider at least in part. A call that was
+	// Sent means that the request reached the provider at least in part. A call that was
 	// not sent cost nothing.
 	Sent bool
 	// Status is the provider's; 0 if no response came.
 	Status int
-	// Failed says that the provider returned an error, could not be reached or has cut its response.
-	// Problem is its message in an error, without its key, or why it could not be reached.
+	// Failed means that the provider returned an error, could not be reached or interrupted its
+	// response. Problem is its message in an error, without its key, or why it could not be reached.
 	Failed  bool
 	Problem string
-	// Complete says that the whole response came, with the provider's last event of a
-	// stream. Otherwise the provider, the agent or the end of the session has cut it.
+	// Complete means that the whole response arrived, with the provider's last event of a stream.
+	// Otherwise the provider, the agent or the end of the session interrupted it.
 	Complete bool
 	// RequestBytes and ResponseBytes count the bodies.
 	RequestBytes  int64
 	ResponseBytes int64
-	// OutputBytes are those of ResponseBytes that can be output of the model. If a stream was
-	// cut, the output that arrived has at most as many tokens.
+	// OutputBytes is the part of ResponseBytes that can be output of the model. If a stream was cut,
+	// the output that arrived has at most as many tokens.
 	OutputBytes int64
 
 	// ResponseModel is the model that the provider names in its response.
@@ -53,8 +53,8 @@ type Usage struct {
 	penstock.TokenUsage
 
 	Reasoning int64 // the part of Output that is reasoning
-	// CacheWriteTTL splits CacheWrite by how long the cache lives: "5m", "1h", "30m",
-	// "12h". What is in CacheWrite but not here has no known time.
+	// CacheWriteTTL splits CacheWrite by how long the cache lives: "5m", "1h", "30m", "12h". Tokens in
+	// CacheWrite that are not listed here have an unknown lifetime.
 	CacheWriteTTL map[string]int64
 	// Audio and AudioCacheRead are the parts of Input and CacheRead that are audio.
 	Audio, AudioCacheRead int64
@@ -77,8 +77,8 @@ type OtherUsage struct {
 	CacheWriteTTL map[string]int64
 }
 
-// call is a Call in progress.
-type call struct {
+// activeCall is a Call in progress.
+type activeCall struct {
 	Call
 
 	s       *Session
@@ -96,7 +96,7 @@ type call struct {
 type callKey struct{}
 
 // responded reports how the response begins, or that it was cut.
-func (c *call) responded(failed bool) {
+func (c *activeCall) responded(failed bool) {
 	c.Failed = failed
 	if c.s.opts.Responded != nil {
 		c.s.opts.Responded(c.Call)
@@ -104,7 +104,7 @@ func (c *call) responded(failed bool) {
 }
 
 // key is the credential of the call.
-func (c *call) key() string {
+func (c *activeCall) key() string {
 	if key, ok := c.s.opts.Keys[c.u.Name]; ok {
 		return key
 	}

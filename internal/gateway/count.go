@@ -56,7 +56,7 @@ func (a *asking) countPrompt(ctx context.Context) bool {
 }
 
 // countRequest is the path and body of the counting endpoint; the path is "" if the API has none.
-func (c *call) countRequest() (path string, body []byte) {
+func (c *activeCall) countRequest() (path string, body []byte) {
 	root := c.checked.root
 	switch c.Operation {
 	case Messages, Responses:
@@ -71,7 +71,7 @@ func (c *call) countRequest() (path string, body []byte) {
 }
 
 // only is the body with some of the fields at its top.
-func (c *call) only(root *node, fields []string) []byte {
+func (c *activeCall) only(root *node, fields []string) []byte {
 	out := []byte("{")
 	for i := range root.members {
 		m := &root.members[i]
@@ -88,7 +88,7 @@ func (c *call) only(root *node, fields []string) []byte {
 }
 
 // rest is the fields at the top of the body but for the model, each with a comma before it.
-func (c *call) rest(root *node) []byte {
+func (c *activeCall) rest(root *node) []byte {
 	var out []byte
 	for i := range root.members {
 		m := &root.members[i]

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// newProxy makes the proxy of all sessions. What a request needs is in its context.
+// newProxy creates the proxy of all sessions. The data of a request is in its context.
 func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:      g.transport,
@@ -31,7 +31,7 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 }
 
 // forward sends a call, passes its response on and settles it.
-func (s *Session) forward(w http.ResponseWriter, r *http.Request, c *call) {
+func (s *Session) forward(w http.ResponseWriter, r *http.Request, c *activeCall) {
 	c.body = apply(c.body, c.checked.edits)
 	c.RequestBytes = int64(len(c.body))
 	var sent atomic.Bool
@@ -43,8 +43,8 @@ func (s *Session) forward(w http.ResponseWriter, r *http.Request, c *call) {
 	s.g.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }
 
-func callOf(r *http.Request) *call {
-	c, _ := r.Context().Value(callKey{}).(*call)
+func callOf(r *http.Request) *activeCall {
+	c, _ := r.Context().Value(callKey{}).(*activeCall)
 	return c
 }
 
@@ -70,7 +70,7 @@ func rewrite(r *httputil.ProxyRequest) {
 }
 
 // cleanHeader makes the header of an agent that of a request to the provider.
-func (c *call) cleanHeader(h http.Header) {
+func (c *activeCall) cleanHeader(h http.Header) {
 	for _, name := range notForwarded {
 		h.Del(name)
 	}
@@ -139,7 +139,7 @@ func onResponse(res *http.Response) error {
 }
 
 // readProblem reads the body of an error, and removes the key from it: some servers quote it.
-func (c *call) readProblem(res *http.Response) error {
+func (c *activeCall) readProblem(res *http.Response) error {
 	const most = 1 << 20
 	body, err := io.ReadAll(io.LimitReader(res.Body, most))
 	if err != nil {
@@ -188,7 +188,7 @@ func withoutURL(err error) string {
 }
 
 // settle reports a call that has ended.
-func (c *call) settle() {
+func (c *activeCall) settle() {
 	c.Ended = time.Now()
 	if c.reader != nil {
 		c.ResponseBytes, c.OutputBytes = c.reader.bytes, c.reader.outputBytes()

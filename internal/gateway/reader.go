@@ -41,7 +41,7 @@ type reader struct {
 const maxHeld = 64 << 10
 
 // newReader wraps the body of a response.
-func newReader(c *call, res *http.Response) *reader {
+func newReader(c *activeCall, res *http.Response) *reader {
 	r := &reader{body: res.Body, read: readings[c.Operation]}
 	r.tally.received = c.s.ids.add
 	encoding := res.Header.Get("Content-Encoding")

@@ -48,7 +48,7 @@ type response struct {
 // readResponse reads a response that arrives in the given pieces.
 func readResponse(op Operation, contentType string, hide bool, end error, list ...[]byte) response {
 	s := &Session{}
-	c := &call{s: s}
+	c := &activeCall{s: s}
 	c.Operation = op
 	c.checked.hideUsage = hide
 	r := newReader(c, &http.Response{
@@ -235,7 +235,7 @@ func TestAnEventIsHeldBackOnlyUpToABound(t *testing.T) {
 		list = append(list, chunk)
 	}
 	s := &Session{}
-	c := &call{s: s}
+	c := &activeCall{s: s}
 	c.Operation, c.checked.hideUsage = ChatCompletions, true
 	r := newReader(c, &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {eventType}}, Body: &pieces{list, io.EOF},
@@ -261,7 +261,7 @@ func TestAHugeResponseIsNotStored(t *testing.T) {
 	body := `{"id":"resp_1","output":[{"id":"ig_1","result":"` + strings.Repeat("A", 20<<20) +
 		`"}],"usage":{"input_tokens":3,"output_tokens":4}}`
 	s := &Session{}
-	c := &call{s: s}
+	c := &activeCall{s: s}
 	c.Operation = Responses
 	r := newReader(c, &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonBody}},

@@ -19,8 +19,8 @@ import (
 // SessionOptions say what one execution may do. The zero value may use every model of
 // every provider, no tool of a provider and no source by URL.
 type SessionOptions struct {
-	// Models are the policies of server, factory and agent: each must allow a model. The
-	// ids are those of Provider.ModelID.
+	// Models are the policies of server, factory and agent: each must allow a model. They compare the
+	// ids of Provider.ModelID.
 	Models []penstock.ModelPolicy
 	// ProviderTools are the tools of providers that the network policy names.
 	ProviderTools []string
@@ -35,8 +35,9 @@ type SessionOptions struct {
 	Prices *price.Table
 	// Refused is called for each request that was not forwarded; nil ignores them.
 	Refused func(Refusal)
-	// Responded is called when the response to a call begins and, if the provider fails to complete
-	// it, again: Call.Failed says so. The agent gets nothing of it before. nil ignores them.
+	// Responded is called when the response to a call begins, before the agent gets any part of it. If
+	// the provider fails to complete the response, it is called again, with Call.Failed. nil ignores
+	// both.
 	Responded func(Call)
 	// Settled is called once for each request that was forwarded, after its last byte or
 	// its end; nil ignores them. It delays the end of the call.
@@ -80,8 +81,8 @@ func (s *Session) Close() {
 // Received returns the ids that the run has received from its providers, sorted, for Restore.
 func (s *Session) Received() []string { return s.ids.list() }
 
-// Restore adds ids that an earlier Session of the run received, so that a restored
-// conversation can go on.
+// Restore adds ids that an earlier Session of the run received, so that a restored conversation can
+// continue.
 func (s *Session) Restore(ids []string) {
 	for _, id := range ids {
 		s.ids.add(id)
@@ -134,12 +135,12 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // prepare reads and checks a request.
-func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, found route) (*call, *Refusal) {
+func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, found route) (*activeCall, *Refusal) {
 	query, refusal := checkQuery(u.API, r.URL.RawQuery)
 	if refusal != nil {
 		return nil, refusal
 	}
-	c := &call{s: s, u: u, target: u.address(found.path, query), route: found}
+	c := &activeCall{s: s, u: u, target: u.address(found.path, query), route: found}
 	c.Call = Call{
 		Provider: u.Name, API: u.API, Operation: found.operation, Host: u.base.Hostname(), Port: u.port(),
 		Started: time.Now(),

@@ -9,7 +9,7 @@ import (
 )
 
 // settlement is what a call that was counted has used.
-func (c *call) settlement() penstock.Settlement {
+func (c *activeCall) settlement() penstock.Settlement {
 	s := penstock.Settlement{ID: c.reservation.ID}
 	u, estimated := c.known()
 	switch {
@@ -40,7 +40,7 @@ func (c *call) settlement() penstock.Settlement {
 
 // known is the usage of a call: the provider's, or an upper bound if the response was cut. It is
 // nil if nothing is known.
-func (c *call) known() (u *Usage, estimated bool) {
+func (c *activeCall) known() (u *Usage, estimated bool) {
 	if c.rejected() {
 		return &Usage{}, false
 	}
@@ -62,9 +62,10 @@ func (c *call) known() (u *Usage, estimated bool) {
 	return u, true
 }
 
-// mostOutput is the most that a model can have written in a response that was cut: a token has at
-// least a byte. What it thinks may not be in the response, so that under a cap its limit counts.
-func (c *call) mostOutput() int64 {
+// mostOutput returns the maximum output of the model in an interrupted response: a token has at
+// least one byte. The response may not contain the model's thoughts, so under a cap the output
+// limit counts.
+func (c *activeCall) mostOutput() int64 {
 	limit := c.reserved.Output
 	if !c.reserved.Capped || limit == 0 {
 		limit = c.reservation.Output
@@ -77,7 +78,7 @@ func (c *call) mostOutput() int64 {
 }
 
 // rejected reports whether the provider refused the request without working on it.
-func (c *call) rejected() bool {
+func (c *activeCall) rejected() bool {
 	switch c.Status {
 	case http.StatusRequestTimeout:
 		return false
@@ -92,7 +93,7 @@ const statusOverloaded = 529
 
 // cost is the cost of usage. It is not exact if the provider used a tier, region or tool without a
 // price, or if the usage is an estimate. Then it uses the highest prices of the request.
-func (c *call) cost(u *Usage) (cost penstock.CallCost, exact bool) {
+func (c *activeCall) cost(u *Usage) (cost penstock.CallCost, exact bool) {
 	prices, b := c.s.opts.Prices, c.checked.bound
 	at := price.Call{
 		Provider: b.provider, Model: b.model, At: c.Started, Usage: c.priceUsage(u),
@@ -117,7 +118,7 @@ func (c *call) cost(u *Usage) (cost penstock.CallCost, exact bool) {
 }
 
 // dearest prices usage at the highest prices that the request could cause.
-func (c *call) dearest(u *Usage) penstock.CallCost {
+func (c *activeCall) dearest(u *Usage) penstock.CallCost {
 	b := c.checked.bound
 	rates, _ := b.rates()
 	read := rates.CacheRead
@@ -137,9 +138,9 @@ func (c *call) dearest(u *Usage) penstock.CallCost {
 	return cost
 }
 
-// tier is the name that the price list has for the tier of a response. What a customer has bought
-// in advance counts like the standard tier.
-func (c *call) tier(said string) string {
+// tier returns the name in the price list for the tier of a response. Prepaid capacity counts like
+// the standard tier.
+func (c *activeCall) tier(said string) string {
 	tier := strings.TrimPrefix(strings.ToLower(said), "service_tier_")
 	switch tier {
 	case "on_demand", "provisioned_throughput", "scale", "auto", "unspecified", "traffic_type_unspecified":
@@ -157,7 +158,7 @@ func (c *call) tier(said string) string {
 }
 
 // region is where the call was computed, as the price list names it.
-func (c *call) region(said string) string {
+func (c *activeCall) region(said string) string {
 	if c.API == OpenAI {
 		return openaiRegion(c.u)
 	}
@@ -168,7 +169,7 @@ func (c *call) region(said string) string {
 }
 
 // priceUsage splits cache writes by how long they live.
-func (c *call) priceUsage(u *Usage) price.Usage {
+func (c *activeCall) priceUsage(u *Usage) price.Usage {
 	short, long := c.splitWrites(u.CacheWrite, u.CacheWriteTTL)
 	return price.Usage{
 		Input: u.Input, CacheRead: u.CacheRead, CacheWrite: short, CacheWriteLong: long, Output: u.Output,
@@ -176,7 +177,7 @@ func (c *call) priceUsage(u *Usage) price.Usage {
 	}
 }
 
-func (c *call) otherUsage(u OtherUsage) price.Usage {
+func (c *activeCall) otherUsage(u OtherUsage) price.Usage {
 	short, long := c.splitWrites(u.CacheWrite, u.CacheWriteTTL)
 	return price.Usage{
 		Input: u.Input, CacheRead: u.CacheRead, CacheWrite: short, CacheWriteLong: long, Output: u.Output,
@@ -185,7 +186,7 @@ func (c *call) otherUsage(u OtherUsage) price.Usage {
 
 // splitWrites splits a count by its lifetimes. Tokens without a known lifetime get the longest that
 // the request asked for.
-func (c *call) splitWrites(total int64, byTime map[string]int64) (short, long int64) {
+func (c *activeCall) splitWrites(total int64, byTime map[string]int64) (short, long int64) {
 	for time, n := range byTime {
 		if time == "5m" || time == "30m" {
 			short += n

@@ -35,7 +35,7 @@ const askAgain = 2 * time.Second
 
 // count reserves the bound of a call, and puts the limit of its output into the body. If the
 // agent hangs up or the session ends meanwhile, it ends the handler.
-func (s *Session) count(ctx context.Context, r *http.Request, c *call) *Refusal {
+func (s *Session) count(ctx context.Context, r *http.Request, c *activeCall) *Refusal {
 	b := c.checked.bound
 	if b == nil {
 		return nil
@@ -69,7 +69,7 @@ func (s *Session) count(ctx context.Context, r *http.Request, c *call) *Refusal 
 // asking is a call that asks for its reservation.
 type asking struct {
 	s       *Session
-	c       *call
+	c       *activeCall
 	header  http.Header
 	id      string
 	counted bool // the provider was asked to count the prompt

@@ -92,7 +92,7 @@ func TestRequestsWithoutABoundAreRefusedByName(t *testing.T) {
 			if res.Header.Get("X-Should-Retry") != "false" {
 				t.Error("an SDK may repeat the request")
 			}
-			// The run may go on in another way.
+			// The run may continue in another way.
 			res, body = r.send(t, http.MethodPost, messages, `{"model":"claude-x","max_tokens":9,"messages":[]}`)
 			if res.StatusCode != http.StatusOK {
 				t.Errorf("a later call got %d %s", res.StatusCode, body)

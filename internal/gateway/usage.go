@@ -14,10 +14,10 @@ type tally struct {
 	usage *Usage
 	ends  bool // the current event is the provider's last
 	last  bool // that event came
-	stale bool // the answer has ended since the usage came, and nothing says that it is final
+	stale bool // the response ended after this usage, and nothing marks it as final
 	part  part // of the current event
 
-	// What stands beside the usage.
+	// Fields next to the usage.
 	tier    string
 	tools   map[string]int64
 	others  []OtherUsage

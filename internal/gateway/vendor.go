@@ -46,7 +46,7 @@ func VendorOfKey(variable string) (Vendor, bool) {
 
 // keyMissing explains why a call to a vendor cannot be authorized, "" if it can. A server at
 // another address may need no key.
-func (c *call) keyMissing() string {
+func (c *activeCall) keyMissing() string {
 	i := slices.IndexFunc(vendors, func(v Vendor) bool { return v.Name == c.u.Name })
 	if c.key() != "" || c.u.BaseURL != "" || i < 0 {
 		return ""

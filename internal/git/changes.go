@@ -61,7 +61,7 @@ type Comparison struct {
 func (c *Cache) Changes(ctx context.Context, o Comparison) (penstock.RepositoryChanges, []byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxCompare, errSlowCompare)
 	defer cancel()
-	w := &comparison{Comparison: o, cache: c, ctx: ctx, left: maxContents}
+	w := &comparer{Comparison: o, cache: c, ctx: ctx, left: maxContents}
 	if w.Mask == nil {
 		w.Mask = func(s string) string { return s }
 	}
@@ -72,8 +72,8 @@ func (c *Cache) Changes(ctx context.Context, o Comparison) (penstock.RepositoryC
 	return found, patch, err
 }
 
-// comparison is one call of Changes.
-type comparison struct {
+// comparer is one call of Changes.
+type comparer struct {
 	Comparison
 	cache   *Cache
 	ctx     context.Context //nolint:containedctx // of this call
@@ -101,7 +101,7 @@ type changedFile struct {
 	large   bool // content is not read
 }
 
-func (w *comparison) run() (penstock.RepositoryChanges, []byte, error) {
+func (w *comparer) run() (penstock.RepositoryChanges, []byte, error) {
 	found := penstock.RepositoryChanges{Files: []penstock.FileChange{}, Branch: w.branch()}
 	if _, err := os.Stat(filepath.Join(w.Base, "HEAD")); err != nil {
 		return found, nil, ErrNoBase
@@ -130,12 +130,12 @@ func (w *comparison) run() (penstock.RepositoryChanges, []byte, error) {
 }
 
 // git runs a local git in a repository of ours.
-func (w *comparison) git(repo string, args ...string) (string, error) {
+func (w *comparer) git(repo string, args ...string) (string, error) {
 	return w.cache.run(w.ctx, command{args: args, repo: repo, local: true, most: maxCompareList})
 }
 
 // branch returns the branch that the checkout is on, or "".
-func (w *comparison) branch() string {
+func (w *comparer) branch() string {
 	head, _, err := w.read(".git/HEAD", 1024)
 	name, isBranch := strings.CutPrefix(strings.TrimSpace(head), "ref: refs/heads/")
 	if err != nil || !isBranch || name == "" || CheckRef(name) != nil || !utf8.ValidString(name) {
@@ -145,7 +145,7 @@ func (w *comparison) branch() string {
 }
 
 // prepare makes a repository in Scratch that can read the objects of Base, and lists the commit.
-func (w *comparison) prepare() error {
+func (w *comparer) prepare() error {
 	format, err := w.git(w.Base, "rev-parse", "--show-object-format")
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func folder(path string) string { return path[:max(0, strings.LastIndexByte(path
 
 // read reads a file of the checkout if it is regular and has at most limit bytes; otherwise, large
 // is true. It never waits, and links cannot lead out of the checkout.
-func (w *comparison) read(path string, limit int64) (content string, large bool, err error) {
+func (w *comparer) read(path string, limit int64) (content string, large bool, err error) {
 	file, err := w.Dir.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", false, err

@@ -12,7 +12,7 @@ import (
 )
 
 // diff fills found with the changed files, and returns their patch.
-func (w *comparison) diff(found *penstock.RepositoryChanges) ([]byte, error) {
+func (w *comparer) diff(found *penstock.RepositoryChanges) ([]byte, error) {
 	found.FilesOmitted = w.choose()
 	if err := w.store(); err != nil {
 		return nil, err
@@ -48,13 +48,13 @@ func (w *comparison) diff(found *penstock.RepositoryChanges) ([]byte, error) {
 	return patch.kept.Bytes(), nil
 }
 
-func (w *comparison) shownPath(path string) string {
+func (w *comparer) shownPath(path string) string {
 	return w.Mask(strings.ToValidUTF8(path, "\uFFFD"))
 }
 
 // choose limits the changed files to those that are listed, and returns the number of the others.
 // Files of the commit come before new ones.
-func (w *comparison) choose() (omitted int) {
+func (w *comparer) choose() (omitted int) {
 	slices.SortFunc(w.changed, func(a, b changedFile) int {
 		if (a.was == nil) != (b.was == nil) {
 			if a.was != nil {
@@ -77,7 +77,7 @@ func (w *comparison) choose() (omitted int) {
 
 // store writes two commits into Scratch, with the changed files before and after, without secrets.
 // A secret must be masked before the comparison: its lines have a prefix in a patch.
-func (w *comparison) store() error {
+func (w *comparer) store() error {
 	was, err := w.contentsBefore()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (w *comparison) store() error {
 
 // contentsBefore returns what changed files had in the commit, by path, as long as they are
 // compared line by line. It marks the others as large.
-func (w *comparison) contentsBefore() (map[string]string, error) {
+func (w *comparer) contentsBefore() (map[string]string, error) {
 	var paths, objects []string
 	size := int64(0)
 	for i := range w.changed {
@@ -171,7 +171,7 @@ func quotePath(path string) string {
 }
 
 // compareTrees compares the two commits of store. No configuration of the repository is in effect.
-func (w *comparison) compareTrees(c command, options ...string) error {
+func (w *comparer) compareTrees(c command, options ...string) error {
 	c.args = slices.Concat(
 		[]string{"diff-tree", "-r", "--find-renames", "-l500", "--no-ext-diff", "--no-textconv"}, options,
 		[]string{"refs/penstock/before", "refs/penstock/after", "--"},

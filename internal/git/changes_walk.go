@@ -28,7 +28,7 @@ const (
 
 // walk compares every file of the checkout, folder by folder from the top, so that one git decides
 // for all files of a level whether they are ignored.
-func (w *comparison) walk() error {
+func (w *comparer) walk() error {
 	for level := []string{""}; len(level) > 0; {
 		var next, files, folders []string
 		for _, dir := range level {
@@ -62,7 +62,7 @@ func (w *comparison) walk() error {
 
 // list reads one folder. It compares the tracked files, and returns the folders with tracked files,
 // and all other files and folders.
-func (w *comparison) list(dir string, next, files, folders *[]string) error {
+func (w *comparer) list(dir string, next, files, folders *[]string) error {
 	file, err := w.Dir.OpenFile(orTop(dir), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		if dir == "" {
@@ -101,7 +101,7 @@ func orTop(dir string) string {
 	return dir
 }
 
-func (w *comparison) entry(path string, e fs.DirEntry, next, files, folders *[]string) error {
+func (w *comparer) entry(path string, e fs.DirEntry, next, files, folders *[]string) error {
 	if w.entries++; w.entries > maxEntries {
 		return errManyEntries
 	}
@@ -127,12 +127,12 @@ func (w *comparison) entry(path string, e fs.DirEntry, next, files, folders *[]s
 	return nil
 }
 
-func (w *comparison) makeFolder(path string) error {
+func (w *comparer) makeFolder(path string) error {
 	return os.Mkdir(filepath.Join(w.Scratch, path), 0o700)
 }
 
 // copyIgnoreFile copies the .gitignore file of a folder into Scratch.
-func (w *comparison) copyIgnoreFile(dir string) error {
+func (w *comparer) copyIgnoreFile(dir string) error {
 	name := filepath.Join(dir, ".gitignore")
 	if info, err := w.Dir.Lstat(name); err == nil && info.Mode().IsRegular() { // git does not follow a link either
 		if content, large, err := w.read(name, maxIgnoreFile); err == nil && !large {
@@ -143,7 +143,7 @@ func (w *comparison) copyIgnoreFile(dir string) error {
 }
 
 // ignored returns those of the paths that a .gitignore file excludes.
-func (w *comparison) ignored(paths []string) (map[string]bool, error) {
+func (w *comparer) ignored(paths []string) (map[string]bool, error) {
 	ignored := map[string]bool{}
 	if len(paths) == 0 {
 		return ignored, nil
@@ -168,7 +168,7 @@ func (w *comparison) ignored(paths []string) (map[string]bool, error) {
 
 // compare adds a file to the changed ones if it differs from the commit. was is nil for a file that
 // the commit does not have.
-func (w *comparison) compare(path string, was *trackedFile) error {
+func (w *comparer) compare(path string, was *trackedFile) error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (w *comparison) compare(path string, was *trackedFile) error {
 }
 
 // open reads a file that may have changed. mode is "" if it has not.
-func (w *comparison) open(path string, was *trackedFile) (f changedFile, err error) {
+func (w *comparer) open(path string, was *trackedFile) (f changedFile, err error) {
 	f = changedFile{path: path, was: was, mode: modeFile}
 	info, err := w.Dir.Lstat(path)
 	switch {
@@ -215,7 +215,7 @@ func (w *comparison) open(path string, was *trackedFile) (f changedFile, err err
 }
 
 // same reports whether a file has the content of the commit.
-func (w *comparison) same(path string, was *trackedFile) bool {
+func (w *comparer) same(path string, was *trackedFile) bool {
 	file, err := w.Dir.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false

@@ -74,7 +74,7 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	if cmd.lock != nil {
 		git.ExtraFiles = []*os.File{cmd.lock}
 	}
-	stdout, stderr := &head{left: cmp.Or(cmd.most, maxStdout)}, &tail{}
+	stdout, stderr := &prefixBuffer{left: cmp.Or(cmd.most, maxStdout)}, &tail{}
 	git.Stdout, git.Stderr = stdout, stderr
 	if cmd.silent || cmd.stdout != nil {
 		git.Stdout = cmd.stdout
@@ -287,13 +287,13 @@ func diskUse(dir string) (n int64) {
 	return n
 }
 
-// head keeps the first bytes. More bytes are an error.
-type head struct {
+// prefixBuffer keeps the first bytes. More bytes are an error.
+type prefixBuffer struct {
 	bytes.Buffer
 	left int
 }
 
-func (h *head) Write(p []byte) (int, error) {
+func (h *prefixBuffer) Write(p []byte) (int, error) {
 	if h.left -= len(p); h.left < 0 {
 		return 0, io.ErrShortBuffer
 	}

@@ -23,7 +23,7 @@ func (c *Cache) Evict(ctx context.Context, unused time.Duration) (n int, err err
 		return 0, fmt.Errorf("look for mirrors: %w", err)
 	}
 	for _, path := range locks {
-		gone, one := c.evict(path, unused)
+		gone, one := c.evictMirror(path, unused)
 		if err = errors.Join(err, one); gone {
 			n++
 		}
@@ -34,9 +34,9 @@ func (c *Cache) Evict(ctx context.Context, unused time.Duration) (n int, err err
 	return n, err
 }
 
-// evict removes the mirror of a lock, unless it is in use. The lock file stays, because others may
+// evictMirror removes the mirror of a lock, unless it is in use. The lock file stays, because others may
 // be waiting for it.
-func (c *Cache) evict(lock string, unused time.Duration) (gone bool, err error) {
+func (c *Cache) evictMirror(lock string, unused time.Duration) (gone bool, err error) {
 	f, err := os.OpenFile(lock, os.O_RDWR, 0o600)
 	if err != nil {
 		return false, fmt.Errorf("evict a mirror: %w", err)

@@ -138,14 +138,14 @@ func (c *Cache) CheckoutWithBase(ctx context.Context, src Source, dir, base stri
 	if err != nil {
 		return "", fmt.Errorf("check out %s: %w", remote.url, err)
 	}
-	commit, err = c.checkout(ctx, remote, src.Ref, dir, base)
+	commit, err = c.checkoutRemote(ctx, remote, src.Ref, dir, base)
 	if err != nil {
 		return "", fmt.Errorf("check out %s: %w", remote.url, remote.hide(errors.Join(err, undo(), undoBase())))
 	}
 	return commit, nil
 }
 
-func (c *Cache) checkout(ctx context.Context, r remote, ref, dir, base string) (string, error) {
+func (c *Cache) checkoutRemote(ctx context.Context, r remote, ref, dir, base string) (string, error) {
 	if err := CheckRef(ref); err != nil {
 		return "", err
 	}

@@ -199,7 +199,7 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	}
 }
 
-// Trees that no git makes by itself.
+// Trees that git itself never creates.
 func TestHostileObjectsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string]string{

@@ -45,7 +45,7 @@ type Program struct {
 	State []string
 	// Noise has prefixes of messages that the program writes about itself. They are not recorded.
 	Noise []string
-	// Numbers says that the program numbers the lines of a file that it read. The numbers are not
+	// Numbers means that the program numbers the lines of a file that it read. The numbers are not
 	// recorded.
 	Numbers bool
 	// Version is that of an installed agent, "" for any other program.
@@ -58,7 +58,7 @@ type Program struct {
 	// API is the program's API for models: anthropic, openai or gemini. With "", ACP selects the
 	// model.
 	API string
-	// NeedsModel says that the program has no default model.
+	// NeedsModel means that the program has no default model.
 	NeedsModel bool
 	// Provider names the provider whose address {provider} stands for in Argv and Env.
 	Provider string

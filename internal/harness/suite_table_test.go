@@ -127,7 +127,7 @@ func wrapped(line string) string {
 	return text.String() + "\n"
 }
 
-// version is that of the installed package.
+// version returns the version of the installed package.
 func (a subject) version() string {
 	if !a.installed {
 		return "of this release"

@@ -58,7 +58,7 @@ type subject struct {
 	api string
 	// shell is the model's tool for commands, and argument its parameter for the command.
 	shell, argument string
-	// installed says that it is a package of scripts/harness-packages.
+	// installed means that it is a package of scripts/harness-packages.
 	installed bool
 }
 

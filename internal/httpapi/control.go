@@ -205,7 +205,7 @@ func (a *API) openFile(c *call) error {
 	defer content.Close()
 	c.w.Header().Set("Content-Type", "application/octet-stream")
 	c.w.WriteHeader(http.StatusOK)
-	_, err = io.Copy(&slowAnswer{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}, content)
+	_, err = io.Copy(&slowResponse{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}, content)
 	return err
 }
 

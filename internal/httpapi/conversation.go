@@ -36,7 +36,7 @@ func (c *call) respondConversation(conversation *run.Conversation) error {
 		return nil
 	}
 	w := conversationWriter{
-		bufio.NewWriter(&slowAnswer{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}), c, conversation,
+		bufio.NewWriter(&slowResponse{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}), c, conversation,
 	}
 	if err := w.conversation(); err != nil {
 		return err

@@ -28,7 +28,7 @@ func (a *API) download(c *call) error {
 	h.Set("Content-Type", safeType(d.MimeType))
 	h.Set("Content-Disposition", attachment(d.Name))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	w := &slowAnswer{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}
+	w := &slowResponse{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}
 	if seeker, ok := d.Content.(io.ReadSeeker); ok {
 		http.ServeContent(w, c.r, "", d.ModTime, seeker)
 		return nil
@@ -53,13 +53,13 @@ func (a *API) elsewhere(c *call) (string, error) {
 	return a.svc.Files.DownloadElsewhere(c.ctx(), c.param("token"), attachment, safeType)
 }
 
-// slowAnswer extends the deadline of a large response while the client keeps reading.
-type slowAnswer struct {
+// slowResponse extends the deadline of a large response while the client keeps reading.
+type slowResponse struct {
 	http.ResponseWriter
 	rc *http.ResponseController
 }
 
-func (w *slowAnswer) Write(b []byte) (int, error) {
+func (w *slowResponse) Write(b []byte) (int, error) {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(time.Minute))
 	return w.ResponseWriter.Write(b)
 }

@@ -48,7 +48,7 @@ type Image struct {
 	Layers []string
 	// Env is the environment that the image sets, KEY=value.
 	Env []string
-	// Pulled says that a layer was downloaded for this use.
+	// Pulled means that a layer was downloaded for this use.
 	Pulled bool
 	// Size is the unpacked size in bytes.
 	Size int64

@@ -36,9 +36,9 @@ type Pin struct {
 	Version string
 	// License is what the operator should know about it before the download.
 	License string
-	// Node says that the program needs Node.
+	// Node means that the program needs Node.
 	Node bool
-	// bare says that the program works without its optional packages.
+	// bare means that the program works without its optional packages.
 	bare bool
 }
 

@@ -94,7 +94,7 @@ func TestCostOfCalls(t *testing.T) {
 	}
 }
 
-// What has no price is never free.
+// A model without a price is never free.
 func TestUnknownPrices(t *testing.T) {
 	t.Parallel()
 	usage := price.Usage{Input: 1, Output: 1}

@@ -66,9 +66,9 @@ type Options struct {
 	Claim penstock.ClaimRequest
 	// Update, unless it is nil, brings a copy of the template up to date before each claim.
 	Update func(*penstock.ClaimRequest)
-	// Work executes one assignment and returns when nothing of it is left. The context is the
-	// lease: it ends with the cause penstock.ErrLeaseLost when the control plane ended the
-	// lease, and with ErrNotRenewed when the lease expires.
+	// Work executes one assignment and returns when all of it has ended. The context is the lease: it
+	// ends with the cause penstock.ErrLeaseLost when the control plane ended the lease, and with
+	// ErrNotRenewed when the lease expires.
 	Work func(lease context.Context, job Job)
 	// Held are assignments that another process has claimed and left. Run works on them first.
 	Held []penstock.Assignment

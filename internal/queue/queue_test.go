@@ -321,7 +321,7 @@ func TestEndOfContextRequeuesWorkWithItsLease(t *testing.T) {
 		l := newLeases("a")
 		_, stop := start(l, 1, func(lease context.Context, job queue.Job) {
 			<-job.HandBack
-			time.Sleep(40 * time.Second) // longer than one lease: renewals go on
+			time.Sleep(40 * time.Second) // longer than one lease: renewals continue
 			if lease.Err() != nil {
 				t.Errorf("the lease ended: %v", context.Cause(lease))
 			}

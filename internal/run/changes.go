@@ -35,7 +35,7 @@ func (s *Files) Patch(ctx context.Context, p penstock.Principal, runID, name str
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		patch, err := s.patch(ctx, runID, name)
+		patch, err := s.readPatch(ctx, runID, name)
 		if errors.Is(err, blob.ErrNotFound) && attempt < 3 {
 			continue // the next turn has already replaced it
 		}
@@ -43,7 +43,7 @@ func (s *Files) Patch(ctx context.Context, p penstock.Principal, runID, name str
 	}
 }
 
-func (s *Files) patch(ctx context.Context, runID, name string) ([]byte, error) {
+func (s *Files) readPatch(ctx context.Context, runID, name string) ([]byte, error) {
 	saved, err := s.store.Changes(ctx, runID)
 	if err != nil {
 		return nil, err

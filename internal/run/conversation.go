@@ -34,7 +34,7 @@ func (s *Runs) RunConversation(ctx context.Context, p penstock.Principal, runID 
 	if err != nil {
 		return nil, err
 	}
-	return s.conversation(ctx, p, r.ConversationID)
+	return s.findConversation(ctx, p, r.ConversationID)
 }
 
 // Conversation reads a conversation by its own id, with all its runs that the caller may see.
@@ -42,10 +42,10 @@ func (s *Runs) Conversation(ctx context.Context, p penstock.Principal, id string
 	if err := s.seesConversation(ctx, p, id); err != nil {
 		return nil, err
 	}
-	return s.conversation(ctx, p, id)
+	return s.findConversation(ctx, p, id)
 }
 
-func (s *Runs) conversation(ctx context.Context, p penstock.Principal, id string) (*Conversation, error) {
+func (s *Runs) findConversation(ctx context.Context, p penstock.Principal, id string) (*Conversation, error) {
 	refs, err := s.store.ConversationOutline(ctx, viewer(p), id)
 	if err != nil {
 		return nil, err

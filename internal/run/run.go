@@ -207,8 +207,8 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 	return nil
 }
 
-// inherited returns the metadata that a child inherits from its parent. What started the root
-// of the tree comes from the root's own row, never from a value that a caller may have set.
+// inherited returns the metadata that a child inherits from its parent. The metadata about the
+// trigger of the root comes from the root's own row, never from a value that a caller may have set.
 func (s *Runs) inherited(ctx context.Context, parent store.RunRow) (map[string]string, error) {
 	metadata, started := map[string]string{}, false
 	for key, value := range parent.Metadata {

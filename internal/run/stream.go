@@ -74,10 +74,10 @@ func (st *Stream) Close() { st.release() }
 func (st *Stream) AtEnd() bool {
 	st.tail.mu.Lock()
 	defer st.tail.mu.Unlock()
-	return st.atEnd()
+	return st.endReached()
 }
 
-func (st *Stream) atEnd() bool {
+func (st *Stream) endReached() bool {
 	t := st.tail
 	return t.state.State.Done() && st.after >= t.last
 }
@@ -130,7 +130,7 @@ func (st *Stream) ready(ctx context.Context) ([]penstock.Event, <-chan struct{},
 		st.after = events[len(events)-1].Seq
 		return events, nil, nil
 	}
-	if st.atEnd() {
+	if st.endReached() {
 		return nil, nil, io.EOF
 	}
 	return nil, t.next, nil

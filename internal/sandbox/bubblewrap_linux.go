@@ -93,7 +93,7 @@ func newBubblewrap(m machine, opts Options) (Sandbox, error) {
 	return b, nil
 }
 
-// errNoDisable says that bwrap works, but cannot disable user namespaces.
+// errNoDisable means that bwrap works, but cannot disable user namespaces.
 var errNoDisable = errors.New("this bwrap cannot disable user namespaces (--disable-userns): " +
 	"install bubblewrap 0.8 or newer and let it write to /proc/sys, or accept them with --allow-user-namespaces")
 
@@ -142,7 +142,7 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 	o, p := b.order(spec, filter)
 	tree, err := b.launch(ctx, o, spec)
 	if err != nil || spec.Relay == "" {
-		return running(tree, err)
+		return newRunning(tree, err)
 	}
 	err = tree.prove(ctx, intention{
 		environment: string(o.Files[environmentFile]), mounts: p.mounts, userNamespaces: b.userNamespaces,
@@ -154,11 +154,11 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 			err = context.Cause(ctx)
 		}
 	}
-	return running(tree, err)
+	return newRunning(tree, err)
 }
 
-// running keeps a nil tree from becoming a Running that is not nil.
-func running(t *tree, err error) (Running, error) {
+// newRunning keeps a nil tree from becoming a Running that is not nil.
+func newRunning(t *tree, err error) (Running, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 	data := func(fd, at string) {
 		p.add("--ro-bind-data", fd, at)
 		p.on = append(p.on, point{Path: at[1:]})
-		p.expect(at, mount{})
+		p.expect(at, expectedMount{})
 	}
 	data(fd(1), "/etc/passwd")
 	data(fd(2), "/etc/group")
@@ -248,7 +248,7 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 	}
 	if spec.Image != nil {
 		p.add("--bind", filepath.Join(spec.Image.Dir, imageRoot), "/")
-		p.expect("/", mount{writable: true})
+		p.expect("/", expectedMount{writable: true})
 		files = slices.DeleteFunc(files, func(name string) bool { return !slices.Contains(etcNames, name) })
 	} else {
 		p.programs()
@@ -262,9 +262,9 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 	p.proc()
 	p.add("--dev", "/dev")
 	for _, device := range devices {
-		p.expect(device, mount{writable: true, optional: true})
+		p.expect(device, expectedMount{writable: true, optional: true})
 	}
-	p.expect("/dev/pts", mount{writable: true, optional: true})
+	p.expect("/dev/pts", expectedMount{writable: true, optional: true})
 	b.tmpfs(p, "/dev/shm", spec.Shm)
 	p.seal("/dev")
 	b.tmpfs(p, "/tmp", spec.Tmp)
@@ -280,7 +280,7 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 			target = m.Source
 		}
 		p.share(m.Source, target, false)
-		p.expect(target, mount{below: true, optional: true}) // a link may point elsewhere
+		p.expect(target, expectedMount{below: true, optional: true}) // a link may point elsewhere
 	}
 	p.share(b.exe, insideExe, false)
 	if spec.Relay != "" {
@@ -293,7 +293,7 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 // programs shows the programs and libraries of the host.
 func (p *profile) programs() {
 	p.share("/usr", "/usr", false)
-	p.expect("/usr", mount{below: true})
+	p.expect("/usr", expectedMount{below: true})
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if target, err := os.Readlink(dir); err == nil {
 			p.add("--symlink", target, dir)
@@ -313,18 +313,18 @@ func (b *bubblewrap) tmpfs(p *profile, at string, size int64) {
 		p.add("--size", strconv.FormatInt(size, 10))
 	}
 	p.add("--tmpfs", at)
-	p.expect(at, mount{writable: true})
+	p.expect(at, expectedMount{writable: true})
 }
 
 // proc mounts a /proc of the sandbox's own processes and hides the parts that concern the
 // machine.
 func (p *profile) proc() {
 	p.add("--proc", "/proc")
-	p.expect("/proc", mount{writable: true, below: true})
+	p.expect("/proc", expectedMount{writable: true, below: true})
 	for _, name := range procReadOnly {
 		if file := path.Join("/proc", name); exists(file) {
 			p.add("--ro-bind", file, file)
-			p.expect(file, mount{below: true})
+			p.expect(file, expectedMount{below: true})
 		}
 	}
 	for _, name := range procHidden {
@@ -337,7 +337,7 @@ func (p *profile) proc() {
 			p.seal(file)
 		default:
 			p.add("--ro-bind", "/dev/null", file)
-			p.expect(file, mount{})
+			p.expect(file, expectedMount{})
 		}
 	}
 }

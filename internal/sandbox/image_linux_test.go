@@ -54,7 +54,7 @@ func TestATreeLivesInItsImage(t *testing.T) {
 	}
 }
 
-// What a tree changes in its image is there at its next start, and no other tree sees it.
+// A tree's changes to its image exist at its next start, and no other tree sees them.
 func TestChangesOfAnImageAreOfOneExecution(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)

@@ -22,7 +22,7 @@ import (
 type challenge struct {
 	// Canaries are addresses, network and host, at which the worker listens.
 	Canaries [][2]string `json:"canaries"`
-	// UserNamespaces says that the operator allows them.
+	// UserNamespaces means that the operator allows them.
 	UserNamespaces bool `json:"user_namespaces"`
 }
 

@@ -13,17 +13,17 @@ import (
 // profile collects the arguments of bwrap and the mounts that they should lead to.
 type profile struct {
 	args   []string
-	mounts map[string]mount // by their path in the sandbox
-	on     []point          // what an image needs for them
+	mounts map[string]expectedMount // by their path in the sandbox
+	on     []point                  // what an image needs for them
 }
 
-// mount is what a proof expects at a path.
-type mount struct {
+// expectedMount is what a proof expects at a path.
+type expectedMount struct {
 	writable bool
 	// below allows read-only mounts below the path: those of the host below a directory, and
 	// what bwrap itself hides in /proc.
 	below bool
-	// optional says that the mount may be missing.
+	// optional means that the mount may be missing.
 	optional bool
 	// same is a file of the host that must be the one at the path, or "".
 	same string
@@ -31,9 +31,9 @@ type mount struct {
 
 func (p *profile) add(args ...string) { p.args = append(p.args, args...) }
 
-func (p *profile) expect(at string, m mount) {
+func (p *profile) expect(at string, m expectedMount) {
 	if p.mounts == nil {
-		p.mounts = map[string]mount{}
+		p.mounts = map[string]expectedMount{}
 	}
 	p.mounts[path.Clean(at)] = m
 }
@@ -42,7 +42,7 @@ func (p *profile) expect(at string, m mount) {
 func (p *profile) show(source, at string) {
 	p.add("--ro-bind-try", source, at)
 	p.mountOn(source, at)
-	p.expect(at, mount{below: true, optional: true})
+	p.expect(at, expectedMount{below: true, optional: true})
 }
 
 // share makes a file or directory of the host available. It must exist.
@@ -53,22 +53,22 @@ func (p *profile) share(source, at string, writable bool) {
 	}
 	p.add(option, source, at)
 	p.mountOn(source, at)
-	p.expect(at, mount{writable: writable, same: source})
+	p.expect(at, expectedMount{writable: writable, same: source})
 }
 
 // seal makes the file system at a path read-only.
 func (p *profile) seal(at string) {
 	p.add("--remount-ro", at)
-	p.expect(at, mount{})
+	p.expect(at, expectedMount{})
 }
 
 // openMounts compares the mounts of a process with the expected ones (proc_pid_mountinfo(5)).
-func openMounts(pid int, want map[string]mount) (open []string) {
+func openMounts(pid int, want map[string]expectedMount) (open []string) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
 	if err != nil {
 		return []string{fmt.Sprintf("the mounts cannot be checked (%v)", err)}
 	}
-	missing := map[string]mount{}
+	missing := map[string]expectedMount{}
 	for at, m := range want {
 		if !m.optional {
 			missing[at] = m
@@ -102,7 +102,7 @@ func openMounts(pid int, want map[string]mount) (open []string) {
 }
 
 // mayHave reports whether the nearest expected mount above a path may have mounts below it.
-func mayHave(want map[string]mount, at string) bool {
+func mayHave(want map[string]expectedMount, at string) bool {
 	for at != "/" {
 		at = path.Dir(at)
 		if m, ok := want[at]; ok {

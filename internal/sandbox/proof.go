@@ -14,7 +14,7 @@ type Proof struct {
 	Took time.Duration
 }
 
-// OpenError says that a sealed sandbox was not as sealed as intended. Its program never ran.
+// OpenError means that a sealed sandbox was not as sealed as intended. Its program never ran.
 type OpenError struct {
 	// Open names what was open, each in a few words. It has at least one entry.
 	Open []string

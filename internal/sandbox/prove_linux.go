@@ -41,7 +41,7 @@ func proofPair() (theirs, ours *os.File, err error) {
 // intention is what a proof compares a sandbox with.
 type intention struct {
 	environment    string
-	mounts         map[string]mount
+	mounts         map[string]expectedMount
 	userNamespaces bool
 }
 

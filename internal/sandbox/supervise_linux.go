@@ -40,7 +40,7 @@ type order struct {
 	// sent when the program has read that byte and closed the socket. A program that dies
 	// instead has not started.
 	AwaitRead bool
-	// Root says that the worker is root. To the kernel the tree then is root too, and may
+	// Root means that the worker is root. To the kernel the tree then is root too, and may
 	// change mode, owner and times of each file of the host that it can name, even by a link
 	// in /proc. So the program is executed from a copy, and devices are read-only if we may
 	// mount.
@@ -86,7 +86,7 @@ func Supervise() int {
 	defer end()
 
 	out := gob.NewEncoder(reports)
-	s, err := supervise(control)
+	s, err := superviseTree(control)
 	if err != nil {
 		_ = out.Encode(report{Failed: err.Error()})
 		return 1
@@ -162,8 +162,8 @@ type supervised struct {
 	code    int           // exit code of the program; read it after empty is closed
 }
 
-// supervise reads the order from control and starts its program.
-func supervise(control io.Reader) (*supervised, error) {
+// superviseTree reads the order from control and starts its program.
+func superviseTree(control io.Reader) (*supervised, error) {
 	var o order
 	if err := gob.NewDecoder(control).Decode(&o); err != nil {
 		return nil, fmt.Errorf("read order: %w", err)

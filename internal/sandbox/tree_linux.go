@@ -186,7 +186,7 @@ func (t *tree) Kill() {
 // streams are the pipes and sockets between us and a supervisor with its tree.
 type streams struct {
 	stdin, stdout, control, reports *os.File
-	proving                         *os.File // nil unless the tree is to be sealed
+	proving                         *os.File // nil unless the tree must be sealed
 
 	stderr *os.File // nil if it goes to stdout
 	copied chan struct{}
@@ -256,8 +256,8 @@ func socketPair() (theirs, ours *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket"), nil
 }
 
-// finishStderr returns when all of the standard error is written. After the end of the tree
-// that is at once, unless the tree passed its standard error to a process outside, for which we
+// finishStderr returns when all of the standard error is written. Once the tree has ended, it
+// returns immediately, unless the tree passed its standard error to a process outside, for which we
 // do not wait.
 func (s *streams) finishStderr() {
 	if s.stderr != nil {

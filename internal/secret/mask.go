@@ -179,7 +179,7 @@ func (b *blankReader) Read(p []byte) (int, error) {
 	for len(b.ready) == 0 && b.err == nil {
 		var n int
 		n, b.err = b.from.Read(b.piece)
-		b.ready = b.stream.write(b.piece[:n])
+		b.ready = b.stream.mask(b.piece[:n])
 		if b.err != nil {
 			b.ready = append(b.ready, b.stream.take(len(b.stream.held))...)
 		}
@@ -213,13 +213,13 @@ func (s *Stream) Write(piece string) string {
 	if s.m == nil || len(s.m.nodes) == 0 {
 		return piece
 	}
-	return string(s.write([]byte(piece)))
+	return string(s.mask([]byte(piece)))
 }
 
 // Close ends the text and returns its rest.
 func (s *Stream) Close() string { return string(s.take(len(s.held))) }
 
-func (s *Stream) write(piece []byte) []byte {
+func (s *Stream) mask(piece []byte) []byte {
 	base := len(s.held)
 	s.held = append(s.held, piece...)
 	for i, c := range piece {

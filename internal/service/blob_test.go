@@ -123,7 +123,7 @@ func testUnreferredFiles(w *world) {
 		w.plant("sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID()),
 		w.plant("sessions/" + run.ID + "/" + made),
 	}
-	for range 250 { // more than are looked at together
+	for range 250 { // more than one batch
 		lost = append(lost, w.plant("attachments/"+penstock.NewID()+"/0"))
 	}
 	young := w.plant("attachments/" + penstock.NewID() + "/0")

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/run"
 )
 
-// Limits are those that the service holds requests to; 0 is none.
+// Limits are the limits that the service enforces; 0 means no limit.
 func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
 	w := s.options.Webhooks
 	return map[string]any{
@@ -38,6 +38,6 @@ func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
 		"secrets_per_team":      s.options.MaxSecrets,
 		"secret_value_bytes":    penstock.MaxSecretBytes,
 		"queue_timeout_seconds": int64(s.options.QueueTimeout / time.Second),
-		"run_retention_seconds": int64((s.options.KeepRunsFor + time.Second - 1) / time.Second), // 0 is for ever
+		"run_retention_seconds": int64((s.options.KeepRunsFor + time.Second - 1) / time.Second), // 0 means forever
 	}
 }

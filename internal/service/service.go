@@ -1,6 +1,5 @@
-// Package service assembles the rules: who may do what in which state, what belongs into one
-// transaction, and what is notified after it. The HTTP layer, the command line and the worker act
-// only through its parts.
+// Package service assembles the rules: rights, states, transactions, and the notifications after
+// them. The HTTP layer, the command line and the worker act only through its parts.
 //
 // The parts are packages: access, catalog, run, execute, spend, automation, delivery, factory. Each
 // imports only those before it. An earlier part notifies a later one through a function that [New]
@@ -39,7 +38,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Options is what a service is made of.
+// Options configures a service.
 type Options struct {
 	Store     *store.Store
 	Blobs     *blob.Store
@@ -47,31 +46,31 @@ type Options struct {
 	Log       *slog.Logger
 	PublicURL string // origin of links in responses, without a trailing slash
 
-	Harnesses        []string                   // of the configuration; penstock.Harnesses are known beside them
-	KeyHolders       map[string][]string        // the variables that it gives to some of them, by harness
-	Programs         map[string]catalog.Program // what is known of harnesses, by name
+	Harnesses        []string                   // of the configuration; in addition to penstock.Harnesses
+	KeyHolders       map[string][]string        // the variables that the configuration gives to harnesses, by harness
+	Programs         map[string]catalog.Program // facts about harnesses, by name
 	Providers        map[string]string          // the APIs of providers, by the prefix of their models, such as "ollama/"
-	Models           []penstock.ModelInfo       // what the providers' keys of this server allow
+	Models           []penstock.ModelInfo       // the models that this server's provider keys allow
 	Network          catalog.ServerNetwork      // the layer of every run's network
-	ModelAliases     map[string]string          // models by further names; the other auto-* names are the default
-	Prices           *price.Table               // what models cost; the built-in prices if nil
+	ModelAliases     map[string]string          // aliases of models; all other auto-* names mean the default
+	Prices           *price.Table               // prices of models; nil: the built-in list
 	Defaults         penstock.Config            // the weakest layer of every run's configuration
 	QueueTimeout     time.Duration              // default 24 h
 	KeepRunsFor      time.Duration              // after their end and last change; 0: forever
-	PresignDownloads bool                       // signed links lead to the object store
-	Repositories     *git.Cache                 // where skills are looked for; nil: nowhere
-	Definitions      *git.Cache                 // where repositories of factories are read; nil: nowhere
-	GitPoll          time.Duration              // how often those are looked at; 0: only when told to
-	Metrics          prometheus.Registerer      // nil: nothing is measured
+	PresignDownloads bool                       // signed links redirect to the object store
+	Repositories     *git.Cache                 // reads skills of repositories; nil: no skills
+	Definitions      *git.Cache                 // reads repositories of factories; nil: not supported
+	GitPoll          time.Duration              // how often repositories are polled; 0: only on request
+	Metrics          prometheus.Registerer      // nil: no metrics
 	Webhooks         penstock.WebhookLimits
 	MaxSecrets       int // of a team; 0: no limit
-	// MaxRunArtifactBytes is how much the artifacts of a run may hold together; 0: no limit.
+	// MaxRunArtifactBytes limits the total size of a run's artifacts; 0: no limit.
 	MaxRunArtifactBytes int64
-	// MaxListBytes is how much the schedules of a team may hold together, and so its
-	// agents and its environments, since their lists have no pages; 0: 16 MiB.
+	// MaxListBytes limits the total size of a team's schedules, and likewise of its agents and its
+	// environments, because their lists have no pages. 0: 16 MiB.
 	MaxListBytes int64
 	Sessions     access.SessionLimits
-	LocalWorker  bool // one is to come, and the service is not ready before
+	LocalWorker  bool // a worker will start, and the service is not ready before
 }
 
 // Service is the control plane's rules over one store. It is safe for
@@ -104,7 +103,7 @@ type Service struct {
 	options Options
 }
 
-// New makes a service; nothing runs in the background before [Service.Run].
+// New creates a service. Nothing runs in the background before [Service.Run].
 func New(o Options) *Service {
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 24*time.Hour)
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
@@ -139,8 +138,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// addTriggers makes the parts that start runs by themselves. executable are the harnesses
-// that this server knows how to run.
+// addTriggers creates the parts that start runs automatically. executable lists the harnesses that
+// this server can run.
 func (s *Service) addTriggers(o Options, accessParts access.Parts, executable []string) {
 	automationParts := automation.New(automation.Options{
 		Store: o.Store, Log: o.Log, Responses: s.Responses, Catalog: s.Catalog, Runs: s.Runs, Harnesses: o.Harnesses,
@@ -160,13 +159,14 @@ func (s *Service) addTriggers(o Options, accessParts access.Parts, executable []
 	s.Factories, s.Repositories, s.Resources = factoryParts.Factories, factoryParts.Repositories, factoryParts.Resources
 }
 
-// secretChanged gives the next value of a managed secret to the webhooks that follow it.
+// secretChanged gives the new value of a managed secret to the webhooks that use each new value
+// immediately.
 func (s *Service) secretChanged(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
 	return s.Webhooks.FollowSecret(ctx, tx, p, name, value)
 }
 
-// pushed has the factories looked at that come from a repository to which somebody
-// has pushed; nil where none can come from one.
+// pushed polls the factories whose repository got a push. It is nil if the server does not support
+// repositories.
 func (s *Service) pushed() func(ctx context.Context, team string, body []byte) {
 	if s.options.Definitions == nil {
 		return nil
@@ -174,7 +174,7 @@ func (s *Service) pushed() func(ctx context.Context, team string, body []byte) {
 	return func(ctx context.Context, team string, body []byte) { s.Repositories.NoticePush(ctx, team, body) }
 }
 
-// known are all harnesses that a run may name.
+// known returns all harnesses that a run may name.
 func known(configured []string) []string {
 	all := penstock.Harnesses()
 	for _, name := range configured {
@@ -185,11 +185,10 @@ func known(configured []string) []string {
 	return all
 }
 
-// job is work that goes on beside the requests. Each replica does all of it:
-// what it changes, it changes conditionally.
+// job is background work. Each replica does all of it, and every change is conditional.
 type job struct {
 	name  string
-	topic string // nudges that start it at once; "": none
+	topic string // nudges that start it immediately; "": none
 	every time.Duration
 	do    func(context.Context) error
 }
@@ -234,7 +233,7 @@ func (s *Service) Run(ctx context.Context) error {
 	running.Wait()
 	s.Repositories.Wait()
 	s.Skills.Close()
-	// What was used in the last seconds is still worth a line.
+	// Record the uses of the last seconds too.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	return errors.Join(
@@ -265,8 +264,8 @@ func (s *Service) repeat(ctx context.Context, j job) {
 	}
 }
 
-// Ready is nil if the store responds and can be written, and the worker of this process
-// is known: before, a run would be told that nobody can take it. Else it is
+// Ready returns nil if the store is reachable and writable, and the worker of this process is
+// known. Before that, a run would report that no worker can execute it. Otherwise it returns
 // resource_unavailable.
 func (s *Service) Ready(ctx context.Context) error {
 	if s.options.LocalWorker && !s.Executions.HasLocalWorker() {

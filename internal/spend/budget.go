@@ -41,10 +41,10 @@ func (s *Budgets) Read(ctx context.Context, p penstock.Principal, uid string) (p
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.SharedBudget{}, err
 	}
-	return s.read(ctx, p.Team, uid)
+	return s.readBudget(ctx, p.Team, uid)
 }
 
-func (s *Budgets) read(ctx context.Context, team, uid string) (penstock.SharedBudget, error) {
+func (s *Budgets) readBudget(ctx context.Context, team, uid string) (penstock.SharedBudget, error) {
 	row, err := s.store.Budget(ctx, team, uid)
 	if err != nil {
 		return penstock.SharedBudget{}, err
@@ -155,7 +155,7 @@ func (s *Budgets) Update(
 	if err != nil {
 		return penstock.SharedBudget{}, err
 	}
-	return s.read(ctx, p.Team, uid)
+	return s.readBudget(ctx, p.Team, uid)
 }
 
 // Delete removes a budget. Runs that it blocks continue.

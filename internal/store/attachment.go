@@ -51,10 +51,10 @@ var attachmentFields = newResource("attachments", "a",
 
 // Attachments lists the files of a run and its follow-ups.
 func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	return s.attachments(ctx, s, "a.run_id = $1 AND a.expires_at = 0", runID)
+	return s.readAttachments(ctx, s, "a.run_id = $1 AND a.expires_at = 0", runID)
 }
 
-func (s *Store) attachments(ctx context.Context, q querier, where, runID string) ([]Attachment, error) {
+func (s *Store) readAttachments(ctx context.Context, q querier, where, runID string) ([]Attachment, error) {
 	rows, err := q.query(ctx, "SELECT "+attachmentFields.selected+`
 		FROM attachments a
 		WHERE `+where+`
@@ -72,7 +72,7 @@ func (s *Store) attachments(ctx context.Context, q querier, where, runID string)
 // Attachments lists the files of a run, including prepared ones. While the run is locked they do
 // not change, except that prepared ones may expire.
 func (tx *Tx) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	return tx.s.attachments(ctx, tx, "a.run_id = $1", runID)
+	return tx.s.readAttachments(ctx, tx, "a.run_id = $1", runID)
 }
 
 // AddAttachments adds files to a run that is locked.

@@ -64,19 +64,19 @@ func scanAutomation(row scanner) (AutomationRow, error) {
 
 // Automations lists a factory's automations by name.
 func (s *Store) Automations(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
-	return s.automations(ctx, s, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
+	return s.readAutomations(ctx, s, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
 // Automations lists a factory's automations by name, within the transaction.
 func (tx *Tx) Automations(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
-	return tx.s.automations(ctx, tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
+	return tx.s.readAutomations(ctx, tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
 // AutomationsOf lists the enabled automations of the webhook's factory that it can start, by name.
 // One of their triggers selects the webhook by UID or name, or its events come from webhooks with
 // this signature scheme.
 func (s *Store) AutomationsOf(ctx context.Context, w WebhookRow) ([]AutomationRow, error) {
-	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (
+	return s.readAutomations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (
 			SELECT w.automation_uid
 			FROM automation_webhooks w
 			WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3, $4)
@@ -91,7 +91,7 @@ func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + strin
 // AutomationsOfSchedule lists the enabled automations that fire with a
 // schedule, in the order of their factories and names.
 func (s *Store) AutomationsOfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
-	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
+	return s.readAutomations(ctx, s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
 			SELECT c.automation_uid
 			FROM automation_schedules c
 			WHERE c.schedule_id = $2
@@ -99,7 +99,7 @@ func (s *Store) AutomationsOfSchedule(ctx context.Context, team, scheduleID stri
 		ORDER BY a.factory_uid, a.name`, team, scheduleID)
 }
 
-func (s *Store) automations(ctx context.Context, q querier, where string, args ...any) ([]AutomationRow, error) {
+func (s *Store) readAutomations(ctx context.Context, q querier, where string, args ...any) ([]AutomationRow, error) {
 	rows, err := q.query(ctx, automationColumns+where, args...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("list automations: %w", err))
@@ -119,16 +119,16 @@ func (s *Store) automations(ctx context.Context, q querier, where string, args .
 // Automation reads one automation of a factory; absence is
 // penstock.CodeNotFound.
 func (s *Store) Automation(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
-	return s.automation(ctx, s, factoryUID, uid)
+	return s.readAutomation(ctx, s, factoryUID, uid)
 }
 
 // Automation reads one automation of a factory; after [Tx.Changed] no other transaction
 // changes it until the transaction ends. Absence is penstock.CodeNotFound.
 func (tx *Tx) Automation(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
-	return tx.s.automation(ctx, tx, factoryUID, uid)
+	return tx.s.readAutomation(ctx, tx, factoryUID, uid)
 }
 
-func (s *Store) automation(ctx context.Context, q querier, factoryUID, uid string) (AutomationRow, error) {
+func (s *Store) readAutomation(ctx context.Context, q querier, factoryUID, uid string) (AutomationRow, error) {
 	r, err := scanAutomation(q.row(ctx, automationColumns+"WHERE a.uid = $1 AND a.factory_uid = $2", uid, factoryUID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("automation", uid)

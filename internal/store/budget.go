@@ -38,12 +38,12 @@ var setBudget = budgetFields.update("", "uid = ? AND team = ?")
 
 // Budgets lists the budgets of a team, the oldest first.
 func (s *Store) Budgets(ctx context.Context, team string) ([]BudgetRow, error) {
-	return s.budgets(ctx, s, "b.team = $1 ORDER BY b.created_at, b.uid", team)
+	return s.readBudgets(ctx, s, "b.team = $1 ORDER BY b.created_at, b.uid", team)
 }
 
 // Budget reads one budget; absence is penstock.CodeNotFound.
 func (s *Store) Budget(ctx context.Context, team, uid string) (BudgetRow, error) {
-	return s.budget(ctx, s, team, uid)
+	return s.readBudget(ctx, s, team, uid)
 }
 
 // Budget reads a budget to change it in this transaction. Until the transaction ends, no call of the team
@@ -52,11 +52,11 @@ func (tx *Tx) Budget(ctx context.Context, team, uid string) (BudgetRow, error) {
 	if err := tx.lockBudgets(ctx, team); err != nil {
 		return BudgetRow{}, err
 	}
-	return tx.s.budget(ctx, tx, team, uid)
+	return tx.s.readBudget(ctx, tx, team, uid)
 }
 
-func (s *Store) budget(ctx context.Context, q querier, team, uid string) (BudgetRow, error) {
-	list, err := s.budgets(ctx, q, "b.team = $1 AND b.uid = $2", team, uid)
+func (s *Store) readBudget(ctx context.Context, q querier, team, uid string) (BudgetRow, error) {
+	list, err := s.readBudgets(ctx, q, "b.team = $1 AND b.uid = $2", team, uid)
 	if err == nil && len(list) == 0 {
 		return BudgetRow{}, penstock.NotFound("budget", uid)
 	}
@@ -66,7 +66,7 @@ func (s *Store) budget(ctx context.Context, q querier, team, uid string) (Budget
 	return list[0], nil
 }
 
-func (s *Store) budgets(ctx context.Context, q querier, where string, args ...any) ([]BudgetRow, error) {
+func (s *Store) readBudgets(ctx context.Context, q querier, where string, args ...any) ([]BudgetRow, error) {
 	rows, err := q.query(ctx, "SELECT "+budgetFields.selected+" FROM budgets b WHERE "+where, args...)
 	list, err := collect(s, rows, err, "budgets", func(b *BudgetRow) []any { return budgetFields.into(b) })
 	for i := range list {

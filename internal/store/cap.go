@@ -79,7 +79,7 @@ func (s *Store) readCaps(ctx context.Context, q querier, payers []payer) (caps, 
 		for _, uid := range slices.Sorted(maps.Keys(uids[team])) {
 			args = append(args, uid)
 		}
-		list, err := s.budgets(ctx, q, text+placeholders(2, len(args)-1)+")", args...)
+		list, err := s.readBudgets(ctx, q, text+placeholders(2, len(args)-1)+")", args...)
 		if err != nil {
 			return c, err
 		}

@@ -79,7 +79,7 @@ func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int
 		return nil, err
 	}
 	in := "IN (" + placeholders(1, len(uids)) + ")"
-	rows, err := s.automations(ctx, s, "WHERE a.uid "+in, anys(uids)...)
+	rows, err := s.readAutomations(ctx, s, "WHERE a.uid "+in, anys(uids)...)
 	if err != nil {
 		return nil, err
 	}

@@ -132,8 +132,8 @@ func (c *committer) drain() {
 
 // commit applies the batch in one transaction. If that fails, it applies one member at a time, so
 // that a bad one fails alone. It does not retry while the database is away, because each member
-// would wait in vain. It does not retry a batch that may have been committed, because its writes
-// would happen twice.
+// would only wait. It does not retry a batch that may have been committed, because its writes would
+// happen twice.
 func (c *committer) commit(n int64, batch []queued) {
 	start := time.Now()
 	slices.SortStableFunc(batch, func(a, b queued) int {
@@ -191,7 +191,7 @@ func (tx *Tx) applyMembers(ctx context.Context, batch []queued) error {
 	if err := tx.shareBudgetsOf(ctx, runsOf(reserves)); err != nil { // before any lock of a run
 		return err
 	}
-	started, err := tx.deliver(ctx, delivers)
+	started, err := tx.deliverBatch(ctx, delivers)
 	if err != nil {
 		return err
 	}

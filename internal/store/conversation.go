@@ -47,7 +47,7 @@ func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string)
 // ConversationEvents returns the events that form a conversation, from all its runs that v may see,
 // oldest first. It orders whole executions, because an older run can continue after a newer one.
 func (s *Store) ConversationEvents(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
-	events, err := s.events(ctx, eventsOfConversation, conversationID, v.UID, flag(v.All))
+	events, err := s.selectEvents(ctx, eventsOfConversation, conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
 }
 
@@ -60,7 +60,8 @@ func (s *Store) ConversationOutline(ctx context.Context, v Viewer, conversationI
 // ConversationPart returns the events of a conversation in a run's log, from one sequence number to
 // another, inclusive.
 func (s *Store) ConversationPart(ctx context.Context, runID string, from, to int64) ([]penstock.Event, error) {
-	return s.events(ctx, "run_id = $1 AND seq >= $2 AND seq <= $3 AND "+inConversation+" ORDER BY seq", runID, from, to)
+	where := "run_id = $1 AND seq >= $2 AND seq <= $3 AND " + inConversation + " ORDER BY seq"
+	return s.selectEvents(ctx, where, runID, from, to)
 }
 
 const (

@@ -73,7 +73,7 @@ var (
 	}
 )
 
-// deliver is a delivery in a batch. Its rows are made before, so that a batch only claims, admits
+// deliverBatch is a delivery in a batch. Its rows are made before, so that a batch only claims, admits
 // and inserts.
 type deliver struct {
 	result
@@ -110,7 +110,7 @@ func (s *Store) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) 
 func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 	m := newDeliver(d)
 	m.fail(nil)
-	runs, err := tx.deliver(ctx, []*deliver{m})
+	runs, err := tx.deliverBatch(ctx, []*deliver{m})
 	if err == nil {
 		err = tx.createRuns(ctx, runs)
 	}
@@ -137,9 +137,9 @@ func newDeliver(d *NewDelivery) *deliver {
 	return m
 }
 
-// deliver records the members' deliveries and returns the runs that they start. It locks rows in
+// deliverBatch records the members' deliveries and returns the runs that they start. It locks rows in
 // this order, each sorted, so that no two transactions deadlock: rates, keys, senders, counts.
-func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
+func (tx *Tx) deliverBatch(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}

@@ -206,7 +206,7 @@ func (s *Store) Deliveries(
 	var last int64
 	if q.Search == "" {
 		page, args := newest(outcomes, limit+1, only)
-		list, last, err = s.deliveries(ctx, webhookUID, page, "", append([]any{before}, args...), limit)
+		list, last, err = s.readDeliveries(ctx, webhookUID, page, "", append([]any{before}, args...), limit)
 	} else if slices.Contains(outcomes, penstock.OutcomeAccepted) {
 		list, last, err = s.searchDeliveries(ctx, webhookUID, q.Search, before, only, limit)
 	}
@@ -216,9 +216,9 @@ func (s *Store) Deliveries(
 	return list, cursor{Filter: filter, ID: strconv.FormatInt(last, 10)}.encode(), nil
 }
 
-// deliveries reads the entries of a page, newest first, that meet the condition, whose arguments
+// readDeliveries reads the entries of a page, newest first, that meet the condition, whose arguments
 // are the last of args. last is the position of the last one if there are more than limit.
-func (s *Store) deliveries(
+func (s *Store) readDeliveries(
 	ctx context.Context, webhookUID, page, where string, args []any, limit int,
 ) (list []penstock.Delivery, last int64, err error) {
 	rows, err := s.query(
@@ -262,7 +262,7 @@ func (s *Store) searchDeliveries(
 	}
 	n := len(args) + 2 // after the webhook and args
 	where := fmt.Sprintf(" WHERE d.n >= $%d AND %s", n, s.d.contains("d.body", fmt.Sprintf("$%d", n+1)))
-	list, last, err = s.deliveries(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)
+	list, last, err = s.readDeliveries(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)
 	if last == 0 && read == penstock.SearchedDeliveries {
 		last = oldest
 	}
@@ -271,15 +271,15 @@ func (s *Store) searchDeliveries(
 
 // Delivery reads one entry of a webhook's log; absence is penstock.CodeNotFound.
 func (s *Store) Delivery(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
-	return s.delivery(ctx, s, webhookUID, id)
+	return s.readDelivery(ctx, s, webhookUID, id)
 }
 
 // Delivery reads one entry within the transaction.
 func (tx *Tx) Delivery(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
-	return tx.s.delivery(ctx, tx, webhookUID, id)
+	return tx.s.readDelivery(ctx, tx, webhookUID, id)
 }
 
-func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
+func (s *Store) readDelivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
 	d, _, err := scanDelivery(
 		webhookUID, q.row(ctx, selectDeliveries+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
 	)

@@ -108,15 +108,15 @@ func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]pens
 
 // EnvironmentFor reads an environment as the viewer may see it; absence is penstock.CodeNotFound.
 func (s *Store) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
-	return s.environment(ctx, s, v, uid)
+	return s.readEnvironment(ctx, s, v, uid)
 }
 
 // EnvironmentFor reads an environment within the transaction.
 func (tx *Tx) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
-	return tx.s.environment(ctx, tx, v, uid)
+	return tx.s.readEnvironment(ctx, tx, v, uid)
 }
 
-func (s *Store) environment(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
+func (s *Store) readEnvironment(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
 	const one = "WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0"
 	e, err := scanEnvironment(q.row(ctx, environmentColumns+one, flag(v.All), v.UID, uid, v.Team))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -37,15 +37,15 @@ var (
 
 // Events returns up to limit events of a run after seq, oldest first.
 func (s *Store) Events(ctx context.Context, runID string, after int64, limit int) ([]penstock.Event, error) {
-	return s.events(ctx, "run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", runID, after, limit)
+	return s.selectEvents(ctx, "run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", runID, after, limit)
 }
 
 // TimelineEvents returns the timeline events of a run, oldest first.
 func (s *Store) TimelineEvents(ctx context.Context, runID string) ([]penstock.Event, error) {
-	return s.events(ctx, "run_id = $1 AND type = 'timeline' ORDER BY seq", runID)
+	return s.selectEvents(ctx, "run_id = $1 AND type = 'timeline' ORDER BY seq", runID)
 }
 
-func (s *Store) events(ctx context.Context, where string, args ...any) ([]penstock.Event, error) {
+func (s *Store) selectEvents(ctx context.Context, where string, args ...any) ([]penstock.Event, error) {
 	return s.readEvents(ctx, eventFields, where, args...)
 }
 

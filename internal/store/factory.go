@@ -177,7 +177,7 @@ func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) err
 		args[i], at[list[i].UID] = list[i].UID, i
 		list[i].Agents = []penstock.FactoryAgent{}
 	}
-	agents, err := s.identities(ctx, q, `WHERE factory_uid <> ''
+	agents, err := s.readIdentities(ctx, q, `WHERE factory_uid <> ''
 			AND factory_uid IN (`+placeholders(1, len(args))+`)
 			AND deleted_at = 0
 		ORDER BY folded, uid`, args...)
@@ -190,16 +190,16 @@ func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) err
 
 // Factory reads one factory; absence is penstock.CodeNotFound.
 func (s *Store) Factory(ctx context.Context, team, uid string) (FactoryRow, error) {
-	return s.factory(ctx, s, team, uid)
+	return s.readFactory(ctx, s, team, uid)
 }
 
 // Factory reads one factory; after [Tx.Changed] no other transaction changes it until
 // the transaction ends. Absence is penstock.CodeNotFound.
 func (tx *Tx) Factory(ctx context.Context, team, uid string) (FactoryRow, error) {
-	return tx.s.factory(ctx, tx, team, uid)
+	return tx.s.readFactory(ctx, tx, team, uid)
 }
 
-func (s *Store) factory(ctx context.Context, q querier, team, uid string) (FactoryRow, error) {
+func (s *Store) readFactory(ctx context.Context, q querier, team, uid string) (FactoryRow, error) {
 	r, err := scanFactory(q.row(ctx, factoryColumns+"WHERE f.uid = $1 AND f.team = $2 AND f.deleted_at = 0", uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("factory", uid)
@@ -350,7 +350,7 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)
 		}
 	}
-	webhooks, err := tx.s.webhooks(ctx, tx, "w.factory_uid = $1", r.UID)
+	webhooks, err := tx.s.readWebhooks(ctx, tx, "w.factory_uid = $1", r.UID)
 	if err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func (s *Store) blockingBudgets(ctx context.Context) ([]string, error) {
 func (s *Store) roomOf(ctx context.Context, budget string) (cost, tokens int64, err error) {
 	cost, tokens = math.MaxInt64, math.MaxInt64
 	c := caps{runs: map[string]runCap{}}
-	if c.shared, err = s.budgets(ctx, s, "b.uid = $1", budget); err != nil {
+	if c.shared, err = s.readBudgets(ctx, s, "b.uid = $1", budget); err != nil {
 		return 0, 0, err
 	}
 	p := payer{run: budget, entries: []string{ofRun(budget).entry}}

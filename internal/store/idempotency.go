@@ -20,8 +20,8 @@ type KeptResponse struct {
 	Until  penstock.Time
 }
 
-// keep stores the response. It returns false if the key already has one. nil keeps nothing.
-func (tx *Tx) keep(ctx context.Context, k *KeptResponse) (bool, error) {
+// keepIfAbsent stores the response. It returns false if the key already has one. nil keeps nothing.
+func (tx *Tx) keepIfAbsent(ctx context.Context, k *KeptResponse) (bool, error) {
 	if k == nil {
 		return true, nil
 	}
@@ -39,7 +39,7 @@ func (tx *Tx) keep(ctx context.Context, k *KeptResponse) (bool, error) {
 // Keep stores the response in the transaction of the request. ErrReplay: the key already has one,
 // and the transaction must roll back.
 func (tx *Tx) Keep(ctx context.Context, k *KeptResponse) error {
-	kept, err := tx.keep(ctx, k)
+	kept, err := tx.keepIfAbsent(ctx, k)
 	if err == nil && !kept {
 		err = ErrReplay
 	}

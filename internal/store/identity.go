@@ -45,10 +45,10 @@ func scanIdentity(row scanner) (penstock.Identity, error) {
 
 // Identities lists a team's agents by name.
 func (s *Store) Identities(ctx context.Context, team string) ([]penstock.Identity, error) {
-	return s.identities(ctx, s, "WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
+	return s.readIdentities(ctx, s, "WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
 }
 
-func (s *Store) identities(ctx context.Context, q querier, where string, args ...any) ([]penstock.Identity, error) {
+func (s *Store) readIdentities(ctx context.Context, q querier, where string, args ...any) ([]penstock.Identity, error) {
 	rows, err := q.query(ctx, identityColumns+where, args...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("list agents: %w", err))
@@ -67,22 +67,22 @@ func (s *Store) identities(ctx context.Context, q querier, where string, args ..
 
 // FactoryAgents lists a factory's agents by name, within the transaction.
 func (tx *Tx) FactoryAgents(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
-	return tx.s.identities(ctx, tx, `WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0
+	return tx.s.readIdentities(ctx, tx, `WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0
 		ORDER BY folded, uid`, factoryUID)
 }
 
 // Identity reads an agent; absence is penstock.CodeNotFound.
 func (s *Store) Identity(ctx context.Context, team, uid string) (penstock.Identity, error) {
-	return s.identity(ctx, s, "", team, uid)
+	return s.readIdentity(ctx, s, "", team, uid)
 }
 
 // Identity reads an agent and locks it until the transaction ends; absence is
 // penstock.CodeNotFound.
 func (tx *Tx) Identity(ctx context.Context, team, uid string) (penstock.Identity, error) {
-	return tx.s.identity(ctx, tx, tx.s.d.lock, team, uid)
+	return tx.s.readIdentity(ctx, tx, tx.s.d.lock, team, uid)
 }
 
-func (s *Store) identity(ctx context.Context, q querier, lock, team, uid string) (penstock.Identity, error) {
+func (s *Store) readIdentity(ctx context.Context, q querier, lock, team, uid string) (penstock.Identity, error) {
 	i, err := scanIdentity(q.row(ctx, identityColumns+"WHERE uid = $1 AND team = $2 AND deleted_at = 0"+lock, uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return i, penstock.NotFound("agent", uid)

@@ -50,7 +50,7 @@ func (s *Store) LastPayloads(
 	ctx context.Context, webhookUID string, limit int, look func(d penstock.Delivery, body []byte) bool,
 ) error {
 	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit, condition{})
-	list, _, err := s.deliveries(ctx, webhookUID, page, "", append([]any{int64(math.MaxInt64)}, args...), limit)
+	list, _, err := s.readDeliveries(ctx, webhookUID, page, "", append([]any{int64(math.MaxInt64)}, args...), limit)
 	if err != nil {
 		return err
 	}

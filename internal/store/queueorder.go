@@ -8,9 +8,9 @@ import (
 )
 
 // Workers lists the connected workers.
-func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.workers(ctx, s) }
+func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.readWorkers(ctx, s) }
 
-func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
+func (s *Store) readWorkers(ctx context.Context, q querier) ([]Worker, error) {
 	rows, err := q.query(ctx, "SELECT "+workerFields.selected+`, COALESCE(working.n, 0)
 		FROM workers w
 		LEFT JOIN (
@@ -142,7 +142,7 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	if len(members) == 0 {
 		return nil
 	}
-	workers, err := tx.s.workers(ctx, tx)
+	workers, err := tx.s.readWorkers(ctx, tx)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type reserveCall struct {
 func (m *reserveCall) key() string { return m.lease.RunID }
 func (m *reserveCall) kind() int   { return kindReserve }
 
-// fail starts the member anew.
+// fail resets the member.
 func (m *reserveCall) fail(err error) {
 	m.result.fail(err)
 	m.payer, m.limits, m.got = payer{}, nil, penstock.Reserved{}
@@ -282,7 +282,8 @@ func (tx *Tx) decide(ctx context.Context, m *reserveCall, open openCalls) error 
 		if err := tx.readOpen(ctx, m.lease, open); err != nil {
 			return err
 		}
-		// What the execution's own calls have reserved comes back, except for what they use.
+		// The reservations of the execution's own calls are released, except for the amounts that they
+		// use.
 		later := m.most(func(l limit) held { return open.in(m.lease, l) })
 		if later > now && (later == m.Output || now < m.LeastOutput && later >= m.LeastOutput) {
 			m.got.Wait = true

@@ -103,7 +103,7 @@ func TestOnlyRunsKeepPayloads(t *testing.T) {
 				}
 			})
 			together.Go(func() {
-				for _, d := range deliveries[:many/2] { // of which no run is left
+				for _, d := range deliveries[:many/2] { // without any run left
 					removeRun(t, s, d.Starts[i])
 				}
 			})

@@ -32,8 +32,8 @@ type RunRow struct {
 	Consumed     Consumption
 	QueuedAt     penstock.Time // only from a claim: since when the run waited
 	TimesLost    int           // how often its worker was lost
-	// NotGivenSince is when building the run's assignment first failed; 0: it has not failed. It
-	// starts anew when the agent works, and with a follow-up after the run's end.
+	// NotGivenSince is when building the run's assignment first failed; 0: it has not failed. It is
+	// reset when the agent works, and by a follow-up after the run's end.
 	NotGivenSince penstock.Time
 
 	KeyUID   string // of the key whose request created it
@@ -227,7 +227,7 @@ func (tx *Tx) keepAnswer(ctx context.Context, m *createRun) (bool, error) {
 	if m.run.Keep == nil {
 		return true, nil
 	}
-	return tx.keep(ctx, m.run.Keep(Created{m.run.State, m.atCapacity}))
+	return tx.keepIfAbsent(ctx, m.run.Keep(Created{m.run.State, m.atCapacity}))
 }
 
 func firstEvents(r *NewRun) []penstock.Draft {

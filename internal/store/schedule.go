@@ -115,18 +115,18 @@ func (r ScheduleRow) secretNames() []string {
 
 // Schedules lists the schedules that the viewer may see, by name.
 func (s *Store) Schedules(ctx context.Context, v Viewer) ([]ScheduleRow, error) {
-	return s.schedules(ctx, `WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3)
+	return s.readSchedules(ctx, `WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3)
 		ORDER BY s.folded, s.id`, v.Team, flag(v.All), v.UID)
 }
 
 // DueSchedules lists due schedules of all teams, longest due first.
 func (s *Store) DueSchedules(ctx context.Context, now penstock.Time, limit int) ([]ScheduleRow, error) {
-	return s.schedules(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1
+	return s.readSchedules(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1
 		ORDER BY s.next_at, s.id
 		LIMIT $2`, int64(now), limit)
 }
 
-func (s *Store) schedules(ctx context.Context, where string, args ...any) ([]ScheduleRow, error) {
+func (s *Store) readSchedules(ctx context.Context, where string, args ...any) ([]ScheduleRow, error) {
 	rows, err := s.query(ctx, scheduleColumns+where, args...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("list schedules: %w", err))
@@ -145,7 +145,7 @@ func (s *Store) schedules(ctx context.Context, where string, args ...any) ([]Sch
 
 // Schedule reads a schedule that the viewer may see; absence is penstock.CodeNotFound.
 func (s *Store) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
-	return s.schedule(ctx, s, v, id)
+	return s.readSchedule(ctx, s, v, id)
 }
 
 // Schedule reads a schedule that the viewer may see and locks it until the transaction ends.
@@ -155,10 +155,10 @@ func (tx *Tx) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, e
 			return ScheduleRow{}, fmt.Errorf("lock schedule %s: %w", id, err)
 		}
 	}
-	return tx.s.schedule(ctx, tx, v, id)
+	return tx.s.readSchedule(ctx, tx, v, id)
 }
 
-func (s *Store) schedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
+func (s *Store) readSchedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
 	const one = "WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)"
 	r, err := scanSchedule(q.row(ctx, scheduleColumns+one, id, v.Team, flag(v.All), v.UID))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -38,7 +38,7 @@ var (
 	setSecret = secretFields.update("", "team = ? AND name = ?")
 )
 
-func (s *Store) secrets(ctx context.Context, q querier, where string, args ...any) ([]SecretRow, error) {
+func (s *Store) readSecrets(ctx context.Context, q querier, where string, args ...any) ([]SecretRow, error) {
 	rows, err := q.query(ctx, secretColumns+where+" ORDER BY s.name", args...)
 	var actors [][2]actorColumns
 	list, err := collect(s, rows, err, "secrets", func(r *SecretRow) []any {
@@ -57,7 +57,7 @@ func (s *Store) secrets(ctx context.Context, q querier, where string, args ...an
 
 // Secrets lists a team's secrets by name.
 func (s *Store) Secrets(ctx context.Context, team string) ([]SecretRow, error) {
-	return s.secrets(ctx, s, "WHERE s.team = $1", team)
+	return s.readSecrets(ctx, s, "WHERE s.team = $1", team)
 }
 
 // SecretsNamed reads the existing secrets among names, by name.
@@ -66,7 +66,7 @@ func (s *Store) SecretsNamed(ctx context.Context, team string, names []string) (
 		return nil, nil
 	}
 	where, args := namedSecrets(team, names)
-	return s.secrets(ctx, s, where, args...)
+	return s.readSecrets(ctx, s, where, args...)
 }
 
 func namedSecrets(team string, names []string) (where string, args []any) {
@@ -85,15 +85,15 @@ type SecretName struct {
 
 // SecretNames lists the names of a team's secrets.
 func (s *Store) SecretNames(ctx context.Context, team string) ([]SecretName, error) {
-	return s.secretNames(ctx, s, team)
+	return s.readSecretNames(ctx, s, team)
 }
 
 // SecretNames lists the names within the transaction.
 func (tx *Tx) SecretNames(ctx context.Context, team string) ([]SecretName, error) {
-	return tx.s.secretNames(ctx, tx, team)
+	return tx.s.readSecretNames(ctx, tx, team)
 }
 
-func (s *Store) secretNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
+func (s *Store) readSecretNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
 	rows, err := q.query(ctx, `SELECT name, webhook_uid, hosts
 		FROM secrets
 		WHERE team = $1
@@ -105,7 +105,7 @@ func (s *Store) secretNames(ctx context.Context, q querier, team string) ([]Secr
 
 // Secret reads one secret; absence is penstock.CodeNotFound.
 func (s *Store) Secret(ctx context.Context, team, name string) (SecretRow, error) {
-	return s.secret(ctx, s, team, name)
+	return s.readSecret(ctx, s, team, name)
 }
 
 // Secret reads one secret and locks it until the transaction ends; absence is
@@ -114,11 +114,11 @@ func (tx *Tx) Secret(ctx context.Context, team, name string) (SecretRow, error) 
 	if err := tx.lockSecrets(ctx, team, []string{name}); err != nil {
 		return SecretRow{}, err
 	}
-	return tx.s.secret(ctx, tx, team, name)
+	return tx.s.readSecret(ctx, tx, team, name)
 }
 
-func (s *Store) secret(ctx context.Context, q querier, team, name string) (SecretRow, error) {
-	list, err := s.secrets(ctx, q, "WHERE s.team = $1 AND s.name = $2", team, name)
+func (s *Store) readSecret(ctx context.Context, q querier, team, name string) (SecretRow, error) {
+	list, err := s.readSecrets(ctx, q, "WHERE s.team = $1 AND s.name = $2", team, name)
 	if err == nil && len(list) == 0 {
 		err = penstock.NotFound("secret", name)
 	}
@@ -138,7 +138,7 @@ func (tx *Tx) UseSecrets(ctx context.Context, team string, names []string) ([]Se
 		return nil, err
 	}
 	where, args := namedSecrets(team, names)
-	return tx.s.secrets(ctx, tx, where, args...)
+	return tx.s.readSecrets(ctx, tx, where, args...)
 }
 
 // lockSecrets is a statement of its own, so that later statements see everything that was committed
@@ -230,7 +230,7 @@ type SecretUser struct {
 	Creator  string
 }
 
-// secretUsers has one SELECT for each kind of user; the condition on u is
+// readSecretUsers has one SELECT for each kind of user; the condition on u is
 // filled in.
 const secretUsers = `SELECT u.secret, 'agent' AS kind, i.uid, i.name, i.factory_uid,
 		COALESCE(f.name, '') AS factory, 0 AS personal, '' AS creator
@@ -282,15 +282,15 @@ var (
 // SecretUsers lists the resources that name a secret, or any of the team's secrets if name is "".
 // They are factories, environments, agents, automations, webhooks and active schedules.
 func (s *Store) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
-	return s.secretUsers(ctx, s, team, name)
+	return s.readSecretUsers(ctx, s, team, name)
 }
 
 // SecretUsers lists the users within the transaction.
 func (tx *Tx) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
-	return tx.s.secretUsers(ctx, tx, team, name)
+	return tx.s.readSecretUsers(ctx, tx, team, name)
 }
 
-func (s *Store) secretUsers(ctx context.Context, q querier, team, name string) ([]SecretUser, error) {
+func (s *Store) readSecretUsers(ctx context.Context, q querier, team, name string) ([]SecretUser, error) {
 	text, args := secretUsersOfTeam, []any{team}
 	if name != "" {
 		text, args = secretUsersOfOne, []any{team, name}

@@ -74,9 +74,9 @@ var (
 	setWebhook = webhookFields.update("", "uid = ? AND deleted_at = 0")
 )
 
-// webhooks reads rows that belong together in one statement, so that they are consistent on both
+// readWebhooks reads rows that belong together in one statement, so that they are consistent on both
 // engines.
-func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...any) ([]WebhookRow, error) {
+func (s *Store) readWebhooks(ctx context.Context, q querier, where string, args ...any) ([]WebhookRow, error) {
 	rows, err := q.query(ctx, webhookColumns+where+" ORDER BY w.name, w.uid, s.n DESC", args...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("read webhooks: %w", err))
@@ -122,28 +122,28 @@ func (s *Store) WebhookByUID(ctx context.Context, uid string) (WebhookRow, error
 
 // Webhook reads a webhook of a factory; absence is penstock.CodeNotFound.
 func (s *Store) Webhook(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
-	return s.webhook(ctx, s, team, factoryUID, uid)
+	return s.readWebhook(ctx, s, team, factoryUID, uid)
 }
 
 // Webhook reads a webhook within the transaction. [Tx.Changed] prevents changes by others.
 func (tx *Tx) Webhook(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
-	return tx.s.webhook(ctx, tx, team, factoryUID, uid)
+	return tx.s.readWebhook(ctx, tx, team, factoryUID, uid)
 }
 
 const webhookOfFactory = "w.team = $1 AND w.factory_uid = $2"
 
-func (s *Store) webhook(ctx context.Context, q querier, team, factoryUID, uid string) (WebhookRow, error) {
+func (s *Store) readWebhook(ctx context.Context, q querier, team, factoryUID, uid string) (WebhookRow, error) {
 	w, err := s.oneWebhook(ctx, q, uid, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
 	if err != nil {
 		return w, err
 	}
 	list := []WebhookRow{w}
-	err = s.addCounts(ctx, q, list, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
+	err = s.fillCounts(ctx, q, list, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
 	return list[0], err
 }
 
 func (s *Store) oneWebhook(ctx context.Context, q querier, uid, where string, args ...any) (WebhookRow, error) {
-	list, err := s.webhooks(ctx, q, where, args...)
+	list, err := s.readWebhooks(ctx, q, where, args...)
 	if err == nil && len(list) == 0 {
 		err = penstock.NotFound("webhook", uid)
 	}
@@ -155,23 +155,23 @@ func (s *Store) oneWebhook(ctx context.Context, q querier, uid, where string, ar
 
 // Webhooks lists a factory's webhooks by name.
 func (s *Store) Webhooks(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
-	list, err := s.webhooks(ctx, s, webhookOfFactory, team, factoryUID)
+	list, err := s.readWebhooks(ctx, s, webhookOfFactory, team, factoryUID)
 	if err != nil {
 		return nil, err
 	}
-	return list, s.addCounts(ctx, s, list, webhookOfFactory, team, factoryUID)
+	return list, s.fillCounts(ctx, s, list, webhookOfFactory, team, factoryUID)
 }
 
 // Webhooks lists a factory's webhooks by name, without their counts, within the
 // transaction.
 func (tx *Tx) Webhooks(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
-	return tx.s.webhooks(ctx, tx, webhookOfFactory, team, factoryUID)
+	return tx.s.readWebhooks(ctx, tx, webhookOfFactory, team, factoryUID)
 }
 
 // WebhooksOfSecret lists the webhooks of a team whose managed secret has the
 // name, without their counts.
 func (tx *Tx) WebhooksOfSecret(ctx context.Context, team, name string) ([]WebhookRow, error) {
-	return tx.s.webhooks(ctx, tx, "w.team = $1 AND w.secret_name = $2", team, name)
+	return tx.s.readWebhooks(ctx, tx, "w.team = $1 AND w.secret_name = $2", team, name)
 }
 
 // CountWebhooks returns the number of a factory's webhooks.
@@ -295,9 +295,9 @@ const (
 	quartersOfDay  = 24 * quartersOfHour
 )
 
-// addCounts sets the counts of the last 24 hours, to a quarter of an hour, and the time of the last
+// fillCounts sets the counts of the last 24 hours, to a quarter of an hour, and the time of the last
 // delivery.
-func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
+func (s *Store) fillCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
 	args = append(args, Quarter(penstock.Now())-quartersOfDay)
 	type count struct {
 		uid, kind string

@@ -14,15 +14,17 @@ type SecretCopy struct {
 // their copy, by name. It omits a webhook if its secret got its only value before the copy was
 // made.
 func (s *Store) SecretCopies(ctx context.Context, team string, factories ...string) ([]SecretCopy, error) {
-	return s.secretCopies(ctx, s, team, factories)
+	return s.readSecretCopies(ctx, s, team, factories)
 }
 
 // SecretCopies is [Store.SecretCopies] in a transaction.
 func (tx *Tx) SecretCopies(ctx context.Context, team string, factories ...string) ([]SecretCopy, error) {
-	return tx.s.secretCopies(ctx, tx, team, factories)
+	return tx.s.readSecretCopies(ctx, tx, team, factories)
 }
 
-func (s *Store) secretCopies(ctx context.Context, q querier, team string, factories []string) ([]SecretCopy, error) {
+func (s *Store) readSecretCopies(
+	ctx context.Context, q querier, team string, factories []string,
+) ([]SecretCopy, error) {
 	if len(factories) == 0 {
 		return nil, nil
 	}

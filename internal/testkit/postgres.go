@@ -17,16 +17,16 @@ import (
 // rows. Both run in parallel, after the calling test function has returned.
 func Engines(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
-	engines(t, test, migratedSQLite, migratedPostgres)
+	eachEngine(t, test, migratedSQLite, migratedPostgres)
 }
 
 // EmptyEngines is [Engines] with empty databases.
 func EmptyEngines(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
-	engines(t, test, sqliteURL, Postgres)
+	eachEngine(t, test, sqliteURL, Postgres)
 }
 
-func engines(t *testing.T, test func(t *testing.T, url string), sqlite, postgres func(testing.TB) string) {
+func eachEngine(t *testing.T, test func(t *testing.T, url string), sqlite, postgres func(testing.TB) string) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

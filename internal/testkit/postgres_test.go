@@ -101,7 +101,7 @@ func TestWithPostgresEndsItsCluster(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_ = script.Wait() // the exit status is looked at below
+			_ = script.Wait() // the exit status is checked below
 			if got := script.ProcessState.ExitCode(); got != test.want {
 				t.Errorf("got exit status %d, want %d", got, test.want)
 			}

@@ -61,8 +61,8 @@ func (p *Proxy) Refuse() { p.change(behavior{refuse: true}) }
 // Respond sends the same bytes to each client that has sent something.
 func (p *Proxy) Respond(response string) { p.change(behavior{response: response}) }
 
-// Hold takes what clients send, and passes on no more than the given number of bytes of it. What
-// the server sends is passed on.
+// Hold reads everything that clients send, but forwards only the given number of bytes. It forwards
+// everything that the server sends.
 func (p *Proxy) Hold(after int64) { p.change(behavior{most: after}) }
 
 // LoseResponses passes requests on, and closes the next connections as soon as the server responds.

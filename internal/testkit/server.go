@@ -128,7 +128,7 @@ func (s *Server) Logs() string {
 // Stop ends the server gracefully with SIGTERM, like a supervisor.
 func (s *Server) Stop() {
 	s.tb.Helper()
-	if err := s.stop(); err != nil {
+	if err := s.terminate(); err != nil {
 		s.tb.Fatal(err)
 	}
 }
@@ -161,7 +161,7 @@ func (s *Server) Restart() {
 // end.
 func (s *Server) Leftovers() []string {
 	var commands []string
-	for _, p := range s.leftovers() {
+	for _, p := range s.leftoverProcesses() {
 		commands = append(commands, p.command())
 	}
 	return commands
@@ -247,7 +247,7 @@ func (s *Server) alive() error {
 	}
 }
 
-func (s *Server) stop() error {
+func (s *Server) terminate() error {
 	if err := s.alive(); err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (s *Server) stop() error {
 // end is the cleanup.
 func (s *Server) end() {
 	if s.running != nil {
-		if err := s.stop(); err != nil {
+		if err := s.terminate(); err != nil {
 			s.tb.Error(err)
 		}
 	}
@@ -284,7 +284,7 @@ func (s *Server) end() {
 	})
 	if err != nil {
 		s.tb.Error(err)
-		for _, p := range s.leftovers() {
+		for _, p := range s.leftoverProcesses() {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
 	}
@@ -294,9 +294,9 @@ func (s *Server) end() {
 	}
 }
 
-// leftovers returns the known descendants of earlier processes of this server. While no server
+// leftoverProcesses returns the known descendants of earlier processes of this server. While no server
 // runs, it also returns all other processes that work in its folder.
-func (s *Server) leftovers() []process {
+func (s *Server) leftoverProcesses() []process {
 	var left []process
 	seen := map[int]bool{}
 	all := s.left

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// control is a control plane with one run, which is in memory.
+// control is a control plane with a single run in memory.
 type control struct {
 	done   chan struct{} // closed when the run has ended
 	record func(penstock.Draft)
@@ -22,7 +22,7 @@ type control struct {
 	result  *penstock.Result
 }
 
-// newControl has a run of a harness with the scripted model.
+// newControl creates a run of a harness with the scripted model.
 func newControl(harnessName string) *control {
 	id := penstock.NewID()
 	return &control{
@@ -120,7 +120,7 @@ func (c *control) Save(_ context.Context, _ penstock.Lease, u penstock.Upload, c
 	return u.ID, nil
 }
 
-// text is the log of the run.
+// text returns the log of the run.
 func (c *control) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,7 @@ func (c *control) text() string {
 	return b.String()
 }
 
-// lastWords are the names of the timeline events so far, for a run that takes too long.
+// lastWords returns the names of the timeline events so far, for a run that takes too long.
 func (c *control) lastWords() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 
 // Model is a model provider that follows a script. It speaks all the APIs of the gateway.
 //
-// The request alone determines which turn of the script it gets: the number of turns of the
-// model in the conversation. Requests without tools are the agent's own affairs, such as a
-// title, and get a word.
+// The request alone determines which turn of the script it gets: the number of turns of the model
+// in the conversation. Requests without tools are for the agent itself, such as for a title, and
+// get one word.
 type Model struct {
 	Turns []Turn
 
@@ -22,12 +22,12 @@ type Model struct {
 	calls []ModelCall
 }
 
-// Turn is one turn of the model: a text, or a call of a tool.
+// Turn is one turn of the model: a text or a tool call.
 type Turn struct {
 	Text  string
 	Tool  string
 	Input map[string]any
-	// Namespace is that of the tool, for OpenAI's Responses.
+	// Namespace is the tool's namespace, for OpenAI's Responses.
 	Namespace string
 	// Status is an HTTP status instead of a response; 0 sends a response.
 	Status int
@@ -55,7 +55,7 @@ func (m *Model) Calls() []ModelCall {
 	return slices.Clone(m.calls)
 }
 
-// request is what matters of a request of any API.
+// request has the relevant parts of a request of any API.
 type request struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`
@@ -115,18 +115,18 @@ func ModelOf(path string, body []byte) string {
 		return name
 	}
 	var req request
-	_ = json.Unmarshal(body, &req) // then it names none
+	_ = json.Unmarshal(body, &req) // then the request names no model
 	return req.Model
 }
 
 // TurnOf returns the number of turns of the model in the conversation of a request.
 func TurnOf(body []byte) int {
 	var req request
-	_ = json.Unmarshal(body, &req) // then it has none
+	_ = json.Unmarshal(body, &req) // then the request has no turns
 	return req.turns()
 }
 
-// next is the turn that a request gets.
+// next returns the turn for a request.
 func (m *Model) next(path string, body []byte, req request, a *reply) Turn {
 	a.n = req.turns()
 	call := ModelCall{Path: path, Model: a.model, Tools: req.toolNames(), Turn: a.n, Body: body}
@@ -142,7 +142,7 @@ func (m *Model) next(path string, body []byte, req request, a *reply) Turn {
 	return Turn{Text: "The script is over."}
 }
 
-// turns counts what the model has said.
+// turns counts the turns of the model.
 func (r request) turns() int {
 	var items []message
 	_ = json.Unmarshal(r.Input, &items) // a text has none
@@ -156,7 +156,7 @@ func (r request) turns() int {
 	return n
 }
 
-// toolNames are the names of the tools on offer.
+// toolNames returns the names of the tools in the request.
 func (r request) toolNames() []string {
 	var names []string
 	for _, raw := range r.Tools {

@@ -21,12 +21,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/worker"
 )
 
-// Options say what is tried, and where.
+// Options configures a check.
 type Options struct {
 	Preset  harness.Preset
 	Program harness.Program
 	Sandbox sandbox.Sandbox
-	// OpenNetwork is that of the worker.
+	// OpenNetwork is the setting of the worker.
 	OpenNetwork bool
 	// Dir is where a temporary folder may be created.
 	Dir string
@@ -36,16 +36,16 @@ type Options struct {
 }
 
 const (
-	// trialTime bounds a check: a slow machine starts an agent in some seconds.
+	// trialTime limits a check. Even a slow machine starts an agent within seconds.
 	trialTime = 2 * time.Minute
 	provider  = "trial"
 	modelName = "scripted-model"
 )
 
-// said is what the scripted model has the agent's shell print.
+// said is the text that the scripted model makes the agent's shell print.
 const said = "penstock trial 42"
 
-// Check runs the agent once. The error is a sentence that says what is missing.
+// Check runs the agent once. The error is a sentence that names the problem.
 func Check(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, errTooSlow)
 	defer cancel()
@@ -138,7 +138,7 @@ func execute(ctx context.Context, o Options, dir, address string) (*control, err
 	return c, nil
 }
 
-// judge says what is missing.
+// judge returns the problem, or nil.
 func (c *control) judge(calls []ModelCall) error {
 	if c.result == nil {
 		return errors.New("it ended without a result")

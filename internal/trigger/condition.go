@@ -97,14 +97,14 @@ func (c *Condition) Match(events []Event) (matched bool, why filter.Failure) {
 		if e.Name != c.event {
 			continue
 		}
-		if matched, why = c.match(e); matched {
+		if matched, why = c.matchEvent(e); matched {
 			return true, filter.Failure{}
 		}
 	}
 	return false, why
 }
 
-func (c *Condition) match(e Event) (matched bool, why filter.Failure) {
+func (c *Condition) matchEvent(e Event) (matched bool, why filter.Failure) {
 	for i := range c.keys {
 		k := &c.keys[i]
 		if reason := k.failure(e.values[k.name]); reason != "" {

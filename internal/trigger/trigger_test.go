@@ -51,7 +51,7 @@ func senderOf(name string) (provider, header string) {
 	return provider, header
 }
 
-// events are those that a sample is.
+// events returns the events of a sample.
 func events(t testing.TB, name string, changes ...string) []trigger.Event {
 	t.Helper()
 	provider, header := senderOf(name)

@@ -25,7 +25,7 @@ const Prefix = "/webhooks/w/"
 
 // Service is the part of the rules that the ingress needs.
 type Service interface {
-	// Plan returns the plan of the enabled webhook uid; token says that the path has a token.
+	// Plan returns the plan of the enabled webhook uid; token means that the path has a token.
 	// If no webhook accepts the path, it returns CodeNotFound, and never from memory. Unless
 	// fresh is set, an existing plan may come from memory.
 	Plan(ctx context.Context, uid string, token, fresh bool) (*delivery.Plan, error)

@@ -64,7 +64,7 @@ func TestPathsOfTheIngress(t *testing.T) {
 		"/api/v1/factory/f/webhooks/w%5C" + uid:           true,
 		"/api/v1/factory/f/../../../../webhooks/w/" + uid: true,
 		"/api/v1/factory/..%2f..%2f..%2f/webhooks/w/x":    true,
-		// What has nothing to do with it.
+		// Unrelated paths.
 		"/api/v1/factory/f/webhooks":        false,
 		"/api/v1/factory/f/webhooks/" + uid: false,
 		"/webhooks":                         false,

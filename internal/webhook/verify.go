@@ -68,7 +68,7 @@ const (
 // Failure is why a delivery is not valid.
 type Failure struct {
 	Reason Reason
-	Where  string // the header at fault, or "body"; "" where it is neither
+	Where  string // the invalid header, or "body"; "" if neither
 	Detail string // what is wrong with it, in a few words
 }
 
@@ -85,7 +85,7 @@ func (f *Failure) String() string {
 type Verifier struct {
 	forms     []form
 	single    []string // canonical names of the headers that may occur only once
-	handshake handshake
+	handshake handshakeCheck
 }
 
 // NewVerifier creates the verifier of a webhook's scheme. own is nil unless the scheme has

@@ -104,14 +104,14 @@ type Handshake struct {
 	Body        []byte
 }
 
-// handshake says how a sender checks a URL: the top-level members to read, and the response.
+// handshakeCheck says how a sender checks a URL: the top-level members to read, and the response.
 // The response is nil if the delivery is not such a check.
-type handshake struct {
+type handshakeCheck struct {
 	members []string
 	respond func(values []jsontext.Value) *Handshake
 }
 
-var handshakes = map[penstock.SignatureScheme]handshake{
+var handshakes = map[penstock.SignatureScheme]handshakeCheck{
 	penstock.SchemeSlack:   {[]string{"type", "challenge"}, respondSlack},
 	penstock.SchemeDiscord: {[]string{"type", "event"}, respondDiscord},
 }

@@ -34,7 +34,7 @@ type vector struct {
 	URL          string              `json:"url"`
 	Method       string              `json:"method"`
 	Valid        bool                `json:"valid"`
-	Reason       webhook.Reason      `json:"reason"` // "" where it is not the point
+	Reason       webhook.Reason      `json:"reason"` // "": not checked
 	ID           string              `json:"id"`
 	Response     *struct {
 		Status int    `json:"status"`

@@ -34,7 +34,7 @@ type execution struct {
 	log     *slog.Logger
 
 	lease  context.Context         //nolint:containedctx // ends when nothing can be written any more, and this with it
-	alive  context.Context         //nolint:containedctx // of the sandbox: ends when that has to be gone at once
+	alive  context.Context         //nolint:containedctx // of the sandbox: ends when the sandbox must stop immediately
 	stop   context.CancelCauseFunc // ends the work, with one of the causes above
 	mask   *secret.Masker
 	events *recorder

@@ -86,7 +86,7 @@ func TestARunLivesInItsImage(t *testing.T) {
 		t.Errorf("%d more downloads for an image that is in the cache", n-pulled)
 	}
 
-	// The tag leads to another image. What was set up in the old one does not count there.
+	// The tag leads to another image. The setup in the old one does not count there.
 	next := pushShell(t, registry, "team/app:1", imageText("opt/only-here", "two"),
 		imageText("opt/tools/greet", "#!/bin/sh\necho next\n"))
 	w.followUp(id, look)

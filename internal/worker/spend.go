@@ -12,7 +12,7 @@ import (
 )
 
 // settleTime is how long the end of an execution waits for the control plane to take its last
-// settlements. A call whose settlement is lost counts as it was reserved.
+// settlements. A call whose settlement is lost counts with its reserved amount.
 const settleTime = 5 * time.Second
 
 // spender counts the calls of an execution in the control plane. It implements gateway.Spend.

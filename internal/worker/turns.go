@@ -221,8 +221,8 @@ func (e *execution) consumed(turn penstock.TurnUsage) {
 	}
 }
 
-// metered reports whether the gateway counts the calls of the agent. What the agent reports about
-// its usage then does not count.
+// metered reports whether the gateway counts the calls of the agent. The usage that the agent
+// reports then does not count.
 func (e *execution) metered() bool { return e.outlet != nil && e.outlet.spend.counted.Load() }
 
 // overBudget reports whether a budget stops the run: one that had no room for a call, or the run's

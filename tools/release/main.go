@@ -1,8 +1,8 @@
-// Command release packs binaries that are built already: for each an archive and a software bill of
-// materials (SBOM, CycloneDX 1.6), and for all of them SHA256SUMS. The same binaries, sources and
-// flags give the same bytes: every time is that of the commit, and nothing depends on the machine.
+// Command release packs binaries that are already built. It writes an archive and a software bill
+// of materials (SBOM, CycloneDX 1.6) for each, and SHA256SUMS for all. The same binaries, sources
+// and flags give the same bytes: every time is the commit's, and nothing depends on the machine.
 //
-// It is a module of its own, so that nothing of it is in the product. scripts/release calls it.
+// It is a separate module, so that it is not part of the product. scripts/release calls it.
 package main
 
 import (
@@ -26,13 +26,13 @@ import (
 // documents go into each archive beside the binary.
 var documents = []string{"CHANGELOG.md", "LICENSE", "README.md"}
 
-// release says what is packed, and from where.
+// release has the parts of a release and their sources.
 type release struct {
 	version string    // without v: 0.1.0
 	commit  string    // of the sources
 	time    time.Time // of the commit
 	source  string    // a folder with the sources: documents, web/package-lock.json
-	out     string    // exists, and is empty
+	out     string    // must exist and be empty
 }
 
 func main() {

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// document is what the SDK needs of an OpenAPI 3.1 document.
+// document has the parts of an OpenAPI 3.1 document that the SDK needs.
 type document struct {
 	Tags []struct {
 		Name, Description string
@@ -54,7 +54,7 @@ type parameter struct {
 	shared string // its key in components/parameters
 }
 
-// body is a request's or a response's.
+// body is the body of a request or a response.
 type body struct {
 	Ref      string `yaml:"$ref"`
 	Required bool
@@ -83,7 +83,7 @@ type schema struct {
 
 // additional is additionalProperties: true, false or a schema.
 type additional struct {
-	schema *schema // nil for false; empty for true
+	schema *schema // nil: false; empty: true
 }
 
 func (a *additional) UnmarshalYAML(node *yaml.Node) error {
@@ -97,7 +97,7 @@ func (a *additional) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// enum is a list of words; null is said by the type already.
+// enum is a list of words. It leaves out null, which the type already includes.
 type enum []string
 
 func (e *enum) UnmarshalYAML(node *yaml.Node) error {
@@ -126,7 +126,7 @@ func (o *oneOrMore) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// ordered is a mapping in the order of the document.
+// ordered is a mapping that keeps the order of the document.
 type ordered[T any] []entry[T]
 
 type entry[T any] struct {
@@ -158,7 +158,7 @@ func (o ordered[T]) get(key string) (T, bool) {
 	return none, false
 }
 
-// base is the last part of a reference.
+// base returns the last part of a reference.
 func base(ref string) string { return ref[strings.LastIndex(ref, "/")+1:] }
 
 func (d *document) parameter(p *parameter) (*parameter, error) {
@@ -184,7 +184,7 @@ func resolve(among ordered[*body], b *body) (*body, error) {
 	return found, nil
 }
 
-// target is the schema that a reference leads to, or s itself.
+// target returns the schema that s refers to, or s itself.
 func (d *document) target(s *schema) *schema {
 	for s != nil && s.Ref != "" {
 		s, _ = d.Components.Schemas.get(base(s.Ref))

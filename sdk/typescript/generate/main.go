@@ -1,8 +1,7 @@
-// Command generate writes the generated sources of the TypeScript SDK: the types
-// of the contract's schemas, and its operations as methods of resources. What an
-// operation is called is said in sdk/operations.yaml; everything else follows
-// from api/openapi.yaml. An operation without a name ends it with an error, so
-// that nothing of the contract is left out unnoticed.
+// Command generate writes the generated sources of the TypeScript SDK: the types of the contract's
+// schemas, and its operations as methods of resources. The names of the operations are in
+// sdk/operations.yaml. Everything else follows from api/openapi.yaml. An operation without a name
+// is an error, so that no part of the contract is missing unnoticed.
 package main
 
 //go:generate go run . -operations ../../operations.yaml -out ../src
@@ -50,7 +49,7 @@ func run(operations, out string) error {
 		"resources.gen.ts": resources(&doc, list),
 		"routes.gen.ts":    routes(&doc, list),
 	} {
-		//nolint:gosec // sources are for everybody to read
+		//nolint:gosec // everybody may read sources
 		if err := os.WriteFile(filepath.Join(out, name), []byte(content), 0o644); err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// operationName is a line of sdk/operations.yaml: resource.method, or the
-// operation that this one is another path to.
+// operationName is a line of sdk/operations.yaml: resource.method, or the operation for which this
+// one is another path.
 type operationName struct {
 	method string
 	sameAs string
@@ -29,7 +29,7 @@ func (n *operationName) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// namedOperation is an operation of the contract as the SDK has it.
+// namedOperation is an operation of the contract in the SDK.
 type namedOperation struct {
 	*operation
 	resource []string // factories, runs
@@ -38,14 +38,14 @@ type namedOperation struct {
 	path     string
 	args     []argument // of the path
 	query    []*parameter
-	source   *schema   // of the header X-Penstock-Source, where it may be sent
-	keyed    bool      // whether it takes an Idempotency-Key
-	bodies   []*schema // the kinds of body that may be sent
-	raw      bool      // whether the body is sent as it is
-	optional bool      // whether the body may be left out
+	source   *schema   // of the header X-Penstock-Source, if the operation accepts it
+	keyed    bool      // whether it accepts an Idempotency-Key
+	bodies   []*schema // the accepted kinds of body
+	raw      bool      // whether the body is sent unchanged
+	optional bool      // whether the body is optional
 	kind     responseKind
 	response *schema // of JSON and events
-	items    string  // of a page: the field that holds its items
+	items    string  // of a page: the field with its items
 }
 
 // argument is a parameter of the path.
@@ -71,7 +71,7 @@ func (op *namedOperation) queryType() string {
 
 func (op *namedOperation) link() string { return strings.Join(op.resource, ".") + "." + op.method }
 
-// route is the path with the names of the arguments.
+// route returns the path with the names of the arguments.
 func (op *namedOperation) route() string {
 	route := op.path
 	for _, arg := range op.args {
@@ -80,8 +80,7 @@ func (op *namedOperation) route() string {
 	return route
 }
 
-// operations are those of the contract in its order, without other paths to the
-// same.
+// operations lists the operations of the contract, in its order and without alternative paths.
 func (d *document) operations(lines ordered[operationName]) ([]*namedOperation, error) {
 	var list []*namedOperation
 	for _, item := range d.Paths {
@@ -186,7 +185,7 @@ func (op *namedOperation) readResponse(d *document) error {
 	return nil
 }
 
-// readPage makes a page of a response that has page_info.
+// readPage treats a response with page_info as a page.
 func (op *namedOperation) readPage(d *document) {
 	response := d.target(op.response)
 	if _, ok := response.Properties.get("page_info"); !ok {

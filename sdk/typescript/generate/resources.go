@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// helpers are classes written by hand that a resource extends: methods that are
-// more than one operation.
+// helpers are handwritten classes that a resource extends, with methods that use more than one
+// operation.
 var helpers = map[string]string{"runs": "Waiting"}
 
-// resources are the operations as methods of classes, and the class that has one
-// field for each resource.
+// resources writes the operations as methods of classes, and the class with one field for each
+// resource.
 func resources(doc *document, list []*namedOperation) string {
 	tree := &resource{}
 	for _, op := range list {
@@ -69,7 +69,7 @@ var (
 	typeName = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]+\b`)
 )
 
-// typesUsed are the names of types.gen.ts that the text uses.
+// typesUsed returns the names of types.gen.ts that the text uses.
 func (w *resourceWriter) typesUsed() []string {
 	code := comments.ReplaceAllString(w.String(), "")
 	used := map[string]bool{}
@@ -105,7 +105,7 @@ import { Waiting } from './wait.js';
 `
 }
 
-// class writes the class of a resource, after those inside it.
+// class writes the class of a resource, after the classes of the resources inside of it.
 func (w *resourceWriter) class(r *resource) {
 	for _, c := range r.children {
 		w.class(c)
@@ -122,7 +122,7 @@ func (w *resourceWriter) class(r *resource) {
 	w.WriteString("}\n")
 }
 
-// fields writes the resources inside of one, made when it is.
+// fields writes the fields for the resources inside of one, which are created together with it.
 func (w *resourceWriter) fields(r *resource) {
 	if len(r.children) == 0 {
 		return
@@ -157,7 +157,7 @@ func (w *resourceWriter) method(op *namedOperation) {
 	fmt.Fprintf(w, "    return this.core.%s(\n      {\n%s      },\n      options,\n    );\n  }\n", call, w.call(op))
 }
 
-// result is the type of what a method returns, and the method of Core that makes it.
+// result returns the type that a method returns, and the method of Core that creates it.
 func (w *resourceWriter) result(op *namedOperation) (of, call string) {
 	t := &typeWriter{doc: w.doc}
 	switch op.kind {
@@ -222,7 +222,7 @@ func requiredQuery(op *namedOperation) []string {
 	return needed
 }
 
-// call is what Core is told about a request.
+// call returns the arguments that Core gets about a request.
 func (w *resourceWriter) call(op *namedOperation) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "        "+format+",\n", args...) }

@@ -8,7 +8,7 @@ import (
 
 const header = "// Generated from api/openapi.yaml and sdk/operations.yaml by `make generate`. Do not edit.\n"
 
-// types are the schemas and the operations' queries, in TypeScript.
+// types writes the schemas and the operations' queries in TypeScript.
 func types(doc *document, list []*namedOperation) string {
 	t := &typeWriter{doc: doc, received: doc.reachable(list, responsesOf), sent: doc.reachable(list, bodiesOf)}
 	t.WriteString(header)
@@ -31,7 +31,7 @@ func bodiesOf(op *namedOperation) *schema {
 	return &schema{OneOf: op.bodies}
 }
 
-// reachable are the names of the schemas that something of the operations leads to.
+// reachable returns the names of the schemas that the operations use, directly or indirectly.
 func (d *document) reachable(list []*namedOperation, from func(*namedOperation) *schema) map[string]bool {
 	seen := map[string]bool{}
 	var visit func(*schema)
@@ -60,9 +60,9 @@ func (d *document) reachable(list []*namedOperation, from func(*namedOperation) 
 	return seen
 }
 
-// typeWriter writes declarations. What a server may return is open: it may hold
-// values that are newer than this SDK. What is only ever sent is closed, so that
-// the type checker finds a misspelled value.
+// typeWriter writes declarations. Types of responses are open: they may have values that are newer
+// than this SDK. Types that are only sent are closed, so that the type checker finds a misspelled
+// value.
 type typeWriter struct {
 	strings.Builder
 	doc            *document
@@ -93,7 +93,7 @@ func (t *typeWriter) schema(name string, s *schema) {
 	)
 }
 
-// choicesOf are the alternatives of what is required of an object.
+// choicesOf returns the alternative sets of required fields of an object.
 func choicesOf(s *schema) [][]string {
 	var choices [][]string
 	for _, alternative := range slices.Concat(s.OneOf, s.AnyOf) {
@@ -104,8 +104,8 @@ func choicesOf(s *schema) [][]string {
 	return choices
 }
 
-// object writes the members of an object. A field of what is sent may be
-// undefined, which is the same as absent.
+// object writes the members of an object. A field that is sent may be undefined, which means
+// absent.
 func (t *typeWriter) object(s *schema, open, sent bool, indent string) string {
 	var b strings.Builder
 	b.WriteString("{\n")
@@ -127,7 +127,7 @@ func (t *typeWriter) object(s *schema, open, sent bool, indent string) string {
 	return b.String()
 }
 
-// expr is a schema as a type expression.
+// expr returns a schema as a type expression.
 func (t *typeWriter) expr(s *schema, open bool, indent string) string {
 	if s.Ref != "" {
 		name := base(s.Ref)
@@ -158,8 +158,8 @@ func (t *typeWriter) expr(s *schema, open bool, indent string) string {
 	return strings.Join(parts, " | ")
 }
 
-// common are the fields that all members of a union have, beside its
-// discriminator: with their type where it is one, else unknown.
+// common returns the fields that all members of a union have, besides its discriminator. A field
+// has its type if all members agree on it, and otherwise unknown.
 func (t *typeWriter) common(union *schema) string {
 	var fields []string
 	first := t.doc.target(union.OneOf[0])
@@ -185,7 +185,7 @@ func (t *typeWriter) common(union *schema) string {
 	return "{ " + strings.Join(fields, "; ") + " }"
 }
 
-// isOpenEnum reports whether a reference leads to values that may grow.
+// isOpenEnum reports whether a reference leads to an enum that may get new values.
 func (t *typeWriter) isOpenEnum(s *schema) bool {
 	return len(t.doc.target(s).Enum) > 1 && (t.received[base(s.Ref)] || !t.sent[base(s.Ref)])
 }
@@ -244,7 +244,7 @@ func (t *typeWriter) query(op *namedOperation) {
 	t.WriteString("}\n")
 }
 
-// comment is a doc comment, with the line breaks of the contract.
+// comment returns a doc comment, with the line breaks of the contract.
 func comment(indent, text string, deprecated bool) string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "*/", "*\\/"))
 	if deprecated {
@@ -274,7 +274,7 @@ func quoted(words []string, between string) string {
 	return strings.Join(list, between)
 }
 
-// key is a name as a member of an object.
+// key returns a name in the form of an object's key.
 func key(name string) string {
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -285,7 +285,7 @@ func key(name string) string {
 	return name
 }
 
-// routes are the operations by method and path, each with what it returns.
+// routes writes the operations by method and path, each with the type of its response.
 func routes(doc *document, list []*namedOperation) string {
 	w := &resourceWriter{doc: doc}
 	w.WriteString("\n/** What each operation returns, by its method and path. */\nexport interface Routes {\n")

@@ -229,6 +229,9 @@ func (c *Client) request(ctx context.Context, method string, params json.RawMess
 	if method == "session/request_permission" {
 		return serve(ctx, method, params, c.permission())
 	}
+	if method == "elicitation/create" {
+		return serve(ctx, method, params, c.elicit())
+	}
 	return c.handler.request(ctx, method, params)
 }
 

@@ -20,6 +20,10 @@ type ClientHandler struct {
 	// client itself responds with "cancelled".
 	Permission func(ctx context.Context, r PermissionRequest) (PermissionOutcome, error)
 
+	// Elicit handles elicitation/create of the mode form. When the turn is cancelled, ctx ends, and
+	// the client itself responds with "cancel".
+	Elicit func(ctx context.Context, r ElicitationRequest) (ElicitationResponse, error)
+
 	ReadTextFile  func(ctx context.Context, r ReadTextFileRequest) (ReadTextFileResponse, error)
 	WriteTextFile func(ctx context.Context, r WriteTextFileRequest) error
 	Terminals     *TerminalHandler
@@ -99,13 +103,17 @@ type TerminalExit struct {
 }
 
 func (h *ClientHandler) capabilities() ClientCapabilities {
-	return ClientCapabilities{
+	can := ClientCapabilities{
 		FS: FSCapabilities{
 			ReadTextFile:  h.ReadTextFile != nil,
 			WriteTextFile: h.WriteTextFile != nil,
 		},
 		Terminal: h.Terminals != nil,
 	}
+	if h.Elicit != nil {
+		can.Elicitation = &ElicitationCapabilities{Form: &struct{}{}}
+	}
+	return can
 }
 
 // responder computes the response to a request, in its own goroutine.

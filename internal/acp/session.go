@@ -19,9 +19,10 @@ type InitializeRequest struct {
 
 // ClientCapabilities has the client's functions for the agent.
 type ClientCapabilities struct {
-	FS       FSCapabilities `json:"fs"`
-	Terminal bool           `json:"terminal"`
-	Meta     Meta           `json:"_meta,omitempty"`
+	FS          FSCapabilities           `json:"fs"`
+	Terminal    bool                     `json:"terminal"`
+	Elicitation *ElicitationCapabilities `json:"elicitation,omitempty"`
+	Meta        Meta                     `json:"_meta,omitempty"`
 }
 
 // FSCapabilities says which of the fs/ methods the client has.

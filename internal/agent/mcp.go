@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,12 +12,15 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/penstock-dev/penstock/internal/acp"
 )
@@ -79,7 +85,7 @@ func (m *mcpServer) transport(
 		}
 		return &mcp.StreamableClientTransport{
 			Endpoint:             described.URL,
-			HTTPClient:           remoteClient(headers),
+			HTTPClient:           remoteClient(s.env, headers),
 			DisableStandaloneSSE: true,
 		}, nil
 	}
@@ -119,10 +125,29 @@ func (m *mcpServer) start(s *session, described acp.MCPServer, cwd string, stder
 }
 
 // remoteClient adds the headers, which may contain secrets, only to requests to the server itself.
-// It follows no redirects.
-func remoteClient(headers http.Header) *http.Client {
+// It follows no redirects. A sealed session has its proxy and its certificates in env, which is not
+// the environment of this process.
+func remoteClient(env []string, headers http.Header) *http.Client {
+	variables := map[string]string{}
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSHandshakeTimeout: startTime}
+	proxy := httpproxy.Config{
+		HTTPProxy:  cmp.Or(variables["http_proxy"], variables["HTTP_PROXY"]),
+		HTTPSProxy: cmp.Or(variables["https_proxy"], variables["HTTPS_PROXY"]),
+		NoProxy:    cmp.Or(variables["no_proxy"], variables["NO_PROXY"]),
+	}
+	find := proxy.ProxyFunc()
+	transport.Proxy = func(r *http.Request) (*url.URL, error) { return find(r.URL) }
+	if bundle, err := os.ReadFile(variables["SSL_CERT_FILE"]); err == nil {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(bundle)
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
 	return &http.Client{
-		Transport:     headerTransport{http.DefaultTransport, headers},
+		Transport:     headerTransport{transport, headers},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -49,14 +49,15 @@ type acpAgent struct {
 	disconnect context.CancelFunc
 	served     chan struct{} // closed when the connection is over
 
-	mu      sync.Mutex
-	listens bool // updates are new: the agent is not replaying an old session
-	usage   turnUsage
+	mu       sync.Mutex
+	listens  bool // updates are new: the agent is not replaying an old session
+	usage    turnUsage
+	question chan question // of the active turn to the user; room for one
 }
 
 // Start implements Harness.
 func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
-	a := &acpAgent{program: h.program, session: s, served: make(chan struct{})}
+	a := &acpAgent{program: h.program, session: s, served: make(chan struct{}), question: make(chan question, 1)}
 	a.said = transcript{record: s.Record}
 	a.did = actions{add: a.said.add, session: &a.session, numbers: h.program.Numbers, open: map[string]*action{}}
 	var err error
@@ -69,6 +70,7 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	a.client = acp.NewClient(acp.Join(a.process.Stdout(), a.process.Stdin()), acp.ClientHandler{
 		Update:     a.update,
 		Permission: a.permission,
+		Elicit:     a.elicit,
 		Extension:  a.extension,
 		Garbage:    a.garbage,
 	})
@@ -284,6 +286,10 @@ func (a *acpAgent) garbage(line []byte, reason error) {
 // rejection, it is rejected.
 func (a *acpAgent) permission(ctx context.Context, r acp.PermissionRequest) (outcome acp.PermissionOutcome, err error) {
 	defer a.contain(ctx, "permission", &err)
+	if text := questions(r.ToolCall.RawInput); text != "" { // some agents ask their user in this way
+		a.ask(r.ToolCall, question{text: text, refused: true})
+		return acp.Choose(r.Options, acp.RejectOnce, acp.RejectAlways), nil
+	}
 	outcome = acp.Allow(r.Options)
 	allowed := slices.ContainsFunc(r.Options, func(o acp.PermissionOption) bool {
 		return o.ID == outcome.OptionID && (o.Kind == acp.AllowOnce || o.Kind == acp.AllowAlways)

@@ -171,7 +171,7 @@ func TestCancelEndsTheTurnInTime(t *testing.T) {
 				cancel(why)
 			}()
 			within(t, limit, "the cancel", func() {
-				result, err := a.Prompt(ctx, "go", nil)
+				result, err := a.Prompt(ctx, harness.Message{Text: "go"}, nil)
 				if !errors.Is(err, why) {
 					t.Errorf("got %v, want the cause", err)
 				}
@@ -204,7 +204,7 @@ func TestInterruptEndsTheTurnInTime(t *testing.T) {
 			}
 			for range 3 { // an agent that obeyed takes the next turn
 				within(t, 7*time.Second, "the interrupt", func() {
-					if _, err := a.Prompt(t.Context(), "go", now); !errors.Is(err, want) {
+					if _, err := a.Prompt(t.Context(), harness.Message{Text: "go"}, now); !errors.Is(err, want) {
 						t.Errorf("got %v, want %v", err, want)
 					}
 				})
@@ -314,7 +314,7 @@ func TestUsageIsThatOfTheTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for turn, cost := range []float64{0.25, 0} { // the session's cost did not grow in the second turn
-		result, err := a.Prompt(t.Context(), "go", nil)
+		result, err := a.Prompt(t.Context(), harness.Message{Text: "go"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -434,7 +434,7 @@ func TestSavedSessionIsLoadedWithoutItsOldUpdates(t *testing.T) {
 			if a.SessionID() != want.id || a.Fresh() != want.fresh {
 				t.Errorf("session %q, fresh %v; want %q, %v", a.SessionID(), a.Fresh(), want.id, want.fresh)
 			}
-			if _, err := a.Prompt(t.Context(), "and now", nil); err != nil {
+			if _, err := a.Prompt(t.Context(), harness.Message{Text: "and now"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{"You said: and now"}, s.texts()); diff != "" {

@@ -153,8 +153,13 @@ func (s *actions) announce(a *action) {
 	if a.name == actionRead && s.readsSkill(a.call) {
 		a.category, a.name = categorySkill, actionSkill
 	}
+	s.record(a, s.input(a))
+}
+
+// record records an action with its input.
+func (s *actions) record(a *action, input map[string]any) {
 	s.add(penstock.NewDraft(penstock.EventAction, penstock.Now(), penstock.Block{
-		Type: penstock.BlockAction, ID: a.id, Category: a.category, Name: a.name, Input: object(s.input(a)),
+		Type: penstock.BlockAction, ID: a.id, Category: a.category, Name: a.name, Input: object(input),
 	}))
 }
 

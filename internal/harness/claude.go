@@ -3,9 +3,10 @@ package harness
 // Claude Code through its ACP adapter, tested with 0.101.0.
 var claude = Preset{
 	Name: "claude", API: "anthropic", Shell: "Bash", Argument: "command",
-	argv:  nodeArgv(nil, "@agentclientprotocol/claude-agent-acp/dist/index.js"),
-	mode:  "bypassPermissions",
-	state: []string{".claude"},
+	argv:   nodeArgv(nil, "@agentclientprotocol/claude-agent-acp/dist/index.js"),
+	mode:   "bypassPermissions",
+	state:  []string{".claude"},
+	skills: ".claude/skills",
 	// It numbers the lines of a file that it read.
 	numbers: true,
 	setup: func(s Setting) Setup {

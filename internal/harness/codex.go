@@ -8,10 +8,11 @@ import (
 // Codex through its ACP adapter, tested with 2.6.0.
 var codex = Preset{
 	Name: "codex", API: "openai", Shell: "exec_command", Argument: "cmd",
-	argv:  nodeArgv(nil, "@agentclientprotocol/codex-acp/dist/index.js"),
-	mode:  "agent-full-access",
-	noise: []string{"Warning: Model metadata for "}, // it does not know every model
-	state: []string{".codex/sessions", ".codex/state_5.sqlite"},
+	argv:   nodeArgv(nil, "@agentclientprotocol/codex-acp/dist/index.js"),
+	mode:   "agent-full-access",
+	noise:  []string{"Warning: Model metadata for "}, // it does not know every model
+	state:  []string{".codex/sessions", ".codex/state_5.sqlite"},
+	skills: ".codex/skills",
 	setup: func(s Setting) Setup {
 		var b strings.Builder
 		if s.Model != "" {
@@ -39,6 +40,7 @@ plugins = false
 remote_plugin = false
 plugin_sharing = false
 apps = false
+default_mode_request_user_input = true
 
 [analytics]
 enabled = false

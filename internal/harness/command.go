@@ -46,8 +46,8 @@ func (a *commandAgent) Close() {
 }
 
 // Prompt implements Agent.
-func (a *commandAgent) Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error) {
-	if err := a.writePrompt(text); err != nil {
+func (a *commandAgent) Prompt(ctx context.Context, m Message, interrupt <-chan struct{}) (penstock.Result, error) {
+	if err := a.writePrompt(m.Text); err != nil {
 		return failed(penstock.CodeAgentProcessFailed, "The worker cannot write the prompt to the workspace: %s", err), nil
 	}
 	env := append(a.program.environment(a.session.Env), "PENSTOCK_PROMPT_FILE="+path.Join(a.session.Dir, promptFile))
@@ -62,7 +62,7 @@ func (a *commandAgent) Prompt(ctx context.Context, text string, interrupt <-chan
 	given := make(chan struct{})
 	go func() {
 		defer close(given)
-		_, _ = io.WriteString(process.Stdin(), text) // the program may not read it
+		_, _ = io.WriteString(process.Stdin(), m.Text) // the program may not read it
 		_ = process.Stdin().Close()
 	}()
 	said := transcript{record: a.session.Record}

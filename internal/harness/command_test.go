@@ -72,7 +72,7 @@ func TestCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			result, err := s.command(test.script).Prompt(t.Context(), "do it", nil)
+			result, err := s.command(test.script).Prompt(t.Context(), harness.Message{Text: "do it"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestLongOutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 	s := newStage(t)
 	if _, err := s.command(
 		`echo begin; head -c 8000000 /dev/zero | tr '\0' x; echo; echo end`,
-	).Prompt(t.Context(), "", nil); err != nil {
+	).Prompt(t.Context(), harness.Message{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	texts := s.texts()
@@ -115,7 +115,7 @@ func TestCancelledCommandIsKilled(t *testing.T) {
 		cancel(why)
 	}()
 	within(t, 3*time.Second, "the cancel", func() {
-		if _, err := s.command(`echo working; sleep 1000`).Prompt(ctx, "", nil); !errors.Is(err, why) {
+		if _, err := s.command(`echo working; sleep 1000`).Prompt(ctx, harness.Message{}, nil); !errors.Is(err, why) {
 			t.Errorf("got %v, want the cause", err)
 		}
 	})
@@ -131,11 +131,12 @@ func TestInterruptedCommandIsKilled(t *testing.T) {
 		close(interrupt)
 	}()
 	within(t, 3*time.Second, "the interrupt", func() {
-		if _, err := a.Prompt(t.Context(), "", interrupt); !errors.Is(err, harness.ErrInterrupted) {
+		if _, err := a.Prompt(t.Context(), harness.Message{}, interrupt); !errors.Is(err, harness.ErrInterrupted) {
 			t.Errorf("got %v, want an interrupted turn", err)
 		}
 	})
-	if result, err := a.Prompt(t.Context(), "", nil); err != nil || result.State != penstock.StateSucceeded {
+	result, err := a.Prompt(t.Context(), harness.Message{}, nil)
+	if err != nil || result.State != penstock.StateSucceeded {
 		t.Errorf("the next turn: %+v, %v", result, err)
 	}
 }
@@ -148,7 +149,8 @@ func TestPromptFileFollowsNoLink(t *testing.T) {
 	must(t, os.WriteFile(victim, []byte("untouched"), 0o644))
 	must(t, os.Mkdir(filepath.Join(s.session.Dir, ".penstock"), 0o755))
 	must(t, os.Symlink(victim, filepath.Join(s.session.Dir, ".penstock/prompt.md")))
-	if _, err := s.command(`cat "$PENSTOCK_PROMPT_FILE"`).Prompt(t.Context(), "do it", nil); err != nil {
+	a := s.command(`cat "$PENSTOCK_PROMPT_FILE"`)
+	if _, err := a.Prompt(t.Context(), harness.Message{Text: "do it"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(victim); string(got) != "untouched" {
@@ -160,7 +162,7 @@ func TestPromptFileFollowsNoLink(t *testing.T) {
 
 	must(t, os.RemoveAll(filepath.Join(s.session.Dir, ".penstock")))
 	must(t, os.Symlink(filepath.Dir(victim), filepath.Join(s.session.Dir, ".penstock")))
-	result, err := s.command(`true`).Prompt(t.Context(), "do it", nil)
+	result, err := s.command(`true`).Prompt(t.Context(), harness.Message{Text: "do it"}, nil)
 	if err != nil || result.State != penstock.StateFailed {
 		t.Errorf("got %+v, %v", result, err)
 	}

@@ -62,6 +62,12 @@ func (s *Session) classify(call acp.ToolCall) (category, name string) {
 	if call.Meta.Read(acp.MetaTool, &said) && categories[said] != "" {
 		return categories[said], said
 	}
+	if questions(call.RawInput) != "" {
+		return categories[actionAsk], actionAsk
+	}
+	if _, ok := s.skillOf(call); ok {
+		return categorySkill, actionSkill
+	}
 	if _, _, ok := s.mcpTool(call); ok {
 		return categoryIntegration, actionMCP
 	}
@@ -98,7 +104,13 @@ func (s *actions) input(a *action) map[string]any {
 		if read := s.paths(a.call, given); at == "" && len(read) == 1 {
 			at = read[0]
 		}
-		skill, _ := s.session.skillAt(at)
+		skill, ok := s.session.skillAt(at)
+		if !ok {
+			skill, ok = s.session.skillOf(a.call)
+		}
+		if ok {
+			at = skill.Path
+		}
 		in.text("name", given.text("name", "skill"), skill.Name)
 		in.text("skill_path", at)
 		in.text("bundled_skill_id", s.session.bundledID(at))
@@ -108,7 +120,7 @@ func (s *actions) input(a *action) map[string]any {
 		in.text("title", given.text("title"))
 		in.text("url", given.text("url"))
 	case actionAsk:
-		in.text("question", given.text("question"), a.call.Title)
+		in.text("question", questions(a.call.RawInput), given.text("question"), a.call.Title)
 	case actionMCP:
 		server, tool, _ := s.session.mcpTool(a.call)
 		in.text("server", given.text("server"), server)
@@ -143,6 +155,9 @@ func (s *actions) output(a *action, state string) map[string]any {
 	}
 	result := readRaw(a.call.RawOutput)
 	shown := strings.Join(text, "\n")
+	if questions(a.call.RawInput) != "" { // it repeats them
+		shown = ""
+	}
 	if plain := ""; a.name == actionCommand && json.Unmarshal(a.call.RawOutput, &plain) == nil && plain != "" {
 		shown = plain // without the decoration for people
 	}

@@ -6,9 +6,10 @@ var gemini = Preset{
 	argv: nodeArgv(
 		[]string{"--require", "{home}/" + geminiRenameFile}, "@google/gemini-cli/bundle/gemini.js", "--acp",
 	),
-	mode:  "yolo",
-	noise: []string{"[MODE_UPDATE]"},
-	state: []string{".gemini/tmp", ".gemini/history", ".gemini/projects.json"},
+	mode:   "yolo",
+	noise:  []string{"[MODE_UPDATE]"},
+	state:  []string{".gemini/tmp", ".gemini/history", ".gemini/projects.json"},
+	skills: ".gemini/skills",
 	setup: func(s Setting) Setup {
 		env := map[string]string{
 			"GEMINI_API_KEY": gatewayKey, "GOOGLE_GEMINI_BASE_URL": s.URL, "GEMINI_CLI_TRUST_WORKSPACE": "true",

@@ -43,6 +43,8 @@ type Program struct {
 	// State lists the paths in HOME that form a session. Empty means all of HOME except known
 	// caches.
 	State []string
+	// Skills is the folder in HOME where the program looks for skills; "": it does not.
+	Skills string
 	// Noise has prefixes of messages that the program writes about itself. They are not recorded.
 	Noise []string
 	// Numbers means that the program numbers the lines of a file that it read. The numbers are not
@@ -111,16 +113,24 @@ type Agent interface {
 	Fresh() bool
 
 	// Prompt gives the agent a turn and returns how it ended: SUCCEEDED, FAILED or BLOCKED, with
-	// what it consumed. When ctx ends, the agent is asked to stop within a few seconds. Then the
-	// error is ctx's cause, and the result has only the usage. When interrupt is closed before
-	// that, the agent is also asked to stop. Then the error is ErrInterrupted, after which the
-	// agent can take another turn, or ErrInterruptIgnored. Any other error comes from
-	// Session.Start. After every other turn that was not SUCCEEDED or BLOCKED, only Close may be
-	// called.
-	Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error)
+	// what it consumed. If the agent asks its user, the turn ends with BLOCKED, and the next prompt
+	// is the answer. If the agent then does not stop, the error is ErrInterruptIgnored. When ctx
+	// ends, the agent is asked to stop within a few seconds. Then the error is ctx's cause, and the
+	// result has only the usage. When interrupt is closed before that, the agent is also asked to
+	// stop. Then the error is ErrInterrupted, after which the agent can take another turn, or
+	// ErrInterruptIgnored. Any other error comes from Session.Start. After every other turn that was
+	// not SUCCEEDED or BLOCKED, only Close may be called.
+	Prompt(ctx context.Context, m Message, interrupt <-chan struct{}) (penstock.Result, error)
 
 	// Close ends the program, and returns when all its processes have ended.
 	Close()
+}
+
+// Message is a prompt. Images are the paths of pictures in the workspace, for an agent that can see
+// them.
+type Message struct {
+	Text   string
+	Images []string
 }
 
 // Own lists the variables that the operator gives to the program, and that may be keys. ok is false

@@ -129,7 +129,7 @@ func (s *stage) turn(part, prompt string) penstock.Result {
 	if err != nil {
 		s.t.Fatalf("start the agent: %v", err)
 	}
-	result, err := a.Prompt(s.t.Context(), prompt, nil)
+	result, err := a.Prompt(s.t.Context(), harness.Message{Text: prompt}, nil)
 	if err != nil {
 		s.t.Fatalf("prompt: %v", err)
 	}

@@ -13,7 +13,11 @@ var opencode = Preset{
 		// It would download its plug-in library into each folder of settings. These files mark the
 		// library as installed in HOME.
 		plugin := settings{"dependencies": settings{"@opencode-ai/plugin": "*"}}
-		model := settings{"name": s.Model}
+		model := settings{
+			"name": s.Model, "attachment": true,
+			// Otherwise it keeps pictures from the model.
+			"modalities": settings{"input": []string{"text", "image"}, "output": []string{"text"}},
+		}
 		if s.Reasoning != "" {
 			model["options"] = settings{"reasoningEffort": s.Reasoning}
 		}
@@ -23,8 +27,9 @@ var opencode = Preset{
 			"share":      "disabled",
 			"permission": settings{
 				"*": "allow", "external_directory": "allow", "doom_loop": "allow",
-				// They need ripgrep, which it would download. The model searches with commands.
-				"grep": "deny", "glob": "deny",
+				// They need ripgrep, which it would download. The model searches with commands, and reads
+				// skills as files.
+				"grep": "deny", "glob": "deny", "skill": "deny",
 			},
 			"model": "penstock/" + s.Model,
 			// OpenCode uses it only for titles of sessions, which users do not see.

@@ -21,7 +21,9 @@ type Preset struct {
 	argv  []string
 	mode  string
 	state []string
-	noise []string
+	// skills is Program.Skills.
+	skills string
+	noise  []string
 	// numbers is Program.Numbers.
 	numbers bool
 	setup   func(Setting) Setup
@@ -44,7 +46,7 @@ func PresetOf(name string) (Preset, bool) {
 // Program returns the installed agent with its version and folder, and the folder of Node.js.
 func (p Preset) Program(version, installed, node string) Program {
 	return Program{
-		Argv: p.argv, Mode: p.mode, State: p.state, API: p.API, NeedsModel: p.NeedsModel, Setup: p.setup,
+		Argv: p.argv, Mode: p.mode, State: p.state, Skills: p.skills, API: p.API, NeedsModel: p.NeedsModel, Setup: p.setup,
 		Noise: p.noise, Numbers: p.numbers,
 		Version: version, Installed: installed, Node: node,
 	}

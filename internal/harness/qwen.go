@@ -8,16 +8,23 @@ var qwen = Preset{
 		[]string{"--expose-gc", "--require", "{home}/" + qwenDrainFile},
 		"@qwen-code/qwen-code/cli.js", "--acp", "--auth-type", "openai",
 	),
-	mode:  "yolo",
-	state: []string{".qwen/tmp", ".qwen/projects", ".qwen/todos"},
+	mode:   "yolo",
+	state:  []string{".qwen/tmp", ".qwen/projects", ".qwen/todos"},
+	skills: ".qwen/skills",
 	setup: func(s Setting) Setup {
-		generation := settings{"maxRetries": 3}
+		generation := settings{
+			"maxRetries": 3,
+			// It does not know every model. Otherwise it keeps pictures from those.
+			"modalities": settings{"image": true},
+		}
 		if s.Reasoning != "" {
 			generation["extra_body"] = settings{"reasoning_effort": s.Reasoning}
 		}
 		return Setup{
 			Env: map[string]string{
 				"OPENAI_BASE_URL": s.URL, "OPENAI_API_KEY": gatewayKey, "OPENAI_MODEL": s.Model,
+				// Otherwise the first turn does not have the tools of an MCP server that starts slowly.
+				"QWEN_CODE_LEGACY_MCP_BLOCKING": "1",
 			},
 			Files: map[string]string{
 				qwenDrainFile: qwenDrain,

@@ -121,6 +121,7 @@ func (r *referenceAgent) prompt(ctx context.Context, q acp.PromptRequest) (acp.P
 		parts = append(parts, given{"type": "text", "text": b.Text})
 	}
 	s.Messages = append(s.Messages, given{"role": "user", "content": parts})
+	defer s.save()
 	for {
 		message, err := r.ask(ctx, s)
 		if err != nil {
@@ -135,17 +136,19 @@ func (r *referenceAgent) prompt(ctx context.Context, q acp.PromptRequest) (acp.P
 			s.Messages = append(s.Messages, given{"role": "tool", "tool_call_id": call.ID, "content": output})
 		}
 		if len(message.Calls) == 0 {
-			return acp.PromptResponse{StopReason: acp.StopEndTurn}, s.save()
+			return acp.PromptResponse{StopReason: acp.StopEndTurn}, nil
 		}
 	}
 }
 
-func (s *referenceSession) save() error {
+func (s *referenceSession) save() {
 	text, err := json.Marshal(s)
 	if err == nil {
 		err = errors.Join(os.MkdirAll(filepath.Dir(s.file()), 0o700), os.WriteFile(s.file(), text, 0o600))
 	}
-	return err
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }
 
 func (r *referenceAgent) tell(ctx context.Context, s *referenceSession, u acp.Update) {
@@ -183,7 +186,7 @@ var errTemporary = errors.New("the model is not available")
 // ask calls the model. It tries again if that may help.
 func (r *referenceAgent) ask(ctx context.Context, s *referenceSession) (m referenceMessage, err error) {
 	var tools []given
-	for _, name := range []string{"run", "read", "write", "plan", "call_mcp"} {
+	for _, name := range []string{"run", "read", "write", "plan", "call_mcp", "ask"} {
 		function := given{"name": name, "parameters": given{"type": "object"}}
 		tools = append(tools, given{"type": "function", "function": function})
 	}
@@ -255,6 +258,7 @@ func (r *referenceAgent) use(ctx context.Context, s *referenceSession, call refe
 		Path      string          `json:"path"`
 		Content   string          `json:"content"`
 		Todos     []acp.PlanEntry `json:"todos"`
+		Question  string          `json:"question"`
 		Server    string          `json:"server"`
 		Tool      string          `json:"tool"`
 		Arguments map[string]any  `json:"arguments"`
@@ -298,6 +302,12 @@ func (r *referenceAgent) use(ctx context.Context, s *referenceSession, call refe
 		if err == nil {
 			output, err = s.call(ctx, in.Server, in.Tool, in.Arguments)
 		}
+	case "ask":
+		var answer acp.ElicitationResponse
+		err = r.agent.Call(ctx, "elicitation/create", acp.ElicitationRequest{
+			SessionID: s.id, ToolCallID: call.ID, Mode: "form", Message: in.Question,
+		}, &answer)
+		output = "the user has not answered yet: " + answer.Action
 	default:
 		err = fmt.Errorf("the tool %q does not exist", call.Function.Name)
 	}

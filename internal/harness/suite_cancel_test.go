@@ -15,9 +15,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/trial"
 )
 
-// gone bounds the time from a cancel until nothing of the run is left, on a machine that does other
-// things, too. An agent that does not stop by itself within cancelTime would exceed it.
-const gone = 3 * time.Second
+// gone is the longest time from a cancel until nothing of the run is left. The machine may be busy
+// with other things, so a cancel that takes longer is repeated: an agent that needs more time needs
+// it each time.
+const (
+	gone        = time.Second
+	cancelTries = 3
+)
 
 // testCancels cancels a run in each phase.
 func testCancels(t *testing.T, s *suite) {
@@ -26,23 +30,25 @@ func testCancels(t *testing.T, s *suite) {
 	stuck := func(r *http.Request) { <-r.Context().Done() }
 	for _, phase := range []struct {
 		name  string
-		model *failing
+		model func() *failing
 		begun func(j *job, m *failing) error
 	}{
-		{"starting", &failing{fail: silent}, func(j *job, _ *failing) error {
+		{"starting", func() *failing { return &failing{fail: silent} }, func(j *job, _ *failing) error {
 			if !strings.Contains(j.timeline(), penstock.TimelineSandboxReady) {
 				return errors.New("the sandbox is not ready")
 			}
 			return nil
 		}},
-		{"thinking", &failing{fail: silent}, func(_ *job, m *failing) error {
+		{"thinking", func() *failing { return &failing{fail: silent} }, func(_ *job, m *failing) error {
 			if m.calls.Load() == 0 {
 				return errors.New("the model was not called")
 			}
 			return nil
 		}},
 		{
-			"streaming", &failing{fail: halfway(stuck), model: trial.Model{Turns: []trial.Turn{says}}},
+			"streaming", func() *failing {
+				return &failing{fail: halfway(stuck), model: trial.Model{Turns: []trial.Turn{says}}}
+			},
 			func(_ *job, m *failing) error {
 				if m.calls.Load() == 0 {
 					return errors.New("the model was not called")
@@ -52,7 +58,11 @@ func testCancels(t *testing.T, s *suite) {
 		},
 		{
 			"in a tool call",
-			&failing{times: -1, model: trial.Model{Turns: []trial.Turn{s.command("touch begun; tail -f /dev/null"), says}}},
+			func() *failing {
+				return &failing{times: -1, model: trial.Model{
+					Turns: []trial.Turn{s.command("touch begun; tail -f /dev/null"), says},
+				}}
+			},
 			func(j *job, _ *failing) error {
 				_, err := os.Stat(filepath.Join(s.worker.Data, "work", "runs", j.id, "work", "begun"))
 				return err
@@ -60,17 +70,33 @@ func testCancels(t *testing.T, s *suite) {
 		},
 	} {
 		t.Run(phase.name, func(t *testing.T) {
-			j := s.start(t, phase.model, map[string]any{"prompt": "Work."})
-			testkit.Eventually(t, 2*time.Minute, func() error { return phase.begun(j, phase.model) })
-			begin := time.Now()
-			j.call(http.MethodPost, "/agent/runs/"+j.id+"/cancel", map[string]any{}, nil)
-			if run := j.get(); run.State != penstock.StateCancelled {
-				t.Errorf("the run is %s", run.State)
+			for try := 1; ; try++ {
+				model := phase.model()
+				j := s.start(t, model, map[string]any{"prompt": "Work."})
+				testkit.Eventually(t, 2*time.Minute, func() error { return phase.begun(j, model) })
+				took := j.cancel()
+				t.Logf("after %s, nothing was left", took.Round(10*time.Millisecond))
+				if took <= gone {
+					return
+				}
+				if try == cancelTries {
+					t.Fatalf("%d cancels took longer than %s", try, gone)
+				}
 			}
-			testkit.Eventually(t, gone, func() error { return leftOf(j.id) })
-			t.Logf("after %s, nothing was left", time.Since(begin).Round(10*time.Millisecond))
 		})
 	}
+}
+
+// cancel cancels the run, and returns how long it took until nothing of it was left.
+func (j *job) cancel() time.Duration {
+	j.t.Helper()
+	begin := time.Now()
+	j.call(http.MethodPost, "/agent/runs/"+j.id+"/cancel", map[string]any{}, nil)
+	if run := j.get(); run.State != penstock.StateCancelled {
+		j.t.Errorf("the run is %s", run.State)
+	}
+	testkit.Eventually(j.t, 10*time.Second, func() error { return leftOf(j.id) })
+	return time.Since(begin)
 }
 
 // leftOf returns an error while a process of a run exists, which has the run's id in its

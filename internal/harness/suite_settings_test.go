@@ -1,7 +1,10 @@
 package harness_test
 
 import (
+	"bytes"
 	"encoding/base64"
+	"image"
+	"image/png"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +23,15 @@ var thinking = map[string]string{
 }
 
 // testSettings is point 3: what the settings of a run ask for reaches the model, and the files that
-// come with the run are there. Its MCP servers are in the transcript of point 2.
+// come with the run are there.
 func testSettings(t *testing.T, s *suite) {
+	t.Run("all at once", func(t *testing.T) { testAllSettings(t, s) })
+	t.Run("a skill", func(t *testing.T) { testSkill(t, s) })
+	t.Run("an MCP server over HTTP", func(t *testing.T) { testRemoteMCP(t, s) })
+	t.Run("a question", func(t *testing.T) { testQuestion(t, s) })
+}
+
+func testAllSettings(t *testing.T, s *suite) {
 	attachment := func(name, mime, content string) map[string]any {
 		return map[string]any{
 			"file_name": name, "mime_type": mime, "data": base64.StdEncoding.EncodeToString([]byte(content)),
@@ -31,7 +41,9 @@ func testSettings(t *testing.T, s *suite) {
 	model := &trial.Model{Turns: []trial.Turn{s.command(shows), {Text: "This is the plan."}, {Text: "It is done."}}}
 	j := s.start(t, model, map[string]any{
 		"prompt": "Count the ships.", "mode": penstock.ModePlan,
-		"attachments": []any{attachment("given.txt", "text/plain", "three ships"), attachment("dot.png", "image/png", dot)},
+		"attachments": []any{
+			attachment("given.txt", "text/plain", "three ships"), attachment("dot.png", "image/png", picture(t)),
+		},
 		"config": map[string]any{
 			"base_prompt": "You work in the harbour.", "skills": []string{"factory-files"},
 			"harness": map[string]any{"reasoning_level": "high"},
@@ -55,6 +67,11 @@ func testSettings(t *testing.T, s *suite) {
 	} else {
 		s.cannot(t, "settings", "it has no setting for `reasoning_level`")
 	}
+	if s.name != penstock.HarnessBuiltin {
+		wanted = append(wanted, pngBegin)
+	} else {
+		s.cannot(t, "settings", "it has pictures as files, and does not show them to the model")
+	}
 	for _, want := range wanted {
 		if !strings.Contains(asked, want) {
 			t.Errorf("the model was not told %q", want)
@@ -77,9 +94,22 @@ func testSettings(t *testing.T, s *suite) {
 	}
 }
 
-// dot is a PNG of one pixel.
-const dot = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
-	"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82"
+// picture returns a PNG.
+func picture(t *testing.T) string {
+	t.Helper()
+	canvas := image.NewRGBA(image.Rect(0, 0, 64, 64))
+	for i := range canvas.Pix {
+		canvas.Pix[i] = byte(i*7) | 3
+	}
+	var content bytes.Buffer
+	if err := png.Encode(&content, canvas); err != nil {
+		t.Fatal(err)
+	}
+	return content.String()
+}
+
+// pngBegin is how each PNG begins in base64. Some agents encode a picture anew.
+const pngBegin = "iVBORw0KGgo"
 
 // modelText is all that the model was sent, without escapes of slashes.
 func modelText(model *trial.Model) string {
@@ -89,4 +119,94 @@ func modelText(model *trial.Model) string {
 		text.WriteString("\n")
 	}
 	return strings.ReplaceAll(text.String(), `\/`, "/")
+}
+
+// skillTurns are how the model of each agent uses a skill. The others have no tool for that. Codex
+// names the file of each skill to its model.
+var skillTurns = map[string]trial.Turn{
+	"builtin": tool("read_skill", given{"skill": "factory-files"}),
+	"claude":  tool("Skill", given{"skill": "factory-files"}),
+	"gemini":  tool("activate_skill", given{"name": "factory-files"}),
+	"qwen":    tool("skill", given{"skill": "factory-files"}),
+}
+
+// testSkill uses a skill with the agent's own tool for skills.
+func testSkill(t *testing.T, s *suite) {
+	turn, ok := skillTurns[s.name]
+	if !ok {
+		turn = s.command(`cat "$HOME/.codex/skills/factory-files/SKILL.md" .penstock/skills/factory-files/SKILL.md`)
+	}
+	model := &trial.Model{Turns: []trial.Turn{turn, {Text: "It is read."}}}
+	j := s.start(t, model, map[string]any{
+		"prompt": "Read the skill.", "config": map[string]any{"skills": []string{"factory-files"}},
+	})
+	j.reaches(penstock.StateSucceeded)
+	asked := modelText(model)
+	if !strings.Contains(asked, "A factory is a standing team of agents, ") {
+		t.Errorf("the model did not get the skill:\n%s", strings.Join(j.events(), "\n"))
+	}
+	switch {
+	case ok:
+		want := `read_skill {"bundled_skill_id":"factory-files","name":"factory-files",` +
+			`"skill_path":".penstock/skills/factory-files/SKILL.md"}`
+		if events := j.events(); !slices.Contains(events, want) {
+			t.Errorf("the events do not have %s:\n%s", want, strings.Join(events, "\n"))
+		}
+	case s.name == "opencode":
+		s.cannot(t, "settings", "its tool for skills needs ripgrep, so the model reads the files of skills")
+	case s.name == "codex" && !strings.Contains(asked, ".codex/skills/factory-files/SKILL.md"):
+		t.Error("the agent does not offer the skill")
+	}
+}
+
+// askTurns are how the model of each agent asks the user.
+var askTurns = map[string]trial.Turn{
+	"builtin":   tool("ask_user", given{"question": "Which branch?"}),
+	"reference": tool("ask", given{"question": "Which branch?"}),
+	"claude":    tool("AskUserQuestion", given{"questions": branches}),
+	"codex":     tool("request_user_input", given{"questions": branches}),
+	"qwen":      tool("ask_user_question", given{"questions": branches}),
+}
+
+var branches = []given{{
+	"id": "branch", "header": "Branch", "question": "Which branch?", "multiSelect": false, "options": []given{
+		{"label": "main", "description": "The stable one"}, {"label": "next", "description": "The new one"},
+	},
+}}
+
+// mute is why the other agents cannot ask.
+var mute = map[string]string{
+	"gemini":   "it has no tool for questions while it speaks ACP",
+	"opencode": "its tool for questions is not part of ACP",
+}
+
+// testQuestion lets the agent ask the user. The run waits for the answer, which continues it.
+func testQuestion(t *testing.T, s *suite) {
+	turn, ok := askTurns[s.name]
+	if !ok {
+		s.cannot(t, "settings", mute[s.name])
+		return
+	}
+	then := trial.Turn{Text: "Then it is main."}
+	model := &trial.Model{Turns: []trial.Turn{turn, then, then}} // some agents add a turn of their own
+	j := s.start(t, model, map[string]any{"prompt": "Ask me."})
+	j.reaches(penstock.StateBlocked)
+	if m := j.get().StatusMessage; m == nil || !strings.Contains(m.Message, "Which branch?") || m.ErrorCode != "" {
+		t.Errorf("the run is blocked by %+v", m)
+	}
+	j.followUp("Use main.")
+	j.reaches(penstock.StateSucceeded)
+	lines := j.lines()
+	if !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "ask_user: ") && strings.Contains(line, "Which branch?")
+	}) || lines[len(lines)-1] != "assistant: Then it is main." {
+		t.Errorf("the conversation is\n%s", strings.Join(lines, "\n"))
+	}
+	calls := model.Calls()
+	last := string(calls[len(calls)-1].Body)
+	for _, text := range []string{"Ask me.", "Which branch?", "Use main."} {
+		if !strings.Contains(last, text) {
+			t.Errorf("the model did not get %q with the answer", text)
+		}
+	}
 }

@@ -89,7 +89,9 @@ type suite struct {
 	worker *testkit.Worker // it executes the runs
 	config string          // file with the provider
 	models *models
-	limits map[string][]string // what the agent cannot do, by point
+	// tracker is an MCP server that the runs of the worker can reach.
+	tracker *tracker
+	limits  map[string][]string // what the agent cannot do, by point
 }
 
 // newSuite starts a server and a worker with an agent. It is skipped if the agents are not
@@ -99,7 +101,7 @@ func newSuite(t *testing.T, a subject) *suite {
 	if a.installed && os.Getenv("PENSTOCK_TEST_HARNESSES") == "" {
 		t.Skip("make test and make harness-test install the agents, and run this test by itself")
 	}
-	s := &suite{subject: a, t: t, models: &models{named: map[string]http.Handler{}}}
+	s := &suite{subject: a, t: t, models: &models{named: map[string]http.Handler{}}, tracker: newTracker(t)}
 	s.config = s.models.configuration(t, a.api)
 	s.server = testkit.Serve(t, testkit.ServeOptions{Args: []string{
 		"--no-worker", "--config", s.config, "--limit-requests-per-minute", "0",
@@ -112,7 +114,7 @@ func newSuite(t *testing.T, a subject) *suite {
 func (s *suite) startWorker() {
 	s.t.Helper()
 	s.worker = s.server.Worker(s.t, testkit.WorkerOptions{
-		Args: []string{"--config", s.config},
+		Args: []string{"--config", s.config, "--upstream-proxy", s.tracker.proxy.URL, "--ca-file", s.tracker.ca},
 		// It finds the agent like one that is installed while it runs. It checks only this one.
 		Prepare: func(data string) {
 			if s.installed {

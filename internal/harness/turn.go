@@ -19,19 +19,25 @@ type promptResult struct {
 }
 
 // Prompt implements Agent.
-func (a *acpAgent) Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error) {
+func (a *acpAgent) Prompt(ctx context.Context, m Message, interrupt <-chan struct{}) (penstock.Result, error) {
 	a.mu.Lock()
 	a.usage = turnUsage{costBefore: a.usage.cost, cost: a.usage.cost}
 	a.mu.Unlock()
+	select {
+	case <-a.question: // of an earlier turn
+	default:
+	}
+	blocks := append([]acp.ContentBlock{acp.Text(m.Text)}, a.images(m.Images)...)
 
 	a.knows = true
 	call, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	responded := make(chan promptResult, 1)
 	go func() {
-		response, err := a.client.Prompt(call, a.id, acp.Text(text))
+		response, err := a.client.Prompt(call, a.id, blocks...)
 		responded <- promptResult{response, err}
 	}()
+	var blocked penstock.Result // by a question
 	select {
 	case end := <-responded:
 		result := a.ended(end.response, end.err)
@@ -42,16 +48,40 @@ func (a *acpAgent) Prompt(ctx context.Context, text string, interrupt <-chan str
 		return result, nil
 	case <-ctx.Done():
 	case <-interrupt:
+	case q := <-a.question:
+		blocked.State, blocked.Message = penstock.StateBlocked, &penstock.StatusMessage{Message: q.text}
+		if q.refused && a.endsItself(ctx, responded) {
+			blocked.Usage = a.consumed()
+			return blocked, nil
+		}
 	}
 	stopped := a.cancel(ctx, call, responded)
-	result := penstock.Result{Usage: a.consumed()}
+	result := blocked
+	result.Usage = a.consumed()
 	switch {
 	case ctx.Err() != nil:
-		return result, context.Cause(ctx)
+		return penstock.Result{Usage: result.Usage}, context.Cause(ctx)
 	case !stopped:
 		return result, ErrInterruptIgnored
+	case result.State == penstock.StateBlocked:
+		return result, nil
 	}
 	return result, ErrInterrupted
+}
+
+// endsItself waits for an agent that ends its turn without a cancel.
+func (a *acpAgent) endsItself(ctx context.Context, responded <-chan promptResult) bool {
+	late := time.NewTimer(cancelTime)
+	defer late.Stop()
+	select {
+	case end := <-responded:
+		a.over(false)
+		a.addTokens(end.response)
+		return end.err == nil
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // cancel asks the agent to end its turn, and waits for a short time. It returns false if the agent

@@ -93,7 +93,7 @@ func (e *execution) placeSkill(reference string) (harness.Skill, error) {
 	if err != nil {
 		return harness.Skill{}, err
 	}
-	if err := copyTree(e.space.root, dir, to); err != nil {
+	if err := copyTree(e.space.root, dir, e.space.root, to); err != nil {
 		return harness.Skill{}, err
 	}
 	skill, _, err := e.readSkill(reference, name, to)
@@ -221,9 +221,42 @@ func (e *execution) skillName(dir string) (name string, ok bool) {
 	return skill.Name, true
 }
 
-// copyTree copies the regular files of a directory of the workspace. It skips links, which may lead
-// anywhere.
-func copyTree(root *os.Root, from, to string) error {
+// givenSkills lists all skills of the agent. An agent with a folder of its own has a copy there.
+func (e *execution) givenSkills() []harness.Skill {
+	list := slices.Concat(e.use, e.skills)
+	if e.program.Skills == "" {
+		return list
+	}
+	for i, s := range list {
+		list[i].Own = path.Join(e.layout().Home, e.program.Skills, s.Name, "SKILL.md")
+	}
+	return list
+}
+
+// giveSkills copies the skills to the agent's own folder in HOME, in the place of those of earlier
+// turns.
+func (e *execution) giveSkills() error {
+	if e.program.Skills == "" {
+		return nil
+	}
+	for _, s := range slices.Concat(e.use, e.skills) {
+		to := path.Join(e.program.Skills, s.Name)
+		err := removeTree(e.space.homeRoot, to)
+		if err == nil {
+			err = copyTree(e.space.root, path.Dir(s.Path), e.space.homeRoot, to)
+		}
+		if _, told := errors.AsType[*penstock.Error](err); err != nil && !told {
+			err = setupFailed("The worker cannot copy the skill %q to HOME: %s", s.Name, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyTree copies the regular files of a directory. It skips links, which may lead anywhere.
+func copyTree(root *os.Root, from string, target *os.Root, to string) error {
 	files, bytes := 0, int64(0)
 	return fs.WalkDir(root.FS(), from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -239,7 +272,7 @@ func copyTree(root *os.Root, from, to string) error {
 			return setupFailed("The skill in %s has more than %d files or %d bytes.", from, maxSkillFiles, int64(maxSkillBytes))
 		}
 		return put(
-			root, path.Join(to, strings.TrimPrefix(name, from)), info.Mode().Perm(), io.LimitReader(source, info.Size()),
+			target, path.Join(to, strings.TrimPrefix(name, from)), info.Mode().Perm(), io.LimitReader(source, info.Size()),
 		)
 	})
 }

@@ -58,16 +58,20 @@ func (e *execution) fetchFiles(prompts []penstock.Prompt) error {
 
 // prompt does one turn.
 func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Result, error) {
-	text := e.brief(p).Text()
+	brief := e.brief(p)
 	e.begun = true
 	stopSaving := e.keepSaving()
 	interrupt, stopListening := e.interrupted()
 	e.outlet.problem.forget()
-	result, err := e.agent.Prompt(ctx, text, interrupt)
+	result, err := e.agent.Prompt(ctx, harness.Message{Text: brief.Text(), Images: brief.Images()}, interrupt)
 	stopListening()
 	stopSaving()
 	ignored := errors.Is(err, harness.ErrInterruptIgnored)
-	if e.cut = ignored || errors.Is(err, harness.ErrInterrupted); e.cut {
+	switch e.cut = errors.Is(err, harness.ErrInterrupted); {
+	case ignored && result.State == penstock.StateBlocked: // by a question
+		err = nil
+	case e.cut || ignored:
+		e.cut = true
 		err, result.State, result.Message = nil, penstock.StateBlocked, &penstock.StatusMessage{Message: penstock.Interrupted}
 	}
 	if err == nil && result.State == penstock.StateSucceeded { // some agents only say it in a message
@@ -127,10 +131,13 @@ func (e *execution) startAgent(ctx context.Context) error {
 	if err := e.writeAgentFiles(); err != nil {
 		return err
 	}
+	if err := e.giveSkills(); err != nil {
+		return err
+	}
 	layout := e.layout()
 	agent, err := driver.Start(ctx, harness.Session{
 		Start: e.launch, Env: e.environment(), Dir: layout.Dir, Root: e.space.root, Load: e.sessionID, Model: e.acpModel(),
-		MCPServers: e.mcp, Skills: slices.Concat(e.use, e.skills),
+		MCPServers: e.mcp, Skills: e.givenSkills(),
 		Record: e.record, Save: e.saveArtifact, Consumed: e.consumed, Mask: e.mask.String, Log: e.log,
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ type API struct {
 	pages    http.Handler // of /docs
 	site     http.Handler // the dashboard
 	cookie   string       // of a session
-	perKey   *limiter     // requests of a key
+	perKey   keyLimit     // requests of a key
 	failures *limiter     // bad keys and sessions of a client address
 	crowd    *crowd       // callers without a key
 	flights  flights
@@ -94,7 +94,7 @@ func New(o Options) *API {
 	a := &API{
 		svc: o.Service, origin: strings.TrimRight(o.PublicURL, "/"),
 		log:    cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute),
+		perKey: newKeyLimit(o.RequestsPerMinute, o.Service.Keys), failures: newLimiter(o.FailuresPerMinute),
 		crowd:      newCrowd(o.ValidatesPerMinute),
 		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, int(rate.Span.Seconds()))},
 		metrics:    newMetrics(o.Registerer),

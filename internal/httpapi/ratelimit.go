@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"context"
 	"maps"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/rate"
 )
 
@@ -53,23 +55,38 @@ func (l *limiter) take(name string, now time.Time) decision {
 	return decision{admitted, l.quota - total, w.Until(max(total, 1), now)}
 }
 
+// keyLimit counts a request of a key.
+type keyLimit func(ctx context.Context, name string) (decision, error)
+
+// newKeyLimit returns the limit of this server alone, or of all servers that share the database.
+func newKeyLimit(quota int, keys *access.Keys) keyLimit {
+	if keys.SharesLimits() {
+		return newSharedLimiter(quota, keys.LeaseAllowance).take
+	}
+	l := newLimiter(quota)
+	return func(_ context.Context, name string) (decision, error) { return l.take(name, time.Now()), nil }
+}
+
 // limitRate counts the request against its key. Headers show the remaining quota
 // (draft-ietf-httpapi-ratelimit-headers).
 func (c *call) limitRate() error {
-	l := c.api.perKey
-	if c.route.unlimited || l.quota == 0 {
+	quota := c.api.options.RequestsPerMinute
+	if c.route.unlimited || quota == 0 {
 		return nil
 	}
 	name := c.principal.KeyUID
 	if c.principal.RunID != "" {
 		name = "run/" + c.principal.RunID
 	}
-	v := l.take(name, time.Now())
+	v, err := c.api.perKey(c.ctx(), name)
+	if err != nil {
+		return err
+	}
 	h := c.w.Header()
 	h["Ratelimit-Policy"] = c.api.ratePolicy
 	h["Ratelimit"] = []string{`"default";r=` + strconv.Itoa(v.remaining) + ";t=" + seconds(v.reset)}
 	if !v.admitted {
-		return limited(v.reset, "this key sent more than %d requests in the last minute", l.quota)
+		return limited(v.reset, "this key sent more than %d requests in the last minute", quota)
 	}
 	return nil
 }

@@ -33,12 +33,27 @@ type Slot struct {
 // the clock steps back, the event gets the latest recorded time.
 func (w *Window) Add(now time.Time, tick time.Duration) {
 	w.forget(now)
-	at := now.Add(tick - 1).Truncate(tick).UnixMilli()
+	w.add(1, now, tick)
+}
+
+// add counts n events at a time, which may be in the future, and returns the time of their slot.
+func (w *Window) add(n int, when time.Time, tick time.Duration) (at int64) {
+	at = when.Add(tick - 1).Truncate(tick).UnixMilli()
 	if last := len(*w) - 1; last >= 0 && (*w)[last].At >= at {
-		(*w)[last].N++
-		return
+		(*w)[last].N += n
+		return (*w)[last].At
 	}
-	*w = append(*w, Slot{At: at, N: 1})
+	*w = append(*w, Slot{At: at, N: n})
+	return at
+}
+
+// remove takes n events out of the slot at a time, if the window still has it.
+func (w *Window) remove(n int, at int64) {
+	for i, s := range *w {
+		if s.At == at {
+			(*w)[i].N = max(0, s.N-n)
+		}
+	}
 }
 
 // Total returns how many events there were in the minute before now.

@@ -206,6 +206,7 @@ func (s *Service) jobs() []job {
 		{"poll repositories early", "", time.Hour, s.Repositories.HastenSyncs},
 		{"remove mirrors of repositories", "", time.Hour, s.Repositories.EvictMirrors},
 		{"record when keys were used", "", 10 * time.Second, s.Keys.Touch},
+		{"drop counts of requests", "", 10 * time.Minute, s.Keys.DropAllowances},
 		{"record when sessions were used", "", 10 * time.Second, s.Sessions.Touch},
 		{"drop sessions that have ended", "", 10 * time.Minute, s.Sessions.DropEnded},
 		{"record when secrets were used", "", 10 * time.Second, s.Secrets.Touch},

@@ -1,8 +1,12 @@
 package store_test
 
 import (
+	"crypto/sha256"
 	"database/sql"
+	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -151,4 +155,70 @@ func TestBadDatabaseURL(t *testing.T) {
 			_ = s.Close()
 		}
 	}
+}
+
+// A released migration never changes, because databases have applied it. This is the schema of 0.1.0.
+func TestReleasedMigrationsDoNotChange(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"postgres/0001_init.sql": "8907569a7a0417e23ab442945f5b976431f2278c92acc7121594f600d8073e45",
+		"sqlite/0001_init.sql":   "3104cdd1b14c054c0bca6c91ffeb223f0daadb74850ba951712caa44eb3934d3",
+	} {
+		text, err := os.ReadFile(filepath.Join("migrations", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(text)); got != want {
+			t.Errorf("%s has the hash %s: add another migration instead", file, got)
+		}
+	}
+}
+
+// During a rolling upgrade, servers of the previous release use the new schema. So a migration only
+// adds tables, indexes and columns, and the previous release can insert rows without the new columns.
+func TestMigrationsOnlyAdd(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("migrations/*/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, file := range files {
+		if filepath.Base(file) == "0001_init.sql" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked++
+		for _, problem := range breaking(string(text)) {
+			t.Errorf("%s: the previous release cannot work with: %s", file, problem)
+		}
+	}
+	if checked == 0 {
+		t.Error("no migration was checked")
+	}
+	for _, text := range []string{
+		"DROP TABLE runs;", "ALTER TABLE runs DROP COLUMN team;", "ALTER TABLE runs RENAME COLUMN team TO crew;",
+		"ALTER TABLE runs ADD COLUMN crew TEXT NOT NULL;", "ALTER TABLE runs ALTER COLUMN team TYPE BIGINT;",
+		"CREATE UNIQUE INDEX one ON runs (team);",
+	} {
+		if len(breaking(text)) == 0 {
+			t.Errorf("%s was not found", text)
+		}
+	}
+}
+
+// breaking returns the statements with which servers of the previous release would fail.
+func breaking(migration string) (found []string) {
+	for statement := range strings.SplitSeq(regexp.MustCompile(`--[^\n]*`).ReplaceAllString(migration, ""), ";") {
+		s := strings.ToUpper(strings.Join(strings.Fields(statement), " "))
+		if regexp.MustCompile(`\b(DROP|RENAME|TRUNCATE|SET NOT NULL|ALTER COLUMN|ADD CONSTRAINT|CREATE UNIQUE)\b`).
+			MatchString(s) ||
+			strings.Contains(s, "ADD COLUMN") && strings.Contains(s, "NOT NULL") && !strings.Contains(s, "DEFAULT") {
+			found = append(found, s)
+		}
+	}
+	return found
 }

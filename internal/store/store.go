@@ -109,6 +109,9 @@ func (s *Store) Close() error {
 // Engine is "sqlite" or "postgres".
 func (s *Store) Engine() string { return s.d.name }
 
+// Shared reports whether other servers may use the same database.
+func (s *Store) Shared() bool { return s.writer == nil }
+
 // Ping returns an error if the database does not respond or cannot be written.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.Write(ctx, func(tx *Tx) error {

@@ -39,7 +39,7 @@ type serveCmd struct {
 	Worker                 bool          `default:"true" negatable:"" help:"Also run a worker in this process."`
 	QueueTimeout           time.Duration `default:"24h" help:"Maximum time that a run waits for a worker that can execute it."`
 	RetainRuns             time.Duration `help:"How long to keep an ended run after its last change, with its events and files, such as 2160h; 0 keeps it forever."`
-	LimitRequestsPerMinute int           `default:"600" help:"Maximum requests per minute of one API key; 0 disables the limit."`
+	LimitRequestsPerMinute int           `default:"600" help:"Maximum requests per minute of one API key, across all replicas; 0 disables the limit."`
 	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Maximum validations of factory files per minute from one address without a key; 0 disables the limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Maximum number of managed secrets of a team; 0 disables the limit."`
 	BlobDownloads          string        `enum:"server,presigned" default:"server" help:"How clients download files. With server, the server sends them. With presigned, it redirects to a link of the object store in --blobs, which works for 5 minutes; clients must be able to reach the store."`
@@ -48,6 +48,7 @@ type serveCmd struct {
 	SessionIdle            time.Duration `default:"24h" help:"Time without requests after which a dashboard session ends."`
 	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. Push webhooks and the command factory sync poll at once."`
 	GitAllowFile           bool          `help:"Allow factories from repositories on this machine (file: URLs). Anyone who can manage factories can then read every repository that the server can read."`
+	ShutdownDelay          time.Duration `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
 	MetricsOpen            bool          `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
 	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; repeatable. None by default."`
 }
@@ -60,7 +61,8 @@ func (cmd *serveCmd) Help() string {
 		"key once; a log never contains it. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model " +
 		"providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. " +
 		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL set other addresses. The standard OTEL_ variables " +
-		"configure tracing.\n\nOn SIGTERM, serve claims no more runs, returns its runs to the queue and exits. A second " +
+		"configure tracing.\n\nOn SIGTERM, serve claims no more runs, returns its runs to the queue and exits. Until then " +
+		"/readyz returns 503, for --shutdown-delay or longer. A second " +
 		"signal ends it at once."
 }
 
@@ -81,8 +83,8 @@ func (cmd *serveCmd) Validate() error {
 	if cmd.BlobDownloads == presigned && !cmd.Blobs.isBucket() {
 		return errors.New("--blob-downloads presigned needs an object store in --blobs")
 	}
-	if cmd.RetainRuns < 0 {
-		return errors.New("--retain-runs must not be negative")
+	if cmd.RetainRuns < 0 || cmd.ShutdownDelay < 0 {
+		return errors.New("--retain-runs and --shutdown-delay must not be negative")
 	}
 	if cmd.GitPoll != 0 && cmd.GitPoll < time.Second {
 		return errors.New("--git-poll must be 0 or at least 1s")
@@ -118,12 +120,14 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 	// The front listens before the database is open, so that the server is unready during a
 	// migration. It closes its port only after the last agent has ended. Otherwise an agent could
 	// listen on the port and receive the keys of clients that reconnect.
+	asked := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	serving, closePort := context.WithCancel(context.WithoutCancel(ctx))
 	defer closePort()
 	front, ctx := errgroup.WithContext(ctx)
 	front.Go(func() error { return server.Serve(serving, on...) })
+	defer context.AfterFunc(ctx, server.Drain)()
 	back, err := cmd.openBack(ctx, log, origin, settings)
 	if err == nil {
 		defer back.close()
@@ -137,13 +141,25 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 	if err == nil {
 		front.Go(func() error {
 			defer closePort()
-			return cmd.work(ctx, back, settings)
+			return cmd.workUntilDrained(asked, ctx, back, settings)
 		})
 	} else {
 		stop()
 		closePort()
 	}
 	return errors.Join(orderly(err), orderly(front.Wait()))
+}
+
+// workUntilDrained works until ctx ends. If asked has ended, because the server was asked to stop, it
+// returns after the shutdown delay, and otherwise at once.
+func (cmd *serveCmd) workUntilDrained(asked, ctx context.Context, b *back, settings *fileSettings) error {
+	delay := make(chan struct{})
+	stop := context.AfterFunc(asked, func() { time.AfterFunc(cmd.ShutdownDelay, func() { close(delay) }) })
+	err := cmd.work(ctx, b, settings)
+	if !stop() && err == nil {
+		<-delay
+	}
+	return err
 }
 
 // spareHeap is memory that is never touched, so it uses no memory of the machine. It counts as part
@@ -260,7 +276,7 @@ func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerP
 		Service: b.service, Webhooks: ingress, Log: b.log, PublicURL: b.origin, Version: buildVersion(), TempDir: cmd.Data,
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		ValidatesPerMinute: cmd.LimitValidations,
-		TrustedProxies:     cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
+		TrustedProxies:     cmd.TrustedProxies, PlainNetworks: cmd.PlainHTTPFrom, CORSOrigins: cmd.CORSOrigin,
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), MetricsOpen: cmd.MetricsOpen,
 		Registerer: b.registry, Tracer: tracer,
 	})

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,6 +41,7 @@ type Options struct {
 	FailuresPerMinute  int            // requests with a bad key, of one client address; 0: no limit
 	ValidatesPerMinute int            // validations of files without a key, of one client address; 0: no limit
 	TrustedProxies     []netip.Prefix // proxies whose X-Forwarded-For and X-Forwarded-Proto count
+	PlainNetworks      []netip.Prefix // whose clients may use plain HTTP, as those on loopback may
 	CORSOrigins        []string       // origins whose pages may call the API; "*": all; empty: no origin
 
 	TempDir        string        // for uploads in progress; default: that of the system
@@ -85,6 +87,7 @@ type API struct {
 
 	ratePolicy []string
 
+	draining atomic.Bool     // set by Server.Drain
 	stopping context.Context //nolint:containedctx // no request's: done when Stop was called
 	stop     context.CancelFunc
 }
@@ -134,6 +137,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Stop ends event streams so that their clients reconnect soon, ends the long polls of workers, and
 // makes the server unready. It can be called repeatedly.
 func (a *API) Stop() { a.stop() }
+
+func (a *API) drain() { a.draining.Store(true) }
 
 func (a *API) isStopping() bool { return a.stopping.Err() != nil }
 

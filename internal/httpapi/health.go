@@ -15,7 +15,7 @@ func (a *API) health(c *call) error {
 // ready responds with 503 while the store does not respond, until the server's own worker is ready,
 // and after the server begins to stop.
 func (a *API) ready(c *call) error {
-	if a.isStopping() {
+	if a.draining.Load() || a.isStopping() {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}
 	}
 	ctx, cancel := context.WithTimeout(c.ctx(), 2*time.Second)

@@ -92,3 +92,30 @@ func TestClientAddressAndSafety(t *testing.T) {
 		})
 	}
 }
+
+// A client in a plain network may use plain HTTP, but not one that a proxy there speaks for.
+func TestPlainNetworks(t *testing.T) {
+	t.Parallel()
+	plain := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}
+	for name, tt := range map[string]struct {
+		from, header string
+		want         bool
+	}{
+		"inside":                  {"10.1.2.3:4", "", true},
+		"elsewhere":               {"10.2.2.3:4", "", false},
+		"a proxy inside":          {"10.1.2.3:4", "X-Forwarded-For", false},
+		"a proxy, of plain HTTP":  {"10.1.2.3:4", "X-Forwarded-Proto", false},
+		"a proxy that says so":    {"10.1.2.3:4", "Via", false},
+		"a proxy of the standard": {"10.1.2.3:4", "Forwarded", false},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = tt.from
+		if tt.header != "" {
+			r.Header.Set(tt.header, "http")
+		}
+		c := &call{api: &API{options: Options{PlainNetworks: plain}}, route: &Route{}, r: r}
+		if got := c.checkSecure() == nil; got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}

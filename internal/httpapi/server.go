@@ -32,6 +32,7 @@ type ServerOptions struct {
 type Server struct {
 	api    atomic.Pointer[API]
 	front  atomic.Pointer[front]
+	drains atomic.Bool
 	http   http.Server
 	tls    bool // not taken from http.TLSConfig, which http.Server changes when it starts
 	origin string
@@ -80,7 +81,20 @@ func (s *Server) UseBefore(h http.Handler, takes func(*http.Request) bool) {
 	s.front.Store(&front{h, takes})
 }
 
+// Drain makes the server unready, so that load balancers send their requests to other servers. It
+// still serves each request, and then closes the connection, so that none is reused when the server
+// stops.
+func (s *Server) Drain() {
+	s.drains.Store(true)
+	if api := s.api.Load(); api != nil {
+		api.drain()
+	}
+}
+
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.drains.Load() {
+		w.Header().Set("Connection", "close") // HTTP/2: GOAWAY, after the streams
+	}
 	if api := s.api.Load(); api != nil {
 		if before := s.front.Load(); before != nil && before.takes(r) {
 			before.ServeHTTP(w, r)

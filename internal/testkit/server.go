@@ -25,6 +25,7 @@ import (
 type ServeOptions struct {
 	Database string   // URL; empty: SQLite in the data folder
 	Args     []string // more arguments of serve
+	Binary   string   // default: that of [Binary]
 	// Env has more variables (NAME=value). From its own environment, the test passes only variables
 	// that programs need to run, so that no key of a developer is used.
 	Env []string
@@ -178,9 +179,13 @@ func (s *Server) start() {
 	if s.options.Database != "" {
 		args = append(args, "--database", s.options.Database)
 	}
+	binary := s.options.Binary
+	if binary == "" {
+		binary = Binary(s.tb)
+	}
 	// Not CommandContext, because the test's context ends before the cleanup that stops the server
 	// gracefully.
-	cmd := exec.Command(Binary(s.tb), append(args, s.options.Args...)...)
+	cmd := exec.Command(binary, append(args, s.options.Args...)...)
 	cmd.Env = append(s.environment(), s.options.Env...)
 	cmd.Dir = s.dir
 	// A file, not a pipe: with a pipe, Wait would wait for every child that holds it.

@@ -157,6 +157,10 @@ harness-locks: ## pin the newest agents that can be installed, and Node 24
 release: ## build the archives of the commit, with SBOM and checksums, twice, and compare: bin/release
 	@scripts/release
 
+.PHONY: deploy-test
+deploy-test: build .tools/helm ## try deploy/: build the images, execute a run in them, check the chart
+	@scripts/deploy-test
+
 .PHONY: clean
 clean: ## remove what was built
 	@rm -rf bin .tools coverage.out web/dist web/test-results
@@ -165,6 +169,12 @@ clean: ## remove what was built
 .tools/versitygw: tools/s3/go.mod tools/s3/go.sum
 	@echo 'building the object store of the tests (once, about one minute)' >&2
 	@CGO_ENABLED=0 go build -C tools/s3 -buildvcs=false -trimpath -ldflags '-s -w' -o ../../.tools/ tool
+	@touch $@
+
+# Helm, too, is in a module of its own.
+.tools/helm: tools/helm/go.mod tools/helm/go.sum
+	@echo 'building Helm (once, about four minutes)' >&2
+	@CGO_ENABLED=0 go build -C tools/helm -buildvcs=false -trimpath -ldflags '-s -w' -o ../../.tools/ tool
 	@touch $@
 
 # The tools' versions are pinned in tools/go.mod.

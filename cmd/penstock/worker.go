@@ -28,13 +28,13 @@ import (
 
 // working has the flags for executing runs on this machine.
 type working struct {
-	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
+	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker. Runs can select it by this name. Default: ${host}"`
 	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
 	Sandbox                string         `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
 	AllowOpenNetwork       bool           `help:"Let runs reach every network of this machine if the sandbox cannot isolate them. --sandbox process never can, so it needs this flag."`
 	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
 	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. Penstock then cannot check the addresses of hosts."`
-	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs and the proxy trust besides those of this system."`
+	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs and the proxy trust in addition to those of this system."`
 	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
 	LimitMemory            int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
 	LimitDisk              int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`

@@ -202,11 +202,11 @@ func testQuestion(t *testing.T, s *suite) {
 	}) || lines[len(lines)-1] != "assistant: Then it is main." {
 		t.Errorf("the conversation is\n%s", strings.Join(lines, "\n"))
 	}
-	calls := model.Calls()
-	last := string(calls[len(calls)-1].Body)
-	for _, text := range []string{"Ask me.", "Which branch?", "Use main."} {
-		if !strings.Contains(last, text) {
-			t.Errorf("the model did not get %q with the answer", text)
-		}
+	if !slices.ContainsFunc(model.Calls(), func(call trial.ModelCall) bool { // some agents make calls of their own
+		asked := string(call.Body)
+		return strings.Contains(asked, "Ask me.") && strings.Contains(asked, "Which branch?") &&
+			strings.Contains(asked, "Use main.")
+	}) {
+		t.Error("the model did not get the answer in its session")
 	}
 }

@@ -14,7 +14,7 @@ PACKAGES = ./...
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 
-SCRIPTS = .ci/run $(wildcard scripts/*)
+SCRIPTS = .ci/run $(wildcard scripts/*) internal/testkit/docker.sh
 
 MAKEFLAGS += --no-print-directory
 
@@ -70,6 +70,12 @@ demo: build ## see the main job: a run created, watched, steered and cancelled
 attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes docs/attacks.md
 	@scripts/need bubblewrap
 	@scripts/attack
+
+.PHONY: docker-test
+docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root
+	@scripts/need docker.io bubblewrap
+	@CI=1 go test -count=1 -timeout 15m ./internal/docker ./internal/sandbox
+	@CI=1 go test -count=1 -run 'Container$$|Daemon' ./internal/worker
 
 .PHONY: cap
 cap: build ## prove that no budget is crossed: random schedules, killed processes, both engines; prints a table

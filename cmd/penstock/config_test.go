@@ -53,7 +53,7 @@ func TestConfigFileIsReadStrictly(t *testing.T) {
 		call(t, nil, "version", "--config", writeFile(t, "c.yaml", nothing)).want(t, 0)
 	}
 	call(t, nil, "doctor", "--config", "nowhere.yaml").want(t, 78, "nowhere.yaml")
-	call(t, nil, "doctor", "--config", writeFile(t, "c.yaml", "sandbox: docker\n")).want(t, 64, "bubblewrap")
+	call(t, nil, "doctor", "--config", writeFile(t, "c.yaml", "sandbox: vm\n")).want(t, 64, "bubblewrap")
 }
 
 func TestClientTakesTheServerFromTheFile(t *testing.T) {

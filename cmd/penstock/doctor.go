@@ -9,7 +9,8 @@ import (
 type doctorCmd struct {
 	storage
 	listening
-	Sandbox             string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox to check for runs: bubblewrap or process."`
+	docking
+	Sandbox             string `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox to check for runs: bubblewrap, docker or process."`
 	AllowOpenNetwork    bool   `help:"Accept a sandbox that lets runs reach every network of this machine."`
 	AllowUserNamespaces bool   `help:"Accept a sandbox in which runs can create user namespaces."`
 	Output              string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
@@ -64,6 +65,7 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 		{"database", cmd.database},
 		{"keyset", cmd.keyset},
 		{"bubblewrap", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "bubblewrap") }},
+		{"docker", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "docker") }},
 		{"process", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "process") }},
 		{"images", cmd.images},
 		{"harnesses", cmd.harnesses},

@@ -165,11 +165,17 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 		"only the model demo/offline runs; --sandbox process --allow-open-network runs agents without isolation"
 	chosen := kind == cmd.Sandbox
 	exe, err := os.Executable()
+	o := sandbox.Options{
+		Kind: kind, Exe: exe, AllowOpenNetwork: cmd.AllowOpenNetwork || !chosen && kind == sandbox.Process,
+		AllowUserNamespaces: cmd.AllowUserNamespaces,
+	}
+	release := func() {}
 	if err == nil {
-		err = sandbox.Probe(ctx, sandbox.Options{
-			Kind: kind, Exe: exe, AllowOpenNetwork: cmd.AllowOpenNetwork || !chosen && kind == sandbox.Process,
-			AllowUserNamespaces: cmd.AllowUserNamespaces,
-		})
+		release, err = cmd.chooseAside(&o, cmd.Data)
+	}
+	if err == nil {
+		defer release()
+		err = sandbox.Probe(ctx, o)
 	}
 	switch {
 	case err != nil && chosen:
@@ -178,6 +184,8 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 		return ok("not available; not selected: %v", err)
 	case kind == sandbox.Process && chosen:
 		return warn("use it only for agents and prompts that may access this user's files", "works, but isolates nothing")
+	case kind == sandbox.Docker && chosen && cmd.DockerImage == "":
+		return ok("the daemon responds; no container was tried without --docker-image")
 	case chosen:
 		return ok("works")
 	}
@@ -194,9 +202,15 @@ func (cmd *doctorCmd) harnesses(ctx context.Context) finding {
 	if len(installed) == 0 {
 		return ok("no harness is installed, so runs use the built-in one; penstock harness install NAME installs another")
 	}
-	box, err := openSandbox(ctx, sandbox.Options{
+	o := sandbox.Options{
 		Kind: cmd.Sandbox, AllowOpenNetwork: cmd.AllowOpenNetwork, AllowUserNamespaces: cmd.AllowUserNamespaces,
-	})
+	}
+	release, err := cmd.chooseAside(&o, cmd.Data)
+	if err != nil {
+		return failing("", "%v", err)
+	}
+	defer release()
+	box, err := openSandbox(ctx, o)
 	if err != nil {
 		return failing("see the check of the sandbox", "%v", err)
 	}

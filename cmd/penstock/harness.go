@@ -141,8 +141,9 @@ func (cmd *harnessRemoveCmd) Run(ctx context.Context, std *stdio, in *harnessCmd
 }
 
 type harnessCheckCmd struct {
-	Harness             string `arg:"" optional:"" name:"name" help:"Harness, such as opencode; by default, all installed harnesses."`
-	Sandbox             string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox of the check: bubblewrap or process."`
+	Harness string `arg:"" optional:"" name:"name" help:"Harness, such as opencode; by default, all installed harnesses."`
+	docking
+	Sandbox             string `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox of the check: bubblewrap, docker or process."`
 	AllowOpenNetwork    bool   `help:"Accept a sandbox that lets runs reach every network of this machine."`
 	AllowUserNamespaces bool   `help:"Accept a sandbox in which runs can create user namespaces."`
 	Events              bool   `help:"Print the events of the check as JSON lines."`
@@ -155,9 +156,15 @@ func (*harnessCheckCmd) Help() string {
 }
 
 func (cmd *harnessCheckCmd) Run(ctx context.Context, std *stdio, in *harnessCmds) error {
-	box, err := openSandbox(ctx, sandbox.Options{
+	chosen := sandbox.Options{
 		Kind: cmd.Sandbox, AllowOpenNetwork: cmd.AllowOpenNetwork, AllowUserNamespaces: cmd.AllowUserNamespaces,
-	})
+	}
+	release, err := cmd.chooseAside(&chosen, in.Data)
+	if err != nil {
+		return err
+	}
+	defer release()
+	box, err := openSandbox(ctx, chosen)
 	if err != nil {
 		return err
 	}

@@ -169,7 +169,10 @@ func (cmd *imageRemoveCmd) Run(std *stdio, in *imageCmds) error {
 
 // images starts this program in an empty image, as a worker starts an agent.
 func (cmd *doctorCmd) images(ctx context.Context) finding {
-	if cmd.Sandbox != sandbox.Bubblewrap {
+	switch cmd.Sandbox {
+	case sandbox.Docker:
+		return ok("not used: the Docker daemon has the images of its containers")
+	case sandbox.Process:
 		return ok("not used: the sandbox %s cannot use container images", cmd.Sandbox)
 	}
 	box, err := openSandbox(ctx, sandbox.Options{

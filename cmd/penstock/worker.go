@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/docker"
 	"github.com/penstock-dev/penstock/internal/gateway"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/harness"
@@ -30,7 +31,7 @@ import (
 type working struct {
 	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker. Runs can select it by this name. Default: ${host}"`
 	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
-	Sandbox                string         `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
+	Sandbox                string         `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, docker, or process, which isolates nothing."`
 	AllowOpenNetwork       bool           `help:"Let runs reach every network of this machine if the sandbox cannot isolate them. --sandbox process never can, so it needs this flag."`
 	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
 	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. Penstock then cannot check the addresses of hosts."`
@@ -49,6 +50,7 @@ type working struct {
 	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging
+	docking
 }
 
 // Validate is called by kong.
@@ -87,6 +89,12 @@ func (w *working) worker(
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
 	o.Images = w.images(dir)
+	if w.Sandbox == sandbox.Docker {
+		if o.Images, err = docker.New(w.DockerHost); err != nil {
+			return nil, exitf(exitConfig, "--docker-host: %w", err)
+		}
+		o.DefaultImage = w.DockerImage
+	}
 	if o.Prices, err = settings.prices(w.Prices); err != nil {
 		return nil, err
 	}
@@ -100,7 +108,7 @@ func (w *working) worker(
 		return nil, exitf(exitConfig, "%w", err)
 	}
 	o.OwnRoutes = ownRoutes()
-	if err := w.enclose(ctx, log, exe, &o); err != nil {
+	if err := w.enclose(ctx, log, exe, dir, &o); err != nil {
 		return nil, err
 	}
 	if o.NoSandbox == "" { // without a sandbox, it claims every run and reports why it executes none
@@ -195,16 +203,20 @@ func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string
 
 // enclose chooses the sandbox. If this machine cannot have the chosen kind, only demo/offline
 // runs, which executes nothing that others wrote.
-func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *worker.Options) error {
+func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string, o *worker.Options) error {
 	chosen := sandbox.Options{
 		Kind: w.Sandbox, Exe: exe, AllowOpenNetwork: w.AllowOpenNetwork, AllowUserNamespaces: w.AllowUserNamespaces,
 	}
-	err := sandbox.Probe(ctx, chosen)
+	w.choose(&chosen, filepath.Join(dir, dockerDir))
+	err := w.pullDefault(ctx, w.Sandbox, log)
+	if err == nil {
+		err = sandbox.Probe(ctx, chosen)
+	}
 	if err == nil {
 		if w.Sandbox == sandbox.Process {
 			log.Warn("agents run without isolation: they can read and change every file that this user "+
 				"can", "sandbox", w.Sandbox)
-		} else if !sandbox.SeparatesSockets() {
+		} else if w.Sandbox == sandbox.Bubblewrap && !sandbox.SeparatesSockets() {
 			log.Warn(
 				"runs that are not sealed can reach abstract Unix sockets of this machine and of each other: to prevent this, " +
 					"use Linux 6.12 or later with Landlock",
@@ -236,7 +248,7 @@ func (w *working) programs(p providers, confined sandbox.Sandbox, settings *file
 		// Variables of a run must not change how this process reaches the providers.
 		EnvForTools: true,
 	}
-	if w.DemoDirectives || confined != nil && confined.Kind() == sandbox.Bubblewrap {
+	if w.DemoDirectives || confined != nil && sandbox.Isolates(confined.Kind()) {
 		builtin.Argv = append(builtin.Argv, "--directives")
 	}
 	programs := map[string]harness.Program{penstock.HarnessBuiltin: builtin}

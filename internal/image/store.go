@@ -57,7 +57,11 @@ type Image struct {
 }
 
 // Release allows the removal of the image. The image must not be mounted any more.
-func (i *Image) Release() { i.use.release() }
+func (i *Image) Release() {
+	if i.use != nil { // an image of a Docker daemon
+		i.use.release()
+	}
+}
 
 // Record describes an image of a [Store].
 type Record struct {

@@ -211,23 +211,28 @@ func newPrey(t *testing.T) prey {
 	return p
 }
 
-// sally runs a group of attacks in a sealed sandbox, with the programs of the host and with those
-// of an image.
+// sally runs a group of attacks in a sealed sandbox of each kind, in bubblewrap with the programs of
+// the host and with those of an image.
 func sally(t *testing.T, group string) {
 	t.Helper()
 	t.Parallel()
-	s := open(t, Bubblewrap)
 	aim, err := json.Marshal(newPrey(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got [2][]string
-	for i, image := range []*Image{nil, pulled(t)} {
+	var got [][]string
+	try := func(s Sandbox, image *Image) {
 		sp := spec(t, "")
 		sp.Image = image
 		seal(t, &sp)
 		sp.Argv = []string{s.Layout(sp).Exe, "attack", group, string(aim)}
-		got[i] = strings.Split(output(t, s, sp), "\n")
+		got = append(got, strings.Split(output(t, s, sp), "\n"))
+	}
+	wrap := open(t, Bubblewrap)
+	try(wrap, nil)
+	try(wrap, pulled(t))
+	if s := openIf(t, Docker); s != nil {
+		try(s, nil)
 	}
 	tried := testkit.NewAttacks(t, section)
 	for _, a := range attacks[group] {
@@ -282,7 +287,15 @@ func TestAttackRelayOfAnotherRun(t *testing.T) {
 }
 
 func reachOtherRelay(t *testing.T) {
-	s := open(t, Bubblewrap)
+	for _, kind := range []string{Bubblewrap, Docker} {
+		if s := openIf(t, kind); s != nil {
+			reachOtherRelayIn(t, s)
+		}
+	}
+}
+
+func reachOtherRelayIn(t *testing.T, s Sandbox) {
+	t.Helper()
 	for _, name := range []string{"one", "other"} {
 		sp := spec(t, "")
 		listener := seal(t, &sp)
@@ -308,7 +321,15 @@ func TestAttackLeftoverProcesses(t *testing.T) {
 }
 
 func leaveProcesses(t *testing.T) {
-	s := open(t, Bubblewrap)
+	for _, kind := range []string{Bubblewrap, Docker} {
+		if s := openIf(t, kind); s != nil {
+			leaveProcessesIn(t, s)
+		}
+	}
+}
+
+func leaveProcessesIn(t *testing.T, s Sandbox) {
+	t.Helper()
 	m := mark()
 	sp := spec(t, `setsid sleep "$1" & (setsid sleep "$1" &) ; echo; read wait`, m)
 	seal(t, &sp)
@@ -320,8 +341,8 @@ func leaveProcesses(t *testing.T) {
 	if !ok {
 		t.Fatal("another kind of sandbox")
 	}
-	pids := descendants(tree.supervisor.Process.Pid)
-	if len(pids) < 6 { // bwrap, init, the shell, the relay, two sleeps
+	pids := descendants(tree.pid())
+	if len(pids) < 4 { // the shell, the relay, two sleeps; with bubblewrap, bwrap and its init
 		t.Fatalf("got the processes %v", pids)
 	}
 	_ = r.Stdin().Close()

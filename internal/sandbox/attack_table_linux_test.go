@@ -205,9 +205,17 @@ var attacks = map[string][]attackOn{
 		},
 		{"the memory of bwrap", landlock, func(prey) error { return openFile("/proc/1/mem", os.O_RDONLY) }, denied},
 		{"the descriptors of the relay", landlock, func(prey) error {
-			return onRelay(func(pid int) error {
-				_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, firstFD))
-				return err
+			return onRelay(func(pid int) (failed error) {
+				for fd := range 20 {
+					_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+					if err == nil {
+						return nil
+					}
+					if failed == nil || !errors.Is(err, unix.ENOENT) {
+						failed = err
+					}
+				}
+				return failed
 			})
 		}, denied},
 		{"the memory of the relay", landlock, func(prey) error {

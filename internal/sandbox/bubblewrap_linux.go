@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Paths in a bubblewrap sandbox. They are the same in every sandbox, because agents file
+// Paths in a sandbox that isolates. They are the same in every sandbox, because agents file
 // their sessions under the path of the workspace.
 const (
 	insideDir  = "/workspace"
@@ -202,10 +202,10 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 		p.add("--seccomp", add(filter))
 	}
 	n := len(files)
-	enter := []string{insideExe, "enter", fd(environmentFile), fd(n), fd(n + 1), noProof}
+	enter := []string{insideExe, "enter", fd(environmentFile), fd(n), fd(n + 1), noFD, noFD}
 	n += 2
 	if spec.Relay != "" {
-		enter[len(enter)-1] = fd(n)
+		enter[5] = fd(n)
 		n++
 	}
 	p.add("--block-fd", fd(n))

@@ -184,7 +184,7 @@ func TestProbeReportsWhyThereIsNoSandbox(t *testing.T) {
 				"package bubblewrap",
 		},
 		"no such kind": {
-			Options{Kind: "vm", Exe: self(t)}, `unknown kind of sandbox "vm": use bubblewrap or process`,
+			Options{Kind: "vm", Exe: self(t)}, `unknown kind of sandbox "vm": use bubblewrap, docker or process`,
 		},
 		"without this one": {Options{}, "sandbox: the path of this program is required"},
 	} {
@@ -342,6 +342,14 @@ func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an unprivileged user already")
 	}
+	if out, err := asNobody(t, "-test.timeout=5m").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// asNobody returns a command that runs the tests of this binary as an unprivileged user.
+func asNobody(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
 	const nobody = 65534
 	dir := t.TempDir()
 	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
@@ -361,11 +369,9 @@ func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe, "-test.timeout=5m")
+	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "HOME="+tmp)
 	cmd.Dir = tmp
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	return cmd
 }

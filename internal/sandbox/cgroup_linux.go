@@ -223,18 +223,24 @@ func (l *limiter) group(limits Limits, pid int) *cgroup {
 	if limits.Disk > 0 {
 		measured = append(measured, fmt.Sprintf("%d MiB of disk", limits.Disk>>20))
 	}
+	g.says = describe("cgroup "+version, held, missing, l.reason, measured)
+	return g
+}
+
+// describe says which limits something enforces, which ones nothing does and why, and which ones we
+// measure.
+func describe(by string, held, missing []string, reason string, measured []string) string {
 	var says []string
 	if len(held) > 0 {
-		says = append(says, "cgroup "+version+": "+strings.Join(held, ", "))
+		says = append(says, by+": "+strings.Join(held, ", "))
 	}
 	if len(missing) > 0 {
-		says = append(says, "not limited: "+strings.Join(missing, ", ")+" ("+l.reason+")")
+		says = append(says, "not limited: "+strings.Join(missing, ", ")+" ("+reason+")")
 	}
 	if len(measured) > 0 {
 		says = append(says, "measured: "+strings.Join(measured, ", "))
 	}
-	g.says = strings.Join(says, "; ")
-	return g
+	return strings.Join(says, "; ")
 }
 
 // join adds the directory dir to g and moves pid from home into it.
@@ -304,8 +310,6 @@ func (s setting) apply(v2 bool, dir string) error {
 	}
 	return nil
 }
-
-func (g *cgroup) String() string { return g.says }
 
 // outOfMemory reports whether the kernel has killed a process of this group for memory.
 func (g *cgroup) outOfMemory() bool {

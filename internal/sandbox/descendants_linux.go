@@ -32,6 +32,7 @@ func descendants(pid int) []int {
 type procStat struct {
 	parent int
 	start  uint64 // in clock ticks after boot; together with the PID, it identifies a process
+	zombie bool   // it has ended, and nobody has waited for it yet
 }
 
 func readStat(pid int) (procStat, bool) {
@@ -46,5 +47,5 @@ func readStat(pid int) (procStat, bool) {
 	}
 	parent, err1 := strconv.Atoi(string(fields[1]))
 	start, err2 := strconv.ParseUint(string(fields[19]), 10, 64)
-	return procStat{parent, start}, err1 == nil && err2 == nil
+	return procStat{parent, start, string(fields[0]) == "Z"}, err1 == nil && err2 == nil
 }

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Enter is the hidden command "enter", the first program in a sandbox of kind Bubblewrap. Its
-// arguments are descriptors (see entry) and a program. In a sealed sandbox it starts the relay
-// and takes part in the proof. Then it becomes the program. It returns the exit code for this
-// process only if that fails.
+// Enter is the hidden command "enter", the first program in a sandbox that isolates. Its arguments
+// are descriptors (see entryArgs) and a program. In a sealed sandbox it starts the relay and takes
+// part in the proof. Then it becomes the program. It returns the exit code for this process only if
+// that fails.
 func Enter(args []string) int {
 	if len(args) > 0 && args[0] == relayArg {
 		return relay(len(args) - 1)
@@ -29,6 +29,12 @@ func Enter(args []string) int {
 	if len(args) > 0 && args[0] == mountArg {
 		fmt.Fprintf(os.Stderr, "penstock: set up the sandbox: %v\n", enterMount(args[1:]))
 		return 1
+	}
+	if len(args) == 1 && args[0] == joinArg {
+		return join()
+	}
+	if len(args) == 1 && args[0] == containerArg {
+		return superviseContainer()
 	}
 	if len(args) <= entryArgs {
 		fmt.Fprintln(os.Stderr, "penstock enter is started by a sandbox, never by hand")
@@ -49,17 +55,18 @@ func Enter(args []string) int {
 type setupError struct{ error }
 
 // entryArgs is the number of Enter's arguments before the program: the descriptors of the
-// environment, of the later standard input and output, and of the proof's socket, which is
-// noProof in a sandbox that is not sealed.
+// environment, of the later standard input and output, of the proof's socket, and of a filter of
+// system calls. The last two may be noFD: in a sandbox that is not sealed, and in one that has its
+// filter already.
 const (
-	entryArgs = 4
-	noProof   = "-"
+	entryArgs = 5
+	noFD      = "-"
 )
 
 func become(descriptors, program []string) error {
 	var fds [entryArgs]int
 	for i, text := range descriptors {
-		if text == noProof {
+		if text == noFD {
 			fds[i] = -1
 			continue
 		}
@@ -69,7 +76,12 @@ func become(descriptors, program []string) error {
 		}
 		fds[i] = fd
 	}
-	environment, stdin, stdout, proof := fds[0], fds[1], fds[2], fds[3]
+	environment, stdin, stdout, proof, filter := fds[0], fds[1], fds[2], fds[3], fds[4]
+	if filter >= 0 {
+		if err := enterContainer(filter); err != nil {
+			return &setupError{err}
+		}
+	}
 	file := os.NewFile(uintptr(environment), "environment")
 	text, err := io.ReadAll(file)
 	_ = file.Close()

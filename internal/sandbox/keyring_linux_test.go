@@ -32,7 +32,7 @@ func TestEachSandboxHasItsOwnSessionKeyring(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, added := unix.ENOKEY.Error(), "<nil>"
-		if s.Kind() == Bubblewrap && seccompFilter(false) != nil {
+		if Isolates(s.Kind()) && seccompFilter(false) != nil {
 			before, added = unix.ENOSYS.Error(), unix.ENOSYS.Error()
 		}
 		want := fmt.Sprintf(

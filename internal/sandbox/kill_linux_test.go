@@ -116,7 +116,10 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	opts := Options{Kind: os.Getenv("SANDBOX_TEST_SERVER"), Exe: exe, AllowOpenNetwork: true}
+	opts := Options{
+		Kind: os.Getenv("SANDBOX_TEST_SERVER"), Exe: exe, AllowOpenNetwork: true, Dir: os.Getenv("SANDBOX_TEST_STATE"),
+		DockerHost: os.Getenv("SANDBOX_TEST_DOCKER"), DockerImage: os.Getenv("SANDBOX_TEST_IMAGE"),
+	}
 	if silence := os.Getenv("SANDBOX_TEST_SILENCE"); silence != "" {
 		if opts.Silence, err = time.ParseDuration(silence); err != nil {
 			return err
@@ -146,7 +149,12 @@ func serve() error {
 func server(t *testing.T, kind, mark string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(self(t), mark)
-	cmd.Env = append(os.Environ(), append(env, "SANDBOX_TEST_SERVER="+kind, "SANDBOX_TEST_DIR="+t.TempDir())...)
+	env = append(env, "SANDBOX_TEST_SERVER="+kind, "SANDBOX_TEST_DIR="+t.TempDir(), "SANDBOX_TEST_STATE="+t.TempDir())
+	if kind == Docker {
+		host, image := dockerHost(t)
+		env = append(env, "SANDBOX_TEST_DOCKER="+host, "SANDBOX_TEST_IMAGE="+image)
+	}
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -210,7 +218,7 @@ func TestKilledSupervisorIsAnErrorAndLeavesNoProcess(t *testing.T) {
 		m := mark()
 		r := start(t, s, spec(t, `sleep "$1"; exit 0`, m))
 		eventually(t, 10*time.Second, "running", func() bool { return sleeping(m) == 1 })
-		if tree, ok := r.(*tree); !ok || tree.supervisor.Process.Kill() != nil {
+		if tree, ok := r.(*tree); !ok || unix.Kill(tree.pid(), unix.SIGKILL) != nil {
 			t.Fatal("the supervisor was not killed")
 		}
 		if exit, err := r.Wait(); err == nil || exit.Code != 128+int(unix.SIGKILL) {

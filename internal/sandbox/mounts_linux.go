@@ -74,13 +74,20 @@ func openMounts(pid int, want map[string]expectedMount) (open []string) {
 			missing[at] = m
 		}
 	}
-	writable := map[string]bool{} // the last mount at a path hides the others
+	var all [][]string
 	for line := range strings.Lines(string(content)) {
 		fields := strings.Fields(line)
 		if len(fields) < 6 {
 			return []string{"a mount that cannot be read"}
 		}
-		writable[unescape(fields[4])] = !slices.Contains(strings.Split(fields[5], ","), "ro")
+		all = append(all, fields)
+	}
+	covers := coveringMounts(all)
+	writable := map[string]bool{} // the last mount at a path hides the others
+	for _, fields := range all {
+		if cover, ok := covers[fields[1]]; !ok || cover == fields[0] {
+			writable[unescape(fields[4])] = !slices.Contains(strings.Split(fields[5], ","), "ro")
+		}
 	}
 	for at, canWrite := range writable {
 		m, expected := want[at]
@@ -99,6 +106,21 @@ func openMounts(pid int, want map[string]expectedMount) (open []string) {
 	}
 	slices.Sort(open)
 	return open
+}
+
+// coveringMounts returns, for each mount on which another one lies as a whole, that other one.
+// Nothing else that is mounted on the first one can be reached.
+func coveringMounts(all [][]string) map[string]string {
+	point, covers := map[string]string{}, map[string]string{}
+	for _, m := range all {
+		point[m[0]] = m[4]
+	}
+	for _, m := range all {
+		if at, ok := point[m[1]]; ok && at == m[4] && m[0] != m[1] {
+			covers[m[1]] = m[0]
+		}
+	}
+	return covers
 }
 
 // mayHave reports whether the nearest expected mount above a path may have mounts below it.

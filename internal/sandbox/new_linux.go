@@ -20,8 +20,10 @@ func New(opts Options) (Sandbox, error) {
 	switch cmp.Or(opts.Kind, Bubblewrap) {
 	case Bubblewrap:
 		return newBubblewrap(m, opts)
+	case Docker:
+		return newDocker(m, opts)
 	case Process:
 		return newProcess(m, opts)
 	}
-	return nil, fmt.Errorf("unknown kind of sandbox %q: use %s or %s", opts.Kind, Bubblewrap, Process)
+	return nil, fmt.Errorf("unknown kind of sandbox %q: use %s, %s or %s", opts.Kind, Bubblewrap, Docker, Process)
 }

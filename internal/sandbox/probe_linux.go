@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,13 +16,24 @@ import (
 
 // Probe runs a trivial command in a sandbox of opts. Unless opts.AllowOpenNetwork is set, the
 // sandbox is sealed. The error says in one sentence why this machine cannot have such a sandbox
-// and what its operator can do about it.
+// and what its operator can do about it. Of the kind Docker without opts.DockerImage, it tries the
+// daemon alone.
 func Probe(ctx context.Context, opts Options) error {
 	s, err := New(opts)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "penstock-probe-")
+	if d, ok := s.(*dockerKind); ok && d.image == "" {
+		_, err := d.ready(ctx)
+		return err
+	}
+	if opts.Dir != "" {
+		err = os.MkdirAll(opts.Dir, 0o700)
+	}
+	var dir string
+	if err == nil {
+		dir, err = os.MkdirTemp(opts.Dir, "penstock-probe-")
+	}
 	if err != nil {
 		return fmt.Errorf("probe %s: %w", s.Kind(), err)
 	}
@@ -35,7 +45,7 @@ func Probe(ctx context.Context, opts Options) error {
 	spec := Spec{Dir: work, Home: home, Argv: []string{"/bin/sh", "-c", "exit 0"}}
 	if !opts.AllowOpenNetwork {
 		spec.Relay = filepath.Join(relays, "s")
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", spec.Relay)
+		listener, err := Listen(relays, filepath.Base(spec.Relay))
 		if err != nil {
 			return fmt.Errorf("probe %s: %w", s.Kind(), err)
 		}

@@ -43,6 +43,11 @@ type intention struct {
 	environment    string
 	mounts         map[string]expectedMount
 	userNamespaces bool
+	// sharesUsers says that the tree is in the user namespace of the worker.
+	sharesUsers bool
+	// ownKernel reports whether a process belongs to a runtime that has a kernel of its own for the
+	// tree. nil: never. Then the worker sees only the network from outside.
+	ownKernel func(pid int) bool
 }
 
 // checks are the names of what a proof checks.
@@ -73,7 +78,8 @@ func (t *tree) prove(ctx context.Context, want intention) error {
 	case found.Failed != "":
 		return fmt.Errorf("sandbox: %s", found.Failed)
 	}
-	open := slices.Concat(found.Open, openOutside(pid), openMounts(pid, want.mounts))
+	checked, open := want.openOutside(pid)
+	open = slices.Concat(found.Open, open)
 	if found.Environment != sha256.Sum256([]byte(want.environment)) {
 		open = append(open, "an environment other than the intended one")
 	}
@@ -84,7 +90,7 @@ func (t *tree) prove(ctx context.Context, want intention) error {
 	if _, err := t.proving.Write([]byte{1}); err != nil {
 		return fmt.Errorf("sandbox: end the proof: %w", err)
 	}
-	t.proof = Proof{Checked: checks, Took: took}
+	t.proof = Proof{Checked: checked, Took: took}
 	_ = t.proving.Close()
 	return nil
 }
@@ -153,9 +159,23 @@ func receiveFindings(socket *os.File) (pid int, f findings, err error) {
 	return int(sender.Pid), f, nil
 }
 
-// openOutside checks the process that becomes the program, with the facts of the kernel.
-func openOutside(pid int) (open []string) {
-	for _, kind := range []string{"net", "user", "mnt", "pid", "ipc", "uts"} {
+// openOutside checks the process that becomes the program, with the facts of the kernel. It returns
+// what a proof checks then.
+func (want intention) openOutside(pid int) (checked, open []string) {
+	kinds := []string{"net", "mnt", "pid", "ipc", "uts", "user"}
+	if want.ownKernel != nil && want.ownKernel(pid) {
+		without := func(name string) bool { return slices.Contains([]string{"capabilities", "mounts"}, name) }
+		return slices.DeleteFunc(slices.Clone(checks), without), openSpaces(pid, kinds[:1])
+	}
+	if want.sharesUsers {
+		kinds = kinds[:len(kinds)-1]
+	}
+	return checks, slices.Concat(openSpaces(pid, kinds), openRights(pid), openMounts(pid, want.mounts))
+}
+
+// openSpaces checks the namespaces of a process, and what its network has.
+func openSpaces(pid int, kinds []string) (open []string) {
+	for _, kind := range kinds {
 		ours, err1 := os.Readlink("/proc/self/ns/" + kind)
 		theirs, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
 		if err := errors.Join(err1, err2); err != nil {
@@ -193,7 +213,7 @@ func openOutside(pid int) (open []string) {
 			}
 		}
 	}
-	return append(open, openRights(pid)...)
+	return open
 }
 
 // openRights checks what /proc/PID/status says (proc_pid_status(5)).

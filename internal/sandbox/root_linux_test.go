@@ -82,7 +82,8 @@ func TestRunOfRootDoesNotChangeTheHostsFiles(t *testing.T) {
 	sp.Argv = append(sp.Argv, s.Layout(sp).Exe, shared)
 	r := start(t, s, sp)
 	if tree, ok := r.(*tree); ok {
-		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", tree.pid)); err != nil ||
+		here, _ := tree.keeper.(*local)
+		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", here.program)); err != nil ||
 			!strings.HasPrefix(exe, "/memfd:bwrap") {
 			t.Errorf("the sandbox is executed from %s, %v", exe, err)
 		}

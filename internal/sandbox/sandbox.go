@@ -25,10 +25,17 @@ import (
 const (
 	// Bubblewrap isolates files, processes and users by kernel namespaces.
 	Bubblewrap = "bubblewrap"
+	// Docker is a container of a Docker daemon. It isolates files, processes and the network, and
+	// its programs are those of an image. Its user is the worker's, without any capability.
+	Docker = "docker"
 	// Process isolates nothing: the tree runs as the worker's user and sees all that this
 	// user sees. Only the limits and the end of the whole tree hold.
 	Process = "process"
 )
+
+// Isolates reports whether a kind of sandbox keeps a tree from the files and processes of the host,
+// and can seal it.
+func Isolates(kind string) bool { return kind == Bubblewrap || kind == Docker }
 
 // Sandbox starts process trees. It is safe for concurrent use.
 type Sandbox interface {
@@ -82,8 +89,8 @@ type Spec struct {
 	Dir, Home string
 	// Cwd is where the program starts, relative to Dir; "" is Dir.
 	Cwd string
-	// Image is the file system of the tree instead of the host's programs, or nil. Only the kind
-	// Bubblewrap can use one.
+	// Image is the file system of the tree instead of the host's programs, or nil. The kind Process
+	// cannot use one. The kind Docker needs one, here or in its Options.
 	Image *Image
 	// ReadOnly are further files and directories of the host that the tree may read. The
 	// kind Process ignores it.
@@ -114,8 +121,8 @@ type Spec struct {
 	// mode 0700 that belongs to this execution alone. The tree gets a network namespace with
 	// nothing but loopback and no DNS. Each connection to [RelayAddress] in the sandbox (and
 	// to the same port of ::1) becomes a connection to this socket. The socket must not be
-	// replaced while the tree runs. Only the kind Bubblewrap can seal a tree. "" leaves the
-	// tree in the network of the host.
+	// replaced while the tree runs. The kind Process cannot seal a tree. "" leaves the tree in
+	// the network of the host.
 	Relay string
 }
 
@@ -124,9 +131,12 @@ type Spec struct {
 // connections to this address are reset.
 const RelayAddress = "127.0.0.1:3128"
 
-// Image is an unpacked container image. The tree may change it: its changes are kept in a folder of
-// the execution. The paths contain no colon, comma or backslash.
+// Image is a container image: an unpacked one for the kind Bubblewrap, and one of the daemon for the
+// kind Docker. The tree may change an unpacked one: its changes are kept in a folder of the
+// execution. The paths contain no colon, comma or backslash.
 type Image struct {
+	// Name is what the Docker daemon calls the image. The other kinds ignore it.
+	Name string
 	// Layers are sibling folders, the top one first. They stay as they are.
 	Layers []string
 	// Dir is a folder of the host for the changes. It may be used again after the end of the tree,
@@ -207,6 +217,17 @@ type Options struct {
 	// Bwrap is the program of the kind Bubblewrap: a path, or a name to look up.
 	// The default is "bwrap".
 	Bwrap string
+	// Dir is a folder for small files and sockets of the kind Docker, which requires it. The daemon
+	// sees it at the same path. It also identifies the containers of this worker: [New] removes
+	// those that an earlier process has left. No other process uses it at the same time.
+	Dir string
+	// DockerHost is the address of the daemon, unix:// and a path. The default is that of Docker's
+	// own client.
+	DockerHost string
+	// DockerRuntime is the OCI runtime of the containers. The default is the daemon's.
+	DockerRuntime string
+	// DockerImage is the image of trees without Spec.Image. The daemon has it.
+	DockerImage string
 	// Silence is how long this process may be frozen (stopped, stuck in the kernel) before
 	// its trees are killed without it. A worker that is frozen for longer could not kill
 	// them before its leases end. The default is two thirds of penstock.LeaseTime, which

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var kinds = []string{Bubblewrap, Process}
+var kinds = []string{Bubblewrap, Process, Docker}
 
 // eachKind runs test for every kind of sandbox, at the same time.
 func eachKind(t *testing.T, test func(t *testing.T, s Sandbox)) {
@@ -70,6 +70,10 @@ func eachKind(t *testing.T, test func(t *testing.T, s Sandbox)) {
 func open(t testing.TB, kind string) Sandbox {
 	t.Helper()
 	opts := Options{Kind: kind, Exe: self(t), AllowOpenNetwork: kind == Process}
+	if kind == Docker {
+		opts.Dir = t.TempDir()
+		opts.DockerHost, opts.DockerImage = dockerHost(t)
+	}
 	if err := Probe(t.Context(), opts); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)
@@ -257,7 +261,7 @@ func TestEnvironmentHasOnlyTheGivenVariables(t *testing.T) {
 				got = append(got, strings.TrimSuffix(line, "\n"))
 			}
 		}
-		name := map[string]string{Bubblewrap: insideUser}[s.Kind()]
+		name := map[string]string{Bubblewrap: insideUser, Docker: insideUser}[s.Kind()]
 		if u, err := user.Current(); name == "" && err == nil {
 			name = u.Username
 		}

@@ -68,7 +68,10 @@ const codeCannotExecute = 127
 // program and adopts every orphan of its tree. It kills the whole tree when the program ends,
 // when the worker asks for it, and when the worker is gone or frozen. It returns the exit code
 // for this process.
-func Supervise() int {
+func Supervise() int { return superviseUntil(nil) }
+
+// superviseUntil is Supervise, which also ends when the file of alive ends, unless that is nil.
+func superviseUntil(alive *os.File) int {
 	// The parent-death signal below is sent when the thread that forked ends, and
 	// PR_SET_NO_NEW_PRIVS and the session keyring belong to a thread. So one thread does all
 	// of it.
@@ -91,10 +94,18 @@ func Supervise() int {
 		_ = out.Encode(report{Failed: err.Error()})
 		return 1
 	}
+	released := make(chan struct{})
 	go func() {
+		defer close(released)
 		awaitSilence(control, s.silence)
 		end()
 	}()
+	if alive != nil {
+		go func() {
+			_, _ = io.Copy(io.Discard, alive)
+			end()
+		}()
+	}
 	select {
 	case err := <-s.started:
 		if err != nil {
@@ -111,6 +122,7 @@ func Supervise() int {
 	}
 	s.end()
 	_ = out.Encode(report{Ended: true, Code: s.code})
+	<-released // the worker may still ask the kernel what the tree has done
 	return 0
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -26,10 +27,8 @@ type machine struct {
 // tree is a process tree of this machine. It is Running.
 type tree struct {
 	*streams
-	supervisor *exec.Cmd
-	group      *cgroup
-	pid        int // of the program; also its process group
-	proof      Proof
+	keeper
+	proof Proof
 
 	gauges     []gauge
 	onExceeded func(Resource)
@@ -42,8 +41,79 @@ type tree struct {
 	err    error         // likewise
 }
 
+// keeper is where the supervisor of a tree runs, with the limits of the tree.
+type keeper interface {
+	// pid is the supervisor's, as this process sees it.
+	pid() int
+	// begun is called when the program has started, with its process ID as the supervisor numbers it.
+	begun(program int)
+	// wake lets a supervisor run that was stopped.
+	wake()
+	// fate is called when the supervisor has ended the tree, and not itself. It returns whether the
+	// kernel has killed a process of the tree for memory, and what has ended the tree, if that was
+	// neither the program nor this process.
+	fate() (outOfMemory bool, lost error)
+	// wait returns when the supervisor has ended and nothing of it is left.
+	wait()
+	// limits reports whether the limit of memory is enforced, and returns the text of Running.Limits.
+	limits() (memory bool, text string)
+}
+
+// local is a supervisor that is a child of this process.
+type local struct {
+	*cgroup
+	supervisor *exec.Cmd
+	program    int // also its process group
+}
+
+func (l *local) pid() int { return l.supervisor.Process.Pid }
+func (l *local) wake()    { _ = l.supervisor.Process.Signal(unix.SIGCONT) }
+
+func (l *local) limits() (memory bool, text string) { return l.memory != "", l.says }
+
+func (l *local) begun(program int) {
+	l.program = program
+	l.release(l.pid())
+}
+
+func (l *local) fate() (outOfMemory bool, lost error) { return l.outOfMemory(), nil }
+
+func (l *local) wait() {
+	if err := l.supervisor.Wait(); err != nil && l.program > 0 {
+		// Somebody killed the supervisor. The program dies with it; of the rest we kill what
+		// we can name.
+		_ = unix.Kill(-l.program, unix.SIGKILL)
+	}
+	l.remove()
+}
+
 // launch starts a supervisor with order o. It returns when the program has started.
 func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error) {
+	return m.begin(ctx, o, spec, m.superviseHere)
+}
+
+// superviseHere starts a supervisor beside this process.
+func (m *machine) superviseHere(_ context.Context, s *streams, spec Spec) (keeper, error) {
+	// The supervisor gets nothing of our environment, and no directory to pin.
+	supervisor := &exec.Cmd{
+		Path: m.exe, Args: []string{"penstock", "supervise"}, Dir: "/", Env: []string{"GOMAXPROCS=1"},
+		Stdin: s.theirs[0], Stdout: s.theirs[1], Stderr: s.theirs[2],
+		ExtraFiles: s.theirs[controlFD:],
+		// In a new session, a terminal's Ctrl-C reaches us and not the tree.
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := supervisor.Start(); err != nil {
+		return nil, fmt.Errorf("sandbox: start supervisor: %w", err)
+	}
+	// It waits for its order, so nothing of the tree runs outside of the limits.
+	return &local{cgroup: m.limits.group(spec.Limits, supervisor.Process.Pid), supervisor: supervisor}, nil
+}
+
+// begin lets supervise start a supervisor, which gets their ends of the streams, and gives it order
+// o. It returns when the program has started.
+func (m *machine) begin(
+	ctx context.Context, o order, spec Spec, supervise func(context.Context, *streams, Spec) (keeper, error),
+) (*tree, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -52,22 +122,12 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	t := &tree{streams: s, onExceeded: spec.Exceeded, done: make(chan struct{})}
-	// The supervisor gets nothing of our environment, and no directory to pin.
-	t.supervisor = &exec.Cmd{
-		Path: m.exe, Args: []string{"penstock", "supervise"}, Dir: "/", Env: []string{"GOMAXPROCS=1"},
-		Stdin: s.theirs[0], Stdout: s.theirs[1], Stderr: s.theirs[2],
-		ExtraFiles: s.theirs[controlFD:],
-		// In a new session, a terminal's Ctrl-C reaches us and not the tree.
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	err = t.supervisor.Start()
+	t.keeper, err = supervise(ctx, s, spec)
 	s.closeTheirs()
 	if err != nil {
 		s.closeOurs()
-		return nil, fmt.Errorf("sandbox: start supervisor: %w", err)
+		return nil, err
 	}
-	// It waits for its order, so nothing of the tree runs outside of the limits.
-	t.group = m.limits.group(spec.Limits, t.supervisor.Process.Pid)
 
 	unbind := context.AfterFunc(ctx, t.end)
 	in := gob.NewDecoder(s.reports)
@@ -80,16 +140,14 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 	if err != nil || !first.Started {
 		unbind()
 		t.end()
-		_ = t.supervisor.Wait()
-		t.group.remove()
+		t.wait()
 		defer s.closeOurs()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, startError(first, s.lastWords())
 	}
-	t.pid = first.PID
-	t.group.release(t.supervisor.Process.Pid)
+	t.begun(first.PID)
 	t.gauges = t.gaugesOf(spec)
 	go t.tick(m.silence / 10)
 	go func() {
@@ -120,24 +178,23 @@ func (t *tree) await(in *gob.Decoder) {
 	watch.Go(func() { t.watch(watching) })
 	var last report
 	_ = in.Decode(&last)
-	_ = t.supervisor.Wait()
+	outOfMemory, lost := t.fate()
+	t.err = lost
+	_ = t.control.Close() // the supervisor waits for it
+	t.wait()
 	stop()
 	watch.Wait()
 	t.exit.Code = last.Code
 	if !last.Ended {
-		// Somebody killed the supervisor. The program dies with it; of the rest we kill what
-		// we can name.
-		t.err = errors.New("sandbox: the supervisor was killed from outside")
+		// Somebody killed the supervisor.
+		t.err = cmp.Or(t.err, errors.New("sandbox: the supervisor was killed from outside"))
 		t.exit.Code = 128 + int(unix.SIGKILL)
-		_ = unix.Kill(-t.pid, unix.SIGKILL)
 	}
 	t.lastCheck()
 	t.exit.Exceeded = t.exceeded
-	if t.group.outOfMemory() { // the kernel may have chosen the supervisor
+	if outOfMemory { // the kernel may have chosen the supervisor
 		t.exit.Exceeded, t.err = Memory, nil
 	}
-	t.group.remove()
-	_ = t.control.Close()
 	_ = t.reports.Close()
 	t.finishStderr()
 }
@@ -163,15 +220,18 @@ func (t *tree) tick(every time.Duration) {
 func (t *tree) end() {
 	t.ending.Do(func() {
 		_ = t.control.Close()
-		// A tree of kind Process could have stopped its supervisor.
-		_ = t.supervisor.Process.Signal(unix.SIGCONT)
+		t.wake() // a tree of kind Process could have stopped its supervisor
 	})
 }
 
 func (t *tree) Stdin() io.WriteCloser { return t.stdin }
 func (t *tree) Stdout() io.ReadCloser { return t.stdout }
-func (t *tree) Limits() string        { return t.group.String() }
 func (t *tree) Proof() Proof          { return t.proof }
+
+func (t *tree) Limits() string {
+	_, text := t.limits()
+	return text
+}
 
 func (t *tree) Wait() (Exit, error) {
 	<-t.done

@@ -67,8 +67,9 @@ func (t *tree) lastCheck() {
 
 // gaugesOf returns the gauges for the limits of spec that group does not enforce.
 func (t *tree) gaugesOf(spec Spec) (all []gauge) {
-	processes := func() []int { return descendants(t.supervisor.Process.Pid) }
-	if limit := spec.Limits.Memory; limit > 0 && t.group.memory == "" {
+	processes := func() []int { return descendants(t.pid()) }
+	enforced, _ := t.limits()
+	if limit := spec.Limits.Memory; limit > 0 && !enforced {
 		all = append(all, gauge{Memory, limit, 2 * time.Second, func(context.Context) int64 {
 			return memoryUse(processes(), limit)
 		}})

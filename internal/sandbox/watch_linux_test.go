@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/docker"
 )
 
 // unlimited is a sandbox on a machine whose control groups cannot be used.
@@ -23,6 +25,9 @@ func unlimited(t *testing.T, kind string) Sandbox {
 		return s
 	case *process:
 		s.limits = none
+		return s
+	case *dockerKind:
+		s.can = &docker.Info{}
 		return s
 	}
 	t.Fatalf("no sandbox of kind %s", kind)
@@ -157,7 +162,7 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 		wait`)).(*tree)
 	var pids []int
 	eventually(t, 30*time.Second, "children", func() bool {
-		pids = descendants(r.supervisor.Process.Pid)
+		pids = descendants(r.pid())
 		return len(pids) == 9 && sumMemory(pids, 0, inStatus) > limit
 	})
 	// While the shell still forks, a page may count for two processes.

@@ -65,10 +65,10 @@ func (e *execution) setUpAgent() error {
 // shownAt is where the sandbox shows a folder of this machine: a sandbox that isolates
 // nothing shows it where it is.
 func (e *execution) shownAt(dir, inside string) string {
-	if e.sandbox.Kind() == sandbox.Process {
-		return dir
+	if sandbox.Isolates(e.sandbox.Kind()) {
+		return inside
 	}
-	return inside
+	return dir
 }
 
 // setting is what the agent is set up for: the model of the run, and where its provider is.

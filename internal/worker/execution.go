@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,8 @@ type execution struct {
 	image   *usedImage  // nil: the programs of the host
 	outlet  *outlet     // nil until it is open
 	full    atomic.Bool // the workspace exceeds its disk limit and is not kept
+
+	sandboxLost atomic.Pointer[error] // why the sandbox ended, if neither the agent nor the worker ended it
 	preparation
 
 	agent     harness.Agent
@@ -158,6 +161,9 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 		if over := exceeded(ctx); over != nil {
 			err = over // regardless of the agent's own error
 		}
+		if lost := e.sandboxLost.Load(); err == nil && lost != nil && result.State == penstock.StateFailed {
+			err = *lost
+		}
 		if err != nil {
 			return e.endFor(ctx, err, result.Usage)
 		}
@@ -258,6 +264,14 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 		result.Message = &penstock.StatusMessage{
 			Message:   "The agent was not started: " + open.Error() + ".",
 			ErrorCode: penstock.CodeEnvironmentSetupFailed,
+		}
+	case e.sandboxLost.Load() != nil:
+		lost := *e.sandboxLost.Load()
+		e.log.Warn("sandbox lost", "error", lost)
+		result.State = penstock.StateError
+		result.Message = &penstock.StatusMessage{
+			Message:   "The sandbox of the run was lost: " + strings.TrimPrefix(lost.Error(), "sandbox: ") + ".",
+			ErrorCode: penstock.CodeUnavailable, Retryable: true,
 		}
 	case errors.As(err, &told):
 		result.Message = &penstock.StatusMessage{Message: told.Explain(), ErrorCode: told.Code, Retryable: told.Retryable}

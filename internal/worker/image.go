@@ -19,8 +19,9 @@ import (
 type usedImage struct {
 	*image.Image
 
-	dir string // for the changes of the run
-	new bool   // dir was created by this execution
+	reference string // by which the run or this worker names it
+	dir       string // for the changes of the run
+	new       bool   // dir was created by this execution
 }
 
 func (i *usedImage) digest() string {
@@ -37,7 +38,7 @@ func (i *usedImage) sandbox() *sandbox.Image {
 	if i == nil {
 		return nil
 	}
-	return &sandbox.Image{Layers: i.Layers, Dir: i.dir}
+	return &sandbox.Image{Name: i.Name, Layers: i.Layers, Dir: i.dir}
 }
 
 // ofSandbox are the variables that the sandbox itself sets, because the user of an image does not
@@ -58,29 +59,33 @@ func (i *usedImage) environment() (env []string) {
 	return env
 }
 
-// imageName is the image that the run names, or "". A runner's image takes precedence over the
-// environment's.
+// imageName is the image that the run names, or else the worker's default, or "". A runner's image
+// takes precedence over the environment's.
 func (e *execution) imageName() string {
 	if e.Runner != nil && e.Runner.Image != "" {
 		return e.Runner.Image
 	}
-	if e.Environment != nil {
+	if e.Environment != nil && e.Environment.Config.DockerImage != "" {
 		return e.Environment.Config.DockerImage
 	}
-	return ""
+	return e.w.DefaultImage
 }
 
 // usesImages reports whether the run's programs are those of its image.
 func (e *execution) usesImages() bool {
-	return e.w.usesImages() && e.sandbox.Kind() == sandbox.Bubblewrap
+	return e.w.usesImages() && sandbox.Isolates(e.sandbox.Kind())
 }
 
 // usesImages reports whether runs in the sandbox of this worker live in container images.
-func (w *Worker) usesImages() bool { return w.Images != nil && w.kind() == sandbox.Bubblewrap }
+func (w *Worker) usesImages() bool { return w.Images != nil && sandbox.Isolates(w.kind()) }
 
 // useImage pulls the image of the run, and keeps it until releaseImage. Without it, the run fails.
 func (e *execution) useImage(ctx context.Context) error {
 	name := e.imageName()
+	if name == "" && e.w.Images != nil && e.sandbox.Kind() == sandbox.Docker {
+		return setupFailed("This run names no container image, and the sandbox docker of this worker needs one: name it as " +
+			"docker_image of the environment or runner, or start the worker with --docker-image.")
+	}
 	if name == "" || !e.usesImages() {
 		return nil
 	}
@@ -105,9 +110,11 @@ func (e *execution) useImage(ctx context.Context) error {
 	if err != nil {
 		return setupFailed("The worker cannot use the image %s: %s.", name, err)
 	}
-	e.image = &usedImage{Image: pulled}
-	if e.image.dir, e.image.new, err = e.space.imageDir(pulled.Digest); err != nil {
-		return fmt.Errorf("make the folder of the image of run %s: %w", e.Lease.RunID, err)
+	e.image = &usedImage{Image: pulled, reference: name}
+	if len(pulled.Layers) > 0 { // otherwise the run cannot change it
+		if e.image.dir, e.image.new, err = e.space.imageDir(pulled.Digest); err != nil {
+			return fmt.Errorf("make the folder of the image of run %s: %w", e.Lease.RunID, err)
+		}
 	}
 	e.timeline(penstock.TimelineImageReady, map[string]any{
 		"image": name, "digest": pulled.Digest, "pulled": pulled.Pulled, "bytes": pulled.Size,
@@ -140,7 +147,7 @@ func (e *execution) notStarted(err error) error {
 	if e.image != nil {
 		return &penstock.Error{
 			Code: penstock.CodeEnvironmentSetupFailed, Retryable: true, Cause: err,
-			Detail: fmt.Sprintf("This worker cannot start the sandbox with the image %s: %s.", e.image.Name, err),
+			Detail: fmt.Sprintf("This worker cannot start the sandbox with the image %s: %s.", e.image.reference, err),
 		}
 	}
 	return &penstock.Error{
@@ -156,7 +163,7 @@ func (e *execution) inImage(err error) error {
 		return err
 	}
 	said := *failed
-	said.Detail = fmt.Sprintf("The agent did not start in the image %s. %s", e.image.Name, failed.Detail)
+	said.Detail = fmt.Sprintf("The agent did not start in the image %s. %s", e.image.reference, failed.Detail)
 	return &said
 }
 

@@ -93,7 +93,7 @@ func (o *outlet) serveRelay(ctx context.Context) (err error) {
 	if o.env, err = o.writeTrust(); err != nil {
 		return err
 	}
-	listener, err := listenUnix(o.dir, filepath.Base(o.socket))
+	listener, err := sandbox.Listen(o.dir, filepath.Base(o.socket))
 	if err != nil {
 		return err
 	}
@@ -103,23 +103,6 @@ func (o *outlet) serveRelay(ctx context.Context) (err error) {
 		}
 	})
 	return nil
-}
-
-// listenUnix listens on a socket in dir. A socket's path has at most about 100 bytes, so
-// dir is named by a descriptor.
-func listenUnix(dir, name string) (net.Listener, error) {
-	open, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer open.Close()
-	path := fmt.Sprintf("/proc/self/fd/%d/%s", open.Fd(), name)
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", filepath.Join(dir, name), err)
-	}
-	listener.SetUnlinkOnClose(false) // the descriptor may be another folder by then
-	return listener, nil
 }
 
 // servePort serves a sandbox that has the network of this machine.
@@ -197,7 +180,7 @@ func (o *outlet) close() {
 
 // sealed reports whether the sandbox of the execution has no network but its outlet.
 func (e *execution) sealed() bool {
-	return !e.w.OpenNetwork && e.sandbox.Kind() == sandbox.Bubblewrap
+	return !e.w.OpenNetwork && sandbox.Isolates(e.sandbox.Kind())
 }
 
 // recordSeal records whether the sandbox that has just started is sealed.

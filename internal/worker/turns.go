@@ -309,6 +309,9 @@ type process struct {
 
 func (p process) Wait() (harness.Exit, error) {
 	exit, err := p.Running.Wait()
+	if err != nil {
+		p.execution.sandboxLost.Store(&err)
+	}
 	return harness.Exit{Code: exit.Code, Text: p.execution.ending(exit)}, err
 }
 

@@ -63,9 +63,11 @@ type Options struct {
 	// Repositories is the cache for environments' repositories. nil means that git is missing, and
 	// runs that need a repository fail.
 	Repositories *git.Cache
-	// Images has the container images of runs in the sandbox bubblewrap. nil: such runs use the
-	// programs of the host, and their timeline says so.
-	Images *image.Store
+	// Images has the container images of runs in a sandbox that isolates. nil: such runs use the
+	// programs of the host, and their timeline says so. DefaultImage is the image of runs that name
+	// none; "": the programs of the host.
+	Images       Images
+	DefaultImage string
 
 	// Sandbox is the sandbox of runs. If it is nil, only runs of the model demo/offline are
 	// executed, in Demo. NoSandbox is the reason.
@@ -93,9 +95,17 @@ type Options struct {
 	// Gateway has the model providers; nil: no providers.
 	Gateway *gateway.Gateway
 	Network Network
-	// OpenNetwork gives runs the network of this machine. By default, a run in bubblewrap is
-	// sealed: it reaches only what its network policy allows.
+	// OpenNetwork gives runs the network of this machine. By default, a run is sealed
+	// if its sandbox isolates: it reaches only what its network policy allows.
 	OpenNetwork bool
+}
+
+// Images are where the container images of runs come from: a store of this worker, or a Docker
+// daemon.
+type Images interface {
+	// Acquire pulls what is missing of an image. The caller releases the image. An error that users
+	// may see is an [*image.PullError].
+	Acquire(ctx context.Context, reference string, login image.Login) (*image.Image, error)
 }
 
 // Worker executes runs.

@@ -1538,7 +1538,7 @@ export interface CloudEnvironmentConfig {
   name?: string | undefined;
   /** Purpose. */
   description?: string | undefined;
-  /** The container image of the runs. Workers with the sandbox bubblewrap pull it; a run whose image cannot be pulled fails. Workers with the sandbox process use the host's tools and record this on the timeline. */
+  /** The container image of the runs. Workers with the sandbox bubblewrap or docker pull it; a run whose image cannot be pulled fails. Workers with the sandbox process use the host's tools and record this on the timeline. */
   docker_image?: string | undefined;
   /** GitHub repositories to clone. */
   github_repos?: GitHubRepo[] | undefined;

@@ -664,9 +664,9 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     """Purpose."""
 
     docker_image: str
-    """The container image of the runs. Workers with the sandbox bubblewrap pull it; a run whose
-    image cannot be pulled fails. Workers with the sandbox process use the host's tools and
-    record this on the timeline.
+    """The container image of the runs. Workers with the sandbox bubblewrap or docker pull it; a
+    run whose image cannot be pulled fails. Workers with the sandbox process use the host's
+    tools and record this on the timeline.
     """
 
     github_repos: Sequence[GitHubRepo | InstanceOf[types.GitHubRepo]]

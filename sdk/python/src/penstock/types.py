@@ -2418,9 +2418,9 @@ class CloudEnvironmentConfig(Model):
     """Purpose."""
 
     docker_image: str | None = None
-    """The container image of the runs. Workers with the sandbox bubblewrap pull it; a run whose
-    image cannot be pulled fails. Workers with the sandbox process use the host's tools and
-    record this on the timeline.
+    """The container image of the runs. Workers with the sandbox bubblewrap or docker pull it; a
+    run whose image cannot be pulled fails. Workers with the sandbox process use the host's
+    tools and record this on the timeline.
     """
 
     github_repos: list[GitHubRepo] | None = None

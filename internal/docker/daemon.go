@@ -1,0 +1,103 @@
+// Package docker talks to a Docker daemon on this machine, or to one that speaks its API, such as
+// Podman's. It owns the connection, images and containers, and the words for what goes wrong.
+//
+// It uses API 1.41 (Docker 20.10) or newer. Nothing that it passes to the daemon is a secret, except
+// for the credentials of a registry.
+package docker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// DefaultHost is the address of the daemon that Docker's own client uses.
+const DefaultHost = "unix:///var/run/docker.sock"
+
+// Daemon is a Docker daemon. It is safe for concurrent use.
+type Daemon struct {
+	client *client.Client
+	socket string
+}
+
+// New returns the daemon at host, or at DefaultHost if it is "". It connects to nothing yet.
+func New(host string) (*Daemon, error) {
+	host = cmp.Or(host, DefaultHost)
+	socket, ok := strings.CutPrefix(host, "unix://")
+	if !ok {
+		return nil, fmt.Errorf("the Docker daemon %s is not on this machine: use the address of a socket, such as %s",
+			host, DefaultHost)
+	}
+	c, err := client.New(client.WithHost(host), client.WithUserAgent("penstock"))
+	if err != nil {
+		return nil, fmt.Errorf("use the Docker daemon %s: %w", host, err)
+	}
+	return &Daemon{c, socket}, nil
+}
+
+// Host returns the address of the daemon.
+func (d *Daemon) Host() string { return "unix://" + d.socket }
+
+// Info is what a daemon can do.
+type Info struct {
+	// Runtimes are the names of its OCI runtimes.
+	Runtimes []string
+	// Memory, Processes and CPUs say whether it can limit them.
+	Memory, Processes, CPUs bool
+	// Rootless says that it runs in a user namespace.
+	Rootless bool
+}
+
+// Info asks the daemon what it can do.
+func (d *Daemon) Info(ctx context.Context) (Info, error) {
+	i, err := d.client.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return Info{}, d.explain(err)
+	}
+	if i.Info.OSType != "" && i.Info.OSType != "linux" {
+		return Info{}, fmt.Errorf("the Docker daemon at %s runs %s containers, and runs need Linux", d.socket, i.Info.OSType)
+	}
+	return Info{
+		Runtimes: slices.Sorted(maps.Keys(i.Info.Runtimes)),
+		Memory:   i.Info.MemoryLimit, Processes: i.Info.PidsLimit, CPUs: i.Info.CPUCfsQuota,
+		Rootless: slices.Contains(i.Info.SecurityOptions, "name=rootless"),
+	}, nil
+}
+
+// LostError says that there is no connection to the daemon.
+type LostError struct{ reason string }
+
+func (e *LostError) Error() string { return e.reason }
+
+// explain says what an error of the client means.
+func (d *Daemon) explain(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if !client.IsErrConnectionFailed(err) {
+		return err
+	}
+	// The client's error does not say why.
+	conn, dialErr := net.DialTimeout("unix", d.socket, time.Second) //nolint:noctx // bounded
+	switch {
+	case dialErr == nil:
+		_ = conn.Close()
+		return &LostError{"the Docker daemon at " + d.socket + " ended the connection"}
+	case errors.Is(dialErr, fs.ErrPermission):
+		return &LostError{"this user may not use the socket of the Docker daemon, " + d.socket +
+			": add the user to its group, which is usually docker, and log in again"}
+	case errors.Is(dialErr, fs.ErrNotExist):
+		return &LostError{"no Docker daemon listens at " + d.socket + ": install and start Docker, or name another socket " +
+			"with --docker-host"}
+	}
+	return &LostError{"the Docker daemon at " + d.socket + " does not respond: start it (" + dialErr.Error() + ")"}
+}

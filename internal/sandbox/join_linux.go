@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// joinArg makes Enter the first process of a container: it takes the descriptors of a supervisor
+	// from the worker, and becomes the supervisor.
+	joinArg = "join"
+	// containerArg makes Enter that supervisor.
+	containerArg = "supervise"
+	// aliveFD is the standard input of the container, which ends with the worker or the daemon.
+	aliveFD = 9
+)
+
+// join returns the exit code for this process if it fails.
+func join() int {
+	runtime.LockOSThread()
+	err := takeDescriptors()
+	if err == nil {
+		// The runtime of Go uses some of the numbers that now have a new meaning, so it starts again.
+		err = syscall.Exec(insideExe, []string{"penstock", "enter", containerArg}, []string{"GOMAXPROCS=1"})
+	}
+	_, _ = unix.Write(2, []byte("penstock: take over from the worker: "+err.Error()+"\n"))
+	return 1
+}
+
+// takeDescriptors makes the descriptors that the worker sends those of a supervisor. It uses no part
+// of the runtime that has descriptors of its own.
+func takeDescriptors() error {
+	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	if err := unix.Connect(socket, &unix.SockaddrUnix{Name: insideLaunch}); err != nil {
+		return fmt.Errorf("connect to %s: %w", insideLaunch, err)
+	}
+	control := make([]byte, unix.CmsgSpace(4*(proofFD+1)))
+	//nolint:dogsled // one byte, from the only peer
+	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(control[:n])
+	if err == nil && len(messages) != 1 {
+		err = errors.New("no descriptors")
+	}
+	if err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) <= reportFD || len(fds) > proofFD+1 {
+		return fmt.Errorf("receive: %d descriptors (%w)", len(fds), err)
+	}
+	// Out of the way first: their numbers overlap with those that they get.
+	for i := range fds {
+		if fds[i], err = unix.FcntlInt(uintptr(fds[i]), unix.F_DUPFD_CLOEXEC, 100); err != nil {
+			return fmt.Errorf("duplicate: %w", err)
+		}
+	}
+	if err := unix.Dup3(0, aliveFD, 0); err != nil {
+		return fmt.Errorf("keep the standard input: %w", err)
+	}
+	for i, fd := range fds {
+		if err := unix.Dup3(fd, i, 0); err != nil {
+			return fmt.Errorf("duplicate: %w", err)
+		}
+	}
+	return nil
+}
+
+// superviseContainer is Supervise as the first process of a container.
+func superviseContainer() int {
+	// The tree has the same user. It can neither trace us nor open our descriptors.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil || os.Getpid() != 1 {
+		fmt.Fprintln(os.Stderr, "penstock enter is started by a sandbox, never by hand")
+		return 2
+	}
+	_ = unix.SetNonblock(aliveFD, true)
+	return superviseUntil(os.NewFile(aliveFD, "alive"))
+}
+
+// enterContainer applies the filter of system calls in a file to this process.
+func enterContainer(file int) error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(file, &stat); err != nil {
+		return fmt.Errorf("read the filter of system calls: %w", err)
+	}
+	// If memory runs out, the kernel kills the tree rather than its supervisor.
+	_ = write("/proc/self/oom_score_adj", "500")
+	code := make([]byte, stat.Size)
+	n, err := unix.Pread(file, code, 0)
+	_ = unix.Close(file)
+	if err != nil || n != len(code) {
+		return fmt.Errorf("read the filter of system calls: %d of %d bytes (%w)", n, len(code), err)
+	}
+	if len(code) == 0 {
+		return nil // an unknown processor, in a sandbox that is not sealed
+	}
+	program := unix.SockFprog{
+		Len:    uint16(len(code) / int(unsafe.Sizeof(unix.SockFilter{}))), //nolint:gosec // our own filter is short
+		Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0])),              //nolint:gosec // unix has no function for it
+	}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&program))) //nolint:gosec // likewise
+	runtime.KeepAlive(code)
+	if errno != 0 {
+		return fmt.Errorf("filter system calls: %w", errno)
+	}
+	return nil
+}

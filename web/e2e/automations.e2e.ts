@@ -16,7 +16,7 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await world.look('automations-empty');
   await page.getByRole('link', { name: 'New automation' }).click();
   await page.getByRole('textbox', { name: 'Name', exact: true }).first().fill('Fix red builds');
-  await page.getByRole('textbox', { name: 'Prompt' }).fill('Mend it.\ndemo: say mended');
+  await page.getByRole('textbox', { name: 'Prompt' }).fill('Fix it.\ndemo: say fixed');
   const trigger = page.getByRole('group', { name: 'Trigger 1' });
   await trigger.getByText('Choose at least one webhook.').waitFor();
   expect(await page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);

@@ -5,7 +5,7 @@ async function fill({ server: { api } }: World) {
   const { uid } = await api.factories.create({ name: 'payments' });
   const hook = await api.webhooks.create(uid, { name: 'ci' });
   const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload: { status: ['failed'] } } }];
-  const automation = await api.automations.create(uid, { name: 'fix', prompt: 'demo: say mended', triggers });
+  const automation = await api.automations.create(uid, { name: 'fix', prompt: 'demo: say fixed', triggers });
   const send = (status: string): Promise<Response> =>
     fetch(hook.ingress_url, { method: 'POST', body: JSON.stringify({ status }), headers: { Authorization: `Bearer ${hook.secret}` } });
   await Promise.all(['failed', 'passed', 'skipped'].map(send));

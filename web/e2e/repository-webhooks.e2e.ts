@@ -24,7 +24,7 @@ const test = shared.extend<{ server: Server; repository: string }>({
       'agents/foreman/agent.md': '---\nagentType: FOREMAN\n---\nWork.\n',
       'webhooks/ci.yaml': 'secretName: CI_TOKEN\n',
       'automations/fix/automation.md':
-        '---\ntriggers:\n  - {provider: webhook, event: received, filter: {webhook_ids: [ci]}}\n---\ndemo: say mended\n',
+        '---\ntriggers:\n  - {provider: webhook, event: received, filter: {webhook_ids: [ci]}}\n---\ndemo: say fixed\n',
     });
     await use(`file://${dir}`);
     rmSync(dir, { recursive: true, force: true });

@@ -196,7 +196,7 @@ def worth_retrying(error: APIError) -> bool:
 
 
 def untrusted(error: BaseException | None) -> bool:
-    """Whether a certificate was refused, which no retry mends."""
+    """Whether a certificate was refused. A retry does not fix that."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return True

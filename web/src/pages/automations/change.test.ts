@@ -7,7 +7,7 @@ const automation: Automation = {
   uid: 'a',
   name: 'fix',
   enabled: true,
-  prompt: 'Mend it.',
+  prompt: 'Fix it.',
   agent: 'builder',
   runner: 'big',
   triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload: { b: [1], a: [2] } } }],
@@ -18,7 +18,7 @@ const automation: Automation = {
 test('what was not edited is not sent', () => {
   const draft = automationDraftOf(automation);
   expect(changeOf(automation, draft)).toEqual({});
-  expect(changeOf(automation, { ...draft, prompt: 'Mend it well.', agent: '' })).toEqual({ prompt: 'Mend it well.', agent: null });
+  expect(changeOf(automation, { ...draft, prompt: 'Fix it well.', agent: '' })).toEqual({ prompt: 'Fix it well.', agent: null });
   expect(changeOf(automation, { ...draft, model: 'demo/offline', environment: 'e' })).toEqual({
     model: 'demo/offline',
     environment_id: 'e',

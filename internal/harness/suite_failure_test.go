@@ -99,15 +99,15 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 
 func hangUp(*http.Request) { panic(http.ErrAbortHandler) }
 
-// failures are what providers do, and how a run ends then. Agents that give up where others try
-// again are named.
+// failures are what providers do, and how a run ends then. Agents that may give up where others try
+// again are named: if they try again, the run must succeed, too.
 var failures = []struct {
 	name    string
 	times   int64
 	fail    func(http.ResponseWriter, *http.Request, http.Handler)
 	code    penstock.Code // "": the run succeeds
 	says    string
-	givesUp map[string]string // why agents do not try again
+	givesUp map[string]string // which agents may end the run instead of trying again
 }{
 	{name: "429 with Retry-After", times: 1, fail: status(429, "rate_limit_error", "Slow down.", "Retry-After", "1")},
 	{name: "529", times: 1, fail: status(529, "overloaded_error", "Overloaded.")},
@@ -115,7 +115,7 @@ var failures = []struct {
 	{
 		name: "a stream that is cut", times: 1, fail: halfway(hangUp), code: penstock.CodeUnavailable,
 		says:    "ended its response too early",
-		givesUp: map[string]string{"gemini": "it does not try again after a stream that was cut, so the run ends in ERROR"},
+		givesUp: map[string]string{"gemini": "it does not always try again after a stream that was cut, and the run then ends in ERROR"},
 	},
 	{
 		name: "401", fail: status(401, "authentication_error", "Invalid key."), code: penstock.CodeExternalAuthRequired,
@@ -155,9 +155,11 @@ func testFailures(t *testing.T, s *suite) {
 				}
 				return nil
 			})
-			if why := f.givesUp[s.name]; why != "" {
+			why := f.givesUp[s.name]
+			if why != "" {
 				s.cannot(t, "failures", why)
-			} else if f.times > 0 {
+			}
+			if f.times > 0 && (why == "" || model.calls.Load() > 1) {
 				if lines := j.lines(); run.State != penstock.StateSucceeded || lines[len(lines)-1] != "assistant: "+spoken {
 					t.Errorf("the run is %s: %+v\n%s", run.State, run.StatusMessage, strings.Join(lines, "\n"))
 				}

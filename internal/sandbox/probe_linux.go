@@ -99,6 +99,8 @@ const (
 	// asService follows what a service manager or container engine may forbid.
 	asService = "in a systemd service, set RestrictNamespaces=no, ProtectKernelTunables=no, ProtectKernelLogs=no and " +
 		"ProcSubset=all, and let SystemCallFilter= include @mount"
+	withProfile = "give penstock the AppArmor profile in deploy/apparmor, or set sysctl " +
+		"kernel.apparmor_restrict_unprivileged_userns=0"
 	asContainer = "in a container, run it with --security-opt seccomp=unconfined or a profile that allows them"
 )
 
@@ -115,8 +117,7 @@ func obstacle(ctx context.Context) string {
 		},
 		{
 			apparmor, "1",
-			"AppArmor forbids user namespaces; set sysctl kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap an " +
-				"AppArmor profile that allows userns",
+			"AppArmor forbids user namespaces; " + withProfile,
 		},
 	})
 	switch {
@@ -144,8 +145,7 @@ func networkObstacle(ctx context.Context) string {
 		},
 		{
 			apparmor, "1",
-			"AppArmor lets no program bring up a loopback interface in a user namespace; set sysctl " +
-				"kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap a profile with userns and capability net_admin",
+			"AppArmor lets no program bring up a loopback interface in a user namespace; " + withProfile,
 		},
 	})
 	switch {

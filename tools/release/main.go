@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,8 +24,8 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// documents go into each archive beside the binary.
-var documents = []string{"CHANGELOG.md", "LICENSE", "README.md"}
+// documents go into each archive beside the binary: files, and folders with all their files.
+var documents = []string{"CHANGELOG.md", "LICENSE", "README.md", "deploy"}
 
 // release has the parts of a release and their sources.
 type release struct {
@@ -104,11 +105,21 @@ func (r release) archive(folder string, binary []byte) ([]byte, error) {
 		return err
 	}
 	for _, name := range documents {
-		content, err := os.ReadFile(filepath.Join(r.source, name))
+		err := filepath.WalkDir(filepath.Join(r.source, name), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			inside, err := filepath.Rel(r.source, path)
+			if err != nil {
+				return err
+			}
+			return add(filepath.ToSlash(inside), 0o644, content)
+		})
 		if err != nil {
-			return nil, err
-		}
-		if err := add(name, 0o644, content); err != nil {
 			return nil, err
 		}
 	}

@@ -80,7 +80,8 @@ func TestChecksumsFindAChange(t *testing.T) {
 	}
 }
 
-// An archive has one folder named after the release, with an executable and the documents.
+// An archive has one folder named after the release, with an executable, the documents and the
+// files to deploy it.
 func TestArchiveHasTheBinaryAndTheDocuments(t *testing.T) {
 	t.Parallel()
 	unzipped, err := gzip.NewReader(bytes.NewReader(read(t, packed(t), "*.tar.gz")))
@@ -105,14 +106,19 @@ func TestArchiveHasTheBinaryAndTheDocuments(t *testing.T) {
 		}
 		found[name] = header.Mode
 	}
-	want := map[string]int64{"penstock": 0o755, "LICENSE": 0o644, "README.md": 0o644, "CHANGELOG.md": 0o644}
+	want := map[string]int64{
+		"penstock": 0o755, "LICENSE": 0o644, "README.md": 0o644, "CHANGELOG.md": 0o644,
+		"deploy/systemd/penstock.service": 0o644, "deploy/helm/penstock/Chart.yaml": 0o644,
+	}
 	for name, mode := range want {
 		if found[name] != mode {
 			t.Errorf("%s has mode %o, want %o", name, found[name], mode)
 		}
 	}
-	if len(found) != len(want) {
-		t.Errorf("the archive has %v, want only %v", found, want)
+	for name := range found {
+		if want[name] == 0 && !strings.HasPrefix(name, "deploy/") {
+			t.Errorf("the archive has %s, want only %v and the folder deploy", name, want)
+		}
 	}
 }
 

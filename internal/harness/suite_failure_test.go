@@ -115,7 +115,7 @@ var failures = []struct {
 	{
 		name: "a stream that is cut", times: 1, fail: halfway(hangUp), code: penstock.CodeUnavailable,
 		says:    "ended its response too early",
-		givesUp: map[string]string{"gemini": "it does not always try again after a stream that was cut, and the run then ends in ERROR"},
+		givesUp: map[string]string{"gemini": "it may give up after a stream that was cut, and the run then ends in ERROR"},
 	},
 	{
 		name: "401", fail: status(401, "authentication_error", "Invalid key."), code: penstock.CodeExternalAuthRequired,

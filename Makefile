@@ -72,7 +72,7 @@ attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes 
 	@scripts/attack
 
 .PHONY: docker-test
-docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root
+docker-test: ## test the docker sandbox in full, with a Docker daemon that the tests start; needs root
 	@scripts/need docker.io bubblewrap
 	@CI=1 go test -count=1 -timeout 15m ./internal/docker ./internal/sandbox
 	@CI=1 go test -count=1 -run 'Container$$|Daemon' ./internal/worker

@@ -31,7 +31,7 @@ type cli struct {
 	Config configFile `type:"path" placeholder:"FILE" help:"YAML file that sets flags by name; flags and environment variables override it."`
 
 	Serve  serveCmd  `cmd:"" group:"server" help:"Run the server: API, scheduler and, by default, a worker."`
-	Worker workerCmd `cmd:"" group:"server" help:"Run a worker for a server on another machine."`
+	Worker workerCmd `cmd:"" group:"server" help:"Run a worker on this machine for a server elsewhere."`
 
 	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
 	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs on a schedule."`

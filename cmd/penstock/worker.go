@@ -45,9 +45,9 @@ type working struct {
 	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
 	StrictEnvironment      bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. The command penstock prices prints the built-in list. Changes need a restart."`
-	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
+	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep a run's workspace for follow-ups after the run ends; 0 deletes it at once."`
 	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
-	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
+	DemoDirectives         bool           `help:"Let the demo/offline model execute prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging
 	docking

@@ -72,7 +72,7 @@ attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes 
 	@scripts/attack
 
 .PHONY: docker-test
-docker-test: ## test the docker sandbox in full, with a Docker daemon that the tests start; needs root
+docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root
 	@scripts/need docker.io bubblewrap
 	@CI=1 go test -count=1 -timeout 15m ./internal/docker ./internal/sandbox
 	@CI=1 go test -count=1 -run 'Container$$|Daemon' ./internal/worker
@@ -154,6 +154,10 @@ harness-test: build ## test each agent that can be installed, from npm, and writ
 	@scripts/need bubblewrap
 	@CI=true scripts/harness-packages .tools
 	@PENSTOCK_HARNESS_TABLE='$(CURDIR)/docs/harnesses.md' $(TEST_AGENTS) -run TestAgents -v -parallel 2 -timeout 1h
+
+.PHONY: kube-test
+kube-test: build ## execute runs in real Pods: builds a cluster (once, about 10 CPU minutes) and runs it, as root
+	@scripts/kube-test
 
 .PHONY: harness-locks
 harness-locks: ## pin the newest agents that can be installed, and Node 24

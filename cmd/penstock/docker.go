@@ -10,22 +10,22 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// docking has the flags of the docker sandbox.
+// docking has the flags of the sandbox docker.
 type docking struct {
 	DockerHost    string `env:"DOCKER_HOST" default:"unix:///var/run/docker.sock" placeholder:"URL" help:"Socket of the Docker daemon for --sandbox docker. The daemon runs on this machine."`
-	DockerImage   string `placeholder:"IMAGE" help:"Default container image for runs in the docker sandbox that do not name an image. Without it, such runs fail."`
-	DockerRuntime string `placeholder:"NAME" help:"OCI runtime for the docker sandbox, such as runsc; by default, the daemon's."`
+	DockerImage   string `placeholder:"IMAGE" help:"Container image of runs in the sandbox docker that name none. Without it, such runs fail."`
+	DockerRuntime string `placeholder:"NAME" help:"OCI runtime of the sandbox docker, such as runsc; by default, the daemon's."`
 }
 
-// dockerDir is the folder of the docker sandbox in a data folder.
+// dockerDir is the folder of the sandbox docker in a data folder.
 const dockerDir = "docker"
 
-// choose sets the options of the docker sandbox, with dir as its folder.
+// choose sets the options of the sandbox docker, with dir as its folder.
 func (d docking) choose(o *sandbox.Options, dir string) {
 	o.Dir, o.DockerHost, o.DockerImage, o.DockerRuntime = dir, d.DockerHost, d.DockerImage, d.DockerRuntime
 }
 
-// chooseAside is choose for a process beside the worker of a data folder. For the docker sandbox it
+// chooseAside is choose for a process beside the worker of a data folder. For the sandbox docker it
 // uses a folder that release removes, so that it leaves the containers of the worker alone.
 func (d docking) chooseAside(o *sandbox.Options, data string) (release func(), err error) {
 	if o.Kind != sandbox.Docker {
@@ -48,7 +48,7 @@ func (d docking) pullDefault(ctx context.Context, kind string, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	log.Info("getting the default image of the docker sandbox", "image", d.DockerImage)
+	log.Info("getting the default image of the sandbox docker", "image", d.DockerImage)
 	i, err := daemon.Acquire(ctx, d.DockerImage, image.Login{})
 	if err != nil {
 		return err

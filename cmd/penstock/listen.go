@@ -20,7 +20,7 @@ type listening struct {
 	PublicURL      string         `placeholder:"URL" help:"URL at which clients reach the server, used for links in responses; by default the address of --listen."`
 	TLSCert        string         `type:"path" placeholder:"FILE" help:"TLS certificate with its chain. Reloaded when the file changes, and on SIGHUP."`
 	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the TLS certificate. Reloaded together with the certificate."`
-	PlainHTTPFrom  []netip.Prefix `name:"plain-http-from" placeholder:"CIDR" help:"Networks whose clients may call the server over plain HTTP, such as the network of containers on one machine; repeatable. Anyone who can capture traffic on these networks can read API keys. None by default; this machine is always allowed."`
+	PlainHTTPFrom  []netip.Prefix `name:"plain-http-from" placeholder:"CIDR" help:"Networks whose clients may call the server over plain HTTP, such as the network of containers on one machine; repeatable. Everyone who can read these networks can read API keys. None by default; this machine is always allowed."`
 	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of the proxies that terminate TLS in front of the server. The server trusts their X-Forwarded-For and X-Forwarded-Proto headers."`
 }
 

@@ -31,7 +31,7 @@ type cli struct {
 	Config configFile `type:"path" placeholder:"FILE" help:"YAML file that sets flags by name; flags and environment variables override it."`
 
 	Serve  serveCmd  `cmd:"" group:"server" help:"Run the server: API, scheduler and, by default, a worker."`
-	Worker workerCmd `cmd:"" group:"server" help:"Run a worker on this machine for a server elsewhere."`
+	Worker workerCmd `cmd:"" group:"server" help:"Run a worker for a server on another machine."`
 
 	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
 	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs on a schedule."`
@@ -91,6 +91,8 @@ func run(args []string) int {
 		return sandbox.Supervise()
 	case len(args) > 0 && args[0] == "enter":
 		return sandbox.Enter(args[1:])
+	case len(args) == 2 && args[0] == "copy-program": // and the init container of a Pod
+		return std.fail(copyProgram(args[1]))
 	}
 	dropEmptyVariables()
 	if err := refuseSecrets(args); err != nil {

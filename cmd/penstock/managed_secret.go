@@ -17,8 +17,8 @@ type secretCmds struct {
 	List      secretListCmd   `cmd:"" help:"List secrets, without their values."`
 	Create    secretCreateCmd `cmd:"" help:"Create a secret."`
 	Get       secretGetCmd    `cmd:"" help:"Show a secret and what uses it, but never its value."`
-	Set       secretSetCmd    `cmd:"" help:"Change a secret's value, or the hosts it may be sent to."`
-	Delete    secretDeleteCmd `cmd:"" help:"Delete the given secrets. A secret that is in use is not deleted."`
+	Set       secretSetCmd    `cmd:"" help:"Set a new value or other hosts for a secret."`
+	Delete    secretDeleteCmd `cmd:"" help:"Delete unused secrets."`
 	RotateKey rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
 }
 

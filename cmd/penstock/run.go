@@ -22,7 +22,7 @@ type runCmds struct {
 	List      runListCmd      `cmd:"" help:"List runs, most recently changed first."`
 	Get       runGetCmd       `cmd:"" help:"Show a run."`
 	Watch     runWatchCmd     `cmd:"" help:"Follow the events of a run until it ends."`
-	Logs      runLogsCmd      `cmd:"" help:"Print a run's conversation so far."`
+	Logs      runLogsCmd      `cmd:"" help:"Print the conversation of a run so far."`
 	Diff      runDiffCmd      `cmd:"" help:"Show what a run has changed in its repositories, as a patch."`
 	Network   runNetworkCmd   `cmd:"" help:"Show what a run may reach and what it reached."`
 	Budget    runBudgetCmd    `cmd:"" help:"Show or change the budget of a run."`

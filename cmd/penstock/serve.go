@@ -57,14 +57,13 @@ type serveCmd struct {
 const presigned = "presigned"
 
 func (cmd *serveCmd) Help() string {
-	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. If it runs in a " +
-		"terminal, serve also prints the key there once. It never logs the key. PENSTOCK_BOOTSTRAP_KEY sets the key " +
-		"instead.\n\nThe server uses the model providers whose keys are in the environment: ANTHROPIC_API_KEY, " +
-		"OPENAI_API_KEY, GEMINI_API_KEY. " +
-		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL override the addresses of these APIs. " +
-		"The standard OTEL_ variables configure tracing.\n\nOn SIGTERM, serve stops claiming runs and returns its runs to " +
-		"the queue. /readyz returns 503, while serve keeps answering requests for at least --shutdown-delay. Then serve " +
-		"exits. A second signal ends it at once."
+	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. A terminal shows the " +
+		"key once; a log never contains it. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model " +
+		"providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. " +
+		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL set other addresses. The standard OTEL_ variables " +
+		"configure tracing.\n\nOn SIGTERM, serve claims no more runs, returns its runs to the queue and exits. Until then " +
+		"/readyz returns 503, for --shutdown-delay or longer. A second " +
+		"signal ends it at once."
 }
 
 // Validate is called by kong.

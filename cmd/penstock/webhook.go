@@ -22,7 +22,7 @@ type webhookCmds struct {
 	Create     webhookCreateCmd     `cmd:"" help:"Create a webhook: a URL that another system can post to."`
 	Update     webhookUpdateCmd     `cmd:"" help:"Change the given fields of a webhook, or set the secret of a pending one."`
 	Rotate     webhookRotateCmd     `cmd:"" help:"Replace the secret of a webhook."`
-	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook. It uses the current value of its managed secret. A suspended webhook stays suspended."`
+	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook, with the current value of its managed secret. A suspended webhook stays suspended."`
 	Disable    webhookDisableCmd    `cmd:"" help:"Disable a webhook at once; its sender gets 404."`
 	Suspend    webhookSuspendCmd    `cmd:"" help:"Suspend a webhook until you resume it, even if the factory's files enable it; its sender gets 404."`
 	Resume     webhookResumeCmd     `cmd:"" help:"Resume a suspended webhook."`

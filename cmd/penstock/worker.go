@@ -45,9 +45,9 @@ type working struct {
 	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
 	StrictEnvironment      bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. The command penstock prices prints the built-in list. Changes need a restart."`
-	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep a run's workspace for follow-ups after the run ends; 0 deletes it at once."`
+	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
 	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
-	DemoDirectives         bool           `help:"Let the demo/offline model execute prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
+	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging
 	docking
@@ -88,7 +88,9 @@ func (w *working) worker(
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
-	o.Images = w.images(dir)
+	if !o.OwnImage {
+		o.Images = w.images(dir)
+	}
 	if w.Sandbox == sandbox.Docker {
 		if o.Images, err = docker.New(w.DockerHost); err != nil {
 			return nil, exitf(exitConfig, "--docker-host: %w", err)
@@ -207,6 +209,9 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 	chosen := sandbox.Options{
 		Kind: w.Sandbox, Exe: exe, AllowOpenNetwork: w.AllowOpenNetwork, AllowUserNamespaces: w.AllowUserNamespaces,
 	}
+	if beside := filepath.Join(filepath.Dir(exe), "bwrap"); isFile(beside) { // see copyProgram
+		chosen.Bwrap = beside
+	}
 	w.choose(&chosen, filepath.Join(dir, dockerDir))
 	err := w.pullDefault(ctx, w.Sandbox, log)
 	if err == nil {
@@ -237,6 +242,11 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 	o.NoSandbox = err.Error()
 	o.Demo, err = sandbox.New(sandbox.Options{Kind: sandbox.Process, Exe: exe, AllowOpenNetwork: true})
 	return err
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // programs returns the agent programs: the built-in one and those of the configuration.
@@ -281,7 +291,9 @@ type workerCmd struct {
 	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the worker may reach the server over plain HTTP. On this machine, plain HTTP is always allowed."`
 	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and repository mirrors. Default: ${data}-worker"`
 	Once           bool           `help:"Execute one run, then exit: with 0 if its result was reported, whatever that is, or if it was returned to the queue."`
+	OwnImage       bool           `hidden:"" help:"This machine is a container of the run's image, so no image is pulled."`
 	LeaseFile      string         `type:"path" placeholder:"FILE" help:"With --once, take over the execution whose lease is in this file, as a launcher writes it."`
+	launching
 	working
 	logging
 }
@@ -302,6 +314,13 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 	if err := c.checkWorkerKey(ctx, log); err != nil {
 		return err
 	}
+	if cmd.Launch != "" {
+		control, err := httpapi.NewClient(httpapi.ClientOptions{Server: c.base.String(), Plain: true, Key: c.key})
+		if err != nil {
+			return err
+		}
+		return cmd.launch(ctx, log, c, control, settings)
+	}
 	place := storage{Data: cmd.Data}
 	release, err := place.prepare()
 	if err != nil {
@@ -316,7 +335,7 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 	}
 	w, err := cmd.worker(ctx, log, cmd.Data, worker.Options{
 		Control: control, BaseURL: c.base.String(), PublicURL: c.base.String(),
-		Repositories: cmd.repositories(ctx, log, cmd.Data),
+		Repositories: cmd.repositories(ctx, log, cmd.Data), OwnImage: cmd.OwnImage,
 	}, settings)
 	if err != nil {
 		return orderly(err)

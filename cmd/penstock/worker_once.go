@@ -17,7 +17,10 @@ func (cmd *workerCmd) Validate() error {
 	if cmd.LeaseFile != "" && !cmd.Once {
 		return errors.New("--lease-file needs --once")
 	}
-	return cmd.working.Validate()
+	if cmd.Launch != "" && cmd.Once {
+		return errors.New("--launch and --once exclude each other")
+	}
+	return errors.Join(cmd.launching.Validate(), cmd.working.Validate())
 }
 
 // executeOnce executes one run: the one whose lease is in the file or, without a file, the next one

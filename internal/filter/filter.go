@@ -3,9 +3,9 @@
 // and all its errors are reported then. A delivery's body is parsed once, by the parser that also
 // decides whether it is valid JSON, and then evaluated by any number of filters.
 //
-// Payloads are hostile. They are not copied, the reason for a mismatch never quotes them, and a
-// payload that would need much memory or is ambiguous (duplicate keys) does not match. The rules are
-// in the contract's section on payload filters.
+// Payloads are hostile. They are not copied, reasons contain nothing of them, and a payload that
+// would need much memory or is ambiguous (duplicate keys) does not match. The rules are in the
+// contract's section on payload filters.
 package filter
 
 import (

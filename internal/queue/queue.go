@@ -70,12 +70,12 @@ type Options struct {
 	// ends with the cause penstock.ErrLeaseLost when the control plane ended the lease, and with
 	// ErrNotRenewed when the lease expires.
 	Work func(lease context.Context, job Job)
-	// Held lists assignments that another process claimed and handed over. Run works on them first.
+	// Held are assignments that another process has claimed and left. Run works on them first.
 	Held []penstock.Assignment
 	Log  *slog.Logger
 	// LeaseTime is how long a lease is valid; penstock.LeaseTime by default.
 	LeaseTime time.Duration
-	// If a lease cannot be renewed, the runner gives it up Margin before it expires. Work needs
+	// Margin is how long before its end a lease is given up if it cannot be renewed. Work needs
 	// this time to stop its processes. 7 s by default.
 	Margin time.Duration
 }

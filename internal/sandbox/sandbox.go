@@ -89,8 +89,8 @@ type Spec struct {
 	Dir, Home string
 	// Cwd is where the program starts, relative to Dir; "" is Dir.
 	Cwd string
-	// Image is the root file system for the process tree. If nil, the tree uses the host's
-	// programs. The kind Process cannot use one. The kind Docker needs one, here or in its Options.
+	// Image is the file system of the tree instead of the host's programs, or nil. The kind Process
+	// cannot use one. The kind Docker needs one, here or in its Options.
 	Image *Image
 	// ReadOnly are further files and directories of the host that the tree may read. The
 	// kind Process ignores it.

@@ -13,8 +13,8 @@ var presets = []Preset{
 		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
 		Forms: standardWebhooks(),
 		Hint: "The sender's webhook settings show the secret, which begins with whsec_ (or a public key, whpk_). If the " +
-			"sender asks you for a secret instead, create the webhook without one, and enter at the sender the secret that " +
-			"Penstock generates.",
+			"sender asks for a secret, leave the secret empty in Penstock, and give the sender the secret that Penstock " +
+			"generates.",
 	},
 	{
 		Scheme: "svix", Sender: "Svix", SecretGenerated: true, Forms: standardWebhooks(),
@@ -168,7 +168,7 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeGrafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
 		Hint: "Choose a secret and enter it in Grafana, in the contact point: HMAC Signature. If you set a timestamp " +
-			"header there, set timestamp_header in the webhook's signature to its name.",
+			"header there, enter its name here.",
 	},
 	{
 		Scheme: "docusign", Sender: "Docusign", Forms: hmacBase64("X-DocuSign-Signature-", "").numbered(),
@@ -186,8 +186,7 @@ var presets = []Preset{
 	},
 	{
 		Scheme: penstock.SchemeCustomHMAC, Sender: "Another sender",
-		Hint:  "The key with which the sender signs. Also describe its signature: header, hash, encoding and signed text.",
-		Forms: []Form{},
+		Hint: "The key with which the sender signs. Describe its signature below.", Forms: []Form{},
 	},
 }
 

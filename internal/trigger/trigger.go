@@ -2,8 +2,8 @@
 // triggers that these events fire. It is pure: Events reads the parsed payload, and a Condition
 // is a trigger that is compiled once for any number of deliveries.
 //
-// Payloads are hostile, and people without any rights write parts of them. So this package reads
-// only values that the provider vouches for, the reason for a mismatch never quotes the payload, and
+// Payloads are hostile, and people without any rights write parts of them. So this package
+// reads only values that the provider vouches for, reasons contain nothing of the payload, and
 // no operation takes longer than the size of the payload times that of the filter.
 // docs/triggers.md says which values each key reads.
 package trigger

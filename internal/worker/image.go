@@ -83,7 +83,7 @@ func (w *Worker) usesImages() bool { return w.Images != nil && sandbox.Isolates(
 func (e *execution) useImage(ctx context.Context) error {
 	name := e.imageName()
 	if name == "" && e.w.Images != nil && e.sandbox.Kind() == sandbox.Docker {
-		return setupFailed("This run names no container image, and the docker sandbox of this worker needs one: name it as " +
+		return setupFailed("This run names no container image, and the sandbox docker of this worker needs one: name it as " +
 			"docker_image of the environment or runner, or start the worker with --docker-image.")
 	}
 	if name == "" || !e.usesImages() {
@@ -169,6 +169,9 @@ func (e *execution) inImage(err error) error {
 
 // sayWhatIsNotUsed reports an image and a machine size, which this kind of sandbox ignores.
 func (e *execution) sayWhatIsNotUsed() {
+	if e.w.OwnImage {
+		return
+	}
 	payload := map[string]any{}
 	if name := e.imageName(); name != "" && !e.usesImages() {
 		payload["image"] = name

@@ -68,6 +68,8 @@ type Options struct {
 	// none; "": the programs of the host.
 	Images       Images
 	DefaultImage string
+	// OwnImage means that this machine is a container of the run's image.
+	OwnImage bool
 
 	// Sandbox is the sandbox of runs. If it is nil, only runs of the model demo/offline are
 	// executed, in Demo. NoSandbox is the reason.

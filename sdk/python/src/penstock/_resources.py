@@ -156,7 +156,7 @@ class Runs(RunsBase):
 
         Returns what the run has changed in each repository that was checked out, as of the end
         of its latest turn. The files are compared with the commit that was checked out, so the
-        changes include the agent's commits and uncommitted files. Files that `.gitignore`
+        changes include commits of the agent and uncommitted files. Files that `.gitignore`
         excludes do not count. `repositories` is empty for a run without repositories, and until
         its first turn has ended.
         """

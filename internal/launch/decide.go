@@ -1,0 +1,389 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// observation is what is known about an execution at one moment.
+type observation struct {
+	job     *job // nil: it does not exist
+	pod     *pod // nil: it does not exist
+	hadPod  bool // it existed before
+	adopted bool // the worker in the Pod has the execution
+	events  []event
+	elapsed time.Duration // since the launch
+	waited  time.Duration // since it waits for the same reason
+	before  string        // that reason
+	start   time.Duration // the longest time until the worker in the Pod has started
+}
+
+// What to do about an execution.
+type action int
+
+const (
+	wait action = iota // go on: reason and message say for what, if that is known
+	end                // the Pod has ended, and the run as well, by itself
+	lose               // report the loss
+)
+
+// decision is the result of an observation.
+type decision struct {
+	action  action
+	reason  string // one word of Kubernetes, such as ImagePullBackOff
+	message string
+	limit   time.Duration // of waiting for this reason; 0: none
+
+	state   penstock.State
+	code    penstock.Code
+	final   bool
+	certain bool // the Pod's processes have ended
+}
+
+// podDeleted is the reason of a Pod that somebody has deleted.
+const podDeleted = "PodDeleted"
+
+// How long to wait for what may pass by itself.
+const (
+	pullTime      = 2 * time.Minute // pull limits of registries pass
+	createTime    = 2 * time.Minute // quotas become free
+	configureTime = time.Minute     // a Secret may come late
+)
+
+// decide says what to do about an execution, in words for its user. It is pure.
+func decide(o observation) decision {
+	d := o.look()
+	if d.action != wait {
+		return d
+	}
+	switch {
+	case d.limit > 0 && d.reason == o.before && o.waited >= d.limit:
+	case !o.adopted && o.start > 0 && o.elapsed >= o.start:
+		reason := d.message
+		if reason == "" {
+			reason = "It is not known what it waits for."
+		}
+		d.message = fmt.Sprintf("The run's Pod did not start within %s. %s", o.start, reason)
+		if d.code == "" {
+			d.code = penstock.CodeUnavailable
+		}
+	default:
+		return d
+	}
+	d.action, d.final = lose, true
+	if d.state = penstock.StateFailed; d.code.OurFault() {
+		d.state = penstock.StateError
+	}
+	return d
+}
+
+// look finds the first fact that matters.
+func (o observation) look() decision {
+	if o.job == nil {
+		return gone("JobDeleted", "The Job of the run was deleted.")
+	}
+	if _, complete := holds(o.job.Status.Conditions, "Complete"); complete {
+		return o.succeeded()
+	}
+	late, overdue := holds(o.job.Status.Conditions, "FailureTarget")
+	if !overdue {
+		late, overdue = holds(o.job.Status.Conditions, "Failed")
+	}
+	overdue = overdue && late.Reason == "DeadlineExceeded"
+	if overdue && (o.pod == nil || ended(o.pod)) {
+		return deadline()
+	}
+	switch {
+	case o.pod == nil && o.hadPod:
+		return gone(podDeleted, "The Pod of the run was deleted.")
+	case o.pod == nil:
+		return o.noPod()
+	case o.pod.Status.Phase == "Succeeded":
+		return o.succeeded()
+	case o.pod.Status.Phase == "Failed" || mainTerminated(o.pod) != nil:
+		return o.failed()
+	case o.pod.Meta.DeletionTimestamp != nil:
+		return o.leaving()
+	}
+	return o.starting()
+}
+
+// gone is the loss of an object. Its processes may still be alive, on a node that cannot be reached.
+func gone(reason, message string) decision {
+	return decision{
+		action: lose, reason: reason, message: message, state: penstock.StateError,
+		code: penstock.CodeInfrastructureTimeout,
+	}
+}
+
+func deadline() decision {
+	return decision{
+		action: lose, reason: "DeadlineExceeded", state: penstock.StateError, code: penstock.CodeInfrastructureTimeout,
+		message: "The run's Pod was stopped because its Job reached activeDeadlineSeconds.", final: true, certain: true,
+	}
+}
+
+func (o observation) noPod() decision {
+	if e, ok := last(o.events, "Job", "FailedCreate"); ok {
+		return decision{
+			reason: "FailedCreate", message: "Kubernetes cannot create the Pod of the run: " + sentence(e.Message),
+			limit: createTime, code: penstock.CodeUnavailable,
+		}
+	}
+	return decision{}
+}
+
+// succeeded is about a worker that has ended in order: the run has ended, or the worker has returned it
+// to the queue because its Pod is being deleted. Only the Pod says why.
+func (o observation) succeeded() decision {
+	d := decision{action: end}
+	switch {
+	case o.pod != nil && o.pod.Meta.DeletionTimestamp != nil:
+		if d = o.leaving(); d.reason == podDeleted {
+			d.message = "The Pod of the run was deleted."
+		}
+	case o.pod == nil && o.before == podDeleted:
+		d = gone(podDeleted, "The Pod of the run was deleted.")
+	default:
+		return d
+	}
+	d.action, d.state, d.code, d.certain = lose, penstock.StateError, penstock.CodeInfrastructureTimeout, true
+	return d
+}
+
+// failed explains a Pod whose containers have ended.
+func (o observation) failed() decision {
+	p := o.pod
+	d := decision{action: lose, certain: true, state: penstock.StateError, code: penstock.CodeInfrastructureTimeout}
+	if t := mainTerminated(p); t != nil && t.ExitCode == 0 {
+		return o.succeeded() // the Pod is about to say so
+	} else if t != nil && t.ExitCode == exitNotAdopted {
+		return decision{action: end} // it was cancelled, or another Pod has it
+	}
+	if p.Status.Reason == "DeadlineExceeded" {
+		return deadline()
+	}
+	if d, ok := disrupted(p); ok {
+		d.certain = true
+		return d
+	}
+	for _, c := range p.Status.Init {
+		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+			d.reason, d.final, d.code = "InitFailed", true, penstock.CodeEnvironmentSetupFailed
+			d.state = penstock.StateFailed
+			d.message = fmt.Sprintf("The init container %s of the run's Pod failed with exit code %d%s",
+				c.Name, t.ExitCode, details(t))
+			return d
+		}
+	}
+	t := mainTerminated(p)
+	switch {
+	case t == nil:
+		d.reason = "PodFailed"
+		d.message = "The run's Pod failed: " + sentence(p.Status.Reason+" "+p.Status.Message)
+	case t.Reason == "OOMKilled":
+		d.reason, d.final, d.state, d.code = "OOMKilled", true, penstock.StateFailed, ""
+		limit := memoryLimit(p)
+		d.message = "The run's Pod was killed because it used more memory than its limit of " + limit + "."
+		if limit == "" {
+			d.message = "The run's Pod was killed because its node had no memory left."
+		}
+	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
+		d.reason, d.final, d.state, d.code = t.Reason, true, penstock.StateFailed, penstock.CodeEnvironmentSetupFailed
+		d.message = "The run's Pod could not start its container" + details(t)
+	case !o.adopted:
+		d.reason, d.final = "WorkerFailed", true
+		d.message = fmt.Sprintf("The worker in the run's Pod failed before it began, with exit code %d%s",
+			t.ExitCode, details(t))
+	default:
+		d.reason = "WorkerFailed"
+		d.message = fmt.Sprintf("The worker in the run's Pod ended with exit code %d%s", t.ExitCode, details(t))
+	}
+	return d
+}
+
+// disrupted explains a Pod that the cluster has taken away. Such a run is requeued.
+func disrupted(p *pod) (decision, bool) {
+	d := decision{action: lose, state: penstock.StateError, code: penstock.CodeInfrastructureTimeout}
+	why, ok := holds(p.Status.Conditions, "DisruptionTarget")
+	switch {
+	case p.Status.Reason == "Evicted":
+		d.reason, d.message = "Evicted", "The run's Pod was evicted from its node: "+sentence(p.Status.Message)
+	case p.Status.Reason == "NodeLost":
+		d.reason, d.message = "NodeLost", "The node of the run's Pod is lost."
+	case !ok:
+		return d, false
+	case why.Reason == "PreemptionByScheduler":
+		d.reason, d.message = "Preempted", "The run's Pod was preempted by one with a higher priority."
+	case why.Reason == "DeletionByTaintManager" || why.Reason == "DeletionByPodGC":
+		d.reason, d.message = "NodeLost", "The node of the run's Pod is lost: "+sentence(why.Message)
+	case strings.HasPrefix(why.Reason, "Eviction"):
+		d.reason, d.message = "Evicted", "The run's Pod was evicted: "+sentence(why.Message)
+	default:
+		d.reason, d.message = why.Reason, "The cluster stopped the run's Pod: "+sentence(why.Message)
+	}
+	return d, true
+}
+
+// leaving explains a Pod that is being deleted. Its worker has a chance to requeue the run.
+func (o observation) leaving() decision {
+	d, ok := disrupted(o.pod)
+	if ok && d.reason == "NodeLost" { // nobody there can end it
+		return d
+	}
+	if !ok {
+		d = decision{reason: podDeleted, message: "The Pod of the run is being deleted."}
+	}
+	d.action = wait
+	return d
+}
+
+// starting says what a Pod waits for.
+func (o observation) starting() decision {
+	for _, c := range slices.Concat(o.pod.Status.Init, o.pod.Status.Containers) {
+		if w := c.State.Waiting; w != nil {
+			if d, ok := o.waiting(c.Name, w.Reason, w.Message); ok {
+				return d
+			}
+		}
+	}
+	for _, c := range o.pod.Status.Conditions {
+		if c.Type == "PodScheduled" && c.Status == "False" {
+			return decision{
+				reason: c.Reason, message: "No node can take the run's Pod: " + sentence(c.Message),
+				code: penstock.CodeUnavailable,
+			}
+		}
+	}
+	if e, ok := last(o.events, "Pod", "FailedMount"); ok && !mainRunning(o.pod) {
+		return decision{
+			reason: "FailedMount", message: "A volume of the run's Pod cannot be mounted: " + sentence(e.Message),
+			limit: createTime, code: penstock.CodeEnvironmentSetupFailed,
+		}
+	}
+	if e, ok := last(o.events, "Pod", "FailedCreatePodSandBox"); ok && !mainRunning(o.pod) {
+		return decision{
+			reason: "FailedCreatePodSandBox", message: "The node cannot start the run's Pod: " + sentence(e.Message),
+			limit: createTime, code: penstock.CodeUnavailable,
+		}
+	}
+	return decision{}
+}
+
+// waiting explains the reason for which a container waits. It returns false for one that passes.
+func (o observation) waiting(name, reason, message string) (decision, bool) {
+	d := decision{reason: reason, code: penstock.CodeEnvironmentSetupFailed}
+	image := o.image(name)
+	switch reason {
+	case "InvalidImageName":
+		d.message = fmt.Sprintf("The image name %q is invalid.", image)
+	case "ErrImageNeverPull":
+		d.message = fmt.Sprintf("The image %s is not on the node, and its pull policy is Never.", image)
+	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError":
+		d.reason, d.limit = "ImagePullBackOff", pullTime
+		d.message = fmt.Sprintf("The image %s cannot be pulled: %s", image, sentence(o.pullError(message)))
+		return d, true
+	case "CreateContainerConfigError":
+		d.limit = configureTime
+		d.message = "The run's Pod cannot be configured: " + sentence(message)
+		return d, true
+	case "CreateContainerError", "RunContainerError", "CrashLoopBackOff":
+		d.limit = configureTime
+		d.message = fmt.Sprintf("The container %s of the run's Pod cannot be created: %s", name, sentence(message))
+		return d, true
+	default: // ContainerCreating, PodInitializing
+		return d, false
+	}
+	d.action, d.final, d.certain, d.state = lose, true, true, penstock.StateFailed
+	return d, true
+}
+
+func (o observation) image(name string) string {
+	for _, c := range slices.Concat(o.pod.Spec.InitContainers, o.pod.Spec.Containers) {
+		if c.Name == name {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+// pullError prefers the event of the failure: while it backs off, the container's message does not
+// say why.
+func (o observation) pullError(message string) string {
+	if e, ok := last(o.events, "Pod", "Failed"); ok && strings.HasPrefix(e.Message, "Failed to pull") {
+		return e.Message
+	}
+	return message
+}
+
+// ended reports whether all containers of the Pod have ended.
+func ended(p *pod) bool { return p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" }
+
+func mainTerminated(p *pod) *terminatedState {
+	for _, c := range p.Status.Containers {
+		if c.Name == mainContainer {
+			return c.State.Terminated
+		}
+	}
+	return nil
+}
+
+// memoryLimit is the memory limit of the worker's container, or "".
+func memoryLimit(p *pod) string {
+	for _, c := range p.Spec.Containers {
+		if limits, ok := c.Resources["limits"].(map[string]any); ok && c.Name == mainContainer {
+			limit, _ := limits["memory"].(string)
+			return limit
+		}
+	}
+	return ""
+}
+
+func mainRunning(p *pod) bool {
+	for _, c := range p.Status.Containers {
+		if c.Name == mainContainer {
+			return c.State.Running != nil
+		}
+	}
+	return false
+}
+
+// last returns the last event of a kind of object with this reason.
+func last(events []event, kind, reason string) (found event, ok bool) {
+	for _, e := range events {
+		if e.Involved.Kind == kind && e.Reason == reason {
+			found, ok = e, true
+		}
+	}
+	return found, ok
+}
+
+// details adds the words of a container's end to a sentence. A process that was killed has not said why.
+func details(t *terminatedState) string {
+	if t.Message == "" || t.ExitCode > 128 {
+		return "."
+	}
+	return ": " + sentence(t.Message)
+}
+
+// maxWords limits the text of the cluster in a message, in bytes.
+const maxWords = 1000
+
+// sentence cleans a text of the cluster, which may have been written by a hostile program.
+func sentence(text string) string {
+	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) > maxWords {
+		text = strings.ToValidUTF8("…"+text[len(text)-maxWords:], "")
+	}
+	return strings.TrimRight(text, ".") + "."
+}

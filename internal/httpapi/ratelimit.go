@@ -60,11 +60,13 @@ type keyLimit func(ctx context.Context, name string) (decision, error)
 
 // newKeyLimit returns the limit of this server alone, or of all servers that share the database.
 func newKeyLimit(quota int, keys *access.Keys) keyLimit {
-	if keys.SharesLimits() {
-		return newSharedLimiter(quota, keys.LeaseAllowance).take
+	own, shared := newLimiter(quota), newSharedLimiter(quota, keys.LeaseAllowance)
+	return func(ctx context.Context, name string) (decision, error) {
+		if keys.SharesLimits() {
+			return shared.take(ctx, name)
+		}
+		return own.take(name, time.Now()), nil
 	}
-	l := newLimiter(quota)
-	return func(_ context.Context, name string) (decision, error) { return l.take(name, time.Now()), nil }
 }
 
 // limitRate counts the request against its key. Headers show the remaining quota

@@ -290,9 +290,9 @@ func TestVolumesOfAnImageAreInMemory(t *testing.T) {
 	daemon := testkit.SharedDocker(t)
 	daemon.Import(t, "penstock-test:volumes", testkit.HostImage(t, "sh", "dd"),
 		"VOLUME /data", "VOLUME /tmp", "USER nobody", `ENTRYPOINT ["/no/such"]`, `HEALTHCHECK CMD exit 1`)
-	sp := spec(t, `echo x > /data/x && dd if=/dev/zero of=/data/big bs=1M count=64 2>/dev/null; echo over`)
+	sp := spec(t, `echo x > /data/x && dd if=/dev/zero of=/data/big bs=1M count=400 2>/dev/null; echo over`)
 	sp.Image = &Image{Name: "penstock-test:volumes"}
-	sp.Limits.Memory = 32 << 20
+	sp.Limits.Memory = 200 << 20 // with the race detector, this program alone needs 40 MB
 	seal(t, &sp)
 	result, err := Run(t.Context(), d, sp)
 	if err != nil || result.Exceeded != Memory {

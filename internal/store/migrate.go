@@ -43,6 +43,9 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("the database has schema version %d, created by a newer release; this one supports up to %d: "+
 			"run the newer release, or restore a backup", have, newest)
 	}
+	if have == newest { // without the lock, which a pooler of connections may keep
+		return nil
+	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}

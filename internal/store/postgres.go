@@ -30,11 +30,16 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrURL, err)
 	}
-	// A cached generic plan of a query over a table that grew took up to 2.2 s.
-	config.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	config.RuntimeParams["application_name"] = "penstock"
-	if _, set := config.RuntimeParams[idleTimeout]; !set {
-		config.RuntimeParams[idleTimeout] = strconv.FormatInt(silentFor.Milliseconds(), 10)
+	// Without prepared statements, the server may be a pooler of connections, which refuses these
+	// parameters, and on which a connection cannot listen.
+	pooled := config.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement
+	if !pooled {
+		// A cached generic plan of a query over a table that grew took up to 2.2 s.
+		config.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+		if _, set := config.RuntimeParams[idleTimeout]; !set {
+			config.RuntimeParams[idleTimeout] = strconv.FormatInt(silentFor.Milliseconds(), 10)
+		}
 	}
 	config.ConnectTimeout = 5 * time.Second
 	config.DialFunc = dialPostgres
@@ -46,6 +51,10 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	s.close = append(s.close, s.read.Close)
 	if err := s.read.PingContext(ctx); err != nil {
 		return notConnected(s.d, err)
+	}
+	if pooled {
+		s.log.Info("no notifications from the database without prepared statements; polling for changes of other servers")
+		return nil
 	}
 	s.listen(ctx, config)
 	return nil

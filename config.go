@@ -166,7 +166,10 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 	}
 	for name := range c.Env {
 		if !validEnvName(name) {
-			bad("/env/"+EscapePointer(name), "is not a valid name of an environment variable")
+			bad(
+				"/env/"+EscapePointer(name),
+				"is not a valid environment variable name; use letters, digits and _, and do not begin with a digit",
+			)
 		}
 	}
 	if c.Network != nil {

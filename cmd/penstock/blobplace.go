@@ -60,8 +60,8 @@ func (p blobPlace) parse() (at bucketPlace, err error) {
 	const form = "s3://BUCKET/PREFIX?endpoint=URL&region=REGION&path_style=true"
 	if found := scheme.FindStringSubmatch(string(p)); found == nil || found[1] != "s3" {
 		return at, exitf(
-			exitUsage, "%s is not supported; use a folder, or %s (write ./ before a folder whose name has a colon)",
-			cmp.Or(found...), form,
+			exitUsage, "a place that begins with %q is not supported; use a folder, or %s (write ./ before a folder whose "+
+				"name has a colon)", cmp.Or(found...), form,
 		)
 	}
 	u, err := url.Parse(string(p))

@@ -355,8 +355,8 @@ func TestBlobsCopyContinues(t *testing.T) {
 func TestPlacesOfBlobs(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ place, says string }{
-		"another cloud":           {"gs://bucket/x", "gs: is not supported; use a folder, or s3://"},
-		"a path that looks so":    {"file:///srv/blobs", "file: is not supported; use a folder, or s3://"},
+		"another cloud":           {"gs://bucket/x", `begins with "gs:" is not supported; use a folder, or s3://`},
+		"a path that looks so":    {"file:///srv/blobs", `begins with "file:" is not supported; use a folder, or s3://`},
 		"no bucket":               {"s3:///x", "has the form s3://BUCKET/PREFIX"},
 		"a port":                  {"s3://bucket:9000/x", "has the form s3://BUCKET/PREFIX"},
 		"credentials":             {"s3://AKID:hunter2@bucket/x", "AWS_ACCESS_KEY_ID"},

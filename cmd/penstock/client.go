@@ -93,6 +93,8 @@ type client struct {
 	http *http.Client
 	std  *stdio
 	json bool // print results as JSON
+
+	warned bool // a response had warnings, which were printed
 }
 
 // Limits of one call. A whole response may take callTime. The client does not wait longer than
@@ -150,6 +152,7 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 			c.std.notef("the server ignored an unknown field: %s", field)
 		}
 		for _, warning := range response.Header.Values("X-Penstock-Warnings") {
+			c.warned = true
 			c.std.notef("warning: %s", warning)
 		}
 		raw, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))

@@ -232,7 +232,7 @@ func theOne(kind, name string, uids []string) (string, error) {
 	case 1:
 		return uids[0], nil
 	case 0:
-		return "", exitf(exitRefused, "no %s with the UID or name %q exists", kind, name)
+		return "", exitf(exitRefused, "no %s with the UID or name %q exists\nsee: penstock %s list", kind, name, kind)
 	}
 	return "", exitf(exitUsage, "%d %ss have the name %q; use the UID: "+
 		"%s", len(uids), kind, name, strings.Join(uids, ", "))

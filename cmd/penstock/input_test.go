@@ -31,7 +31,9 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 		"key of a map": {
 			"run create x --metadata a=b --metadata c/d=e", 65, "Invalid request: --metadata c/d: is not a valid key",
 		},
-		"name of a variable": {"run create x --env A-B=c", 65, "Invalid request: --env A-B: is not a valid name"},
+		"name of a variable": {
+			"run create x --env A-B=c", 65, "Invalid request: --env A-B: is not a valid environment variable name; use letters",
+		},
 		"field of an object": {
 			"run create x --harness none", 65, `Invalid request: --harness: "none" is not a harness`,
 		},
@@ -41,7 +43,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 			"schedule replace nightly --prompt x --cron @daily", 64, "penstock: missing: --name\n",
 		},
 		"schedule that cannot fire": {
-			"schedule create x --prompt x --cron 61", 65, "Invalid request: --cron: is not valid",
+			"schedule create x --prompt x --cron 61", 65, `Invalid request: --cron: "61" is not valid`,
 		},
 		"agent without a name": {"agent create", 65, "Invalid request: <name>: is required"},
 		"one item of a list": {
@@ -59,7 +61,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 			"automation create x --prompt x --webhook y --filter {\"a\":[]}", 65, "Invalid request: --filter /a: empty",
 		},
 		"schedule of an automation": {
-			"automation create x --prompt x --cron 61", 65, "Invalid request: --cron: is not valid",
+			"automation create x --prompt x --cron 61", 65, `Invalid request: --cron: "61" is not valid`,
 		},
 		"ticket of a dispatch": {
 			"factory dispatch shop x --ticket y", 65, "Invalid request: --ticket: must be <source>:<id>",

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
@@ -82,6 +84,12 @@ func (l *listening) open(
 		}
 	}
 	on, err = l.listen(ctx)
+	if op, ok := errors.AsType[*net.OpError](err); ok && errors.Is(err, syscall.EADDRINUSE) &&
+		!errors.Is(err, errOtherTaken) {
+		return nil, nil, "", exitf(
+			exitConfig, "%s is already in use: stop the process that uses it, or set --listen to another address", op.Addr,
+		)
+	}
 	if err != nil {
 		return nil, nil, "", exitf(exitConfig, "listen: %w", err)
 	}

@@ -95,7 +95,7 @@ func TestServeRefusesAPortInUseOnTheOtherLoopback(t *testing.T) {
 			"address")
 		call(
 			t, nil, "serve", "--listen", fmt.Sprintf("localhost:%d", taken.Port),
-		).want(t, 78, taken.String(), "address already in use")
+		).want(t, 78, taken.String(), "already in use")
 	}
 }
 

@@ -57,7 +57,8 @@ func TestUnknownModelsCauseAWarning(t *testing.T) {
 	got := call(t, env, "run", "create", "--model", "claud-opus-5-5", "Fix the login")
 	got.want(t, 0)
 	if want := `warning: unknown model "claud-opus-5-5"`; !strings.Contains(got.err, want) ||
-		strings.Contains(got.out, "warning") {
+		!strings.Contains(got.err, "penstock run cancel "+strings.TrimSpace(got.out)) ||
+		strings.Contains(got.err, "no worker is free") || strings.Contains(got.out, "warning") {
 		t.Errorf("got %q and %q, want %s", got.out, got.err, want)
 	}
 	if got := call(t, env, "run", "create", "--model", "gpt-9", "Fix the login"); got.code != 0 ||

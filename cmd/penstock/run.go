@@ -97,7 +97,10 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 			return err
 		}
 	}
-	if created.AtCapacity {
+	switch {
+	case c.warned: // the warning says why the run waits
+		std.notef("to try again, cancel this run: penstock run cancel %s", cleanLine(created.ID))
+	case created.AtCapacity:
 		std.notef("%s", waiting(ctx, c, created.ID))
 	}
 	switch {

@@ -80,7 +80,7 @@ func TestRunThatFails(t *testing.T) {
 	call(t, client(s), "run", "get", penstock.NewID()).want(t, 65, "resource_not_found")
 	call(
 		t, client(s), "run", "create", "x", "--environment", "nowhere",
-	).want(t, 65, `no environment with the UID or name "nowhere"`)
+	).want(t, 65, `no environment with the UID or name "nowhere" exists`, "see: penstock environment list")
 }
 
 func TestRunThatAsks(t *testing.T) {

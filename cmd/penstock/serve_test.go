@@ -228,7 +228,9 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer listener.Close()
 	address := listener.Addr().String()
-	call(t, nil, "serve", "--listen", address).want(t, 78, "address already in use")
+	call(t, nil, "serve", "--listen", address).want(
+		t, 78, address+" is already in use: stop the process that uses it, or set --listen to another address",
+	)
 	call(t, nil, "doctor", "--listen", address).want(t, 1, "fail  address", "--listen")
 }
 

@@ -57,9 +57,9 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
 		return cronTimes{}, fmt.Errorf(
-			"is not valid (%w); use five fields (minute hour day month weekday), @hourly, @daily, @weekly, @monthly, "+
+			"%q is not valid (%w); use five fields (minute hour day month weekday), @hourly, @daily, @weekly, @monthly, "+
 				"@yearly, or @every with at least a minute, such as @every 1h30m",
-			err,
+			text, err,
 		)
 	}
 	fields := strings.Fields(text)

@@ -158,7 +158,10 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	field.Name(bad, c.Name, false)
 	field.Text(bad, "/description", c.Description, field.MaxDescription)
 	if c.DockerImage != "" && !imageName.MatchString(c.DockerImage) {
-		bad("/docker_image", "is not a reference to an image, such as registry.example.com/team/app:1.2")
+		bad(
+			"/docker_image",
+			"is not a valid image reference; use a lower-case name, such as registry.example.com/team/app:1.2",
+		)
 	}
 	s.checkRepos(bad, c)
 	if n := len(c.SetupCommands); n > maxSetupCommands {

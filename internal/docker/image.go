@@ -29,7 +29,8 @@ func (d *Daemon) Acquire(ctx context.Context, reference string, login image.Logi
 	ref, err := name.ParseReference(reference)
 	if err != nil {
 		return nil, &image.PullError{
-			Image: reference, Reason: "this is not a reference to an image, such as registry.example.com/team/app:1.2",
+			Image:  reference,
+			Reason: "invalid image reference: use a lower-case name, such as registry.example.com/team/app:1.2",
 		}
 	}
 	has, err := d.inspect(ctx, reference)

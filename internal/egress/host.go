@@ -59,7 +59,7 @@ func canonical(host string) (string, error) {
 	labels := strings.Split(name, ".")
 	for _, label := range labels {
 		if !validLabel(label) {
-			return "", errors.New("the host is not a valid name")
+			return "", errors.New("the host is not a valid name; use one such as api.example.com")
 		}
 	}
 	// inet_aton and many URL parsers read a name that ends in a number as an IPv4 address. No

@@ -45,7 +45,9 @@ func ParseLogin(text string) (Login, error) {
 func (s *Store) Acquire(ctx context.Context, image string, login Login) (*Image, error) {
 	ref, err := name.ParseReference(image)
 	if err != nil {
-		return nil, &PullError{image, "this is not a reference to an image, such as registry.example.com/team/app:1.2", false}
+		return nil, &PullError{
+			image, "invalid image reference: use a lower-case name, such as registry.example.com/team/app:1.2", false,
+		}
 	}
 	if _, pinned := ref.(name.Digest); pinned {
 		if i, err := s.use(image, s.known(ref.Name())); err == nil {

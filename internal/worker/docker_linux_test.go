@@ -91,7 +91,7 @@ func TestAnImageThatTheDaemonCannotPull(t *testing.T) {
 		registry.Host + "/team/app:2": {"", false},
 		private.Host + "/team/app:1":  {"no basic auth credentials", true},
 		away.Host + "/team/app:1":     {"", true},
-		registry.Host + "/Team/App:1": {"this is not a reference to an image", false},
+		registry.Host + "/Team/App:1": {"invalid image reference: use a lower-case name", false},
 		"":                            {"start the worker with --docker-image", false},
 	} {
 		config := w.environment(penstock.EnvironmentConfig{Name: "env" + strings.ReplaceAll(ref, "/", "-"), DockerImage: ref})

@@ -51,6 +51,10 @@ OURS: dict[str, set[str]] = {
         "any_worker",
         "mcp_server_not_used",
         "network_denied",
+        "pod_created",
+        "pod_lost",
+        "pod_started",
+        "pod_waiting",
         "budget_threshold",
     },
 }

@@ -137,7 +137,7 @@ func TestAnImageThatCannotBePulledFailsItsRun(t *testing.T) {
 		away.Host + "/team/app:1":                                     {away.Host + " responded with HTTP 503", true},
 		"127.0.0.1:1/team/app:1":                                      {"cannot reach 127.0.0.1:1: ", true},
 		registry.Host + "/hostile":                                    {"the path leads out of the image", false},
-		registry.Host + "/Team/App:1":                                 {"invalid image reference: use a lower-case name", false},
+		registry.Host + "/Team/App:1":                                 {"use a lower-case name, such as ", false},
 	} {
 		number++
 		config := w.environment(penstock.EnvironmentConfig{Name: fmt.Sprint("env-", number), DockerImage: ref})

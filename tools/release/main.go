@@ -104,20 +104,17 @@ func (r release) archive(folder string, binary []byte) ([]byte, error) {
 		_, err := tape.Write(content)
 		return err
 	}
+	source := os.DirFS(r.source)
 	for _, name := range documents {
-		err := filepath.WalkDir(filepath.Join(r.source, name), func(path string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(source, name, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			content, err := os.ReadFile(path)
+			content, err := fs.ReadFile(source, path)
 			if err != nil {
 				return err
 			}
-			inside, err := filepath.Rel(r.source, path)
-			if err != nil {
-				return err
-			}
-			return add(filepath.ToSlash(inside), 0o644, content)
+			return add(path, 0o644, content)
 		})
 		if err != nil {
 			return nil, err

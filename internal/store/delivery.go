@@ -105,10 +105,9 @@ func scanDelivery(webhookUID string, scan func(...any) error) (penstock.Delivery
 // onPage joins entries, d, with their positions.
 const onPage = "d.webhook = page.webhook AND d.outcome = page.outcome AND d.n = page.n"
 
-// startedNoRun holds for accepted entries that no automation matched. Names and reasons cannot look
-// like the key, because their quotation marks are escaped.
-var startedNoRun = "outcome = " + strconv.FormatInt(outcomeNumber(penstock.OutcomeAccepted), 10) +
-	" AND reason <> '" + penstock.ReasonHandshake + `' AND matches NOT LIKE '%"run_id":%'`
+// startedNoRun holds for accepted entries of which no run exists.
+var startedNoRun = "runs = 0 AND outcome = " + strconv.FormatInt(outcomeNumber(penstock.OutcomeAccepted), 10) +
+	" AND reason <> '" + penstock.ReasonHandshake + "'"
 
 // condition is a condition of a query on deliveries, with its arguments. Each argument is written
 // as a question mark; the text has no other.

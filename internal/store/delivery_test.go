@@ -91,3 +91,39 @@ func TestTheLogIsLimitedToATime(t *testing.T) {
 		}
 	})
 }
+
+func TestTheLogIsLimitedToDeliveriesWithoutARun(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
+		started := deliverTwoRuns(t, s)
+		unmatched, _ := mustDeliver(t, s, func(d *store.NewDelivery) {
+			// Text of a user that looks like the key of a run.
+			d.Matches = []penstock.DeliveryMatch{{Automation: `","run_id":"x`, UID: "u", Reason: `"run_id":"x"`}}
+		})
+		mustDeliver(t, s, func(d *store.NewDelivery) { d.Reason = penstock.ReasonHandshake })
+		mustDeliver(t, s, func(d *store.NewDelivery) {
+			d.Outcome, d.Reason, d.HTTPStatus = penstock.OutcomeRejectedAuth, "bad_signature", 401
+		})
+		check := func(when string, want ...string) {
+			t.Helper()
+			for _, search := range []string{"", `{"of":`} { // no payload, or all
+				page, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{NoRun: true, Search: search})
+				if diff := cmp.Diff(want, idsOf(page)); diff != "" || err != nil {
+					t.Errorf("%s, search %q: %v\n%s", when, search, err, diff)
+				}
+			}
+		}
+		check("two runs exist", unmatched.ID)
+		remove := func(run *store.NewRun) {
+			if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
+				t.Fatal(err)
+			}
+			removeRun(t, s, run)
+		}
+		remove(started.Starts[0])
+		check("one run exists", unmatched.ID)
+		remove(started.Starts[1])
+		check("both runs were removed", unmatched.ID, started.ID)
+	})
+}

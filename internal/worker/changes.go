@@ -17,19 +17,19 @@ import (
 // saveChanges saves what the run has changed in its repositories. It is called at the end of a turn,
 // before the turn is reported. ctx ends with the work of the execution; the changes are saved
 // anyway, unless the worker is stopping, or the lease is lost.
-func (e *execution) saveChanges(ctx context.Context) {
-	if len(e.repos) == 0 || e.lease.Err() != nil || errors.Is(context.Cause(ctx), errHandBack) {
+func (c *conversation) saveChanges(ctx context.Context) {
+	if len(c.prepared.repos) == 0 || c.lease.Err() != nil || errors.Is(context.Cause(ctx), errHandBack) {
 		return
 	}
 	saved, patches := penstock.SavedChanges{}, []byte{}
-	for _, r := range e.repos {
-		found, patch := e.changesOf(r)
+	for _, r := range c.prepared.repos {
+		found, patch := c.changesOf(r)
 		saved.Repositories = append(
 			saved.Repositories, penstock.SavedRepository{RepositoryChanges: found, PatchBytes: int64(len(patch))},
 		)
 		patches = append(patches, patch...)
 	}
-	if e.lease.Err() != nil {
+	if c.lease.Err() != nil {
 		return
 	}
 	boundFiles(&saved)
@@ -38,44 +38,44 @@ func (e *execution) saveChanges(ctx context.Context) {
 		panic("worker: changes cannot be marshalled: " + err.Error())
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(append(description, patches...)))
-	if sum == e.changes {
+	if sum == c.changes {
 		return
 	}
-	err = e.events.Flush()
+	err = c.events.Flush()
 	if err == nil {
-		_, err = e.save(e.lease, penstock.Upload{
+		_, err = c.save(c.lease, penstock.Upload{
 			ID: penstock.NewID(), Size: int64(len(patches)), Changes: &saved,
 		}, bytes.NewReader(patches))
 	}
 	if err == nil {
-		e.changes = sum
+		c.changes = sum
 		return
 	}
-	if e.lease.Err() == nil && !errors.Is(err, penstock.ErrLeaseLost) {
-		e.log.Warn("cannot save the changes of a turn", "error", err)
-		e.timeline(penstock.TimelineChangesSaved, map[string]any{"errors": []string{"The changes could not be stored."}})
+	if c.lease.Err() == nil && !errors.Is(err, penstock.ErrLeaseLost) {
+		c.log.Warn("cannot save the changes of a turn", "error", err)
+		c.timeline(penstock.TimelineChangesSaved, map[string]any{"errors": []string{"The changes could not be stored."}})
 	}
 }
 
 // changesOf computes the changes of one repository. It returns an error as text, for users.
-func (e *execution) changesOf(r repository) (penstock.RepositoryChanges, []byte) {
-	found, patch, err := e.compare(r)
+func (c *conversation) changesOf(r repository) (penstock.RepositoryChanges, []byte) {
+	found, patch, err := c.compare(r)
 	if err != nil {
-		e.log.Warn("cannot compute the changes of a repository", "repository", r.dir, "error", err)
-		found.Error = shorten(e.mask.String(cleanText(err.Error())), maxMessage)
+		c.log.Warn("cannot compute the changes of a repository", "repository", r.dir, "error", err)
+		found.Error = shorten(c.mask.String(cleanText(err.Error())), maxMessage)
 		found.Files, patch = []penstock.FileChange{}, nil
 	}
-	found.Name, found.URL = r.dir, e.mask.String(git.PublicURL(r.source.URL))
+	found.Name, found.URL = r.dir, c.mask.String(git.PublicURL(r.source.URL))
 	return found, patch
 }
 
-func (e *execution) compare(r repository) (penstock.RepositoryChanges, []byte, error) {
+func (c *conversation) compare(r repository) (penstock.RepositoryChanges, []byte, error) {
 	const scratch = "scratch"
-	remove := func() error { return e.w.spaces.removeIn(e.Lease.RunID, scratch) }
+	remove := func() error { return c.w.spaces.removeIn(c.Lease.RunID, scratch) }
 	if err := remove(); err != nil { // the rest of a killed worker
 		return penstock.RepositoryChanges{}, nil, err
 	}
-	dir, err := e.space.root.OpenRoot(r.dir)
+	dir, err := c.box.space.root.OpenRoot(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = git.ErrNoWorkTree
 	}
@@ -83,8 +83,8 @@ func (e *execution) compare(r repository) (penstock.RepositoryChanges, []byte, e
 		return penstock.RepositoryChanges{}, nil, err
 	}
 	defer dir.Close()
-	found, patch, err := e.w.Repositories.Changes(e.lease, git.Comparison{
-		Base: e.space.base(r.dir), Dir: dir, Scratch: filepath.Join(e.space.dir, scratch), Mask: e.mask.String,
+	found, patch, err := c.w.Repositories.Changes(c.lease, git.Comparison{
+		Base: c.box.space.base(r.dir), Dir: dir, Scratch: filepath.Join(c.box.space.dir, scratch), Mask: c.mask.String,
 	})
 	return found, patch, errors.Join(err, remove())
 }

@@ -8,11 +8,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/queue"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 	"github.com/penstock-dev/penstock/internal/secret"
@@ -26,45 +24,14 @@ var (
 	errProvider = errors.New("the model provider failed again and again")
 )
 
-// execution is one attempt at a run.
+// execution is one attempt at a run. Its parts form a line: task, box, preparation, conversation.
+// Each knows only those before it.
 type execution struct {
-	queue.Job
-	w       *Worker
-	config  penstock.Config
-	program harness.Program
-	log     *slog.Logger
-
-	lease  context.Context         //nolint:containedctx // ends when nothing can be written any more, and this with it
-	alive  context.Context         //nolint:containedctx // of the sandbox: ends when the sandbox must stop immediately
-	stop   context.CancelCauseFunc // ends the work, with one of the causes above
-	mask   *secret.Masker
-	events *recorder
-	budget *budget
-
-	sandbox sandbox.Sandbox
-	running bool // a sandbox was started, and its end not recorded yet
-	started bool // a sandbox was started
-	lost    bool // the lease is lost, so nothing more is stored
-	space   *workspace
-	image   *usedImage  // nil: the programs of the host
-	outlet  *outlet     // nil until it is open
-	full    atomic.Bool // the workspace exceeds its disk limit and is not kept
-
-	sandboxLost atomic.Pointer[error] // why the sandbox ended, if neither the agent nor the worker ended it
-	preparation
-
-	agent     harness.Agent
-	sessionID string // of the last saved session
-	saved     bool   // the stored session is current, or was at the start of the turn
-	stored    string // id and hash of the last stored session
-	changes   string // hash of the last saved changes
-	tooLarge  bool   // HOME is too large to save
-	begun     bool   // the agent has received a prompt
-	cut       bool   // the latest turn was interrupted
-	turn      int
-
-	messagesMu sync.Mutex
-	messages   []penstock.Message // of the agent in the active turn
+	*task
+	box          *box
+	prepared     *preparation
+	conversation *conversation
+	leaseLost    bool // nothing more is stored
 }
 
 // execute does one execution, from the claim to the result.
@@ -79,19 +46,24 @@ func (w *Worker) execute(lease context.Context, job queue.Job) {
 			kill(queue.ErrNotRenewed)
 		}
 	})()
-	e := &execution{Job: job, w: w, lease: lease, stop: stop, alive: alive}
+	t := &task{Job: job, w: w, lease: lease, stop: stop}
 	if job.Run.Config != nil {
-		e.config = *job.Run.Config
+		t.config = *job.Run.Config
 	}
 	programs, _ := w.programs()
-	e.program = programs[e.config.Harness.Kind()]
-	e.mask = secret.NewMasker(e.secrets()...)
-	e.log = slog.New(maskedLog{w.Log.Handler(), e.mask}).With(
-		"run_id", job.Lease.RunID, "execution_id", job.Lease.ExecutionID, "harness", e.config.Harness.Kind())
-	e.budget = newBudget(w.Prices, job.Run.Usage, e.config.Budget)
-	e.events = newRecorder(e.mask, e.log, stop, func(ctx context.Context, drafts []penstock.Draft) error {
+	t.program = programs[t.config.Harness.Kind()]
+	t.mask = secret.NewMasker(t.secrets()...)
+	t.log = slog.New(maskedLog{w.Log.Handler(), t.mask}).With(
+		"run_id", job.Lease.RunID, "execution_id", job.Lease.ExecutionID, "harness", t.config.Harness.Kind())
+	t.events = newRecorder(t.mask, t.log, stop, func(ctx context.Context, drafts []penstock.Draft) error {
 		return w.Control.Append(ctx, job.Lease, drafts)
 	})
+	b := &box{task: t, alive: alive}
+	p := &preparation{task: t, box: b}
+	e := &execution{task: t, box: b, prepared: p, conversation: &conversation{
+		task: t, box: b, prepared: p, history: job.History,
+		budget: newBudget(w.Prices, job.Run.Usage, t.config.Budget),
+	}}
 
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -134,12 +106,12 @@ func (e *execution) watch(work context.Context) {
 
 // run does the work of an execution.
 func (e *execution) run(ctx context.Context) {
-	defer e.closeWorkspace()
-	defer e.releaseImage()
-	defer e.reportGone()                // with the traffic until the outlet was closed
-	defer func() { e.outlet.close() }() // not open yet
-	defer e.stopSandbox()
-	if err := e.prepare(ctx); err != nil {
+	defer e.box.close()
+	defer e.box.releaseImage()
+	defer e.reportGone()                    // with the traffic until the outlet was closed
+	defer func() { e.box.outlet.close() }() // not open yet
+	defer e.conversation.stopSandbox()
+	if err := e.prepared.prepare(ctx); err != nil {
 		e.endFor(ctx, err, nil)
 		return
 	}
@@ -157,19 +129,19 @@ func (e *execution) run(ctx context.Context) {
 // the control plane ends a run only if no prompt waits.
 func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []penstock.Prompt {
 	for {
-		result, err := e.turns(ctx, prompts)
+		result, err := e.conversation.turns(ctx, prompts)
 		if over := exceeded(ctx); over != nil {
 			err = over // regardless of the agent's own error
 		}
-		if lost := e.sandboxLost.Load(); err == nil && lost != nil && result.State == penstock.StateFailed {
+		if lost := e.box.lost.Load(); err == nil && lost != nil && result.State == penstock.StateFailed {
 			err = *lost
 		}
 		if err != nil {
 			return e.endFor(ctx, err, result.Usage)
 		}
 		if result.State != penstock.StateSucceeded && result.State != penstock.StateBlocked {
-			e.stopSandbox()
-			return e.end(e.outlet.spend.explain(e.outlet.problem.explain(result)))
+			e.conversation.stopSandbox()
+			return e.end(e.box.outlet.spend.explain(e.box.outlet.problem.explain(result)))
 		}
 		prompts, err = e.more(ctx, result)
 		if err != nil {
@@ -178,7 +150,7 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 		}
 		if len(prompts) == 0 {
 			result.Usage = nil // reported already
-			e.stopSandbox()
+			e.conversation.stopSandbox()
 			if err := exceeded(ctx); err != nil {
 				return e.endFor(ctx, err, nil)
 			}
@@ -192,7 +164,7 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstock.Prompt, error) {
 	result.KeepOpen = true
 	prompts, err := e.finish(result)
-	if err != nil || len(prompts) > 0 || !e.staysOpen(result) {
+	if err != nil || len(prompts) > 0 || !e.conversation.staysOpen(result) {
 		return prompts, err
 	}
 	result.Usage = nil
@@ -220,8 +192,8 @@ func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstoc
 }
 
 // staysOpen reports whether the agent waits for a follow-up after a turn.
-func (e *execution) staysOpen(result penstock.Result) bool {
-	return e.agent != nil && (e.cut || e.Run.Interactive && result.State == penstock.StateSucceeded)
+func (c *conversation) staysOpen(result penstock.Result) bool {
+	return c.agent != nil && (c.cut || c.Run.Interactive && result.State == penstock.StateSucceeded)
 }
 
 // endFor ends an execution that was stopped or failed. usage is what the unfinished turn has
@@ -237,7 +209,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	var over overLimitError
 	switch {
 	case e.lease.Err() != nil, errors.Is(cause, penstock.ErrLeaseLost):
-		e.lost = e.lost || errors.Is(cause, penstock.ErrLeaseLost)
+		e.leaseLost = e.leaseLost || errors.Is(cause, penstock.ErrLeaseLost)
 		e.log.Info("execution dropped", "cause", cause)
 		return nil
 	case errors.Is(cause, errHandBack):
@@ -245,13 +217,15 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	case errors.Is(cause, errDeadline):
 		result.Message = &penstock.StatusMessage{Message: e.tooLong()}
 	case errors.Is(cause, errBudget):
-		if e.outlet.spend.stopped() {
-			result = e.outlet.spend.endFor(result)
+		if e.box.outlet.spend.stopped() {
+			result = e.box.outlet.spend.endFor(result)
 			break
 		}
-		result.Message = &penstock.StatusMessage{Message: e.budget.exceeded(), ErrorCode: penstock.CodeBudgetExceeded}
+		result.Message = &penstock.StatusMessage{
+			Message: e.conversation.budget.exceeded(), ErrorCode: penstock.CodeBudgetExceeded,
+		}
 	case errors.Is(cause, errProvider):
-		result = e.outlet.problem.explain(result)
+		result = e.box.outlet.problem.explain(result)
 	case errors.As(cause, &over):
 		result.Message = &penstock.StatusMessage{Message: "The run was stopped: " + e.limit(over.resource) + "."}
 	case errors.Is(cause, errRecorded):
@@ -265,8 +239,8 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 			Message:   "The agent was not started: " + open.Error() + ".",
 			ErrorCode: penstock.CodeEnvironmentSetupFailed,
 		}
-	case e.sandboxLost.Load() != nil:
-		lost := *e.sandboxLost.Load()
+	case e.box.lost.Load() != nil:
+		lost := *e.box.lost.Load()
 		e.log.Warn("sandbox lost", "error", lost)
 		result.State = penstock.StateError
 		result.Message = &penstock.StatusMessage{
@@ -281,15 +255,15 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 		if told.Cause != nil {
 			e.log.Warn("execution failed", "error", err)
 		}
-		if e.outlet != nil {
-			result = e.outlet.spend.explain(e.outlet.problem.explain(result))
+		if e.box.outlet != nil {
+			result = e.box.outlet.spend.explain(e.box.outlet.problem.explain(result))
 		}
 	default:
 		e.log.Error("execution failed", "error", err)
 		result.State = penstock.StateError
 		result.Message = ourFault()
 	}
-	e.stopSandbox()
+	e.conversation.stopSandbox()
 	return e.end(result)
 }
 
@@ -302,7 +276,7 @@ func ourFault() *penstock.StatusMessage {
 // handBack requeues the run if the agent has not begun, or if another worker can continue its
 // session. Otherwise the work of the agent would be done twice.
 func (e *execution) handBack(result penstock.Result) penstock.Result {
-	if !e.begun || e.saved {
+	if !e.conversation.begun || e.conversation.saved {
 		result.State = penstock.StateQueued
 		return result
 	}
@@ -334,13 +308,13 @@ func (e *execution) end(result penstock.Result) []penstock.Prompt {
 
 // finish ends a turn in the control plane, after all its events.
 func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, err error) {
-	defer func() { e.lost = e.lost || errors.Is(err, penstock.ErrLeaseLost) }()
-	e.outlet.settle()
+	defer func() { e.leaseLost = e.leaseLost || errors.Is(err, penstock.ErrLeaseLost) }()
+	e.box.outlet.settle()
 	if err := e.events.Flush(); err != nil {
 		return nil, err
 	}
-	result.Turn = e.turn
-	if e.metered() {
+	result.Turn = e.conversation.turn
+	if e.conversation.metered() {
 		result.Usage = nil // the ledger has it
 	}
 	if m := result.Message; m != nil {
@@ -378,30 +352,15 @@ func outlive(ctx context.Context, while time.Duration) (longer context.Context, 
 // maxMessage limits a status message, in bytes.
 const maxMessage = 16 << 10
 
-// stopSandbox ends the agent and everything that it has started.
-func (e *execution) stopSandbox() {
-	if e.agent != nil {
-		e.agent.Close()
-		e.agent = nil
-	}
-	if e.running {
-		e.running = false
-		e.events.Record(
-			penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()}),
-		)
-	}
-}
-
 // reportGone reports the end of the sandbox and its traffic if they could not be recorded, because
 // a cancel ends the lease before the sandbox.
 func (e *execution) reportGone() {
-	if !e.started || !errors.Is(context.Cause(e.lease), penstock.ErrLeaseLost) && !e.lost {
+	if !e.box.started || !errors.Is(context.Cause(e.lease), penstock.ErrLeaseLost) && !e.leaseLost {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.lease), reportGoneTime)
 	defer cancel()
-	gone := penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
-	drafts := append([]penstock.Draft{gone}, trafficDrafts(e.outlet.hosts())...)
+	drafts := append([]penstock.Draft{e.box.gone()}, trafficDrafts(e.box.outlet.hosts())...)
 	if err := e.w.Control.Append(ctx, e.Lease, drafts); err != nil &&
 		!errors.Is(err, penstock.ErrLeaseLost) {
 		e.log.Info("cannot record the end of the sandbox", "error", err)
@@ -411,14 +370,3 @@ func (e *execution) reportGone() {
 // reportGoneTime limits the report that a sandbox is gone, because the execution's slot is free
 // only after it.
 const reportGoneTime = 2 * time.Second
-
-// closeWorkspace releases the workspace.
-func (e *execution) closeWorkspace() {
-	if e.space == nil {
-		return
-	}
-	if e.full.Load() {
-		e.space.setup = "" // it is not kept
-	}
-	e.space.close()
-}

@@ -61,40 +61,40 @@ func (i *usedImage) environment() (env []string) {
 
 // imageName is the image that the run names, or else the worker's default, or "". A runner's image
 // takes precedence over the environment's.
-func (e *execution) imageName() string {
-	if e.Runner != nil && e.Runner.Image != "" {
-		return e.Runner.Image
+func (t *task) imageName() string {
+	if t.Runner != nil && t.Runner.Image != "" {
+		return t.Runner.Image
 	}
-	if e.Environment != nil && e.Environment.Config.DockerImage != "" {
-		return e.Environment.Config.DockerImage
+	if t.Environment != nil && t.Environment.Config.DockerImage != "" {
+		return t.Environment.Config.DockerImage
 	}
-	return e.w.DefaultImage
+	return t.w.DefaultImage
 }
 
 // usesImages reports whether the run's programs are those of its image.
-func (e *execution) usesImages() bool {
-	return e.w.usesImages() && sandbox.Isolates(e.sandbox.Kind())
+func (b *box) usesImages() bool {
+	return b.w.usesImages() && sandbox.Isolates(b.sandbox.Kind())
 }
 
 // usesImages reports whether runs in the sandbox of this worker live in container images.
 func (w *Worker) usesImages() bool { return w.Images != nil && sandbox.Isolates(w.kind()) }
 
 // useImage pulls the image of the run, and keeps it until releaseImage. Without it, the run fails.
-func (e *execution) useImage(ctx context.Context) error {
-	name := e.imageName()
-	if name == "" && e.w.Images != nil && e.sandbox.Kind() == sandbox.Docker {
+func (b *box) useImage(ctx context.Context) error {
+	name := b.imageName()
+	if name == "" && b.w.Images != nil && b.sandbox.Kind() == sandbox.Docker {
 		return setupFailed("This run names no container image, and the sandbox docker of this worker needs one: name it as " +
 			"docker_image of the environment or runner, or start the worker with --docker-image.")
 	}
-	if name == "" || !e.usesImages() {
+	if name == "" || !b.usesImages() {
 		return nil
 	}
-	login, err := e.registryLogin()
+	login, err := b.registryLogin()
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	pulled, err := e.w.Images.Acquire(ctx, name, login)
+	pulled, err := b.w.Images.Acquire(ctx, name, login)
 	if ctx.Err() != nil {
 		if err == nil {
 			pulled.Release()
@@ -110,13 +110,13 @@ func (e *execution) useImage(ctx context.Context) error {
 	if err != nil {
 		return setupFailed("The worker cannot use the image %s: %s.", name, err)
 	}
-	e.image = &usedImage{Image: pulled, reference: name}
+	b.image = &usedImage{Image: pulled, reference: name}
 	if len(pulled.Layers) > 0 { // otherwise the run cannot change it
-		if e.image.dir, e.image.new, err = e.space.imageDir(pulled.Digest); err != nil {
-			return fmt.Errorf("make the folder of the image of run %s: %w", e.Lease.RunID, err)
+		if b.image.dir, b.image.new, err = b.space.imageDir(pulled.Digest); err != nil {
+			return fmt.Errorf("make the folder of the image of run %s: %w", b.Lease.RunID, err)
 		}
 	}
-	e.timeline(penstock.TimelineImageReady, map[string]any{
+	b.timeline(penstock.TimelineImageReady, map[string]any{
 		"image": name, "digest": pulled.Digest, "pulled": pulled.Pulled, "bytes": pulled.Size,
 		"duration_ms": time.Since(start).Milliseconds(),
 	})
@@ -124,30 +124,30 @@ func (e *execution) useImage(ctx context.Context) error {
 }
 
 // registryLogin returns the credentials that the runner has for its image. Without any, those of this machine apply.
-func (e *execution) registryLogin() (image.Login, error) {
-	if e.Runner == nil || e.Runner.RegistrySecret == "" {
+func (t *task) registryLogin() (image.Login, error) {
+	if t.Runner == nil || t.Runner.RegistrySecret == "" {
 		return image.Login{}, nil
 	}
-	login, err := image.ParseLogin(e.RegistryLogin)
+	login, err := image.ParseLogin(t.RegistryLogin)
 	if err != nil {
-		return login, setupFailed("The worker cannot use the secret %s: %s.", e.Runner.RegistrySecret, err)
+		return login, setupFailed("The worker cannot use the secret %s: %s.", t.Runner.RegistrySecret, err)
 	}
 	return login, nil
 }
 
 // releaseImage ends the use of the image. No program of the run exists any more.
-func (e *execution) releaseImage() {
-	if e.image != nil {
-		e.image.Release()
+func (b *box) releaseImage() {
+	if b.image != nil {
+		b.image.Release()
 	}
 }
 
 // notStarted is the error of a run whose sandbox does not start.
-func (e *execution) notStarted(err error) error {
-	if e.image != nil {
+func (b *box) notStarted(err error) error {
+	if b.image != nil {
 		return &penstock.Error{
 			Code: penstock.CodeEnvironmentSetupFailed, Retryable: true, Cause: err,
-			Detail: fmt.Sprintf("This worker cannot start the sandbox with the image %s: %s.", e.image.reference, err),
+			Detail: fmt.Sprintf("This worker cannot start the sandbox with the image %s: %s.", b.image.reference, err),
 		}
 	}
 	return &penstock.Error{
@@ -157,37 +157,37 @@ func (e *execution) notStarted(err error) error {
 
 // inImage adds the image to the reason for which an agent did not start: the image may lack what the
 // agent needs.
-func (e *execution) inImage(err error) error {
+func (b *box) inImage(err error) error {
 	failed, ok := errors.AsType[*penstock.Error](err)
-	if !ok || e.image == nil || failed.Code != penstock.CodeAgentProcessFailed {
+	if !ok || b.image == nil || failed.Code != penstock.CodeAgentProcessFailed {
 		return err
 	}
 	said := *failed
-	said.Detail = fmt.Sprintf("The agent did not start in the image %s. %s", e.image.reference, failed.Detail)
+	said.Detail = fmt.Sprintf("The agent did not start in the image %s. %s", b.image.reference, failed.Detail)
 	return &said
 }
 
 // sayWhatIsNotUsed reports an image and a machine size, which this kind of sandbox ignores.
-func (e *execution) sayWhatIsNotUsed() {
-	if e.w.OwnImage {
+func (b *box) sayWhatIsNotUsed() {
+	if b.w.OwnImage {
 		return
 	}
 	payload := map[string]any{}
-	if name := e.imageName(); name != "" && !e.usesImages() {
+	if name := b.imageName(); name != "" && !b.usesImages() {
 		payload["image"] = name
-		payload["reason"] = "The sandbox " + e.sandbox.Kind() + " of this worker uses the programs of its machine."
+		payload["reason"] = "The sandbox " + b.sandbox.Kind() + " of this worker uses the programs of its machine."
 	}
-	if shape := e.Runner.Shape(); shape != "" {
+	if shape := b.Runner.Shape(); shape != "" {
 		payload["instance_shape"] = shape
 	}
 	if len(payload) == 0 {
 		return
 	}
-	if e.Runner != nil {
-		payload["runner"] = e.Runner.Name
+	if b.Runner != nil {
+		payload["runner"] = b.Runner.Name
 	}
-	payload["sandbox"] = e.sandbox.Kind()
-	e.timeline(penstock.TimelineImageNotUsed, payload)
+	payload["sandbox"] = b.sandbox.Kind()
+	b.timeline(penstock.TimelineImageNotUsed, payload)
 }
 
 // imagePrefix begins the names of the folders with the changes of images.

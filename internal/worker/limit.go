@@ -24,26 +24,26 @@ func exceeded(work context.Context) error {
 }
 
 // exceed stops the work. The workspace of a run that fills the disk is not kept.
-func (e *execution) exceed(r sandbox.Resource) {
+func (b *box) exceed(r sandbox.Resource) {
 	if r == sandbox.Disk {
-		e.full.Store(true)
+		b.full.Store(true)
 	}
-	e.stop(overLimitError{r})
+	b.stop(overLimitError{r})
 }
 
 // limit describes the exceeded limit of this worker.
-func (e *execution) limit(r sandbox.Resource) string {
+func (t *task) limit(r sandbox.Resource) string {
 	if r == sandbox.Disk {
-		return fmt.Sprintf("its workspace and HOME used more than the %d MiB that --limit-disk allows", e.w.Limits.Disk>>20)
+		return fmt.Sprintf("its workspace and HOME used more than the %d MiB that --limit-disk allows", t.w.Limits.Disk>>20)
 	}
-	return fmt.Sprintf("it used more than the %d MiB of memory that --limit-memory allows", e.w.Limits.Memory>>20)
+	return fmt.Sprintf("it used more than the %d MiB of memory that --limit-memory allows", t.w.Limits.Memory>>20)
 }
 
 // ending describes how a program of the run ended.
-func (e *execution) ending(exit sandbox.Exit) string {
+func (t *task) ending(exit sandbox.Exit) string {
 	text := sandbox.Exit{Code: exit.Code}.String()
 	if exit.Exceeded != "" {
-		text += ": " + e.limit(exit.Exceeded)
+		text += ": " + t.limit(exit.Exceeded)
 	}
 	return text
 }

@@ -34,37 +34,37 @@ func (o *outlet) networkPolicy() (*egress.Policy, error) {
 		return nil, setupFailed("The network of the run cannot be set up: %s.", err)
 	}
 	for _, warning := range policy.Warnings() {
-		o.e.log.Warn("a network rule has no effect", "reason", warning)
+		o.task.log.Warn("a network rule has no effect", "reason", warning)
 	}
 	return policy, nil
 }
 
 // network returns the assignment's policy. An older server sends none, which allows nothing.
 func (o *outlet) network() penstock.NetworkPolicy {
-	if o.e.Network == nil {
+	if o.task.Network == nil {
 		return penstock.NetworkPolicy{}
 	}
-	return *o.e.Network
+	return *o.task.Network
 }
 
 // newProxy creates the forward proxy of a sealed sandbox.
 func (o *outlet) newProxy() (*egress.Proxy, error) {
 	return egress.New(egress.Options{
 		Policy: o.policy, Local: http.HandlerFunc(o.serveLocal), LocalAddress: sandbox.RelayAddress,
-		Networks: o.e.w.Network.Open, Upstream: o.e.w.Network.Upstream,
-		SystemRoots: o.e.w.Network.SystemRoots, CA: o.e.w.Network.CA,
+		Networks: o.task.w.Network.Open, Upstream: o.task.w.Network.Upstream,
+		SystemRoots: o.task.w.Network.SystemRoots, CA: o.task.w.Network.CA,
 		Secret: func(name string) (string, bool) {
-			value, granted := o.e.NetworkSecrets[name]
+			value, granted := o.task.NetworkSecrets[name]
 			return value, granted
 		},
-		Denied: o.denied, PullRequest: o.observed, Log: o.e.log,
+		Denied: o.denied, PullRequest: o.observed, Log: o.task.log,
 	})
 }
 
 // modelSession opens the gateway for the execution.
 func (o *outlet) modelSession() *gateway.Session {
 	network := o.network()
-	return o.e.w.Gateway.Session(gateway.SessionOptions{
+	return o.task.w.Gateway.Session(gateway.SessionOptions{
 		Models: network.Models, ProviderTools: egress.ProviderTools(network),
 		AllowSource: func(host string, port int) (reason string) {
 			if d := o.policy.Decide(host, port); !d.Allowed {
@@ -73,15 +73,15 @@ func (o *outlet) modelSession() *gateway.Session {
 			return ""
 		},
 		Keys: o.ownKeys(), Refused: o.refused, Responded: o.responded, Settled: o.settled,
-		Spend: o.spend, Prices: o.e.w.Prices,
+		Spend: o.spend, Prices: o.task.w.Prices,
 	})
 }
 
 // ownKey returns the run's own key of a vendor for its harness. In a sealed run, it stays in the
 // gateway.
 func (o *outlet) ownKey() (vendor gateway.Vendor, key penstock.HarnessSecret, ok bool) {
-	key, ok = o.e.HarnessSecrets[o.e.config.Harness.Kind()]
-	if !ok || !o.e.sealed() {
+	key, ok = o.task.HarnessSecrets[o.task.config.Harness.Kind()]
+	if !ok || !o.sealed {
 		return vendor, key, false
 	}
 	vendor, ok = gateway.VendorOfKey(key.Name)
@@ -100,7 +100,7 @@ func (o *outlet) ownKeys() map[string]string {
 // ownKeyEnvironment returns variables that send the harness to the gateway, instead of its key.
 func (o *outlet) ownKeyEnvironment() []string {
 	vendor, key, ok := o.ownKey()
-	if !ok || slices.Contains(o.e.config.Secrets, key.Name) {
+	if !ok || slices.Contains(o.task.config.Secrets, key.Name) {
 		return nil
 	}
 	address := gateway.Provider{Name: vendor.Name, API: vendor.API}.AgentURL(o.origin)
@@ -111,16 +111,16 @@ func (o *outlet) ownKeyEnvironment() []string {
 // of harnesses do not, unless the configuration also names them in secrets. Variables that the seal
 // sets do not either.
 func (o *outlet) entersSandbox(name string) bool {
-	if !o.e.sealed() {
+	if !o.sealed {
 		return true
 	}
 	if egress.Owns(name) {
 		return false
 	}
-	if slices.Contains(o.e.config.Secrets, name) {
+	if slices.Contains(o.task.config.Secrets, name) {
 		return true
 	}
-	for _, key := range o.e.HarnessSecrets {
+	for _, key := range o.task.HarnessSecrets {
 		if _, known := gateway.VendorOfKey(key.Name); known && key.Name == name {
 			return false
 		}

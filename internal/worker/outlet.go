@@ -28,7 +28,10 @@ import (
 // network of this machine, and reaches gateway and API through a port of loopback; its paths then
 // begin with a secret of this execution.
 type outlet struct {
-	e      *execution
+	task   *task
+	sealed bool   // the sandbox has no other network
+	exe    string // this program, as the sandbox shows it
+	kept   string // folder beside the workspace, for the next execution
 	dir    string // on the host, of mode 0700; removed at the end
 	socket string // "" if the sandbox is not sealed
 	trust  string // folder with the certificates; "" if the sandbox is not sealed
@@ -57,27 +60,30 @@ const insideTrust = "/run/penstock/trust"
 const outletDir = "outlet"
 
 // openOutlet starts serving the execution.
-func (e *execution) openOutlet() error {
-	o := &outlet{e: e, dir: filepath.Join(e.space.dir, outletDir)}
-	e.outlet = o
+func (b *box) openOutlet() error {
+	o := &outlet{
+		task: b.task, sealed: b.sealed(), exe: b.layout().Exe, kept: b.space.dir,
+		dir: filepath.Join(b.space.dir, outletDir),
+	}
+	b.outlet = o
 	if err := errors.Join(os.RemoveAll(o.dir), os.Mkdir(o.dir, 0o700)); err != nil {
-		return fmt.Errorf("make the folder of the network of run %s: %w", e.Lease.RunID, err)
+		return fmt.Errorf("make the folder of the network of run %s: %w", b.Lease.RunID, err)
 	}
 	var err error
 	if o.policy, err = o.networkPolicy(); err != nil {
 		return err
 	}
-	o.spend = newSpender(e)
+	o.spend = newSpender(b.task)
 	o.models = o.modelSession()
 	o.findReceived()
-	ctx, stop := context.WithCancel(context.WithoutCancel(e.lease))
+	ctx, stop := context.WithCancel(context.WithoutCancel(b.lease))
 	o.stop = stop
 	serve := o.servePort
-	if e.sealed() {
+	if o.sealed {
 		serve = o.serveRelay
 	}
 	if err := serve(ctx); err != nil {
-		return fmt.Errorf("open the network of run %s: %w", e.Lease.RunID, err)
+		return fmt.Errorf("open the network of run %s: %w", b.Lease.RunID, err)
 	}
 	o.served.Go(func() { o.keepReporting(ctx) })
 	return nil
@@ -99,7 +105,7 @@ func (o *outlet) serveRelay(ctx context.Context) (err error) {
 	}
 	o.served.Go(func() {
 		if err := o.proxy.Serve(ctx, listener); err != nil {
-			o.e.log.Error("the network of the execution failed", "error", err)
+			o.task.log.Error("the network of the execution failed", "error", err)
 		}
 	})
 	return nil
@@ -129,7 +135,7 @@ func (o *outlet) servePort(ctx context.Context) error {
 	o.served.Go(func() {
 		defer stopped()
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			o.e.log.Error("the gateway of the execution failed", "error", err)
+			o.task.log.Error("the gateway of the execution failed", "error", err)
 		}
 	})
 	return nil
@@ -176,21 +182,4 @@ func (o *outlet) close() {
 	o.served.Wait()
 	o.uploads.Wait()
 	_ = os.RemoveAll(o.dir)
-}
-
-// sealed reports whether the sandbox of the execution has no network but its outlet.
-func (e *execution) sealed() bool {
-	return !e.w.OpenNetwork && sandbox.Isolates(e.sandbox.Kind())
-}
-
-// recordSeal records whether the sandbox that has just started is sealed.
-func (e *execution) recordSeal(running sandbox.Running) {
-	sealed := e.sealed()
-	if sealed {
-		proof := running.Proof()
-		e.timeline(penstock.TimelineSandboxVerified, map[string]any{
-			"sandbox": e.sandbox.Kind(), "checked": proof.Checked, "duration_ms": proof.Took.Milliseconds(),
-		})
-	}
-	e.events.Record(penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Sealed: &sealed}))
 }

@@ -29,7 +29,7 @@ const (
 // responded keeps a call that failed. A later call that does not replaces it.
 func (o *outlet) responded(c gateway.Call) {
 	if c.Operation.Generates() && o.problem.keep(c) {
-		o.e.stop(errProvider)
+		o.task.stop(errProvider)
 	}
 }
 

@@ -32,16 +32,16 @@ func (o *outlet) restoreReceived(data []byte) {
 	}
 	var ids []string
 	if err := json.Unmarshal(data, &ids); err != nil {
-		o.e.log.Warn("cannot read the ids that the run received from its providers", "error", err)
+		o.task.log.Warn("cannot read the ids that the run received from its providers", "error", err)
 	}
 	o.models.Restore(ids)
 }
 
 // findReceived restores the ids that earlier executions stored on this worker.
 func (o *outlet) findReceived() {
-	data, err := os.ReadFile(filepath.Join(o.e.space.dir, receivedFile))
+	data, err := os.ReadFile(filepath.Join(o.kept, receivedFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		o.e.log.Warn("cannot read the ids that the run received from its providers", "error", err)
+		o.task.log.Warn("cannot read the ids that the run received from its providers", "error", err)
 	}
 	o.restoreReceived(data)
 }
@@ -52,7 +52,7 @@ func (o *outlet) keepReceived() {
 	if data == nil {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(o.e.space.dir, receivedFile), data, 0o600); err != nil {
-		o.e.log.Warn("cannot keep the ids that the run received from its providers", "error", err)
+	if err := os.WriteFile(filepath.Join(o.kept, receivedFile), data, 0o600); err != nil {
+		o.task.log.Warn("cannot keep the ids that the run received from its providers", "error", err)
 	}
 }

@@ -23,9 +23,9 @@ type repository struct {
 	source      git.Source
 }
 
-func (e *execution) repoDirs() []string {
+func (p *preparation) repoDirs() []string {
 	var dirs []string
-	for _, r := range e.repos {
+	for _, r := range p.repos {
 		dirs = append(dirs, r.dir)
 	}
 	return dirs
@@ -33,21 +33,21 @@ func (e *execution) repoDirs() []string {
 
 // checkOut clones each repository of the environment into a directory with its name. It leaves an
 // existing directory unchanged, because it has the agent's work.
-func (e *execution) checkOut(ctx context.Context, config penstock.EnvironmentConfig) error {
+func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentConfig) error {
 	var err error
-	if e.repos, err = e.repositories(config); err != nil {
+	if p.repos, err = p.repositories(config); err != nil {
 		return err
 	}
-	for _, r := range e.repos {
-		if _, err := e.space.root.Lstat(r.dir); err == nil {
+	for _, r := range p.repos {
+		if _, err := p.box.space.root.Lstat(r.dir); err == nil {
 			continue
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if e.w.Repositories == nil {
+		if p.w.Repositories == nil {
 			return setupFailed("The worker cannot clone the repository %s, because git is not installed.", r.dir)
 		}
-		if err := e.clone(ctx, r); err != nil {
+		if err := p.clone(ctx, r); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -60,19 +60,19 @@ func (e *execution) checkOut(ctx context.Context, config penstock.EnvironmentCon
 // clone makes a complete repository beside the workspace, and then moves it into the workspace. No
 // process of a run sees the first place. Otherwise it could change the repository's configuration
 // while git is running, and make git execute commands outside of the sandbox.
-func (e *execution) clone(ctx context.Context, r repository) error {
+func (p *preparation) clone(ctx context.Context, r repository) error {
 	const name = "checkout"
-	base := e.space.base(r.dir)
+	base := p.box.space.base(r.dir)
 	remove := func() error {
-		return errors.Join(e.w.spaces.removeIn(e.Lease.RunID, name), os.RemoveAll(base))
+		return errors.Join(p.w.spaces.removeIn(p.Lease.RunID, name), os.RemoveAll(base))
 	}
 	if err := errors.Join(remove(), os.MkdirAll(filepath.Dir(base), 0o700)); err != nil { // the rest of a killed worker
 		return err
 	}
-	dir := filepath.Join(e.space.dir, name)
-	_, err := e.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
+	dir := filepath.Join(p.box.space.dir, name)
+	_, err := p.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
 	if err == nil {
-		err = os.Rename(dir, filepath.Join(e.space.work, r.dir))
+		err = os.Rename(dir, filepath.Join(p.box.space.work, r.dir))
 	}
 	if err != nil {
 		return errors.Join(err, remove())
@@ -81,13 +81,13 @@ func (e *execution) clone(ctx context.Context, r repository) error {
 }
 
 // repositories lists the repositories to check out with their directories.
-func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repository, error) {
+func (p *preparation) repositories(config penstock.EnvironmentConfig) ([]repository, error) {
 	var list []repository
 	for _, r := range config.GitHubRepos {
 		source := git.Source{URL: "https://github.com/" + r.Owner + "/" + r.Repo + ".git"}
 		for _, name := range []string{"GITHUB_TOKEN", "GH_TOKEN"} {
 			if source.Password == "" {
-				source.Password = e.Secrets[name]
+				source.Password = p.Secrets[name]
 			}
 		}
 		list = append(list, repository{owner: r.Owner, name: r.Repo, source: source})
@@ -97,7 +97,7 @@ func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repositor
 		list = append(list, repository{owner: owner, name: name, source: git.Source{URL: r.URL, Ref: r.Ref}})
 	}
 	for i := range list {
-		e.authorize(&list[i].source)
+		p.authorize(&list[i].source)
 	}
 	taken := map[string]bool{".penstock": true}
 	for i := range list {
@@ -115,7 +115,7 @@ func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repositor
 
 // authorize sets the credential that the network policy has for the repository's host, as the proxy
 // does for the agent.
-func (e *execution) authorize(source *git.Source) {
+func (p *preparation) authorize(source *git.Source) {
 	address, err := url.Parse(source.URL)
 	if err != nil || address.Scheme != "https" {
 		return
@@ -124,7 +124,7 @@ func (e *execution) authorize(source *git.Source) {
 	if n, err := strconv.Atoi(address.Port()); err == nil {
 		port = n
 	}
-	decision := e.outlet.policy.Decide(address.Hostname(), port)
+	decision := p.box.outlet.policy.Decide(address.Hostname(), port)
 	if !decision.Allowed || decision.Rule.Credential == nil {
 		return
 	}
@@ -132,7 +132,7 @@ func (e *execution) authorize(source *git.Source) {
 	if credential.As == penstock.CredentialHeader {
 		return // git can only send a user and a password
 	}
-	if value, granted := e.NetworkSecrets[credential.Secret]; granted {
+	if value, granted := p.NetworkSecrets[credential.Secret]; granted {
 		source.Username, source.Password = credential.User, value
 	}
 }

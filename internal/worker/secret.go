@@ -10,19 +10,19 @@ import (
 
 // resolveMCP inserts the secrets into the MCP servers of the configuration. It omits managed
 // servers; the timeline reported that when the run was created.
-func (e *execution) resolveMCP() (map[string]penstock.MCPServer, error) {
+func (p *preparation) resolveMCP() (map[string]penstock.MCPServer, error) {
 	servers := map[string]penstock.MCPServer{}
-	for name, s := range e.config.MCPServers {
+	for name, s := range p.config.MCPServers {
 		if s.ID != "" {
 			continue
 		}
-		if s.URL != "" && e.sealed() {
+		if s.URL != "" && p.box.sealed() {
 			s.Headers = ownHeaders(s)
 		}
 		for _, values := range []*map[string]string{&s.Env, &s.Headers} {
 			resolved := map[string]string{}
 			for key, value := range *values {
-				text, missing := e.fillSecrets(value)
+				text, missing := p.fillSecrets(value)
 				if missing != "" {
 					return nil, setupFailed("The MCP server %s needs the secret %s, which the run does not have.", name, missing)
 				}
@@ -51,12 +51,12 @@ var secretRef = regexp.MustCompile(`\$\{\{\s*secrets\.([A-Za-z0-9_]+)\s*\}\}`)
 
 // fillSecrets replaces ${{ secrets.NAME }}; missing names one that the run does
 // not have.
-func (e *execution) fillSecrets(value string) (text, missing string) {
+func (t *task) fillSecrets(value string) (text, missing string) {
 	text = secretRef.ReplaceAllStringFunc(value, func(ref string) string {
 		name := secretRef.FindStringSubmatch(ref)[1]
-		secret, ok := e.Secrets[name]
+		secret, ok := t.Secrets[name]
 		if !ok {
-			secret, ok = e.NetworkSecrets[name]
+			secret, ok = t.NetworkSecrets[name]
 		}
 		if !ok {
 			missing = name
@@ -67,31 +67,31 @@ func (e *execution) fillSecrets(value string) (text, missing string) {
 }
 
 // secrets lists every value that must not be recorded.
-func (e *execution) secrets() []string {
-	list := []string{e.APIKey, e.Lease.Token}
-	for _, secrets := range []map[string]string{e.Secrets, e.NetworkSecrets} {
+func (t *task) secrets() []string {
+	list := []string{t.APIKey, t.Lease.Token}
+	for _, secrets := range []map[string]string{t.Secrets, t.NetworkSecrets} {
 		for _, value := range secrets {
 			list = append(list, value)
 		}
 	}
-	if e.RegistryLogin != "" {
-		list = append(list, e.RegistryLogin)
+	if t.RegistryLogin != "" {
+		list = append(list, t.RegistryLogin)
 	}
-	if login, err := image.ParseLogin(e.RegistryLogin); err == nil {
+	if login, err := image.ParseLogin(t.RegistryLogin); err == nil {
 		list = append(list, login.Password)
 	}
-	for _, own := range e.HarnessSecrets {
+	for _, own := range t.HarnessSecrets {
 		list = append(list, own.Value)
 	}
-	for name, value := range e.program.Env {
+	for name, value := range t.program.Env {
 		if secretName.MatchString(name) {
 			list = append(list, value)
 		}
 	}
-	for _, server := range e.config.MCPServers {
+	for _, server := range t.config.MCPServers {
 		for _, values := range []map[string]string{server.Env, server.Headers} {
 			for _, value := range values {
-				text, _ := e.fillSecrets(value)
+				text, _ := t.fillSecrets(value)
 				list = append(list, longEnough(text)...)
 			}
 		}

@@ -31,83 +31,95 @@ const (
 // skillHome is the folder of skills in the workspace. Each skill has a folder with its name.
 const skillHome = ".penstock/skills"
 
-// placeSkills writes the skills of the configuration, of the run's agent and of its factory to the
+// placedSkills are the skills of a run in its workspace.
+type placedSkills struct {
+	*task
+	space *workspace
+	home  string // HOME, as the sandbox shows it
+	repos []repository
+
+	use     []harness.Skill   // of the run itself
+	offered []harness.Skill   // the others, which the agent can use
+	folders map[string]string // the source of each, by name
+}
+
+// placeAll writes the skills of the configuration, of the run's agent and of its factory to the
 // folder where agents look for them.
-func (e *execution) placeSkills() error {
-	e.skillFolders = map[string]string{}
+func (s *placedSkills) placeAll() error {
+	s.folders = map[string]string{}
 	place := func(reference string) (harness.Skill, error) {
-		skill, err := e.placeSkill(reference)
+		skill, err := s.place(reference)
 		var told *penstock.Error
 		if err != nil && !errors.As(err, &told) {
 			err = setupFailed("The worker cannot write the skill %q to the workspace: %s", reference, err)
 		}
 		return skill, err
 	}
-	if e.config.SkillSpec != "" {
-		skill, err := place(e.config.SkillSpec)
+	if s.config.SkillSpec != "" {
+		skill, err := place(s.config.SkillSpec)
 		if err != nil {
 			return err
 		}
-		e.use = append(e.use, skill)
+		s.use = append(s.use, skill)
 	}
-	for _, reference := range e.config.Skills {
+	for _, reference := range s.config.Skills {
 		skill, err := place(reference)
 		if err != nil {
 			return err
 		}
-		e.skills = append(e.skills, skill)
+		s.offered = append(s.offered, skill)
 	}
-	if e.Run.Prompt == "" && len(e.use) == 0 { // the skills are the only task
-		e.use, e.skills = e.skills, nil
+	if s.Run.Prompt == "" && len(s.use) == 0 { // the skills are the only task
+		s.use, s.offered = s.offered, nil
 	}
-	for _, folder := range e.Skills {
-		if e.skillFolders[folder.Name] != "" { // already placed by name
+	for _, folder := range s.Skills {
+		if s.folders[folder.Name] != "" { // already placed by name
 			continue
 		}
 		skill, err := place(folder.Name)
 		if err != nil {
 			return err
 		}
-		e.skills = append(e.skills, skill)
+		s.offered = append(s.offered, skill)
 	}
 	return nil
 }
 
-func (e *execution) placeSkill(reference string) (harness.Skill, error) {
+func (s *placedSkills) place(reference string) (harness.Skill, error) {
 	spec, err := penstock.ParseSkillSpec(reference)
 	if err != nil {
 		return harness.Skill{}, setupFailed("%s", err)
 	}
-	if i := e.given(spec.Name); i >= 0 && spec.Bare() {
-		return e.unfold(e.Skills[i])
+	if i := s.given(spec.Name); i >= 0 && spec.Bare() {
+		return s.unfold(s.Skills[i])
 	}
-	dir, name := e.findSkill(spec)
+	dir, name := s.find(spec)
 	if dir == "" {
 		return harness.Skill{}, setupFailed("The repositories of the environment do not contain the skill %q.", reference)
 	}
-	if before := e.skillFolders[name]; e.given(name) >= 0 || before != "" && before != dir { // another skill has this name
+	if before := s.folders[name]; s.given(name) >= 0 || before != "" && before != dir { // another skill has this name
 		repository, _, _ := strings.Cut(dir, "/")
 		name = repository + "-" + name
 	}
-	to, err := e.skillFolder(name, dir)
+	to, err := s.folder(name, dir)
 	if err != nil {
 		return harness.Skill{}, err
 	}
-	if err := copyTree(e.space.root, dir, e.space.root, to); err != nil {
+	if err := copyTree(s.space.root, dir, s.space.root, to); err != nil {
 		return harness.Skill{}, err
 	}
-	skill, _, err := e.readSkill(reference, name, to)
+	skill, _, err := s.read(reference, name, to)
 	return skill, err
 }
 
 // given finds a skill from outside of repositories. It returns -1 if none has the name.
-func (e *execution) given(name string) int {
-	return slices.IndexFunc(e.Skills, func(f penstock.SkillFolder) bool { return f.Name == name })
+func (s *placedSkills) given(name string) int {
+	return slices.IndexFunc(s.Skills, func(f penstock.SkillFolder) bool { return f.Name == name })
 }
 
 // unfold writes a skill of the assignment.
-func (e *execution) unfold(f penstock.SkillFolder) (harness.Skill, error) {
-	to, err := e.skillFolder(f.Name, string(f.Origin))
+func (s *placedSkills) unfold(f penstock.SkillFolder) (harness.Skill, error) {
+	to, err := s.folder(f.Name, string(f.Origin))
 	if err != nil {
 		return harness.Skill{}, err
 	}
@@ -116,32 +128,32 @@ func (e *execution) unfold(f penstock.SkillFolder) (harness.Skill, error) {
 		if strings.HasPrefix(content, "#!") { // files of a factory have no mode
 			mode = 0o755
 		}
-		if err := put(e.space.root, path.Join(to, name), mode, strings.NewReader(content)); err != nil {
+		if err := put(s.space.root, path.Join(to, name), mode, strings.NewReader(content)); err != nil {
 			return harness.Skill{}, err
 		}
 	}
-	skill, content, err := e.readSkill(f.Name, f.Name, to)
+	skill, content, err := s.read(f.Name, f.Name, to)
 	if f.Origin == penstock.SkillBundled {
 		skill.BundledID, skill.File = f.Name, content
 	}
 	return skill, err
 }
 
-// skillFolder creates the folder for a skill from a source. Of two skills with one name, the first
+// folder creates the folder for a skill from a source. Of two skills with one name, the first
 // gets it.
-func (e *execution) skillFolder(name, source string) (string, error) {
-	if before := e.skillFolders[name]; before != "" && before != source {
+func (s *placedSkills) folder(name, source string) (string, error) {
+	if before := s.folders[name]; before != "" && before != source {
 		return "", setupFailed("Two skills have the name %s: one from %s and one from %s.", name, before, source)
 	}
-	e.skillFolders[name] = source
+	s.folders[name] = source
 	to := path.Join(skillHome, name)
-	return to, removeTree(e.space.root, to)
+	return to, removeTree(s.space.root, to)
 }
 
-// readSkill reads a skill in its folder.
-func (e *execution) readSkill(reference, name, folder string) (skill harness.Skill, content string, err error) {
+// read reads a skill in its folder.
+func (s *placedSkills) read(reference, name, folder string) (skill harness.Skill, content string, err error) {
 	at := path.Join(folder, "SKILL.md")
-	text, err := e.space.root.ReadFile(at) // our own copy
+	text, err := s.space.root.ReadFile(at) // our own copy
 	if err != nil {
 		return skill, "", err
 	}
@@ -152,24 +164,24 @@ func (e *execution) readSkill(reference, name, folder string) (skill harness.Ski
 	return harness.Skill{Name: name, Description: file.Description, Path: at, Text: file.Body}, string(text), nil
 }
 
-// findSkill finds the directory and the name of a skill. dir is "" if no repository has the skill.
+// find finds the directory and the name of a skill. dir is "" if no repository has the skill.
 // A name refers to the skill with this name in its front matter, or otherwise to the one in a folder
 // with this name.
-func (e *execution) findSkill(spec penstock.SkillSpec) (dir, name string) {
-	for _, r := range e.repos {
+func (s *placedSkills) find(spec penstock.SkillSpec) (dir, name string) {
+	for _, r := range s.repos {
 		if spec.Repo != "" && spec.Repo != r.name || spec.Owner != "" && spec.Owner != r.owner {
 			continue
 		}
 		if spec.Path != "" {
 			dir := path.Join(r.dir, path.Dir(spec.Path))
-			if name, ok := e.skillName(dir); ok {
+			if name, ok := s.nameIn(dir); ok {
 				return dir, name
 			}
 			continue
 		}
 		byFolder := ""
-		for _, dir := range e.skillsIn(r.dir) {
-			name, ok := e.skillName(dir)
+		for _, dir := range s.foldersIn(r.dir) {
+			name, ok := s.nameIn(dir)
 			switch {
 			case ok && name == spec.Name:
 				return dir, name
@@ -178,19 +190,19 @@ func (e *execution) findSkill(spec penstock.SkillSpec) (dir, name string) {
 			}
 		}
 		if byFolder != "" {
-			name, _ := e.skillName(byFolder)
+			name, _ := s.nameIn(byFolder)
 			return byFolder, name
 		}
 	}
 	return "", ""
 }
 
-// skillsIn lists the folders of a repository that may be skills.
-func (e *execution) skillsIn(repository string) []string {
+// foldersIn lists the folders of a repository that may be skills.
+func (s *placedSkills) foldersIn(repository string) []string {
 	var dirs []string
 	for _, home := range skillDirs {
 		home = path.Join(repository, home)
-		entries, _ := fs.ReadDir(e.space.root.FS(), home) // usually missing
+		entries, _ := fs.ReadDir(s.space.root.FS(), home) // usually missing
 		for _, entry := range entries {
 			dirs = append(dirs, path.Join(home, entry.Name()))
 		}
@@ -198,14 +210,14 @@ func (e *execution) skillsIn(repository string) []string {
 	return dirs
 }
 
-// skillName returns the name of the skill in a directory: from its front matter, or otherwise from
+// nameIn returns the name of the skill in a directory: from its front matter, or otherwise from
 // the directory. ok is false without a SKILL.md.
-func (e *execution) skillName(dir string) (name string, ok bool) {
+func (s *placedSkills) nameIn(dir string) (name string, ok bool) {
 	document := path.Join(dir, "SKILL.md")
-	if info, err := e.space.root.Stat(document); err != nil || !info.Mode().IsRegular() {
+	if info, err := s.space.root.Stat(document); err != nil || !info.Mode().IsRegular() {
 		return "", false
 	}
-	file, _, err := openRegular(e.space.root, document)
+	file, _, err := openRegular(s.space.root, document)
 	if err != nil {
 		return "", false
 	}
@@ -221,32 +233,32 @@ func (e *execution) skillName(dir string) (name string, ok bool) {
 	return skill.Name, true
 }
 
-// givenSkills lists all skills of the agent. An agent with a folder of its own has a copy there.
-func (e *execution) givenSkills() []harness.Skill {
-	list := slices.Concat(e.use, e.skills)
-	if e.program.Skills == "" {
+// list lists all skills of the agent. An agent with a folder of its own has a copy there.
+func (s *placedSkills) list() []harness.Skill {
+	list := slices.Concat(s.use, s.offered)
+	if s.program.Skills == "" {
 		return list
 	}
-	for i, s := range list {
-		list[i].Own = path.Join(e.layout().Home, e.program.Skills, s.Name, "SKILL.md")
+	for i, skill := range list {
+		list[i].Own = path.Join(s.home, s.program.Skills, skill.Name, "SKILL.md")
 	}
 	return list
 }
 
-// giveSkills copies the skills to the agent's own folder in HOME, in the place of those of earlier
+// give copies the skills to the agent's own folder in HOME, in the place of those of earlier
 // turns.
-func (e *execution) giveSkills() error {
-	if e.program.Skills == "" {
+func (s *placedSkills) give() error {
+	if s.program.Skills == "" {
 		return nil
 	}
-	for _, s := range slices.Concat(e.use, e.skills) {
-		to := path.Join(e.program.Skills, s.Name)
-		err := removeTree(e.space.homeRoot, to)
+	for _, skill := range slices.Concat(s.use, s.offered) {
+		to := path.Join(s.program.Skills, skill.Name)
+		err := removeTree(s.space.homeRoot, to)
 		if err == nil {
-			err = copyTree(e.space.root, path.Dir(s.Path), e.space.homeRoot, to)
+			err = copyTree(s.space.root, path.Dir(skill.Path), s.space.homeRoot, to)
 		}
 		if _, told := errors.AsType[*penstock.Error](err); err != nil && !told {
-			err = setupFailed("The worker cannot copy the skill %q to HOME: %s", s.Name, err)
+			err = setupFailed("The worker cannot copy the skill %q to HOME: %s", skill.Name, err)
 		}
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ const settleTime = 5 * time.Second
 
 // spender counts the calls of an execution in the control plane. It implements gateway.Spend.
 type spender struct {
-	e       *execution
+	task    *task
 	counted atomic.Bool // a call was
 
 	ended context.Context //nolint:containedctx // ends when settlements are given up, after the lease
@@ -27,9 +27,9 @@ type spender struct {
 	refusal *penstock.SpendRefusal // the latest; that of a budget is the last
 }
 
-func newSpender(e *execution) *spender {
-	s := &spender{e: e}
-	s.ended, s.end = context.WithCancel(context.WithoutCancel(e.lease))
+func newSpender(t *task) *spender {
+	s := &spender{task: t}
+	s.ended, s.end = context.WithCancel(context.WithoutCancel(t.lease))
 	return s
 }
 
@@ -38,9 +38,9 @@ func newSpender(e *execution) *spender {
 func (s *spender) Reserve(ctx context.Context, r penstock.Reservation) (got penstock.Reserved, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.e.lease, func() { cancel(context.Cause(s.e.lease)) })()
+	defer context.AfterFunc(s.task.lease, func() { cancel(context.Cause(s.task.lease)) })()
 	err = again(ctx, func(ctx context.Context) (err error) {
-		got, err = s.e.w.Control.Reserve(ctx, s.e.Lease, r)
+		got, err = s.task.w.Control.Reserve(ctx, s.task.Lease, r)
 		return err
 	})
 	if err == nil && got.Refusal == nil && !got.Wait {
@@ -53,10 +53,10 @@ func (s *spender) Reserve(ctx context.Context, r penstock.Reservation) (got pens
 // Settle implements gateway.Spend.
 func (s *spender) Settle(settlement penstock.Settlement) {
 	err := again(s.ended, func(ctx context.Context) error {
-		return s.e.w.Control.Settle(ctx, s.e.Lease, settlement)
+		return s.task.w.Control.Settle(ctx, s.task.Lease, settlement)
 	})
 	if err != nil && (!settlement.Unsent || !errors.Is(err, penstock.ErrLeaseLost)) {
-		s.e.log.Error("cannot settle a call to a model: it counts as it was reserved", "call", settlement.ID, "error", err)
+		s.task.log.Error("cannot settle a call to a model: it counts as it was reserved", "call", settlement.ID, "error", err)
 	}
 }
 
@@ -78,7 +78,7 @@ func (o *outlet) refused(r gateway.Refusal) {
 	}
 	o.served.Go(func() {
 		o.models.Settled()
-		o.e.stop(errBudget)
+		o.task.stop(errBudget)
 	})
 }
 

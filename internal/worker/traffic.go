@@ -89,7 +89,7 @@ func (o *outlet) reportTraffic() {
 	}
 	o.reported = hosts
 	for _, draft := range trafficDrafts(hosts) {
-		o.e.events.Record(draft)
+		o.task.events.Record(draft)
 	}
 }
 
@@ -117,7 +117,7 @@ func trafficDrafts(hosts []penstock.HostTraffic) []penstock.Draft {
 
 // denied records the first refusal of a host on the timeline.
 func (o *outlet) denied(d egress.Denial) {
-	o.e.timeline(penstock.TimelineNetworkDenied, map[string]any{"host": d.Host, "port": d.Port, "reason": d.Reason})
+	o.task.timeline(penstock.TimelineNetworkDenied, map[string]any{"host": d.Host, "port": d.Port, "reason": d.Reason})
 }
 
 // observed records a pull request that the proxy saw. It trusts the response of the host,
@@ -130,9 +130,9 @@ func (o *outlet) observed(p egress.PullRequest) {
 	data := penstock.ArtifactData{URL: p.URL, Branch: p.Branch, Title: p.Title, Status: status}
 	o.uploads.Go(func() {
 		upload := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactPullRequest, Artifact: &data}
-		_, err := o.e.saveArtifact(o.e.lease, upload, nil)
+		_, err := o.task.saveArtifact(o.task.lease, upload, nil)
 		if err != nil {
-			o.e.log.Warn("cannot keep an observed pull request", "url", p.URL, "error", err)
+			o.task.log.Warn("cannot keep an observed pull request", "url", p.URL, "error", err)
 		}
 	})
 }

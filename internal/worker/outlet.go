@@ -63,7 +63,7 @@ const outletDir = "outlet"
 func (b *box) openOutlet() error {
 	o := &outlet{
 		task: b.task, sealed: b.sealed(), exe: b.layout().Exe, kept: b.space.dir,
-		dir: filepath.Join(b.space.dir, outletDir),
+		dir: filepath.Join(b.space.dir, outletDir), spend: newSpender(b.task), // also of an outlet that does not open
 	}
 	b.outlet = o
 	if err := errors.Join(os.RemoveAll(o.dir), os.Mkdir(o.dir, 0o700)); err != nil {
@@ -73,7 +73,6 @@ func (b *box) openOutlet() error {
 	if o.policy, err = o.networkPolicy(); err != nil {
 		return err
 	}
-	o.spend = newSpender(b.task)
 	o.models = o.modelSession()
 	o.findReceived()
 	ctx, stop := context.WithCancel(context.WithoutCancel(b.lease))
@@ -171,11 +170,11 @@ func (o *outlet) close() {
 	if o == nil {
 		return
 	}
+	stop := o.spend.closing()
 	if o.models != nil {
-		stop := o.spend.closing()
 		o.models.Close()
-		stop()
 	}
+	stop()
 	if o.stop != nil {
 		o.stop()
 	}

@@ -349,3 +349,23 @@ func TestWithoutASandboxOnlyTheDemonstrationRuns(t *testing.T) {
 		}
 	}
 }
+
+// A newer server may send a network that this worker does not know.
+func TestUnknownNetworkFailsTheRun(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		w.control.set(func(c *control) {
+			c.claimed = func(a *penstock.Assignment) {
+				a.Network = &penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{
+					{Source: "environment", Network: penstock.Network{Allow: []penstock.NetworkRule{{Preset: "of-tomorrow"}}}},
+				}}
+			}
+		})
+		id := w.create(penstock.RunRequest{Prompt: "Look around"})
+		w.start(in(box))
+		run := w.becomes(id, penstock.StateFailed)
+		if m := run.StatusMessage; m == nil || m.ErrorCode != penstock.CodeEnvironmentSetupFailed ||
+			!strings.Contains(m.Message, "of-tomorrow") {
+			w.t.Errorf("the status message is %+v", m)
+		}
+	})
+}

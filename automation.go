@@ -207,6 +207,8 @@ type FilterCheck struct {
 	Passed bool   `json:"passed"`
 	Path   string `json:"path,omitempty"` // JSON pointer of the first failing key
 	Reason string `json:"reason,omitempty"`
+	// Actual has the first values of the payload at Path, cut for a sentence; empty if the key is missing.
+	Actual []string `json:"actual,omitempty"`
 }
 
 // FilterSample says how many of a webhook's last stored deliveries match.
@@ -218,11 +220,12 @@ type FilterSample struct {
 
 // FilterDelivery says whether a stored delivery matches, and why not.
 type FilterDelivery struct {
-	ID           string `json:"delivery_id"`
-	ReceivedAt   Time   `json:"received_at"`
-	EventType    string `json:"event_type,omitempty"`
-	Summary      string `json:"summary,omitempty"`
-	WouldTrigger bool   `json:"would_trigger"`
-	Path         string `json:"path,omitempty"` // JSON pointer of the first failing key
-	Reason       string `json:"reason,omitempty"`
+	ID           string   `json:"delivery_id"`
+	ReceivedAt   Time     `json:"received_at"`
+	EventType    string   `json:"event_type,omitempty"`
+	Summary      string   `json:"summary,omitempty"`
+	WouldTrigger bool     `json:"would_trigger"`
+	Path         string   `json:"path,omitempty"` // JSON pointer of the first failing key
+	Reason       string   `json:"reason,omitempty"`
+	Actual       []string `json:"actual,omitempty"` // as in FilterCheck
 }

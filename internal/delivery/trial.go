@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -208,9 +209,64 @@ func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 		check.Passed, why = readEvents(f.scheme, name, document).match(f.event)
 	} else {
 		check.Passed, why = f.filter.Match(document)
+		check.Actual = actual(document, why.Path)
 	}
 	check.Path, check.Reason = why.Path, why.Reason
 	return check, nil
+}
+
+// mostActual is how many values of a payload explain a failed check.
+const mostActual = 4
+
+// actual returns the first values of a payload at a JSON pointer of a filter, for a sentence: strings
+// as they are, and an object without its members. An array stands for each of its elements.
+func actual(document *filter.Document, pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	root, _ := document.Root() // a payload that cannot be evaluated fails at no pointer
+	values := []filter.Value{root}
+	for _, part := range strings.Split(pointer, "/")[1:] {
+		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		var below []filter.Value
+		for _, v := range flat(values) {
+			if v = v.Member(key); v.Exists() {
+				below = append(below, v)
+			}
+		}
+		values = below
+	}
+	var texts []string
+	for _, v := range flat(values) {
+		text := v.Scalar()
+		text = shorten(text[:min(len(text), 1000)])
+		switch {
+		case v.IsObject():
+			text = "{…}"
+		case v.IsNull():
+			text = "null"
+		case text == "":
+			text = `""`
+		}
+		texts = append(texts, text)
+		if len(texts) == mostActual {
+			break
+		}
+	}
+	return texts
+}
+
+// flat replaces each array with its elements.
+func flat(values []filter.Value) []filter.Value {
+	var list []filter.Value
+	for _, v := range values {
+		if !v.IsArray() {
+			list = append(list, v)
+			continue
+		}
+		list = append(list, flat(slices.Collect(v.Elements()))...)
+	}
+	return list
 }
 
 // sample shows which of a webhook's last accepted deliveries match a filter.
@@ -226,7 +282,7 @@ func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*p
 		sample.Of++
 		sample.Deliveries = append(sample.Deliveries, penstock.FilterDelivery{
 			ID: d.ID, ReceivedAt: d.ReceivedAt, EventType: d.EventType, Summary: d.Summary,
-			WouldTrigger: check.Passed, Path: check.Path, Reason: check.Reason,
+			WouldTrigger: check.Passed, Path: check.Path, Reason: check.Reason, Actual: check.Actual,
 		})
 		if check.Passed {
 			sample.Matched++

@@ -33,6 +33,12 @@ func (v Value) Exists() bool { return v.document != nil }
 // IsObject reports whether v is an object.
 func (v Value) IsObject() bool { return v.is('{') }
 
+// IsArray reports whether v is an array.
+func (v Value) IsArray() bool { return v.is('[') }
+
+// IsNull reports whether v is null.
+func (v Value) IsNull() bool { return v.is('n') }
+
 // IsTrue reports whether v is true.
 func (v Value) IsTrue() bool { return v.is('t') }
 

@@ -427,6 +427,26 @@ func TestAFilterIsTested(t *testing.T) {
 		if v.WouldTrigger || v.Checks[1].Passed || v.Checks[1].Path != "/n" || v.Checks[1].Reason == "" {
 			w.t.Errorf("one that does not match: got %+v", v)
 		}
+		for _, d := range try(penstock.FilterTest{Filter: filter, WebhookUID: hook.UID}).Sample.Deliveries {
+			if n, ok := strings.CutPrefix(d.Summary, "n: "); !ok || !d.WouldTrigger && (len(d.Actual) != 1 || d.Actual[0] != n) {
+				w.t.Errorf("a delivery: got %+v, want its own value", d)
+			}
+		}
+		long := strings.Repeat("ü", 2000)
+		for body, want := range map[string][]string{
+			`{"a": {"b": ["x", 1.50, null]}}`: {"x", "1.50", "null"},
+			`{"a": [{"b": "x"}]}`:             {"{…}"},
+			`{"a": {"b": {"c":  true}}}`:      {"{…}"},
+			`{"a": {"b": [1, 2, 3, 4, 5]}}`:   {"1", "2", "3", "4"},
+			`{"a": {"b": "` + long + `"}}`:    {long[:120] + "…"},
+			`{"a": {"b": ""}}`:                {`""`},
+			`{"a": {}}`:                       nil,
+		} {
+			v := try(penstock.FilterTest{Filter: []byte(`{"a": {"b": ["y"]}}`), Payload: []byte(body)})
+			if diff := cmp.Diff(want, v.Checks[0].Actual); diff != "" {
+				w.t.Errorf("the values of %.60s (-want +got):\n%s", body, diff)
+			}
+		}
 		for name, test := range map[string]struct {
 			req  penstock.FilterTest
 			want []string

@@ -50,18 +50,23 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await check.getByText('Matches 1 of the last 2 deliveries.').waitFor();
   expect(await tested.count()).toBe(2);
   await tested.nth(0).getByText('Does not match').waitFor();
-  await tested.nth(0).getByText('/status', { exact: true }).waitFor();
+  await tested.nth(0).getByText('status is passed; the filter expects failed').waitFor();
   await tested.nth(1).getByText('Matches', { exact: true }).waitFor();
   await world.look('automation-test');
   await write('{"status": ["passed"');
   await check.getByText('The filter has an error.').waitFor();
   await write('{"status": ["passed", "failed"]}');
   await check.getByText('Matches 2 of the last 2 deliveries.').waitFor();
+  await write('{"n": {"not_in": [1, 3]}}');
+  await tested.nth(1).getByText('n is 1; the filter expects none of 1, 3').waitFor();
   await write('{"status": ["failed"]}');
   await check.getByText('Matches 1 of the last 2 deliveries.').waitFor();
   await check.getByText('Pasted payload').click();
   await check.getByRole('textbox', { name: 'Payload' }).fill('{"status": "failed", "more": true}');
   await check.getByText('Would trigger', { exact: true }).waitFor();
+  await check.getByRole('textbox', { name: 'Payload' }).fill('');
+  await check.getByRole('textbox', { name: 'Payload' }).fill('{"more": true}');
+  await check.getByText('status is missing; the filter expects failed').waitFor();
 
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'fix-red-builds' }).waitFor();

@@ -2606,6 +2606,8 @@ export interface FilterCheck {
   path?: string;
   /** Why the check failed. */
   reason?: string;
+  /** The first values of the payload at path: strings as they are, each cut to 60 characters. An object is {…}. Missing if the payload lacks the key, and for events. */
+  actual?: string[];
 }
 
 /** The webhook's latest accepted deliveries. */
@@ -2634,6 +2636,8 @@ export interface FilterDelivery {
   path?: string;
   /** Why the filter does not match. */
   reason?: string;
+  /** The first values of the payload at path: strings as they are, each cut to 60 characters. An object is {…}. Missing if the payload lacks the key, and for events. */
+  actual?: string[];
 }
 
 /** A delivery for the server to send. */

@@ -3490,6 +3490,11 @@ class FilterCheck(Model):
     reason: str | None = None
     """Why the check failed."""
 
+    actual: list[str] | None = None
+    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
+    object is {…}. Missing if the payload lacks the key, and for events.
+    """
+
 
 class FilterSample(Model):
     """The webhook's latest accepted deliveries."""
@@ -3527,6 +3532,11 @@ class FilterDelivery(Model):
 
     reason: str | None = None
     """Why the filter does not match."""
+
+    actual: list[str] | None = None
+    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
+    object is {…}. Missing if the payload lacks the key, and for events.
+    """
 
 
 class WebhookVerification(Model):

@@ -82,20 +82,24 @@ export function aboutOf(trigger: TriggerDraft): TestFilterRequest {
   return trigger.provider === 'webhook' ? { filter } : { filter, provider: trigger.provider as 'github' | 'linear', event: trigger.event };
 }
 
-/** Returns the result of the filter as it is typed. While it is invalid, the last result stays. */
+/** Returns the result of the filter as it is typed, and the payload filter that has this result. While it is invalid, the last result stays. */
 function useVerdict(factory: string, trigger: TriggerDraft, subject: Partial<TestFilterRequest> | undefined) {
   const valid = readFilter(trigger.filter) !== undefined && subject !== undefined;
   const [request] = useDebouncedValue(JSON.stringify({ ...aboutOf(trigger), ...subject }), 300);
   const result = useQuery({
     queryKey: ['filter-test', factory, request],
-    queryFn: ({ signal }) => client.automations.testFilter(factory, JSON.parse(request) as TestFilterRequest, { signal }),
+    queryFn: async ({ signal }) => {
+      const tested = JSON.parse(request) as TestFilterRequest;
+      const verdict = await client.automations.testFilter(factory, tested, { signal });
+      return { verdict, filter: tested.provider === undefined ? tested.filter : undefined };
+    },
     placeholderData: keepPreviousData,
     enabled: valid,
     retry: false,
   });
   // The editor marks the place of an error in the filter.
   const marked = !valid || (result.error instanceof APIError && result.error.errors.some(({ pointer }) => pointer.startsWith('/filter')));
-  return { verdict: result.data, error: marked ? undefined : result.error, marked };
+  return { ...result.data, error: marked ? undefined : result.error, marked };
 }
 
 interface StoredProps {
@@ -135,7 +139,9 @@ function Stored({ factory, trigger, webhook, delivery }: StoredProps) {
             : `Matches ${sample.matched} of the last ${formatCount(sample.of, 'delivery', 'deliveries')}.`}
         </Text>
       )}
-      {sample && sample.of > 0 && <TestedDeliveries factory={factory} webhook={webhook} deliveries={sample.deliveries} />}
+      {sample && sample.of > 0 && (
+        <TestedDeliveries factory={factory} webhook={webhook} deliveries={sample.deliveries} filter={all.filter} />
+      )}
     </>
   );
 }
@@ -150,14 +156,14 @@ interface PastedProps {
 function Pasted({ factory, trigger, payload, githubEvent }: PastedProps) {
   const value = parsed(payload);
   const event = trigger.provider === 'github' ? { github_event: githubEvent } : {};
-  const { verdict, error } = useVerdict(factory, trigger, value && { payload: value[0], ...event });
+  const { verdict, filter, error } = useVerdict(factory, trigger, value && { payload: value[0], ...event });
   return (
     <>
       <Failure error={error} />
       {verdict && value && (
         <div role="status">
           <Status tone={verdict.would_trigger ? 'good' : 'calm'}>{verdict.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
-          <FailedChecks checks={verdict.checks} />
+          <FailedChecks checks={verdict.checks} filter={filter} />
         </div>
       )}
     </>

@@ -5,6 +5,8 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { Icon } from '../../ui/Icon.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { mismatchOfCheck } from '../deliveries/mismatch.ts';
+import { Sentence } from '../deliveries/Reason.tsx';
 import { ChosenPayload } from './ChosenPayload.tsx';
 import classes from './TestedDeliveries.module.css';
 
@@ -12,16 +14,18 @@ interface TestedDeliveriesProps {
   factory: string;
   webhook: string;
   deliveries: readonly FilterDelivery[];
+  /** The payload filter that was tested. Not for the events of other providers. */
+  filter: unknown;
 }
 
 /** Lists stored deliveries with whether the filter matches each, and if not, why. */
-export function TestedDeliveries({ factory, webhook, deliveries }: TestedDeliveriesProps) {
+export function TestedDeliveries({ factory, webhook, deliveries, filter }: TestedDeliveriesProps) {
   return (
     // It scrolls, which a keyboard must be able to do.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: so that it can
     <section className={classes.box} aria-label="Tested deliveries" tabIndex={0}>
       <ul className={classes.deliveries}>
-        {deliveries.map(({ delivery_id, received_at, event_type, summary, would_trigger, path, reason }) => (
+        {deliveries.map(({ delivery_id, received_at, event_type, summary, would_trigger, ...check }) => (
           <li key={delivery_id} data-matches={would_trigger || undefined}>
             <span className={classes.mark}>
               <Icon name={would_trigger ? 'check' : 'cross'} size={12} />
@@ -35,7 +39,7 @@ export function TestedDeliveries({ factory, webhook, deliveries }: TestedDeliver
               <span className={`mono clip ${classes.summary}`} title={summary}>
                 {summary}
               </span>
-              {!would_trigger && <Why path={path} reason={reason} />}
+              {!would_trigger && <Why check={check} filter={filter} />}
             </span>
           </li>
         ))}
@@ -79,24 +83,24 @@ export function ChosenDelivery({ factory, webhook, delivery, verdict, filter }: 
   );
 }
 
-/** The checks that failed, each with its place in the filter. */
-export function FailedChecks({ checks }: { checks: readonly FilterCheck[] }) {
+/** The checks that failed, each with the reason. filter is the payload filter that was tested. */
+export function FailedChecks({ checks, filter }: { checks: readonly FilterCheck[]; filter?: unknown }) {
   return checks
     .filter(({ passed }) => !passed)
-    .map(({ check, path, reason }) => (
-      <Text key={check} size="sm" component="div">
-        <Why path={path} reason={reason} />
+    .map((check) => (
+      <Text key={check.check} size="sm" component="div">
+        <Why check={check} filter={filter} />
       </Text>
     ));
 }
 
-interface WhyProps {
-  path: string | undefined;
-  reason: string | undefined;
-}
-
-function Why({ path, reason }: WhyProps) {
-  return (
+/** Why a filter does not match: with the value and what the filter expects, or else as the server has it. */
+function Why({ check, filter }: { check: Pick<FilterCheck, 'path' | 'reason' | 'actual'>; filter: unknown }) {
+  const { path, reason } = check;
+  const mismatch = mismatchOfCheck(check, filter);
+  return mismatch ? (
+    <Sentence {...mismatch} />
+  ) : (
     <span className="plain">
       {path && <code>{path}</code>} {reason}
     </span>

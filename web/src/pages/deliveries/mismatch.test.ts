@@ -1,6 +1,6 @@
 import type { Trigger } from '@penstock/sdk';
 import { expect, test } from 'vitest';
-import { mismatchOf } from './mismatch.ts';
+import { mismatchOf, mismatchOfCheck } from './mismatch.ts';
 
 const on = (payload: object): { triggers: Trigger[] } => ({
   triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ['w'], payload } } as Trigger],
@@ -27,4 +27,18 @@ test('a long value and a long list are cut', () => {
   const mismatch = mismatchOf('/a', JSON.stringify({ a: 'x'.repeat(500) }), on({ a: ['1', '2', '3', '4', '5'] }));
   expect(mismatch?.actual[0]).toHaveLength(81);
   expect(mismatch?.expected).toEqual({ words: 'one of ', values: ['1', '2', '3', '2 more'] });
+});
+
+test('a check of a tested filter is explained with the values of the server', () => {
+  const filter = { data: { status: ['paid', 'sent'] } };
+  expect(mismatchOfCheck({ path: '/data/status', actual: ['open'] }, filter)).toMatchObject({ name: 'data.status', actual: ['open'] });
+  expect(mismatchOfCheck({ path: '/data/status', actual: ['a', 'b', 'c', 'd'] }, filter)?.actual).toEqual(['a', 'b', 'c', '…']);
+  expect(mismatchOfCheck({ path: '/data/status' }, filter)).toMatchObject({ actual: [], expected: { words: 'one of ' } });
+  expect(mismatchOfCheck({ path: '/other' }, filter)).toBeUndefined();
+  expect(mismatchOfCheck({}, filter)).toBeUndefined();
+});
+
+test('an object that is found where one is expected explains nothing', () => {
+  expect(mismatchOfCheck({ path: '/data', actual: ['{…}'] }, { data: { a: ['x'] } })).toBeUndefined();
+  expect(mismatchOf('/data', '{"data": [{"a": "y"}]}', on({ data: { a: ['x'] } }))).toBeUndefined();
 });

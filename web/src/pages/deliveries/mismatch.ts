@@ -1,4 +1,4 @@
-import type { Automation } from '@penstock/sdk';
+import type { Automation, FilterCheck } from '@penstock/sdk';
 import { keepsNumbers } from '../automations/pointer.ts';
 
 /** A key of a payload, its value, and what the filter of an automation expects of it. */
@@ -16,27 +16,45 @@ interface Expected {
   values: string[];
 }
 
+const anObject = 'an object';
+
 /** The most values of a sentence, and the longest one. */
 const [most, longest] = [3, 80];
 
 /**
  * Explains why the payload does not match the filter of an automation, at the JSON pointer where it failed. Returns undefined if the automation
- * has changed since and now expects nothing there, or if a browser would round a number.
+ * has changed since and now expects nothing there, if a browser would round a number, or if the values alone do not explain it.
  */
 export function mismatchOf(pointer: string, payload: string, { triggers }: Pick<Automation, 'triggers'>): Mismatch | undefined {
-  const path = pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const path = partsOf(pointer);
   for (const { provider, filter } of triggers) {
     const expected = provider === 'webhook' ? expectedOf(below(filter?.payload, path)) : undefined;
     if (expected !== undefined) {
       const values = parsed(payload);
-      return values && { name: path.join('.'), actual: listed(valuesAt(values[0], path)), expected };
+      return values && explained(path, listed(valuesAt(values[0], path)), expected);
     }
   }
   return undefined;
 }
+
+/** Explains a failed check of a filter that was tested, from the values that the server found. */
+export function mismatchOfCheck({ path, actual = [] }: Pick<FilterCheck, 'path' | 'actual'>, filter: unknown): Mismatch | undefined {
+  const parts = partsOf(path ?? '');
+  const expected = parts.length > 0 ? expectedOf(below(filter, parts)) : undefined;
+  return expected && explained(parts, actual.length > most ? [...actual.slice(0, most), '…'] : actual, expected);
+}
+
+/** The sentence, unless an object is expected and found: then its keys or the others in its array are the reason. */
+function explained(path: readonly string[], actual: string[], expected: Expected): Mismatch | undefined {
+  const found = expected.words === anObject && actual.some((value) => value.startsWith('{'));
+  return found ? undefined : { name: path.join('.'), actual, expected };
+}
+
+const partsOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 
 function parsed(payload: string): [unknown] | undefined {
   try {
@@ -66,24 +84,24 @@ function valuesAt(value: unknown, [key, ...rest]: readonly string[]): unknown[] 
 /** What a condition expects; undefined if it is none. */
 function expectedOf(condition: unknown): Expected | undefined {
   if (Array.isArray(condition)) {
-    return oneOf('', condition);
+    return oneOf(condition.length > 1 ? 'one of ' : '', condition);
   }
   if (!isObject(condition)) {
     return condition === undefined ? undefined : { words: '', values: [text(condition)] };
   }
   const { in: allowed, not_in: denied, exists } = condition;
   if (Array.isArray(allowed)) {
-    return oneOf('', allowed);
+    return oneOf(allowed.length > 1 ? 'one of ' : '', allowed);
   }
   if (Array.isArray(denied)) {
-    return oneOf('not ', denied);
+    return oneOf(denied.length > 1 ? 'none of ' : 'not ', denied);
   }
-  const words = exists === true ? 'a value' : exists === false ? 'no such key' : 'an object';
+  const words = exists === true ? 'a value' : exists === false ? 'no such key' : anObject;
   return { words, values: [] };
 }
 
 function oneOf(words: string, values: readonly unknown[]): Expected {
-  return { words: `${words}${values.length > 1 ? 'one of ' : ''}`, values: listed(values) };
+  return { words, values: listed(values) };
 }
 
 function listed(values: readonly unknown[]): string[] {

@@ -24,9 +24,9 @@ type ManagedSecret struct {
 	CreatedBy  *Actor `json:"created_by,omitempty"`
 	UpdatedBy  *Actor `json:"updated_by,omitempty"`
 	// WebhookUID is the webhook that the server created the secret for. Runs never get such a
-	// secret. A caller who may manage webhooks may replace it there.
+	// secret. A caller who may manage webhooks may replace such a secret through its webhook.
 	WebhookUID string `json:"webhook_uid,omitempty"`
-	// Hosts are the hosts that may get the value from the proxy of a sealed run.
+	// Hosts are the hosts to which the proxy of a sealed run may send the value.
 	Hosts  []string     `json:"hosts,omitempty"`
 	UsedBy []SecretUser `json:"used_by"`
 }

@@ -146,7 +146,7 @@ func (m Mode) Valid() bool {
 	return m == "" || m == ModeNormal || m == ModePlan || m == ModeOrchestrate
 }
 
-// Run is one piece of work for an agent: the contract's RunItem.
+// Run is one piece of work for an agent: RunItem of the API.
 type Run struct {
 	ID             string            `json:"run_id"`
 	TaskID         string            `json:"task_id"` // the same as ID, deprecated

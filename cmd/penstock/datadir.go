@@ -21,9 +21,9 @@ import (
 // storage has the locations of the server's data.
 type storage struct {
 	Data      string    `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for the server's data; created if it does not exist. Default: ${data}"`
-	Database  string    `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database URL, such as postgres://user@host/penstock; by default SQLite in the data folder. Put a URL with a password into the environment or the --config file."`
-	Blobs     blobPlace `env:"PENSTOCK_BLOBS" placeholder:"PLACE" help:"Where to keep attachments, artifacts and saved sessions: a folder, or an object store as s3://BUCKET/PREFIX?endpoint=URL&region=REGION&path_style=true. The prefix and all parameters are optional. By default, the files are in the folder blobs of the data folder. Credentials come from the standard AWS settings (AWS_PROFILE, AWS_ACCESS_KEY_ID, roles). Servers that share a database share it too."`
-	Keyset    string    `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that encrypt secrets at rest; by default keyset.json in the data folder. Servers that share a database share it too."`
+	Database  string    `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database URL, such as postgres://user@host/penstock; by default SQLite in the data folder. If the URL has a password, set it in the environment or the --config file, not on the command line."`
+	Blobs     blobPlace `env:"PENSTOCK_BLOBS" placeholder:"PLACE" help:"Where to keep attachments, artifacts and saved sessions: a folder, or an object store as s3://BUCKET/PREFIX?endpoint=URL&region=REGION&path_style=true. The prefix and all parameters are optional. By default, they are in DATA/blobs. Credentials come from the standard AWS settings (AWS_PROFILE, AWS_ACCESS_KEY_ID, roles). Servers that share a database must use the same place."`
+	Keyset    string    `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that encrypt secrets at rest; by default DATA/keyset.json. Servers that share a database must use the same keyset."`
 	KeysetKMS kmsKey    `env:"PENSTOCK_KEYSET_KMS" placeholder:"URI" help:"AWS KMS key that encrypts the keyset: awskms://alias/NAME?region=REGION, or with the key's ID or ARN. Credentials and endpoint come from the standard AWS settings (AWS_PROFILE, AWS_ENDPOINT_URL_KMS, roles). By default, the keyset is in plain text."`
 }
 

@@ -12,8 +12,8 @@ import (
 
 // docking has the flags of the sandbox docker.
 type docking struct {
-	DockerHost    string `env:"DOCKER_HOST" default:"unix:///var/run/docker.sock" placeholder:"URL" help:"Socket of the Docker daemon for --sandbox docker. The daemon runs on this machine."`
-	DockerImage   string `placeholder:"IMAGE" help:"Container image of runs in the sandbox docker that name none. Without it, such runs fail."`
+	DockerHost    string `env:"DOCKER_HOST" default:"unix:///var/run/docker.sock" placeholder:"URL" help:"Socket of the Docker daemon for --sandbox docker. The daemon must run on this machine."`
+	DockerImage   string `placeholder:"IMAGE" help:"Container image for runs that do not name one, with --sandbox docker. Without this flag, such runs fail."`
 	DockerRuntime string `placeholder:"NAME" help:"OCI runtime of the sandbox docker, such as runsc; by default, the daemon's."`
 }
 

@@ -17,11 +17,11 @@ type deliveryLimits struct {
 	LimitDeliveryBytes          int64         `default:"262144" help:"Maximum size of a delivery's body in bytes; 0 disables the limit."`
 	LimitDeliveriesPerMinute    int           `default:"60" help:"Maximum deliveries that a webhook accepts in any 60 seconds, across all replicas; 0 disables the limit."`
 	LimitAuthFailuresPerAddress int           `default:"30" help:"Maximum failed authentications per minute from one address at one webhook. Further requests from this address get 429; 0 disables the limit."`
-	LimitAuthFailuresPerWebhook int           `default:"300" help:"Maximum failed authentications at one webhook that are logged per minute; 0 disables the limit."`
+	LimitAuthFailuresPerWebhook int           `default:"300" help:"Maximum failed authentications per minute at one webhook, from all addresses. Further failures get 429 and are not logged; 0 disables the limit."`
 	LimitLoggedRejections       int           `default:"60" help:"Maximum rejected deliveries logged per minute, per webhook and outcome; 0 disables the limit."`
-	RetainDeliveries            time.Duration `default:"168h" help:"How long to keep the delivery log; 0 keeps it forever. Duplicates are always detected for a week."`
+	RetainDeliveries            time.Duration `default:"168h" help:"How long to keep the delivery log; 0 keeps it forever. Whatever the value, a repeated delivery ID is recognized for a week."`
 	RetainDeliveriesAtLeast     int           `default:"50" help:"Number of newest deliveries per outcome to keep regardless of age."`
-	DedupBodyWindow             time.Duration `default:"168h" help:"How long a delivery without an ID counts as a duplicate of an earlier one with the same body; 0 disables it."`
+	DedupBodyWindow             time.Duration `default:"168h" help:"A delivery without an ID is a duplicate if one with the same body arrived within this time; 0 turns this check off."`
 }
 
 // Validate is called by kong.

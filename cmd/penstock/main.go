@@ -31,7 +31,7 @@ type cli struct {
 	Config configFile `type:"path" placeholder:"FILE" help:"YAML file that sets flags by name; flags and environment variables override it."`
 
 	Serve  serveCmd  `cmd:"" group:"server" help:"Run the server: API, scheduler and, by default, a worker."`
-	Worker workerCmd `cmd:"" group:"server" help:"Run a worker for a server on another machine."`
+	Worker workerCmd `cmd:"" group:"server" help:"Run a worker on this machine, for a server elsewhere."`
 
 	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
 	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs on a schedule."`
@@ -46,7 +46,7 @@ type cli struct {
 	Usage       usageCmd        `cmd:"" group:"client" help:"Show what runs spend on models."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
 
-	Migrate migrateCmd  `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this at its start."`
+	Migrate migrateCmd  `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this when it starts."`
 	Backup  backupCmd   `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`
 	Restore restoreCmd  `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
 	Harness harnessCmds `cmd:"" group:"data" help:"Install harnesses that runs can use: Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code."`
@@ -234,7 +234,7 @@ func explainUsage(err error, args []string) error {
 	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a secret value, so do not repeat it
 		text = "cannot parse the arguments. " + howToGiveValue
 	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret):
-		text += "\nan API key is never an argument, because other users of this machine could read it: " + howToGiveKey
+		text += "\na secret is never an argument, because other users of this machine could read it"
 	}
 	return exitf(exitUsage, "%s\nsee: %s --help", text, command)
 }

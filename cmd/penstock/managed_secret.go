@@ -17,8 +17,8 @@ type secretCmds struct {
 	List      secretListCmd   `cmd:"" help:"List secrets, without their values."`
 	Create    secretCreateCmd `cmd:"" help:"Create a secret."`
 	Get       secretGetCmd    `cmd:"" help:"Show a secret and what uses it, but never its value."`
-	Set       secretSetCmd    `cmd:"" help:"Set a new value or other hosts for a secret."`
-	Delete    secretDeleteCmd `cmd:"" help:"Delete unused secrets."`
+	Set       secretSetCmd    `cmd:"" help:"Set a new value for a secret, or the hosts to which it may be sent."`
+	Delete    secretDeleteCmd `cmd:"" help:"Delete secrets. A secret that is in use stays."`
 	RotateKey rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
 }
 

@@ -104,7 +104,7 @@ func (cmd *runCancelCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	for _, id := range cmd.Runs {
 		var cancelled string
 		if _, err := c.call(ctx, http.MethodPost, runPath(id, "cancel")+query, nil, &cancelled); err != nil {
-			errs = append(errs, fmt.Errorf("cancel run %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("cannot cancel run %s: %w", id, err))
 			continue
 		}
 		fmt.Fprintln(std.out, cleanLine(cancelled))

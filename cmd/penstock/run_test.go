@@ -109,7 +109,7 @@ func TestCancel(t *testing.T) {
 	}
 	// A run that has ended does not prevent the cancellation of the others.
 	waits := startRun(t, env, "x", "--worker-host", "none")
-	call(t, env, "run", "cancel", id, waits).want(t, 65, "cancel run "+id, waits)
+	call(t, env, "run", "cancel", id, waits).want(t, 65, "cannot cancel run "+id, waits)
 	if state := getRun(t, env, waits).State; state != penstock.StateCancelled {
 		t.Errorf("the other run is %s", state)
 	}

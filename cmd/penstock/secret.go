@@ -77,7 +77,7 @@ func (s *stdio) apiKey(file string) (string, error) {
 	case file != "":
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return "", exitf(exitNotAllowed, "read the key: %w; set --key-file to a file that this user can read", err)
+			return "", exitf(exitNotAllowed, "cannot read the key: %w; set --key-file to a file that this user can read", err)
 		}
 		key, from = string(content), file
 	case env != "":

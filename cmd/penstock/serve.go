@@ -46,7 +46,7 @@ type serveCmd struct {
 	LimitArtifacts         int64         `default:"2048" help:"Maximum total size of a run's artifacts in MiB; 0 disables the limit."`
 	SessionLife            time.Duration `default:"168h" help:"Maximum duration of a dashboard session."`
 	SessionIdle            time.Duration `default:"24h" help:"Time without requests after which a dashboard session ends."`
-	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. Push webhooks and the command factory sync poll at once."`
+	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. A push webhook, or penstock factory sync, polls at once."`
 	GitAllowFile           bool          `help:"Allow factories from repositories on this machine (file: URLs). Anyone who can manage factories can then read every repository that the server can read."`
 	ShutdownDelay          time.Duration `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
 	MetricsOpen            bool          `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
@@ -57,13 +57,12 @@ type serveCmd struct {
 const presigned = "presigned"
 
 func (cmd *serveCmd) Help() string {
-	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. A terminal shows the " +
-		"key once; a log never contains it. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model " +
+	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. If it runs in a " +
+		"terminal, it also prints the key there, once. A log never contains the key. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model " +
 		"providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. " +
-		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL set other addresses. The standard OTEL_ variables " +
-		"configure tracing.\n\nOn SIGTERM, serve claims no more runs, returns its runs to the queue and exits. Until then " +
-		"/readyz returns 503, for --shutdown-delay or longer. A second " +
-		"signal ends it at once."
+		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL override the addresses of their APIs. The standard OTEL_ variables " +
+		"configure tracing.\n\nOn SIGTERM, serve claims no more runs, returns its runs to the queue and exits, but " +
+		"not before --shutdown-delay has passed. From the signal on, /readyz returns 503. A second signal ends serve at once."
 }
 
 // Validate is called by kong.

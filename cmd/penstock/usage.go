@@ -22,7 +22,7 @@ type usageCmd struct {
 
 func (cmd *usageCmd) Help() string {
 	return "Adds up the model calls of all runs of the team, over at most 400 days. A cost that begins with ≥ is " +
-		"incomplete: some calls used a model without a price. The command penstock prices prints the known prices."
+		"incomplete: some calls used a model without a price. Run penstock prices to see the known prices."
 }
 
 func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {

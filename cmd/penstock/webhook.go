@@ -18,11 +18,11 @@ type webhookCmds struct {
 	Factory string `placeholder:"UID|NAME" help:"Factory of the webhook; required if there are several factories."`
 
 	List       webhookListCmd       `cmd:"" help:"List webhooks."`
-	Get        webhookGetCmd        `cmd:"" help:"Show a webhook: its URL, its secrets and its delivery counts."`
+	Get        webhookGetCmd        `cmd:"" help:"Show a webhook: its URL, the names of its secrets and its delivery counts."`
 	Create     webhookCreateCmd     `cmd:"" help:"Create a webhook: a URL that another system can post to."`
 	Update     webhookUpdateCmd     `cmd:"" help:"Change the given fields of a webhook, or set the secret of a pending one."`
 	Rotate     webhookRotateCmd     `cmd:"" help:"Replace the secret of a webhook."`
-	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook, with the current value of its managed secret. A suspended webhook stays suspended."`
+	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook. It then uses the current value of its managed secret. A suspended webhook stays suspended."`
 	Disable    webhookDisableCmd    `cmd:"" help:"Disable a webhook at once; its sender gets 404."`
 	Suspend    webhookSuspendCmd    `cmd:"" help:"Suspend a webhook until you resume it, even if the factory's files enable it; its sender gets 404."`
 	Resume     webhookResumeCmd     `cmd:"" help:"Resume a suspended webhook."`
@@ -112,7 +112,7 @@ func (c *client) factoryUID(ctx context.Context, called string) (string, error) 
 		}
 		return f.UID, err
 	case called == "" && len(uids) == 0:
-		return "", exitf(exitRefused, "no factory exists yet: create one with penstock factory create NAME")
+		return "", exitf(exitRefused, "webhooks and automations belong to a factory, and no factory exists yet: create one with penstock factory create NAME")
 	case called == "" && len(uids) > 1:
 		return "", exitf(exitUsage, "several factories exist: set --factory")
 	}

@@ -34,8 +34,8 @@ type working struct {
 	Sandbox                string         `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, docker, or process, which isolates nothing."`
 	AllowOpenNetwork       bool           `help:"Let runs reach every network of this machine if the sandbox cannot isolate them. --sandbox process never can, so it needs this flag."`
 	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
-	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. Penstock then cannot check the addresses of hosts."`
-	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs and the proxy trust in addition to those of this system."`
+	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. With it, Penstock checks the names of hosts, but not their IP addresses."`
+	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs, and Penstock's proxy for them, trust in addition to those of this system."`
 	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
 	LimitMemory            int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
 	LimitDisk              int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
@@ -44,10 +44,10 @@ type working struct {
 	LimitProcesses         int            `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
 	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
 	StrictEnvironment      bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
-	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. The command penstock prices prints the built-in list. Changes need a restart."`
-	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
+	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. Run 'penstock prices' to see the built-in list. Changes need a restart."`
+	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of a run after it ends, for follow-ups; 0 keeps none."`
 	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
-	DemoDirectives         bool           `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
+	DemoDirectives         bool           `help:"Let the model demo/offline run commands even without a sandbox: those in lines of the prompt that begin with 'demo:'. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging
 	docking

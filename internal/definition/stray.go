@@ -13,13 +13,13 @@ var folders = []string{
 }
 
 var expectations = map[string]string{
-	"agents":      "the folder agents may have <name>/agent.md and <name>/skills/<skill>/SKILL.md",
-	"automations": "the folder automations may have <name>/automation.md and <name>.md",
-	"runners":     "the folder runners may have <name>.yaml",
-	"webhooks":    "the folder webhooks may have <name>.yaml",
-	"skills":      "the folder skills may have <skill>/SKILL.md and other files of the skill",
-	"scorers":     "the folder scorers may have <name>/scorer.md",
-	"benchmarks":  "the folder benchmarks may have <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
+	"agents":      "the folder agents may contain only <name>/agent.md and <name>/skills/<skill>/SKILL.md",
+	"automations": "the folder automations may contain only <name>/automation.md or <name>.md",
+	"runners":     "the folder runners may contain only <name>.yaml",
+	"webhooks":    "the folder webhooks may contain only <name>.yaml",
+	"skills":      "the folder skills may contain only <skill>/SKILL.md and other files of the skill",
+	"scorers":     "the folder scorers may contain only <name>/scorer.md",
+	"benchmarks":  "the folder benchmarks may contain only <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
 }
 
 // Strays finds files in a tree that are not part of the factory. Each of them gets a note, and a

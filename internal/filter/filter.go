@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -192,7 +193,11 @@ func (c *compiler) field(m member, level int) field {
 			f.below = c.fields(members, level+1)
 		}
 	default:
-		c.badf(m.pointer, `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`)
+		text := `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
+		if strings.HasPrefix(m.key, "$") {
+			text += "; the only operators are in, not_in and exists, without $"
+		}
+		c.badf(m.pointer, "%s", text)
 	}
 	return f
 }

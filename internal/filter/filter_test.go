@@ -110,6 +110,10 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"exists that is a number", `{"a": {"exists": 1}}`, field("/a/exists", "must be true or false")},
 		{"an operator and a field", `{"a": {"in": [1], "b": [1]}}`, field("/a/b", beside)},
 		{"an operator and a field called in", `{"a": {"in": {"in": [1]}, "not_in": [1]}}`, field("/a/in", beside)},
+		{
+			"an operator with $", `{"a": {"$gt": 1}}`,
+			field("/a/$gt", scalar+"; the only operators are in, not_in and exists, without $"),
+		},
 		{"duplicate keys", `{"a": [1], "a": [2]}`, field("/a", twice)},
 		{"duplicate keys, one of them escaped", `{"b": {"a~/": [1], "\u0061~/": [2]}}`, field("/b/a~0~1", twice)},
 		{"duplicate operators", `{"a": {"in": [1], "in": [2]}}`, field("/a/in", twice)},

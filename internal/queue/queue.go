@@ -1,10 +1,10 @@
 // Package queue runs leased work. It claims work while slots are free, and renews each lease
-// until its work has returned. If a lease cannot be renewed, it ends the work early enough for
-// the work to stop its processes.
+// until its work has returned. If a lease cannot be renewed, the work is cancelled
+// early enough to stop its processes before the lease expires.
 //
 // There are two ways to stop. [Runner.Drain] claims no more and finishes the current work.
-// Ending the context of [Runner.Run] also asks the current work to requeue its runs. In both
-// cases, leases are renewed until the last work has returned.
+// Cancelling the context of [Runner.Run] does the same, and also asks the current work to requeue
+// its runs. In both cases, leases are renewed until the last work has returned.
 package queue
 
 import (

@@ -2,11 +2,11 @@
 // tree sees and how much it may use, and it ends the whole tree with the run.
 //
 // All kinds have the same contract, and one test suite (suite_linux_test.go) checks it.
-// Between the worker and the tree runs [Supervise], a small process of this program. If the
-// worker is killed, it lives on just long enough to kill the tree.
+// [Supervise], a small process that is started from this program, runs between the worker and the
+// tree. If the worker is killed, Supervise outlives it just long enough to kill the tree.
 //
-// A tree is sealed if [Spec] has a Relay: its network namespace has only loopback, and a
-// proof precedes its program (see [Proof]).
+// A tree is sealed if [Spec] has a Relay: its network namespace has only loopback, and before its
+// program starts, checks prove that nothing else can be reached (see [Proof]).
 package sandbox
 
 import (

@@ -13,8 +13,7 @@ var presets = []Preset{
 		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
 		Forms: standardWebhooks(),
 		Hint: "The sender's webhook settings show the secret, which begins with whsec_ (or a public key, whpk_). If the " +
-			"sender asks for a secret, leave the secret empty in Penstock, and give the sender the secret that Penstock " +
-			"generates.",
+			"sender wants you to enter a secret, create the webhook without one: Penstock generates it.",
 	},
 	{
 		Scheme: "svix", Sender: "Svix", SecretGenerated: true, Forms: standardWebhooks(),
@@ -69,8 +68,8 @@ var presets = []Preset{
 	{
 		Scheme: "shopify", Sender: "Shopify", SecretAfterURL: true,
 		Forms: hmacBase64("X-Shopify-Hmac-Sha256", "").idHeader("X-Shopify-Webhook-Id"),
-		Hint: "In Shopify: Settings, Notifications, Webhooks, below the list. For the webhooks of an app, use the app's " +
-			"client secret.",
+		Hint: "In Shopify: Settings, Notifications, Webhooks; the secret is below the list. For the webhooks of " +
+			"an app, use the app's client secret.",
 	},
 	{
 		Scheme: "bitbucket", Sender: "Bitbucket", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Request-UUID"),
@@ -119,7 +118,7 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true,
 		Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
-		Hint:  "Leave it empty. Notion sends its verification token to the new URL, and the webhook keeps it as its secret.",
+		Hint:  "Create the webhook without a secret. Notion then sends a token to its URL, and Penstock keeps it as the secret.",
 	},
 	{
 		Scheme: "launchdarkly", Sender: "LaunchDarkly", Forms: hmacHex("X-LD-Signature", "").idBody("_id"),
@@ -168,7 +167,7 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeGrafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
 		Hint: "Choose a secret and enter it in Grafana, in the contact point: HMAC Signature. If you set a timestamp " +
-			"header there, enter its name here.",
+			"header in Grafana, also enter the name of that header in Penstock.",
 	},
 	{
 		Scheme: "docusign", Sender: "Docusign", Forms: hmacBase64("X-DocuSign-Signature-", "").numbered(),
@@ -186,7 +185,7 @@ var presets = []Preset{
 	},
 	{
 		Scheme: penstock.SchemeCustomHMAC, Sender: "Another sender",
-		Hint: "The key with which the sender signs. Describe its signature below.", Forms: []Form{},
+		Hint: "The key with which the sender signs. Also describe the signature.", Forms: []Form{},
 	},
 }
 

@@ -1,5 +1,5 @@
 // Package signature describes how senders sign their deliveries: the schemes, the settings of a
-// webhook, and the secrets as keys.
+// webhook, and how a secret becomes a signing key.
 package signature
 
 import (

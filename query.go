@@ -95,6 +95,29 @@ type ConnectedWorker struct {
 	Busy        int    `json:"busy"`
 	ConnectedAt Time   `json:"connected_at"`
 	LastSeenAt  Time   `json:"last_seen_at"`
+	Launchers   int    `json:"launcher_count"` // how many of them are launchers
+	// Executions are those of runs that the caller can see. At first come those that have not started.
+	Executions []WorkerExecution `json:"executions"`
+}
+
+// MaxWorkerExecutions limits the executions of all workers together in a response.
+const MaxWorkerExecutions = 500
+
+// WorkerExecution is a run that a connected worker has.
+type WorkerExecution struct {
+	RunID       string `json:"run_id"`
+	ExecutionID int    `json:"execution_id"`
+	Title       string `json:"title"`
+	State       State  `json:"state"`
+	Since       Time   `json:"since"` // when the state, or what it waits for, began
+	// Waiting is set from the claim of a launcher until the worker in the Pod has started.
+	Waiting *PodWait `json:"waiting,omitempty"`
+}
+
+// PodWait says what keeps the Pod of an execution from starting.
+type PodWait struct {
+	Reason  string `json:"reason,omitempty"` // one word, such as ImagePullBackOff; "": nothing unusual
+	Message string `json:"message"`
 }
 
 // HarnessInfo is an agent program that runs can name.

@@ -65,33 +65,5 @@ func providerOf(modelID string) penstock.ModelProvider {
 	return penstock.ProviderUnknown
 }
 
-// Workers lists the hosts of connected workers outside of the server. Each has the time since when
-// it has a worker, and when a worker was last seen.
-func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock.ConnectedWorker, error) {
-	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
-		return nil, err
-	}
-	workers, err := s.store.Workers(ctx) // by host
-	if err != nil {
-		return nil, err
-	}
-	hosts := []penstock.ConnectedWorker{}
-	for _, w := range workers {
-		if w.Local {
-			continue
-		}
-		if n := len(hosts); n == 0 || hosts[n-1].Host != w.Host {
-			hosts = append(hosts, penstock.ConnectedWorker{Host: w.Host, ConnectedAt: w.ConnectedAt})
-		}
-		host := &hosts[len(hosts)-1]
-		host.Connections++
-		host.Capacity += w.Capacity
-		host.Busy += w.Busy
-		host.ConnectedAt = min(host.ConnectedAt, w.ConnectedAt)
-		host.LastSeenAt = max(host.LastSeenAt, w.LastSeenAt)
-	}
-	return hosts, nil
-}
-
 // SignatureSchemes lists the signature schemes, in display order.
 func (s *Catalog) SignatureSchemes() []signature.Preset { return signature.Presets() }

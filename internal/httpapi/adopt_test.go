@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -24,6 +26,7 @@ func TestAdoption(t *testing.T) {
 		"a loss of a worker that may be alive":  lossUncertain,
 		"a loss after the end of the execution": lossAfter,
 		"a loss by a foreign launcher":          lossForeign,
+		"the list of workers":                   launchedOnWorkerList,
 	}
 	for way, connect := range controls {
 		for name, test := range tests {
@@ -113,6 +116,54 @@ func adoptWholeRun(t *testing.T, w *world, c penstock.Control) {
 	if _, err := c.Adopt(t.Context(), launched.Lease, chosen); !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Errorf("after the end: got %v, want ErrLeaseLost", err)
 	}
+}
+
+// launchedOnWorkerList reads what the list of workers says about a launched run while its Pod starts.
+func launchedOnWorkerList(t *testing.T, w *world, c penstock.Control) {
+	id := w.newRun("elsewhere")
+	var had penstock.Time
+	look := func(want penstock.WorkerExecution) {
+		t.Helper()
+		var list struct {
+			Workers []penstock.ConnectedWorker `json:"workers"`
+		}
+		w.must(http.StatusOK, "GET", "/api/v1/agent/connected-self-hosted-workers", nil).into(t, &list)
+		if len(list.Workers) != 1 || list.Workers[0].Launchers != 1 || len(list.Workers[0].Executions) != 1 {
+			t.Fatalf("got %+v", list)
+		}
+		got := list.Workers[0].Executions[0]
+		if got.Since < had {
+			t.Errorf("since %s, want no earlier than %s", got.Since, had)
+		}
+		had, got.Since = got.Since, 0
+		want.RunID, want.ExecutionID, want.Title = id, 1, "elsewhere"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	waits := func(reason, message string) penstock.WorkerExecution {
+		return penstock.WorkerExecution{
+			State: penstock.StateClaimed, Waiting: &penstock.PodWait{Reason: reason, Message: message},
+		}
+	}
+	l := launch(t, c).Lease
+	look(waits("", "The launcher creates its Job."))
+	report := func(event string, payload map[string]any) {
+		t.Helper()
+		if err := c.Append(t.Context(), l, []penstock.Draft{penstock.Timeline(penstock.Now(), event, payload)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(penstock.TimelinePodCreated, map[string]any{"job": "penstock-1"})
+	look(waits("", "Its Pod is starting."))
+	report(penstock.TimelinePodWaiting, map[string]any{"reason": "Unschedulable", "message": "0/1 nodes."})
+	report(penstock.TimelinePodWaiting, map[string]any{"reason": "ImagePullBackOff", "message": "Not found."})
+	w.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+id+"/followups", map[string]any{"message": "hurry"})
+	look(waits("ImagePullBackOff", "Not found."))
+	g := agent{t: t, control: c, a: adopt(t, c, l)}
+	look(penstock.WorkerExecution{State: penstock.StateClaimed})
+	g.append(g.state(penstock.StatePending), g.state(penstock.StateInProgress))
+	look(penstock.WorkerExecution{State: penstock.StateInProgress})
 }
 
 // Of many adopters at the same moment, exactly one gets the execution.

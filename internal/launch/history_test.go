@@ -197,6 +197,27 @@ func TestHistoriesOfLostPods(t *testing.T) {
 	}
 }
 
+// A reason to wait that no longer holds is not the last word.
+func TestAPodThatNoLongerWaitsSaysSo(t *testing.T) {
+	bubble(t, func(h *history) {
+		h.f.pod("Pending", func(p *pod) {
+			p.Status.Conditions = []condition{{
+				Type: "PodScheduled", Status: "False", Reason: "Unschedulable", Message: "0/1 nodes",
+			}}
+		})
+		time.Sleep(10 * time.Second)
+		h.f.pod("Pending", waitingFor("ContainerCreating", ""))
+		time.Sleep(10 * time.Second)
+		h.f.pod("Running", running)
+		time.Sleep(10 * time.Second)
+		h.p.adopt("run-1")
+		want := "pod_created pod_waiting(Unschedulable) pod_waiting(Starting)"
+		if got := h.p.happened(); got != want {
+			t.Errorf("got timeline %s, want %s", got, want)
+		}
+	})
+}
+
 // An ordinary run needs nothing of the launcher once its worker has adopted it.
 func TestHistoryOfARun(t *testing.T) {
 	bubble(t, func(h *history) {

@@ -376,14 +376,25 @@ func (x *launched) step(ctx context.Context) bool {
 	default:
 		if d.reason != x.before.reason {
 			x.before, x.since = d, now
-			if d.reason != "" && !x.adopted {
-				x.record(ctx, penstock.TimelinePodWaiting, map[string]any{"reason": d.reason, "message": d.message})
-				x.log.InfoContext(ctx, "a Pod waits", "reason", d.reason, "message", d.message)
+			if !x.adopted {
+				x.waits(ctx, d)
 			}
 		}
 		return false
 	}
 }
+
+// waits records what the Pod waits for, or that it waits for nothing unusual any more.
+func (x *launched) waits(ctx context.Context, d decision) {
+	if d.reason == "" {
+		d.reason, d.message = reasonStarting, "The run's Pod is starting."
+	}
+	x.record(ctx, penstock.TimelinePodWaiting, map[string]any{"reason": d.reason, "message": d.message})
+	x.log.InfoContext(ctx, "a Pod waits", "reason", d.reason, "message", d.message)
+}
+
+// reasonStarting follows another reason to wait, which no longer holds.
+const reasonStarting = "Starting"
 
 // events returns the events of the Pod, or of the Job while it has none. They only explain: without
 // them, the decision has fewer words.

@@ -71,47 +71,6 @@ func TestModelsAreReplaced(t *testing.T) {
 	})
 }
 
-func TestWorkersAreSummedUpByHost(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx, db := w.t.Context(), w.database()
-		hello := func(id, host string, local bool) {
-			c := penstock.ClaimRequest{
-				WorkerID: id, Host: host, Local: local, Harnesses: []string{"builtin"}, Capacity: 3, Busy: 1,
-			}
-			if err := db.Hello(ctx, c); err != nil {
-				w.t.Fatal(err)
-			}
-		}
-		before := penstock.Now()
-		hello("1", "b", false)
-		hello("2", "a", false)
-		hello("3", "b", false)
-		hello("4", "server", true) // the server's own
-		got, err := w.Catalog.Workers(ctx, w.admin)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for i := range got {
-			if got[i].ConnectedAt < before || got[i].LastSeenAt < got[i].ConnectedAt {
-				w.t.Errorf("connected %s, seen %s", got[i].ConnectedAt, got[i].LastSeenAt)
-			}
-			got[i].ConnectedAt, got[i].LastSeenAt = 0, 0
-		}
-		want := []penstock.ConnectedWorker{
-			{Host: "a", Connections: 1, Capacity: 3, Busy: 1}, {Host: "b", Connections: 2, Capacity: 6, Busy: 2},
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			w.t.Errorf("-want +got:\n%s", diff)
-		}
-		if err := db.Goodbye(ctx, "2"); err != nil {
-			w.t.Fatal(err)
-		}
-		if got, err := w.Catalog.Workers(ctx, w.admin); err != nil || len(got) != 1 {
-			w.t.Errorf("after a good-bye there are %+v, %v", got, err)
-		}
-	})
-}
-
 func TestLimitsAreActive(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.MaxRunArtifactBytes = 3 << 30

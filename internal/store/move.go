@@ -55,7 +55,7 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 			session_id = COALESCE(NULLIF($10, ''), session_id),
 			location = COALESCE(NULLIF($11, ''), location),
 			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
-			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17
+			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17, state_at = $2
 		WHERE id = $18
 			AND state = $19
 			AND execution_id = $20

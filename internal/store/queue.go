@@ -332,6 +332,7 @@ type Worker struct {
 	ID, Host, Version       string
 	Platform                string // such as linux/x86_64
 	Local, StrictImage      bool
+	Launcher                bool // starts each run in a place of its own
 	Harnesses               []string
 	Providers               []string // prefixes of model ids; empty: unknown
 	Agents                  []penstock.AgentState
@@ -355,6 +356,8 @@ var workerFields = newResource("workers", "w",
 	numberColumn("busy", func(w *Worker) *int { return &w.Busy }).editable(),
 	numberColumn("connected_at", func(w *Worker) *penstock.Time { return &w.ConnectedAt }),
 	numberColumn("last_seen_at", func(w *Worker) *penstock.Time { return &w.LastSeenAt }).editable(),
+	// A server of the previous release does not set it during a rolling upgrade.
+	flagColumn("launcher", func(w *Worker) *bool { return &w.Launcher }).editable(),
 )
 
 var sayHello = workerFields.upsert("id")
@@ -406,7 +409,7 @@ func (s *Store) Hello(ctx context.Context, c penstock.ClaimRequest) error {
 		_, err := tx.exec(ctx, sayHello, workerFields.row(&Worker{
 			ID: c.WorkerID, Host: c.Host, Version: c.Version, Platform: c.Platform, Local: c.Local,
 			StrictImage: c.StrictImage, Harnesses: c.Harnesses, Providers: c.Models, Agents: c.Agents,
-			Capacity: c.Capacity, Busy: c.Busy, ConnectedAt: now, LastSeenAt: now,
+			Capacity: c.Capacity, Busy: c.Busy, ConnectedAt: now, LastSeenAt: now, Launcher: c.Launch,
 		})...)
 		return err
 	})

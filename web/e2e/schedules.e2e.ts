@@ -103,3 +103,66 @@ test('workers are listed while they are connected', async ({ world }) => {
     .waitFor();
   await world.look('workers');
 });
+
+test('a launcher is listed with its runs, and with what their Pods wait for', async ({ world }) => {
+  const { page, server } = world;
+  const { key = '' } = await server.api.keys.create({ name: 'launcher', scopes: ['worker'] });
+  const call = async (path: string, body: unknown) => {
+    const response = await fetch(`${server.url}/api/v1/worker/${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    expect(response.status, path).toBeLessThan(300);
+    return response.status === 204 ? undefined : response.json();
+  };
+  const worker_host = 'cluster';
+  const launch = async (title: string) => {
+    await server.api.runs.create({ prompt: title, title, config: { worker_host } });
+    const claim = { worker_id: 'l1', worker_host, harnesses: ['builtin'], capacity: 8, busy: 3, launch: true, wait: 1e9 };
+    const { lease } = await call('claim', claim);
+    return lease;
+  };
+  const report = async (lease: unknown, event_type: string, payload: Record<string, string>) => {
+    const data = { event_uuid: crypto.randomUUID(), event_type, payload };
+    await call('append', { lease, drafts: [{ type: 'timeline', at: new Date().toISOString(), key: event_type, data }] });
+  };
+  await launch('Bring the changelog up to date');
+  const starting = await launch('Find out why the nightly import of all customers takes three times as long as in the spring');
+  await report(starting, 'pod_created', { job: 'penstock-2' });
+  const waiting = await launch('Fix the flaky test of the login');
+  const reason = 'ImagePullBackOff';
+  const message = 'The image registry.example.com/team/app:2026-02 cannot be pulled: manifest unknown.';
+  await report(waiting, 'pod_waiting', { reason, message });
+
+  await world.signIn('/workers');
+  await page
+    .getByRole('table', { name: 'Workers', exact: true })
+    .getByRole('row', { name: /cluster/ })
+    .getByText('Launcher')
+    .waitFor();
+  const runs = page.getByRole('table', { name: 'Runs of workers' });
+  const row = runs.getByRole('row', { name: /flaky test/ });
+  await row.getByText('Waiting for a Pod').waitFor();
+  await row.getByText(`${reason}: ${message}`).waitFor();
+  await runs
+    .getByRole('row', { name: /nightly import/ })
+    .getByText('Its Pod is starting.')
+    .waitFor();
+  await runs
+    .getByRole('row', { name: /changelog/ })
+    .getByText('The launcher creates its Job.')
+    .waitFor();
+  const adoption = { token: crypto.randomUUID(), worker_host: 'pod-1', sandbox: 'bubblewrap' };
+  const { lease } = await call('adopt', { lease: starting, adoption });
+  for (const state of ['PENDING', 'INPROGRESS']) {
+    await call('append', { lease, drafts: [{ type: 'state', at: new Date().toISOString(), data: { state } }] });
+  }
+  await runs
+    .getByRole('row', { name: /nightly import/ })
+    .getByText('Working')
+    .waitFor();
+  await world.look('workers-launcher');
+  await row.getByRole('link').click();
+  await page.getByRole('heading', { name: 'Fix the flaky test of the login' }).waitFor();
+});

@@ -2486,8 +2486,8 @@ export class WorkersResource extends Resource {
   /**
    * List connected workers.
    *
-   * Lists the self-hosted workers that are currently connected, by host. To run on one of them, set
-   * `config.worker_host`.
+   * Lists the self-hosted workers that are currently connected, by host, with the runs that they have. To run on
+   * one of them, set `config.worker_host`.
    *
    * Needs the scope `runs:read`.
    */

@@ -743,7 +743,7 @@ export interface TimelineEvent {
   event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'sandbox_verified' | 'network_denied' | 'budget_threshold' | 'pod_created' | 'pod_waiting' | 'pod_started' | 'pod_lost'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes, `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. */
   payload?: Record<string, unknown>;
 }
 
@@ -1490,6 +1490,37 @@ export interface ConnectedWorker {
   connected_at: Timestamp;
   /** When a worker was last seen. */
   last_seen_at: Timestamp;
+  /** Number of the connected workers that are launchers: they execute each run in a Pod of a Kubernetes cluster. */
+  launcher_count?: number;
+  /**
+   * The runs that its workers have and that you can see. Those that have not started come first, and of these
+   * the oldest. A response has at most 500 for all hosts together.
+   */
+  executions?: WorkerExecution[];
+}
+
+/** A run that a connected worker has. */
+export interface WorkerExecution {
+  /** Id of the run. */
+  run_id: string;
+  /** Which execution of the run it is. */
+  execution_id: number;
+  /** Title of the run. */
+  title: string;
+  /** The state of the run. */
+  state: RunState;
+  /** When the state began; with `waiting`, when that began. */
+  since: Timestamp;
+  /** What the execution waits for, until the worker in the Pod has started. Only launchers have it. */
+  waiting?: PodWait;
+}
+
+/** What keeps the Pod of an execution from starting. */
+export interface PodWait {
+  /** The word of Kubernetes, such as `ImagePullBackOff` or `Unschedulable`. It is missing if nothing unusual was seen. */
+  reason?: string;
+  /** The reason in words. */
+  message: string;
 }
 
 /** Environments. */

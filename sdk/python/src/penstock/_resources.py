@@ -588,8 +588,8 @@ class Workers(Resource):
     def list(self, **arguments: Unpack[Options]) -> types.ListConnectedWorkersResponse:
         """List connected workers.
 
-        Lists the self-hosted workers that are currently connected, by host. To run on one of
-        them, set `config.worker_host`.
+        Lists the self-hosted workers that are currently connected, by host, with the runs that
+        they have. To run on one of them, set `config.worker_host`.
         """
         return self._call(operations.list_connected_workers, arguments)
 

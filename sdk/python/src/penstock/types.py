@@ -158,6 +158,7 @@ __all__ = [
     "PlanArtifactResponse",
     "PlanArtifactResponseData",
     "PlanEntry",
+    "PodWait",
     "PrepareAttachmentsResponse",
     "PreparedAttachment",
     "PullRequestArtifact",
@@ -237,6 +238,7 @@ __all__ = [
     "WebhookSecret",
     "WebhookVerification",
     "WorkRepository",
+    "WorkerExecution",
 ]
 
 Timestamp: TypeAlias = datetime
@@ -1301,9 +1303,9 @@ class TimelineEvent(Model):
     in a period, on the run whose call reached it, with `budget_uid`, `notify_at`, `spent_usd`
     and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`,
     `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from
-    starting, each time it changes, `pod_started` has the `worker_host` and `sandbox` of the
-    worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if
-    it was not the end of the run.
+    starting, each time it changes (`Starting` follows a reason that no longer holds),
+    `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost`
+    has the `reason` and `message` of the end of the Pod, if it was not the end of the run.
     """
 
 
@@ -2342,6 +2344,52 @@ class ConnectedWorker(Model):
 
     last_seen_at: Timestamp
     """When a worker was last seen."""
+
+    launcher_count: int | None = None
+    """Number of the connected workers that are launchers: they execute each run in a Pod of a
+    Kubernetes cluster.
+    """
+
+    executions: list[WorkerExecution] | None = None
+    """The runs that its workers have and that you can see. Those that have not started come first,
+    and of these the oldest. A response has at most 500 for all hosts together.
+    """
+
+
+class WorkerExecution(Model):
+    """A run that a connected worker has."""
+
+    run_id: str
+    """Id of the run."""
+
+    execution_id: int
+    """Which execution of the run it is."""
+
+    title: str
+    """Title of the run."""
+
+    state: RunState
+    """The state of the run."""
+
+    since: Timestamp
+    """When the state began; with `waiting`, when that began."""
+
+    waiting: PodWait | None = None
+    """What the execution waits for, until the worker in the Pod has started. Only launchers have
+    it.
+    """
+
+
+class PodWait(Model):
+    """What keeps the Pod of an execution from starting."""
+
+    reason: str | None = None
+    """The word of Kubernetes, such as `ImagePullBackOff` or `Unschedulable`. It is missing if
+    nothing unusual was seen.
+    """
+
+    message: str
+    """The reason in words."""
 
 
 class ListEnvironmentsResponse(Model):

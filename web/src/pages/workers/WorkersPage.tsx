@@ -10,15 +10,25 @@ import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { Executions } from './Executions.tsx';
 import { Load } from './Load.tsx';
 
 const columns: Column<ConnectedWorker>[] = [
   { header: 'Host', main: true, cell: ({ worker_host }) => <span className="mono">{worker_host}</span> },
+  { header: 'Kind', width: 130, cell: kindOf },
   { header: 'Load', width: 220, cell: ({ busy, capacity, worker_host }) => <Load busy={busy} capacity={capacity} of={worker_host} /> },
   { header: 'Workers', width: 90, numeric: true, cell: ({ connection_count }) => connection_count },
   { header: 'Last heartbeat', width: 130, numeric: true, cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
   { header: 'Connected', width: 130, numeric: true, cell: ({ connected_at }) => <Time at={connected_at} /> },
 ];
+
+/** Says which workers start each run in a Pod. */
+function kindOf({ connection_count, launcher_count = 0 }: ConnectedWorker): string {
+  if (launcher_count === 0) {
+    return 'Worker';
+  }
+  return launcher_count === connection_count ? 'Launcher' : 'Worker, launcher';
+}
 
 export function WorkersPage() {
   const workers = useQuery({ ...workersQuery, ...live(5) });
@@ -59,6 +69,7 @@ export function WorkersPage() {
           }
         />
       )}
+      {workers.data && <Executions workers={workers.data.workers} />}
     </Page>
   );
 }

@@ -196,7 +196,7 @@ func (o observation) failed() decision {
 		d.reason, d.final, d.state, d.code = t.Reason, true, penstock.StateFailed, penstock.CodeEnvironmentSetupFailed
 		d.message = "The run's Pod could not start its container" + details(t)
 	case !o.adopted:
-		d.reason, d.final = "WorkerFailed", true
+		d.reason, d.final = "WorkerFailed", t.ExitCode <= 128 // a signal comes from outside
 		d.message = fmt.Sprintf("The worker in the run's Pod failed before it began, with exit code %d%s",
 			t.ExitCode, details(t))
 	default:

@@ -299,6 +299,11 @@ func TestDecide(t *testing.T) {
 			action: lose, reason: "WorkerFailed", words: "exit code 77: the API key lacks the scope worker.",
 			state: penstock.StateError, code: penstock.CodeInfrastructureTimeout, final: true, certain: true,
 		},
+		"a worker that was killed before it began": {
+			o:      observation{job: aJob(), pod: aPod("Failed", terminated(137, "Error", ""))},
+			action: lose, reason: "WorkerFailed", words: "before it began, with exit code 137.",
+			state: penstock.StateError, code: penstock.CodeInfrastructureTimeout, certain: true,
+		},
 		"a worker that crashed": {
 			o:      observation{job: aJob(), adopted: true, pod: aPod("Failed", terminated(137, "Error", "worker started"))},
 			action: lose, reason: "WorkerFailed", words: "ended with exit code 137.", state: penstock.StateError,

@@ -238,6 +238,22 @@ func TestHistoryOfARun(t *testing.T) {
 	})
 }
 
+// A worker that fails right after it has adopted the run is not one that failed before: the launcher
+// hears of an adoption only with its next heartbeat.
+func TestAnAdoptionThatTheLauncherHasNotSeenCounts(t *testing.T) {
+	bubble(t, func(h *history) {
+		h.f.pod("Running", running)
+		time.Sleep(6 * time.Second)
+		h.p.adopt("run-1")
+		h.f.pod("Failed", terminated(1, "Error", "the disk is full"))
+		time.Sleep(time.Second)
+		losses, _ := h.p.lost()
+		if len(losses) != 1 || losses[0].Final || !strings.Contains(losses[0].Message.Message, "ended with exit code 1") {
+			t.Errorf("got losses %+v", losses)
+		}
+	})
+}
+
 // A worker that may be alive keeps its execution, whatever the cluster says.
 func TestADeletedPodWhoseWorkerIsAliveKeepsItsRun(t *testing.T) {
 	bubble(t, func(h *history) {

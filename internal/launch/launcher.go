@@ -363,8 +363,9 @@ func (x *launched) step(ctx context.Context) bool {
 		return true
 	case lose:
 		err := x.lose(ctx, d)
-		if errors.Is(err, penstock.ErrRenewed) {
+		if errors.Is(err, penstock.ErrRenewed) && !x.adopted {
 			x.adopted = true
+			return x.step(ctx) // what that means, now that it was adopted
 		}
 		if err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
 			return false // too early, or the server does not answer
@@ -410,10 +411,11 @@ func (x *launched) events(ctx context.Context, o observation) []event {
 	return events
 }
 
-// lose reports that the Pod is lost. penstock.ErrLeaseLost: the run has ended already.
+// lose reports that the Pod is lost. penstock.ErrLeaseLost: the run has ended already. A loss decided
+// before the launcher has heard of an adoption does not count after it.
 func (x *launched) lose(ctx context.Context, d decision) error {
 	err := x.l.Control.ReportLoss(ctx, x.Lease, penstock.Loss{
-		Reason: d.reason, State: d.state, Final: d.final, Certain: d.certain, Unadopted: !x.adopted && !d.certain,
+		Reason: d.reason, State: d.state, Final: d.final, Certain: d.certain, Unadopted: !x.adopted,
 		Message: penstock.StatusMessage{Message: d.message, ErrorCode: d.code},
 	})
 	level := slog.LevelInfo

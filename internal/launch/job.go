@@ -3,6 +3,7 @@ package launch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -121,7 +122,8 @@ func (o Options) podSpec(a penstock.Assignment, secretName string) podSpec {
 			{"name": "data", "emptyDir": map[string]any{"sizeLimit": o.Disk}},
 			{"name": "tmp", "emptyDir": map[string]any{"sizeLimit": o.Disk}},
 		},
-		RuntimeClassName: o.RuntimeClass,
+		NodeSelector: maps.Clone(o.NodeSelector), Tolerations: o.Tolerations,
+		RuntimeClassName: o.RuntimeClass, PriorityClassName: o.PriorityClass,
 	}
 	if !o.Unsealed {
 		spec.HostUsers = &no
@@ -160,15 +162,16 @@ func (o Options) copyProgram(spec *podSpec) {
 	})
 }
 
-// place applies what the runner's file says about Pods.
+// place chooses the nodes that the runner allows, among those of the settings.
 func (o Options) place(spec *podSpec, a penstock.Assignment) {
-	if a.Runner == nil {
+	if a.Runner == nil || a.Runner.Arch == "" {
 		return
 	}
-	if a.Runner.Arch != "" {
-		arch := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[a.Runner.Arch]
-		spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux", "kubernetes.io/arch": arch}
+	if spec.NodeSelector == nil {
+		spec.NodeSelector = map[string]string{}
 	}
+	spec.NodeSelector["kubernetes.io/os"] = "linux"
+	spec.NodeSelector["kubernetes.io/arch"] = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[a.Runner.Arch]
 }
 
 // command is that of the worker in the Pod, by the path of its program.

@@ -44,7 +44,10 @@ type Options struct {
 	// CPUs and Memory are the size of Pods whose runner has none, and Disk is the size of the
 	// workspace, as Kubernetes writes quantities. Default of Disk: 10Gi.
 	CPUs, Memory, Disk string
-	RuntimeClass       string
+	// Where Pods run, and before which others; all optional.
+	NodeSelector                map[string]string
+	Tolerations                 []Toleration
+	RuntimeClass, PriorityClass string
 	// Unsealed makes the Pod the sandbox, for clusters that refuse the sealed Pod.
 	Unsealed bool
 	// StartTimeout is the longest time until the worker in a Pod has started; default: 10 min.

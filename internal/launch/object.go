@@ -69,10 +69,18 @@ type podSpec struct {
 	Volumes                       []map[string]any  `json:"volumes,omitempty"`
 	ImagePullSecrets              []named           `json:"imagePullSecrets,omitempty"`
 	NodeSelector                  map[string]string `json:"nodeSelector,omitempty"`
-	Tolerations                   []map[string]any  `json:"tolerations,omitempty"`
+	Tolerations                   []Toleration      `json:"tolerations,omitempty"`
 	RuntimeClassName              string            `json:"runtimeClassName,omitempty"`
 	PriorityClassName             string            `json:"priorityClassName,omitempty"`
 	NodeName                      string            `json:"nodeName,omitempty"`
+}
+
+// Toleration lets Pods run on nodes with a taint.
+type Toleration struct {
+	Key      string `json:"key,omitempty"`
+	Operator string `json:"operator"` // Equal or Exists
+	Value    string `json:"value,omitempty"`
+	Effect   string `json:"effect,omitempty"` // "": all
 }
 
 type named struct {
@@ -152,6 +160,11 @@ type status struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	Details struct {
+		Causes []struct {
+			Field string `json:"field"`
+		} `json:"causes"`
+	} `json:"details"`
 }
 
 type list[T any] struct {

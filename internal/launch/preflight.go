@@ -68,7 +68,7 @@ func (l *Launcher) Preflight(ctx context.Context) error {
 	made, err := l.cluster.createJob(ctx, l.newJob(trial), true)
 	switch code := answered(err); {
 	case code == http.StatusBadRequest || code == http.StatusUnprocessableEntity || code == http.StatusForbidden:
-		if l.Unsealed {
+		if l.Unsealed || elsewhere(err) {
 			return fmt.Errorf("the cluster refuses the Job of a run: %w", err)
 		}
 		return fmt.Errorf("%w: %w. Allow user namespaces and procMount, or accept the Pod as the only sandbox with "+
@@ -83,4 +83,17 @@ func (l *Launcher) Preflight(ctx context.Context) error {
 			"sandbox with --allow-unsealed", ErrUnsealed)
 	}
 	return nil
+}
+
+// elsewhere reports whether the API names the fields that it refuses, and none of them seals the Pod.
+func elsewhere(err error) bool {
+	failed, _ := errors.AsType[*apiError](err)
+	for _, cause := range failed.Details.Causes {
+		for _, sealing := range []string{"hostUsers", "securityContext"} {
+			if strings.Contains(cause.Field, sealing) {
+				return false
+			}
+		}
+	}
+	return len(failed.Details.Causes) > 0
 }

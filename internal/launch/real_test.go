@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/penstock-dev/penstock"
@@ -163,5 +165,54 @@ func TestRealAPIAcceptsTheJobAndReportsLosses(t *testing.T) {
 			}
 			return fmt.Errorf("got losses %+v, want %s", losses, reason)
 		})
+	}
+}
+
+// The real API keeps everything that places a Pod. Where it refuses a part of that, the launcher names
+// the field, and does not blame user namespaces.
+func TestRealAPIAcceptsWhatPlacesPods(t *testing.T) {
+	t.Parallel()
+	r := newReal(t, newPlane())
+	r.o.NodeSelector = map[string]string{"pool": "agents", "kubernetes.io/arch": "arm64"}
+	r.o.Tolerations = []Toleration{
+		{Key: "dedicated", Operator: "Equal", Value: "agents", Effect: "NoSchedule"}, {Key: "spot", Operator: "Exists"},
+	}
+	r.o.RuntimeClass, r.o.PriorityClass, r.o.PullSecrets = "gvisor", "batch", []string{"registry"}
+	l, err := New(r.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Preflight(t.Context()); err != nil {
+		t.Fatalf("preflight: %v", err)
+	}
+	a := penstock.Assignment{
+		Lease:  penstock.Lease{RunID: penstock.NewID(), ExecutionID: 1},
+		Runner: &penstock.RunnerSpec{Image: "debian:13", OS: "linux", Arch: "x86_64", VCPUs: 2, MemoryGB: 1.5},
+	}
+	made, err := l.cluster.createJob(t.Context(), l.newJob(a), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := made.Spec.Template.Spec
+	want := podSpec{
+		NodeSelector: map[string]string{"pool": "agents", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"},
+		Tolerations:  r.o.Tolerations, RuntimeClassName: "gvisor", PriorityClassName: "batch",
+		ImagePullSecrets: []named{{"registry"}},
+	}
+	kept := podSpec{
+		NodeSelector: got.NodeSelector, Tolerations: got.Tolerations, RuntimeClassName: got.RuntimeClassName,
+		PriorityClassName: got.PriorityClassName, ImagePullSecrets: got.ImagePullSecrets,
+	}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("the API keeps (-want +got):\n%s", diff)
+	}
+	if limits := marshalled(t, got.Containers[0].Resources["limits"]); limits != `{"cpu":"2","memory":"1500M"}` {
+		t.Errorf("got limits %s", limits)
+	}
+
+	l.Tolerations[0].Effect = "Sometimes"
+	err = l.Preflight(t.Context())
+	if err == nil || errors.Is(err, ErrUnsealed) || !strings.Contains(err.Error(), "tolerations[0].effect") {
+		t.Errorf("with an unknown effect: got %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/penstock-dev/penstock"
@@ -214,5 +215,54 @@ func TestRealAPIAcceptsWhatPlacesPods(t *testing.T) {
 	err = l.Preflight(t.Context())
 	if err == nil || errors.Is(err, ErrUnsealed) || !strings.Contains(err.Error(), "tolerations[0].effect") {
 		t.Errorf("with an unknown effect: got %v", err)
+	}
+}
+
+// The real API accepts the manifests of the documentation, and the policy holds for the Pods of runs.
+func TestRealAPIAcceptsTheManifestsOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	r := newReal(t, newPlane())
+	page, err := os.ReadFile("../../docs/deploy/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{
+		"Role":          "/apis/rbac.authorization.k8s.io/v1/namespaces/" + r.namespace + "/roles",
+		"NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/" + r.namespace + "/networkpolicies",
+	}
+	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		var manifest map[string]any
+		var parts struct {
+			Kind string `yaml:"kind"`
+			Spec struct {
+				PodSelector struct {
+					MatchLabels map[string]string `yaml:"matchLabels"`
+				} `yaml:"podSelector"`
+			} `yaml:"spec"`
+		}
+		text = strings.ReplaceAll(text, "namespace: runs}", "namespace: "+r.namespace+"}")
+		if err := errors.Join(yaml.Unmarshal([]byte(text), &manifest), yaml.Unmarshal([]byte(text), &parts)); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		kind := parts.Kind
+		if kinds[kind] == "" {
+			t.Errorf("there is no path for the kind %q", kind)
+			continue
+		}
+		path := kinds[kind] + "?dryRun=All&fieldValidation=Strict"
+		if err := r.call(t.Context(), http.MethodPost, path, manifest, nil); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		labels := r.o.newJob(penstock.Assignment{}).Spec.Template.Meta.Labels
+		for name, value := range parts.Spec.PodSelector.MatchLabels {
+			if labels[name] != value {
+				t.Errorf("the policy selects %s=%s, but a Pod has %v", name, value, labels)
+			}
+		}
+		delete(kinds, kind)
+	}
+	if len(kinds) > 0 {
+		t.Errorf("the page lacks %v", kinds)
 	}
 }

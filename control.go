@@ -179,8 +179,8 @@ type Assignment struct {
 	// gateway of a sealed run sends them to the model provider instead of the worker's own keys.
 	// Each is also in Secrets, for a sandbox without a gateway.
 	HarnessSecrets map[string]HarnessSecret `json:"harness_secrets,omitempty"`
-	// RegistryLogin is USER:PASSWORD for the registry of the runner's image, the value of its
-	// RegistrySecret. It stays with the worker.
+	// RegistryLogin is USER:PASSWORD for the registry of the image, the value of the secret that the
+	// runner or the environment names for it. It stays with the worker.
 	RegistryLogin string `json:"registry_login,omitempty"`
 	// APIKey is the agent's key for its own run. It is valid as long as the lease.
 	APIKey    string        `json:"api_key"`

@@ -1,5 +1,7 @@
 package penstock
 
+import "slices"
+
 // Environment has the repositories and the setup that runs use: the contract's CloudEnvironment.
 type Environment struct {
 	UID           string            `json:"uid"` // 22 characters of [A-Za-z0-9]
@@ -28,12 +30,35 @@ type EnvironmentConfig struct {
 	Name                           string         `json:"name,omitempty"`
 	Description                    string         `json:"description,omitempty"`
 	DockerImage                    string         `json:"docker_image,omitempty"`
+	DockerImageSecret              string         `json:"docker_image_secret,omitempty"` // USER:PASSWORD
 	GitHubRepos                    []GitHubRepo   `json:"github_repos,omitempty"`
 	Repos                          []GitRepo      `json:"repos,omitempty"`
 	SetupCommands                  []string       `json:"setup_commands,omitempty"`
 	Providers                      map[string]any `json:"providers,omitempty"`
 	FailureSessionRetentionMinutes *int           `json:"failure_session_retention_minutes,omitempty"` // 1-60
 	Network                        *Network       `json:"network,omitempty"`
+}
+
+// Credentials lists the secrets that c names, with the host that gets each: those of its network,
+// and the one of its image.
+func (c *EnvironmentConfig) Credentials() []CredentialUse {
+	uses := c.Network.Credentials("/network")
+	if c.DockerImageSecret != "" {
+		uses = append(uses, CredentialUse{
+			SecretUse{"/docker_image_secret", c.DockerImageSecret}, registryHost(c.DockerImage),
+		})
+	}
+	return uses
+}
+
+// SecretNames lists the secrets that c names, each once, sorted.
+func (c *EnvironmentConfig) SecretNames() []string {
+	var names []string
+	for _, use := range c.Credentials() {
+		names = append(names, use.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // GitHubRepo names a repository on GitHub.

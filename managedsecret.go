@@ -60,7 +60,7 @@ const (
 	SecretOfSchedule   SecretUserType = "schedule"
 	SecretOfAutomation SecretUserType = "automation"
 	SecretOfWebhook    SecretUserType = "webhook"
-	// Its network has a rule with the secret as credential.
+	// Its network has a rule with the secret as credential, or its image needs it.
 	SecretOfEnvironment SecretUserType = "environment"
 	SecretOfFactory     SecretUserType = "factory" // for all its agents, the image of a runner, or its repository
 )

@@ -161,22 +161,31 @@ func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]strin
 	return s.grantNamed(ctx, run.Team, run.Config.SecretNames())
 }
 
-// GrantRegistry reads the credentials for the image of the run's runner, "" if it has none. It returns a
+// GrantRegistry reads the credentials for the registry of an image, "" if it names none. It returns a
 // *GrantError if the run cannot use them.
-func (s *Secrets) GrantRegistry(ctx context.Context, run store.RunRow) (string, error) {
-	name := registrySecret(run)
-	if name == "" {
+func (s *Secrets) GrantRegistry(ctx context.Context, team string, image penstock.RunImage) (string, error) {
+	if image.Secret == "" {
 		return "", nil
 	}
-	values, err := s.grantNamed(ctx, run.Team, []string{name})
-	return values[name], err
-}
-
-func registrySecret(run store.RunRow) string {
-	if run.Runner == nil {
-		return ""
+	found, err := s.store.SecretsNamed(ctx, team, []string{image.Secret})
+	if err != nil {
+		return "", err
 	}
-	return run.Runner.RegistrySecret
+	values, err := s.grantNames(team, []string{image.Secret}, found)
+	if denied, ok := errors.AsType[*GrantError](err); ok {
+		denied.Message.Message += fmt.Sprintf(" It is for the image %s of the registry %s.",
+			image.Reference, penstock.ImageRegistry(image.Reference))
+	}
+	if err != nil {
+		return "", err
+	}
+	if image.SecretHost != "" && !slices.Contains(SecretHosts(found)[image.Secret], image.SecretHost) {
+		return "", newGrantError(
+			"The environment sends the secret %s to the registry %s of its image, but the secret does not list the host %s.",
+			image.Secret, penstock.ImageRegistry(image.Reference), image.SecretHost,
+		)
+	}
+	return values[image.Secret], nil
 }
 
 func (s *Secrets) grantNamed(ctx context.Context, team string, names []string) (map[string]string, error) {
@@ -224,15 +233,15 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 	if run.Network != nil {
 		names = append(names, run.Network.SecretNames()...)
 	}
-	if name := registrySecret(run); name != "" {
-		names = append(names, name)
+	if run.Runner != nil && run.Runner.RegistrySecret != "" {
+		names = append(names, run.Runner.RegistrySecret)
 	}
 	if uid := run.Config.EnvironmentID; uid != "" {
 		environment, err := s.store.KeptEnvironment(ctx, run.Team, uid)
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, environment.Config.Network.SecretNames()...)
+		names = append(names, environment.Config.SecretNames()...)
 	}
 	if len(names) == 0 {
 		return secret.NewMasker(), nil

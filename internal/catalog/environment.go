@@ -62,7 +62,7 @@ func (s *Catalog) CreateEnvironment(
 	}
 	e := penstock.Environment{UID: penstock.NewUID(), Config: config, LastUpdated: penstock.Now(), Creator: &p.Actor}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Environment, error) {
-		if err := access.UseCredentials(ctx, tx, p, config.Network.Credentials("/network")); err != nil {
+		if err := access.UseCredentials(ctx, tx, p, config.Credentials()); err != nil {
 			return e, err
 		}
 		if err := tx.AddEnvironment(ctx, p.Team, e); err != nil {
@@ -88,7 +88,7 @@ func (s *Catalog) ReplaceEnvironment(
 	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Environment, error) {
 		e := penstock.Environment{UID: uid, Config: config, LastUpdated: penstock.Now(), LastEditor: &p.Actor}
-		if err := access.UseCredentials(ctx, tx, p, config.Network.Credentials("/network")); err != nil {
+		if err := access.UseCredentials(ctx, tx, p, config.Credentials()); err != nil {
 			return e, err
 		}
 		if err := tx.ReplaceEnvironment(ctx, p.Team, e); err != nil {
@@ -163,6 +163,7 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 			"is not a valid image reference; use a lower-case name, such as registry.example.com/team/app:1.2",
 		)
 	}
+	checkImageSecret(bad, c)
 	s.checkRepos(bad, c)
 	if n := len(c.SetupCommands); n > maxSetupCommands {
 		bad("/setup_commands", "has %d commands; at most %d are allowed", n, maxSetupCommands)
@@ -191,6 +192,17 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 		return penstock.InvalidFields(errs...)
 	}
 	return nil
+}
+
+func checkImageSecret(bad func(pointer, format string, args ...any), c *penstock.EnvironmentConfig) {
+	const pointer = "/docker_image_secret"
+	switch {
+	case c.DockerImageSecret == "":
+	case c.DockerImage == "":
+		bad(pointer, "is only allowed together with docker_image: it has the credentials of the image's registry")
+	case !penstock.ValidSecretName(c.DockerImageSecret):
+		bad(pointer, "is not a valid name of a secret: use letters, digits and _")
+	}
 }
 
 func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *penstock.EnvironmentConfig) {

@@ -105,15 +105,18 @@ func (d *Daemon) pull(ctx context.Context, reference string, ref name.Reference,
 	failed := func(reason string, retryable bool) error {
 		return &image.PullError{Image: reference, Reason: reason, Retryable: retryable}
 	}
-	host := ref.Context().RegistryStr()
+	host, sent := ref.Context().RegistryStr(), ""
+	if login.Secret != "" {
+		sent = fmt.Sprintf("; %s got the credentials in the secret %s", host, login.Secret)
+	}
 	explain := func(err error) error {
 		switch {
 		case errdefs.IsNotFound(err), errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
-			return failed(host+" does not have it, or its credentials are missing or wrong", false)
+			return failed(host+" does not have it, or "+login.Doubt(), false)
 		case client.IsErrConnectionFailed(err):
 			return failed(d.explain(err).Error(), true)
 		}
-		return failed(strings.TrimPrefix(strings.TrimSpace(err.Error()), "Error response from daemon: "), true)
+		return failed(strings.TrimPrefix(strings.TrimSpace(err.Error()), "Error response from daemon: ")+sent, true)
 	}
 	stream, err := d.client.ImagePull(ctx, reference, client.ImagePullOptions{RegistryAuth: auth})
 	if err != nil {
@@ -125,7 +128,7 @@ func (d *Daemon) pull(ctx context.Context, reference string, ref name.Reference,
 			return explain(err)
 		}
 		if refused := message.Error; refused != nil {
-			return failed(refused.Message, temporary(refused))
+			return failed(refused.Message+sent, temporary(refused))
 		}
 	}
 	return nil

@@ -22,12 +22,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // Login is a user of a registry. Its zero value is nobody: then the credentials of this machine
 // apply, those of Docker (config.json) and its helpers.
-type Login struct{ Username, Password string }
+type Login struct {
+	Username, Password string
+	// Secret is the managed secret that has both, for errors.
+	Secret string
+}
 
 // ParseLogin reads USER:PASSWORD, as in an Authorization header of HTTP.
 func ParseLogin(text string) (Login, error) {
@@ -35,7 +40,15 @@ func ParseLogin(text string) (Login, error) {
 	if !ok || user == "" || password == "" {
 		return Login{}, errors.New("the credentials of a registry have the form USER:PASSWORD")
 	}
-	return Login{user, password}, nil
+	return Login{Username: user, Password: password}, nil
+}
+
+// Doubt says what may be wrong with the credentials that were sent to a registry.
+func (l Login) Doubt() string {
+	if l.Secret == "" {
+		return "its credentials are missing or wrong"
+	}
+	return "the credentials in the secret " + l.Secret + " are wrong"
 }
 
 // Acquire returns the image of a reference, such as alpine:3.22 or
@@ -107,7 +120,7 @@ func (p *pull) options(source name.Reference) []remote.Option {
 func (p *pull) sources(ref name.Reference) []name.Reference {
 	mirror := p.s.o.Mirrors[ref.Context().RegistryStr()]
 	if ref.Context().RegistryStr() == name.DefaultRegistry && mirror == "" {
-		mirror = p.s.o.Mirrors["docker.io"]
+		mirror = p.s.o.Mirrors[penstock.DockerHub]
 	}
 	if mirror == "" {
 		return []name.Reference{ref}
@@ -298,8 +311,8 @@ func (p *pull) explain(err error) error {
 		var reason string
 		switch code := response.StatusCode; code {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			reason = fmt.Sprintf("%s denies it (HTTP %d); the image does not exist, or its credentials are missing or wrong",
-				p.registry, code)
+			reason = fmt.Sprintf("%s denies it (HTTP %d); the image does not exist, or %s",
+				p.registry, code, p.login.Doubt())
 		case http.StatusNotFound:
 			reason = p.registry + " does not have it"
 		case http.StatusTooManyRequests:

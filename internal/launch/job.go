@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -45,13 +46,7 @@ func jobName(l penstock.Lease) string {
 // podImage is the image that the run names, or the one of the settings. A runner's image takes
 // precedence over the environment's.
 func (o Options) podImage(a penstock.Assignment) string {
-	if a.Runner != nil && a.Runner.Image != "" {
-		return a.Runner.Image
-	}
-	if a.Environment != nil && a.Environment.Config.DockerImage != "" {
-		return a.Environment.Config.DockerImage
-	}
-	return o.Image
+	return cmp.Or(penstock.ImageOf(a.Runner, a.Environment).Reference, o.Image)
 }
 
 // memory is the memory limit of a Pod in the form of its resources; "": none.
@@ -261,7 +256,7 @@ func (o Options) newPullSecret(a penstock.Assignment, of job) (secret, error) {
 	user, password, ok := strings.Cut(a.RegistryLogin, ":")
 	if !ok {
 		return secret{}, penstock.Errorf(
-			penstock.CodeEnvironmentSetupFailed, "The secret for the registry of the runner's image must be USER:PASSWORD.",
+			penstock.CodeEnvironmentSetupFailed, "The secret for the registry of the run's image must be USER:PASSWORD.",
 		)
 	}
 	access := map[string]any{"auths": map[string]any{
@@ -279,9 +274,9 @@ func (o Options) newPullSecret(a penstock.Assignment, of job) (secret, error) {
 
 // registryOf is the registry of an image's name, as in Docker's configuration.
 func registryOf(image string) string {
-	first, _, ok := strings.Cut(image, "/")
-	if !ok || !strings.ContainsAny(first, ".:") && first != "localhost" {
+	registry := penstock.ImageRegistry(image)
+	if registry == penstock.DockerHub {
 		return "https://index.docker.io/v1/"
 	}
-	return first
+	return registry
 }

@@ -178,9 +178,9 @@ func (tx *Tx) ReplaceEnvironment(ctx context.Context, team string, e penstock.En
 	return tx.useEnvironmentSecrets(ctx, team, e)
 }
 
-// useEnvironmentSecrets records the secrets that the network of an environment names.
+// useEnvironmentSecrets records the secrets that an environment names.
 func (tx *Tx) useEnvironmentSecrets(ctx context.Context, team string, e penstock.Environment) error {
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfEnvironment, e.UID, e.Config.Network.SecretNames())
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfEnvironment, e.UID, e.Config.SecretNames())
 }
 
 func (tx *Tx) nameTaken(err error, kind, name string) error {

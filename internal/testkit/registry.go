@@ -3,6 +3,7 @@ package testkit
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -32,6 +33,8 @@ type Registry struct {
 	Host string
 	// Username and Password are of its only user. Everybody may push and pull if they are empty.
 	Username, Password string
+	// Tokens makes the registry ask for a token, which it gives to its user, as public registries do.
+	Tokens bool
 	// Blobs counts the downloads of layers and configurations.
 	Blobs atomic.Int64
 	// Status, if it is not 0, is the response to each request.
@@ -50,9 +53,7 @@ func NewRegistry(tb testing.TB) *Registry {
 			w.WriteHeader(int(status))
 			return
 		}
-		if user, password, _ := request.BasicAuth(); user != r.Username || password != r.Password {
-			w.Header().Set("WWW-Authenticate", `Basic realm="images"`)
-			w.WriteHeader(http.StatusUnauthorized)
+		if !r.authorize(w, request) {
 			return
 		}
 		if request.Method == http.MethodGet && strings.Contains(request.URL.Path, "/blobs/sha256:") {
@@ -70,6 +71,29 @@ func NewRegistry(tb testing.TB) *Registry {
 	}
 	r.Host = at.Host
 	return r
+}
+
+// authorize reports whether r continues with a request. Otherwise it has responded.
+func (r *Registry) authorize(w http.ResponseWriter, request *http.Request) bool {
+	const token = "of-the-registry"
+	user, password, _ := request.BasicAuth()
+	known, asks := user == r.Username && password == r.Password, request.URL.Path == "/token"
+	switch {
+	case r.Tokens && asks && known:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"token": "`+token+`"}`)
+		return false
+	case r.Tokens && !asks && request.Header.Get("Authorization") == "Bearer "+token, !r.Tokens && known:
+		return true
+	case r.Tokens:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="images"`)
+	default:
+		w.Header().Set("WWW-Authenticate", `Basic realm="images"`)
+	}
+	// A hostile registry might send back what it got.
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = fmt.Fprintf(w, `{"errors": [{"code": "UNAUTHORIZED", "message": "no access with %s:%s"}]}`, user, password)
+	return false
 }
 
 // ImageFile is an entry of a layer. Without a Typeflag it is a regular file.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,16 +60,9 @@ func (i *usedImage) environment() (env []string) {
 	return env
 }
 
-// imageName is the image that the run names, or else the worker's default, or "". A runner's image
-// takes precedence over the environment's.
+// imageName is the image that the run names, or else the worker's default, or "".
 func (t *task) imageName() string {
-	if t.Runner != nil && t.Runner.Image != "" {
-		return t.Runner.Image
-	}
-	if t.Environment != nil && t.Environment.Config.DockerImage != "" {
-		return t.Environment.Config.DockerImage
-	}
-	return t.w.DefaultImage
+	return cmp.Or(penstock.ImageOf(t.Runner, t.Environment).Reference, t.w.DefaultImage)
 }
 
 // usesImages reports whether the run's programs are those of its image.
@@ -123,15 +117,19 @@ func (b *box) useImage(ctx context.Context) error {
 	return nil
 }
 
-// registryLogin returns the credentials that the runner has for its image. Without any, those of this machine apply.
+// registryLogin returns the credentials that the run has for its image. Without any, those of this
+// machine apply.
 func (t *task) registryLogin() (image.Login, error) {
-	if t.Runner == nil || t.Runner.RegistrySecret == "" {
+	of := penstock.ImageOf(t.Runner, t.Environment)
+	if of.Secret == "" {
 		return image.Login{}, nil
 	}
 	login, err := image.ParseLogin(t.RegistryLogin)
 	if err != nil {
-		return login, setupFailed("The worker cannot use the secret %s: %s.", t.Runner.RegistrySecret, err)
+		return login, setupFailed("The worker cannot use the secret %s for the registry %s of the image: %s.",
+			of.Secret, penstock.ImageRegistry(of.Reference), err)
 	}
+	login.Secret = of.Secret
 	return login, nil
 }
 

@@ -1571,6 +1571,8 @@ export interface CloudEnvironmentConfig {
   description?: string | undefined;
   /** The container image of the runs. Workers with the sandbox bubblewrap or docker pull it; a run whose image cannot be pulled fails. Workers with the sandbox process use the host's tools and record this on the timeline. */
   docker_image?: string | undefined;
+  /** Name of the managed secret with the credentials for the registry of `docker_image`, as `USER:PASSWORD`. Its `hosts` must include the host of the registry (`docker.io` for names without one). Only workers get the value. If absent, the credentials of the worker's machine apply. */
+  docker_image_secret?: string | undefined;
   /** GitHub repositories to clone. */
   github_repos?: GitHubRepo[] | undefined;
   /** Git repositories to clone, on any host. */

@@ -2471,6 +2471,13 @@ class CloudEnvironmentConfig(Model):
     tools and record this on the timeline.
     """
 
+    docker_image_secret: str | None = None
+    """Name of the managed secret with the credentials for the registry of `docker_image`, as
+    `USER:PASSWORD`. Its `hosts` must include the host of the registry (`docker.io` for names
+    without one). Only workers get the value. If absent, the credentials of the worker's machine
+    apply.
+    """
+
     github_repos: list[GitHubRepo] | None = None
     """GitHub repositories to clone."""
 

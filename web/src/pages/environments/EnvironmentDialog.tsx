@@ -35,6 +35,15 @@ export default function EnvironmentDialog({ environment, close }: { environment:
         value={draft.image}
         onChange={(event) => set({ image: event.currentTarget.value })}
       />
+      {draft.image.trim() && (
+        <TextInput
+          label="Secret of the image"
+          description="Managed secret with USER:PASSWORD for the registry, which is among its hosts."
+          placeholder="none"
+          value={draft.secret}
+          onChange={(event) => set({ secret: event.currentTarget.value })}
+        />
+      )}
       <Repositories repos={draft.repos} change={(repos) => set({ repos })} />
       <Commands commands={draft.commands} change={(commands) => set({ commands })} />
     </FormDialog>

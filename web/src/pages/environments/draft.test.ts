@@ -5,7 +5,8 @@ test('an environment that is not changed stays as it is, with what cannot be edi
   const config = {
     name: 'linux',
     description: 'builds',
-    docker_image: 'debian:13',
+    docker_image: 'registry.example.com/app:1',
+    docker_image_secret: 'REGISTRY',
     github_repos: [{ owner: 'acme', repo: 'shop' }],
     repos: [{ url: 'https://git.example.com/a.git', ref: 'main' }, { url: 'ssh://git@example.com/b.git' }],
     setup_commands: ['npm ci', 'if true; then\n  make\nfi'],
@@ -16,7 +17,13 @@ test('an environment that is not changed stays as it is, with what cannot be edi
 });
 
 test('what was emptied is left out', () => {
-  const before = { name: 'linux', docker_image: 'debian:13', setup_commands: ['a'], repos: [{ url: 'https://x.example/a' }] };
+  const before = {
+    name: 'linux',
+    docker_image: 'debian:13',
+    docker_image_secret: 'HUB',
+    setup_commands: ['a'],
+    repos: [{ url: 'https://x.example/a' }],
+  };
   const draft = { ...draftOf(before), image: ' ', commands: [{ id: 1, text: ' ' }], repos: [{ id: 2, place: ' acme/shop ', ref: 'x' }] };
   expect(configOf(draft, before)).toEqual({ name: 'linux', github_repos: [{ owner: 'acme', repo: 'shop' }] });
 });

@@ -17,6 +17,7 @@ export interface EnvironmentDraft {
   name: string;
   description: string;
   image: string;
+  secret: string;
   repos: RepoDraft[];
   commands: CommandDraft[];
 }
@@ -35,6 +36,7 @@ export function draftOf(config: CloudEnvironmentConfig = {}): EnvironmentDraft {
     name: config.name ?? '',
     description: config.description ?? '',
     image: config.docker_image ?? '',
+    secret: config.docker_image_secret ?? '',
     repos: [
       ...(config.github_repos ?? []).map(({ owner, repo }) => ({ id: id++, place: `${owner}/${repo}`, ref: '' })),
       ...(config.repos ?? []).map(({ url, ref }) => ({ id: id++, place: url, ref: ref ?? '' })),
@@ -45,7 +47,16 @@ export function draftOf(config: CloudEnvironmentConfig = {}): EnvironmentDraft {
 
 /** The environment of a draft. Fields that the form does not show keep their values. */
 export function configOf(draft: EnvironmentDraft, before: CloudEnvironmentConfig = {}): CloudEnvironmentConfig {
-  const { name: _n, description: _d, docker_image: _i, github_repos: _g, repos: _r, setup_commands: _s, ...rest } = before;
+  const {
+    name: _n,
+    description: _d,
+    docker_image: _i,
+    docker_image_secret: _is,
+    github_repos: _g,
+    repos: _r,
+    setup_commands: _s,
+    ...rest
+  } = before;
   const repos = draft.repos.filter(({ place }) => place.trim() !== '');
   const [near, far] = [repos.filter(({ place }) => isGitHub(place)), repos.filter(({ place }) => !isGitHub(place))];
   const commands = draft.commands.map(({ text }) => text).filter((text) => text.trim() !== '');
@@ -54,6 +65,7 @@ export function configOf(draft: EnvironmentDraft, before: CloudEnvironmentConfig
     name: draft.name.trim(),
     ...(draft.description.trim() ? { description: draft.description.trim() } : {}),
     ...(draft.image.trim() ? { docker_image: draft.image.trim() } : {}),
+    ...(draft.image.trim() && draft.secret.trim() ? { docker_image_secret: draft.secret.trim() } : {}),
     ...(near.length > 0
       ? {
           github_repos: near.map(({ place }) => {

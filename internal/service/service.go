@@ -210,7 +210,7 @@ func (s *Service) jobs() []job {
 		{"record when sessions were used", "", 10 * time.Second, s.Sessions.Touch},
 		{"drop sessions that have ended", "", 10 * time.Minute, s.Sessions.DropEnded},
 		{"record when secrets were used", "", 10 * time.Second, s.Secrets.Touch},
-		{"record which secrets sign deliveries", "", time.Minute, s.Webhooks.TouchWebhookSecrets},
+		{"record which secrets sign deliveries", "", 3 * time.Second, s.Webhooks.TouchWebhookSecrets},
 		{"count rejected deliveries", "", 3 * time.Second, s.Ingress.FlushRejections},
 		{"clear the logs of deliveries", "", time.Minute, s.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, s.Upkeep.RemoveOldRuns},

@@ -274,10 +274,10 @@ func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretK
 			}
 			if _, err := tx.exec(ctx, `UPDATE secrets
 				SET last_used_at = $1
-				WHERE last_used_at < $1 AND EXISTS (
-					SELECT 1
-					FROM webhooks w
-					WHERE w.uid = $2 AND w.team = secrets.team AND w.secret_name = secrets.name
+				WHERE last_used_at < $1 AND (team, name) = (
+					SELECT team, secret_name
+					FROM webhooks
+					WHERE uid = $2
 				)`, int64(used[k]), k.WebhookUID); err != nil {
 				return fmt.Errorf("record when the managed secret of webhook %s was used: %w", k.WebhookUID, err)
 			}

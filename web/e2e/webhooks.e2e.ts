@@ -125,6 +125,7 @@ test('the form begins with the sender, which names the webhook, and what can cha
   expect(await dialog.getByRole('textbox', { name: 'Managed secret' }).isVisible()).toBe(false);
   await page.keyboard.press('Control+A');
   await page.keyboard.type('gith');
+  await page.getByRole('option', { name: 'GitHub' }).waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => name.inputValue()).toBe('GitHub');
   await world.look('webhook-sender');
@@ -368,4 +369,23 @@ test('a pasted request is verified, with what is wrong with it', async ({ world 
   await dialog.getByText('The header with the credential or signature is missing.').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   await page.getByText('Waiting for the first delivery…').waitFor(); // nothing was recorded
+});
+
+test('a secret is shown as used a few seconds after its first delivery', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'used' });
+  const hook = await server.api.webhooks.create(uid, { name: 'in', secret_name: 'USED_IN' });
+  await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
+  const used = page
+    .getByRole('region', { name: 'About the webhook' })
+    .getByRole('definition')
+    .filter({ hasText: /never|ago|just now/ });
+  await used.getByText('never', { exact: true }).waitFor();
+  const sent = await fetch(hook.ingress_url, { method: 'POST', body: '{}', headers: { Authorization: `Bearer ${hook.secret}` } });
+  expect(sent.status).toBe(202);
+  await expect.poll(() => page.getByText('never', { exact: true }).count(), { timeout: 20_000 }).toBe(0);
+  await page.goto(`${server.url}/secrets`);
+  const row = page.getByRole('row', { name: /USED_IN/ });
+  await row.waitFor();
+  expect(await row.locator('time').count(), 'the times of its last use and of its update').toBe(2);
 });

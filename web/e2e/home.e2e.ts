@@ -60,6 +60,16 @@ test('home draws what happened, and tells it as tables', async ({ world }) => {
     await page.waitForURL('**/runs?state=SUCCEEDED&created_after=*');
     await expect.poll(() => page.getByRole('row').getByText('Succeeded').count()).toBe(2);
   }
+  await page.goto(server.url);
+  await deliveries.getByText('Rejected 1').waitFor();
+  await deliveries.locator('svg a').last().click();
+  await page.waitForURL('**/webhooks?outcome=rejected&received_after=*');
+  const found = page.getByRole('region', { name: 'Rejected deliveries' });
+  await found.getByText('The secret or signature does not match.').waitFor();
+  expect(await found.getByRole('listitem').count()).toBe(1);
+  await world.look('webhooks-rejected');
+  await found.getByRole('link', { name: 'Show all webhooks' }).click();
+  await page.waitForURL('**/webhooks');
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
 });
 

@@ -27,6 +27,14 @@ export function formatAbsolute(time: string | number): string {
   return absolute.format(new Date(time));
 }
 
+const short = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+
+/** A time with its date, to the minute. */
+export function formatShort(time: string | number): string {
+  const at = new Date(time);
+  return Number.isNaN(at.getTime()) ? String(time) : short.format(at);
+}
+
 /** The time of a day, to the second. */
 export function formatClock(time: string | number): string {
   return clock.format(new Date(time));

@@ -137,11 +137,14 @@ const keysRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/keys/KeysPage.tsx'), 'KeysPage'),
 });
 
+const webhooksSearch = ['factory', 'outcome', 'received_after', 'received_before'] as const;
+
 const webhooksRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/webhooks',
-  validateSearch: (search: Record<string, unknown>): { factory?: string } =>
-    typeof search.factory === 'string' ? { factory: search.factory } : {},
+  // The deliveries to show, if they are not the last ones: their outcome and time.
+  validateSearch: (search: Record<string, unknown>): { [name in (typeof webhooksSearch)[number]]?: string } =>
+    Object.fromEntries(webhooksSearch.flatMap((name) => (typeof search[name] === 'string' ? [[name, search[name]]] : []))),
   component: lazyRouteComponent(() => import('./pages/webhooks/WebhooksPage.tsx'), 'WebhooksPage'),
 });
 

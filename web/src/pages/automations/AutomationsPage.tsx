@@ -44,7 +44,15 @@ export function AutomationsPage() {
         </Anchor>
       ),
     },
-    { header: 'Factory', width: 150, cell: (automation) => <span title={automation.factory.name}>{automation.factory.name}</span> },
+    {
+      header: 'Factory',
+      width: 150,
+      cell: (automation) => (
+        <div className="clip" title={automation.factory.name}>
+          {automation.factory.name}
+        </div>
+      ),
+    },
     { header: 'Agent', width: 130, cell: (automation) => automation.agent ?? 'foreman' },
     { header: 'Triggers', cell: (automation) => <span>{automation.triggers.map((trigger) => summaryOf(trigger, names)).join('; ')}</span> },
     {

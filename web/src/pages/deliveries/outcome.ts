@@ -22,6 +22,9 @@ export function filterOf(search: Params) {
   return filters.find((one) => one.search.outcome === outcome && one.search.no_run === noRun) ?? { label: 'All', search: {} };
 }
 
+/** The outcomes that a webhook counts. */
+export const outcomeNames = { accepted: 'Accepted', duplicate: 'Duplicate', rejected: 'Rejected', rate_limited: 'Rate limited' } as const;
+
 /** The filters beside the outcome, as they are in the URL: a text of the payload, and times. */
 const narrowing = ['search', 'received_after', 'received_before'] as const;
 

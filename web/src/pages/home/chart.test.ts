@@ -103,4 +103,14 @@ test('costs have the names of their rows, and the rest is one series', () => {
   ]);
   expect(series[0]?.target?.({ start: 'a', end: 'b' }).search).toEqual({ factory_uid: 'uid', updated_after: 'a', created_before: 'b' });
   expect(series[1]?.target).toBeUndefined();
+  const named = costSeries(report, 'factory', [0, 2], (key) => (key ? 'payments (north)' : undefined));
+  expect(named.map(({ name }) => name)).toEqual(['payments (north)', 'No factory', 'Other']);
+});
+
+test('deliveries lead to those with their outcome and time', () => {
+  const at = { ...hour({}), deliveries: { accepted: 1, duplicate: 0, rejected: 2, rate_limited: 0 } };
+  const search = deliverySeries([at]).map(({ name, target }) => [name, target?.({ start: 'a', end: 'b' })]);
+  const times = { received_after: 'a', received_before: 'b' };
+  expect(search[2]).toEqual(['Rejected', { to: '/webhooks', search: { outcome: 'rejected', ...times } }]);
+  expect(search[3]).toEqual(['Rate limited', { to: '/webhooks', search: { outcome: 'rate_limited', ...times } }]);
 });

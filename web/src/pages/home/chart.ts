@@ -1,6 +1,7 @@
 import type { HourStats, UsageReport } from '@penstock/sdk';
 import type { UsageGroup } from '../../queries.ts';
 import { type State, wordOfState } from '../../states.ts';
+import { outcomeNames } from '../deliveries/outcome.ts';
 
 /** Where a part of a chart leads. */
 export interface Target {
@@ -137,12 +138,17 @@ export function runSeries(hours: readonly HourStats[]): Series[] {
 
 /** Deliveries by outcome. */
 export function deliverySeries(hours: readonly HourStats[]): Series[] {
-  const target = (): Target => ({ to: '/webhooks', search: {} });
+  const series = (outcome: keyof NonNullable<HourStats['deliveries']>, color: string): Series => ({
+    name: outcomeNames[outcome],
+    color,
+    values: hours.map((hour) => hour.deliveries?.[outcome] ?? 0),
+    target: ({ start, end }) => ({ to: '/webhooks', search: { outcome, received_after: start, ...(end ? { received_before: end } : {}) } }),
+  });
   return [
-    { name: 'Accepted', color: 'var(--good)', target, values: hours.map((hour) => hour.deliveries?.accepted ?? 0) },
-    { name: 'Duplicate', color: 'var(--calm)', target, values: hours.map((hour) => hour.deliveries?.duplicate ?? 0) },
-    { name: 'Rejected', color: 'var(--bad)', target, values: hours.map((hour) => hour.deliveries?.rejected ?? 0) },
-    { name: 'Rate limited', color: 'var(--warn)', target, values: hours.map((hour) => hour.deliveries?.rate_limited ?? 0) },
+    series('accepted', 'var(--good)'),
+    series('duplicate', 'var(--calm)'),
+    series('rejected', 'var(--bad)'),
+    series('rate_limited', 'var(--warn)'),
   ];
 }
 
@@ -166,12 +172,17 @@ export const costGroups = { model: 'model_id', agent: 'executor', factory: 'fact
 
 export type CostGroup = keyof typeof costGroups;
 
-/** Costs by model, agent or factory. A bar leads to the runs that were active in its time. */
-export function costSeries({ rows, hourly }: UsageReport, by: CostGroup, bars: readonly number[]): Series[] {
+/** Costs by model, agent or factory. A bar leads to the runs that were active in its time. nameOf has names that say more than those of the report. */
+export function costSeries(
+  { rows, hourly }: UsageReport,
+  by: CostGroup,
+  bars: readonly number[],
+  nameOf: (key: string) => string | undefined = () => undefined,
+): Series[] {
   const list = (hourly?.rows ?? []).map(({ key, cost_usd }, i): Series => {
     const filter = costGroups[by];
     return {
-      name: rows[i]?.name || key || `No ${by}`,
+      name: nameOf(key) || rows[i]?.name || key || `No ${by}`,
       color: palette[i % palette.length] as string,
       values: sumBars(bars, cost_usd),
       target: key

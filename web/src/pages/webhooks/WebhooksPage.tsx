@@ -29,12 +29,15 @@ const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
 
 /** The webhooks of all factories or of one. */
 export function WebhooksPage() {
-  const { factory } = useSearch({ from: '/app/webhooks' });
+  const search = useSearch({ from: '/app/webhooks' });
+  const { factory } = search;
+  const found = search.outcome === undefined ? undefined : { ...search, outcome: search.outcome };
   const navigate = useNavigate();
   const [making, { open, close }] = useDisclosure(false);
   const [finishing, finish] = useState<Of<Webhook>>();
   const [rotating, rotate] = useState<Of<Webhook>>();
   const { data: session } = useQuery(sessionQuery);
+  const manages = may(session?.scopes, 'factories:manage');
   const schemes = useQuery(signatureSchemesQuery);
   const { factories, rows, left, error } = useEach(factory, (one) => one.webhooks_count, webhooksQuery);
   const senderOf = (webhook: Webhook): string | undefined =>
@@ -55,7 +58,15 @@ export function WebhooksPage() {
         </Anchor>
       ),
     },
-    { header: 'Factory', width: 130, cell: (webhook) => <span title={webhook.factory.name}>{webhook.factory.name}</span> },
+    {
+      header: 'Factory',
+      width: 130,
+      cell: (webhook) => (
+        <div className="clip" title={webhook.factory.name}>
+          {webhook.factory.name}
+        </div>
+      ),
+    },
     { header: 'Authentication', width: 170, cell: (webhook) => authenticationOf(webhook, senderOf(webhook)) },
     {
       header: 'Enabled',
@@ -72,7 +83,7 @@ export function WebhooksPage() {
     { header: 'Last 24 hours', width: 150, cell: (webhook) => <Counts counts={webhook.counts} /> },
     { header: 'Last delivery', width: 116, numeric: true, cell: (webhook) => <Time at={webhook.last_delivery_at} /> },
   ];
-  if (may(session?.scopes, 'factories:manage')) {
+  if (manages) {
     columns.push({
       header: 'Secret',
       width: 130,
@@ -103,15 +114,23 @@ export function WebhooksPage() {
               change={(uid) => void navigate({ to: '/webhooks', search: uid ? { factory: uid } : {}, replace: true })}
             />
           )}
-          <Button leftSection={<Icon name="plus" />} onClick={open} disabled={factories?.length === 0}>
-            New webhook
-          </Button>
+          {manages && (
+            <Button
+              leftSection={<Icon name="plus" />}
+              onClick={open}
+              disabled={factories?.length === 0}
+              title={factories?.length === 0 ? 'Create a factory first' : undefined}
+            >
+              New webhook
+            </Button>
+          )}
         </>
       }
     >
       {factory !== undefined && <FactoryParts uid={factory} />}
-      <Failure error={error} />
-      {(rows || !error) && (
+      {manages ? <Failure error={error} /> : <Text>Your key cannot read webhooks. It needs the scope factories:manage.</Text>}
+      {manages && found && rows && <LastDeliveries webhooks={rows} found={found} />}
+      {manages && (rows || !error) && (
         <DataTable
           label="Webhooks"
           columns={columns}
@@ -126,7 +145,7 @@ export function WebhooksPage() {
           {formatNumber(left)} more factories have webhooks: choose one to see its own.
         </Text>
       )}
-      {rows && <LastDeliveries webhooks={rows} />}
+      {rows && !found && <LastDeliveries webhooks={rows} />}
       {making && (
         <Suspense>
           <NewWebhook factories={factories ?? []} factory={factory} close={close} />

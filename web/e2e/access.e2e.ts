@@ -105,3 +105,78 @@ test('who may only read sees no button that would change something', async ({ wo
   await page.goto(`${server.url}/secrets`);
   await expect(page.getByRole('alert').textContent()).resolves.toMatch(/secrets:manage/);
 });
+
+test('a page of something that does not exist says so, and leads to the list', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'here' });
+  const hook = await server.api.webhooks.create(uid, { name: 'in' });
+  const none = '01a1fd4a-7345-7000-b691-c4884c92adfe';
+  await world.signIn('/');
+  const missing = async (path: string, noun: string, link: string, to: string): Promise<void> => {
+    await page.goto(server.url + path);
+    const alert = page.getByRole('alert');
+    await alert.getByText(`This ${noun} does not exist`).waitFor();
+    expect(await page.getByRole('alert').count(), path).toBe(1);
+    expect(await page.getByRole('button', { name: 'Try again' }).count(), path).toBe(0);
+    await alert.getByRole('link', { name: link }).click();
+    await page.waitForURL(`${server.url}${to}`);
+  };
+  await missing('/factory/AAAAAAAAAAAAAAAAAAAAAA', 'factory', 'Go to Factories', '/factories');
+  await missing('/factory/AAAAAAAAAAAAAAAAAAAAAA/files', 'factory', 'Go to Factories', '/factories');
+  await missing('/factory/AAAAAAAAAAAAAAAAAAAAAA/history', 'factory', 'Go to Factories', '/factories');
+  await missing(`/factory/${uid}/webhooks/${uid}`, 'webhook', 'Go to Webhooks', '/webhooks');
+  await missing(`/factory/${uid}/automations/${uid}`, 'automation', 'Go to Automations', '/automations');
+  const log = `/factory/${uid}/webhooks/${hook.uid}`;
+  await missing(`${log}/deliveries/${none}`, 'delivery', 'Go to the deliveries of the webhook', log);
+  await page.goto(`${server.url}${log}/deliveries/${none}`);
+  await page.getByText('This delivery does not exist').waitFor();
+  await world.look('delivery-missing');
+  await page.goto(`${server.url}/factory/AAAAAAAAAAAAAAAAAAAAAA`);
+  await page.getByText('This factory does not exist').waitFor();
+  await world.look('factory-missing');
+  for (const [path, link] of [
+    [`/environments/${none}`, 'Go to Environments'],
+    [`/schedules/${none}`, 'Go to Schedules'],
+  ] as const) {
+    await page.goto(server.url + path);
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
+    await page.getByRole('link', { name: link }).click();
+    await page.waitForURL((url) => url.pathname === path.slice(0, path.lastIndexOf('/')));
+  }
+});
+
+test('a key that cannot read webhooks is told so, and is offered nothing that it cannot do', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'closed' });
+  const hook = await server.api.webhooks.create(uid, { name: 'in' });
+  const { key = '' } = await server.api.keys.create({ name: 'looks', scopes: ['runs:read', 'factories:read'] });
+  await world.signIn('/webhooks', page, key);
+  await page.getByText('Your key cannot read webhooks. It needs the scope factories:manage.').waitFor();
+  expect(await page.getByRole('button', { name: /New/ }).count()).toBe(0);
+  await world.look('webhooks-forbidden');
+  await page.goto(`${server.url}/factory/${uid}/webhooks/${hook.uid}`);
+  const alert = page.getByRole('alert');
+  await alert.getByText(/factories:manage/).waitFor();
+  await alert.getByRole('link', { name: 'Go to Webhooks' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+  await page.goto(`${server.url}/factory/${uid}/automations/new`);
+  await page.getByText('Your key cannot create automations.').waitFor();
+  expect(await page.getByRole('button', { name: 'Create' }).count()).toBe(0);
+  for (const path of [
+    '/runs',
+    '/factories',
+    '/automations',
+    '/schedules',
+    '/environments',
+    '/spend',
+    '/secrets',
+    '/keys',
+    `/factory/${uid}/files`,
+  ]) {
+    await page.goto(server.url + path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+    expect(await page.getByRole('button', { name: /^New / }).count(), path).toBe(0);
+    expect(await page.getByRole('link', { name: /^New / }).count(), path).toBe(0);
+  }
+});

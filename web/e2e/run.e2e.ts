@@ -319,13 +319,15 @@ test('a run is cancelled after a question', async ({ world }) => {
   await expect.poll(() => page.getByRole('button', { name: 'Cancel run' }).count()).toBe(0);
 });
 
-test('a run that there is not is told with the request’s id', async ({ world }) => {
+test('a run that does not exist is reported with a way back and the request’s id', async ({ world }) => {
   await world.signIn('/runs/01a1fd4a-7345-7000-b691-c4884c92adfe');
   const alert = world.page.getByRole('alert');
   await alert.waitFor();
-  await expect(alert.textContent()).resolves.toMatch(/not found.*Request [0-9a-f-]{36}/i);
+  await expect(alert.textContent()).resolves.toMatch(/This run does not exist.*Request [0-9a-f-]{36}/);
   expect(await world.page.getByRole('button', { name: 'Try again' }).count(), 'which could not help').toBe(0);
   await world.look('run-missing');
+  await alert.getByRole('link', { name: 'Go to Runs' }).click();
+  await world.page.waitForURL('**/runs');
   await world.page.goto(`${world.server.url}/nothing/here`);
   await world.page.getByRole('heading', { name: 'Page not found' }).waitFor();
 });

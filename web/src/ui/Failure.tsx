@@ -1,5 +1,7 @@
-import { Alert, Button, Group, List, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Group, List, Text } from '@mantine/core';
 import { APIConnectionError, APIError } from '@penstock/sdk';
+import { Link } from '@tanstack/react-router';
+import type { Params } from '../search.ts';
 import { CopyButton } from './CopyButton.tsx';
 
 /** The texts of an error: from the API, or from the dashboard if the API has none. */
@@ -38,12 +40,34 @@ export function isWorthRetrying(error: unknown): boolean {
   return !(error instanceof APIError) || error.retryable;
 }
 
+/** The object of a page, and the list that has the others. */
+export interface Wanted {
+  /** Such as "webhook". */
+  noun: string;
+  /** The name of the list, such as "Webhooks", and its address. */
+  list: string;
+  to: string;
+  search?: Params;
+}
+
+interface FailureProps {
+  error: unknown;
+  retry?: (() => void) | undefined;
+  /** What the page shows. If it does not exist, or the key may not read it, a link leads to the others. */
+  wanted?: Wanted;
+}
+
 /** Shows an error with its title, its details, and the request ID for the server's log. */
-export function Failure({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
+export function Failure({ error, retry, wanted }: FailureProps) {
   if (!error) {
     return null;
   }
-  const { title, detail, requestId, fields } = describe(error);
+  const status = error instanceof APIError ? error.statusCode : undefined;
+  const described = describe(error);
+  const { title, detail, requestId, fields } =
+    wanted && status === 404
+      ? { ...described, title: `This ${wanted.noun} does not exist`, detail: 'It may have been deleted, or the link may be incomplete.' }
+      : described;
   return (
     <Alert role="alert" variant="default" title={title} styles={{ root: { borderColor: 'var(--bad)' }, title: { color: 'var(--bad)' } }}>
       {detail && <Text className="plain">{detail}</Text>}
@@ -66,6 +90,11 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => void)
           <Button size="xs" variant="default" onClick={retry}>
             Try again
           </Button>
+        )}
+        {wanted && (status === 404 || status === 403) && (
+          <Anchor component={Link} to={wanted.to as never} search={(wanted.search ?? {}) as never} size="sm">
+            Go to {wanted.list}
+          </Anchor>
         )}
         {requestId && (
           <Text size="xs" c="dimmed" component="span">

@@ -1,4 +1,4 @@
-import { Button, List } from '@mantine/core';
+import { Button, List, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Automation } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
@@ -48,7 +48,13 @@ export function AutomationPage() {
       }
     >
       {(found || automation.error) && <FactoryParts uid={uid} part="Automations" />}
-      <Failure error={automation.error ?? factory.error} />
+      {(factory.data || !factory.error) && (
+        <Failure
+          error={automation.error ?? factory.error}
+          retry={() => void automation.refetch()}
+          wanted={{ noun: 'automation', list: 'Automations', to: '/automations' }}
+        />
+      )}
       {found && factory.data && (
         <>
           <EditElsewhere factory={factory.data} file={`automations/${found.name}/automation.md`} />
@@ -72,12 +78,14 @@ export function AutomationPage() {
 export function NewAutomationPage() {
   const { uid } = useParams({ from: '/app/factory/$uid/automations/new' });
   const navigate = useNavigate();
+  const { data: session } = useQuery(sessionQuery);
   const factory = useQuery({ ...factoryQuery(uid), staleTime: 30_000 });
+  const manages = may(session?.scopes, 'factories:manage');
   return (
     <Page title="New automation">
       <FactoryParts uid={uid} part="Automations" />
-      <Failure error={factory.error} />
-      {factory.data && (
+      {!manages && <Text>Your key cannot create automations. It needs the scope factories:manage.</Text>}
+      {manages && factory.data && (
         <>
           <EditElsewhere factory={factory.data} file="automations/<name>/automation.md" />
           {factory.data.source !== 'repository' && (

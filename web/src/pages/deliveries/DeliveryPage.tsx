@@ -31,7 +31,7 @@ export function DeliveryPage() {
       }
     >
       <FactoryParts uid={uid} part="Webhooks" />
-      <div>
+      <div hidden={!found}>
         To{' '}
         <Anchor component={Link} to="/factory/$uid/webhooks/$wuid" params={{ uid, wuid } as never} search={{} as never}>
           {webhook.data?.label ?? 'its webhook'}
@@ -42,7 +42,14 @@ export function DeliveryPage() {
           </>
         )}
       </div>
-      <Failure error={delivery.error} />
+      {(webhook.data || !webhook.error) && (
+        <Failure
+          error={delivery.error}
+          retry={() => void delivery.refetch()}
+          wanted={{ noun: 'delivery', list: 'the deliveries of the webhook', to: `/factory/${uid}/webhooks/${wuid}` }}
+        />
+      )}
+      <Failure error={webhook.error} wanted={{ noun: 'webhook', list: 'Webhooks', to: '/webhooks' }} />
       {found && <DeliveryDetail delivery={found} factory={uid} key={did} />}
     </Page>
   );

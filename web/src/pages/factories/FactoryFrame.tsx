@@ -46,8 +46,8 @@ export function FactoryFrame({ uid, actions, children }: { uid: string; actions?
       }
     >
       <FactoryParts uid={uid} />
-      <Failure error={factory.error} retry={() => void factory.refetch()} />
-      {children}
+      {factory.data && <Failure error={factory.error} retry={() => void factory.refetch()} />}
+      {(factory.data || !factory.error) && children}
       {dispatching && factory.data && (
         <Suspense>
           <DispatchDialog factory={factory.data} close={() => dispatch(false)} />

@@ -5,6 +5,7 @@ import { sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { factoryQuery } from '../../queries.ts';
 import type { Params } from '../../search.ts';
+import { Failure } from '../../ui/Failure.tsx';
 import classes from './FactoryParts.module.css';
 
 interface FactoryPart {
@@ -27,7 +28,10 @@ const partsOf = (uid: string): FactoryPart[] => [
  * above the page of something in one of its parts. */
 export function FactoryParts({ uid, part }: { uid: string; part?: 'Automations' | 'Webhooks' }) {
   const { data: session } = useQuery(sessionQuery);
-  const { data: factory } = useQuery(factoryQuery(uid));
+  const { data: factory, error, refetch } = useQuery(factoryQuery(uid));
+  if (error && !factory) {
+    return <Failure error={error} retry={() => void refetch()} wanted={{ noun: 'factory', list: 'Factories', to: '/factories' }} />;
+  }
   return (
     <div>
       <Breadcrumbs component="nav" aria-label="Breadcrumbs" mb={4}>

@@ -54,7 +54,7 @@ function OneRun({ runId }: { runId: string }) {
   if (!run.data) {
     return (
       <Page title="Run">
-        <Failure error={run.error} retry={() => void run.refetch()} />
+        <Failure error={run.error} retry={() => void run.refetch()} wanted={{ noun: 'run', list: 'Runs', to: '/runs' }} />
       </Page>
     );
   }

@@ -43,7 +43,13 @@ export function WebhookPage() {
     >
       {/* Below the buttons, which a narrow screen wraps once they are there. */}
       {(hook || webhook.error) && <FactoryParts uid={uid} part="Webhooks" />}
-      <Failure error={webhook.error ?? factory.error} />
+      {(factory.data || !factory.error) && (
+        <Failure
+          error={webhook.error ?? factory.error}
+          retry={() => void webhook.refetch()}
+          wanted={{ noun: 'webhook', list: 'Webhooks', to: '/webhooks' }}
+        />
+      )}
       {hook && (
         <>
           <EditElsewhere factory={factory.data} file={`webhooks/${hook.name}.yaml`} />

@@ -168,7 +168,8 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 		if !validEnvName(name) {
 			bad(
 				"/env/"+EscapePointer(name),
-				"is not a valid environment variable name; use letters, digits and _, and do not begin with a digit",
+				"%q is not a valid environment variable name; use letters, digits and _, and do not begin with a digit",
+				name,
 			)
 		}
 	}

@@ -30,15 +30,15 @@ var (
 // Control is the part of the control plane that a worker needs, in process or over HTTP. Every
 // method can safely be repeated after a transport error.
 type Control interface {
-	// Heartbeat renews the lease at once. Then it blocks until there is a signal for the worker, at
-	// most for the duration wait, and returns the signal. ErrLeaseLost means that the worker must drop the execution: the run was
+	// Heartbeat renews the lease at once. Then it blocks until there is a signal for the worker, but
+	// no longer than wait, and returns the signal, if any. ErrLeaseLost means that the worker must drop the execution: the run was
 	// cancelled or has ended, or another worker has it.
 	Heartbeat(ctx context.Context, l Lease, wait time.Duration) (Signal, error)
 
-	// Append appends events to the log. A draft whose type is state changes the state of the run,
+	// Append appends events to the log. A draft of the type "state" changes the state of the run,
 	// from CLAIMED to PENDING or from PENDING to INPROGRESS. Finish makes all later changes. After
 	// the lease has ended, one more append is accepted: a draft of the timeline event vm_shutdown,
-	// which reports about traffic may follow.
+	// optionally followed by reports about traffic.
 	Append(ctx context.Context, l Lease, drafts []Draft) error
 
 	// Finish ends a turn. If it returns prompts, follow-ups were waiting: the run is still

@@ -19,7 +19,7 @@ import (
 type agentACPCmd struct {
 	State      string `type:"path" placeholder:"DIR" help:"Folder for its sessions; by default a folder in the home folder."`
 	Model      string `placeholder:"ID" help:"Model for sessions that do not name one."`
-	Directives bool   `help:"Let the model demo/offline run the commands in lines of the prompt that begin with 'demo:'. Use it only in a sandbox."`
+	Directives bool   `help:"Let the model demo/offline execute the commands in prompt lines that begin with 'demo:'. Use it only in a sandbox."`
 }
 
 func (cmd *agentACPCmd) Run(ctx context.Context, std *stdio) error {

@@ -253,7 +253,7 @@ func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
 		return nil, nil
 	case strings.HasPrefix(text, "{"):
 		if !jsontext.Value(text).IsValid() {
-			return nil, exitf(exitUsage, "--filter is not JSON")
+			return nil, exitf(exitUsage, `--filter is not valid JSON: %s; put it in single quotes, such as '{"type": ["order.paid"]}'`, text)
 		}
 		return []byte(text), nil
 	}

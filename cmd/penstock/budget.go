@@ -17,8 +17,8 @@ type budgetCmds struct {
 	List   budgetListCmd   `cmd:"" help:"List budgets with what is spent in their current periods."`
 	Create budgetCreateCmd `cmd:"" help:"Create a budget, by default for all runs of the team."`
 	Get    budgetGetCmd    `cmd:"" help:"Show a budget."`
-	Set    budgetSetCmd    `cmd:"" help:"Change a budget; runs that it blocks continue if it now has room."`
-	Delete budgetDeleteCmd `cmd:"" help:"Delete budgets; runs that they block continue."`
+	Set    budgetSetCmd    `cmd:"" help:"Change a budget. If it now has room, the runs that it blocked continue."`
+	Delete budgetDeleteCmd `cmd:"" help:"Delete budgets. The runs that they blocked then continue."`
 }
 
 func budgetPath(uid string) string { return "budgets/" + url.PathEscape(uid) }

@@ -17,7 +17,7 @@ import (
 
 // imaging has the settings of the container images on this machine.
 type imaging struct {
-	ImageCache  byteSize      `default:"20GB" placeholder:"SIZE" help:"Maximum size of the container images that are kept for runs, unpacked, such as 20GB or 500MB; 0 disables the limit. An image in use is never removed."`
+	ImageCache  byteSize      `default:"20GB" placeholder:"SIZE" help:"Maximum total size, unpacked, of the container images that are kept for runs, such as 20GB or 500MB; 0 disables the limit. An image in use is never removed."`
 	ImageMirror []imageMirror `placeholder:"REGISTRY=HOST" help:"Mirror to ask before a registry, such as docker.io=mirror.example.com; repeatable."`
 }
 

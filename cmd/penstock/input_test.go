@@ -32,7 +32,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 			"run create x --metadata a=b --metadata c/d=e", 65, "Invalid request: --metadata c/d: is not a valid key",
 		},
 		"name of a variable": {
-			"run create x --env A-B=c", 65, "Invalid request: --env A-B: is not a valid environment variable name; use letters",
+			"run create x --env A-B=c", 65, "Invalid request: --env A-B: \"A-B\" is not a valid environment variable name; use",
 		},
 		"field of an object": {
 			"run create x --harness none", 65, `Invalid request: --harness: "none" is not a harness`,

@@ -19,7 +19,7 @@ import (
 // listening has the addresses of the server.
 type listening struct {
 	Listen         string         `default:"127.0.0.1:8080" help:"Address to listen on. With 127.0.0.1, localhost or [::1] the server listens on both 127.0.0.1 and [::1]. Any other address needs TLS (--tls-cert and --tls-key), --trusted-proxies or --plain-http-from."`
-	PublicURL      string         `placeholder:"URL" help:"URL at which clients reach the server. It is in links of responses, and in signatures of senders that sign the URL; by default the address of --listen."`
+	PublicURL      string         `placeholder:"URL" help:"URL at which clients reach the server. The server uses it for links in responses, and to verify senders that sign the URL. By default, it is the address of --listen."`
 	TLSCert        string         `type:"path" placeholder:"FILE" help:"TLS certificate with its chain. Reloaded when the file changes, and on SIGHUP."`
 	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the TLS certificate. Reloaded together with the certificate."`
 	PlainHTTPFrom  []netip.Prefix `name:"plain-http-from" placeholder:"CIDR" help:"Networks whose clients may call the server over plain HTTP, such as the network of containers on one machine; repeatable. Anyone who can capture their traffic can read API keys. None by default; this machine is always allowed."`

@@ -35,7 +35,7 @@ type working struct {
 	AllowOpenNetwork       bool           `help:"Let runs reach every network of this machine if the sandbox cannot isolate them. --sandbox process never can, so it needs this flag."`
 	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
 	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. With it, Penstock checks the names of hosts, but not their IP addresses."`
-	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) that runs, and Penstock's proxy for them, trust in addition to those of this system."`
+	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) to trust in addition to those of this system, in runs and in the proxy that forwards their requests."`
 	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
 	LimitMemory            int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
 	LimitDisk              int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
@@ -47,7 +47,7 @@ type working struct {
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. Run 'penstock prices' to see the built-in list. Changes need a restart."`
 	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of a run after it ends, for follow-ups; 0 keeps none."`
 	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
-	DemoDirectives         bool           `help:"Let the model demo/offline run commands even without a sandbox: those in lines of the prompt that begin with 'demo:'. For demonstrations."`
+	DemoDirectives         bool           `help:"Let the model demo/offline execute the commands in prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging
 	docking

@@ -3,6 +3,7 @@ package automation
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -47,6 +48,16 @@ func namesPlace(text string) bool {
 	return strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=")
 }
 
+var cronBound = regexp.MustCompile(`^(?:end|beginning) of range \((\d+)\) (above maximum|below minimum) \((\d+)\)`)
+
+// plainCronError rewrites errors of the parser that call a single number a range.
+func plainCronError(err error) string {
+	if part := cronBound.FindStringSubmatch(err.Error()); part != nil {
+		return fmt.Sprintf("%s is %s of %s", part[1], strings.Replace(part[2], " ", " the ", 1), part[3])
+	}
+	return err.Error()
+}
+
 func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	switch {
 	case text == "":
@@ -57,9 +68,9 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
 		return cronTimes{}, fmt.Errorf(
-			"%q is not valid (%w); use five fields (minute hour day month weekday), @hourly, @daily, @weekly, @monthly, "+
-				"@yearly, or @every with at least a minute, such as @every 1h30m",
-			text, err,
+			"%q is not valid: %s; use five fields (minute hour day month weekday), @hourly, @daily, @weekly, @monthly, "+
+				"@yearly, or @every with an interval of at least a minute, such as @every 1h30m",
+			text, plainCronError(err),
 		)
 	}
 	fields := strings.Fields(text)

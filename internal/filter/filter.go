@@ -3,8 +3,8 @@
 // and all its errors are reported then. A delivery's body is parsed once, by the parser that also
 // decides whether it is valid JSON, and then evaluated by any number of filters.
 //
-// Payloads are hostile. They are not copied, reasons contain nothing of them, and a payload that
-// would need much memory or is ambiguous (duplicate keys) does not match. The rules are in the
+// Payloads are hostile. They are not copied, the reason for a mismatch never quotes them, and a
+// payload that would need much memory or is ambiguous (duplicate keys) does not match. The rules are in the
 // contract's section on payload filters.
 package filter
 
@@ -195,7 +195,7 @@ func (c *compiler) field(m member, level int) field {
 	default:
 		text := `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
 		if strings.HasPrefix(m.key, "$") {
-			text += "; the only operators are in, not_in and exists, without $"
+			text = m.key + " is not an operator; the operators are in, not_in and exists. If it is a key of the payload: " + text
 		}
 		c.badf(m.pointer, "%s", text)
 	}

@@ -3,7 +3,7 @@
 // is a trigger that is compiled once for any number of deliveries.
 //
 // Payloads are hostile, and people without any rights write parts of them. So this package
-// reads only values that the provider vouches for, reasons contain nothing of the payload, and
+// reads only values that the provider vouches for, its reasons never quote the payload, and
 // no operation takes longer than the size of the payload times that of the filter.
 // docs/triggers.md says which values each key reads.
 package trigger

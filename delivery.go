@@ -1,5 +1,10 @@
 package penstock
 
+import (
+	"errors"
+	"time"
+)
+
 // Outcome is the final result of a delivery. It never changes.
 type Outcome string
 
@@ -115,3 +120,71 @@ type DeliveryPage struct {
 	Deliveries []Delivery `json:"deliveries"`
 	PageInfo   PageInfo   `json:"page_info"`
 }
+
+// WebhookSnapshot is an enabled webhook as the ingress read it at one time. It
+// is never modified: a changed webhook gets a new snapshot.
+type WebhookSnapshot struct {
+	UID              string
+	AuthMode         AuthMode
+	SignatureScheme  SignatureScheme
+	Signature        *Signature
+	DeliveryIDHeader string
+	ReplayGuard      bool
+	Pending          bool // has no secret yet; its sender may offer one
+	Secrets          []SnapshotSecret
+}
+
+// SnapshotSecret is a secret that verifies deliveries.
+type SnapshotSecret struct {
+	Value     string
+	ExpiresAt Time // 0: never
+}
+
+// Valid lists the secrets that have not expired, and the index of each in
+// Secrets.
+func (w *WebhookSnapshot) Valid(now Time) (values []string, at []int) {
+	for i, s := range w.Secrets {
+		if s.ExpiresAt == 0 || s.ExpiresAt > now {
+			values, at = append(values, s.Value), append(at, i)
+		}
+	}
+	return values, at
+}
+
+// InboundDelivery is a delivery after the checks of the ingress.
+type InboundDelivery struct {
+	Outcome    Outcome // OutcomeAccepted if no check has failed so far, or a rejection
+	Reason     string
+	ReceivedAt Time
+	Status     int               // HTTP status for an accepted delivery or a duplicate; 0: 202
+	Body       []byte            // only if it may be accepted; must not change before the result is returned
+	Size       int64             // bytes of the body, as far as known
+	Headers    map[string]string // the headers on the allow-list, by lower-case name
+	ClientIP   string
+	Secret     int // index in WebhookSnapshot.Secrets of the secret that matched; -1: none
+
+	IdentitySource IdentitySource
+	Identity       string // empty if the source is IdentityBody
+	Guard          bool   // the same signed bytes with another identity are a replay
+	SignedSum      []byte // SHA-256 of the signed bytes, if more than the body is signed
+	Handshake      bool   // starts no run and claims no identity
+	Unverified     bool   // does not count against the rate limit: the sender has proved nothing yet
+}
+
+// DeliveryResult says what happened to an InboundDelivery.
+type DeliveryResult struct {
+	DeliveryID  string // of its log entry; "" if it was not logged
+	Outcome     Outcome
+	DuplicateOf string
+	Detail      string        // why it was rejected, for the sender
+	Limited     bool          // rejected by the rate limit
+	Wait        time.Duration // if it was limited, until the next delivery is admitted
+}
+
+// ErrStale means that the webhook changed after its snapshot was read. The
+// ingress must repeat all checks.
+var ErrStale = errors.New("the webhook changed during the delivery")
+
+// ReasonHandshake is the reason of an accepted delivery that started no run
+// because its sender only tested the URL.
+const ReasonHandshake = "handshake"

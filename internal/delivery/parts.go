@@ -49,8 +49,8 @@ type Ingress struct {
 	automations *automation.Automations
 	pushed      func(ctx context.Context, team string, body []byte)
 
-	plans        *recent[string, *Plan] // by UID
-	planned      *recent[plannedKey, *planned]
+	plans        *batch.Recent[string, *Plan] // by UID
+	planned      *batch.Recent[plannedKey, *planned]
 	webhookReads batch.Shared[store.WebhookRow] // by UID
 	planning     batch.Shared[*Plan]            // by UID
 	versions     batch.Shared[int64]            // by team
@@ -83,8 +83,8 @@ func New(o Options) Parts {
 	ingress := &Ingress{
 		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, responses: o.Access.Responses,
 		webhooks: webhooks, automations: o.Automations, pushed: o.Pushed, parsing: newParsing(),
-		plans:   newRecent[string, *Plan](maxPlans, maxPlanBytes),
-		planned: newRecent[plannedKey, *planned](maxPlanned, maxPlannedBytes),
+		plans:   batch.NewRecent[string, *Plan](maxPlans, maxPlanBytes),
+		planned: batch.NewRecent[plannedKey, *planned](maxPlanned, maxPlannedBytes),
 	}
 	return Parts{
 		Webhooks: webhooks,

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,7 +59,7 @@ type planned struct {
 // fresh is set, an existing plan may come from memory: the transaction that records a delivery
 // checks it.
 func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Plan, error) {
-	known := s.plans.find(uid)
+	known := s.plans.Find(uid)
 	if known != nil && !fresh && known.takes(token) {
 		return known, nil
 	}
@@ -81,7 +80,7 @@ func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Pla
 	p, err := s.planning.Ask(ctx, uid, func(ctx context.Context) (*Plan, error) {
 		p, err := s.newPlan(ctx, row)
 		if err == nil {
-			s.plans.keep(uid, p, p.size)
+			s.plans.Keep(uid, p, p.size)
 		}
 		return p, err
 	})
@@ -155,12 +154,12 @@ func (s *Ingress) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *
 	if len(events) > 0 {
 		key.scheme = row.SignatureScheme
 	}
-	if one = s.planned.find(key); one != nil {
+	if one = s.planned.Find(key); one != nil {
 		return one, 0
 	}
 	one = newPlanned(a, filters, events)
 	size = int64(4<<10+len(a.Prompt)) + one.eventsSize()
-	s.planned.keep(key, one, size)
+	s.planned.Keep(key, one, size)
 	return one, size
 }
 
@@ -232,61 +231,6 @@ const (
 	maxPlannedBytes = 32 << 20
 )
 
-// recent is a cache of the most recently used values, limited in entries and in bytes. It holds
-// at least one.
-type recent[K comparable, V any] struct {
-	most  int
-	bytes int64
-
-	mu    sync.Mutex
-	at    map[K]*list.Element
-	order list.List // of entry[K, V], the one used last in front
-	size  int64
-}
-
-type entry[K comparable, V any] struct {
-	key   K
-	value V
-	size  int64
-}
-
-func newRecent[K comparable, V any](most int, bytes int64) *recent[K, V] {
-	return &recent[K, V]{most: most, bytes: bytes, at: map[K]*list.Element{}}
-}
-
-// find returns the zero value for an unknown key.
-func (r *recent[K, V]) find(key K) (value V) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at := r.at[key]
-	if at == nil {
-		return value
-	}
-	r.order.MoveToFront(at)
-	one, _ := at.Value.(entry[K, V])
-	return one.value
-}
-
-// keep stores a value of the given size, and evicts older values.
-func (r *recent[K, V]) keep(key K, value V, size int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if at := r.at[key]; at != nil {
-		r.drop(at)
-	}
-	r.at[key] = r.order.PushFront(entry[K, V]{key, value, size})
-	r.size += size
-	for r.order.Len() > r.most || r.size > r.bytes && r.order.Len() > 1 {
-		r.drop(r.order.Back())
-	}
-}
-
-func (r *recent[K, V]) drop(at *list.Element) {
-	one, _ := r.order.Remove(at).(entry[K, V])
-	delete(r.at, one.key)
-	r.size -= one.size
-}
-
 // senders remembers which sender addresses were stored recently, so that not every accepted
 // delivery stores one. The zero value is ready.
 type senders struct {
@@ -311,4 +255,92 @@ func (k *senders) due(ip string, now penstock.Time) bool {
 	}
 	k.at[ip] = now
 	return true
+}
+
+// reportedEvents holds the events that a delivery reports, or why it reports none.
+type reportedEvents struct {
+	events []trigger.Event
+	why    string
+}
+
+// reportedEvents reads the events of a delivery if an automation of the plan needs them.
+// headers are the logged headers.
+func (p *Plan) reportedEvents(document *filter.Document, headers map[string]string) reportedEvents {
+	if !p.events {
+		return reportedEvents{}
+	}
+	return readEvents(p.row.SignatureScheme, eventName(p.row.SignatureScheme, headers), document)
+}
+
+// readEvents reads the events that a delivery to a webhook with the scheme reports.
+func readEvents(scheme penstock.SignatureScheme, name string, document *filter.Document) reportedEvents {
+	events, why := trigger.Events(string(scheme), name, document)
+	return reportedEvents{events, why}
+}
+
+// eventName returns the event's name from the sender's header, or "".
+func eventName(scheme penstock.SignatureScheme, headers map[string]string) string {
+	if scheme != penstock.ProviderGitHub {
+		return ""
+	}
+	return headers["x-github-event"]
+}
+
+// match reports whether a delivery fires the automation, and otherwise why not. The reason
+// comes from the first trigger for this event, or else from the first trigger.
+func (e *planEntry) match(trial *filter.Trial, reported reportedEvents) (matched bool, why filter.Failure) {
+	if e.first == e.end && len(e.events) == 0 {
+		return true, why // it is broken for every delivery
+	}
+	for i := e.first; i < e.end; i++ {
+		ok, failure := trial.Match(i)
+		if ok {
+			return true, filter.Failure{}
+		}
+		if i == e.first {
+			why = failure
+		}
+	}
+	other := e.first == e.end
+	for i, c := range e.events {
+		ok, failure := reported.match(c)
+		if ok {
+			return true, filter.Failure{}
+		}
+		if other && (i == 0 || !c.IsOtherEvent(failure)) {
+			why, other = failure, c.IsOtherEvent(failure)
+		}
+	}
+	return false, why
+}
+
+func (t reportedEvents) match(c *trigger.Condition) (matched bool, why filter.Failure) {
+	if len(t.events) == 0 {
+		return false, filter.Failure{Reason: t.why}
+	}
+	return c.Match(t.events)
+}
+
+// eventsSize estimates the memory of the event conditions of a, in bytes.
+func (a *planned) eventsSize() int64 {
+	size := int64(0)
+	for _, c := range a.events {
+		size += c.Size()
+	}
+	return size
+}
+
+// pushEvents has the header and value by which Git hosts report a push, by the scheme of the
+// webhook. The header is in lower case, as it is logged.
+var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
+	"github":              {"x-github-event", "push"},
+	penstock.SchemeGitLab: {"x-gitlab-event", "Push Hook"},
+	"bitbucket":           {"x-event-key", "repo:push"},
+}
+
+// reportsPush reports whether an accepted delivery reports a push to a repository, and
+// factories of the team come from repositories.
+func (p *Plan) reportsPush(a *penstock.InboundDelivery) bool {
+	reported := pushEvents[p.row.SignatureScheme]
+	return p.pushes && a.Headers[reported.header] == reported.event
 }

@@ -18,47 +18,6 @@ import (
 // numbered is the number of the webhook whose UID is $1.
 const numbered = "(SELECT number FROM webhooks WHERE uid = $1)"
 
-// deliveryRow is an entry of the log of deliveries.
-type deliveryRow struct {
-	penstock.Delivery
-	n        int64 // its position in the log
-	webhook  int64 // the number of its webhook
-	identity string
-	body     []byte // nil: none is stored
-	runs     int    // how many of the runs that it started still exist
-}
-
-// deliveryFields are the columns of an entry.
-var deliveryFields = newResource("deliveries", "d",
-	numberColumn("n", func(d *deliveryRow) *int64 { return &d.n }).unset(),
-	storedNumber("webhook", func(d *deliveryRow) int64 { return d.webhook }),
-	columnOf[deliveryRow]{
-		column: column{"outcome", "bigint"},
-		value:  func(d *deliveryRow) any { return outcomeNumber(d.Outcome) },
-		dest:   func(d *deliveryRow) any { return (*numberedOutcome)(&d.Outcome) },
-	},
-	textColumn("id", func(d *deliveryRow) *string { return &d.ID }),
-	numberColumn("received_at", func(d *deliveryRow) *penstock.Time { return &d.ReceivedAt }),
-	textColumn("reason", func(d *deliveryRow) *string { return &d.Reason }),
-	numberColumn("size", func(d *deliveryRow) *int64 { return &d.Size }),
-	numberColumn("http_status", func(d *deliveryRow) *int { return &d.HTTPStatus }),
-	textColumn("identity_source", func(d *deliveryRow) *penstock.IdentitySource { return &d.IdentitySource }),
-	storedText("identity", func(d *deliveryRow) string { return d.identity }),
-	textColumn("duplicate_of", func(d *deliveryRow) *string { return &d.DuplicateOf }),
-	textColumn("replay_of", func(d *deliveryRow) *string { return &d.ReplayOf }),
-	jsonColumn("matches", func(d *deliveryRow) *[]penstock.DeliveryMatch { return &d.Matches }),
-	jsonColumn("headers", func(d *deliveryRow) *map[string]string { return &d.Headers }),
-	textColumn("sha256", func(d *deliveryRow) *string { return &d.PayloadSHA256 }),
-	textColumn("client_ip", func(d *deliveryRow) *string { return &d.ClientIP }),
-	columnOf[deliveryRow]{column: column{"body", "bytea"}, value: func(d *deliveryRow) any {
-		if d.body == nil {
-			return nil
-		}
-		return d.body
-	}},
-	storedNumber("runs", func(d *deliveryRow) int { return d.runs }),
-)
-
 // outcomeNumber returns the number of an outcome in the log: its index in penstock.Outcomes.
 func outcomeNumber(o penstock.Outcome) int64 { return int64(slices.Index(penstock.Outcomes(), o)) }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"iter"
 	"net"
 	"slices"
 	"strconv"
@@ -175,3 +176,26 @@ func flag(b bool) int64 {
 	}
 	return 0
 }
+
+// chunks splits items into statements and yields the arguments of each. Only a few sizes occur, so
+// that their prepared statements are kept.
+func chunks[T any](items []T, args func(T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for _, size := range insertSizes {
+			for len(items) >= size {
+				var all []any
+				for _, item := range items[:size] {
+					all = append(all, args(item)...)
+				}
+				if !yield(all) {
+					return
+				}
+				items = items[size:]
+			}
+		}
+	}
+}
+
+// insertSizes are the possible numbers of rows of one statement, so that there are few prepared
+// statements.
+var insertSizes = []int{32, 16, 8, 4, 2, 1}

@@ -195,10 +195,6 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 	}, nil
 }
 
-// insertSizes are the possible numbers of rows of one statement, so that there are few prepared
-// statements.
-var insertSizes = []int{32, 16, 8, 4, 2, 1}
-
 // insertValues adds several rows with one statement, because a call costs about as much as
 // inserting one row into a small table. With OR FAIL, SQLite does not record how to undo the rows
 // before a failed one, because an error ends the transaction anyway.

@@ -1,4 +1,4 @@
-package delivery
+package batch
 
 import (
 	"slices"
@@ -17,17 +17,17 @@ func TestRecentKeepsTheLastUsed(t *testing.T) {
 		"one, however large it is":   {10, 5, []string{"c"}},
 		"all that there is room for": {10, 100, []string{"a", "b", "c"}},
 	} {
-		r := newRecent[string, string](test.most, test.bytes)
-		r.keep("a", "old", 90)
-		r.keep("a", "a", 10) // in the place of the old one
-		r.keep("b", "b", 10)
-		if r.find("a") != "a" && test.bytes > 10 {
+		r := NewRecent[string, string](test.most, test.bytes)
+		r.Keep("a", "old", 90)
+		r.Keep("a", "a", 10) // in the place of the old one
+		r.Keep("b", "b", 10)
+		if r.Find("a") != "a" && test.bytes > 10 {
 			t.Errorf("%s: the last value of a key is not found", name)
 		}
-		r.keep("c", "c", 10)
+		r.Keep("c", "c", 10)
 		var got []string
 		for _, key := range []string{"a", "b", "c"} {
-			if r.find(key) == key {
+			if r.Find(key) == key {
 				got = append(got, key)
 			}
 		}

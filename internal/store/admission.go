@@ -6,11 +6,162 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/rate"
 )
+
+// admit applies the rates.
+func (tx *Tx) admit(ctx context.Context, members []*deliver) error {
+	limited := map[string]bool{}
+	for _, m := range members {
+		if m.err == nil && (m.Rate > 0 || m.Outcome != penstock.OutcomeAccepted && m.Logged > 0) {
+			limited[m.WebhookUID] = true
+		}
+	}
+	if len(limited) == 0 {
+		return nil
+	}
+	uids := slices.Sorted(maps.Keys(limited))
+	rates, now, err := tx.rates(ctx, uids)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.err == nil && limited[m.WebhookUID] {
+			m.admit(rates[m.WebhookUID], now)
+		}
+	}
+	var rows [][]any
+	for _, uid := range uids {
+		if rates[uid].changed {
+			rows = append(rows, []any{uid, marshal(rates[uid])})
+		}
+	}
+	return tx.s.d.insert(ctx, tx, ratesTable, rows)
+}
+
+func (d *deliver) admit(r *rateWindows, now time.Time) {
+	wait, ok := r.take(&r.Admitted, d.Rate, now)
+	if !ok {
+		d.got.Limited, d.got.Wait = true, wait
+		return
+	}
+	if d.Outcome != penstock.OutcomeAccepted {
+		if wait, ok = r.take(r.logged(d.Outcome), d.Logged, now); !ok {
+			d.got.Unlogged, d.got.Wait = true, wait
+		}
+	}
+}
+
+// rateWindows count a webhook's accepted deliveries of the last minute, and its logged rejections
+// by outcome. They use the database's clock, so that a limit holds across all replicas. A row of
+// webhook_rates has them as JSON.
+type rateWindows struct {
+	Admitted rate.Window                       `json:"admitted,omitempty"`
+	Logged   map[penstock.Outcome]*rate.Window `json:"logged,omitempty"`
+	changed  bool
+}
+
+// logged returns the window of an outcome.
+func (r *rateWindows) logged(o penstock.Outcome) *rate.Window {
+	if r.Logged == nil {
+		r.Logged = map[penstock.Outcome]*rate.Window{}
+	}
+	if r.Logged[o] == nil {
+		r.Logged[o] = &rate.Window{}
+	}
+	return r.Logged[o]
+}
+
+// take counts a delivery at now, unless the window already holds limit of them: then wait is the
+// time until there is room. With a limit of 0, nothing is limited or counted.
+func (r *rateWindows) take(w *rate.Window, limit int, now time.Time) (wait time.Duration, ok bool) {
+	if limit <= 0 {
+		return 0, true
+	}
+	if wait = w.Until(limit, now); wait > 0 {
+		return wait, false
+	}
+	w.Add(now, rate.Tick(limit))
+	r.changed = true
+	return 0, true
+}
+
+var (
+	ratesTable = table{
+		name: "webhook_rates", columns: columns("webhook_uid text, windows text"),
+		conflict: "ON CONFLICT (webhook_uid) DO UPDATE SET windows = excluded.windows",
+	}
+	newRatesTable = ratesTable.onConflict("ON CONFLICT DO NOTHING")
+)
+
+// rates reads the windows of the webhooks, and locks them until the transaction ends. uids must be
+// sorted and unique. now is the database's clock.
+func (tx *Tx) rates(ctx context.Context, uids []string) (found map[string]*rateWindows, now time.Time, err error) {
+	if found, now, err = tx.lockRates(ctx, uids); err != nil || len(found) == len(uids) {
+		return found, now, err
+	}
+	// A missing row cannot be locked: another replica may insert it, too.
+	var rows [][]any
+	for _, uid := range uids {
+		if found[uid] == nil {
+			rows = append(rows, []any{uid, ""})
+		}
+	}
+	if err := tx.s.d.insert(ctx, tx, newRatesTable, rows); err != nil {
+		return nil, now, err
+	}
+	return tx.lockRates(ctx, uids)
+}
+
+func (tx *Tx) lockRates(ctx context.Context, uids []string) (map[string]*rateWindows, time.Time, error) {
+	found := make(map[string]*rateWindows, len(uids))
+	var now penstock.Time
+	for args := range chunks(uids, func(uid string) []any { return []any{uid} }) {
+		rows, err := tx.query(
+			ctx,
+			"SELECT webhook_uid, windows, "+tx.s.d.now+`
+				FROM webhook_rates
+				WHERE webhook_uid IN (`+placeholders(1, len(args))+
+				") ORDER BY webhook_uid"+tx.s.d.bytewise+tx.s.d.lock,
+			args...,
+		)
+		type row struct{ uid, windows string }
+		list, err := collect(tx.s, rows, err, "rates", func(r *row) []any { return []any{&r.uid, &r.windows, &now} })
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		for _, r := range list {
+			found[r.uid] = &rateWindows{}
+			if err := unmarshal(r.windows, found[r.uid]); err != nil {
+				return nil, time.Time{}, fmt.Errorf("read the rates of webhook %s: %w", r.uid, err)
+			}
+		}
+	}
+	return found, time.UnixMilli(int64(now)), nil
+}
+
+// sourceSigned is the source of the key of signed bytes, beside the sources of identities.
+const sourceSigned = "signed_body"
+
+// ReasonReplayed is why a delivery with an identity of its own is a duplicate.
+const ReasonReplayed = "replayed_signature"
+
+// keysTable has the keys of accepted deliveries. An expired key is claimed again.
+var keysTable = table{
+	name: "delivery_keys",
+	columns: columns(
+		"webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint",
+	),
+	conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET
+			delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at
+		WHERE delivery_keys.expires_at > 0 AND delivery_keys.expires_at <= excluded.received_at`,
+}
 
 // identity is a key of delivery_keys.
 type identity struct{ webhook, source, value string }

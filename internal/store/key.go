@@ -153,11 +153,16 @@ func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
 
 // TouchKeys records when keys were last used.
 func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) error {
+	return s.touch(ctx, `UPDATE api_keys
+		SET last_used_at = $1
+		WHERE uid = $2 AND last_used_at < $1`, used)
+}
+
+// touch executes a statement with the time and the key of each entry.
+func (s *Store) touch(ctx context.Context, statement string, used map[string]penstock.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		for _, uid := range slices.Sorted(maps.Keys(used)) { // in one order, so that replicas cannot deadlock
-			if _, err := tx.exec(ctx, `UPDATE api_keys
-				SET last_used_at = $1
-				WHERE uid = $2 AND last_used_at < $1`, int64(used[uid]), uid); err != nil {
+		for _, key := range slices.Sorted(maps.Keys(used)) { // in one order, so that replicas cannot deadlock
+			if _, err := tx.exec(ctx, statement, int64(used[key]), key); err != nil {
 				return err
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -60,16 +58,9 @@ func (tx *Tx) EndSession(ctx context.Context, hash, secretHash string) error {
 
 // TouchSessions records when sessions were last used.
 func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		for _, hash := range slices.Sorted(maps.Keys(used)) { // in one order, so that replicas cannot deadlock
-			if _, err := tx.exec(ctx, `UPDATE sessions
-				SET used_at = $1
-				WHERE hash = $2 AND used_at < $1`, int64(used[hash]), hash); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.touch(ctx, `UPDATE sessions
+		SET used_at = $1
+		WHERE hash = $2 AND used_at < $1`, used)
 }
 
 // DropSessions removes at most limit sessions that began before created, were not used since used,

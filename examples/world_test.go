@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -87,26 +86,16 @@ func (w *world) follow(t *testing.T, folder string, shows []string) {
 // read gets a response of the API. It returns the body if into is nil.
 func (w *world) read(t *testing.T, path string, into any) []byte {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/api/v1/"+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+w.Key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %d, %v: %s", path, response.StatusCode, err, body)
+	got := testkit.Request(t, http.MethodGet, w.URL+"/api/v1/"+path, testkit.Bearer(w.Key), "")
+	if got.Status != http.StatusOK {
+		t.Fatalf("GET %s: %d: %s", path, got.Status, got.Body)
 	}
 	if into != nil {
-		if err := json.Unmarshal(body, into); err != nil {
-			t.Fatalf("GET %s: %v: %s", path, err, body)
+		if err := json.Unmarshal(got.Body, into); err != nil {
+			t.Fatalf("GET %s: %v: %s", path, err, got.Body)
 		}
 	}
-	return body
+	return got.Body
 }
 
 // factory is the one of an alias.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -30,21 +29,7 @@ type reply struct {
 // send makes one request, like a caller without a client library.
 func send(t *testing.T, s *testkit.Server, method, path, body string) reply {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.Key)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	response, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reply{res.StatusCode, res.Header, response}
+	return ask(t, method, s, path, testkit.Bearer(s.Key), body)
 }
 
 // createRun creates a run. ok is false if the server could not store it. Then the response must

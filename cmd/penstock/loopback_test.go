@@ -31,16 +31,7 @@ func listenAt(t *testing.T, address string) *net.TCPAddr {
 // status asks for a path without a key.
 func (s *served) status(path string) int {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	return response.StatusCode
+	return testkit.Request(s.t, http.MethodGet, s.url+path, nil, "").Status
 }
 
 var listensAt = regexp.MustCompile(`listen="?([^"\n]*?)"? version=`)

@@ -137,21 +137,11 @@ func responding(t *testing.T, response func(*http.Request) string) string {
 // fetch returns a server's response to the admin.
 func fetch(t *testing.T, s *testkit.Server, path string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
+	got := testkit.Request(t, http.MethodGet, s.URL+path, testkit.Bearer(s.Key), "")
+	if got.Status != http.StatusOK {
+		t.Fatalf("%s: got %d %s", path, got.Status, got.Body)
 	}
-	request.Header.Set("Authorization", "Bearer "+s.Key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: got %d %s, %v", path, response.StatusCode, body, err)
-	}
-	return string(body)
+	return string(got.Body)
 }
 
 func TestSecretIsAskedForWithoutEcho(t *testing.T) {

@@ -3,7 +3,6 @@ package main_test
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -157,19 +156,6 @@ func TestUploadOnAnotherReplica(t *testing.T) {
 // ask makes one request with these headers.
 func ask(t *testing.T, method string, s *testkit.Server, path string, header http.Header, body string) reply {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header = header
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reply{res.StatusCode, res.Header, text}
+	got := testkit.Request(t, method, s.URL+"/api/v1"+path, header, body)
+	return reply{got.Status, got.Header, got.Body}
 }

@@ -321,20 +321,8 @@ func TestWrongCredentials(t *testing.T) {
 
 func fetch(t *testing.T, link string) (status int, header http.Header, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, res.Header, string(text)
+	got := testkit.Request(t, http.MethodGet, link, nil, "")
+	return got.Status, got.Header, string(got.Body)
 }
 
 func TestLinks(t *testing.T) {

@@ -11,12 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 func TestAdoption(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(*testing.T, *world, penstock.Control){
+	onControls(t, map[string]func(*testing.T, *world, penstock.Control){
 		"a run from launch to result":           adoptWholeRun,
 		"twenty adopters":                       adoptRace,
 		"a token that can be guessed":           adoptWeakToken,
@@ -27,18 +26,7 @@ func TestAdoption(t *testing.T) {
 		"a loss after the end of the execution": lossAfter,
 		"a loss by a foreign launcher":          lossForeign,
 		"the list of workers":                   launchedOnWorkerList,
-	}
-	for way, connect := range controls {
-		for name, test := range tests {
-			t.Run(way+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				testkit.Engines(t, func(t *testing.T, url string) {
-					w := start(t, func(s *settings) { s.storeURL = url })
-					test(t, w, connect(t, w))
-				})
-			})
-		}
-	}
+	})
 }
 
 // launch claims the next run as a launcher.

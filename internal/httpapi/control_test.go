@@ -44,7 +44,7 @@ func remote(t *testing.T, w *world) penstock.Control {
 
 func TestControl(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(*testing.T, *world, penstock.Control){
+	onControls(t, map[string]func(*testing.T, *world, penstock.Control){
 		"a run from claim to result":             controlWholeRun,
 		"no work":                                controlNoWork,
 		"work that comes while a worker waits":   controlWaits,
@@ -57,7 +57,12 @@ func TestControl(t *testing.T) {
 		"moves that a worker must not make":      controlIllegalMove,
 		"events that only the server writes":     controlForgedEvents,
 		"an artifact without content, and a bad": controlArtifacts,
-	}
+	})
+}
+
+// onControls runs each test with both implementations, on both engines.
+func onControls(t *testing.T, tests map[string]func(*testing.T, *world, penstock.Control)) {
+	t.Helper()
 	for way, connect := range controls {
 		for name, test := range tests {
 			t.Run(way+"/"+name, func(t *testing.T) {

@@ -44,8 +44,11 @@ type decision struct {
 	certain bool // the Pod's processes have ended
 }
 
-// podDeleted is the reason of a Pod that somebody has deleted.
-const podDeleted = "PodDeleted"
+// The reasons of a Pod that somebody has deleted, and of a Job that the API does not accept.
+const (
+	podDeleted = "PodDeleted"
+	jobRefused = "JobRefused"
+)
 
 // How long to wait for what may pass by itself.
 const (
@@ -93,12 +96,13 @@ func (o observation) look() decision {
 	if !overdue {
 		late, overdue = holds(o.job.Status.Conditions, "Failed")
 	}
+	failed := overdue
 	overdue = overdue && late.Reason == "DeadlineExceeded"
 	if overdue && (o.pod == nil || ended(o.pod)) {
 		return deadline()
 	}
 	switch {
-	case o.pod == nil && o.hadPod:
+	case o.pod == nil && (o.hadPod || failed): // it may have gone before anybody saw it
 		return gone(podDeleted, "The Pod of the run was deleted.")
 	case o.pod == nil:
 		return o.noPod()

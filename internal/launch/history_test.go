@@ -2,7 +2,6 @@ package launch
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -147,6 +146,29 @@ func TestHistoriesOfLostPods(t *testing.T) {
 				at(10 * time.Second)
 				name := h.f.only()
 				h.f.set(func(f *fakeCluster) { delete(f.pods, name) })
+			},
+			within: 30 * time.Second, reason: "PodDeleted",
+		},
+		"a Pod that was deleted at once": {
+			script: func(h *history) {
+				h.f.pod("Pending", waitingFor("ContainerCreating", ""))
+				at(time.Second)
+				name := h.f.only()
+				h.f.set(func(f *fakeCluster) {
+					f.say("DELETED", f.pods[name])
+					delete(f.pods, name)
+				})
+			},
+			within: 30 * time.Second, reason: "PodDeleted",
+		},
+		"a Pod that was deleted before anybody saw it": {
+			script: func(h *history) {
+				name := h.f.only()
+				h.f.set(func(f *fakeCluster) {
+					j := f.jobs[name]
+					j.Status.Conditions = []condition{{Type: "Failed", Status: "True", Reason: "BackoffLimitExceeded"}}
+					f.jobs[name] = j
+				})
 			},
 			within: 30 * time.Second, reason: "PodDeleted",
 		},
@@ -342,73 +364,6 @@ func TestSuccessorRemovesAJobWithoutALease(t *testing.T) {
 			t.Errorf("the Job %s is still there", name)
 		}
 	})
-}
-
-func TestARefusedJobEndsTheRun(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := &history{t: t, f: newFake(t), p: newPlane()}
-		h.start()
-		time.Sleep(time.Second)
-		h.f.set(func(f *fakeCluster) {
-			f.refuse["POST jobs"] = status{Code: http.StatusForbidden, Reason: "Forbidden", Message: "exceeded quota: jobs"}
-		})
-		h.p.mu.Lock()
-		h.p.waiting = newPlane("run-2").waiting
-		h.p.mu.Unlock()
-		time.Sleep(20 * time.Second)
-		if losses, _ := h.p.lost(); len(losses) != 1 || losses[0].Reason != "JobRefused" ||
-			!strings.Contains(losses[0].Message.Message, "exceeded quota: jobs") {
-			t.Errorf("got losses %+v", losses)
-		}
-		h.stop()
-	})
-}
-
-func TestPreflight(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		change   func(*fakeCluster)
-		unsealed bool
-		words    []string // none: it passes
-	}{
-		"everything is allowed": {change: func(*fakeCluster) {}},
-		"rights are missing": {
-			change: func(f *fakeCluster) { f.denied = []string{"create secrets", "watch pods"} },
-			words:  []string{"may not watch pods, create secrets in the namespace runs", "kind: Role", "verbs: [create, get]"},
-		},
-		"the API drops hostUsers": {
-			change: func(f *fakeCluster) { f.noUserNS = true }, words: []string{"hostUsers", "--allow-unsealed"},
-		},
-		"the API drops hostUsers, which is accepted": {change: func(f *fakeCluster) { f.noUserNS = true }, unsealed: true},
-		"the API refuses the Job": {
-			change: func(f *fakeCluster) {
-				f.refuse["POST jobs"] = status{Code: 422, Reason: "Invalid", Message: "procMount: Invalid value"}
-			},
-			words: []string{"procMount: Invalid value", "--allow-unsealed"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake(t)
-			test.change(f)
-			o := options(f, newPlane())
-			o.Unsealed = test.unsealed
-			l, err := New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = l.Preflight(t.Context())
-			if (err == nil) != (len(test.words) == 0) {
-				t.Fatalf("got %v", err)
-			}
-			for _, word := range test.words {
-				if !strings.Contains(err.Error(), word) {
-					t.Errorf("got %v, want %q in it", err, word)
-				}
-			}
-		})
-	}
 }
 
 // The Secret has the lease and the key; the Job, which more people may read, has neither.

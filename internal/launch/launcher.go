@@ -215,71 +215,6 @@ func (l *Launcher) work(lease context.Context, job queue.Job) {
 	x.follow(lease)
 }
 
-// create creates the Job and its Secret. A repeated creation finds them.
-func (x *launched) create(ctx context.Context) error {
-	o := x.l.Options
-	wanted := o.newJob(x.Assignment)
-	var created job
-	err := again(ctx, x.log, "create a Job", func() (err error) {
-		if created, err = x.l.cluster.createJob(ctx, wanted, false); answered(err) != http.StatusConflict {
-			return err
-		}
-		jobs, err := x.l.cluster.listJobs(ctx, o.selector()+","+labelRun+"="+x.Lease.RunID)
-		for _, j := range jobs.Items {
-			if j.Meta.Name == x.name {
-				created = j
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s, err := o.newSecret(x.Lease, created)
-	if err != nil {
-		return err
-	}
-	secrets := []secret{s}
-	if x.RegistryLogin != "" {
-		pull, err := o.newPullSecret(x.Assignment, created)
-		if err != nil {
-			return err
-		}
-		secrets = append(secrets, pull)
-	}
-	for _, s := range secrets {
-		err := again(ctx, x.log, "create a Secret", func() error {
-			err := x.l.cluster.createSecret(ctx, s)
-			if answered(err) == http.StatusConflict {
-				return nil
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	x.begun = time.Now() // only a view of later counts
-	x.record(ctx, penstock.TimelinePodCreated, map[string]any{
-		"namespace": x.l.Namespace, "job": x.name, "image": o.podImage(x.Assignment),
-	})
-	return nil
-}
-
-// refused ends the run: the cluster does not accept its Job.
-func (x *launched) refused(ctx context.Context, err error) {
-	d := decision{
-		action: lose, reason: "JobRefused", message: "Kubernetes refused the Job of the run.", final: true, certain: true,
-		state: penstock.StateError, code: penstock.CodeUnavailable,
-	}
-	if e, ok := errors.AsType[*apiError](err); ok {
-		d.message = "Kubernetes refused the Job of the run: " + sentence(e.Message)
-	}
-	x.log.ErrorContext(ctx, "cannot create the Job of a run", "error", err)
-	_ = x.lose(ctx, d)
-	x.remove(ctx)
-}
-
 // record adds an event to the timeline. Without the lease, there is nobody to add it.
 func (x *launched) record(ctx context.Context, kind string, payload map[string]any) {
 	d := penstock.Timeline(penstock.Now(), kind, payload)
@@ -348,10 +283,10 @@ func (x *launched) stillActive(ctx context.Context) bool {
 // step decides once. It returns true if nothing is left to do.
 func (x *launched) step(ctx context.Context) bool {
 	o, fresh := x.l.view.look(x.name, x.begun)
+	x.hadPod = x.hadPod || o.pod != nil
 	if !fresh {
 		return false // the API does not answer: what was seen before may be wrong
 	}
-	x.hadPod = x.hadPod || o.pod != nil
 	o.hadPod, o.adopted, o.start = x.hadPod, x.adopted, x.l.StartTimeout
 	now := time.Now()
 	o.elapsed, o.before, o.waited = now.Sub(x.begun), x.before.reason, now.Sub(x.since)

@@ -50,6 +50,19 @@ test('a budget is made, edited and deleted, beside what the runs use', async ({ 
   await expect.poll(() => new URL(page.url()).search).toBe('?days=7&by=factory');
 });
 
+test('agents of different factories that share a name are told apart', async ({ world }) => {
+  const { page, server } = world;
+  for (const name of ['north', 'south']) {
+    const { uid } = await server.api.factories.create({ name });
+    const { run_id } = await server.api.factories.runs.create(uid, { prompt: 'demo: say x' });
+    await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
+  }
+  await world.signIn('/spend?by=agent');
+  const usage = page.getByRole('table', { name: 'Usage by agent' });
+  await usage.getByText('foreman (north)', { exact: true }).waitFor();
+  await usage.getByText('foreman (south)', { exact: true }).waitFor();
+});
+
 test('the page of a run shows its budget', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({

@@ -20,12 +20,12 @@ const periods = [
   { value: 'day', label: 'Day' },
   { value: 'week', label: 'Week, from Monday' },
   { value: 'month', label: 'Month' },
-  { value: 'total', label: 'Total, never starts again' },
+  { value: 'total', label: 'Total, never resets' },
 ];
 
 const actions = [
-  { value: 'pause', label: 'Pause: blocked until there is room' },
-  { value: 'refuse', label: 'Refuse: the run fails' },
+  { value: 'pause', label: 'Pause: runs are blocked until the budget has room' },
+  { value: 'refuse', label: 'Refuse: runs fail' },
 ];
 
 /** Creates or changes a budget. */
@@ -94,7 +94,7 @@ export default function BudgetDialog({ budget, close }: { budget: Budget | undef
         />
       </Group>
       <Select
-        label="A run without room"
+        label="When the budget is used up"
         data={actions}
         allowDeselect={false}
         value={draft.action}

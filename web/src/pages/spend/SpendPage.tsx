@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
+import { useAgentChoices } from '../../choices.ts';
 import { formatCost, formatCount, formatWord } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
@@ -71,6 +72,8 @@ function Usage() {
   const chosen = ranges.find((range) => String(range.days) === days) ?? ranges[2];
   const group = groups.find((one) => one === by) ?? 'model';
   const usage = useQuery({ ...usageQuery(chosen.days, group), ...live(15) });
+  const agents = useAgentChoices(group === 'agent');
+  const names = new Map(agents.choices.map(({ value, label }) => [value, label])); // agents of different factories share names
   return (
     <section aria-label="Usage" className={classes.section}>
       <nav className={classes.totals} aria-label="Range">
@@ -101,11 +104,15 @@ function Usage() {
       {(usage.data || !usage.error) && (
         <DataTable
           label={`Usage by ${group}`}
-          columns={[nameColumn(group), ...usageColumns]}
+          columns={[nameColumn(group, names), ...usageColumns]}
           rows={usage.data?.rows}
           rowKey={({ key }) => key}
           expected={3}
-          empty={<Text c="dimmed">No calls to models in this time.</Text>}
+          empty={
+            <Text size="sm" c="dimmed">
+              No calls to models in this time.
+            </Text>
+          }
         />
       )}
       {usage.data && usage.data.omitted_rows > 0 && (
@@ -135,11 +142,11 @@ function Total({ days, label, group, chosen }: { days: number; label: string; gr
   );
 }
 
-function nameColumn(group: UsageGroup): Column<UsageRow> {
+function nameColumn(group: UsageGroup, names: ReadonlyMap<string, string>): Column<UsageRow> {
   return {
     header: formatWord(group),
     main: true,
-    cell: ({ key, name }) => <span className="plain">{name ?? (key || `No ${group}`)}</span>,
+    cell: ({ key, name }) => <span className="plain">{names.get(key) ?? name ?? (key || `No ${group}`)}</span>,
   };
 }
 
@@ -170,7 +177,7 @@ const columns: Column<Budget>[] = [
     cell: (budget) => <BudgetBar spent={budget.spent_usd} reserved={budget.reserved_usd} cap={budget.max_cost_usd} format={formatCost} />,
   },
   { header: 'Period', width: 90, cell: ({ period }) => formatWord(period) },
-  { header: 'Starts again', width: 120, cell: ({ period_end }) => (period_end ? <Time at={period_end} /> : <>never</>) },
+  { header: 'Resets', width: 120, cell: ({ period_end }) => (period_end ? <Time at={period_end} /> : <>never</>) },
 ];
 
 interface BudgetsProps {

@@ -31,6 +31,10 @@ test('everything is deleted by one dialog, which begins on the safe choice and l
     await dialog.getByText(says).waitFor();
     await expect.poll(() => page.evaluate(() => document.activeElement?.textContent), { message: noun }).toBe('Go back');
     expect(await dialog.getByRole('button', { name: `${verb} ${noun}`, exact: true }).count(), noun).toBe(1);
+    if (noun === 'secret') {
+      expect(await dialog.getByRole('button', { name: 'Delete secret' }).isDisabled(), 'a secret in use').toBe(true);
+      expect(await dialog.getByText('You cannot undo this.').count()).toBe(0);
+    }
     if (noun === 'webhook' || noun === 'secret') {
       await world.look(`delete-${noun}`);
     }

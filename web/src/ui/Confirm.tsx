@@ -11,12 +11,14 @@ export interface ConfirmProps {
   children: ReactNode;
   /** The label of the button, such as "Leave". */
   action: string;
+  /** Whether it cannot be done. children says why. */
+  blocked?: boolean | undefined;
   /** Called on confirmation. The dialog shows an error and stays open. */
   act: () => Promise<unknown>;
 }
 
 /** Asks for confirmation. The focus starts on the safe choice. To delete something, use {@link DeleteDialog}. */
-export function Confirm({ close, title, children, action, act }: ConfirmProps) {
+export function Confirm({ close, title, children, action, blocked = false, act }: ConfirmProps) {
   const acting = useMutation({ mutationFn: act, onSuccess: close });
   return (
     <Dialog title={title} close={close}>
@@ -27,7 +29,7 @@ export function Confirm({ close, title, children, action, act }: ConfirmProps) {
           <Button variant="default" onClick={close} data-autofocus>
             Go back
           </Button>
-          <Button color="red.8" loading={acting.isPending} onClick={() => acting.mutate()}>
+          <Button color="red.8" disabled={blocked} loading={acting.isPending} onClick={() => acting.mutate()}>
             {action}
           </Button>
         </Group>

@@ -19,11 +19,13 @@ export interface DeleteDialogProps {
   done?: () => Promise<unknown>;
   /** Whether the user can undo the deletion. */
   undoable?: boolean;
+  /** Whether it cannot be deleted. children says why. */
+  blocked?: boolean;
   close: () => void;
 }
 
 /** Asks before a deletion, with the same words everywhere. */
-export function DeleteDialog({ noun, name, verb = 'Delete', children, remove, stale, done, undoable, close }: DeleteDialogProps) {
+export function DeleteDialog({ noun, name, verb = 'Delete', children, remove, stale, done, undoable, blocked, close }: DeleteDialogProps) {
   const queries = useQueryClient();
   const act = async (): Promise<void> => {
     await remove();
@@ -33,9 +35,9 @@ export function DeleteDialog({ noun, name, verb = 'Delete', children, remove, st
     await done?.();
   };
   return (
-    <Confirm title={`${verb} ${noun} ${name}?`} action={`${verb} ${noun}`} act={act} close={close}>
+    <Confirm title={`${verb} ${noun} ${name}?`} action={`${verb} ${noun}`} blocked={blocked} act={act} close={close}>
       <Text>{children}</Text>
-      {!undoable && <Text mt="xs">You cannot undo this.</Text>}
+      {!undoable && !blocked && <Text mt="xs">You cannot undo this.</Text>}
     </Confirm>
   );
 }

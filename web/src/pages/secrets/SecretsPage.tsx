@@ -67,7 +67,8 @@ export function SecretsPage() {
   const { data: session } = useQuery(sessionQuery);
   const secrets = useQuery({ ...secretsQuery, ...live(10) });
   const [setting, set] = useState<{ name?: string }>();
-  const [deleting, remove] = useState<Secret>();
+  const [chosen, remove] = useState<Secret>();
+  const deleting = secrets.data?.secrets.find(({ name }) => name === chosen?.name); // as it is now: its last user may be gone
   const mayManage = may(session?.scopes, 'secrets:manage');
   const actions: Column<Secret> = {
     header: 'Actions',
@@ -120,6 +121,7 @@ export function SecretsPage() {
           name={deleting.name}
           remove={() => client.secrets.delete(deleting.name)}
           stale={['secrets']}
+          blocked={deleting.used_by.length > 0}
           close={() => remove(undefined)}
         >
           {deleting.used_by.length > 0 ? (

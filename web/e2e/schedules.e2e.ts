@@ -56,16 +56,15 @@ test('a schedule tells when it fires while it is typed, is paused, resumed, edit
   await world.look('schedules-new');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const row = page.getByRole('row', { name: /Nightly/ });
-  await row.getByText('Enabled').waitFor();
+  await row.getByRole('switch', { name: 'Nightly enabled', checked: true }).waitFor();
   await row.getByTitle('The next five times').click();
   await expect.poll(() => row.getByRole('time').count()).toBe(6);
   await world.look('schedules');
 
-  await row.getByRole('button', { name: 'Pause' }).click();
-  await row.getByText('Paused').waitFor();
-  expect((await server.api.schedules.list()).schedules[0]?.enabled).toBe(false);
-  await row.getByRole('button', { name: 'Resume' }).click();
-  await row.getByText('Enabled').waitFor();
+  await row.getByRole('switch').press('Space');
+  await expect.poll(async () => (await server.api.schedules.list()).schedules[0]?.enabled).toBe(false);
+  await row.getByRole('switch', { checked: false }).press('Space');
+  await expect.poll(async () => (await server.api.schedules.list()).schedules[0]?.enabled).toBe(true);
   await row.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Prompt').fill('Check every picture');
   await page.getByRole('button', { name: 'Save' }).click();

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import type { ScheduledAgentItem } from '@penstock/sdk';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
@@ -13,11 +13,11 @@ import { curl } from '../../ui/curl.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Empty } from '../../ui/Empty.tsx';
+import { EnabledSwitch } from '../../ui/EnabledSwitch.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { RowActions } from '../../ui/RowActions.tsx';
-import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 
 const ScheduleDialog = lazy(() => import('./ScheduleDialog.tsx'));
@@ -36,11 +36,6 @@ const columns: Column<ScheduledAgentItem>[] = [
         </Text>
       </>
     ),
-  },
-  {
-    header: 'Status',
-    width: 110,
-    cell: ({ enabled }) => (enabled ? <Status tone="good">Enabled</Status> : <Status tone="calm">Paused</Status>),
   },
   { header: 'When (UTC)', width: 140, cell: ({ cron_schedule }) => <span className="mono">{cron_schedule}</span> },
   { header: 'Next', width: 200, cell: (schedule) => <Next schedule={schedule} /> },
@@ -83,25 +78,34 @@ function Last({ schedule }: { schedule: ScheduledAgentItem }) {
 }
 
 export function SchedulesPage() {
-  const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);
   const schedules = useQuery({ ...schedulesQuery, ...live(10) });
   const [editing, edit] = useState<{ schedule?: ScheduledAgentItem }>();
   const [deleting, remove] = useState<ScheduledAgentItem>();
-  const switching = useMutation({
-    mutationFn: ({ id, enabled }: ScheduledAgentItem) => (enabled ? client.schedules.pause(id) : client.schedules.resume(id)),
-    onSettled: () => queries.invalidateQueries({ queryKey: ['schedules'] }),
-  });
   const mayManage = may(session?.scopes, 'runs:write');
+  const enabled: Column<ScheduledAgentItem> = {
+    header: 'Enabled',
+    width: 110,
+    cell: (schedule) => (
+      <EnabledSwitch
+        name={schedule.name}
+        on={schedule.enabled}
+        disabled={!mayManage}
+        title={mayManage ? undefined : 'Your key cannot change schedules. It needs the scope runs:write.'}
+        change={(on) => (on ? client.schedules.resume(schedule.id) : client.schedules.pause(schedule.id))}
+        stale={[['schedules']]}
+        bare
+      />
+    ),
+  };
   const actions: Column<ScheduledAgentItem> = {
     header: 'Actions',
-    width: 190,
+    width: 140,
     numeric: true,
     cell: (schedule) => (
       <RowActions
         of={schedule.name}
         actions={[
-          { label: schedule.enabled ? 'Pause' : 'Resume', act: () => switching.mutate(schedule), disabled: switching.isPending },
           { label: 'Edit', act: () => edit({ schedule }) },
           { label: 'Delete', act: () => remove(schedule) },
         ]}
@@ -115,11 +119,11 @@ export function SchedulesPage() {
   );
   return (
     <Page title="Schedules" actions={mayManage && create}>
-      <Failure error={switching.error ?? schedules.error} retry={schedules.error ? () => void schedules.refetch() : undefined} />
+      <Failure error={schedules.error} retry={() => void schedules.refetch()} />
       {(schedules.data || !schedules.error) && (
         <DataTable
           label="Schedules"
-          columns={mayManage ? [...columns, actions] : columns}
+          columns={[...columns, enabled, ...(mayManage ? [actions] : [])]}
           rows={schedules.data?.schedules}
           rowKey={({ id }) => id}
           empty={

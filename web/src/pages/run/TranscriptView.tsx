@@ -7,7 +7,7 @@ import { Failure } from '../../ui/Failure.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { ActionView, GroupView } from './ActionView.tsx';
-import { type Row, rowsOf } from './rows.ts';
+import { promptOf, type Row, rowsOf } from './rows.ts';
 import { TranscriptTools } from './TranscriptTools.tsx';
 import classes from './TranscriptView.module.css';
 import type { Item, MessageItem } from './transcript.ts';
@@ -30,6 +30,7 @@ export function TranscriptView({ runId, title, items: all, working, sendAgain }:
   const [query, setQuery] = useState('');
   const [errors, setErrors] = useState(false);
   const items = useMemo(() => rowsOf(all, query, errors), [all, query, errors]);
+  const prompt = useMemo(() => promptOf(all), [all]);
   const narrowed = errors || query.trim() !== '';
   const box = useRef<HTMLElement>(null);
   const [atEnd, setAtEnd] = useState(true);
@@ -91,6 +92,7 @@ export function TranscriptView({ runId, title, items: all, working, sendAgain }:
                 >
                   <Line
                     item={item}
+                    first={item.key === prompt}
                     opened={opened.get(item.key)}
                     open={(to) => setOpened((before) => new Map(before).set(item.key, to))}
                     sendAgain={sendAgain}
@@ -117,16 +119,18 @@ export function TranscriptView({ runId, title, items: all, working, sendAgain }:
 
 interface LineProps {
   item: Row;
+  /** Whether it is the prompt of the run. Later messages of users are follow-ups. */
+  first: boolean;
   opened: boolean | undefined;
   open: (to: boolean) => void;
   sendAgain: TranscriptViewProps['sendAgain'];
 }
 
 const Line = memo(
-  ({ item, opened, open, sendAgain }: LineProps) => {
+  ({ item, first, opened, open, sendAgain }: LineProps) => {
     switch (item.kind) {
       case 'message':
-        return <MessageView item={item} sendAgain={sendAgain} />;
+        return <MessageView item={item} first={first} sendAgain={sendAgain} />;
       case 'thought':
         return (
           <details className={classes.thought} open={opened ?? false} onToggle={(event) => open(event.currentTarget.open)}>
@@ -147,7 +151,8 @@ const Line = memo(
         );
     }
   },
-  (before, after) => before.item === after.item && before.opened === after.opened && before.sendAgain === after.sendAgain,
+  (before, after) =>
+    before.item === after.item && before.first === after.first && before.opened === after.opened && before.sendAgain === after.sendAgain,
 );
 
 /** What became of a follow-up. */
@@ -162,7 +167,7 @@ const deliveries: Record<MessageItem['delivery'] & string, string> = {
 /** Longer texts are cut until the reader asks for the rest. */
 const longest = 20_000;
 
-function MessageView({ item, sendAgain }: { item: MessageItem; sendAgain: TranscriptViewProps['sendAgain'] }) {
+function MessageView({ item, first, sendAgain }: Pick<LineProps, 'first' | 'sendAgain'> & { item: MessageItem }) {
   const [whole, setWhole] = useState(false);
   const cut = item.text.length > longest && !whole;
   const text = cut ? item.text.slice(0, longest) : item.text;
@@ -171,7 +176,7 @@ function MessageView({ item, sendAgain }: { item: MessageItem; sendAgain: Transc
   return (
     <article className={classes.message} data-role={item.role}>
       <header className={classes.who}>
-        {mine ? 'Prompt' : 'Agent'}
+        {mine ? (first ? 'Prompt' : 'Follow-up') : 'Agent'}
         {item.delivery && (
           <span className={classes.delivery} data-bad={failed || undefined}>
             {deliveries[item.delivery]}

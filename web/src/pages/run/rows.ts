@@ -69,15 +69,21 @@ function wordsOf(item: Item): string {
   }
 }
 
-/** The transcript as Markdown. */
-export function markdownOf(title: string, items: readonly Item[]): string {
-  return `${[`# ${title}`, ...items.map(sectionOf)].join('\n\n')}\n`;
+/** The key of the prompt: the first message of a user. Later ones are follow-ups. */
+export function promptOf(items: readonly Item[]): string | undefined {
+  return items.find((item) => item.kind === 'message' && item.role === 'user')?.key;
 }
 
-function sectionOf(item: Item): string {
+/** The transcript as Markdown. */
+export function markdownOf(title: string, items: readonly Item[]): string {
+  const prompt = promptOf(items);
+  return `${[`# ${title}`, ...items.map((item) => sectionOf(item, item.key === prompt))].join('\n\n')}\n`;
+}
+
+function sectionOf(item: Item, first: boolean): string {
   switch (item.kind) {
     case 'message':
-      return `## ${item.role === 'user' ? 'Prompt' : 'Agent'}\n\n${item.text}`;
+      return `## ${item.role === 'user' ? (first ? 'Prompt' : 'Follow-up') : 'Agent'}\n\n${item.text}`;
     case 'thought':
       return `> ${item.text.split('\n').join('\n> ')}`;
     case 'action': {

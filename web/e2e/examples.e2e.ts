@@ -34,7 +34,7 @@ test('a factory is created from each example, from the first steps on, and its w
   for (const name of ['Code review', 'Dependency audit', 'Incident response']) {
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Factories' }).click();
     await page.getByRole('button', { name: 'New factory' }).first().click();
-    await dialog.getByText('From an example').click();
+    await dialog.getByText('Example', { exact: true }).first().click();
     await dialog.getByRole('radio', { name }).check();
     await dialog.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { name, level: 1 }).waitFor();

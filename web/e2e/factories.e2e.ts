@@ -138,10 +138,8 @@ test('who is overtaken by somebody else’s edit is told, and goes on with both'
   });
   expect(plan.revision).toBe(2);
   await page.getByRole('button', { name: 'Plan…' }).click();
-  await page
-    .getByRole('alert')
-    .filter({ hasText: /Request/ })
-    .waitFor();
+  await page.getByText('Somebody else has changed the factory').waitFor();
+  expect(await page.getByRole('dialog').getByRole('alert').count(), 'it is said once').toBe(1);
   await world.look('factory-conflict');
   await page.getByRole('button', { name: 'Update and keep my changes' }).click();
   await page.getByText('Nobody else changed the same files.').waitFor();

@@ -45,7 +45,7 @@ test('a factory of a repository is read-only, and tells what became of each comm
     await page.getByLabel('API key').fill(server.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'New factory' }).first().click();
-    await page.getByText('From a Git repository').click();
+    await page.getByText('Git repository', { exact: true }).click();
     await page.getByRole('textbox', { name: 'Repository' }).fill(`file://${repository.dir}`);
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('heading', { name: 'Payments' }).waitFor();

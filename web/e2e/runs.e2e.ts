@@ -90,7 +90,7 @@ test('the list is live, and the address carries its filter', async ({ world }) =
   await page.getByRole('button', { name: 'Remove filter Status: Error' }).click();
   await page.waitForURL((url) => !url.search.includes('ERROR'));
   await page.getByRole('button', { name: 'Filter', exact: true }).click();
-  await page.getByRole('option', { name: 'Task status' }).waitFor();
+  await page.getByRole('option', { name: 'Status group' }).waitFor();
   await world.look('runs-filters');
 });
 

@@ -77,7 +77,7 @@ export default function Palette({ close, compose }: PaletteProps) {
           </div>
         ))}
       </div>
-      {targets.length === 0 && !pending && <p className={classes.none}>Nothing has this name.</p>}
+      {targets.length === 0 && !pending && <p className={classes.none}>No matches.</p>}
     </Dialog>
   );
 }

@@ -76,7 +76,7 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
         />
         <TextInput
           label="Title of its runs"
-          description="{{data.order}} stands for that value of the payload, as text. Empty: the name of the automation."
+          description="{{data.order}} stands for that value of the payload, as text. Default: the name of the automation."
           placeholder="Ship order {{data.order}}"
           maxLength={200}
           readOnly={readOnly}

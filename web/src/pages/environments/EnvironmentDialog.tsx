@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Fieldset, Group, Stack, Textarea, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Fieldset, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import type { CloudEnvironment } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -59,22 +59,22 @@ function Repositories({ repos, change }: { repos: RepoDraft[]; change: (repos: R
     <Fieldset legend="Repositories to clone" p="xs">
       <Stack gap="xs">
         {repos.map(({ id, place, ref }, i) => (
-          <Group key={id} gap={4} wrap="nowrap">
-            <TextInput
-              aria-label={`Repository ${i + 1}`}
-              placeholder="owner/name on GitHub, or https://…"
-              flex={3}
-              value={place}
-              onChange={(event) => edit(id, { place: event.currentTarget.value })}
-            />
-            <TextInput
-              aria-label={`Branch, tag or commit of repository ${i + 1}`}
-              placeholder="default branch"
-              flex={2}
-              disabled={isGitHub(place)}
-              value={isGitHub(place) ? '' : ref}
-              onChange={(event) => edit(id, { ref: event.currentTarget.value })}
-            />
+          <Group key={id} gap={4} wrap="nowrap" align="start">
+            <SimpleGrid cols={{ base: 1, xs: 2 }} spacing={4} verticalSpacing={4} flex={1}>
+              <TextInput
+                aria-label={`Repository ${i + 1}`}
+                placeholder="owner/name on GitHub, or https://…"
+                value={place}
+                onChange={(event) => edit(id, { place: event.currentTarget.value })}
+              />
+              <TextInput
+                aria-label={`Branch, tag or commit of repository ${i + 1}`}
+                placeholder="default branch"
+                disabled={isGitHub(place)}
+                value={isGitHub(place) ? '' : ref}
+                onChange={(event) => edit(id, { ref: event.currentTarget.value })}
+              />
+            </SimpleGrid>
             <Remove label={`Remove repository ${i + 1}`} act={() => change(repos.filter((one) => one.id !== id))} />
           </Group>
         ))}

@@ -49,8 +49,8 @@ export default function DispatchDialog({ factory, close }: { factory: Factory; c
       />
       <TextInput label="Title" placeholder="From the prompt" {...field('title')} />
       <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
-        <TextInput label="Ticket" description="Optional. Written as source:id" placeholder="linear:PAY-42" {...field('ticket_ref')} />
-        <TextInput label="Ticket URL" placeholder="https://…" {...field('ticket_url')} />
+        <TextInput label="Ticket" description="Its system and its ID" placeholder="linear:PAY-42" {...field('ticket_ref')} />
+        <TextInput label="Ticket URL" description="A link to the ticket" placeholder="https://…" {...field('ticket_url')} />
       </SimpleGrid>
     </FormDialog>
   );

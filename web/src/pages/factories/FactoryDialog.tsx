@@ -56,9 +56,9 @@ export default function FactoryDialog({ factory, byExample = false, close }: Fac
           aria-label="Location of its files"
           data={[
             { value: 'service', label: 'Edited here' },
-            { value: 'repository', label: 'From a Git repository' },
+            { value: 'repository', label: 'Git repository' },
             // The secrets of an example are created with it.
-            ...(may(session?.scopes, 'secrets:manage') ? [{ value: 'example', label: 'From an example' }] : []),
+            ...(may(session?.scopes, 'secrets:manage') ? [{ value: 'example', label: 'Example' }] : []),
           ]}
           value={copies ? 'example' : draft.source}
           onChange={(source) => {

@@ -122,7 +122,11 @@ function Overview({ factory }: { factory: Factory }) {
 function Agents({ factory }: { factory: Factory }) {
   const { data } = useQuery(agentsQuery);
   if (factory.agents.length === 0) {
-    return <Text c="dimmed">No agents yet. They appear after the first commit is applied.</Text>;
+    return (
+      <Text size="sm" c="dimmed">
+        No agents yet. They appear after the first commit is applied.
+      </Text>
+    );
   }
   return (
     <List listStyleType="none" spacing="xs" size="sm">

@@ -34,7 +34,7 @@ export function FactoryParts({ uid, part }: { uid: string; part?: 'Automations' 
   }
   return (
     <div>
-      <Breadcrumbs component="nav" aria-label="Breadcrumbs" mb={4}>
+      <Breadcrumbs component="nav" aria-label="Breadcrumbs" mb={4} className={classes.crumbs ?? ''}>
         <Anchor component={Link} to="/factories" search={{} as never} size="sm">
           Factories
         </Anchor>

@@ -50,7 +50,11 @@ export function HistoryPage() {
           </li>
         ))}
       </ol>
-      {history.data?.items.length === 0 && <Text c="dimmed">No changes yet.</Text>}
+      {history.data?.items.length === 0 && (
+        <Text size="sm" c="dimmed">
+          No changes yet.
+        </Text>
+      )}
       <Pager
         cursor={cursor}
         next={history.isPlaceholderData ? undefined : history.data?.nextCursor}

@@ -60,10 +60,14 @@ export default function PlanDialog({
   return (
     <Dialog title={title} close={close} size="xl">
       <Stack gap="sm">
-        {plan.isPending && <Text c="dimmed">Making the plan…</Text>}
-        <Failure error={updating.error ?? error} />
+        {plan.isPending && (
+          <Text size="sm" c="dimmed">
+            Creating the plan…
+          </Text>
+        )}
+        <Failure error={updating.error ?? (stale ? null : error)} />
         {stale && (
-          <Alert variant="default" title="Somebody changed the factory after you started editing">
+          <Alert variant="default" title="Somebody else has changed the factory">
             <Text size="sm" mb="xs">
               Update to the newest revision and keep your changes. Files that you did not edit get their newest version. Nothing is applied
               until you have seen the new plan.

@@ -34,7 +34,7 @@ export default function RevertDialog({ uid, revision, close }: { uid: string; re
     <PlanDialog
       uid={uid}
       title={title}
-      back="Cancel"
+      back="Close"
       base={both.data.now}
       files={both.data.then.files}
       close={close}

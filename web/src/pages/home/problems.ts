@@ -14,6 +14,8 @@ export interface Problem {
   detail: string;
 }
 
+const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 const plural = (n: number, verb: string): string => (n === 1 ? `${verb}s` : verb);
 
 /** Webhooks that only reject deliveries, or cannot accept any. */
@@ -54,7 +56,7 @@ export function ofAutomations(automations: readonly Of<Automation>[]): Problem[]
             word: 'Can’t fire',
             name,
             to: `/factory/${factory.uid}/automations/${uid}`,
-            detail: problems[0].detail,
+            detail: upper(problems[0].detail),
           },
         ]
       : [],

@@ -2,6 +2,7 @@ import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
+import { live } from '../../live.ts';
 import { allFactoriesQuery, modelsQuery, runsQuery } from '../../queries.ts';
 import { type Step, stepsOf } from './steps.ts';
 
@@ -12,8 +13,8 @@ export function useFirstSteps(): { steps: Step[] | undefined; hide: () => void }
   // Only who can do all steps sees them.
   const enabled = !hidden && may(session?.scopes, 'factories:manage') && may(session?.scopes, 'runs:write');
   const models = useQuery({ ...modelsQuery, enabled });
-  const runs = useQuery({ ...runsQuery({ limit: 1 }), enabled });
-  const factories = useQuery({ ...allFactoriesQuery, enabled });
+  const runs = useQuery({ ...runsQuery({ limit: 1 }), ...live(60), enabled });
+  const factories = useQuery({ ...allFactoriesQuery, ...live(60), enabled });
   const hide = (): void => setHidden(true);
   if (!enabled || models.error || runs.error || factories.error) {
     return { steps: [], hide };

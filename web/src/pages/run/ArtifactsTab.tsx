@@ -16,7 +16,11 @@ import { type Artifact, artifactOf, type PreviewKind, previewOf } from './artifa
 /** The artifacts of a run. */
 export default function ArtifactsTab({ artifacts }: { artifacts: readonly ArtifactItem[] }) {
   if (artifacts.length === 0) {
-    return <Text c="dimmed">No artifacts.</Text>;
+    return (
+      <Text size="sm" c="dimmed">
+        No artifacts.
+      </Text>
+    );
   }
   return (
     <Stack gap="sm">
@@ -88,7 +92,11 @@ function Preview({ uid, kind, name }: { uid: string; kind: PreviewKind; name: st
     return <Failure error={content.error} />;
   }
   if (!content.data) {
-    return <Text c="dimmed">Reading…</Text>;
+    return (
+      <Text size="sm" c="dimmed">
+        Reading…
+      </Text>
+    );
   }
   return kind === 'image' ? (
     <ImageOf blob={content.data} name={name} />

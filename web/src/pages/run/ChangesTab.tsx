@@ -33,8 +33,10 @@ export default function ChangesTab({ runId, artifacts, working }: ChangesTabProp
       <PullRequests artifacts={artifacts} />
       <Failure error={error} retry={() => void refetch()} />
       {data?.repositories.length === 0 && (
-        <Text c="dimmed">
-          {working ? 'Changes appear here at the end of each turn.' : 'No changes. The run has no repository, or no turn of it has ended.'}
+        <Text size="sm" c="dimmed">
+          {working
+            ? 'Changes appear here at the end of each turn.'
+            : 'No changes. The run has no repository, or none of its turns has ended.'}
         </Text>
       )}
       {data?.repositories.map((repository) => (
@@ -98,7 +100,7 @@ function Repository({ runId, repository, updatedAt }: { runId: string; repositor
       {(files_omitted > 0 || truncated) && (
         <Text size="sm" c="dimmed">
           {files_omitted > 0 && `${formatCount(files_omitted, 'more file')} changed. `}
-          {truncated && 'The patch lacks files, because it has at most 1 MiB.'}
+          {truncated && 'The patch omits files, because it is limited to 1 MiB.'}
         </Text>
       )}
       {patch_url && <Patch runId={runId} repository={name} updatedAt={updatedAt} />}

@@ -26,7 +26,9 @@ export default function ConfigTab({ run }: { run: RunItem }) {
         {run.prompt ? (
           <Code label="Prompt">{run.prompt}</Code>
         ) : (
-          <Text c="dimmed">None. The prompt comes from the skill {run.agent_skill?.name}.</Text>
+          <Text size="sm" c="dimmed">
+            None. The prompt comes from the skill {run.agent_skill?.name}.
+          </Text>
         )}
       </section>
       <section>

@@ -34,7 +34,7 @@ export default function CostTab({ runId, working }: { runId: string; working: bo
             )}
           </Stack>
           <Text size="sm" c="dimmed" mt={4}>
-            The runs below this run count, too.
+            The budget includes its child runs.
           </Text>
         </section>
       )}
@@ -49,7 +49,11 @@ export default function CostTab({ runId, working }: { runId: string; working: bo
             rows={data?.models}
             rowKey={({ key }) => key}
             expected={2}
-            empty={<Text c="dimmed">The run has not called a model.</Text>}
+            empty={
+              <Text size="sm" c="dimmed">
+                The run has not called a model.
+              </Text>
+            }
           />
         </section>
       )}

@@ -41,7 +41,7 @@ export function DiffView({ change }: { change: FileChange }) {
           ))}
         </pre>
       ) : (
-        <p className={classes.path}>Too large to be compared.</p>
+        <p className={classes.path}>Too large to compare.</p>
       )}
       {lines && lines.length > first && !whole && (
         <Button size="compact-xs" variant="default" m={6} onClick={() => setWhole(true)}>

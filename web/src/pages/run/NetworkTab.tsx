@@ -28,7 +28,9 @@ export default function NetworkTab({ runId, working }: { runId: string; working:
             rowKey={({ host, port, mode }) => `${host}:${port} ${mode}`}
             expected={3}
             empty={
-              <Text c="dimmed">{working ? 'The run has not tried to reach a host yet.' : 'The run did not try to reach a host.'}</Text>
+              <Text size="sm" c="dimmed">
+                {working ? 'The run has not tried to reach a host yet.' : 'The run did not try to reach a host.'}
+              </Text>
             }
           />
         </section>

@@ -16,7 +16,11 @@ export default function TimelineTab({ runId, log }: { runId: string; log: Transc
   const phases = phasesOf(timeline);
   const [first] = timeline;
   if (!first) {
-    return <Text c="dimmed">No events yet.</Text>;
+    return (
+      <Text size="sm" c="dimmed">
+        No events yet.
+      </Text>
+    );
   }
   const start = new Date(first.occurred_at).getTime();
   return (

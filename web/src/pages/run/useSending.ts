@@ -62,7 +62,7 @@ function withWaiting(log: Transcript, sent: readonly Sent[]): readonly Item[] {
   const others = log.queued.filter((id) => !known.has(`m:${id}`) && !sent.some((one) => one.id === id));
   const inFlight = own.some(({ id, error }) => id === undefined && !error); // then a new id can be that of this message
   const waiting: MessageItem[] = [
-    ...(inFlight ? [] : others).map((id) => messageOf(`m:${id}`, 'A message that was sent elsewhere.', undefined, 'queued')),
+    ...(inFlight ? [] : others).map((id) => messageOf(`m:${id}`, 'A message sent elsewhere.', undefined, 'queued')),
     ...own.map(({ key, id, text, at, error }) => messageOf(key, text, at, error ? 'unsent' : id ? 'queued' : 'sending')),
   ];
   return waiting.length > 0 ? [...log.items, ...waiting] : log.items;

@@ -51,11 +51,13 @@ export default function BulkActions({ runs, done }: { runs: RunItem[]; done: () 
         {runs.length} selected
         {active.length > 0 && finished.length > 0 && `, ${finished.length} already finished`}
       </Text>
-      {actions.map((action) => (
-        <Button key={action.label} size="xs" variant="default" disabled={action.runs.length === 0} onClick={() => ask(action)}>
-          {action.label}
-        </Button>
-      ))}
+      {actions
+        .filter((action) => action.runs.length > 0)
+        .map((action) => (
+          <Button key={action.label} size="xs" variant="default" onClick={() => ask(action)}>
+            {action.label}
+          </Button>
+        ))}
       <Button size="xs" variant="subtle" onClick={done}>
         Clear selection
       </Button>

@@ -208,7 +208,11 @@ function RunFields({ draft, set }: RunFieldsProps) {
         />
         <Select
           label="Model"
-          placeholder={draft.agent || draft.harness || !models.standard ? 'Default' : `${models.standard} (default)`}
+          placeholder={
+            draft.agent || draft.harness || !models.standard
+              ? 'Default'
+              : `${models.choices.find(({ value }) => value === models.standard)?.label ?? models.standard} (default)`
+          }
           searchable
           clearable
           value={draft.model}

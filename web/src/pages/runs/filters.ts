@@ -52,7 +52,7 @@ const sources = [
 /** Every filter of GET /agent/runs except q and metadata. */
 export const filters: readonly Filter[] = [
   { name: 'state', label: 'Status', values: Object.keys(states), many: true },
-  { name: 'task_status', label: 'Task status', values: Object.keys(taskStatuses) },
+  { name: 'task_status', label: 'Status group', values: Object.keys(taskStatuses) },
   { name: 'source', label: 'Trigger', values: sources, many: true },
   { name: 'name', label: 'Agent or configuration' },
   { name: 'model_id', label: 'Model', of: 'model' },

@@ -19,7 +19,7 @@ export function NotificationSwitch() {
   const description = !supported
     ? 'This browser cannot show notifications for this address. Most browsers need HTTPS for it.'
     : refused
-      ? 'The browser does not allow notifications of this site. Its settings for the site can change that.'
+      ? 'The browser does not allow notifications from this site. Its settings for the site can change that.'
       : 'While a tab with Penstock is open.';
   return (
     <Switch

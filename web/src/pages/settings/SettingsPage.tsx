@@ -36,7 +36,7 @@ const harnesses: Column<HarnessInfo>[] = [
 const documents = [
   { href: '/docs', label: 'API reference' },
   { href: '/docs/openapi.yaml', label: 'OpenAPI contract' },
-  { href: '/assets/inter-license.txt', label: 'License of the font Inter' },
+  { href: '/assets/inter-license.txt', label: 'License of the Inter font' },
 ];
 
 function Availability({ available, why }: { available: boolean; why: string | undefined }) {

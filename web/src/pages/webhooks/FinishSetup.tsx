@@ -21,7 +21,7 @@ interface FinishSetupProps {
 /** Sets the secret of a pending webhook: one that its sender shows after the URL is registered there, or a generated one. */
 export function FinishSetup({ webhook, factory, close, finished }: FinishSetupProps) {
   return (
-    <Dialog title={`Finish ${webhook.label}`} close={close} size="lg">
+    <Dialog title={`Finish the setup of ${webhook.label}`} close={close} size="lg">
       <SecretForm webhook={webhook} factory={factory} later={close} finished={finished ?? close} />
     </Dialog>
   );

@@ -107,7 +107,7 @@ function Fields({ factory, possible, create, creating, error, close }: FieldsPro
           openOnFocus={false}
           selectFirstOptionOnChange
           allowDeselect={false}
-          nothingFoundMessage="Not known. Choose how the sender authenticates."
+          nothingFoundMessage="No matches. Choose how the sender authenticates."
           data={sendersOf(schemes.data ?? [])}
           value={senderOf(draft)}
           onChange={(sender) => sender && setDraft((before) => withSender(before, sender, schemes.data ?? []))}

@@ -33,7 +33,7 @@ export default function VerifyRequest({ webhook, factory, close }: { webhook: We
           </Text>
           <Textarea
             label="Headers"
-            description="One a line, such as X-Hub-Signature-256: sha256=…"
+            description="One per line, such as X-Hub-Signature-256: sha256=…"
             required
             data-autofocus
             autosize
@@ -56,7 +56,7 @@ export default function VerifyRequest({ webhook, factory, close }: { webhook: We
           />
           <AppliedTime
             label="Received"
-            description="A signature with a timestamp is valid for a few minutes. Empty: now"
+            description="A signature with a timestamp is valid for a few minutes. Default: now"
             w={280}
             value={at}
             apply={setAt}
@@ -82,7 +82,7 @@ function Verified({ valid, reason, detail, hint }: WebhookVerification) {
     <div role="status">
       <Status tone={valid ? 'good' : 'bad'}>{valid ? 'Valid' : 'Invalid'}</Status>
       <Text size="sm" mt={4}>
-        {valid ? 'It fits a secret of the webhook.' : reasonOf(reason ? { reason } : {})}
+        {valid ? 'It matches a secret of the webhook.' : reasonOf(reason ? { reason } : {})}
       </Text>
       {[detail, hint].map(
         (line) =>

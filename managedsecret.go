@@ -13,7 +13,7 @@ import (
 const MaxSecretBytes = 64 << 10
 
 // ManagedSecret is a value that the server keeps for a team's runs and webhooks: the contract's
-// Secret. No response contains the value.
+// Secret. It never contains the value.
 type ManagedSecret struct {
 	Name       string `json:"name"`
 	Version    int64  `json:"version"` // counts the values it has had; 0: it has no value yet

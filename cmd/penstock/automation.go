@@ -253,7 +253,8 @@ func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
 		return nil, nil
 	case strings.HasPrefix(text, "{"):
 		if !jsontext.Value(text).IsValid() {
-			return nil, exitf(exitUsage, `--filter is not valid JSON: %s; put it in single quotes, such as '{"type": ["order.paid"]}'`, text)
+			const form = `--filter is not valid JSON: got %q; put the filter in single quotes, such as '{"type": ["order.paid"]}'`
+			return nil, exitf(exitUsage, form, text)
 		}
 		return []byte(text), nil
 	}

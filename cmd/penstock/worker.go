@@ -32,7 +32,7 @@ type working struct {
 	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker. Runs can select it by this name. Default: ${host}"`
 	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
 	Sandbox                string         `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, docker, or process, which isolates nothing."`
-	AllowOpenNetwork       bool           `help:"Let runs reach every network of this machine if the sandbox cannot isolate them. --sandbox process never can, so it needs this flag."`
+	AllowOpenNetwork       bool           `help:"Do not seal runs: let them reach every network of this machine. --sandbox process cannot isolate runs, so it needs this flag."`
 	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
 	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. With it, Penstock checks the names of hosts, but not their IP addresses."`
 	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) to trust in addition to those of this system, in runs and in the proxy that forwards their requests."`
@@ -46,7 +46,7 @@ type working struct {
 	StrictEnvironment      bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. Run 'penstock prices' to see the built-in list. Changes need a restart."`
 	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of a run after it ends, for follow-ups; 0 keeps none."`
-	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install at the start, such as claude,codex, as penstock harness install does. The worker does not wait for them."`
+	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install when the worker starts, such as claude,codex, in the way of penstock harness install. The worker does not wait for them."`
 	DemoDirectives         bool           `help:"Let the model demo/offline execute the commands in prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging

@@ -3,8 +3,8 @@
 // early enough to stop its processes before the lease expires.
 //
 // There are two ways to stop. [Runner.Drain] claims no more and finishes the current work.
-// Cancelling the context of [Runner.Run] also claims no more, but asks the current work to requeue
-// its runs. In both cases, leases are renewed until the last work has returned.
+// If the context of [Runner.Run] is cancelled, the runner also claims no more, but asks the current
+// work to requeue its runs. In both cases, leases are renewed until the last work has returned.
 package queue
 
 import (

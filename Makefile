@@ -36,6 +36,7 @@ test: build ## run every test of the repository, on SQLite and on a PostgreSQL o
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript)
 	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 2 -run 'TestAgents/.*/turns')
+	@$(if $(filter ./... ./internal/launch%,$(PACKAGES)),scripts/kube-test --api $(TESTFLAGS))
 	@$(if $(filter ./...,$(PACKAGES)),go test -C tools/release ./...)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
 		go test -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)

@@ -88,6 +88,7 @@ type API struct {
 	ratePolicy []string
 
 	draining atomic.Bool     // set by Server.Drain
+	unready  atomic.Bool     // a readiness check was rejected and logged
 	stopping context.Context //nolint:containedctx // no request's: done when Stop was called
 	stop     context.CancelFunc
 }

@@ -93,6 +93,9 @@ func (c *call) shown(err error) *penstock.Error {
 				"Idempotency-Key",
 		}, true
 	}
+	if errors.Is(err, errUnready) && c.api.unready.Swap(true) {
+		return e // load balancers check often: the first one is logged
+	}
 	level := slog.LevelError
 	if ok && e.Code == penstock.CodeUnavailable {
 		level = slog.LevelWarn

@@ -84,6 +84,18 @@ func TestAServerThatStartsIsAliveAndNotReady(t *testing.T) {
 	w.must(http.StatusOK, "GET", "/api/v1/me", nil)
 }
 
+func TestReadinessChecksOfAServerThatStopsAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.server.Drain()
+	for range 10 {
+		w.must(http.StatusServiceUnavailable, "GET", "/readyz", nil)
+	}
+	if n := strings.Count(w.log.String(), `"level":"WARN"`); n != 1 {
+		t.Errorf("%d warnings, want 1: %s", n, w.log.String())
+	}
+}
+
 func TestAPanicIsAnInternalErrorAndLogged(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.Service = &service.Service{} })

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/install"
 	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -132,6 +133,9 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		file, embedded := cmd.sqliteFile()
+		if err := cmd.keysetOfDatabase(ctx, nil); err != nil {
+			return failing("", "%v", err)
+		}
 		if _, err := os.Stat(file); embedded && err == nil {
 			return failing(
 				"restore it from a backup, or set --keyset; without it, encrypted secrets and saved sessions are lost",
@@ -146,6 +150,9 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 	if err != nil {
 		return failing("", "%v", keysetError(err))
 	}
+	if err := cmd.keysetOfDatabase(ctx, &file); err != nil {
+		return failing("", "%v", err)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return failing("", "%v", err)
@@ -157,6 +164,31 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 		return ok("%s, encrypted with the AWS KMS key %s", path, file.KMS.Key)
 	}
 	return ok("%s", path)
+}
+
+// keysetOfDatabase returns an error if the keyset in the file, which must exist, does not belong to the
+// database. A database that cannot be read is another check's problem.
+func (cmd *doctorCmd) keysetOfDatabase(ctx context.Context, file *secret.KeysetFile) error {
+	if database, embedded := cmd.sqliteFile(); embedded {
+		if _, err := os.Stat(database); err != nil {
+			return nil
+		}
+	}
+	db, err := store.Open(ctx, store.Options{URL: cmd.databaseURL(), AsIs: true})
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = db.Close() }()
+	if have, newest, err := db.SchemaVersion(ctx); err != nil || have == 0 || have > newest {
+		return nil
+	}
+	var keyset *secret.Keyset
+	if file != nil {
+		if keyset, err = secret.OpenKeyset(ctx, *file); err != nil {
+			return keysetError(err)
+		}
+	}
+	return cmd.checkKeyset(ctx, db, keyset)
 }
 
 // sandboxKind tries a kind of sandbox. If it was not selected, it may be missing.

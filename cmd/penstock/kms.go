@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/smithy-go"
 
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/store"
 )
 
 // kmsKey is the URI of a key of AWS KMS: awskms://KEY, with the query region=REGION if neither the
@@ -76,17 +79,45 @@ func (s *storage) locateKeyset(ctx context.Context) (secret.KeysetFile, error) {
 	return secret.KeysetFile{Path: s.keysetPath(), KMS: key}, err
 }
 
-// openKeyset opens the keyset, or creates it.
-func (s *storage) openKeyset(ctx context.Context) (*secret.Keyset, error) {
+// openKeyset opens the keyset for a database, or creates it. Unless a lost one is accepted, it returns
+// an error, and creates nothing, if another keyset encrypted the secrets in the database.
+func (s *storage) openKeyset(ctx context.Context, db *store.Store, acceptLost bool) (*secret.Keyset, error) {
 	file, err := s.locateKeyset(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(file.Path); errors.Is(err, fs.ErrNotExist) && !acceptLost {
+		if err := s.checkKeyset(ctx, db, nil); err != nil {
+			return nil, err
+		}
 	}
 	keyset, err := secret.OpenKeyset(ctx, file)
 	if err != nil {
 		return nil, keysetError(err)
 	}
-	return keyset, nil
+	if acceptLost {
+		return keyset, nil
+	}
+	return keyset, s.checkKeyset(ctx, db, keyset)
+}
+
+// checkKeyset returns an error that says what to do if the keyset does not belong to the database. A
+// keyset of nil does not exist.
+func (s *storage) checkKeyset(ctx context.Context, db *store.Store, keyset *secret.Keyset) error {
+	err := access.CheckKeyset(ctx, db, keyset)
+	if !errors.Is(err, access.ErrOtherKeyset) {
+		return err
+	}
+	found := "decrypts none of the secrets in " + s.databaseName()
+	if keyset == nil {
+		found = "does not exist, but " + s.databaseName() + " has secrets that it encrypted"
+	}
+	return exitf(
+		exitConfig, "the keyset %s %s: restore the file, which each backup contains, or set --keyset "+
+			"(PENSTOCK_KEYSET) to the right one. If it is lost, start serve with --accept-lost-secrets and set all secrets "+
+			"again",
+		s.keysetPath(), found,
+	)
 }
 
 // keysetError explains why the keyset cannot be used, and what to do.

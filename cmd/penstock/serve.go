@@ -49,6 +49,7 @@ type serveCmd struct {
 	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. A push webhook, or penstock factory sync, polls at once."`
 	GitAllowFile           bool          `help:"Allow factories from repositories on this machine (file: URLs). Anyone who can manage factories can then read every repository that the server can read."`
 	ShutdownDelay          time.Duration `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
+	AcceptLostSecrets      bool          `help:"Start although no key decrypts the stored secrets, because their keyset is lost. Set all secrets again, those of webhooks too, then omit the flag."`
 	MetricsOpen            bool          `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
 	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; repeatable. None by default."`
 }
@@ -203,10 +204,6 @@ func (cmd *serveCmd) openBack(
 		return nil, err
 	}
 	b := &back{log: log, origin: origin, registry: newRegistry(), limits: cmd.limits(), done: make(chan struct{})}
-	keyset, err := cmd.openKeyset(ctx)
-	if err != nil {
-		return nil, err
-	}
 	blobs, err := cmd.openBlobs(ctx)
 	if err != nil {
 		return nil, err
@@ -217,6 +214,10 @@ func (cmd *serveCmd) openBack(
 		return nil, err
 	}
 	if err := cmd.ownBlobs(ctx, b.store, blobs); err != nil {
+		return nil, errors.Join(err, b.store.Close())
+	}
+	keyset, err := cmd.openKeyset(ctx, b.store, cmd.AcceptLostSecrets)
+	if err != nil {
 		return nil, errors.Join(err, b.store.Close())
 	}
 	b.repositories = cmd.repositories(ctx, log, cmd.Data)

@@ -9,6 +9,38 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
+// ErrOtherKeyset means that a keyset decrypts none of the secrets in a database.
+var ErrOtherKeyset = errors.New("the keyset decrypts none of the stored secrets")
+
+// CheckKeyset returns ErrOtherKeyset if the database has secrets, and the keyset decrypts none of
+// them. One is enough, because single values may have been lost with an earlier key. Stored responses
+// and saved sessions do not count: nobody has to set them again. A keyset of nil decrypts nothing.
+func CheckKeyset(ctx context.Context, db *store.Store, keyset *secret.Keyset) error {
+	var result error
+	for _, table := range []store.SealedTable{store.SealedSecrets, store.SealedWebhooks} {
+		for after := (store.SealedRow{Table: table}); ; {
+			rows, err := db.SealedRows(ctx, after, reencryptBatch)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				result = ErrOtherKeyset
+				if keyset == nil {
+					return result
+				}
+				if _, err := keyset.Open(row.Sealed, sealedContext(row)); err == nil {
+					return nil
+				}
+			}
+			if len(rows) < reencryptBatch {
+				break
+			}
+			after = rows[len(rows)-1]
+		}
+	}
+	return result
+}
+
 // reencryptBatch is how many values one transaction re-encrypts.
 const reencryptBatch = 200
 

@@ -31,14 +31,14 @@ var (
 // method can safely be repeated after a transport error.
 type Control interface {
 	// Heartbeat renews the lease at once. Then it blocks until there is a signal for the worker, but
-	// no longer than wait, and returns the signal, if any. ErrLeaseLost means that the worker must drop the execution: the run was
-	// cancelled or has ended, or another worker has it.
+	// no longer than wait, and returns the signal, if any. ErrLeaseLost means that the worker must
+	// drop the execution: the run was cancelled or has ended, or another worker has it.
 	Heartbeat(ctx context.Context, l Lease, wait time.Duration) (Signal, error)
 
 	// Append appends events to the log. A draft of the type "state" changes the state of the run,
-	// from CLAIMED to PENDING or from PENDING to INPROGRESS. Finish makes all later changes. After
-	// the lease has ended, one more append is accepted: a draft of the timeline event vm_shutdown,
-	// optionally followed by reports about traffic.
+	// from CLAIMED to PENDING or from PENDING to INPROGRESS. Finish makes the worker's later
+	// changes. After the lease has ended, one more append is accepted: a draft of the timeline event
+	// vm_shutdown, optionally followed by reports about traffic.
 	Append(ctx context.Context, l Lease, drafts []Draft) error
 
 	// Finish ends a turn. If it returns prompts, follow-ups were waiting: the run is still

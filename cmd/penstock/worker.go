@@ -46,7 +46,7 @@ type working struct {
 	StrictEnvironment      bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
 	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. Run 'penstock prices' to see the built-in list. Changes need a restart."`
 	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of a run after it ends, for follow-ups; 0 keeps none."`
-	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install when the worker starts, such as claude,codex, in the way of penstock harness install. The worker does not wait for them."`
+	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install when the worker starts, such as claude,codex. It installs them as 'penstock harness install' does. The worker does not wait for them."`
 	DemoDirectives         bool           `help:"Let the model demo/offline execute the commands in prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging

@@ -196,7 +196,7 @@ func (c *compiler) field(m member, level int) field {
 		text := `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
 		if strings.HasPrefix(m.key, "$") {
 			text = m.key + " is not an operator; the operators are in, not_in and exists. " +
-				"As a key of the payload, it has a " + text
+				"If it is a key of the payload, its value is a " + text
 		}
 		c.badf(m.pointer, "%s", text)
 	}

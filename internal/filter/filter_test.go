@@ -113,7 +113,7 @@ func TestFiltersAreRefused(t *testing.T) {
 		{
 			"an operator with $", `{"a": {"$gt": 1}}`,
 			field("/a/$gt", "$gt is not an operator; the operators are in, not_in and exists. "+
-				"As a key of the payload, it has a "+scalar),
+				"If it is a key of the payload, its value is a "+scalar),
 		},
 		{"duplicate keys", `{"a": [1], "a": [2]}`, field("/a", twice)},
 		{"duplicate keys, one of them escaped", `{"b": {"a~/": [1], "\u0061~/": [2]}}`, field("/b/a~0~1", twice)},

@@ -13,7 +13,7 @@ var presets = []Preset{
 		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
 		Forms: standardWebhooks(),
 		Hint: "The sender's webhook settings show the secret, which begins with whsec_ (or a public key, whpk_). If the " +
-			"sender wants you to enter a secret, create the webhook without one: Penstock generates it.",
+			"sender asks you for a secret, create the webhook without one, and enter the secret that Penstock generates.",
 	},
 	{
 		Scheme: "svix", Sender: "Svix", SecretGenerated: true, Forms: standardWebhooks(),
@@ -118,7 +118,8 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true,
 		Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
-		Hint:  "Create the webhook without a secret. Notion then sends a token to its URL, and Penstock keeps it as the secret.",
+		Hint: "Create the webhook without a secret. Notion then sends a token to its URL, and Penstock keeps it as the " +
+			"secret.",
 	},
 	{
 		Scheme: "launchdarkly", Sender: "LaunchDarkly", Forms: hmacHex("X-LD-Signature", "").idBody("_id"),

@@ -177,7 +177,7 @@ func (o observation) failed() decision {
 	}
 	for _, c := range p.Status.Init {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			d.reason, d.final, d.code = "InitFailed", true, penstock.CodeEnvironmentSetupFailed
+			d.reason, d.final, d.code = "InitFailed", t.ExitCode < 128, penstock.CodeEnvironmentSetupFailed
 			d.state = penstock.StateFailed
 			d.message = fmt.Sprintf("The init container %s of the run's Pod failed with exit code %d%s",
 				c.Name, t.ExitCode, details(t))
@@ -197,7 +197,8 @@ func (o observation) failed() decision {
 			d.message = "The run's Pod was killed because its node had no memory left."
 		}
 	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
-		d.reason, d.final, d.state, d.code = t.Reason, true, penstock.StateFailed, penstock.CodeEnvironmentSetupFailed
+		// Not final: a runtime that is stopped reports it as well.
+		d.reason, d.state, d.code = t.Reason, penstock.StateFailed, penstock.CodeEnvironmentSetupFailed
 		d.message = "The run's Pod could not start its container" + details(t)
 	case !o.adopted:
 		d.reason, d.final = "WorkerFailed", t.ExitCode <= 128 // a signal comes from outside

@@ -287,12 +287,21 @@ func TestDecide(t *testing.T) {
 			o: observation{adopted: true, hadPod: true}, action: lose, reason: "JobDeleted", words: "Job of the run was deleted",
 			state: penstock.StateError, code: penstock.CodeInfrastructureTimeout,
 		},
+		"an init container that was killed": {
+			o: observation{job: aJob(), pod: aPod("Failed", func(p *pod) {
+				p.Status.Init = []containerStatus{{
+					Name: initContainer, State: containerState{Terminated: &terminatedState{137, "Error", ""}},
+				}}
+			})},
+			action: lose, reason: "InitFailed", words: "failed with exit code 137.", state: penstock.StateFailed,
+			code: penstock.CodeEnvironmentSetupFailed, certain: true,
+		},
 		"a worker that could not start": {
 			o: observation{
 				job: aJob(), pod: aPod("Failed", terminated(128, "StartError", "exec: /penstock/bin/penstock: exec format error")),
 			},
 			action: lose, reason: "StartError", words: "exec format error", state: penstock.StateFailed,
-			code: penstock.CodeEnvironmentSetupFailed, final: true, certain: true,
+			code: penstock.CodeEnvironmentSetupFailed, certain: true,
 		},
 		"a worker that failed before it began": {
 			o:      observation{job: aJob(), pod: aPod("Failed", terminated(77, "Error", "the API key lacks the scope worker"))},

@@ -34,8 +34,8 @@ import type {
   FactoryFiles,
   FactorySchemaVersions,
   FactorySchemas,
-  FilesVerdict,
-  FilterVerdict,
+  FilesValidation,
+  FilterTestResult,
   FindRunByExternalReferenceQuery,
   FollowupResponse,
   GetNetworkPolicyQuery,
@@ -394,7 +394,7 @@ export class AutomationsResource extends Resource {
    *
    * Needs the scope `factories:manage`.
    */
-  testFilter(factoryUid: string, body: TestFilterRequest, options?: RequestOptions): APIPromise<FilterVerdict> {
+  testFilter(factoryUid: string, body: TestFilterRequest, options?: RequestOptions): APIPromise<FilterTestResult> {
     return this.core.json(
       {
         method: 'POST',
@@ -1177,7 +1177,7 @@ export class FactoryFilesResource extends Resource {
    * `factories:manage`, the files are also checked against the server and the team, as for a new factory.
    * `state_dependent_checks_not_run` lists the checks that run only when the files are applied.
    */
-  validate(body: ValidateFilesRequest, options?: RequestOptions): APIPromise<FilesVerdict> {
+  validate(body: ValidateFilesRequest, options?: RequestOptions): APIPromise<FilesValidation> {
     return this.core.json(
       {
         method: 'POST',

@@ -16,8 +16,8 @@ import type {
   FactoryFiles,
   FactorySchemaVersions,
   FactorySchemas,
-  FilesVerdict,
-  FilterVerdict,
+  FilesValidation,
+  FilterTestResult,
   FollowupResponse,
   HandoffAttachmentsResponse,
   HarnessUsage,
@@ -141,7 +141,7 @@ export interface Routes {
   'PATCH /factory/{factoryUid}/automations/{automationUid}': Automation;
   'DELETE /factory/{factoryUid}/automations/{automationUid}': undefined;
   'POST /factory/{factoryUid}/automations/{automationUid}/run': RunAgentResponse;
-  'POST /factory/{factoryUid}/test-filter': FilterVerdict;
+  'POST /factory/{factoryUid}/test-filter': FilterTestResult;
   'GET /factory/{factoryUid}/webhooks': ListWebhooksResponse;
   'POST /factory/{factoryUid}/webhooks': Webhook;
   'GET /factory/{factoryUid}/webhooks/{webhookUid}': Webhook;
@@ -157,7 +157,7 @@ export interface Routes {
   'GET /factory-files/schemas': FactorySchemaVersions;
   'GET /factory-files/schemas/v1alpha1': FactorySchemas;
   'GET /factory-files/schemas/{version}/{document}': Record<string, unknown>;
-  'POST /factory-files/validate': FilesVerdict;
+  'POST /factory-files/validate': FilesValidation;
   'GET /secrets': ListSecretsResponse;
   'POST /secrets': Secret;
   'GET /secrets/{secretName}': Secret;

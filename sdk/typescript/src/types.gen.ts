@@ -2284,7 +2284,7 @@ export interface ListedFile {
 }
 
 /** The result of validating files. */
-export interface FilesVerdict {
+export interface FilesValidation {
   /** Whether the files have no errors. */
   valid: boolean;
   /** The version in factory.yaml, or the current version. */
@@ -2621,7 +2621,7 @@ export interface TestFilterRequest {
 }
 
 /** The result of a filter. */
-export interface FilterVerdict {
+export interface FilterTestResult {
   /** Whether every check passed. */
   would_trigger: boolean;
   /** The checks, in order. */

@@ -859,7 +859,7 @@ class AsyncFactoryFiles(AsyncResource):
 
     async def validate(
         self, **arguments: Unpack[params.ValidateFactoryFilesParams]
-    ) -> types.FilesVerdict:
+    ) -> types.FilesValidation:
         """Validate factory files.
 
         Checks factory files and changes nothing. Needs no key. Without one, only the files are
@@ -948,7 +948,7 @@ class AsyncAutomations(AsyncResource):
 
     async def test_filter(
         self, factory_uid: str, **arguments: Unpack[params.TestFilterParams]
-    ) -> types.FilterVerdict:
+    ) -> types.FilterTestResult:
         """Test a filter.
 
         Evaluates a payload filter against a `payload` or a stored delivery, and shows which

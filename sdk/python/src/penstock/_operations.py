@@ -774,12 +774,12 @@ get_factory_schema: Operation[dict[str, Any]] = Operation(
     ),
 )
 
-validate_factory_files: Operation[types.FilesVerdict] = Operation(
+validate_factory_files: Operation[types.FilesValidation] = Operation(
     "validateFactoryFiles",
     "factory_files.validate",
     "POST",
     "/factory-files/validate",
-    response_type=types.FilesVerdict,
+    response_type=types.FilesValidation,
     body=params.ValidateFilesRequest,
     params=params.ValidateFactoryFilesParams,
 )
@@ -858,12 +858,12 @@ run_automation: Operation[types.RunAgentResponse] = Operation(
     takes_key=True,
 )
 
-test_filter: Operation[types.FilterVerdict] = Operation(
+test_filter: Operation[types.FilterTestResult] = Operation(
     "testFilter",
     "automations.test_filter",
     "POST",
     "/factory/{uid}/test-filter",
-    response_type=types.FilterVerdict,
+    response_type=types.FilterTestResult,
     path_names=("factory_uid",),
     body=params.TestFilterRequest,
     params=params.TestFilterParams,

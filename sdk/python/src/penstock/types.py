@@ -87,11 +87,11 @@ __all__ = [
     "FileArtifactResponseData",
     "FileChange",
     "FileTree",
-    "FilesVerdict",
+    "FilesValidation",
     "FilterCheck",
     "FilterDelivery",
     "FilterSample",
-    "FilterVerdict",
+    "FilterTestResult",
     "FollowupResponse",
     "GitHubRepo",
     "GitRepo",
@@ -3223,7 +3223,7 @@ class ResourceChange(Model):
     """Whether a resource with this name existed before. The new one has its own uid."""
 
 
-class FilesVerdict(Model):
+class FilesValidation(Model):
     """The result of validating files."""
 
     valid: bool
@@ -3517,7 +3517,7 @@ class ListAutomationsResponse(Model):
     """The automations, by name."""
 
 
-class FilterVerdict(Model):
+class FilterTestResult(Model):
     """The result of a filter."""
 
     would_trigger: bool

@@ -83,23 +83,23 @@ export function aboutOf(trigger: TriggerDraft): TestFilterRequest {
 }
 
 /** Returns the result of the filter as it is typed, and the payload filter that has this result. While it is invalid, the last result stays. */
-function useVerdict(factory: string, trigger: TriggerDraft, subject: Partial<TestFilterRequest> | undefined) {
+function useFilterTest(factory: string, trigger: TriggerDraft, subject: Partial<TestFilterRequest> | undefined) {
   const valid = readFilter(trigger.filter) !== undefined && subject !== undefined;
   const [request] = useDebouncedValue(JSON.stringify({ ...aboutOf(trigger), ...subject }), 300);
-  const result = useQuery({
+  const query = useQuery({
     queryKey: ['filter-test', factory, request],
     queryFn: async ({ signal }) => {
       const tested = JSON.parse(request) as TestFilterRequest;
-      const verdict = await client.automations.testFilter(factory, tested, { signal });
-      return { verdict, filter: tested.provider === undefined ? tested.filter : undefined };
+      const result = await client.automations.testFilter(factory, tested, { signal });
+      return { result, filter: tested.provider === undefined ? tested.filter : undefined };
     },
     placeholderData: keepPreviousData,
     enabled: valid,
     retry: false,
   });
   // The editor marks the place of an error in the filter.
-  const marked = !valid || (result.error instanceof APIError && result.error.errors.some(({ pointer }) => pointer.startsWith('/filter')));
-  return { ...result.data, error: marked ? undefined : result.error, marked };
+  const marked = !valid || (query.error instanceof APIError && query.error.errors.some(({ pointer }) => pointer.startsWith('/filter')));
+  return { ...query.data, error: marked ? undefined : query.error, marked };
 }
 
 interface StoredProps {
@@ -111,9 +111,9 @@ interface StoredProps {
 }
 
 function Stored({ factory, trigger, webhook, delivery }: StoredProps) {
-  const all = useVerdict(factory, trigger, { webhook_uid: webhook });
-  const one = useVerdict(factory, trigger, delivery ? { webhook_uid: webhook, delivery_id: delivery } : undefined);
-  const sample = all.verdict?.sample;
+  const all = useFilterTest(factory, trigger, { webhook_uid: webhook });
+  const one = useFilterTest(factory, trigger, delivery ? { webhook_uid: webhook, delivery_id: delivery } : undefined);
+  const sample = all.result?.sample;
   return (
     <>
       {all.marked && (
@@ -121,17 +121,17 @@ function Stored({ factory, trigger, webhook, delivery }: StoredProps) {
           The filter has an error. The results are those of the last valid filter.
         </Text>
       )}
-      {delivery && one.verdict && (
+      {delivery && one.result && (
         <ChosenDelivery
           factory={factory}
           webhook={webhook}
           delivery={delivery}
-          verdict={one.verdict}
+          result={one.result}
           filter={trigger.provider === 'webhook' ? readFilter(trigger.filter) : undefined}
         />
       )}
       <Failure error={all.error ?? one.error} />
-      {all.verdict && <FailedChecks checks={all.verdict.checks.filter(({ check }) => check === 'webhook')} />}
+      {all.result && <FailedChecks checks={all.result.checks.filter(({ check }) => check === 'webhook')} />}
       {sample && (
         <Text size="sm" role="status">
           {sample.of === 0
@@ -156,14 +156,14 @@ interface PastedProps {
 function Pasted({ factory, trigger, payload, githubEvent }: PastedProps) {
   const value = parsed(payload);
   const event = trigger.provider === 'github' ? { github_event: githubEvent } : {};
-  const { verdict, filter, error } = useVerdict(factory, trigger, value && { payload: value[0], ...event });
+  const { result, filter, error } = useFilterTest(factory, trigger, value && { payload: value[0], ...event });
   return (
     <>
       <Failure error={error} />
-      {verdict && value && (
+      {result && value && (
         <div role="status">
-          <Status tone={verdict.would_trigger ? 'good' : 'calm'}>{verdict.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
-          <FailedChecks checks={verdict.checks} filter={filter} />
+          <Status tone={result.would_trigger ? 'good' : 'calm'}>{result.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
+          <FailedChecks checks={result.checks} filter={filter} />
         </div>
       )}
     </>

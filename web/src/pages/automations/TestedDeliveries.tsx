@@ -1,5 +1,5 @@
 import { Anchor, Group, Text, VisuallyHidden } from '@mantine/core';
-import type { FilterCheck, FilterDelivery, FilterVerdict } from '@penstock/sdk';
+import type { FilterCheck, FilterDelivery, FilterTestResult } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { Icon } from '../../ui/Icon.tsx';
@@ -52,31 +52,31 @@ interface ChosenDeliveryProps {
   factory: string;
   webhook: string;
   delivery: string;
-  verdict: FilterVerdict;
+  result: FilterTestResult;
   /** The payload filter as it is now. Not for the events of other providers. */
   filter: Record<string, unknown> | undefined;
 }
 
 /** The result for the delivery with which the filter is edited. The page scrolls to it once. */
-export function ChosenDelivery({ factory, webhook, delivery, verdict, filter }: ChosenDeliveryProps) {
+export function ChosenDelivery({ factory, webhook, delivery, result, filter }: ChosenDeliveryProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => box.current?.scrollIntoView({ block: 'center' }), []);
   return (
     <div ref={box} className={classes.chosen} role="status" aria-label="This delivery">
       <Group gap="sm">
-        <Status tone={verdict.would_trigger ? 'good' : 'calm'}>{verdict.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
+        <Status tone={result.would_trigger ? 'good' : 'calm'}>{result.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
         <ToDelivery factory={factory} webhook={webhook} delivery={delivery}>
           Delivery {delivery.slice(-12)}
         </ToDelivery>
       </Group>
-      <FailedChecks checks={filter ? verdict.checks.filter(({ check }) => check !== 'payload') : verdict.checks} />
+      <FailedChecks checks={filter ? result.checks.filter(({ check }) => check !== 'payload') : result.checks} />
       {filter && (
         <ChosenPayload
           factory={factory}
           webhook={webhook}
           delivery={delivery}
           filter={filter}
-          failed={verdict.checks.find(({ check, passed }) => check === 'payload' && !passed)}
+          failed={result.checks.find(({ check, passed }) => check === 'payload' && !passed)}
         />
       )}
     </div>
@@ -107,7 +107,7 @@ function Why({ check, filter }: { check: Pick<FilterCheck, 'path' | 'reason' | '
   );
 }
 
-function ToDelivery({ factory, webhook, delivery, children }: Omit<ChosenDeliveryProps, 'verdict' | 'filter'> & { children: ReactNode }) {
+function ToDelivery({ factory, webhook, delivery, children }: Omit<ChosenDeliveryProps, 'result' | 'filter'> & { children: ReactNode }) {
   return (
     <Anchor
       component={Link}

@@ -8,7 +8,7 @@ const none: Diagnostic[] = [];
 /** The server's findings in files, after the user stops typing. A new version makes a new request. */
 export function useDiagnostics(uid: string, files: FileTree, version: number, enabled: boolean) {
   const [asked] = useDebouncedValue(version, 350);
-  const verdict = useQuery({
+  const validation = useQuery({
     queryKey: ['factory-files', uid, asked],
     enabled: enabled && asked === version,
     gcTime: 0,
@@ -18,9 +18,9 @@ export function useDiagnostics(uid: string, files: FileTree, version: number, en
     queryFn: ({ signal }) => client.factoryFiles.validate({ files }, { signal }),
   });
   return {
-    diagnostics: verdict.data?.diagnostics ?? none,
-    error: verdict.error,
+    diagnostics: validation.data?.diagnostics ?? none,
+    error: validation.error,
     /** Whether the findings belong to the current files. */
-    settled: !enabled || (asked === version && !verdict.isFetching),
+    settled: !enabled || (asked === version && !validation.isFetching),
   };
 }

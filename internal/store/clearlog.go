@@ -122,10 +122,8 @@ type oldDelivery struct {
 
 func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
 	if o == penstock.OutcomeAccepted {
-		for _, d := range old {
-			if err := tx.endIdentities(ctx, webhookUID, d); err != nil {
-				return err
-			}
+		if err := tx.endIdentities(ctx, webhookUID, old); err != nil {
+			return err
 		}
 	}
 	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.id} }) {
@@ -145,26 +143,49 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 	return nil
 }
 
-// endIdentities ends the identities that last as long as the log entry of d: now, or when they are
-// [IdentitiesFor] old.
-func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, d oldDelivery) error {
-	const its = `
-		WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4 AND expires_at = 0`
-	for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
-		if k.value == "" {
-			continue
+// endIdentities ends the identities that last as long as the log entries of old: now, or when they
+// are [IdentitiesFor] old.
+func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, old []oldDelivery) error {
+	var now, later []heldIdentity
+	for _, d := range old {
+		end := &now
+		if d.received.Add(IdentitiesFor) > penstock.Now() {
+			end = &later
 		}
-		var err error
-		if until := d.received.Add(IdentitiesFor); until > penstock.Now() {
-			_, err = tx.exec(
-				ctx, `UPDATE delivery_keys
-					SET expires_at = $5`+its, k.webhook, k.source, k.value, d.id, int64(until),
-			)
-		} else {
-			_, err = tx.exec(ctx, "DELETE FROM delivery_keys"+its, k.webhook, k.source, k.value, d.id)
+		for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
+			if k.value != "" {
+				*end = append(*end, heldIdentity{k, d.id})
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("end an identity: %w", err)
+	}
+	const last = " WHERE expires_at = 0 AND "
+	if err := tx.eachIdentity(ctx, "DELETE FROM delivery_keys"+last, now); err != nil {
+		return err
+	}
+	return tx.eachIdentity(ctx, fmt.Sprintf(
+		"UPDATE delivery_keys SET expires_at = received_at + %d"+last, IdentitiesFor.Milliseconds()), later)
+}
+
+// heldIdentity is an identity as long as this delivery has it.
+type heldIdentity struct {
+	identity
+	delivery string
+}
+
+// eachIdentity executes statement, which ends where a condition can follow, for all of held. A
+// statement for each of them would take a round trip each.
+func (tx *Tx) eachIdentity(ctx context.Context, statement string, held []heldIdentity) error {
+	const fields = 4
+	for args := range chunks(held, func(k heldIdentity) []any {
+		return []any{k.source, k.value, k.webhook, k.delivery}
+	}) {
+		var either []string
+		for n := 1; n < len(args); n += fields {
+			either = append(either, fmt.Sprintf(
+				"source = $%d AND value = $%d AND webhook_uid = $%d AND delivery_id = $%d", n, n+1, n+2, n+3))
+		}
+		if _, err := tx.exec(ctx, statement+"("+strings.Join(either, " OR ")+")", args...); err != nil {
+			return fmt.Errorf("end identities: %w", err)
 		}
 	}
 	return nil
@@ -182,27 +203,20 @@ func (d oldDelivery) signedIdentity() string {
 // ClearIdentities removes up to limit expired identities, and returns their number.
 func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	now := int64(penstock.Now())
-	rows, err := s.query(ctx, `SELECT webhook_uid, source, value
+	rows, err := s.query(ctx, `SELECT webhook_uid, source, value, delivery_id
 		FROM delivery_keys
 		WHERE expires_at > 0 AND expires_at <= $1
 		ORDER BY expires_at
 		LIMIT $2`, now, limit)
-	over, err := collect(
-		s, rows, err, "identities", func(k *identity) []any { return []any{&k.webhook, &k.source, &k.value} },
-	)
+	over, err := collect(s, rows, err, "identities", func(k *heldIdentity) []any {
+		return []any{&k.webhook, &k.source, &k.value, &k.delivery}
+	})
 	if err != nil || len(over) == 0 {
 		return 0, err
 	}
 	return len(over), s.Write(ctx, func(tx *Tx) error {
-		for _, k := range over {
-			// An identity that was claimed again in between stays.
-			if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
-				WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4`,
-				k.webhook, k.source, k.value, now); err != nil {
-				return fmt.Errorf("remove an identity: %w", err)
-			}
-		}
-		return nil
+		// An identity that was claimed again in between has another delivery, and stays.
+		return tx.eachIdentity(ctx, "DELETE FROM delivery_keys WHERE expires_at > 0 AND ", over)
 	})
 }
 

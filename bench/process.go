@@ -129,8 +129,9 @@ func (b *bench) serveWith(ctx context.Context, database string, env []string, ar
 		return nil, err
 	}
 	all := []string{
-		"serve", "--listen", addr, "--data", filepath.Join(dir, "data"), "--limit-requests-per-minute", "0", "--database",
-		database,
+		"serve", "--listen", addr, "--data", filepath.Join(dir, "data"), "--limit-requests-per-minute", "0",
+		"--keyset", filepath.Join(b.dir, "keyset.json"), // the next server on this database needs the same
+		"--database", database,
 	}
 	cmd := command(ctx, b.binary, append(all, args...)...)
 	cmd.Env = append(

@@ -253,8 +253,8 @@ func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
 		return nil, nil
 	case strings.HasPrefix(text, "{"):
 		if !jsontext.Value(text).IsValid() {
-			const form = `--filter is not valid JSON: got %q; put the filter in single quotes, such as '{"type": ["order.paid"]}'`
-			return nil, exitf(exitUsage, form, text)
+			const advice = `put the filter in single quotes, such as '{"type": ["order.paid"]}'`
+			return nil, exitf(exitUsage, "--filter is not valid JSON: got %q; %s", text, advice)
 		}
 		return []byte(text), nil
 	}

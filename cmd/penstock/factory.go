@@ -178,7 +178,8 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 		return err
 	}
 	if cmd.Name == "" && repository == nil {
-		return exitf(exitUsage, "give the factory a name (penstock factory create NAME), or set --repository to the Git repository that defines it")
+		return exitf(exitUsage, "give the factory a name (penstock factory create NAME), or set --repository to the Git "+
+			"repository that defines it")
 	}
 	c, err := in.dial(ctx, std)
 	if err != nil {

@@ -99,7 +99,8 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	}
 	switch {
 	case c.warned: // the warning says why the run waits
-		std.notef("if the warning shows a mistake, cancel this run and create another one: penstock run cancel %s", cleanLine(created.ID))
+		std.notef("if the warning shows a mistake, cancel this run and create another one: penstock run cancel %s",
+			cleanLine(created.ID))
 	case created.AtCapacity:
 		std.notef("%s", waiting(ctx, c, created.ID))
 	}

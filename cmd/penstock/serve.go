@@ -59,11 +59,13 @@ const presigned = "presigned"
 
 func (cmd *serveCmd) Help() string {
 	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. If it runs in a " +
-		"terminal, it also prints the key there, once. A log never contains the key. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model " +
-		"providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. " +
-		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL override the addresses of their APIs. The standard OTEL_ variables " +
-		"configure tracing.\n\nOn SIGTERM, serve claims no more runs and returns its runs to the queue. It exits when " +
-		"this is done and --shutdown-delay has passed. From the signal on, /readyz returns 503. A second signal ends serve at once."
+		"terminal, it also prints the key there, once. A log never contains the key. PENSTOCK_BOOTSTRAP_KEY sets " +
+		"the key instead.\n\nThe server uses the model providers whose keys are in the environment: " +
+		"ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. ANTHROPIC_BASE_URL, OPENAI_BASE_URL and " +
+		"GOOGLE_GEMINI_BASE_URL override the addresses of their APIs. The standard OTEL_ variables configure " +
+		"tracing.\n\nOn SIGTERM, serve claims no more runs and returns its runs to the queue. It exits when this " +
+		"is done and --shutdown-delay has passed. From the signal on, /readyz returns 503. A second signal ends " +
+		"serve at once."
 }
 
 // Validate is called by kong.

@@ -112,7 +112,8 @@ func (c *client) factoryUID(ctx context.Context, called string) (string, error) 
 		}
 		return f.UID, err
 	case called == "" && len(uids) == 0:
-		return "", exitf(exitRefused, "webhooks and automations belong to a factory, and no factory exists yet: create one with penstock factory create NAME")
+		return "", exitf(exitRefused, "webhooks and automations belong to a factory, and no factory exists yet: create one "+
+			"with penstock factory create NAME")
 	case called == "" && len(uids) > 1:
 		return "", exitf(exitUsage, "several factories exist: set --factory")
 	}

@@ -1,6 +1,6 @@
 // Package queue runs leased work. It claims work while slots are free, and renews each lease
-// until its work has returned. If a lease cannot be renewed, the work is cancelled
-// early enough to stop its processes before the lease expires.
+// until its work has returned. If a lease cannot be renewed, the work is cancelled early enough
+// to stop its processes before the lease expires.
 //
 // There are two ways to stop. [Runner.Drain] claims no more and finishes the current work.
 // If the context of [Runner.Run] is cancelled, the runner also claims no more, but asks the current
@@ -212,8 +212,8 @@ func (r *Runner) takeSlot(ctx context.Context) bool {
 			return true
 		case <-ctx.Done():
 		case <-tick.C:
-			// A claim without a free slot never gets work.
-			_, _ = r.claim(ctx, penstock.ClaimRequest{Busy: r.Busy()})
+			// It must not get work, even if a slot becomes free at this moment: nobody would execute it.
+			_, _ = r.claim(ctx, penstock.ClaimRequest{Busy: r.o.Claim.Capacity})
 		}
 	}
 	return false

@@ -87,7 +87,7 @@ func (s *suite) beginMoved(t *testing.T) moved {
 			s.command(movedSecond),
 			{Text: "The second part is done."},
 		}},
-		pauses: map[int]*pause{1: newPause(), 2: newPause()},
+		pauses: map[int]*pause{1: newPause("Do the first part."), 2: newPause("Do the second part.")},
 	}}
 	first, second := m.model.pauses[1], m.model.pauses[2]
 	m.job = s.start(t, m.model, map[string]any{"prompt": "Do the first part."})
@@ -155,9 +155,13 @@ type pausing struct {
 	pauses map[int]*pause // by turn, each for one call
 }
 
-type pause struct{ begun, release chan struct{} }
+// pause is for a request that has this prompt.
+type pause struct {
+	prompt         string
+	begun, release chan struct{}
+}
 
-func newPause() *pause { return &pause{make(chan struct{}), make(chan struct{})} }
+func newPause(prompt string) *pause { return &pause{prompt, make(chan struct{}), make(chan struct{})} }
 
 // ServeHTTP implements http.Handler.
 func (p *pausing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -166,17 +170,23 @@ func (p *pausing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if generates(r.URL.Path) && !p.waits(r.Context(), trial.TurnOf(body)) {
+	if generates(r.URL.Path) && !p.waits(r.Context(), body) {
 		return
 	}
 	p.model.ServeHTTP(w, r)
 }
 
 // waits returns false if the agent hung up before the release.
-func (p *pausing) waits(ctx context.Context, turn int) bool {
+func (p *pausing) waits(ctx context.Context, request []byte) bool {
+	turn := trial.TurnOf(request)
 	p.mu.Lock()
 	pause := p.pauses[turn]
-	delete(p.pauses, turn)
+	if pause != nil && !bytes.Contains(request, []byte(pause.prompt)) {
+		pause = nil // agents also call the model between two prompts, such as for suggestions
+	}
+	if pause != nil {
+		delete(p.pauses, turn)
+	}
 	p.mu.Unlock()
 	if pause == nil {
 		return true

@@ -43,7 +43,7 @@ func TestFactoryOfARepository(t *testing.T) {
 	w := serveTracked(t, testkit.ServeOptions{Args: asked})
 	env := client(w.Server)
 	w.repository.Commit("Begin", acmeFiles())
-	call(t, env, "factory", "create").want(t, 64, "set a name, or --repository")
+	call(t, env, "factory", "create").want(t, 64, "give the factory a name")
 	call(t, env, "factory", "create", "x", "--branch", "main").want(t, 64, "need --repository")
 	call(
 		t, env, "factory", "create", "--repository", w.repository.URL(), "--branch", "gone",

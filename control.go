@@ -36,9 +36,9 @@ type Control interface {
 	Heartbeat(ctx context.Context, l Lease, wait time.Duration) (Signal, error)
 
 	// Append appends events to the log. A draft of the type "state" changes the state of the run,
-	// from CLAIMED to PENDING or from PENDING to INPROGRESS. Finish makes the worker's later
-	// changes. After the lease has ended, one more append is accepted: a draft of the timeline event
-	// vm_shutdown, optionally followed by reports about traffic.
+	// from CLAIMED to PENDING or from PENDING to INPROGRESS. The worker makes all later state
+	// changes with Finish. After the lease has ended, one more append is accepted: a draft of the
+	// timeline event vm_shutdown, optionally followed by reports about traffic.
 	Append(ctx context.Context, l Lease, drafts []Draft) error
 
 	// Finish ends a turn. If it returns prompts, follow-ups were waiting: the run is still

@@ -12,8 +12,8 @@ import (
 // 128 KB, including its name.
 const MaxSecretBytes = 64 << 10
 
-// ManagedSecret describes a secret that the server keeps for a team's runs and webhooks: Secret of
-// the API. It never contains the value of the secret.
+// ManagedSecret describes a secret that the server keeps for a team's runs and webhooks. It is the
+// schema Secret of the API, and never contains the value of the secret.
 type ManagedSecret struct {
 	Name       string `json:"name"`
 	Version    int64  `json:"version"` // counts the values it has had; 0: it has no value yet

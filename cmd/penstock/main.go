@@ -234,8 +234,10 @@ func explainUsage(err error, args []string) error {
 	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a secret value, so do not repeat it
 		text = "cannot parse the arguments. " + howToGiveValue
 	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret):
-		text += "\na secret is never an argument, because other users of this machine could read it. For the API key, " +
-			howToGiveKey
+		text += "\na secret is never an argument, because other users of this machine could read it"
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "key") }) {
+			text += ": " + howToGiveKey
+		}
 	}
 	return exitf(exitUsage, "%s\nsee: %s --help", text, command)
 }

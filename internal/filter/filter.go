@@ -193,10 +193,11 @@ func (c *compiler) field(m member, level int) field {
 			f.below = c.fields(members, level+1)
 		}
 	default:
-		text := `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
+		const allowed = `write [value], an operator object such as {"not_in": [value]}, or a nested object`
+		text := "bare scalar; " + allowed
 		if strings.HasPrefix(m.key, "$") {
-			text = m.key + " is not an operator; the operators are in, not_in and exists. " +
-				"If it is a key of the payload, its value is a " + text
+			text = fmt.Sprintf("%[1]s is not an operator; the operators are in, not_in and exists. If %[1]s is a key "+
+				"of the payload, its value in the filter cannot be a bare scalar: ", m.key) + allowed
 		}
 		c.badf(m.pointer, "%s", text)
 	}

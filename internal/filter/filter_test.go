@@ -112,8 +112,8 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"an operator and a field called in", `{"a": {"in": {"in": [1]}, "not_in": [1]}}`, field("/a/in", beside)},
 		{
 			"an operator with $", `{"a": {"$gt": 1}}`,
-			field("/a/$gt", "$gt is not an operator; the operators are in, not_in and exists. "+
-				"If it is a key of the payload, its value is a "+scalar),
+			field("/a/$gt", "$gt is not an operator; the operators are in, not_in and exists. If $gt is a key of the "+
+				"payload, its value in the filter cannot be a bare scalar: "+strings.TrimPrefix(scalar, "bare scalar; ")),
 		},
 		{"duplicate keys", `{"a": [1], "a": [2]}`, field("/a", twice)},
 		{"duplicate keys, one of them escaped", `{"b": {"a~/": [1], "\u0061~/": [2]}}`, field("/b/a~0~1", twice)},

@@ -12,12 +12,20 @@ export interface Told {
   fields: { pointer: string; detail: string }[];
 }
 
+/** Names the field of a form as the form does: "Time zone" for "/time_zone". Deeper pointers stay as they are. */
+function nameOfField(pointer: string): string {
+  const name = /^\/([a-z0-9_]+)$/.exec(pointer)?.[1]?.replaceAll('_', ' ');
+  return name ? name.charAt(0).toUpperCase() + name.slice(1) : pointer;
+}
+
 /** Describes an error. */
 export function describe(error: unknown): Told {
   if (error instanceof APIError) {
+    const detail = error.detail ?? (error.title ? '' : error.message);
+    const field = error.errors.find(({ pointer, detail: own }) => pointer && detail === `${pointer}: ${own}`);
     return {
       title: error.title ?? `The server returned ${error.statusCode}`,
-      detail: error.detail ?? (error.title ? '' : error.message),
+      detail: field ? `${nameOfField(field.pointer)}: ${field.detail}` : detail,
       requestId: error.requestId,
       fields: [...error.errors],
     };
@@ -77,7 +85,7 @@ export function Failure({ error, retry, wanted }: FailureProps) {
             <List.Item key={field.pointer + field.detail}>
               {field.pointer && (
                 <>
-                  <code>{field.pointer}</code>:{' '}
+                  <strong>{nameOfField(field.pointer)}</strong>:{' '}
                 </>
               )}
               {field.detail}

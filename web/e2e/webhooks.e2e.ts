@@ -125,7 +125,8 @@ test('the form begins with the sender, which names the webhook, and what can cha
   expect(await dialog.getByRole('textbox', { name: 'Managed secret' }).isVisible()).toBe(false);
   await page.keyboard.press('Control+A');
   await page.keyboard.type('gith');
-  await page.getByRole('option', { name: 'GitHub' }).waitFor();
+  // Enter chooses the option that the list has marked, not the first that it shows.
+  await page.locator('[role=option][data-combobox-selected]', { hasText: 'GitHub' }).waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => name.inputValue()).toBe('GitHub');
   await world.look('webhook-sender');

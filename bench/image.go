@@ -174,23 +174,10 @@ func (b *bench) startsInImage(ctx context.Context, layers []string) error {
 			return err
 		}
 	}
-	var took [3][]time.Duration
-	for round := range wallRounds + 1 {
-		for i, start := range []func() (time.Duration, error){
-			func() (time.Duration, error) { return startIn(ctx, box, inImage) },
-			func() (time.Duration, error) { return startIn(ctx, box, host) },
-			func() (time.Duration, error) { return startAlone(ctx, script) },
-		} {
-			one, err := start()
-			if err != nil {
-				return err
-			}
-			if round > 0 {
-				took[i] = append(took[i], one)
-			}
-		}
+	inside, outside, alone, err := medianStarts(ctx, box, script, inImage, host)
+	if err != nil {
+		return err
 	}
-	inside, outside, alone := quantile(took[0], .5), quantile(took[1], .5), quantile(took[2], .5)
 	b.out.row(row{
 		what: "start of a sandbox in this image, p50", penstock: millis(inside), bare: millis(outside),
 		ratio: ratio(float64(inside), float64(outside)), aim: upTo(float64(inside), 4*float64(outside), "ratio ≤ 4"),

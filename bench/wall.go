@@ -240,23 +240,10 @@ func (b *bench) starts(ctx context.Context) error {
 	}
 	open := spec
 	open.Relay = ""
-	var took [3][]time.Duration
-	for round := range wallRounds + 1 {
-		for i, start := range []func() (time.Duration, error){
-			func() (time.Duration, error) { return startIn(ctx, box, spec) },
-			func() (time.Duration, error) { return startIn(ctx, box, open) },
-			func() (time.Duration, error) { return startAlone(ctx, script) },
-		} {
-			one, err := start()
-			if err != nil {
-				return err
-			}
-			if round > 0 { // programs are in memory
-				took[i] = append(took[i], one)
-			}
-		}
+	sealed, without, alone, err := medianStarts(ctx, box, script, spec, open)
+	if err != nil {
+		return err
 	}
-	sealed, without, alone := quantile(took[0], .5), quantile(took[1], .5), quantile(took[2], .5)
 	b.out.row(row{
 		what: "start of a sealed sandbox with its proof, p50", penstock: millis(sealed), bare: millis(without),
 		ratio: ratio(float64(sealed), float64(without)), aim: upTo(float64(sealed), 2*float64(without), "ratio ≤ 2"),
@@ -266,6 +253,30 @@ func (b *bench) starts(ctx context.Context) error {
 		ratio: ratio(float64(sealed), float64(alone)),
 	})
 	return nil
+}
+
+// medianStarts starts sandboxes of two kinds and the program bwrap in turns, and returns the median of
+// each time until the script prints something.
+func medianStarts(
+	ctx context.Context, box sandbox.Sandbox, script string, one, other sandbox.Spec,
+) (ofOne, ofOther, alone time.Duration, err error) {
+	var took [3][]time.Duration
+	for round := range wallRounds + 1 {
+		for i, start := range []func() (time.Duration, error){
+			func() (time.Duration, error) { return startIn(ctx, box, one) },
+			func() (time.Duration, error) { return startIn(ctx, box, other) },
+			func() (time.Duration, error) { return startAlone(ctx, script) },
+		} {
+			t, err := start()
+			if err != nil {
+				return 0, 0, 0, err
+			}
+			if round > 0 { // programs are in memory
+				took[i] = append(took[i], t)
+			}
+		}
+	}
+	return quantile(took[0], .5), quantile(took[1], .5), quantile(took[2], .5), nil
 }
 
 func startIn(ctx context.Context, box sandbox.Sandbox, spec sandbox.Spec) (time.Duration, error) {

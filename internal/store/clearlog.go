@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,8 +163,9 @@ func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, old []oldDel
 	if err := tx.eachIdentity(ctx, "DELETE FROM delivery_keys"+last, now); err != nil {
 		return err
 	}
-	return tx.eachIdentity(ctx, fmt.Sprintf(
-		"UPDATE delivery_keys SET expires_at = received_at + %d"+last, IdentitiesFor.Milliseconds()), later)
+	return tx.eachIdentity(
+		ctx, "UPDATE delivery_keys SET expires_at = received_at + $1"+last, later, IdentitiesFor.Milliseconds(),
+	)
 }
 
 // heldIdentity is an identity as long as this delivery has it.
@@ -172,15 +174,16 @@ type heldIdentity struct {
 	delivery string
 }
 
-// eachIdentity executes statement, which ends where a condition can follow, for all of held. A
-// statement for each of them would take a round trip each.
-func (tx *Tx) eachIdentity(ctx context.Context, statement string, held []heldIdentity) error {
+// eachIdentity executes statement, which ends where a condition can follow, for all of held. Its own
+// arguments are first. A statement for each of held would take a round trip each.
+func (tx *Tx) eachIdentity(ctx context.Context, statement string, held []heldIdentity, first ...any) error {
 	const fields = 4
-	for args := range chunks(held, func(k heldIdentity) []any {
+	for keys := range chunks(held, func(k heldIdentity) []any {
 		return []any{k.source, k.value, k.webhook, k.delivery}
 	}) {
+		args := slices.Concat(first, keys)
 		var either []string
-		for n := 1; n < len(args); n += fields {
+		for n := len(first) + 1; n < len(args); n += fields {
 			either = append(either, fmt.Sprintf(
 				"source = $%d AND value = $%d AND webhook_uid = $%d AND delivery_id = $%d", n, n+1, n+2, n+3))
 		}
@@ -215,8 +218,8 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	return len(over), s.Write(ctx, func(tx *Tx) error {
-		// An identity that was claimed again in between has another delivery, and stays.
-		return tx.eachIdentity(ctx, "DELETE FROM delivery_keys WHERE expires_at > 0 AND ", over)
+		// An identity that was claimed again in between stays.
+		return tx.eachIdentity(ctx, "DELETE FROM delivery_keys WHERE expires_at > 0 AND expires_at <= $1 AND ", over, now)
 	})
 }
 

@@ -9,7 +9,7 @@ test('a secret is stored, gets another value, and is deleted, and nothing shows 
   await page.getByRole('button', { name: 'New secret' }).first().click();
   await page.getByLabel('Name').fill('not a name');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByRole('alert').getByText('must be at most 128 letters').first().waitFor();
+  await page.getByRole('alert').getByText('Name: must be at most 128 letters').first().waitFor();
   await world.look('secrets-new');
   await page.getByLabel('Name').fill('DEPLOY_TOKEN');
   await page.getByRole('button', { name: 'Create', exact: true }).click();

@@ -18,7 +18,7 @@ test('a budget is made, edited and deleted, beside what the runs use', async ({ 
   await dialog.getByLabel('Cap in US dollars').fill('500');
   await dialog.getByLabel('Time zone').fill('Mars/Olympus');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  await dialog.getByText('must be an IANA time zone').waitFor();
+  await dialog.getByText('Time zone: must be an IANA time zone').waitFor();
   await dialog.getByLabel('Time zone').fill('Europe/Berlin');
   await dialog.getByLabel('Report at').fill('50, 90');
   await world.look('spend-new');

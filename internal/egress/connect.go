@@ -24,7 +24,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		err = errors.New("CONNECT has no body (RFC 9110 §9.3.6)")
 	}
 	if err != nil {
-		p.refuse(w, r.RequestURI, 0, http.StatusBadRequest, "The request is refused: "+err.Error()+".")
+		p.forward.refuse(w, r.RequestURI, 0, http.StatusBadRequest, "The request is refused: "+err.Error()+".")
 		return
 	}
 	t := target{host: host, port: port, secure: true}
@@ -35,11 +35,11 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	// A CONNECT may carry requests without TLS, too; serveTarget decides on each of these.
 	d := p.Policy.decideTarget(t)
 	if !d.Allowed {
-		p.refuse(w, host, port, http.StatusForbidden, d.Reason)
+		p.forward.refuse(w, host, port, http.StatusForbidden, d.Reason)
 		return
 	}
 	if err := p.ledger.exhausted(); err != nil {
-		p.fail(w, t, err)
+		p.forward.fail(w, t, err)
 		return
 	}
 	if d.Mode != ModeTunnel || port == 80 {
@@ -48,7 +48,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	upstream, err := p.dialer.dial(r.Context(), host, port)
 	if err != nil {
-		p.fail(w, t, err)
+		p.forward.fail(w, t, err)
 		return
 	}
 	defer upstream.Close()
@@ -138,15 +138,15 @@ func (p *Proxy) serveTarget(ctx context.Context, conn net.Conn, t target) {
 		host, port, err := splitAuthority(r.Host, map[bool]int{true: 443, false: 80}[t.secure])
 		switch {
 		case r.ProtoMajor != 1:
-			p.refuse(w, t.host, t.port, http.StatusHTTPVersionNotSupported, "The proxy speaks HTTP/1.1.")
+			p.forward.refuse(w, t.host, t.port, http.StatusHTTPVersionNotSupported, "The proxy speaks HTTP/1.1.")
 		case r.Method == http.MethodConnect || r.URL.Host != "" || r.URL.Scheme != "":
-			p.refuse(w, t.host, t.port, http.StatusBadRequest,
+			p.forward.refuse(w, t.host, t.port, http.StatusBadRequest,
 				fmt.Sprintf("The request is refused: within a connection to %s, a request has a path, not a URL.", t))
 		case err != nil || host != t.host || port != t.port:
-			p.refuse(w, t.host, t.port, http.StatusMisdirectedRequest,
+			p.forward.refuse(w, t.host, t.port, http.StatusMisdirectedRequest,
 				fmt.Sprintf("The request is refused: its Host is %q, but the connection is for %s.", cut(r.Host), t))
 		default:
-			p.serveRequest(w, r, t)
+			p.forward.serve(w, r, t)
 		}
 	}))
 }

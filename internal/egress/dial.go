@@ -71,6 +71,19 @@ func (d *dialer) dial(ctx context.Context, host string, port int) (net.Conn, err
 	return nil, fmt.Errorf("connect to %s: %w", host, err)
 }
 
+// dialAddress dials an address host:port.
+func (d *dialer) dialAddress(ctx context.Context, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	number, err := parsePort(port)
+	if err != nil {
+		return nil, err
+	}
+	return d.dial(ctx, host, number)
+}
+
 func connect(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()

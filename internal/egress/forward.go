@@ -43,29 +43,53 @@ func exchangeOf(ctx context.Context) *exchange {
 	return ex
 }
 
-// serveRequest decides on one request and forwards it.
-func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request, t target) {
+// forwarder carries requests to hosts: it decides on each request, adds credentials, and streams the
+// response.
+type forwarder struct {
+	policy      *Policy
+	secrets     func(name string) (string, bool) // nil: no secret has a value
+	pullRequest func(PullRequest)
+	ledger      *ledger
+	dialer      *dialer
+	carrier     *httputil.ReverseProxy // of an exchange
+}
+
+func newForwarder(o Options, l *ledger, d *dialer) *forwarder {
+	f := &forwarder{policy: o.Policy, secrets: o.Secret, pullRequest: o.PullRequest, ledger: l, dialer: d}
+	f.carrier = f.newCarrier(o.Log)
+	return f
+}
+
+// close closes the kept connections to hosts. No request may be in progress.
+func (f *forwarder) close() {
+	if transport, ok := f.carrier.Transport.(*http.Transport); ok {
+		transport.CloseIdleConnections()
+	}
+}
+
+// serve decides on one request and forwards it.
+func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, t target) {
 	path := r.URL.EscapedPath()
 	if path == "" {
 		path = "/"
 	}
-	d, secret := p.Policy.decideRequest(t, r.Method, path)
+	d, secret := f.policy.decideRequest(t, r.Method, path)
 	if !d.Allowed {
-		p.refuse(w, t.host, t.port, http.StatusForbidden, d.Reason)
+		f.refuse(w, t.host, t.port, http.StatusForbidden, d.Reason)
 		return
 	}
-	if reason := p.checkUpgrade(r, t, path); reason != "" {
-		p.refuse(w, t.host, t.port, http.StatusForbidden, fmt.Sprintf("%s is refused: %s.", t, reason))
+	if reason := f.checkUpgrade(r, t, path); reason != "" {
+		f.refuse(w, t.host, t.port, http.StatusForbidden, fmt.Sprintf("%s is refused: %s.", t, reason))
 		return
 	}
 	ex := &exchange{target: t}
 	var err error
-	if ex.credential, err = p.credentialFor(secret); err != nil {
-		p.fail(w, t, err)
+	if ex.credential, err = f.credentialFor(secret); err != nil {
+		f.fail(w, t, err)
 		return
 	}
-	if ex.headers, err = p.mcpHeaders(t, path); err != nil {
-		p.fail(w, t, err)
+	if ex.headers, err = f.mcpHeaders(t, path); err != nil {
+		f.fail(w, t, err)
 		return
 	}
 	mode := ModeHTTP
@@ -73,18 +97,18 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request, t target) {
 		mode = ModeInspect
 		ex.watch = watchPull(r, t, path)
 	}
-	ex.account = p.ledger.begin(t, mode)
-	if err := p.ledger.send(ex.account, headerSize(r)); err != nil {
-		p.fail(w, t, err)
+	ex.account = f.ledger.begin(t, mode)
+	if err := f.ledger.send(ex.account, headerSize(r)); err != nil {
+		f.fail(w, t, err)
 		return
 	}
-	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, ex)))
+	f.carrier.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, ex)))
 }
 
 // checkUpgrade returns the reason to refuse an upgrade. Only WebSocket is forwarded: with any other
 // protocol the proxy could not read the requests. Without h2c, a client continues with HTTP/1.1
 // (RFC 9110 §7.8).
-func (p *Proxy) checkUpgrade(r *http.Request, t target, path string) string {
+func (f *forwarder) checkUpgrade(r *http.Request, t target, path string) string {
 	protocol := r.Header.Get("Upgrade")
 	if protocol == "" {
 		return ""
@@ -93,7 +117,7 @@ func (p *Proxy) checkUpgrade(r *http.Request, t target, path string) string {
 		r.Header.Del("Upgrade")
 		return ""
 	}
-	if !p.Policy.unlimitedMethods(t, path) {
+	if !f.policy.unlimitedMethods(t, path) {
 		return "a WebSocket sends data without a method, and the rules for this host limit the methods. " +
 			"To allow it, add a rule for the host without methods"
 	}
@@ -101,11 +125,11 @@ func (p *Proxy) checkUpgrade(r *http.Request, t target, path string) string {
 }
 
 // credentialFor returns the header of a rule's credential. Errors never contain the value.
-func (p *Proxy) credentialFor(c *penstock.NetworkCredential) (credential, error) {
+func (f *forwarder) credentialFor(c *penstock.NetworkCredential) (credential, error) {
 	if c == nil {
 		return credential{}, nil
 	}
-	value, err := p.secret(c.Secret)
+	value, err := f.secret(c.Secret)
 	if err != nil {
 		return credential{}, fmt.Errorf("the credential of its rule: %w", err)
 	}
@@ -133,25 +157,25 @@ func headerSize(r *http.Request) int {
 	return size
 }
 
-// newForwarder returns the handler that sends a request and streams its response. It never
+// newCarrier returns the handler that sends a request and streams its response. It never
 // follows a redirect, and writes each request anew, so that the host reads the same request as
 // the proxy did.
-func (p *Proxy) newForwarder() *httputil.ReverseProxy {
+func (f *forwarder) newCarrier(log *slog.Logger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport:      p.newTransport(),
+		Transport:      f.newTransport(),
 		FlushInterval:  -1,
-		ErrorLog:       slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
-		Rewrite:        p.rewrite,
-		ModifyResponse: p.receive,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Rewrite:        f.rewrite,
+		ModifyResponse: f.receive,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			p.fail(w, exchangeOf(r.Context()).target, err)
+			f.fail(w, exchangeOf(r.Context()).target, err)
 		},
 	}
 }
 
 // rewrite runs after the headers that Connection names have been removed: a client cannot have
 // the credential removed by naming it there.
-func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
+func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 	ex := exchangeOf(pr.Out.Context())
 	pr.Out.URL.Scheme, pr.Out.URL.Host = ex.target.scheme(), net.JoinHostPort(ex.target.host, strconv.Itoa(ex.target.port))
 	pr.Out.Host = ex.target.authority()
@@ -173,7 +197,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 		if ex.watch != nil {
 			pr.Out.Body = ex.watch.request(pr.Out.Body)
 		}
-		pr.Out.Body = &upload{ReadCloser: pr.Out.Body, ledger: p.ledger, account: ex.account}
+		pr.Out.Body = &upload{ReadCloser: pr.Out.Body, ledger: f.ledger, account: ex.account}
 	}
 }
 
@@ -187,24 +211,24 @@ func carriesPlaceholder(value string) bool {
 	return strings.Contains(value, Placeholder)
 }
 
-func (p *Proxy) receive(response *http.Response) error {
+func (f *forwarder) receive(response *http.Response) error {
 	ex := exchangeOf(response.Request.Context())
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		conn, ok := response.Body.(io.ReadWriteCloser)
 		if !ok {
 			return errors.New("the host switched protocols without a connection")
 		}
-		response.Body = &duplex{ReadWriteCloser: conn, ledger: p.ledger, account: ex.account}
+		response.Body = &duplex{ReadWriteCloser: conn, ledger: f.ledger, account: ex.account}
 		return nil
 	}
 	if ex.watch != nil {
-		response.Body = ex.watch.response(response, p.PullRequest)
+		response.Body = ex.watch.response(response, f.pullRequest)
 	}
 	response.Body = &download{ReadCloser: response.Body, account: ex.account}
 	return nil
 }
 
-func (p *Proxy) newTransport() *http.Transport {
+func (f *forwarder) newTransport() *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	transport := &http.Transport{
@@ -212,13 +236,13 @@ func (p *Proxy) newTransport() *http.Transport {
 		MaxIdleConns: idleUpstreams, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
 		ResponseHeaderTimeout: responseDelay, MaxResponseHeaderBytes: maxResponse, ExpectContinueTimeout: time.Second,
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			if p.Upstream != nil {
-				return p.dialer.dialUpstream(ctx)
+			if f.dialer.upstream != nil {
+				return f.dialer.dialUpstream(ctx)
 			}
-			return p.dialAddress(ctx, address)
+			return f.dialer.dialAddress(ctx, address)
 		},
 		DialTLSContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			conn, err := p.dialAddress(ctx, address)
+			conn, err := f.dialer.dialAddress(ctx, address)
 			if err != nil {
 				return nil, err
 			}
@@ -226,12 +250,12 @@ func (p *Proxy) newTransport() *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return handshake(ctx, conn, clientConfig(host, p.dialer.roots))
+			return handshake(ctx, conn, clientConfig(host, f.dialer.roots))
 		},
 	}
-	if p.Upstream != nil {
+	if f.dialer.upstream != nil {
 		// DialContext has done the TLS of an https proxy already.
-		plain := &url.URL{Scheme: "http", User: p.Upstream.User, Host: p.Upstream.Host}
+		plain := &url.URL{Scheme: "http", User: f.dialer.upstream.User, Host: f.dialer.upstream.Host}
 		transport.Proxy = func(r *http.Request) (*url.URL, error) {
 			if r.URL.Scheme == "https" { // DialTLSContext goes through the proxy itself
 				return nil, nil //nolint:nilnil // no proxy and no error, as http.Transport wants it
@@ -242,27 +266,24 @@ func (p *Proxy) newTransport() *http.Transport {
 	return transport
 }
 
-func (p *Proxy) dialAddress(ctx context.Context, address string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	number, err := parsePort(port)
-	if err != nil {
-		return nil, err
-	}
-	return p.dialer.dial(ctx, host, number)
+// refuse responds with one sentence and counts the refusal.
+func (f *forwarder) refuse(w http.ResponseWriter, host string, port, status int, sentence string) {
+	f.ledger.refuse(host, port, sentence)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, sentence+"\n") //nolint:gosec // plain text with nosniff
 }
 
 // fail responds to a request that was allowed but could not be carried.
-func (p *Proxy) fail(w http.ResponseWriter, t target, err error) {
-	if limit := p.ledger.exhausted(); limit != nil {
+func (f *forwarder) fail(w http.ResponseWriter, t target, err error) {
+	if limit := f.ledger.exhausted(); limit != nil {
 		err = limit
 	}
 	var address *addressError
 	var limit uploadError
 	if errors.As(err, &address) || errors.As(err, &limit) {
-		p.refuse(w, t.host, t.port, http.StatusForbidden, sentence(t, err))
+		f.refuse(w, t.host, t.port, http.StatusForbidden, sentence(t, err))
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

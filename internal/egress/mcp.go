@@ -53,14 +53,14 @@ func (c *Policy) hasHeaders(t target) bool {
 }
 
 // mcpHeaders returns the headers for a request, with their secrets.
-func (p *Proxy) mcpHeaders(t target, path string) (http.Header, error) {
+func (f *forwarder) mcpHeaders(t target, path string) (http.Header, error) {
 	headers := http.Header{}
-	for _, server := range p.Policy.mcp {
+	for _, server := range f.policy.mcp {
 		if server.target != t || server.path != path {
 			continue
 		}
 		for name, text := range server.headers {
-			value, err := p.fillSecrets(text)
+			value, err := f.fillSecrets(text)
 			if err != nil {
 				return nil, fmt.Errorf("the header %s of the MCP server %s: %w", name, server.name, err)
 			}
@@ -71,7 +71,7 @@ func (p *Proxy) mcpHeaders(t target, path string) (http.Header, error) {
 }
 
 // fillSecrets replaces each ${{ secrets.NAME }} in a text. Errors never contain a value.
-func (p *Proxy) fillSecrets(text string) (string, error) {
+func (f *forwarder) fillSecrets(text string) (string, error) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${{")
@@ -81,7 +81,7 @@ func (p *Proxy) fillSecrets(text string) (string, error) {
 		}
 		reference, after, _ := strings.Cut(rest, "}}")
 		name := strings.TrimPrefix(strings.TrimSpace(reference), "secrets.")
-		value, err := p.secret(name)
+		value, err := f.secret(name)
 		if err != nil {
 			return "", err
 		}
@@ -92,10 +92,10 @@ func (p *Proxy) fillSecrets(text string) (string, error) {
 }
 
 // secret returns the value of a managed secret for a header.
-func (p *Proxy) secret(name string) (string, error) {
+func (f *forwarder) secret(name string) (string, error) {
 	value, ok := "", false
-	if p.Secret != nil {
-		value, ok = p.Secret(name)
+	if f.secrets != nil {
+		value, ok = f.secrets(name)
 	}
 	if !ok || value == "" {
 		return "", fmt.Errorf("the secret %s has no value", name)

@@ -12,11 +12,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"sync"
@@ -84,7 +82,7 @@ type Proxy struct {
 	ledger  *ledger
 	ca      *authorityKey
 	roots   []byte // PEM: system and operator
-	forward *httputil.ReverseProxy
+	forward *forwarder
 	slots   chan struct{}
 
 	mu     sync.Mutex
@@ -133,7 +131,7 @@ func New(o Options) (*Proxy, error) {
 	if p.ca, err = newAuthorityKey(o.Policy.inspectable(), o.Lifetime); err != nil {
 		return nil, err
 	}
-	p.forward = p.newForwarder()
+	p.forward = newForwarder(o, p.ledger, p.dialer)
 	return p, nil
 }
 
@@ -185,9 +183,7 @@ func (p *Proxy) close() {
 	p.closed = true
 	p.mu.Unlock()
 	p.active.Wait()
-	if transport, ok := p.forward.Transport.(*http.Transport); ok {
-		transport.CloseIdleConnections()
-	}
+	p.forward.close()
 }
 
 // ServeHTTP serves CONNECT, requests in absolute form, and Local.
@@ -224,7 +220,7 @@ func (p *Proxy) serveLocal(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) serveAbsolute(w http.ResponseWriter, r *http.Request) {
 	t, _, err := urlTarget(r.URL)
 	if err != nil {
-		p.refuse(w, r.URL.Host, 0, http.StatusBadRequest, "The request is refused: "+err.Error()+".")
+		p.forward.refuse(w, r.URL.Host, 0, http.StatusBadRequest, "The request is refused: "+err.Error()+".")
 		return
 	}
 	if p.local[hostPort{t.host, t.port}] && !t.secure {
@@ -232,16 +228,7 @@ func (p *Proxy) serveAbsolute(w http.ResponseWriter, r *http.Request) {
 		p.serveLocal(w, r)
 		return
 	}
-	p.serveRequest(w, r, t)
-}
-
-// refuse responds with one sentence and counts the refusal.
-func (p *Proxy) refuse(w http.ResponseWriter, host string, port, status int, sentence string) {
-	p.ledger.refuse(host, port, sentence)
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, sentence+"\n") //nolint:gosec // plain text with nosniff
+	p.forward.serve(w, r, t)
 }
 
 // limitedListener bounds the open connections. One too many gets a 503 and is closed, because

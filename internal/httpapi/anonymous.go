@@ -75,15 +75,3 @@ func (w *crowd) check(ctx context.Context, fn func() error) error {
 		return context.Cause(ctx)
 	}
 }
-
-// authenticateOptional reads the key or session of a request that needs neither.
-func (c *call) authenticateOptional() error {
-	session := len(c.sessionProofs()) > 0 && c.r.Header.Get(secretHeader) != ""
-	if len(c.r.Header["Authorization"]) == 0 && !session {
-		return nil
-	}
-	if err := c.authenticate(); err != nil {
-		return err
-	}
-	return c.limitRate()
-}

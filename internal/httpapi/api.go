@@ -9,23 +9,19 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"path"
 	"strings"
-	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/api"
-	"github.com/penstock-dev/penstock/internal/rate"
 	"github.com/penstock-dev/penstock/internal/service"
-	"github.com/penstock-dev/penstock/web"
 )
 
 // Options configures an API. Service and PublicURL are required.
@@ -67,60 +63,50 @@ type Webhooks interface {
 	) (penstock.WebhookVerified, error)
 }
 
-// API is the http.Handler of all routes. It starts no goroutines of its own.
+// API is the http.Handler of all routes. It has the checks that each request passes. The handlers
+// behind them are methods of small types, which see only the rules that they call. It starts no
+// goroutines of its own.
 type API struct {
-	svc     *service.Service
-	log     *slog.Logger
-	origin  string
-	options Options
+	mux       *http.ServeMux
+	unmatched Route         // of requests that match no other
+	wait      time.Duration // time limit of a request that is not a stream
 
-	mux      *http.ServeMux
-	pages    http.Handler // of /docs
-	site     http.Handler // the dashboard
-	cookie   string       // of a session
-	perKey   keyLimit     // requests of a key
-	failures *limiter     // bad keys and sessions of a client address
-	crowd    *crowd       // callers without a key
-	flights  flights
-	metrics  *metrics
-	tracer   trace.Tracer // nil: requests are not traced
-
-	ratePolicy []string
-
-	draining atomic.Bool     // set by Server.Drain
-	unready  atomic.Bool     // a readiness check was rejected and logged
-	stopping context.Context //nolint:containedctx // no request's: done when Stop was called
-	stop     context.CancelFunc
+	proxies     []netip.Prefix // that are trusted
+	plain       plainNetworks
+	origins     corsOrigins
+	auth        *authenticator
+	rate        *keyRate
+	idempotency *idempotency
+	observer    *observer
+	problems    *problems
+	shutdown    *shutdown
 }
 
 // New makes an API.
 func New(o Options) *API {
-	a := &API{
-		svc: o.Service, origin: strings.TrimRight(o.PublicURL, "/"),
-		log:    cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		perKey: newKeyLimit(o.RequestsPerMinute, o.Service.Keys), failures: newLimiter(o.FailuresPerMinute),
-		crowd:      newCrowd(o.ValidatesPerMinute),
-		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, int(rate.Span.Seconds()))},
-		metrics:    newMetrics(o.Registerer),
-		mux:        http.NewServeMux(),
-	}
-	a.pages, a.site = api.Docs(a.origin), web.Handler()
-	a.cookie = sessionCookie(a.origin)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
 	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
 	o.StreamWrite = cmp.Or(o.StreamWrite, 15*time.Second)
-	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
-	a.options = o
-	a.stopping, a.stop = context.WithCancel(context.Background())
-	if o.Tracer != nil {
-		a.tracer = o.Tracer.Tracer("github.com/penstock-dev/penstock/internal/httpapi")
+	metrics, stopping := newMetrics(o.Registerer), newShutdown()
+	a := &API{
+		mux: http.NewServeMux(), wait: cmp.Or(o.RequestTimeout, 30*time.Second),
+		proxies: o.TrustedProxies, plain: o.PlainNetworks, origins: o.CORSOrigins,
+		auth:        newAuthenticator(o.Service.Keys, o.Service.Sessions, o.PublicURL, o.FailuresPerMinute),
+		rate:        newKeyRate(o.RequestsPerMinute, o.Service.Keys),
+		idempotency: newIdempotency(o.Service.Responses),
+		observer:    newObserver(o.Log, metrics, o.Tracer),
+		problems:    &problems{origin: o.PublicURL, log: o.Log, shutdown: stopping},
+		shutdown:    stopping,
 	}
-	for _, route := range Routes() {
+	a.unmatched = Route{Public: true, plain: true, handle: a.noRoute}
+	for _, route := range routes(a.handlers(o, metrics)) {
 		route.Public = route.Public || route.Pattern == metricsPath && o.MetricsOpen
 		a.mux.HandleFunc(
 			route.Method+" "+route.Pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(&route, w, r) },
 		)
 	}
-	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.serve(&unmatched, w, r) })
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.serve(&a.unmatched, w, r) })
 	return a
 }
 
@@ -129,7 +115,7 @@ func New(o Options) *API {
 // the token in a link, twice.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := r.URL.Path; p == "" || p[0] != '/' || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") {
-		a.serve(&unmatched, w, r)
+		a.serve(&a.unmatched, w, r)
 		return
 	}
 	a.mux.ServeHTTP(w, r)
@@ -137,14 +123,53 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Stop ends event streams so that their clients reconnect soon, ends the long polls of workers, and
 // makes the server unready. It can be called repeatedly.
-func (a *API) Stop() { a.stop() }
+func (a *API) Stop() { a.shutdown.stop() }
 
-func (a *API) drain() { a.draining.Store(true) }
+func (a *API) drain() { a.shutdown.draining.Store(true) }
 
-func (a *API) isStopping() bool { return a.stopping.Err() != nil }
+// serve handles one request: all checks of this layer in order, then the handler of the route.
+func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	c := &call{route: route, r: r, rec: recorder{ResponseWriter: w}, peer: peerOf(r, a.proxies)}
+	c.w = &c.rec
+	defer a.observer.span(c)()
+	c.caller = c.r.Context()
+	defer c.limitWait(a.wait)()
+	defer func() { a.observer.observe(c, time.Since(start)) }()
+	defer a.problems.recover(c)
+	c.begin()
+	a.origins.allow(c)
+	if c.preflight() {
+		return
+	}
+	if err := a.admit(c); err != nil {
+		a.problems.respond(c, err)
+		return
+	}
+	if err := a.idempotency.handle(c); err != nil {
+		a.problems.respond(c, err)
+	}
+}
 
-// unmatched handles requests that match no route.
-var unmatched = Route{Public: true, plain: true, handle: (*API).noRoute}
+// admit checks whether the handler may see the request.
+func (a *API) admit(c *call) error {
+	if err := a.plain.check(c); err != nil {
+		return err
+	}
+	if p := c.r.URL.Path; strings.ContainsRune(p, 0) || !utf8.ValidString(p) {
+		return penstock.Errorf(penstock.CodeNotFound, "this path does not exist")
+	}
+	if c.route.Public && !(c.route.KeyRead && a.auth.offered(c)) {
+		return nil
+	}
+	if err := a.auth.authenticate(c); err != nil {
+		return err
+	}
+	if err := a.rate.limit(c); err != nil || c.route.Public {
+		return err
+	}
+	return c.authorize()
+}
 
 // noRoute responds with 405 if the path has a route with another method, and otherwise with 404.
 func (a *API) noRoute(c *call) error {
@@ -159,7 +184,7 @@ func (a *API) noRoute(c *call) error {
 		}
 	}
 	if len(allowed) == 0 || c.r.URL.Path == "" || path.Clean(c.r.URL.Path) != c.r.URL.Path {
-		c.identify()
+		a.auth.identify(c)
 		return penstock.Errorf(penstock.CodeNotFound, "this path does not exist")
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))

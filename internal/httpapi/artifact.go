@@ -22,15 +22,22 @@ import (
 	"github.com/penstock-dev/penstock/internal/run"
 )
 
-// addArtifact takes a file as multipart/form-data, everything else as JSON.
-func (a *API) addArtifact(c *call) error {
-	up, err := c.readUpload()
+// artifacts has the handlers of artifacts.
+type artifacts struct {
+	rules       *run.Files
+	idempotency *idempotency
+	tempDir     string // for uploads in progress; "": that of the system
+}
+
+// add takes a file as multipart/form-data, everything else as JSON.
+func (h artifacts) add(c *call) error {
+	up, err := h.readUpload(c)
 	if err != nil {
 		return err
 	}
 	defer up.discard()
-	return c.once(up.hash, func() error {
-		item, err := a.svc.Files.AddArtifact(c.ctx(), c.principal, c.param("runId"), up.meta, up.reader())
+	return h.idempotency.once(c, up.hash, func() error {
+		item, err := h.rules.AddArtifact(c.ctx(), c.principal, c.param("runId"), up.meta, up.reader())
 		if err != nil {
 			return err
 		}
@@ -38,16 +45,16 @@ func (a *API) addArtifact(c *call) error {
 	})
 }
 
-func (a *API) artifact(c *call) error {
-	item, err := a.svc.Files.Artifact(c.ctx(), c.principal, c.param("uid"))
+func (h artifacts) read(c *call) error {
+	item, err := h.rules.Artifact(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, item)
 }
 
-func (a *API) downloadArtifact(c *call) error {
-	link, err := a.svc.Files.ArtifactLink(c.ctx(), c.principal, c.param("uid"))
+func (h artifacts) download(c *call) error {
+	link, err := h.rules.ArtifactLink(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -77,7 +84,7 @@ func (u *upload) discard() {
 
 // readUpload reads the whole request before anything is stored, so that a broken upload leaves
 // nothing behind. It writes a file to disk.
-func (c *call) readUpload() (*upload, error) {
+func (h artifacts) readUpload(c *call) (*upload, error) {
 	kind, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if kind != "multipart/form-data" {
 		up := &upload{}
@@ -90,7 +97,7 @@ func (c *call) readUpload() (*upload, error) {
 	up := &upload{meta: penstock.ArtifactUpload{Type: penstock.ArtifactFile}}
 	const limit = run.MaxArtifactBytes + maxFormText
 	body := http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit)
-	if err := c.readForm(multipart.NewReader(body, params["boundary"]), up); err != nil {
+	if err := h.readForm(c, multipart.NewReader(body, params["boundary"]), up); err != nil {
 		up.discard()
 		if penstock.CodeOf(err) == "" {
 			err = formError(err, limit)
@@ -119,7 +126,7 @@ func formError(err error, limit int64) error {
 
 // readForm reads the parts in any order. It hashes their content only, because a client that
 // repeats the request chooses another boundary.
-func (c *call) readForm(form *multipart.Reader, up *upload) error {
+func (h artifacts) readForm(c *call, form *multipart.Reader, up *upload) error {
 	digest, text := sha256.New(), 0
 	var ignored []string
 	for n := 0; ; n++ {
@@ -140,7 +147,7 @@ func (c *call) readForm(form *multipart.Reader, up *upload) error {
 			if up.file != nil {
 				return penstock.Invalid("/file", "must be given once")
 			}
-			if err := c.spool(part, up, digest); err != nil {
+			if err := h.spool(part, up, digest); err != nil {
 				return err
 			}
 			continue
@@ -204,8 +211,8 @@ func (u *upload) complete(content []byte) error {
 }
 
 // spool writes the part to a file without a name and keeps its headers.
-func (c *call) spool(part *multipart.Part, up *upload, digest io.Writer) error {
-	file, err := os.CreateTemp(c.api.options.TempDir, "upload-*")
+func (h artifacts) spool(part *multipart.Part, up *upload, digest io.Writer) error {
+	file, err := os.CreateTemp(h.tempDir, "upload-*")
 	if err != nil {
 		return err
 	}

@@ -4,15 +4,33 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/rate"
 )
 
+// authenticator finds the principal of a request, by its key or its session.
+type authenticator struct {
+	keys     *access.Keys
+	sessions *access.Sessions
+	origin   string   // for clients
+	cookie   string   // of a session
+	failures *limiter // bad keys and sessions of a client address
+}
+
+func newAuthenticator(keys *access.Keys, sessions *access.Sessions, origin string, failures int) *authenticator {
+	return &authenticator{
+		keys: keys, sessions: sessions, origin: origin, cookie: sessionCookie(origin), failures: newLimiter(failures),
+	}
+}
+
 // authenticate finds the principal of the request's key, or of its session if it has no key.
-func (c *call) authenticate() error {
+func (a *authenticator) authenticate(c *call) error {
 	if len(c.r.Header["Authorization"]) == 0 {
-		if proofs := c.sessionProofs(); len(proofs) > 0 {
-			return c.resume(proofs)
+		if proofs := a.proofs(c); len(proofs) > 0 {
+			return a.resume(c, proofs)
 		}
 	}
 	key, err := bearer(c.r.Header["Authorization"])
@@ -20,41 +38,60 @@ func (c *call) authenticate() error {
 		c.challenge("")
 		return err
 	}
-	return c.authenticateKey(key)
+	return a.authenticateKey(c, key)
 }
 
-func (c *call) authenticateKey(key string) error {
-	p, err := c.api.svc.Keys.Authenticate(c.ctx(), key)
+// offered reports whether the request has a key or a session.
+func (a *authenticator) offered(c *call) bool {
+	session := len(a.proofs(c)) > 0 && c.r.Header.Get(secretHeader) != ""
+	return len(c.r.Header["Authorization"]) > 0 || session
+}
+
+func (a *authenticator) authenticateKey(c *call, key string) error {
+	p, err := a.keys.Authenticate(c.ctx(), key)
 	if err != nil {
-		return c.authError(err)
+		return a.fail(c, err)
 	}
 	c.principal, c.key = p, key
 	return nil
 }
 
-// authError returns the error for an invalid key or session. It returns other errors unchanged.
-func (c *call) authError(err error) error {
+// fail returns the error for an invalid key or session. It returns other errors unchanged.
+func (a *authenticator) fail(c *call, err error) error {
 	if penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
 		return err
 	}
-	if err = c.countFailure(err); penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
+	if err = a.countFailure(c, err); penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
 		c.challenge(`, error="invalid_token"`)
+	}
+	return err
+}
+
+// countFailure counts a request with an invalid key or session. After too many of them in a minute,
+// callers at its address that guess get 429 instead of err. A valid key never comes here, so
+// failures of others at the same address do not slow it down.
+func (a *authenticator) countFailure(c *call, err error) error {
+	if a.failures.quota == 0 {
+		return err
+	}
+	if v := a.failures.take(rate.Network(c.peer.addr).String(), time.Now()); !v.admitted {
+		return limited(v.reset, "this address sent too many requests without a valid key")
 	}
 	return err
 }
 
 // identify finds the principal of a public request, for the log. It neither reports nor counts an
 // invalid key or session.
-func (c *call) identify() {
+func (a *authenticator) identify(c *call) {
 	if key, err := bearer(c.r.Header["Authorization"]); err == nil {
-		c.principal, _ = c.api.svc.Keys.Authenticate(c.ctx(), key)
+		c.principal, _ = a.keys.Authenticate(c.ctx(), key)
 		return
 	}
-	if c.checkSameOrigin() != nil {
+	if a.checkSameOrigin(c) != nil {
 		return
 	}
-	for _, proof := range c.sessionProofs() {
-		if p, _, err := c.api.svc.Sessions.Resume(c.ctx(), proof); err == nil {
+	for _, proof := range a.proofs(c) {
+		if p, _, err := a.sessions.Resume(c.ctx(), proof); err == nil {
 			c.principal = p
 			return
 		}
@@ -62,12 +99,12 @@ func (c *call) identify() {
 }
 
 // again checks whether the key or session of the request is still valid.
-func (c *call) again(ctx context.Context) error {
+func (a *authenticator) again(ctx context.Context, c *call) error {
 	if c.session != nil {
-		_, _, err := c.api.svc.Sessions.Resume(ctx, c.proof)
+		_, _, err := a.sessions.Resume(ctx, c.proof)
 		return err
 	}
-	_, err := c.api.svc.Keys.Authenticate(ctx, c.key)
+	_, err := a.keys.Authenticate(ctx, c.key)
 	return err
 }
 

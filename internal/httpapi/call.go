@@ -6,21 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
-	"github.com/penstock-dev/penstock/internal/problem"
 )
 
 // call is one request with its state.
 type call struct {
-	api       *API
 	route     *Route
 	w         http.ResponseWriter // rec, for handlers
 	rec       recorder
@@ -36,6 +31,7 @@ type call struct {
 
 	caller    context.Context //nolint:containedctx // this request's: ends when the caller goes away
 	waitTimer *time.Timer     // ends ctx; nil: only the caller ends it
+	waitTime  time.Duration   // of waitTimer
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -69,42 +65,20 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// serve handles one request: all checks of this layer in order, then the handler of the route.
-func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	c := &call{api: a, route: route, r: r, rec: recorder{ResponseWriter: w}}
-	c.w = &c.rec
-	defer c.span()()
-	c.caller = c.r.Context()
-	defer c.limitWait()()
-	defer func() { a.observe(c, time.Since(start)) }()
-	defer c.recover()
-	c.begin()
-	if c.preflight() {
-		return
-	}
-	if err := c.admit(); err != nil {
-		c.respondError(err)
-		return
-	}
-	if err := c.handle(); err != nil {
-		c.respondError(err)
-	}
-}
-
 // errRequestTimeout ends a request that waits too long for a database that does not respond. The
 // database may still execute the statement.
 var errRequestTimeout = errors.New("the database did not respond in time")
 
-// limitWait limits the time of the request, without the time to send its body. Call done at its
+// limitWait limits the time of the request to d, without the time to send its body. Call done at its
 // end.
-func (c *call) limitWait() (done func()) {
+func (c *call) limitWait(d time.Duration) (done func()) {
 	if c.route.unhurried || c.route.streamBody {
 		return func() {}
 	}
 	ctx, end := context.WithCancelCause(c.caller)
 	c.r = c.r.WithContext(ctx)
-	c.waitTimer = time.AfterFunc(c.api.options.RequestTimeout, func() { end(errRequestTimeout) })
+	c.waitTime = d
+	c.waitTimer = time.AfterFunc(d, func() { end(errRequestTimeout) })
 	return func() {
 		c.waitTimer.Stop()
 		end(nil)
@@ -113,7 +87,6 @@ func (c *call) limitWait() (done func()) {
 
 // begin sets the request id and the headers of every response.
 func (c *call) begin() {
-	c.peer = peerOf(c.r, c.api.options.TrustedProxies)
 	c.requestID = c.r.Header.Get("X-Request-ID")
 	if !saneRequestID(c.requestID) {
 		c.requestID = penstock.NewID()
@@ -129,7 +102,6 @@ func (c *call) begin() {
 	if c.peer.https {
 		h["Strict-Transport-Security"] = httpsOnly
 	}
-	c.allowOrigin(h)
 }
 
 // Constant header values. All responses share them, so never modify them.
@@ -156,52 +128,6 @@ func saneRequestID(id string) bool {
 		}
 	}
 	return true
-}
-
-// admit checks whether the handler may see the request.
-func (c *call) admit() error {
-	if err := c.checkSecure(); err != nil {
-		return err
-	}
-	if p := c.r.URL.Path; strings.ContainsRune(p, 0) || !utf8.ValidString(p) {
-		return penstock.Errorf(penstock.CodeNotFound, "this path does not exist")
-	}
-	if c.route.KeyRead {
-		return c.authenticateOptional()
-	}
-	if c.route.Public {
-		return nil
-	}
-	if err := c.authenticate(); err != nil {
-		return err
-	}
-	if err := c.limitRate(); err != nil {
-		return err
-	}
-	return c.authorize()
-}
-
-// recover turns a panic of a handler into an internal error.
-func (c *call) recover() {
-	if !problem.Panicked(c.ctx(), c.api.log, recover(), "request_id", c.requestID, "route", c.route.Pattern) {
-		return
-	}
-	if c.rec.status != 0 {
-		panic(http.ErrAbortHandler)
-	}
-	c.respondError(
-		penstock.Errorf(
-			penstock.CodeInternal, "the server could not complete the request; its log has the cause under request ID %s",
-			c.requestID,
-		),
-	)
-}
-
-func (c *call) traceID() string {
-	if sc := trace.SpanContextFromContext(c.ctx()); sc.HasTraceID() {
-		return sc.TraceID().String()
-	}
-	return ""
 }
 
 // respond sends v as JSON.

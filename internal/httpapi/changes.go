@@ -1,9 +1,18 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
 
-func (a *API) runChanges(c *call) error {
-	changes, err := a.svc.Files.Changes(c.ctx(), c.principal, c.param("runId"))
+	"github.com/penstock-dev/penstock/internal/run"
+)
+
+// changes has the handlers of what a run has changed in its repositories.
+type changes struct {
+	rules *run.Files
+}
+
+func (h changes) list(c *call) error {
+	changes, err := h.rules.Changes(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
@@ -12,15 +21,15 @@ func (a *API) runChanges(c *call) error {
 
 // downloadPatch sends what an agent has written, so a browser must not show it as a page of this
 // origin.
-func (a *API) downloadPatch(c *call) error {
+func (h changes) patch(c *call) error {
 	name := c.param("repository")
-	patch, err := a.svc.Files.Patch(c.ctx(), c.principal, c.param("runId"), name)
+	patch, err := h.rules.Patch(c.ctx(), c.principal, c.param("runId"), name)
 	if err != nil {
 		return err
 	}
-	h := c.w.Header()
-	h.Set("Content-Disposition", attachment(name+".diff"))
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header := c.w.Header()
+	header.Set("Content-Disposition", attachment(name+".diff"))
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	c.write(http.StatusOK, "text/x-diff; charset=utf-8", patch)
 	return nil
 }

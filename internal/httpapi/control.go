@@ -65,18 +65,24 @@ const (
 	longestWait = time.Minute
 )
 
+// control has the handlers of the worker protocol: a penstock.Control over HTTP.
+type control struct {
+	rules    penstock.Control
+	shutdown *shutdown
+}
+
 // waitFor extends the time of a call by its wait. The wait ends early when the server stops, so
 // that the worker calls another replica.
-func (c *call) waitFor(wait time.Duration) (context.Context, time.Duration, func()) {
+func (h control) waitFor(c *call, wait time.Duration) (context.Context, time.Duration, func()) {
 	wait = min(max(wait, 0), longestWait)
 	_ = c.extend(wait + time.Minute)
 	ctx, cancel := context.WithCancel(c.ctx())
-	release := context.AfterFunc(c.api.stopping, cancel)
+	release := context.AfterFunc(h.shutdown.stopping, cancel)
 	return ctx, wait, func() { release(); cancel() }
 }
 
 // controlError converts ErrNoWork and ErrLeaseLost to HTTP.
-func (c *call) controlError(err error) error {
+func controlError(c *call, err error) error {
 	switch {
 	case errors.Is(err, penstock.ErrNoWork):
 		return c.noContent()
@@ -90,105 +96,105 @@ func (c *call) controlError(err error) error {
 	return err
 }
 
-func (a *API) claim(c *call) error {
+func (h control) claim(c *call) error {
 	var claim penstock.ClaimRequest
 	if err := c.decode(&claim); err != nil {
 		return err
 	}
-	ctx, wait, done := c.waitFor(claim.Wait)
+	ctx, wait, done := h.waitFor(c, claim.Wait)
 	defer done()
 	claim.Wait, claim.Local = wait, false
-	assignment, err := a.svc.Executions.Control().Claim(ctx, claim)
+	assignment, err := h.rules.Claim(ctx, claim)
 	if err != nil {
-		return c.controlError(err)
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, assignment)
 }
 
-func (a *API) heartbeat(c *call) error {
+func (h control) heartbeat(c *call) error {
 	var body heartbeatBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	ctx, wait, done := c.waitFor(body.Wait)
+	ctx, wait, done := h.waitFor(c, body.Wait)
 	defer done()
-	signal, err := a.svc.Executions.Control().Heartbeat(ctx, body.Lease, wait)
+	signal, err := h.rules.Heartbeat(ctx, body.Lease, wait)
 	if err != nil {
-		return c.controlError(err)
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, signal)
 }
 
-func (a *API) appendEvents(c *call) error {
+func (h control) appendEvents(c *call) error {
 	var body appendBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	if err := a.svc.Executions.Control().Append(c.ctx(), body.Lease, body.Drafts); err != nil {
-		return c.controlError(err)
+	if err := h.rules.Append(c.ctx(), body.Lease, body.Drafts); err != nil {
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, struct{}{})
 }
 
-func (a *API) finish(c *call) error {
+func (h control) finish(c *call) error {
 	var body finishBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	prompts, err := a.svc.Executions.Control().Finish(c.ctx(), body.Lease, body.Result)
+	prompts, err := h.rules.Finish(c.ctx(), body.Lease, body.Result)
 	if err != nil {
-		return c.controlError(err)
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, finishAnswer{prompts})
 }
 
-func (a *API) adopt(c *call) error {
+func (h control) adopt(c *call) error {
 	var body adoptBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	assignment, err := a.svc.Executions.Control().Adopt(c.ctx(), body.Lease, body.Adoption)
+	assignment, err := h.rules.Adopt(c.ctx(), body.Lease, body.Adoption)
 	if err != nil {
-		return c.controlError(err)
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, assignment)
 }
 
-func (a *API) reportLoss(c *call) error {
+func (h control) reportLoss(c *call) error {
 	var body lossBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	if err := a.svc.Executions.Control().ReportLoss(c.ctx(), body.Lease, body.Loss); err != nil {
-		return c.controlError(err)
+	if err := h.rules.ReportLoss(c.ctx(), body.Lease, body.Loss); err != nil {
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, struct{}{})
 }
 
-func (a *API) reserveCall(c *call) error {
+func (h control) reserve(c *call) error {
 	var body reserveBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	reserved, err := a.svc.Executions.Control().Reserve(c.ctx(), body.Lease, body.Reservation)
+	reserved, err := h.rules.Reserve(c.ctx(), body.Lease, body.Reservation)
 	if err != nil {
-		return c.controlError(err)
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, reserved)
 }
 
-func (a *API) settleCall(c *call) error {
+func (h control) settle(c *call) error {
 	var body settleBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	if err := a.svc.Executions.Control().Settle(c.ctx(), body.Lease, body.Settlement); err != nil {
-		return c.controlError(err)
+	if err := h.rules.Settle(c.ctx(), body.Lease, body.Settlement); err != nil {
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, struct{}{})
 }
 
-func (a *API) openFile(c *call) error {
+func (h control) open(c *call) error {
 	lease, err := c.lease()
 	if err != nil {
 		return err
@@ -198,9 +204,9 @@ func (a *API) openFile(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	content, err := a.svc.Executions.Control().Open(c.ctx(), lease, penstock.File{ID: id})
+	content, err := h.rules.Open(c.ctx(), lease, penstock.File{ID: id})
 	if err != nil {
-		return c.controlError(err)
+		return controlError(c, err)
 	}
 	defer content.Close()
 	c.w.Header().Set("Content-Type", "application/octet-stream")
@@ -209,8 +215,8 @@ func (a *API) openFile(c *call) error {
 	return err
 }
 
-// saveFile reads a form with two parts: the description as JSON, then the content.
-func (a *API) saveFile(c *call) error {
+// save reads a form with two parts: the description as JSON, then the content.
+func (h control) save(c *call) error {
 	lease, err := c.lease()
 	if err != nil {
 		return err
@@ -228,19 +234,19 @@ func (a *API) saveFile(c *call) error {
 		return bodyError(err, maxSaved)
 	}
 	if content == nil {
-		return a.save(c, lease, up, nil)
+		return h.saveContent(c, lease, up, nil)
 	}
 	sent := &sentContent{Reader: content}
-	if err = a.save(c, lease, up, sent); sent.err != nil {
+	if err = h.saveContent(c, lease, up, sent); sent.err != nil {
 		return bodyError(sent.err, maxSaved)
 	}
 	return err
 }
 
-func (a *API) save(c *call, lease penstock.Lease, up penstock.Upload, content io.Reader) error {
-	uid, err := a.svc.Executions.Control().Save(c.ctx(), lease, up, content)
+func (h control) saveContent(c *call, lease penstock.Lease, up penstock.Upload, content io.Reader) error {
+	uid, err := h.rules.Save(c.ctx(), lease, up, content)
 	if err != nil {
-		return c.controlError(err)
+		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, saveAnswer{uid})
 }

@@ -12,16 +12,22 @@ import (
 	"github.com/penstock-dev/penstock/internal/run"
 )
 
-func (a *API) runConversation(c *call) error {
-	conversation, err := a.svc.Runs.RunConversation(c.ctx(), c.principal, c.param("runId"))
+// conversations has the handlers of conversations and their transcripts.
+type conversations struct {
+	runs  *run.Runs
+	files *run.Files // transcripts and screenshots
+}
+
+func (h conversations) readOfRun(c *call) error {
+	conversation, err := h.runs.RunConversation(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
 	return c.respondConversation(conversation)
 }
 
-func (a *API) conversation(c *call) error {
-	conversation, err := a.svc.Runs.Conversation(c.ctx(), c.principal, c.param("id"))
+func (h conversations) read(c *call) error {
+	conversation, err := h.runs.Conversation(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}
@@ -106,51 +112,51 @@ func within[T any](w conversationWriter, shell any, empty string, list []T, writ
 	return nil
 }
 
-func (a *API) transcript(c *call) error {
-	link, err := a.svc.Files.TranscriptLink(c.ctx(), c.principal, c.param("runId"))
+func (h conversations) transcriptOfRun(c *call) error {
+	link, err := h.files.TranscriptLink(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
 	return c.redirect(link)
 }
 
-func (a *API) conversationTranscript(c *call) error {
-	link, err := a.svc.Files.ConversationTranscriptLink(c.ctx(), c.principal, c.param("id"))
+func (h conversations) transcript(c *call) error {
+	link, err := h.files.ConversationTranscriptLink(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}
 	return c.redirect(link)
 }
 
-func (a *API) downloadScreenshot(c *call) error {
-	link, err := a.svc.Files.ScreenshotLink(c.ctx(), c.principal, c.param("id"), c.param("uid"))
+func (h conversations) screenshot(c *call) error {
+	link, err := h.files.ScreenshotLink(c.ctx(), c.principal, c.param("id"), c.param("uid"))
 	if err != nil {
 		return err
 	}
 	return c.redirect(link)
 }
 
-// conversationRedirect redirects from a conversation to its live session, and sessionRedirect back
+// redirect redirects from a conversation to its live session, and redirectSession back
 // after the session has ended. A caller who knows one id gets the other from them, and nothing
 // else.
-func (a *API) conversationRedirect(c *call) error {
+func (h conversations) redirect(c *call) error {
 	id := c.param("id")
 	if !penstock.ValidID(id) {
 		return penstock.NotFound("conversation", id)
 	}
-	session, err := a.svc.Runs.ConversationRedirect(c.ctx(), id)
+	session, err := h.runs.ConversationRedirect(c.ctx(), id)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, optional("session_id", session))
 }
 
-func (a *API) sessionRedirect(c *call) error {
+func (h conversations) redirectSession(c *call) error {
 	id := c.param("uuid")
 	if !penstock.ValidID(id) {
 		return penstock.NotFound("session", id)
 	}
-	conversation, err := a.svc.Runs.SessionRedirect(c.ctx(), id)
+	conversation, err := h.runs.SessionRedirect(c.ctx(), id)
 	if err != nil {
 		return err
 	}

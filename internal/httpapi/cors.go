@@ -13,10 +13,13 @@ const (
 		"X-Penstock-Ignored-Fields, X-Penstock-Warnings, X-Request-Id, X-Should-Retry"
 )
 
-// allowOrigin lets pages of the configured origins read the response. Keys are in a header, so it
-// never allows credentials of the browser.
-func (c *call) allowOrigin(h http.Header) {
-	allowed := c.api.options.CORSOrigins
+// corsOrigins are the origins whose pages may call the API; "*": all.
+type corsOrigins []string
+
+// allow lets pages of these origins read the response. Keys are in a header, so it never allows
+// credentials of the browser.
+func (allowed corsOrigins) allow(c *call) {
+	h := c.w.Header()
 	if len(allowed) == 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -11,52 +12,58 @@ import (
 // dashboard matches every path without a route of its own: pages and files of the dashboard.
 const dashboard = "/{page...}"
 
+// site has the handlers of the dashboard.
+type site struct {
+	files   http.Handler
+	origin  string
+	noRoute func(*call) error // responds where the dashboard has nothing
+}
+
 // wantsPage reports whether a browser asks for a page. Other programs get an error in JSON for a
 // wrong address.
 func (c *call) wantsPage() bool {
 	return strings.Contains(c.r.Header.Get("Accept"), "text/html")
 }
 
-// dashboard serves the files of the dashboard, and its page at every other address.
-func (a *API) dashboard(c *call) error {
+// serve serves the files of the dashboard, and its page at every other address.
+func (h site) serve(c *call) error {
 	path := c.r.URL.Path
 	if strings.HasPrefix(path, web.Assets) {
-		return c.serveSite()
+		return h.send(c)
 	}
 	if !c.wantsPage() || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/webhooks/") {
-		return a.noRoute(c)
+		return h.noRoute(c)
 	}
-	return c.serveSite()
+	return h.send(c)
 }
 
-func (c *call) serveSite() error {
-	h := c.w.Header()
-	delete(h, "Cache-Control") // the site sets this header for each of its files
-	c.api.site.ServeHTTP(c.w, c.r)
+func (h site) send(c *call) error {
+	delete(c.w.Header(), "Cache-Control") // the site sets this header for each of its files
+	h.files.ServeHTTP(c.w, c.r)
 	return nil
 }
 
 // front serves the root path: the dashboard to a browser, and a short description to other
 // programs.
-func (a *API) front(c *call) error {
+func (h site) front(c *call) error {
 	if c.wantsPage() {
-		return c.serveSite()
+		return h.send(c)
 	}
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(
 		c.w,
-		"This is Penstock, a control plane for coding-agent runs.\n\nThe API is at "+a.origin+Base+" and described at "+
-			a.origin+"/docs.\n",
+		"This is Penstock, a control plane for coding-agent runs.\n\nThe API is at "+h.origin+Base+" and described at "+
+			h.origin+"/docs.\n",
 	)
 	return nil
 }
 
-// runPage serves the session_link of a run: its page to a browser, and a hint to other programs. It
+// run serves the session_link of a run: its page to a browser, and a hint to other programs. It
 // needs no key and shows nothing about the run.
-func (a *API) runPage(c *call) error {
+func (h site) run(c *call) error {
 	id := c.param("runId")
 	if c.wantsPage() {
-		return c.serveSite()
+		return h.send(c)
 	}
 	if !penstock.ValidID(id) {
 		return penstock.NotFound("run", id)
@@ -64,7 +71,7 @@ func (a *API) runPage(c *call) error {
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(
 		c.w,
-		"Run "+id+"\n\nTo watch it:   penstock run watch "+id+"\nOver the API:  "+a.origin+Base+"/agent/runs/"+id+"/events\n",
+		"Run "+id+"\n\nTo watch it:   penstock run watch "+id+"\nOver the API:  "+h.origin+Base+"/agent/runs/"+id+"/events\n",
 	)
 	return nil
 }

@@ -44,7 +44,7 @@ func (c *call) readBody() ([]byte, error) {
 	}
 	c.body = body
 	if c.waitTimer != nil {
-		c.waitTimer.Reset(c.api.options.RequestTimeout) // a large body may take long
+		c.waitTimer.Reset(c.waitTime) // a large body may take long
 	}
 	return body, nil
 }

@@ -13,43 +13,49 @@ import (
 	"github.com/penstock-dev/penstock/internal/factory"
 )
 
-func (a *API) definition(c *call) error {
-	files, err := a.svc.Factories.Definition(c.ctx(), c.principal, c.param("uid"), 0)
+// definitions has the handlers of factories' files.
+type definitions struct {
+	rules *factory.Factories
+	crowd *crowd // callers without a key
+}
+
+func (h definitions) read(c *call) error {
+	files, err := h.rules.Definition(c.ctx(), c.principal, c.param("uid"), 0)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, files)
 }
 
-func (a *API) revision(c *call) error {
+func (h definitions) readRevision(c *call) error {
 	revision, err := strconv.ParseInt(c.param("revision"), 10, 64)
 	if err != nil || revision < 1 {
 		return penstock.NotFound("revision", c.param("revision"))
 	}
-	files, err := a.svc.Factories.Definition(c.ctx(), c.principal, c.param("uid"), revision)
+	files, err := h.rules.Definition(c.ctx(), c.principal, c.param("uid"), revision)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, files)
 }
 
-func (a *API) applyDefinition(c *call) error {
+func (h definitions) apply(c *call) error {
 	var req factory.ApplyRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	applied, err := a.svc.Factories.Apply(c.ctx(), c.principal, c.param("uid"), req)
+	applied, err := h.rules.Apply(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, applied)
 }
 
-func (a *API) validateFiles(c *call) error {
+func (h definitions) validate(c *call) error {
 	if c.principal.May(penstock.ScopeFactoriesManage) {
-		return a.checkFiles(c)
+		return h.check(c)
 	}
-	leave, err := a.crowd.enter(c.peer.addr)
+	leave, err := h.crowd.enter(c.peer.addr)
 	if err != nil {
 		c.w.Header().Set("Connection", "close") // otherwise net/http waits for a body that nobody reads
 		return err
@@ -58,19 +64,19 @@ func (a *API) validateFiles(c *call) error {
 	if _, err := c.readBody(); err != nil { // a slow sender must not keep others from being checked
 		return err
 	}
-	return a.crowd.check(c.ctx(), func() error { return a.checkFiles(c) })
+	return h.crowd.check(c.ctx(), func() error { return h.check(c) })
 }
 
-// checkFiles responds with the findings in the files of the body. Callers without a key get fewer
+// check responds with the findings in the files of the body. Callers without a key get fewer
 // checks.
-func (a *API) checkFiles(c *call) error {
+func (h definitions) check(c *call) error {
 	var req struct {
 		Files fileTree `json:"files"`
 	}
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	validated, err := a.svc.Factories.Validate(c.ctx(), c.principal, req.Files)
+	validated, err := h.rules.Validate(c.ctx(), c.principal, req.Files)
 	if err != nil {
 		return err
 	}
@@ -119,24 +125,24 @@ type listedFile struct {
 	Content *string `json:"content"`
 }
 
-func (a *API) schemaVersions(c *call) error {
-	_, versions, err := a.svc.Factories.FactorySchemas()
+func (h definitions) schemaVersions(c *call) error {
+	_, versions, err := h.rules.FactorySchemas()
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, versions)
 }
 
-func (a *API) schemas(c *call) error {
-	schemas, _, err := a.svc.Factories.FactorySchemas()
+func (h definitions) schemas(c *call) error {
+	schemas, _, err := h.rules.FactorySchemas()
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, schemas)
 }
 
-func (a *API) schema(c *call) error {
-	text, err := a.svc.Factories.FactorySchema(c.param("version"), c.param("document"))
+func (h definitions) schema(c *call) error {
+	text, err := h.rules.FactorySchema(c.param("version"), c.param("document"))
 	if err != nil {
 		return err
 	}
@@ -144,13 +150,13 @@ func (a *API) schema(c *call) error {
 	return nil
 }
 
-func (a *API) history(c *call) error {
+func (h definitions) history(c *call) error {
 	q := c.query()
 	limit, cursor := q.limit(penstock.DefaultLimit), q.text("cursor")
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.Factories.History(c.ctx(), c.principal, c.param("uid"), limit, cursor)
+	page, err := h.rules.History(c.ctx(), c.principal, c.param("uid"), limit, cursor)
 	if err != nil {
 		return err
 	}

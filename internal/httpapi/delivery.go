@@ -4,7 +4,13 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/delivery"
 )
+
+// deliveries has the handlers of the delivery log, and of filters tested on it.
+type deliveries struct {
+	rules *delivery.Deliveries
+}
 
 // rejected selects rejections of every kind. Their count is one number, too.
 const rejected penstock.Outcome = "rejected"
@@ -12,7 +18,7 @@ const rejected penstock.Outcome = "rejected"
 // maxDeliverySearch limits the text that a search of payloads looks for, in bytes.
 const maxDeliverySearch = 200
 
-func (a *API) listDeliveries(c *call) error {
+func (h deliveries) list(c *call) error {
 	q := c.query()
 	dq := penstock.DeliveryQuery{
 		Limit: q.limit(penstock.DefaultDeliveries), Cursor: q.optional("cursor"), NoRun: q.boolean("no_run"),
@@ -33,15 +39,15 @@ func (a *API) listDeliveries(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.Deliveries.List(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq)
+	page, err := h.rules.List(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, page)
 }
 
-func (a *API) delivery(c *call) error {
-	delivery, err := a.svc.Deliveries.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+func (h deliveries) read(c *call) error {
+	delivery, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
 	if err != nil {
 		return err
 	}
@@ -50,20 +56,20 @@ func (a *API) delivery(c *call) error {
 
 // deliveryPayload sends the body byte for byte. Anybody may have written it, so it is a download
 // that no browser shows.
-func (a *API) deliveryPayload(c *call) error {
-	payload, err := a.svc.Deliveries.Payload(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+func (h deliveries) payload(c *call) error {
+	payload, err := h.rules.Payload(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
 	if err != nil {
 		return err
 	}
-	h := c.w.Header()
-	h.Set("Content-Disposition", attachment(c.param("did")+".json"))
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header := c.w.Header()
+	header.Set("Content-Disposition", attachment(c.param("did")+".json"))
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	c.write(http.StatusOK, "application/octet-stream", payload)
 	return nil
 }
 
-func (a *API) replayDelivery(c *call) error {
-	delivery, err := a.svc.Deliveries.Replay(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+func (h deliveries) replay(c *call) error {
+	delivery, err := h.rules.Replay(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
 	if err != nil {
 		return err
 	}

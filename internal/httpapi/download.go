@@ -8,33 +8,40 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/penstock-dev/penstock/internal/run"
 )
 
-// download serves signed links. The content comes from an agent or a user, so a browser must save
+// downloads serves signed links.
+type downloads struct {
+	rules *run.Files
+}
+
+// serve serves signed links. The content comes from an agent or a user, so a browser must save
 // it and never show it as a page of this origin.
-func (a *API) download(c *call) error {
-	if url, err := a.elsewhere(c); err != nil || url != "" {
+func (h downloads) serve(c *call) error {
+	if url, err := h.elsewhere(c); err != nil || url != "" {
 		if err != nil {
 			return err
 		}
 		return c.redirect(url)
 	}
-	d, err := a.svc.Files.Download(c.ctx(), c.param("token"))
+	d, err := h.rules.Download(c.ctx(), c.param("token"))
 	if err != nil {
 		return err
 	}
 	defer d.Content.Close()
-	h := c.w.Header()
-	h.Set("Content-Type", safeType(d.MimeType))
-	h.Set("Content-Disposition", attachment(d.Name))
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header := c.w.Header()
+	header.Set("Content-Type", safeType(d.MimeType))
+	header.Set("Content-Disposition", attachment(d.Name))
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	w := &slowResponse{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}
 	if seeker, ok := d.Content.(io.ReadSeeker); ok {
 		http.ServeContent(w, c.r, "", d.ModTime, seeker)
 		return nil
 	}
 	if d.Size > 0 {
-		h.Set("Content-Length", strconv.FormatInt(d.Size, 10))
+		header.Set("Content-Length", strconv.FormatInt(d.Size, 10))
 	}
 	c.w.WriteHeader(http.StatusOK)
 	if c.r.Method == http.MethodHead {
@@ -46,11 +53,11 @@ func (a *API) download(c *call) error {
 
 // elsewhere returns a URL of the object store, or "" if the server sends the content. It always does
 // so for a script in a page, which its content security policy would not let follow the redirect.
-func (a *API) elsewhere(c *call) (string, error) {
+func (h downloads) elsewhere(c *call) (string, error) {
 	if mode := c.r.Header.Get("Sec-Fetch-Mode"); c.r.Method != http.MethodGet || mode != "" && mode != "navigate" {
 		return "", nil
 	}
-	return a.svc.Files.DownloadElsewhere(c.ctx(), c.param("token"), attachment, safeType)
+	return h.rules.DownloadElsewhere(c.ctx(), c.param("token"), attachment, safeType)
 }
 
 // slowResponse extends the deadline of a large response while the client keeps reading.

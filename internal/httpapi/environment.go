@@ -7,59 +7,64 @@ import (
 	"github.com/penstock-dev/penstock/internal/catalog"
 )
 
-func (a *API) createEnvironment(c *call) error {
+// environments has the handlers of environments and their network policies.
+type environments struct {
+	rules *catalog.Catalog
+}
+
+func (h environments) create(c *call) error {
 	var config penstock.EnvironmentConfig
 	if err := c.decode(&config); err != nil {
 		return err
 	}
-	environment, err := a.svc.Catalog.CreateEnvironment(c.ctx(), c.principal, config)
+	environment, err := h.rules.CreateEnvironment(c.ctx(), c.principal, config)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusCreated, environment)
 }
 
-func (a *API) listEnvironments(c *call) error {
+func (h environments) list(c *call) error {
 	q := c.query()
 	sortBy := oneOf(q, "sort_by", "name", "last_updated")
 	if q.err != nil {
 		return q.err
 	}
-	environments, err := a.svc.Catalog.ListEnvironments(c.ctx(), c.principal, sortBy)
+	environments, err := h.rules.ListEnvironments(c.ctx(), c.principal, sortBy)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, map[string][]penstock.Environment{"environments": environments})
 }
 
-func (a *API) environment(c *call) error {
-	environment, err := a.svc.Catalog.Environment(c.ctx(), c.principal, c.param("uid"))
+func (h environments) read(c *call) error {
+	environment, err := h.rules.Environment(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, environment)
 }
 
-func (a *API) replaceEnvironment(c *call) error {
+func (h environments) replace(c *call) error {
 	var config penstock.EnvironmentConfig
 	if err := c.decode(&config); err != nil {
 		return err
 	}
-	environment, err := a.svc.Catalog.ReplaceEnvironment(c.ctx(), c.principal, c.param("uid"), config)
+	environment, err := h.rules.ReplaceEnvironment(c.ctx(), c.principal, c.param("uid"), config)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, environment)
 }
 
-func (a *API) deleteEnvironment(c *call) error {
-	if err := a.svc.Catalog.DeleteEnvironment(c.ctx(), c.principal, c.param("uid")); err != nil {
+func (h environments) delete(c *call) error {
+	if err := h.rules.DeleteEnvironment(c.ctx(), c.principal, c.param("uid")); err != nil {
 		return err
 	}
 	return c.noContent()
 }
 
-func (a *API) networkPolicy(c *call) error {
+func (h environments) networkPolicy(c *call) error {
 	q := c.query()
 	of := catalog.PolicyQuery{
 		Environment: q.text("environment_id"), Factory: q.text("factory_uid"), Agent: q.text("agent_uid"),
@@ -70,7 +75,7 @@ func (a *API) networkPolicy(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	policy, err := a.svc.Catalog.PolicyOf(c.ctx(), c.principal, of)
+	policy, err := h.rules.PolicyOf(c.ctx(), c.principal, of)
 	if err != nil {
 		return err
 	}

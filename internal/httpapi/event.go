@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -21,14 +22,25 @@ import (
 // errStopping ends the streams of a server that stops.
 var errStopping = errors.New("the server is stopping")
 
-// events streams a run's log as server-sent events (HTML standard §9.2): all events after the last
+// streams has the handler of live events.
+type streams struct {
+	rules     *run.Streams
+	auth      *authenticator
+	metrics   *metrics
+	log       *slog.Logger
+	shutdown  *shutdown
+	keepAlive time.Duration // between comments of an idle stream
+	writeTime time.Duration // time limit for writing a batch of events
+}
+
+// serve streams a run's log as server-sent events (HTML standard §9.2): all events after the last
 // one that the caller saw, then live events until the run ends.
-func (a *API) events(c *call) error {
+func (h streams) serve(c *call) error {
 	after, err := c.lastEventID()
 	if err != nil {
 		return err
 	}
-	stream, err := a.svc.Streams.Watch(c.ctx(), c.principal, c.param("runId"), after)
+	stream, err := h.rules.Watch(c.ctx(), c.principal, c.param("runId"), after)
 	if err != nil {
 		return err
 	}
@@ -36,9 +48,9 @@ func (a *API) events(c *call) error {
 	if stream.AtEnd() {
 		return c.noContent()
 	}
-	a.metrics.streams.Inc()
-	defer a.metrics.streams.Dec()
-	return c.stream(stream)
+	h.metrics.streams.Inc()
+	defer h.metrics.streams.Dec()
+	return h.stream(c, stream)
 }
 
 // lastEventID returns the id of the last event that the caller saw: from the header that an
@@ -67,6 +79,7 @@ const eventStream = "text/event-stream"
 // listener is one open stream.
 type listener struct {
 	*call
+	streams
 	rc      *http.ResponseController
 	buf     bytes.Buffer
 	checked time.Time // when the key was last checked
@@ -77,19 +90,19 @@ const enough = 64 << 10
 
 // stream writes batches of events until the log ends, the server stops or the listener disconnects.
 // Each write has a deadline, so a listener that does not read is disconnected.
-func (c *call) stream(s *run.Stream) error {
-	h := c.w.Header()
-	h.Set("Content-Type", eventStream)
-	h.Set("X-Accel-Buffering", "no") // otherwise nginx buffers events
+func (h streams) stream(c *call, s *run.Stream) error {
+	header := c.w.Header()
+	header.Set("Content-Type", eventStream)
+	header.Set("X-Accel-Buffering", "no") // otherwise nginx buffers events
 	c.w.WriteHeader(http.StatusOK)
 	if c.r.Method == http.MethodHead {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(c.ctx())
 	defer cancel(nil)
-	defer context.AfterFunc(c.api.stopping, func() { cancel(errStopping) })()
+	defer context.AfterFunc(h.shutdown.stopping, func() { cancel(errStopping) })()
 
-	l := &listener{call: c, rc: http.NewResponseController(c.w), checked: time.Now()}
+	l := &listener{call: c, streams: h, rc: http.NewResponseController(c.w), checked: time.Now()}
 	l.buf.WriteString(": the log of the run, then live\n\n") // so that the response begins at once
 	err := l.flush()
 	for done := false; !done && err == nil; {
@@ -106,9 +119,9 @@ func (c *call) stream(s *run.Stream) error {
 func (l *listener) report(err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		l.api.metrics.dropped.Inc()
+		l.metrics.dropped.Inc()
 	case err != nil && l.ctx().Err() == nil:
-		l.api.log.WarnContext(
+		l.log.WarnContext(
 			l.ctx(), "event stream interrupted", "request_id", l.requestID, "run_id", l.param("runId"), "error", err,
 		)
 	}
@@ -116,7 +129,7 @@ func (l *listener) report(err error) {
 
 // next waits for a batch and writes it. done is true after the last batch.
 func (l *listener) next(ctx context.Context, s *run.Stream) (done bool, err error) {
-	wait, cancel := context.WithTimeout(ctx, l.api.options.KeepAlive)
+	wait, cancel := context.WithTimeout(ctx, l.keepAlive)
 	batch, err := s.Next(wait)
 	cancel()
 	for i := range batch {
@@ -148,11 +161,11 @@ func (l *listener) next(ctx context.Context, s *run.Stream) (done bool, err erro
 
 // stillAllowed checks the key from time to time, so that a revoked key cannot listen for hours.
 func (l *listener) stillAllowed(ctx context.Context) bool {
-	if time.Since(l.checked) < l.api.options.KeepAlive {
+	if time.Since(l.checked) < l.keepAlive {
 		return true
 	}
 	l.checked = time.Now()
-	err := l.again(ctx)
+	err := l.auth.again(ctx, l.call)
 	return penstock.CodeOf(err) != penstock.CodeAuthenticationRequired
 }
 
@@ -194,7 +207,7 @@ func (l *listener) flush() error {
 	if l.buf.Len() == 0 {
 		return nil
 	}
-	if err := l.extend(l.api.options.StreamWrite); err != nil {
+	if err := l.extend(l.writeTime); err != nil {
 		return err
 	}
 	_, err := l.w.Write(l.buf.Bytes())

@@ -4,9 +4,16 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
-func (a *API) createFactory(c *call) error {
+// factories has the handlers of factories.
+type factories struct {
+	rules        *factory.Factories
+	repositories *factory.Repositories
+}
+
+func (h factories) create(c *call) error {
 	var req struct {
 		Name        *string              `json:"name"`
 		Alias       *string              `json:"alias"`
@@ -17,7 +24,7 @@ func (a *API) createFactory(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	factory, err := a.svc.Factories.Create(c.ctx(), c.principal, penstock.FactoryRequest{
+	factory, err := h.rules.Create(c.ctx(), c.principal, penstock.FactoryRequest{
 		Name: req.Name, Alias: req.Alias, Description: req.Description, Files: req.Files, Repository: req.Repository,
 	})
 	if err != nil {
@@ -26,7 +33,7 @@ func (a *API) createFactory(c *call) error {
 	return c.respond(http.StatusCreated, factory)
 }
 
-func (a *API) listFactories(c *call) error {
+func (h factories) list(c *call) error {
 	q := c.query()
 	fq := penstock.FactoryQuery{
 		Limit: q.limit(penstock.DefaultLimit), Cursor: q.text("cursor"), Search: q.optional("search"),
@@ -34,50 +41,50 @@ func (a *API) listFactories(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.Factories.List(c.ctx(), c.principal, fq)
+	page, err := h.rules.List(c.ctx(), c.principal, fq)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, page)
 }
 
-func (a *API) factory(c *call) error {
-	factory, err := a.svc.Factories.Read(c.ctx(), c.principal, c.param("uid"))
+func (h factories) read(c *call) error {
+	factory, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, factory)
 }
 
-func (a *API) updateFactory(c *call) error {
+func (h factories) update(c *call) error {
 	var req penstock.FactoryRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
 	req.Cleared = c.nulls()
-	factory, err := a.svc.Factories.Update(c.ctx(), c.principal, c.param("uid"), req)
+	factory, err := h.rules.Update(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, factory)
 }
 
-func (a *API) deleteFactory(c *call) error {
-	if err := a.svc.Factories.Delete(c.ctx(), c.principal, c.param("uid")); err != nil {
+func (h factories) delete(c *call) error {
+	if err := h.rules.Delete(c.ctx(), c.principal, c.param("uid")); err != nil {
 		return err
 	}
 	return c.noContent()
 }
 
-func (a *API) syncFactory(c *call) error {
-	factory, err := a.svc.Repositories.Sync(c.ctx(), c.principal, c.param("uid"))
+func (h factories) sync(c *call) error {
+	factory, err := h.repositories.Sync(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, factory)
 }
 
-func (a *API) dispatchRun(c *call) error {
+func (h factories) dispatch(c *call) error {
 	var req penstock.DispatchRequest
 	if err := c.decode(&req); err != nil {
 		return err
@@ -86,7 +93,7 @@ func (a *API) dispatchRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	dispatched, err := a.svc.Factories.Dispatch(c.ctx(), c.principal, c.param("uid"), req, source)
+	dispatched, err := h.rules.Dispatch(c.ctx(), c.principal, c.param("uid"), req, source)
 	if err != nil {
 		return err
 	}

@@ -12,31 +12,35 @@ import (
 	"github.com/penstock-dev/penstock/internal/access"
 )
 
-// flights is the set of idempotency keys whose requests this process is executing. Between
-// replicas, the unique key in the store decides.
-type flights struct {
-	mu   sync.Mutex
-	keys map[string]struct{}
+// idempotency executes a request at most once per idempotency key.
+type idempotency struct {
+	responses *access.Responses // of completed requests
+
+	// The idempotency keys whose requests this process is executing. Between replicas, the unique key
+	// in the store decides.
+	mu      sync.Mutex
+	flights map[string]struct{}
 }
 
-// begin adds key. It returns false if the key is in the set already.
-func (f *flights) begin(key string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, busy := f.keys[key]; busy {
+func newIdempotency(responses *access.Responses) *idempotency {
+	return &idempotency{responses: responses, flights: make(map[string]struct{})}
+}
+
+// begin adds a flight. It returns false if there is one with this key already.
+func (i *idempotency) begin(key string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, busy := i.flights[key]; busy {
 		return false
 	}
-	if f.keys == nil {
-		f.keys = make(map[string]struct{})
-	}
-	f.keys[key] = struct{}{}
+	i.flights[key] = struct{}{}
 	return true
 }
 
-func (f *flights) end(key string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.keys, key)
+func (i *idempotency) end(key string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.flights, key)
 }
 
 // idempotencyKey reads the header, which must be 1 to 255 printable characters.
@@ -54,26 +58,26 @@ func (c *call) idempotencyKey() (string, error) {
 
 // handle runs the handler, at most once per idempotency key. A handler that reads the body itself
 // also calls once itself.
-func (c *call) handle() error {
+func (i *idempotency) handle(c *call) error {
 	if c.r.Method != post || c.route.Scope == worker || c.route.Public || len(c.r.Header["Idempotency-Key"]) == 0 {
-		return c.route.handle(c.api, c)
+		return c.route.handle(c)
 	}
 	if _, err := c.idempotencyKey(); err != nil {
 		return err
 	}
 	if c.route.streamBody {
-		return c.route.handle(c.api, c)
+		return c.route.handle(c)
 	}
 	body, err := c.readBody()
 	if err != nil {
 		return err
 	}
-	return c.once(hashBody(body, c.r.URL.RawQuery), func() error { return c.route.handle(c.api, c) })
+	return i.once(c, hashBody(body, c.r.URL.RawQuery), func() error { return c.route.handle(c) })
 }
 
 // once runs act, unless the idempotency key was used before. Then it sends the first response
 // again. bodyHash shows whether it is the same request.
-func (c *call) once(bodyHash [32]byte, act func() error) error {
+func (i *idempotency) once(c *call, bodyHash [32]byte, act func() error) error {
 	if len(c.r.Header["Idempotency-Key"]) == 0 {
 		return act()
 	}
@@ -83,11 +87,11 @@ func (c *call) once(bodyHash [32]byte, act func() error) error {
 	}
 	p := c.principal
 	flight := strings.Join([]string{p.Team, p.Actor.UID, p.RunID, c.r.URL.Path, key}, "\x00")
-	if !c.api.flights.begin(flight) {
+	if !i.begin(flight) {
 		return stillInFlight()
 	}
-	defer c.api.flights.end(flight)
-	return c.perform(access.Idempotency{
+	defer i.end(flight)
+	return i.perform(c, access.Idempotency{
 		Key: key, Method: c.r.Method, Path: c.r.URL.Path, BodyHash: bodyHash,
 		Status: cmp.Or(c.route.status, http.StatusOK), OneTimeSecret: c.route.showsOnce,
 	}, act)
@@ -107,8 +111,8 @@ func hashBody(body []byte, query string) [32]byte {
 }
 
 // perform looks for a kept response before it acts, and again if another replica was faster.
-func (c *call) perform(once access.Idempotency, act func() error) error {
-	replayed, err := c.replay(once)
+func (i *idempotency) perform(c *call, once access.Idempotency, act func() error) error {
+	replayed, err := i.replay(c, once)
 	if replayed || err != nil {
 		return err
 	}
@@ -117,14 +121,14 @@ func (c *call) perform(once access.Idempotency, act func() error) error {
 	if !errors.Is(err, access.ErrReplay) {
 		return err
 	}
-	if replayed, err = c.replay(once); replayed || err != nil {
+	if replayed, err = i.replay(c, once); replayed || err != nil {
 		return err
 	}
 	return stillInFlight()
 }
 
-func (c *call) replay(once access.Idempotency) (bool, error) {
-	body, status, found, err := c.api.svc.Responses.Replay(c.ctx(), c.principal, once)
+func (i *idempotency) replay(c *call, once access.Idempotency) (bool, error) {
+	body, status, found, err := i.responses.Replay(c.ctx(), c.principal, once)
 	if err != nil || !found {
 		return false, err
 	}

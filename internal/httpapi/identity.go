@@ -4,61 +4,67 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
-func (a *API) createIdentity(c *call) error {
+// identities has the handlers of agents.
+type identities struct {
+	rules *factory.Resources
+}
+
+func (h identities) create(c *call) error {
 	var req penstock.IdentityRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	identity, err := a.svc.Resources.CreateIdentity(c.ctx(), c.principal, req)
+	identity, err := h.rules.CreateIdentity(c.ctx(), c.principal, req)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusCreated, identity)
 }
 
-func (a *API) listIdentities(c *call) error {
+func (h identities) list(c *call) error {
 	q := c.query()
 	factory := q.optional("factory_uid")
 	if q.err != nil {
 		return q.err
 	}
-	identities, err := a.svc.Resources.ListIdentities(c.ctx(), c.principal, factory)
+	identities, err := h.rules.ListIdentities(c.ctx(), c.principal, factory)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, map[string][]penstock.Identity{"agents": identities})
 }
 
-func (a *API) identity(c *call) error {
-	identity, err := a.svc.Resources.Identity(c.ctx(), c.principal, c.param("uid"))
+func (h identities) read(c *call) error {
+	identity, err := h.rules.Identity(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, identity)
 }
 
-func (a *API) updateIdentity(c *call) error {
+func (h identities) update(c *call) error {
 	switch appends, err := c.gives("secrets_append"); {
 	case err != nil:
 		return err
 	case appends:
-		return a.appendIdentitySecrets(c)
+		return h.appendSecrets(c)
 	}
 	var req penstock.IdentityRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	identity, err := a.svc.Resources.UpdateIdentity(c.ctx(), c.principal, c.param("uid"), req)
+	identity, err := h.rules.UpdateIdentity(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, identity)
 }
 
-// appendIdentitySecrets is an update whose only field is secrets_append.
-func (a *API) appendIdentitySecrets(c *call) error {
+// appendSecrets is an update whose only field is secrets_append.
+func (h identities) appendSecrets(c *call) error {
 	var req penstock.SecretsAppend
 	if err := c.decode(&req); err != nil {
 		return err
@@ -71,15 +77,15 @@ func (a *API) appendIdentitySecrets(c *call) error {
 	if req.Secrets == nil {
 		return penstock.Invalid("/secrets_append", "must be an array, not null")
 	}
-	identity, err := a.svc.Resources.AppendIdentitySecrets(c.ctx(), c.principal, c.param("uid"), req)
+	identity, err := h.rules.AppendIdentitySecrets(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, identity)
 }
 
-func (a *API) deleteIdentity(c *call) error {
-	if err := a.svc.Resources.DeleteIdentity(c.ctx(), c.principal, c.param("uid")); err != nil {
+func (h identities) delete(c *call) error {
+	if err := h.rules.DeleteIdentity(c.ctx(), c.principal, c.param("uid")); err != nil {
 		return err
 	}
 	return c.noContent()

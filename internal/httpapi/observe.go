@@ -48,9 +48,24 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
+// observer logs, counts and traces requests.
+type observer struct {
+	log     *slog.Logger
+	metrics *metrics
+	tracer  trace.Tracer // nil: requests are not traced
+}
+
+func newObserver(log *slog.Logger, m *metrics, traces trace.TracerProvider) *observer {
+	o := &observer{log: log, metrics: m}
+	if traces != nil {
+		o.tracer = traces.Tracer("github.com/penstock-dev/penstock/internal/httpapi")
+	}
+	return o
+}
+
 // observe logs and counts a finished request. It uses the route instead of the path, because paths
 // and queries can contain credentials.
-func (a *API) observe(c *call, took time.Duration) {
+func (o *observer) observe(c *call, took time.Duration) {
 	route, method := c.route.Pattern, c.r.Method
 	if route == "" {
 		route, method = "unmatched", "any" // callers must not be able to create labels
@@ -59,9 +74,9 @@ func (a *API) observe(c *call, took time.Duration) {
 	if status == 0 {
 		status = statusClosed // nothing was sent: the connection is gone
 	}
-	a.metrics.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	o.metrics.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
 	if !c.isStream() {
-		a.metrics.duration.WithLabelValues(method, route).Observe(took.Seconds())
+		o.metrics.duration.WithLabelValues(method, route).Observe(took.Seconds())
 	}
 	level := slog.LevelInfo
 	anonymous := c.principal.Team == ""
@@ -69,7 +84,7 @@ func (a *API) observe(c *call, took time.Duration) {
 		level = slog.LevelDebug // probes of supervisors and scanners
 	}
 	ctx := context.WithoutCancel(c.r.Context())
-	if !a.log.Enabled(ctx, level) {
+	if !o.log.Enabled(ctx, level) {
 		return
 	}
 	run := c.r.PathValue("runId")
@@ -88,13 +103,13 @@ func (a *API) observe(c *call, took time.Duration) {
 			attrs = append(attrs, slog.String(optional.name, optional.value))
 		}
 	}
-	a.log.LogAttrs(ctx, level, "request", attrs...)
+	o.log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // span starts the request's span if there is a tracer. otelhttp would record the path, which may
 // contain a token.
-func (c *call) span() (end func()) {
-	if c.api.tracer == nil {
+func (o *observer) span(c *call) (end func()) {
+	if o.tracer == nil {
 		return func() {}
 	}
 	ctx := propagation.TraceContext{}.Extract(c.r.Context(), propagation.HeaderCarrier(c.r.Header))
@@ -103,13 +118,13 @@ func (c *call) span() (end func()) {
 		name, route = "unmatched", "unmatched"
 	}
 	//nolint:spancheck // the caller ends it
-	ctx, span := c.api.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := o.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 	c.r = c.r.WithContext(ctx)
 	return func() { //nolint:spancheck // see above
 		status := cmp.Or(c.rec.status, statusClosed)
 		span.SetAttributes(
 			attribute.String(
-				"http.request.method", c.spanMethod(),
+				"http.request.method", spanMethod(c.r.Method),
 			), attribute.String("http.route", route), attribute.String("url.path", route),
 			attribute.Int("http.response.status_code", status), attribute.String("client.address", c.peer.addr.String()),
 			attribute.String("user_agent.original", c.r.UserAgent()), attribute.String("penstock.request_id", c.requestID),
@@ -123,11 +138,11 @@ func (c *call) span() (end func()) {
 
 // spanMethod returns the method for traces (OpenTelemetry semantic conventions for HTTP). It
 // replaces an unknown method, which could be any text.
-func (c *call) spanMethod() string {
-	switch c.r.Method {
+func spanMethod(method string) string {
+	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 		http.MethodOptions:
-		return c.r.Method
+		return method
 	default:
 		return "_OTHER"
 	}

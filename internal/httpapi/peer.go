@@ -73,20 +73,23 @@ func hostAddr(s string) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// fromPlainNetwork reports whether the client itself, and not a proxy for others, is in a network in
+// plainNetworks are networks whose clients may use plain HTTP.
+type plainNetworks []netip.Prefix
+
+// has reports whether the client itself, and not a proxy for others, is in a network in
 // which plain HTTP is allowed.
-func (c *call) fromPlainNetwork() bool {
+func (n plainNetworks) has(r *http.Request) bool {
 	for _, header := range []string{"X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "Via"} {
-		if len(c.r.Header[header]) > 0 {
+		if len(r.Header[header]) > 0 {
 			return false
 		}
 	}
-	return isTrusted(hostAddr(c.r.RemoteAddr), c.api.options.PlainNetworks)
+	return isTrusted(hostAddr(r.RemoteAddr), n)
 }
 
-// checkSecure rejects plain HTTP from other machines, because others could read the key on the way.
-func (c *call) checkSecure() error {
-	if c.peer.secure || c.route.plain || c.fromPlainNetwork() {
+// check rejects plain HTTP from other machines, because others could read the key on the way.
+func (n plainNetworks) check(c *call) error {
+	if c.peer.secure || c.route.plain || n.has(c.r) {
 		return nil
 	}
 	return penstock.Errorf(

@@ -96,7 +96,7 @@ func TestClientAddressAndSafety(t *testing.T) {
 // A client in a plain network may use plain HTTP, but not one that a proxy there speaks for.
 func TestPlainNetworks(t *testing.T) {
 	t.Parallel()
-	plain := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}
+	plain := plainNetworks{netip.MustParsePrefix("10.1.0.0/16")}
 	for name, tt := range map[string]struct {
 		from, header string
 		want         bool
@@ -113,8 +113,8 @@ func TestPlainNetworks(t *testing.T) {
 		if tt.header != "" {
 			r.Header.Set(tt.header, "http")
 		}
-		c := &call{api: &API{options: Options{PlainNetworks: plain}}, route: &Route{}, r: r}
-		if got := c.checkSecure() == nil; got != tt.want {
+		c := &call{route: &Route{}, r: r}
+		if got := plain.check(c) == nil; got != tt.want {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
 		}
 	}

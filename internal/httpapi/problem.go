@@ -9,7 +9,10 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/problem"
@@ -22,17 +25,25 @@ const statusClosed = 499
 // defaultRetryAfter is the Retry-After of a temporary error that has none.
 const defaultRetryAfter = 5 * time.Second
 
-// respondError sends err. An error that is not a *penstock.Error is logged in full and shown as an
+// problems responds to requests that fail.
+type problems struct {
+	origin   string // for clients
+	log      *slog.Logger
+	shutdown *shutdown
+	unready  atomic.Bool // a readiness check was rejected and logged
+}
+
+// respond sends err. An error that is not a *penstock.Error is logged in full and shown as an
 // internal error. After the first byte of a response, it can only log. Then it closes the
 // connection, so that the client sees an incomplete response.
-func (c *call) respondError(err error) {
+func (p *problems) respond(c *call, err error) {
 	if gone := c.caller.Err() != nil; gone && (c.rec.status != 0 || errors.Is(err, context.Canceled)) {
 		c.rec.status = cmp.Or(c.rec.status, statusClosed)
 		return
 	}
-	e := c.shown(err)
+	e := p.shown(c, err)
 	if c.rec.status != 0 {
-		c.api.log.WarnContext(c.r.Context(), "response interrupted", "request_id", c.requestID, "error", err)
+		p.log.WarnContext(c.r.Context(), "response interrupted", "request_id", c.requestID, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	h := c.w.Header()
@@ -41,7 +52,7 @@ func (c *call) respondError(err error) {
 	} {
 		h.Del(name)
 	}
-	details := problem.Of(c.api.origin, e)
+	details := problem.Of(p.origin, e)
 	details.Instance, details.TraceID = c.instance(), c.traceID()
 	h.Set("X-Should-Retry", strconv.FormatBool(details.Retryable))
 	if after := e.RetryAfter; after > 0 {
@@ -54,6 +65,23 @@ func (c *call) respondError(err error) {
 	if e.Code == penstock.CodePayloadTooLarge {
 		c.readOn()
 	}
+}
+
+// recover turns a panic of a handler into an internal error.
+func (p *problems) recover(c *call) {
+	if !problem.Panicked(c.ctx(), p.log, recover(), "request_id", c.requestID, "route", c.route.Pattern) {
+		return
+	}
+	if c.rec.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	p.respond(
+		c,
+		penstock.Errorf(
+			penstock.CodeInternal, "the server could not complete the request; its log has the cause under request ID %s",
+			c.requestID,
+		),
+	)
 }
 
 // How much of a too large body is still read, and for how long.
@@ -75,13 +103,13 @@ func (c *call) readOn() {
 }
 
 // shown returns the error that the caller may see, and logs the rest.
-func (c *call) shown(err error) *penstock.Error {
+func (p *problems) shown(c *call, err error) *penstock.Error {
 	e, ok := errors.AsType[*penstock.Error](err)
 	if ok && e.Code.Status() < http.StatusInternalServerError {
 		return e
 	}
 	ctx := c.r.Context()
-	if !ok && errors.Is(err, context.Canceled) && c.api.isStopping() {
+	if !ok && errors.Is(err, context.Canceled) && p.shutdown.isStopping() {
 		return &penstock.Error{
 			Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second, Cause: err,
 		}
@@ -93,14 +121,14 @@ func (c *call) shown(err error) *penstock.Error {
 				"Idempotency-Key",
 		}, true
 	}
-	if errors.Is(err, errUnready) && c.api.unready.Swap(true) {
+	if errors.Is(err, errUnready) && p.unready.Swap(true) {
 		return e // load balancers check often: the first one is logged
 	}
 	level := slog.LevelError
 	if ok && e.Code == penstock.CodeUnavailable {
 		level = slog.LevelWarn
 	}
-	c.api.log.Log(
+	p.log.Log(
 		ctx, level, "request failed", "request_id", c.requestID, "route", c.route.Pattern, "trace_id", c.traceID(), "error",
 		err,
 	)
@@ -120,6 +148,13 @@ func (c *call) instance() string {
 		return ""
 	}
 	return c.route.Pattern
+}
+
+func (c *call) traceID() string {
+	if sc := trace.SpanContextFromContext(c.ctx()); sc.HasTraceID() {
+		return sc.TraceID().String()
+	}
+	return ""
 }
 
 // seconds rounds a duration up to whole seconds, at least 1.

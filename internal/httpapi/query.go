@@ -223,10 +223,9 @@ func (q *query) alias(name, other string) string {
 	return a
 }
 
-// runQuery reads the query of GET /agent/runs. If none is true, no run can match and the list is
+// runs reads the query of GET /agent/runs. If none is true, no run can match and the list is
 // empty.
-func (c *call) runQuery() (rq penstock.RunQuery, none bool, err error) {
-	q := c.query()
+func (q *query) runs() (rq penstock.RunQuery, none bool, err error) {
 	if len(q.values) == 0 {
 		return penstock.RunQuery{}, false, q.err
 	}

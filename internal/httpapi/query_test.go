@@ -14,7 +14,7 @@ import (
 
 func parseRuns(rawQuery string) (penstock.RunQuery, bool, error) {
 	c := &call{r: &http.Request{URL: &url.URL{RawQuery: rawQuery}}}
-	return c.runQuery()
+	return c.query().runs()
 }
 
 func TestRunQueryReadsEveryFilter(t *testing.T) {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strconv"
 	"sync"
@@ -55,40 +56,49 @@ func (l *limiter) take(name string, now time.Time) decision {
 	return decision{admitted, l.quota - total, w.Until(max(total, 1), now)}
 }
 
-// keyLimit counts a request of a key.
-type keyLimit func(ctx context.Context, name string) (decision, error)
+// keyRate limits the requests of each key.
+type keyRate struct {
+	quota  int      // in any minute; 0: no limit
+	policy []string // of the header RateLimit-Policy
+	own    *limiter // of this server alone
+	shared *sharedLimiter
+	keys   *access.Keys
+}
 
-// newKeyLimit returns the limit of this server alone, or of all servers that share the database.
-func newKeyLimit(quota int, keys *access.Keys) keyLimit {
-	own, shared := newLimiter(quota), newSharedLimiter(quota, keys.LeaseAllowance)
-	return func(ctx context.Context, name string) (decision, error) {
-		if keys.SharesLimits() {
-			return shared.take(ctx, name)
-		}
-		return own.take(name, time.Now()), nil
+func newKeyRate(quota int, keys *access.Keys) *keyRate {
+	return &keyRate{
+		quota: quota, policy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, quota, int(rate.Span.Seconds()))},
+		own: newLimiter(quota), shared: newSharedLimiter(quota, keys.LeaseAllowance), keys: keys,
 	}
 }
 
-// limitRate counts the request against its key. Headers show the remaining quota
+// take counts a request of a key, on this server alone or on all servers that share the database.
+func (k *keyRate) take(ctx context.Context, name string) (decision, error) {
+	if k.keys.SharesLimits() {
+		return k.shared.take(ctx, name)
+	}
+	return k.own.take(name, time.Now()), nil
+}
+
+// limit counts the request against its key. Headers show the remaining quota
 // (draft-ietf-httpapi-ratelimit-headers).
-func (c *call) limitRate() error {
-	quota := c.api.options.RequestsPerMinute
-	if c.route.unlimited || quota == 0 {
+func (k *keyRate) limit(c *call) error {
+	if c.route.unlimited || k.quota == 0 {
 		return nil
 	}
 	name := c.principal.KeyUID
 	if c.principal.RunID != "" {
 		name = "run/" + c.principal.RunID
 	}
-	v, err := c.api.perKey(c.ctx(), name)
+	v, err := k.take(c.ctx(), name)
 	if err != nil {
 		return err
 	}
 	h := c.w.Header()
-	h["Ratelimit-Policy"] = c.api.ratePolicy
+	h["Ratelimit-Policy"] = k.policy
 	h["Ratelimit"] = []string{`"default";r=` + strconv.Itoa(v.remaining) + ";t=" + seconds(v.reset)}
 	if !v.admitted {
-		return limited(v.reset, "this key sent more than %d requests in the last minute", quota)
+		return limited(v.reset, "this key sent more than %d requests in the last minute", k.quota)
 	}
 	return nil
 }
@@ -97,18 +107,4 @@ func limited(after time.Duration, format string, args ...any) error {
 	e := penstock.Errorf(penstock.CodeRateLimited, format, args...)
 	e.RetryAfter = max(time.Second, after)
 	return e
-}
-
-// countFailure counts a request with an invalid key or session. After too many of them in a minute,
-// callers at its address that guess get 429 instead of err. A valid key never comes here, so
-// failures of others at the same address do not slow it down.
-func (c *call) countFailure(err error) error {
-	l := c.api.failures
-	if l.quota == 0 {
-		return err
-	}
-	if v := l.take(rate.Network(c.peer.addr).String(), time.Now()); !v.admitted {
-		return limited(v.reset, "this address sent too many requests without a valid key")
-	}
-	return err
 }

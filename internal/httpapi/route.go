@@ -23,7 +23,7 @@ type Route struct {
 	OwnRun  bool           // an execution's own key may call it, for its own run
 	Who     string         // who calls it
 
-	handle     func(*API, *call) error
+	handle     func(*call) error
 	limit      int64 // of the body in bytes; 0: maxJSON
 	unlimited  bool  // does not count against the rate of the key
 	unhurried  bool  // has no request timeout: a stream, a long poll, a transfer, or reading a repository
@@ -47,13 +47,13 @@ const (
 	patch  = http.MethodPatch
 	remove = http.MethodDelete
 
-	runsRead  = penstock.ScopeRunsRead
-	runsWrite = penstock.ScopeRunsWrite
-	factories = penstock.ScopeFactoriesRead
-	manage    = penstock.ScopeFactoriesManage
-	secrets   = penstock.ScopeSecretsManage
-	keys      = penstock.ScopeKeysManage
-	worker    = penstock.ScopeWorker
+	runsRead      = penstock.ScopeRunsRead
+	runsWrite     = penstock.ScopeRunsWrite
+	factoriesRead = penstock.ScopeFactoriesRead
+	manage        = penstock.ScopeFactoriesManage
+	secretsManage = penstock.ScopeSecretsManage
+	keysManage    = penstock.ScopeKeysManage
+	worker        = penstock.ScopeWorker
 
 	metricsRead = penstock.ScopeMetricsRead
 
@@ -63,421 +63,430 @@ const (
 )
 
 // Routes lists every route of the server.
-func Routes() []Route {
+func Routes() []Route { return routes(&handlers{}) }
+
+// routes lists every route, with its handler.
+func routes(h *handlers) []Route {
 	return slices.Concat(
-		below(Base+"/agent", runRoutes()),
-		below(Base+"/agent", changesRoutes()),
-		below(Base+"/agent", conversationRoutes()),
-		below(Base+"/agent", resourceRoutes()),
-		below(Base+"/factory", factoryRoutes()),
-		below(Base+"/factory/{uid}/webhooks", webhookRoutes()),
-		below(Base+"/factory-files", fileRoutes()),
-		below(Base+"/agent/runs/{runId}", runSpendRoutes()),
-		below(Base, spendRoutes()),
-		below(Base, accessRoutes()),
-		below(Base+"/worker", workerRoutes()),
-		serverRoutes(),
+		below(Base+"/agent", runRoutes(h)),
+		below(Base+"/agent", changesRoutes(h)),
+		below(Base+"/agent", conversationRoutes(h)),
+		below(Base+"/agent", resourceRoutes(h)),
+		below(Base+"/factory", factoryRoutes(h)),
+		below(Base+"/factory/{uid}/webhooks", webhookRoutes(h)),
+		below(Base+"/factory-files", fileRoutes(h)),
+		below(Base+"/agent/runs/{runId}", runSpendRoutes(h)),
+		below(Base, spendRoutes(h)),
+		below(Base, accessRoutes(h)),
+		below(Base+"/worker", workerRoutes(h)),
+		serverRoutes(h),
 	)
 }
 
-func runRoutes() []Route {
+func runRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: post, Pattern: "/runs", Scope: runsWrite, handle: (*API).createRun, limit: maxRun,
+			Method: post, Pattern: "/runs", Scope: runsWrite, handle: h.runs.create, limit: maxRun,
 			Who: "clients that start work: SDKs, CLI, dashboard, CI",
 		},
 		{
-			Method: post, Pattern: "/run", Scope: runsWrite, handle: (*API).createRunAlias, limit: maxRun,
+			Method: post, Pattern: "/run", Scope: runsWrite, handle: h.runs.createAlias, limit: maxRun,
 			Who: "older clients; deprecated",
 		},
-		{Method: get, Pattern: "/runs", Scope: runsRead, handle: (*API).listRuns, Who: "dashboard and CLI, often"},
+		{Method: get, Pattern: "/runs", Scope: runsRead, handle: h.runs.list, Who: "dashboard and CLI, often"},
 		{
-			Method: get, Pattern: "/runs/{runId}", Scope: runsRead, OwnRun: true, handle: (*API).run,
+			Method: get, Pattern: "/runs/{runId}", Scope: runsRead, OwnRun: true, handle: h.runs.read,
 			Who: "all clients; SDKs that poll; the agent itself",
 		},
 		{
-			Method: post, Pattern: "/runs/{runId}/followups", Scope: runsWrite, handle: (*API).followUp, limit: maxRun,
+			Method: post, Pattern: "/runs/{runId}/followups", Scope: runsWrite, handle: h.followups.create, limit: maxRun,
 			Who: "people who steer a run, or answer it",
 		},
 		{
 			Method: post, Pattern: "/runs/{runId}/interrupt", Scope: runsWrite,
-			handle: (*API).interruptRun, status: http.StatusAccepted,
+			handle: h.followups.interruptRun, status: http.StatusAccepted,
 			Who: "people who see an agent go wrong",
 		},
 		{
 			Method: post, Pattern: "/runs/{runId}/attachments/prepare", Scope: runsWrite,
-			handle: (*API).prepareAttachments, showsOnce: true,
+			handle: h.attachments.prepare, showsOnce: true,
 			Who: "SDKs, before a follow-up with large files",
 		},
 		{
-			Method: post, Pattern: "/runs/{runId}/cancel", Scope: runsWrite, handle: (*API).cancelRun,
+			Method: post, Pattern: "/runs/{runId}/cancel", Scope: runsWrite, handle: h.runs.cancel,
 			Who: "people and supervising programs",
 		},
 		{
-			Method: get, Pattern: "/runs/{runId}/timeline", Scope: runsRead, OwnRun: true, handle: (*API).timeline,
+			Method: get, Pattern: "/runs/{runId}/timeline", Scope: runsRead, OwnRun: true, handle: h.runs.timeline,
 			Who: "dashboard; people who check why a run is slow",
 		},
 		{
-			Method: get, Pattern: "/runs/{runId}/network", Scope: runsRead, OwnRun: true, handle: (*API).runNetwork,
+			Method: get, Pattern: "/runs/{runId}/network", Scope: runsRead, OwnRun: true, handle: h.runs.network,
 			Who: "dashboard, CLI",
 		},
 		{
 			Method: get, Pattern: "/runs/{runId}/conversation", Scope: runsRead, OwnRun: true,
-			handle: (*API).runConversation, unhurried: true,
+			handle: h.conversations.readOfRun, unhurried: true,
 			Who: "dashboard, CLI, the agent itself",
 		},
 		{
-			Method: get, Pattern: "/runs/{runId}/transcript", Scope: runsRead, handle: (*API).transcript,
+			Method: get, Pattern: "/runs/{runId}/transcript", Scope: runsRead, handle: h.conversations.transcriptOfRun,
 			Who: "people who debug an agent",
 		},
 		{
-			Method: get, Pattern: "/runs/{runId}/events", Scope: runsRead, OwnRun: true, handle: (*API).events, unhurried: true,
+			Method: get, Pattern: "/runs/{runId}/events", Scope: runsRead, OwnRun: true,
+			handle: h.streams.serve, unhurried: true,
 			Who: "clients that watch a run",
 		},
 		{
-			Method: get, Pattern: "/runs/{runId}/handoff/attachments", Scope: runsRead, handle: (*API).handoffAttachments,
+			Method: get, Pattern: "/runs/{runId}/handoff/attachments", Scope: runsRead, handle: h.attachments.listForHandoff,
 			Who: "a session elsewhere that continues the work",
 		},
 		{
 			Method: post, Pattern: "/runs/{runId}/artifacts", Scope: runsWrite, OwnRun: true,
-			handle: (*API).addArtifact, status: http.StatusCreated, streamBody: true,
+			handle: h.artifacts.add, status: http.StatusCreated, streamBody: true,
 			Who: "the agent, with its execution's key",
 		},
 		{
-			Method: get, Pattern: "/run-by-external-reference", Scope: runsRead, handle: (*API).runByReference,
+			Method: get, Pattern: "/run-by-external-reference", Scope: runsRead, handle: h.runs.findByReference,
 			Who: "integrations that know only a pull request or ticket",
 		},
 	}
 }
 
-func changesRoutes() []Route {
+func changesRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: get, Pattern: "/runs/{runId}/changes", Scope: runsRead, OwnRun: true, handle: (*API).runChanges,
+			Method: get, Pattern: "/runs/{runId}/changes", Scope: runsRead, OwnRun: true, handle: h.changes.list,
 			Who: "dashboard, CLI; people who review a run",
 		},
 		{
 			Method: get, Pattern: "/runs/{runId}/changes/{repository}/patch", Scope: runsRead, OwnRun: true,
-			handle: (*API).downloadPatch,
+			handle: h.changes.patch,
 			Who:    "dashboard, CLI, git apply",
 		},
 	}
 }
 
-func conversationRoutes() []Route {
+func conversationRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: get, Pattern: "/conversations/{id}", Scope: runsRead, handle: (*API).conversation, unhurried: true,
+			Method: get, Pattern: "/conversations/{id}", Scope: runsRead, handle: h.conversations.read, unhurried: true,
 			Who: "dashboard",
 		},
 		{
 			Method: post, Pattern: "/conversations/{id}/followups", Scope: runsWrite,
-			handle: (*API).followUpConversation, limit: maxRun,
+			handle: h.followups.createInConversation, limit: maxRun,
 			Who: "people who know only the conversation",
 		},
 		{
 			Method: post, Pattern: "/conversations/{id}/interrupt", Scope: runsWrite,
-			handle: (*API).interruptConversation, status: http.StatusAccepted,
+			handle: h.followups.interruptConversation, status: http.StatusAccepted,
 			Who: "people who know only the conversation",
 		},
 		{
 			Method: post, Pattern: "/conversations/{id}/attachments/prepare", Scope: runsWrite,
-			handle: (*API).prepareConversationAttachments, showsOnce: true,
+			handle: h.attachments.prepareInConversation, showsOnce: true,
 			Who: "SDKs, before a follow-up with large files",
 		},
 		{
-			Method: get, Pattern: "/conversations/{id}/transcript", Scope: runsRead, handle: (*API).conversationTranscript,
+			Method: get, Pattern: "/conversations/{id}/transcript", Scope: runsRead, handle: h.conversations.transcript,
 			Who: "people who debug an agent",
 		},
 		{
 			Method: get, Pattern: "/conversations/{id}/screenshots/{uid}/download", Scope: runsRead,
-			handle: (*API).downloadScreenshot,
+			handle: h.conversations.screenshot,
 			Who:    "SDKs that show a conversation with its pictures",
 		},
 		{
-			Method: get, Pattern: "/conversations/{id}/redirect", Public: true, handle: (*API).conversationRedirect,
+			Method: get, Pattern: "/conversations/{id}/redirect", Public: true, handle: h.conversations.redirect,
 			Who: "saved links",
 		},
-		{Method: get, Pattern: "/sessions/{uuid}/redirect", Public: true, handle: (*API).sessionRedirect, Who: "saved links"},
-		{Method: get, Pattern: "/artifacts/{uid}", Scope: runsRead, handle: (*API).artifact, Who: "dashboard, SDKs"},
 		{
-			Method: get, Pattern: "/artifacts/{uid}/download", Scope: runsRead, handle: (*API).downloadArtifact,
+			Method: get, Pattern: "/sessions/{uuid}/redirect", Public: true, handle: h.conversations.redirectSession,
+			Who: "saved links",
+		},
+		{Method: get, Pattern: "/artifacts/{uid}", Scope: runsRead, handle: h.artifacts.read, Who: "dashboard, SDKs"},
+		{
+			Method: get, Pattern: "/artifacts/{uid}/download", Scope: runsRead, handle: h.artifacts.download,
 			Who: "dashboard, SDKs, curl -L",
 		},
 	}
 }
 
-func resourceRoutes() []Route {
+func resourceRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: get, Pattern: "", Scope: runsRead, handle: (*API).skills, unhurried: true,
+			Method: get, Pattern: "", Scope: runsRead, handle: h.skills.list, unhurried: true,
 			Who: "dashboard, when a user starts a run",
 		},
 		{
-			Method: get, Pattern: "/bundled-skills", Scope: runsRead, handle: (*API).bundledSkills,
+			Method: get, Pattern: "/bundled-skills", Scope: runsRead, handle: h.skills.listBundled,
 			Who: "dashboard, when a user starts a run; programs that group usage by skill",
 		},
-		{Method: get, Pattern: "/models", Scope: runsRead, handle: (*API).models, Who: "dashboard, when a user starts a run"},
+		{Method: get, Pattern: "/models", Scope: runsRead, handle: h.models.list, Who: "dashboard, when a user starts a run"},
 		{
-			Method: get, Pattern: "/network", Scope: runsRead, handle: (*API).networkPolicy,
+			Method: get, Pattern: "/network", Scope: runsRead, handle: h.environments.networkPolicy,
 			Who: "CLI; people who check why a host is refused",
 		},
 		{
-			Method: get, Pattern: "/harnesses", Scope: runsRead, handle: (*API).harnesses,
+			Method: get, Pattern: "/harnesses", Scope: runsRead, handle: h.workers.harnesses,
 			Who: "dashboard, when a user starts a run; people who check why a run waits",
 		},
 		{
-			Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers,
+			Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: h.workers.list,
 			Who: "operators; people who check why a run waits",
 		},
 		{
-			Method: post, Pattern: "/environments", Scope: manage, handle: (*API).createEnvironment, status: http.StatusCreated,
+			Method: post, Pattern: "/environments", Scope: manage, handle: h.environments.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",
 		},
-		{Method: get, Pattern: "/environments", Scope: runsRead, handle: (*API).listEnvironments, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/environments/{uid}", Scope: runsRead, handle: (*API).environment, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/environments", Scope: runsRead, handle: h.environments.list, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/environments/{uid}", Scope: runsRead, handle: h.environments.read, Who: "dashboard, CLI"},
 		{
-			Method: put, Pattern: "/environments/{uid}", Scope: manage, handle: (*API).replaceEnvironment,
-			Who: "dashboard, CLI",
-		},
-		{
-			Method: remove, Pattern: "/environments/{uid}", Scope: manage, handle: (*API).deleteEnvironment,
+			Method: put, Pattern: "/environments/{uid}", Scope: manage, handle: h.environments.replace,
 			Who: "dashboard, CLI",
 		},
 		{
-			Method: post, Pattern: "/identities", Scope: manage, handle: (*API).createIdentity, status: http.StatusCreated,
-			Who: "dashboard, CLI",
-		},
-		{Method: get, Pattern: "/identities", Scope: runsRead, handle: (*API).listIdentities, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/identities/{uid}", Scope: runsRead, handle: (*API).identity, Who: "dashboard, CLI"},
-		{Method: put, Pattern: "/identities/{uid}", Scope: manage, handle: (*API).updateIdentity, Who: "dashboard, CLI"},
-		{Method: remove, Pattern: "/identities/{uid}", Scope: manage, handle: (*API).deleteIdentity, Who: "dashboard, CLI"},
-		{
-			Method: post, Pattern: "/schedules", Scope: runsWrite, handle: (*API).createSchedule, status: http.StatusCreated,
-			Who: "dashboard, CLI",
-		},
-		{Method: get, Pattern: "/schedules", Scope: runsRead, handle: (*API).listSchedules, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/schedules/{id}", Scope: runsRead, handle: (*API).schedule, Who: "dashboard, CLI"},
-		{Method: put, Pattern: "/schedules/{id}", Scope: runsWrite, handle: (*API).replaceSchedule, Who: "dashboard, CLI"},
-		{Method: remove, Pattern: "/schedules/{id}", Scope: runsWrite, handle: (*API).deleteSchedule, Who: "dashboard, CLI"},
-		{
-			Method: post, Pattern: "/schedules/{id}/pause", Scope: runsWrite, handle: (*API).pauseSchedule,
+			Method: remove, Pattern: "/environments/{uid}", Scope: manage, handle: h.environments.delete,
 			Who: "dashboard, CLI",
 		},
 		{
-			Method: post, Pattern: "/schedules/{id}/resume", Scope: runsWrite, handle: (*API).resumeSchedule,
+			Method: post, Pattern: "/identities", Scope: manage, handle: h.identities.create, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
+		{Method: get, Pattern: "/identities", Scope: runsRead, handle: h.identities.list, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/identities/{uid}", Scope: runsRead, handle: h.identities.read, Who: "dashboard, CLI"},
+		{Method: put, Pattern: "/identities/{uid}", Scope: manage, handle: h.identities.update, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/identities/{uid}", Scope: manage, handle: h.identities.delete, Who: "dashboard, CLI"},
+		{
+			Method: post, Pattern: "/schedules", Scope: runsWrite, handle: h.schedules.create, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
+		{Method: get, Pattern: "/schedules", Scope: runsRead, handle: h.schedules.list, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/schedules/{id}", Scope: runsRead, handle: h.schedules.read, Who: "dashboard, CLI"},
+		{Method: put, Pattern: "/schedules/{id}", Scope: runsWrite, handle: h.schedules.replace, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/schedules/{id}", Scope: runsWrite, handle: h.schedules.delete, Who: "dashboard, CLI"},
+		{
+			Method: post, Pattern: "/schedules/{id}/pause", Scope: runsWrite, handle: h.schedules.pause,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: post, Pattern: "/schedules/{id}/resume", Scope: runsWrite, handle: h.schedules.resume,
 			Who: "dashboard, CLI",
 		},
 	}
 }
 
-func factoryRoutes() []Route {
+func factoryRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: post, Pattern: "", Scope: manage, handle: (*API).createFactory, status: http.StatusCreated,
+			Method: post, Pattern: "", Scope: manage, handle: h.factories.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",
 		},
 		{
-			Method: get, Pattern: "", Scope: factories, handle: (*API).listFactories,
+			Method: get, Pattern: "", Scope: factoriesRead, handle: h.factories.list,
 			Who: "dashboard, CLI, programs that look for an agent",
 		},
-		{Method: get, Pattern: "/{uid}", Scope: factories, handle: (*API).factory, Who: "dashboard, CLI"},
-		{Method: patch, Pattern: "/{uid}", Scope: manage, handle: (*API).updateFactory, Who: "dashboard, CLI"},
-		{Method: remove, Pattern: "/{uid}", Scope: manage, handle: (*API).deleteFactory, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{uid}", Scope: factoriesRead, handle: h.factories.read, Who: "dashboard, CLI"},
+		{Method: patch, Pattern: "/{uid}", Scope: manage, handle: h.factories.update, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/{uid}", Scope: manage, handle: h.factories.delete, Who: "dashboard, CLI"},
 		{
-			Method: get, Pattern: "/{uid}/definition", Scope: factories, handle: (*API).definition,
+			Method: get, Pattern: "/{uid}/definition", Scope: factoriesRead, handle: h.definitions.read,
 			Who: "dashboard, CLI, people who edit the files elsewhere",
 		},
 		{
-			Method: get, Pattern: "/{uid}/definition/history", Scope: factories, handle: (*API).history,
+			Method: get, Pattern: "/{uid}/definition/history", Scope: factoriesRead, handle: h.definitions.history,
 			Who: "dashboard; people who check earlier changes",
 		},
 		{
-			Method: get, Pattern: "/{uid}/definition/history/{revision}", Scope: factories, handle: (*API).revision,
-			Who: "dashboard; people who revert a change",
+			Method: get, Pattern: "/{uid}/definition/history/{revision}", Scope: factoriesRead,
+			handle: h.definitions.readRevision,
+			Who:    "dashboard; people who revert a change",
 		},
 		{
-			Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition,
+			Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: h.definitions.apply,
 			Who: "dashboard, CLI, CI that deploys a factory",
 		},
 		{
-			Method: post, Pattern: "/{uid}/sync", Scope: manage, handle: (*API).syncFactory, unhurried: true,
+			Method: post, Pattern: "/{uid}/sync", Scope: manage, handle: h.factories.sync, unhurried: true,
 			Who: "CLI, CI that has pushed a commit, Git hosts",
 		},
 		{
-			Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun,
+			Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: h.factories.dispatch,
 			Who: "clients that give work to a factory: trackers, CI, people",
 		},
 		{
 			Method: post, Pattern: "/{uid}/automations", Scope: manage,
-			handle: (*API).createAutomation, status: http.StatusCreated,
+			handle: h.automations.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",
 		},
-		{Method: get, Pattern: "/{uid}/automations", Scope: factories, handle: (*API).listAutomations, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{uid}/automations", Scope: factoriesRead, handle: h.automations.list, Who: "dashboard, CLI"},
 		{
-			Method: get, Pattern: "/{uid}/automations/{auid}", Scope: factories, handle: (*API).automation,
+			Method: get, Pattern: "/{uid}/automations/{auid}", Scope: factoriesRead, handle: h.automations.read,
 			Who: "dashboard, CLI; people who check why no run started",
 		},
 		{
-			Method: patch, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).updateAutomation,
+			Method: patch, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: h.automations.update,
 			Who: "dashboard, CLI",
 		},
 		{
-			Method: remove, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).deleteAutomation,
+			Method: remove, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: h.automations.delete,
 			Who: "dashboard, CLI",
 		},
 		{
-			Method: post, Pattern: "/{uid}/automations/{auid}/run", Scope: runsWrite, handle: (*API).runAutomation,
+			Method: post, Pattern: "/{uid}/automations/{auid}/run", Scope: runsWrite, handle: h.automations.run,
 			Who: "people who try an automation, or do not want to wait for its event",
 		},
 		{
-			Method: post, Pattern: "/{uid}/test-filter", Scope: manage, handle: (*API).testFilter,
+			Method: post, Pattern: "/{uid}/test-filter", Scope: manage, handle: h.deliveries.testFilter,
 			Who: "people who write a filter",
 		},
 	}
 }
 
-func fileRoutes() []Route {
+func fileRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: get, Pattern: "/schemas", Public: true, handle: (*API).schemaVersions,
+			Method: get, Pattern: "/schemas", Public: true, handle: h.definitions.schemaVersions,
 			Who: "editors and generators of a factory's files",
 		},
 		{
-			Method: get, Pattern: "/schemas/v1alpha1", Public: true, handle: (*API).schemas,
+			Method: get, Pattern: "/schemas/v1alpha1", Public: true, handle: h.definitions.schemas,
 			Who: "editors and generators of a factory's files",
 		},
 		{
-			Method: get, Pattern: "/schemas/{version}/{document}", Public: true, handle: (*API).schema,
+			Method: get, Pattern: "/schemas/{version}/{document}", Public: true, handle: h.definitions.schema,
 			Who: "editors, by the address in a file's first line",
 		},
 		{
-			Method: post, Pattern: "/validate", Public: true, KeyRead: true, handle: (*API).validateFiles,
+			Method: post, Pattern: "/validate", Public: true, KeyRead: true, handle: h.definitions.validate,
 			Who: "dashboard; CI of a repository with a factory, and agents that write one, without a key",
 		},
 	}
 }
 
-func webhookRoutes() []Route {
+func webhookRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: post, Pattern: "", Scope: manage, handle: (*API).createWebhook, status: http.StatusCreated, showsOnce: true,
+			Method: post, Pattern: "", Scope: manage, handle: h.webhooks.create, status: http.StatusCreated, showsOnce: true,
 			Who: "dashboard, CLI",
 		},
-		{Method: get, Pattern: "", Scope: manage, handle: (*API).listWebhooks, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/{wuid}", Scope: manage, handle: (*API).webhook, Who: "dashboard, CLI"},
-		{Method: patch, Pattern: "/{wuid}", Scope: manage, handle: (*API).updateWebhook, Who: "dashboard, CLI"},
-		{Method: remove, Pattern: "/{wuid}", Scope: manage, handle: (*API).deleteWebhook, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "", Scope: manage, handle: h.webhooks.list, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{wuid}", Scope: manage, handle: h.webhooks.read, Who: "dashboard, CLI"},
+		{Method: patch, Pattern: "/{wuid}", Scope: manage, handle: h.webhooks.update, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/{wuid}", Scope: manage, handle: h.webhooks.delete, Who: "dashboard, CLI"},
 		{
-			Method: post, Pattern: "/{wuid}/rotate-secret", Scope: manage, handle: (*API).rotateWebhookSecret, showsOnce: true,
+			Method: post, Pattern: "/{wuid}/rotate-secret", Scope: manage, handle: h.webhooks.rotateSecret, showsOnce: true,
 			Who: "dashboard, CLI, programs that rotate",
 		},
 		{
 			Method: post, Pattern: "/{wuid}/test-delivery", Scope: manage,
-			handle: (*API).sendTestDelivery, status: http.StatusCreated,
+			handle: h.webhookTrials.deliver, status: http.StatusCreated,
 			Who: "dashboard, CLI; people who set up a webhook",
 		},
 		{
-			Method: post, Pattern: "/{wuid}/verify-request", Scope: manage, handle: (*API).verifyWebhookRequest,
+			Method: post, Pattern: "/{wuid}/verify-request", Scope: manage, handle: h.webhookTrials.verify,
 			Who: "people who check why a delivery was rejected",
 		},
-		{Method: get, Pattern: "/{wuid}/deliveries", Scope: manage, handle: (*API).listDeliveries, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{wuid}/deliveries", Scope: manage, handle: h.deliveries.list, Who: "dashboard, CLI"},
 		{
-			Method: get, Pattern: "/{wuid}/deliveries/{did}", Scope: manage, handle: (*API).delivery,
+			Method: get, Pattern: "/{wuid}/deliveries/{did}", Scope: manage, handle: h.deliveries.read,
 			Who: "dashboard, CLI; people who check why no run started",
 		},
 		{
-			Method: get, Pattern: "/{wuid}/deliveries/{did}/payload", Scope: manage, handle: (*API).deliveryPayload,
+			Method: get, Pattern: "/{wuid}/deliveries/{did}/payload", Scope: manage, handle: h.deliveries.payload,
 			Who: "dashboard, CLI",
 		},
 		{
 			Method: post, Pattern: "/{wuid}/deliveries/{did}/replay", Scope: manage,
-			handle: (*API).replayDelivery, status: http.StatusCreated,
+			handle: h.deliveries.replay, status: http.StatusCreated,
 			Who: "people who fixed an automation",
 		},
 	}
 }
 
-func runSpendRoutes() []Route {
+func runSpendRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: patch, Pattern: "", Scope: runsWrite, handle: (*API).updateRun,
+			Method: patch, Pattern: "", Scope: runsWrite, handle: h.runs.update,
 			Who: "people who raise the budget of a run",
 		},
 		{
-			Method: get, Pattern: "/usage", Scope: runsRead, OwnRun: true, handle: (*API).runUsage,
+			Method: get, Pattern: "/usage", Scope: runsRead, OwnRun: true, handle: h.usage.ofRun,
 			Who: "dashboard, CLI; the agent itself",
 		},
 		{
-			Method: get, Pattern: "/harness-usage", Scope: runsRead, OwnRun: true, handle: (*API).harnessUsage,
+			Method: get, Pattern: "/harness-usage", Scope: runsRead, OwnRun: true, handle: h.usage.ofHarness,
 			Who: "clients that show the usage of Claude Code and Codex",
 		},
 		{
-			Method: get, Pattern: "/calls", Scope: runsRead, OwnRun: true, handle: (*API).runCalls,
+			Method: get, Pattern: "/calls", Scope: runsRead, OwnRun: true, handle: h.usage.callsOfRun,
 			Who: "people who check a bill",
 		},
 	}
 }
 
-func spendRoutes() []Route {
+func spendRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: post, Pattern: "/budgets", Scope: admin, handle: (*API).createBudget, status: http.StatusCreated,
+			Method: post, Pattern: "/budgets", Scope: admin, handle: h.budgets.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",
 		},
-		{Method: get, Pattern: "/budgets", Scope: runsRead, handle: (*API).listBudgets, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/budgets/{uid}", Scope: runsRead, handle: (*API).budget, Who: "dashboard, CLI"},
-		{Method: patch, Pattern: "/budgets/{uid}", Scope: admin, handle: (*API).updateBudget, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/usage", Scope: runsRead, handle: (*API).usage, Who: "dashboard, CLI, spreadsheets"},
-		{Method: remove, Pattern: "/budgets/{uid}", Scope: admin, handle: (*API).deleteBudget, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/budgets", Scope: runsRead, handle: h.budgets.list, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/budgets/{uid}", Scope: runsRead, handle: h.budgets.read, Who: "dashboard, CLI"},
+		{Method: patch, Pattern: "/budgets/{uid}", Scope: admin, handle: h.budgets.update, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/usage", Scope: runsRead, handle: h.usage.ofTeam, Who: "dashboard, CLI, spreadsheets"},
+		{Method: remove, Pattern: "/budgets/{uid}", Scope: admin, handle: h.budgets.delete, Who: "dashboard, CLI"},
 	}
 }
 
-func accessRoutes() []Route {
+func accessRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: post, Pattern: "/secrets", Scope: secrets, handle: (*API).createSecret, status: http.StatusCreated,
+			Method: post, Pattern: "/secrets", Scope: secretsManage, handle: h.secrets.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",
 		},
-		{Method: get, Pattern: "/secrets", Scope: secrets, handle: (*API).listSecrets, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).secret, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/secrets", Scope: secretsManage, handle: h.secrets.list, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/secrets/{name}", Scope: secretsManage, handle: h.secrets.read, Who: "dashboard, CLI"},
 		{
-			Method: put, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).setSecret,
+			Method: put, Pattern: "/secrets/{name}", Scope: secretsManage, handle: h.secrets.set,
 			Who: "dashboard, CLI, programs that rotate",
 		},
-		{Method: remove, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).deleteSecret, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/secrets/{name}", Scope: secretsManage, handle: h.secrets.delete, Who: "dashboard, CLI"},
 		{
-			Method: post, Pattern: "/keys", Scope: keys, handle: (*API).createKey, status: http.StatusCreated, showsOnce: true,
+			Method: post, Pattern: "/keys", Scope: keysManage,
+			handle: h.keys.create, status: http.StatusCreated, showsOnce: true,
 			Who: "admins",
 		},
-		{Method: get, Pattern: "/keys", Scope: keys, handle: (*API).listKeys, Who: "admins"},
-		{Method: remove, Pattern: "/keys/{uid}", Scope: keys, handle: (*API).revokeKey, Who: "admins, in an emergency"},
+		{Method: get, Pattern: "/keys", Scope: keysManage, handle: h.keys.list, Who: "admins"},
+		{Method: remove, Pattern: "/keys/{uid}", Scope: keysManage, handle: h.keys.revoke, Who: "admins, in an emergency"},
 		{
-			Method: get, Pattern: "/me", Scope: anyKey, OwnRun: true, handle: (*API).me,
+			Method: get, Pattern: "/me", Scope: anyKey, OwnRun: true, handle: h.keys.me,
 			Who: "clients that check the scopes of their key",
 		},
 		{
-			Method: post, Pattern: "/session", Public: true, handle: (*API).signIn, limit: maxSignIn,
+			Method: post, Pattern: "/session", Public: true, handle: h.sessions.signIn, limit: maxSignIn,
 			Who: "dashboard, with a person's key",
 		},
-		{Method: get, Pattern: "/session", Scope: anyKey, handle: (*API).readSession, Who: "dashboard, when it is opened"},
-		{Method: remove, Pattern: "/session", Scope: anyKey, handle: (*API).signOut, Who: "dashboard"},
+		{Method: get, Pattern: "/session", Scope: anyKey, handle: h.sessions.read, Who: "dashboard, when it is opened"},
+		{Method: remove, Pattern: "/session", Scope: anyKey, handle: h.sessions.signOut, Who: "dashboard"},
 		{
-			Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: (*API).signatureSchemes,
+			Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: h.webhooks.signatureSchemes,
 			Who: "dashboard, when a webhook is created; people who write a sender",
 		},
 		{
-			Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes,
+			Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: h.schedules.times,
 			Who: "dashboard, while a cron expression is typed",
 		},
-		{Method: get, Pattern: "/stats", Scope: runsRead, handle: (*API).stats, Who: "dashboard, for its charts"},
-		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
+		{Method: get, Pattern: "/stats", Scope: runsRead, handle: h.runs.stats, Who: "dashboard, for its charts"},
+		{Method: get, Pattern: "/limits", Scope: anyKey, handle: h.limits.list, Who: "SDKs and operators"},
 		{
-			Method: get, Pattern: "/downloads/{token}", Public: true, handle: (*API).download, unhurried: true,
+			Method: get, Pattern: "/downloads/{token}", Public: true, handle: h.downloads.serve, unhurried: true,
 			Who: "clients with a signed link",
 		},
 		{
-			Method: put, Pattern: "/uploads/{token}", Public: true, handle: (*API).upload, streamBody: true,
+			Method: put, Pattern: "/uploads/{token}", Public: true, handle: h.attachments.upload, streamBody: true,
 			Who: "clients with a signed link to upload a file",
 		},
 	}
@@ -485,70 +494,70 @@ func accessRoutes() []Route {
 
 // workerRoutes are a penstock.Control over HTTP. They are an interface between two parts of this
 // program, with the version in the assignment. They are not part of the contract.
-func workerRoutes() []Route {
+func workerRoutes(h *handlers) []Route {
 	return []Route{
 		{
-			Method: post, Pattern: "/claim", Scope: worker, unlimited: true, unhurried: true, handle: (*API).claim,
+			Method: post, Pattern: "/claim", Scope: worker, unlimited: true, unhurried: true, handle: h.control.claim,
 			Who: "workers, waiting for work",
 		},
 		{
-			Method: post, Pattern: "/heartbeat", Scope: worker, unlimited: true, unhurried: true, handle: (*API).heartbeat,
+			Method: post, Pattern: "/heartbeat", Scope: worker, unlimited: true, unhurried: true, handle: h.control.heartbeat,
 			Who: "workers, as long as they execute",
 		},
 		{
 			Method: post, Pattern: "/append", Scope: worker, unlimited: true, unhurried: true,
-			handle: (*API).appendEvents, limit: maxAppend,
+			handle: h.control.appendEvents, limit: maxAppend,
 			Who: "workers, with what the agent does",
 		},
 		{
-			Method: post, Pattern: "/finish", Scope: worker, unlimited: true, unhurried: true, handle: (*API).finish,
+			Method: post, Pattern: "/finish", Scope: worker, unlimited: true, unhurried: true, handle: h.control.finish,
 			Who: "workers, at the end of a turn",
 		},
 		{
-			Method: post, Pattern: "/adopt", Scope: worker, unlimited: true, unhurried: true, handle: (*API).adopt,
+			Method: post, Pattern: "/adopt", Scope: worker, unlimited: true, unhurried: true, handle: h.control.adopt,
 			Who: "workers that a launcher started",
 		},
 		{
-			Method: post, Pattern: "/loss", Scope: worker, unlimited: true, unhurried: true, handle: (*API).reportLoss,
+			Method: post, Pattern: "/loss", Scope: worker, unlimited: true, unhurried: true, handle: h.control.reportLoss,
 			Who: "launchers, when the process of an execution is gone",
 		},
 		{
-			Method: post, Pattern: "/reserve", Scope: worker, unlimited: true, unhurried: true, handle: (*API).reserveCall,
+			Method: post, Pattern: "/reserve", Scope: worker, unlimited: true, unhurried: true, handle: h.control.reserve,
 			Who: "workers, before a call to a model",
 		},
 		{
-			Method: post, Pattern: "/settle", Scope: worker, unlimited: true, unhurried: true, handle: (*API).settleCall,
+			Method: post, Pattern: "/settle", Scope: worker, unlimited: true, unhurried: true, handle: h.control.settle,
 			Who: "workers, after a call to a model",
 		},
 		{
-			Method: get, Pattern: "/file", Scope: worker, unlimited: true, unhurried: true, handle: (*API).openFile,
+			Method: get, Pattern: "/file", Scope: worker, unlimited: true, unhurried: true, handle: h.control.open,
 			Who: "workers that prepare a workspace",
 		},
 		{
 			Method: put, Pattern: "/save", Scope: worker, unlimited: true, unhurried: true,
-			handle: (*API).saveFile, streamBody: true,
+			handle: h.control.save, streamBody: true,
 			Who: "workers, with artifacts and sessions",
 		},
 	}
 }
 
-func serverRoutes() []Route {
+func serverRoutes(h *handlers) []Route {
 	return []Route{
-		{Method: get, Pattern: "/healthz", Public: true, plain: true, handle: (*API).health, Who: "process supervisors"},
-		{Method: get, Pattern: "/readyz", Public: true, plain: true, handle: (*API).ready, Who: "load balancers"},
+		{Method: get, Pattern: "/healthz", Public: true, plain: true, handle: h.health.live, Who: "process supervisors"},
+		{Method: get, Pattern: "/readyz", Public: true, plain: true, handle: h.health.ready, Who: "load balancers"},
 		{
-			Method: get, Pattern: metricsPath, Scope: metricsRead, handle: (*API).scrape,
+			Method: get, Pattern: metricsPath, Scope: metricsRead, handle: h.metrics.serve,
 			Who: "Prometheus; needs no key where Options.MetricsOpen is set",
 		},
-		{Method: get, Pattern: "/docs", Public: true, handle: (*API).docs, Who: "people"},
-		{Method: get, Pattern: "/docs/", Public: true, handle: (*API).docs, Who: "people, and the links in errors"},
+		{Method: get, Pattern: "/docs", Public: true, handle: h.docs.serve, Who: "people"},
+		{Method: get, Pattern: "/docs/", Public: true, handle: h.docs.serve, Who: "people, and the links in errors"},
 		{
-			Method: get, Pattern: "/runs/{runId}", Public: true, handle: (*API).runPage,
+			Method: get, Pattern: "/runs/{runId}", Public: true, handle: h.site.run,
 			Who: "people who follow a run's session_link",
 		},
-		{Method: get, Pattern: "/{$}", Public: true, handle: (*API).front, Who: "people who open the address in a browser"},
+		{Method: get, Pattern: "/{$}", Public: true, handle: h.site.front, Who: "people who open the address in a browser"},
 		{
-			Method: get, Pattern: dashboard, Public: true, handle: (*API).dashboard,
+			Method: get, Pattern: dashboard, Public: true, handle: h.site.serve,
 			Who: "browsers: the dashboard's pages and files",
 		},
 	}

@@ -7,9 +7,15 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/run"
 )
 
-func (a *API) createRun(c *call) error {
+// runs has the handlers of runs.
+type runs struct {
+	rules *run.Runs
+}
+
+func (h runs) create(c *call) error {
 	var req penstock.RunRequest
 	if err := c.decode(&req); err != nil {
 		return err
@@ -21,7 +27,7 @@ func (a *API) createRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	created, err := a.svc.Runs.Create(c.ctx(), c.principal, req, source)
+	created, err := h.rules.Create(c.ctx(), c.principal, req, source)
 	if err != nil {
 		return err
 	}
@@ -36,11 +42,11 @@ func (c *call) warn(warnings []string) {
 	}
 }
 
-// createRunAlias is createRun under its old path (RFC 9745, RFC 8288).
-func (a *API) createRunAlias(c *call) error {
+// createAlias is create under its old path (RFC 9745, RFC 8288).
+func (h runs) createAlias(c *call) error {
 	c.w.Header().Set("Deprecation", "@1767225600") // 2026-01-01
 	c.w.Header().Set("Link", "<"+Base+`/agent/runs>; rel="successor-version"`)
-	return a.createRun(c)
+	return h.create(c)
 }
 
 // checkRunSize checks the size of the body without its attachments, and of the decoded attachments.
@@ -78,67 +84,59 @@ func (c *call) source() (penstock.Source, error) {
 	return said, nil
 }
 
-func (a *API) listRuns(c *call) error {
-	query, none, err := c.runQuery()
+func (h runs) list(c *call) error {
+	query, none, err := c.query().runs()
 	if err != nil {
 		return err
 	}
 	if none {
 		return c.respond(http.StatusOK, penstock.RunPage{})
 	}
-	page, err := a.svc.Runs.List(c.ctx(), c.principal, query)
+	page, err := h.rules.List(c.ctx(), c.principal, query)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, page)
 }
 
-func (a *API) run(c *call) error {
-	run, err := a.svc.Runs.Read(c.ctx(), c.principal, c.param("runId"))
+func (h runs) read(c *call) error {
+	run, err := h.rules.Read(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, run)
 }
 
-func (a *API) cancelRun(c *call) error {
+func (h runs) cancel(c *call) error {
 	q := c.query()
 	cascade := q.boolean("cascade")
 	if q.err != nil {
 		return q.err
 	}
-	id, err := a.svc.Runs.Cancel(c.ctx(), c.principal, c.param("runId"), cascade)
+	id, err := h.rules.Cancel(c.ctx(), c.principal, c.param("runId"), cascade)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, id)
 }
 
-func (a *API) timeline(c *call) error {
-	events, err := a.svc.Runs.Timeline(c.ctx(), c.principal, c.param("runId"))
+func (h runs) timeline(c *call) error {
+	events, err := h.rules.Timeline(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, map[string][]penstock.TimelineEvent{"events": events})
 }
 
-func (a *API) runNetwork(c *call) error {
-	network, err := a.svc.Runs.Network(c.ctx(), c.principal, c.param("runId"))
+func (h runs) network(c *call) error {
+	network, err := h.rules.Network(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, network)
 }
 
-func (a *API) handoffAttachments(c *call) error {
-	attachments, err := a.svc.Files.HandoffAttachments(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.HandoffAttachment{"attachments": attachments})
-}
-
-func (a *API) runByReference(c *call) error {
+func (h runs) findByReference(c *call) error {
 	q := c.query()
 	url := q.text("url")
 	if url == "" {
@@ -147,14 +145,14 @@ func (a *API) runByReference(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	id, err := a.svc.Runs.RunByReference(c.ctx(), c.principal, url)
+	id, err := h.rules.RunByReference(c.ctx(), c.principal, url)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, map[string]string{"run_id": id})
 }
 
-func (a *API) updateRun(c *call) error {
+func (h runs) update(c *call) error {
 	var req penstock.RunUpdate
 	if err := c.decode(&req); err != nil {
 		return err
@@ -164,9 +162,22 @@ func (a *API) updateRun(c *call) error {
 			req.Cleared = append(req.Cleared, pointer)
 		}
 	}
-	run, err := a.svc.Runs.Update(c.ctx(), c.principal, c.param("runId"), req)
+	run, err := h.rules.Update(c.ctx(), c.principal, c.param("runId"), req)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, run)
+}
+
+func (h runs) stats(c *call) error {
+	q := c.query()
+	hours := q.count("hours", penstock.MaxStatsHours, penstock.StatsHours)
+	if q.err != nil {
+		return q.err
+	}
+	stats, err := h.rules.Stats(c.ctx(), c.principal, hours)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, stats)
 }

@@ -32,9 +32,9 @@ func sessionCookie(origin string) string {
 // loopback can set such a cookie, and it comes first if its path is longer.
 const maxCookies = 4
 
-// sessionProofs returns the session credentials of the request, one for each cookie.
-func (c *call) sessionProofs() (proofs []access.SessionProof) {
-	cookies := c.r.CookiesNamed(c.api.cookie)
+// proofs returns the session credentials of the request, one for each cookie.
+func (a *authenticator) proofs(c *call) (proofs []access.SessionProof) {
+	cookies := c.r.CookiesNamed(a.cookie)
 	for _, cookie := range cookies[:min(len(cookies), maxCookies)] {
 		if cookie.Value != "" {
 			proofs = append(proofs, access.SessionProof{Cookie: cookie.Value, Secret: c.r.Header.Get(secretHeader)})
@@ -44,15 +44,15 @@ func (c *call) sessionProofs() (proofs []access.SessionProof) {
 }
 
 // resume authenticates a request by the session's cookie and secret. proofs is not empty.
-func (c *call) resume(proofs []access.SessionProof) error {
-	err := c.checkSameOrigin()
+func (a *authenticator) resume(c *call, proofs []access.SessionProof) error {
+	err := a.checkSameOrigin(c)
 	if err != nil {
 		return err
 	}
 	for _, proof := range proofs {
 		var p penstock.Principal
 		var session penstock.Session
-		if p, session, err = c.api.svc.Sessions.Resume(c.ctx(), proof); err == nil {
+		if p, session, err = a.sessions.Resume(c.ctx(), proof); err == nil {
 			c.principal, c.proof, c.session = p, proof, &session
 			return nil
 		}
@@ -60,13 +60,13 @@ func (c *call) resume(proofs []access.SessionProof) error {
 			break // the next one would fail in the same way
 		}
 	}
-	return c.authError(err)
+	return a.fail(c, err)
 }
 
 // checkSameOrigin rejects a request that a page of another origin made the browser send. It checks
 // Sec-Fetch-Site, or Origin if a browser sends only that. The cookie's SameSite=Strict does not
 // separate sites of one domain.
-func (c *call) checkSameOrigin() error {
+func (a *authenticator) checkSameOrigin(c *call) error {
 	refused := penstock.Errorf(penstock.CodeNotAuthorized, "a page of another origin cannot use a session of this server")
 	switch c.r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none", "":
@@ -74,7 +74,7 @@ func (c *call) checkSameOrigin() error {
 		return refused
 	}
 	origin := c.r.Header.Get("Origin")
-	if origin == "" || origin == c.api.origin {
+	if origin == "" || origin == a.origin {
 		return nil
 	}
 	if u, err := url.Parse(origin); err != nil || u.Host != c.r.Host {
@@ -83,14 +83,14 @@ func (c *call) checkSameOrigin() error {
 	return nil
 }
 
-// setSessionCookie sets the session's cookie, or deletes it if value is "". It has no maximum age,
+// setCookie sets the session's cookie, or deletes it if value is "". It has no maximum age,
 // so it ends with the browser or with the session.
-func (c *call) setSessionCookie(value string) {
+func (a *authenticator) setCookie(c *call, value string) {
 	// A client that forges the header only loses its own cookie.
 	overTLS := c.r.TLS != nil || strings.EqualFold(c.r.Header.Get("X-Forwarded-Proto"), "https")
 	cookie := http.Cookie{ //nolint:gosec // Secure wherever there is HTTPS; without it browsers would drop the cookie
-		Name: c.api.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: overTLS || strings.HasPrefix(c.api.origin, "https://"),
+		Name: a.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: overTLS || strings.HasPrefix(a.origin, "https://"),
 	}
 	if value == "" {
 		cookie.MaxAge = -1
@@ -98,9 +98,16 @@ func (c *call) setSessionCookie(value string) {
 	http.SetCookie(c.w, &cookie)
 }
 
+// sessions has the handlers of sessions of the dashboard.
+type sessions struct {
+	rules *access.Sessions
+	auth  *authenticator
+	rate  *keyRate
+}
+
 // signIn rejects an invalid key like any other request. A valid key counts against its rate.
-func (a *API) signIn(c *call) error {
-	if err := c.checkSameOrigin(); err != nil {
+func (h sessions) signIn(c *call) error {
+	if err := h.auth.checkSameOrigin(c); err != nil {
 		return err
 	}
 	var req penstock.SessionRequest
@@ -110,35 +117,35 @@ func (a *API) signIn(c *call) error {
 	if req.APIKey == "" {
 		return penstock.Invalid("/api_key", "is required")
 	}
-	if err := c.authenticateKey(req.APIKey); err != nil {
+	if err := h.auth.authenticateKey(c, req.APIKey); err != nil {
 		return err
 	}
-	if err := c.limitRate(); err != nil {
+	if err := h.rate.limit(c); err != nil {
 		return err
 	}
-	cookie, session, err := a.svc.Sessions.SignIn(c.ctx(), c.principal, c.sessionProofs()...)
+	cookie, session, err := h.rules.SignIn(c.ctx(), c.principal, h.auth.proofs(c)...)
 	if err != nil {
 		return err
 	}
-	c.setSessionCookie(cookie)
+	h.auth.setCookie(c, cookie)
 	return c.respond(http.StatusCreated, session)
 }
 
-func (a *API) readSession(c *call) error {
+func (h sessions) read(c *call) error {
 	if c.session == nil {
 		return noSession()
 	}
 	return c.respond(http.StatusOK, c.session)
 }
 
-func (a *API) signOut(c *call) error {
+func (h sessions) signOut(c *call) error {
 	if c.session == nil {
 		return noSession()
 	}
-	if err := a.svc.Sessions.SignOut(c.ctx(), c.proof); err != nil {
+	if err := h.rules.SignOut(c.ctx(), c.proof); err != nil {
 		return err
 	}
-	c.setSessionCookie("")
+	h.auth.setCookie(c, "")
 	return c.noContent()
 }
 

@@ -4,9 +4,15 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/catalog"
 )
 
-func (a *API) skills(c *call) error {
+// skills has the handlers of skills.
+type skills struct {
+	rules *catalog.Skills
+}
+
+func (h skills) list(c *call) error {
 	q := c.query()
 	query := penstock.SkillQuery{
 		Repo: q.text("repo"), Refresh: q.boolean("refresh"),
@@ -15,15 +21,15 @@ func (a *API) skills(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	skills, err := a.svc.Skills.Skills(c.ctx(), c.principal, query)
+	skills, err := h.rules.Skills(c.ctx(), c.principal, query)
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, map[string][]penstock.AgentSkillItem{"agents": skills})
 }
 
-func (a *API) bundledSkills(c *call) error {
-	skills, err := a.svc.Skills.BundledSkills(c.principal)
+func (h skills) listBundled(c *call) error {
+	skills, err := h.rules.BundledSkills(c.principal)
 	if err != nil {
 		return err
 	}

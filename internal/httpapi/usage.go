@@ -9,12 +9,18 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/spend"
 )
+
+// usage has the handlers of what runs use and spend.
+type usage struct {
+	rules *spend.Usage
+}
 
 // csvType is the media type of a table.
 const csvType = "text/csv; charset=utf-8"
 
-func (a *API) usage(c *call) error {
+func (h usage) ofTeam(c *call) error {
 	q := c.query()
 	format := oneOf(q, "format", "json", "csv")
 	uq := penstock.UsageQuery{
@@ -24,7 +30,7 @@ func (a *API) usage(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	report, err := a.svc.Usage.OfTeam(c.ctx(), c.principal, uq)
+	report, err := h.rules.OfTeam(c.ctx(), c.principal, uq)
 	if err != nil {
 		return err
 	}
@@ -79,29 +85,29 @@ func plainCell(text string) string {
 	return text
 }
 
-func (a *API) runUsage(c *call) error {
-	usage, err := a.svc.Usage.OfRun(c.ctx(), c.principal, c.param("runId"))
+func (h usage) ofRun(c *call) error {
+	usage, err := h.rules.OfRun(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, usage)
 }
 
-func (a *API) harnessUsage(c *call) error {
-	usage, err := a.svc.Usage.OfHarness(c.ctx(), c.principal, c.param("runId"))
+func (h usage) ofHarness(c *call) error {
+	usage, err := h.rules.OfHarness(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, usage)
 }
 
-func (a *API) runCalls(c *call) error {
+func (h usage) callsOfRun(c *call) error {
 	q := c.query()
 	limit, cursor := q.limit(0), q.optional("cursor")
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.Usage.CallsOfRun(c.ctx(), c.principal, c.param("runId"), cursor, limit)
+	page, err := h.rules.CallsOfRun(c.ctx(), c.principal, c.param("runId"), cursor, limit)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,10 @@ func (s *Keys) SharesLimits() bool { return s.store.Shared() }
 
 // LeaseAllowance takes a part of a limit that all servers share.
 func (s *Keys) LeaseAllowance(ctx context.Context, l rate.Lease) (rate.Leased, error) {
-	return s.store.LeaseAllowance(ctx, l)
+	return s.store.Keys.LeaseAllowance(ctx, l)
 }
 
 // DropAllowances removes the counts of keys that sent no request in the last minute.
 func (s *Keys) DropAllowances(ctx context.Context) error {
-	return batch.Drain(1000, func(limit int) (int, error) { return s.store.DropAllowances(ctx, limit) })
+	return batch.Drain(1000, func(limit int) (int, error) { return s.store.Keys.DropAllowances(ctx, limit) })
 }

@@ -129,11 +129,11 @@ func UseSecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, at stri
 	if len(uses) == 0 {
 		return nil
 	}
-	found, err := tx.UseSecrets(ctx, p.Team, config.SecretNames())
+	found, err := tx.Secrets().Use(ctx, p.Team, config.SecretNames())
 	if err != nil {
 		return err
 	}
-	check := SecretCheck{p, false, found, func() ([]store.SecretName, error) { return tx.SecretNames(ctx, p.Team) }}
+	check := SecretCheck{p, false, found, func() ([]store.SecretName, error) { return tx.Secrets().Names(ctx, p.Team) }}
 	errs, err := check.Lacking(uses)
 	if err != nil || errs == nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Secrets) GrantRegistry(ctx context.Context, team string, image penstock
 	if image.Secret == "" {
 		return "", nil
 	}
-	found, err := s.store.SecretsNamed(ctx, team, []string{image.Secret})
+	found, err := s.store.Secrets.Named(ctx, team, []string{image.Secret})
 	if err != nil {
 		return "", err
 	}
@@ -192,7 +192,7 @@ func (s *Secrets) grantNamed(ctx context.Context, team string, names []string) (
 	if len(names) == 0 {
 		return map[string]string{}, nil
 	}
-	found, err := s.store.SecretsNamed(ctx, team, names)
+	found, err := s.store.Secrets.Named(ctx, team, names)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 		names = append(names, run.Runner.RegistrySecret)
 	}
 	if uid := run.Config.EnvironmentID; uid != "" {
-		environment, err := s.store.KeptEnvironment(ctx, run.Team, uid)
+		environment, err := s.store.Environments.KeptSpec(ctx, run.Team, uid)
 		if err != nil {
 			return nil, err
 		}
@@ -246,7 +246,7 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 	if len(names) == 0 {
 		return secret.NewMasker(), nil
 	}
-	found, err := s.store.SecretsNamed(ctx, run.Team, names)
+	found, err := s.store.Secrets.Named(ctx, run.Team, names)
 	if err != nil {
 		return nil, err
 	}

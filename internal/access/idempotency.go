@@ -77,7 +77,7 @@ func (s *Responses) Replay(
 	ctx context.Context, p penstock.Principal, i Idempotency,
 ) (body []byte, status int, found bool, err error) {
 	scope := i.scope(p)
-	kept, err := s.store.Kept(ctx, scope)
+	kept, err := s.store.Responses.Find(ctx, scope)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return nil, 0, false, nil
 	}
@@ -145,7 +145,7 @@ func ActBy[T any](
 		if err != nil {
 			return err
 		}
-		return tx.Keep(ctx, kept)
+		return tx.Responses().Keep(ctx, kept)
 	})
 	if s.LostRace(ctx, p, err) {
 		err = ErrReplay
@@ -160,11 +160,11 @@ func (s *Responses) LostRace(ctx context.Context, p penstock.Principal, err erro
 	if code := penstock.CodeOf(err); !ok || code == "" || code.OurFault() {
 		return false
 	}
-	_, err = s.store.Kept(ctx, i.scope(p))
+	_, err = s.store.Responses.Find(ctx, i.scope(p))
 	return err == nil
 }
 
 // DropKept removes expired responses.
 func (s *Responses) DropKept(ctx context.Context) error {
-	return batch.Drain(1000, func(limit int) (int, error) { return s.store.DropKept(ctx, limit) })
+	return batch.Drain(1000, func(limit int) (int, error) { return s.store.Responses.Drop(ctx, limit) })
 }

@@ -55,7 +55,7 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 	}
 	hash := HashKey(key)
 	k, err := s.keys.Ask(
-		ctx, hash, func(ctx context.Context) (store.KeyRow, error) { return s.store.KeyByHash(ctx, hash) },
+		ctx, hash, func(ctx context.Context) (store.KeyRow, error) { return s.store.Keys.ByHash(ctx, hash) },
 	)
 	switch {
 	case penstock.CodeOf(err) == penstock.CodeNotFound:
@@ -77,7 +77,7 @@ func (s *Keys) principalOf(k store.KeyRow) penstock.Principal {
 }
 
 func (s *Keys) authenticateExecution(ctx context.Context, hash string, refused error) (penstock.Principal, error) {
-	team, runID, err := s.store.RunByAgentKey(ctx, hash)
+	team, runID, err := s.store.Keys.RunByAgentKey(ctx, hash)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Principal{}, refused
 	}
@@ -97,7 +97,7 @@ const firstKey = "first"
 // Bootstrap creates the first admin key of an installation without keys. If key is "", it
 // generates one. made is false if a key already exists.
 func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result string, err error) {
-	if n, err := s.store.CountKeys(ctx); err != nil || n > 0 {
+	if n, err := s.store.Keys.Count(ctx); err != nil || n > 0 {
 		return false, "", err
 	}
 	if key == "" {
@@ -110,10 +110,10 @@ func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result str
 	}
 	admin := penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.AddPrincipal(ctx, store.DefaultTeam, admin); err != nil {
+		if err := tx.Keys().AddPrincipal(ctx, store.DefaultTeam, admin); err != nil {
 			return err
 		}
-		return tx.AddKey(ctx, store.KeyRow{
+		return tx.Keys().Add(ctx, store.KeyRow{
 			Key: penstock.Key{
 				UID: firstKey, Name: "admin", Scopes: []penstock.Scope{penstock.ScopeAdmin}, Prefix: shown(key),
 				Owner: admin, CreatedAt: penstock.Now(),
@@ -159,10 +159,10 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 		if err := setAgent(ctx, tx, p, &k); err != nil {
 			return k, err
 		}
-		if err := tx.AddPrincipal(ctx, p.Team, k.Owner); err != nil {
+		if err := tx.Keys().AddPrincipal(ctx, p.Team, k.Owner); err != nil {
 			return k, err
 		}
-		return k, tx.AddKey(ctx, store.KeyRow{Key: k, Team: p.Team, Hash: HashKey(key)})
+		return k, tx.Keys().Add(ctx, store.KeyRow{Key: k, Team: p.Team, Hash: HashKey(key)})
 	})
 }
 
@@ -172,7 +172,7 @@ func setAgent(ctx context.Context, tx *store.Tx, p penstock.Principal, k *pensto
 	if k.AgentUID == "" {
 		return nil
 	}
-	agent, err := tx.Identity(ctx, p.Team, k.AgentUID)
+	agent, err := tx.Identities().Lock(ctx, p.Team, k.AgentUID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Invalid("/agent_uid", "there is no agent %q", k.AgentUID)
 	}
@@ -230,7 +230,7 @@ func (s *Keys) List(ctx context.Context, p penstock.Principal) ([]penstock.Key, 
 	if err := Require(p, penstock.ScopeKeysManage); err != nil {
 		return nil, err
 	}
-	return s.store.Keys(ctx, p.Team)
+	return s.store.Keys.List(ctx, p.Team)
 }
 
 // Revoke revokes a key. It stops working with the next request, on every replica. Revoking the
@@ -240,7 +240,7 @@ func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) err
 		return err
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		admins, err := tx.AdminKeys(ctx, p.Team)
+		admins, err := tx.Keys().Admin(ctx, p.Team)
 		if err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) err
 				penstock.CodeConflict, "this is the team's last key with the scope admin; create another one first",
 			)
 		}
-		revoked, err := tx.RevokeKey(ctx, p.Team, uid)
+		revoked, err := tx.Keys().Revoke(ctx, p.Team, uid)
 		if err == nil && !revoked {
 			err = penstock.NotFound("key", uid)
 		}
@@ -264,5 +264,5 @@ func (s *Keys) Me(p penstock.Principal) penstock.Me {
 
 // Touch records when keys were used.
 func (s *Keys) Touch(ctx context.Context) error {
-	return s.usedKeys.Flush(func(at map[string]penstock.Time) error { return s.store.TouchKeys(ctx, at) })
+	return s.usedKeys.Flush(func(at map[string]penstock.Time) error { return s.store.Keys.Touch(ctx, at) })
 }

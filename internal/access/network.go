@@ -23,11 +23,11 @@ func UseCredentials(
 		names = append(names, use.Name)
 	}
 	slices.Sort(names)
-	found, err := tx.UseSecrets(ctx, p.Team, slices.Compact(names))
+	found, err := tx.Secrets().Use(ctx, p.Team, slices.Compact(names))
 	if err != nil {
 		return err
 	}
-	check := SecretCheck{p, false, found, func() ([]store.SecretName, error) { return tx.SecretNames(ctx, p.Team) }}
+	check := SecretCheck{p, false, found, func() ([]store.SecretName, error) { return tx.Secrets().Names(ctx, p.Team) }}
 	errs, err := check.LackingHosts(uses)
 	if err != nil || errs == nil {
 		return err
@@ -92,7 +92,7 @@ func (s *Secrets) GrantNetwork(
 	if len(names) == 0 {
 		return map[string]string{}, nil
 	}
-	found, err := s.store.SecretsNamed(ctx, team, names)
+	found, err := s.store.Secrets.Named(ctx, team, names)
 	if err != nil {
 		return nil, err
 	}

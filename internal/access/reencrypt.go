@@ -19,7 +19,7 @@ func CheckKeyset(ctx context.Context, db *store.Store, keyset *secret.Keyset) er
 	var result error
 	for _, table := range []store.SealedTable{store.SealedSecrets, store.SealedWebhooks} {
 		for after := (store.SealedRow{Table: table}); ; {
-			rows, err := db.SealedRows(ctx, after, reencryptBatch)
+			rows, err := db.Secrets.SealedRows(ctx, after, reencryptBatch)
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ func Reencrypt(ctx context.Context, db *store.Store, r *secret.Rotation) (Reencr
 	var done Reencrypted
 	for _, table := range store.SealedTables() {
 		for after := (store.SealedRow{Table: table}); ; {
-			rows, err := db.SealedRows(ctx, after, reencryptBatch)
+			rows, err := db.Secrets.SealedRows(ctx, after, reencryptBatch)
 			if err != nil {
 				return done, err
 			}
@@ -98,7 +98,7 @@ func (done *Reencrypted) batch(ctx context.Context, db *store.Store, r *secret.R
 	err := db.Write(ctx, func(tx *store.Tx) error {
 		n = 0
 		for i, row := range stale {
-			changed, err := tx.Reencrypt(ctx, row, fresh[i])
+			changed, err := tx.Secrets().Reencrypt(ctx, row, fresh[i])
 			if err != nil {
 				return err
 			}

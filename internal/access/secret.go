@@ -16,11 +16,11 @@ func (s *Secrets) List(ctx context.Context, p penstock.Principal) ([]penstock.Ma
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return nil, err
 	}
-	rows, err := s.store.Secrets(ctx, p.Team)
+	rows, err := s.store.Secrets.List(ctx, p.Team)
 	if err != nil {
 		return nil, err
 	}
-	users, err := s.store.SecretUsers(ctx, p.Team, "")
+	users, err := s.store.Secrets.Users(ctx, p.Team, "")
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func (s *Secrets) Read(ctx context.Context, p penstock.Principal, name string) (
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return penstock.ManagedSecret{}, err
 	}
-	row, err := s.store.Secret(ctx, p.Team, name)
+	row, err := s.store.Secrets.Find(ctx, p.Team, name)
 	if err != nil {
 		return penstock.ManagedSecret{}, err
 	}
-	users, err := s.store.SecretUsers(ctx, p.Team, name)
+	users, err := s.store.Secrets.Users(ctx, p.Team, name)
 	return presentSecret(p, row, users), err
 }
 
@@ -110,7 +110,7 @@ func (s *Secrets) Add(
 	row.CreatedAt, row.CreatedBy = penstock.Now(), &p.Actor
 	row.UpdatedAt, row.UpdatedBy = row.CreatedAt, row.CreatedBy
 	if most := s.maxSecrets; most > 0 {
-		n, err := tx.CountSecrets(ctx, p.Team)
+		n, err := tx.Secrets().Count(ctx, p.Team)
 		if err != nil {
 			return row, err
 		}
@@ -125,7 +125,7 @@ func (s *Secrets) Add(
 			return row, err
 		}
 	}
-	return row, tx.AddSecret(ctx, row)
+	return row, tx.Secrets().Add(ctx, row)
 }
 
 // Set sets the next value of a secret, its hosts, or both. Runs get them with their next
@@ -151,7 +151,7 @@ func (s *Secrets) Set(
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
 	return Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
-		row, err := tx.Secret(ctx, p.Team, name)
+		row, err := tx.Secrets().Lock(ctx, p.Team, name)
 		if err != nil {
 			return penstock.ManagedSecret{}, err
 		}
@@ -160,7 +160,7 @@ func (s *Secrets) Set(
 		}
 		if change.Value == nil {
 			row.UpdatedAt, row.UpdatedBy = penstock.Now(), &p.Actor
-			if err := tx.SetSecret(ctx, row); err != nil {
+			if err := tx.Secrets().Set(ctx, row); err != nil {
 				return penstock.ManagedSecret{}, err
 			}
 			return readSecret(ctx, tx, p, name)
@@ -184,7 +184,7 @@ func (s *Secrets) GiveValue(
 		return err
 	}
 	row.UpdatedAt, row.UpdatedBy = penstock.Now(), &p.Actor
-	return tx.SetSecret(ctx, *row)
+	return tx.Secrets().Set(ctx, *row)
 }
 
 // Delete removes a secret and its value. It is a conflict while something names it. A waiting
@@ -194,10 +194,10 @@ func (s *Secrets) Delete(ctx context.Context, p penstock.Principal, name string)
 		return err
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteSecret(ctx, p.Team, name); err != nil {
+		if err := tx.Secrets().Delete(ctx, p.Team, name); err != nil {
 			return err
 		}
-		users, err := tx.SecretUsers(ctx, p.Team, name)
+		users, err := tx.Secrets().Users(ctx, p.Team, name)
 		if err != nil || len(users) == 0 {
 			return err
 		}
@@ -224,11 +224,11 @@ func NameSecretUsers(p penstock.Principal, users []store.SecretUser) string {
 
 // readSecret returns a secret as the transaction sees it.
 func readSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name string) (penstock.ManagedSecret, error) {
-	row, err := tx.Secret(ctx, p.Team, name)
+	row, err := tx.Secrets().Lock(ctx, p.Team, name)
 	if err != nil {
 		return penstock.ManagedSecret{}, err
 	}
-	users, err := tx.SecretUsers(ctx, p.Team, name)
+	users, err := tx.Secrets().Users(ctx, p.Team, name)
 	return presentSecret(p, row, users), err
 }
 
@@ -287,5 +287,5 @@ func (s *Secrets) MarkGranted(secrets ...store.SecretKey) { s.granted.Mark(secre
 
 // Touch records when secrets were used.
 func (s *Secrets) Touch(ctx context.Context) error {
-	return s.granted.Flush(func(at map[store.SecretKey]penstock.Time) error { return s.store.TouchSecrets(ctx, at) })
+	return s.granted.Flush(func(at map[store.SecretKey]penstock.Time) error { return s.store.Secrets.Touch(ctx, at) })
 }

@@ -64,11 +64,11 @@ func (s *Sessions) SignIn(
 			if !proof.complete() {
 				continue
 			}
-			if err := tx.EndSession(ctx, HashKey(proof.Cookie), HashKey(proof.Secret)); err != nil {
+			if err := tx.Sessions().End(ctx, HashKey(proof.Cookie), HashKey(proof.Secret)); err != nil {
 				return err
 			}
 		}
-		return tx.AddSession(ctx, row)
+		return tx.Sessions().Add(ctx, row)
 	})
 	session = s.sessionOf(p, row)
 	session.Secret = secret
@@ -85,7 +85,7 @@ func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Pri
 	}
 	hash := HashKey(proof.Cookie)
 	row, err := s.sessions.Ask(
-		ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.SessionByHash(ctx, hash) },
+		ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.Sessions.ByHash(ctx, hash) },
 	)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Principal{}, penstock.Session{}, refused
@@ -106,7 +106,7 @@ func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Pri
 // SignOut ends a session. It stops working with the next request, on every replica.
 func (s *Sessions) SignOut(ctx context.Context, proof SessionProof) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		return tx.EndSession(ctx, HashKey(proof.Cookie), HashKey(proof.Secret))
+		return tx.Sessions().End(ctx, HashKey(proof.Cookie), HashKey(proof.Secret))
 	})
 }
 
@@ -124,7 +124,7 @@ func (s *Sessions) sessionOf(p penstock.Principal, row store.SessionRow) penstoc
 
 // Touch records when sessions were used.
 func (s *Sessions) Touch(ctx context.Context) error {
-	return s.usedSessions.Flush(func(at map[string]penstock.Time) error { return s.store.TouchSessions(ctx, at) })
+	return s.usedSessions.Flush(func(at map[string]penstock.Time) error { return s.store.Sessions.Touch(ctx, at) })
 }
 
 // DropEnded removes the sessions that have ended.
@@ -132,7 +132,7 @@ func (s *Sessions) DropEnded(ctx context.Context) error {
 	const batch = 1000
 	for {
 		now, limits := penstock.Now(), s.sessionLimits
-		n, err := s.store.DropSessions(ctx, now.Add(-limits.Life), now.Add(-limits.Idle), batch)
+		n, err := s.store.Sessions.Drop(ctx, now.Add(-limits.Life), now.Add(-limits.Idle), batch)
 		if err != nil || n < batch {
 			return err
 		}

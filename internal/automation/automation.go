@@ -22,11 +22,11 @@ func (s *Automations) List(
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return nil, err
 	}
-	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
+	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.store.Automations(ctx, factory.UID)
+	rows, err := s.store.Automations.List(ctx, factory.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +47,11 @@ func (s *Automations) Read(
 func (s *Automations) ReadAutomation(
 	ctx context.Context, p penstock.Principal, factoryUID, uid string,
 ) (penstock.Automation, error) {
-	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
+	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
 	if err != nil {
 		return penstock.Automation{}, err
 	}
-	row, err := s.store.Automation(ctx, factory.UID, uid)
+	row, err := s.store.Automations.Find(ctx, factory.UID, uid)
 	if err != nil {
 		return penstock.Automation{}, err
 	}

@@ -76,7 +76,7 @@ func sameClock(before *store.AutomationRow, n int, c penstock.CronTrigger) bool 
 // replaces all missed times.
 func (s *Schedules) FireClocks(ctx context.Context, now penstock.Time) error {
 	for {
-		due, err := s.store.DueAutomations(ctx, now, fireBatch)
+		due, err := s.store.Automations.Due(ctx, now, fireBatch)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstoc
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		first := false
 		for _, c := range d.Clocks {
-			advanced, err := tx.AdvanceClock(ctx, c, tickOf(d.AutomationRow, c, now, why))
+			advanced, err := tx.Automations().AdvanceClock(ctx, c, tickOf(d.AutomationRow, c, now, why))
 			if err != nil {
 				return err
 			}
@@ -121,7 +121,7 @@ func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstoc
 		if !first || run == nil {
 			return nil
 		}
-		_, err := tx.CreateRun(ctx, run)
+		_, err := tx.Runs().Create(ctx, run)
 		return err
 	})
 }
@@ -161,7 +161,7 @@ func (s *Schedules) runsWith(ctx context.Context, r store.ScheduleRow, now penst
 	if r.Personal {
 		return nil, nil
 	}
-	rows, err := s.store.AutomationsOfSchedule(ctx, r.Team, r.ID)
+	rows, err := s.store.Automations.OfSchedule(ctx, r.Team, r.ID)
 	if err != nil {
 		return nil, err
 	}

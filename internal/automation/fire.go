@@ -53,11 +53,11 @@ func (s *Automations) Run(
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.RunCreated{}, err
 	}
-	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
+	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
 	if err != nil {
 		return penstock.RunCreated{}, err
 	}
-	row, err := s.store.Automation(ctx, factory.UID, uid)
+	row, err := s.store.Automations.Find(ctx, factory.UID, uid)
 	if err != nil {
 		return penstock.RunCreated{}, err
 	}
@@ -74,7 +74,7 @@ func (s *Automations) Run(
 		return penstock.RunCreated{}, err
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.RunCreated, error) {
-		full, err := tx.CreateRun(ctx, run)
+		full, err := tx.Runs().Create(ctx, run)
 		return penstock.RunCreated{
 			ID: run.ID, TaskID: run.ID, State: run.State, AtCapacity: full, Warnings: warnings,
 		}, err
@@ -84,7 +84,7 @@ func (s *Automations) Run(
 // ResolveAutomation resolves the template of the automation's runs. If the automation is
 // broken, it returns a *penstock.Error, and [WhyBroken] returns the reason.
 func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationRow) (*RunTemplate, error) {
-	factory, err := s.store.Factory(ctx, a.Team, a.FactoryUID)
+	factory, err := s.store.Factories.Find(ctx, a.Team, a.FactoryUID)
 	if err != nil {
 		return nil, err
 	}

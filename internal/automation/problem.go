@@ -17,7 +17,7 @@ import (
 func (s *Automations) presentAutomations(
 	ctx context.Context, factory store.FactoryRow, rows []store.AutomationRow,
 ) ([]penstock.Automation, error) {
-	clocks, err := s.store.FactoryClocks(ctx, factory.UID)
+	clocks, err := s.store.Automations.FactoryClocks(ctx, factory.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ type checker struct {
 
 // Checker reads the resources that the automations of a factory depend on.
 func (s *Automations) Checker(ctx context.Context, factory store.FactoryRow) (*checker, error) {
-	webhooks, err := s.store.Webhooks(ctx, factory.Team, factory.UID)
+	webhooks, err := s.store.Webhooks.List(ctx, factory.Team, factory.UID)
 	return &checker{s: s, factory: factory, webhooks: webhooks, tried: map[string]error{}}, err
 }
 
@@ -192,7 +192,7 @@ func (a *checker) scheduleProblems(
 ) ([]penstock.FieldError, error) {
 	f, selects := t.Schedules()
 	if selects && a.schedules == nil {
-		rows, err := a.s.store.Schedules(ctx, store.Viewer{Team: a.factory.Team, All: true})
+		rows, err := a.s.store.Schedules.List(ctx, store.Viewer{Team: a.factory.Team, All: true})
 		if err != nil {
 			return nil, err
 		}

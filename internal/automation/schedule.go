@@ -23,7 +23,7 @@ func (s *Schedules) List(ctx context.Context, p penstock.Principal) ([]penstock.
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	rows, err := s.store.Schedules(ctx, catalog.ViewerOf(p))
+	rows, err := s.store.Schedules.List(ctx, catalog.ViewerOf(p))
 	schedules := make([]penstock.Schedule, len(rows))
 	for i, r := range rows {
 		schedules[i] = presentSchedule(r)
@@ -36,7 +36,7 @@ func (s *Schedules) Read(ctx context.Context, p penstock.Principal, id string) (
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Schedule{}, err
 	}
-	r, err := s.store.Schedule(ctx, catalog.ViewerOf(p), id)
+	r, err := s.store.Schedules.Find(ctx, catalog.ViewerOf(p), id)
 	if err != nil {
 		return penstock.Schedule{}, err
 	}
@@ -84,7 +84,7 @@ func (s *Schedules) Create(
 		if err := access.UseSecrets(ctx, tx, p, "/agent_config", r.Config); err != nil {
 			return penstock.Schedule{}, err
 		}
-		if err := tx.AddSchedule(ctx, r); err != nil {
+		if err := tx.Schedules().Add(ctx, r); err != nil {
 			return penstock.Schedule{}, err
 		}
 		if err := s.catalog.RoomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
@@ -102,7 +102,7 @@ func (s *Schedules) Replace(
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.Schedule{}, err
 	}
-	old, err := s.store.Schedule(ctx, catalog.ViewerOf(p), id)
+	old, err := s.store.Schedules.Find(ctx, catalog.ViewerOf(p), id)
 	if err != nil {
 		return penstock.Schedule{}, err
 	}
@@ -151,7 +151,7 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 			return errUnchanged
 		}
 		if uid := r.EnvironmentID(); uid != "" {
-			err := tx.UseEnvironment(ctx, p.Team, uid)
+			err := tx.Environments().Use(ctx, p.Team, uid)
 			if penstock.CodeOf(err) == penstock.CodeNotFound {
 				return penstock.Errorf(
 					penstock.CodeConflict, "the schedule's environment %q has been deleted: replace the schedule with another one",
@@ -182,10 +182,10 @@ func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string)
 		return err
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Schedule(ctx, catalog.ViewerOf(p), id); err != nil {
+		if _, err := tx.Schedules().Lock(ctx, catalog.ViewerOf(p), id); err != nil {
 			return err
 		}
-		return tx.DeleteSchedule(ctx, id)
+		return tx.Schedules().Delete(ctx, id)
 	})
 }
 
@@ -200,7 +200,7 @@ func (s *Schedules) changeSchedule(
 		return penstock.Schedule{}, err
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Schedule, error) {
-		r, err := tx.Schedule(ctx, catalog.ViewerOf(p), id)
+		r, err := tx.Schedules().Lock(ctx, catalog.ViewerOf(p), id)
 		if err != nil {
 			return penstock.Schedule{}, err
 		}
@@ -212,7 +212,7 @@ func (s *Schedules) changeSchedule(
 			return penstock.Schedule{}, err
 		}
 		r.UpdatedAt, r.UpdatedBy = now, &p.Actor
-		if err := tx.SetSchedule(ctx, r); err != nil {
+		if err := tx.Schedules().Set(ctx, r); err != nil {
 			return penstock.Schedule{}, err
 		}
 		if err := s.catalog.RoomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
@@ -224,7 +224,7 @@ func (s *Schedules) changeSchedule(
 
 // readSchedule returns a schedule as the transaction sees it.
 func readSchedule(ctx context.Context, tx *store.Tx, p penstock.Principal, id string) (penstock.Schedule, error) {
-	r, err := tx.Schedule(ctx, catalog.ViewerOf(p), id)
+	r, err := tx.Schedules().Lock(ctx, catalog.ViewerOf(p), id)
 	if err != nil {
 		return penstock.Schedule{}, err
 	}
@@ -356,7 +356,7 @@ const fireBatch = 100
 // replaces all missed times.
 func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
 	for {
-		due, err := s.store.DueSchedules(ctx, now, fireBatch)
+		due, err := s.store.Schedules.Due(ctx, now, fireBatch)
 		if err != nil {
 			return err
 		}
@@ -399,12 +399,12 @@ func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.
 		tick.NextAt = c.nextAfter(r.NextAt, now)
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		first, err := tx.AdvanceSchedule(ctx, r, tick)
+		first, err := tx.Schedules().Advance(ctx, r, tick)
 		if err != nil || !first {
 			return err
 		}
 		for _, run := range with {
-			if _, err := tx.CreateRun(ctx, run); err != nil {
+			if _, err := tx.Runs().Create(ctx, run); err != nil {
 				return err
 			}
 		}

@@ -38,7 +38,7 @@ func (s *Catalog) ListEnvironments(
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	return s.store.Environments(ctx, ViewerOf(p), sortBy == "name")
+	return s.store.Environments.List(ctx, ViewerOf(p), sortBy == "name")
 }
 
 // Environment returns one environment.
@@ -46,7 +46,7 @@ func (s *Catalog) Environment(ctx context.Context, p penstock.Principal, uid str
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Environment{}, err
 	}
-	return s.store.EnvironmentFor(ctx, ViewerOf(p), uid)
+	return s.store.Environments.Find(ctx, ViewerOf(p), uid)
 }
 
 // CreateEnvironment creates an environment. Its name, if it has one, is unique in the team,
@@ -65,13 +65,13 @@ func (s *Catalog) CreateEnvironment(
 		if err := access.UseCredentials(ctx, tx, p, config.Credentials()); err != nil {
 			return e, err
 		}
-		if err := tx.AddEnvironment(ctx, p.Team, e); err != nil {
+		if err := tx.Environments().Add(ctx, p.Team, e); err != nil {
 			return e, err
 		}
 		if err := s.roomForEnvironment(ctx, tx, p.Team); err != nil {
 			return e, err
 		}
-		return tx.EnvironmentFor(ctx, ViewerOf(p), e.UID)
+		return tx.Environments().Find(ctx, ViewerOf(p), e.UID)
 	})
 }
 
@@ -91,13 +91,13 @@ func (s *Catalog) ReplaceEnvironment(
 		if err := access.UseCredentials(ctx, tx, p, config.Credentials()); err != nil {
 			return e, err
 		}
-		if err := tx.ReplaceEnvironment(ctx, p.Team, e); err != nil {
+		if err := tx.Environments().Replace(ctx, p.Team, e); err != nil {
 			return e, err
 		}
 		if err := s.roomForEnvironment(ctx, tx, p.Team); err != nil {
 			return e, err
 		}
-		return tx.EnvironmentFor(ctx, ViewerOf(p), uid)
+		return tx.Environments().Find(ctx, ViewerOf(p), uid)
 	})
 }
 
@@ -109,10 +109,10 @@ func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, u
 		return err
 	}
 	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		if err := tx.DeleteEnvironment(ctx, p.Team, uid); err != nil {
+		if err := tx.Environments().Delete(ctx, p.Team, uid); err != nil {
 			return err
 		}
-		users, err := tx.EnvironmentUsers(ctx, uid)
+		users, err := tx.Environments().Users(ctx, uid)
 		if err != nil || len(users) == 0 {
 			return err
 		}
@@ -259,7 +259,7 @@ func UseEnvironment(ctx context.Context, tx *store.Tx, p penstock.Principal, uid
 	if uid == "" {
 		return nil
 	}
-	err := tx.UseEnvironment(ctx, p.Team, uid)
+	err := tx.Environments().Use(ctx, p.Team, uid)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Invalid(pointer, "there is no environment %q", uid)
 	}

@@ -14,13 +14,13 @@ func (s *Catalog) CheckGrants(ctx context.Context, p penstock.Principal, run *st
 	if len(uses) == 0 {
 		return nil
 	}
-	found, err := s.store.SecretsNamed(ctx, p.Team, run.Config.SecretNames())
+	found, err := s.store.Secrets.Named(ctx, p.Team, run.Config.SecretNames())
 	if err != nil {
 		return err
 	}
 	check := access.SecretCheck{
 		P: p, NeedValue: true, Found: found,
-		Names: func() ([]store.SecretName, error) { return s.store.SecretNames(ctx, p.Team) },
+		Names: func() ([]store.SecretName, error) { return s.store.Secrets.Names(ctx, p.Team) },
 	}
 	errs, err := check.Lacking(uses)
 	if err != nil || errs == nil {

@@ -19,7 +19,7 @@ func (s *Catalog) Harnesses(ctx context.Context, p penstock.Principal) ([]pensto
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	workers, err := s.store.Workers(ctx)
+	workers, err := s.store.Queue.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s *Catalog) Warnings(ctx context.Context, run *store.NewRun) ([]string, er
 	if s.knownModel(model, nil) {
 		return nil, nil
 	}
-	workers, err := s.store.Workers(ctx)
+	workers, err := s.store.Queue.Workers(ctx)
 	if err != nil || s.knownModel(model, workers) {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (s *Catalog) Policy(ctx context.Context, run store.RunRow) (penstock.Networ
 		policy.Models = append(policy.Models, models)
 	}
 	if uid := run.Config.EnvironmentID; uid != "" {
-		environment, err := s.store.KeptEnvironment(ctx, run.Team, uid)
+		environment, err := s.store.Environments.KeptSpec(ctx, run.Team, uid)
 		if err != nil {
 			return policy, err
 		}
@@ -203,13 +203,13 @@ func (s *Catalog) checkPolicy(
 func (s *Catalog) lackingCredentials(
 	ctx context.Context, p penstock.Principal, policy penstock.NetworkPolicy,
 ) ([]penstock.FieldError, error) {
-	found, err := s.store.SecretsNamed(ctx, p.Team, policy.SecretNames())
+	found, err := s.store.Secrets.Named(ctx, p.Team, policy.SecretNames())
 	if err != nil {
 		return nil, err
 	}
 	check := access.SecretCheck{
 		P: p, NeedValue: true, Found: found,
-		Names: func() ([]store.SecretName, error) { return s.store.SecretNames(ctx, p.Team) },
+		Names: func() ([]store.SecretName, error) { return s.store.Secrets.Names(ctx, p.Team) },
 	}
 	var errs []penstock.FieldError
 	for _, layer := range policy.Layers {

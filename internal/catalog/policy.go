@@ -30,7 +30,7 @@ func (s *Catalog) PolicyOf(
 		return penstock.NetworkPolicy{}, err
 	}
 	if uid := run.Config.EnvironmentID; uid != "" {
-		if _, err := s.store.Environment(ctx, p.Team, uid); err != nil {
+		if _, err := s.store.Environments.Spec(ctx, p.Team, uid); err != nil {
 			return penstock.NetworkPolicy{}, err
 		}
 	}
@@ -50,7 +50,7 @@ func (s *Catalog) partsOf(ctx context.Context, run *store.NewRun, q PolicyQuery)
 	from, uid := RunLayers{}, q.Factory
 	agent := &penstock.Config{}
 	if q.Agent != "" {
-		identity, err := s.store.Identity(ctx, run.Team, q.Agent)
+		identity, err := s.store.Identities.Find(ctx, run.Team, q.Agent)
 		if err != nil {
 			return from, err
 		}
@@ -59,7 +59,7 @@ func (s *Catalog) partsOf(ctx context.Context, run *store.NewRun, q PolicyQuery)
 	}
 	factory := &penstock.Config{}
 	if uid != "" {
-		part, err := s.store.FactoryPart(ctx, run.Team, uid)
+		part, err := s.store.Factories.Part(ctx, run.Team, uid)
 		if err != nil {
 			return from, err
 		}
@@ -80,7 +80,7 @@ func (s *Catalog) addSecretHosts(ctx context.Context, p penstock.Principal, poli
 	if len(names) == 0 {
 		return nil
 	}
-	found, err := s.store.SecretsNamed(ctx, p.Team, names)
+	found, err := s.store.Secrets.Named(ctx, p.Team, names)
 	if err != nil {
 		return err
 	}

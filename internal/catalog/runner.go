@@ -55,7 +55,7 @@ func (s *Catalog) filesOf(ctx context.Context, run store.RunRow, beginnings ...s
 	if run.FactoryUID == "" || run.Revision == 0 {
 		return map[string][]byte{}, nil
 	}
-	return s.store.FilesAt(ctx, run.FactoryUID, run.Revision, beginnings...)
+	return s.store.Definitions.FilesAt(ctx, run.FactoryUID, run.Revision, beginnings...)
 }
 
 // Misplaced corrects the pointer of an error about a run's configuration: it points to the

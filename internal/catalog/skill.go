@@ -58,7 +58,7 @@ func (s *Skills) Skills(
 		strings.Contains(name, "/")) {
 		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "query parameter repo: must be owner/name")
 	}
-	environments, err := s.store.Environments(ctx, ViewerOf(p), true)
+	environments, err := s.store.Environments.List(ctx, ViewerOf(p), true)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (s *Skills) setLastRuns(ctx context.Context, p penstock.Principal, found []
 		all = append(all, references[i]...)
 	}
 	slices.Sort(all)
-	runs, err := s.store.SkillRuns(ctx, ViewerOf(p), slices.Compact(all))
+	runs, err := s.store.Runs.SkillUses(ctx, ViewerOf(p), slices.Compact(all))
 	if err != nil {
 		return err
 	}

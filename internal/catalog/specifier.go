@@ -101,7 +101,7 @@ func (s *Skills) skillOfEnvironment(
 	if run.Config.EnvironmentID == "" || s.reader.cache == nil {
 		return place{}, false, nil
 	}
-	environment, err := s.store.Environment(ctx, run.Team, run.Config.EnvironmentID)
+	environment, err := s.store.Environments.Spec(ctx, run.Team, run.Config.EnvironmentID)
 	if err != nil {
 		return place{}, false, err
 	}

@@ -15,7 +15,7 @@ func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	workers, err := s.store.Workers(ctx) // by host
+	workers, err := s.store.Queue.Workers(ctx) // by host
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 	if len(hosts) == 0 {
 		return hosts, nil
 	}
-	held, err := s.store.HeldRuns(ctx, ViewerOf(p), penstock.MaxWorkerExecutions)
+	held, err := s.store.Executions.HeldRuns(ctx, ViewerOf(p), penstock.MaxWorkerExecutions)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (s *Deliveries) List(
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 		return penstock.DeliveryPage{}, err
 	}
-	list, next, err := s.store.Deliveries(ctx, webhookUID, q)
+	list, next, err := s.store.Deliveries.List(ctx, webhookUID, q)
 	for i := range list {
 		describe(&list[i])
 	}
@@ -35,7 +35,7 @@ func (s *Deliveries) webhookOf(
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return store.WebhookRow{}, err
 	}
-	return s.store.Webhook(ctx, p.Team, factoryUID, webhookUID)
+	return s.store.Webhooks.Find(ctx, p.Team, factoryUID, webhookUID)
 }
 
 // Read returns one entry of a webhook's log.
@@ -45,7 +45,7 @@ func (s *Deliveries) Read(
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 		return penstock.Delivery{}, err
 	}
-	d, err := s.store.Delivery(ctx, webhookUID, id)
+	d, err := s.store.Deliveries.Find(ctx, webhookUID, id)
 	describe(&d)
 	return d, err
 }
@@ -76,10 +76,10 @@ func (s *Deliveries) Payload(
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 		return nil, err
 	}
-	if _, err := s.store.Delivery(ctx, webhookUID, id); err != nil {
+	if _, err := s.store.Deliveries.Find(ctx, webhookUID, id); err != nil {
 		return nil, err
 	}
-	return s.store.Payload(ctx, id)
+	return s.store.Deliveries.Payload(ctx, id)
 }
 
 // Replay records an accepted delivery again and starts the runs of the current automations. It
@@ -92,7 +92,7 @@ func (s *Deliveries) Replay(
 	if err != nil {
 		return penstock.Delivery{}, err
 	}
-	old, err := s.store.Delivery(ctx, webhookUID, id)
+	old, err := s.store.Deliveries.Find(ctx, webhookUID, id)
 	if err != nil {
 		return penstock.Delivery{}, err
 	}
@@ -102,7 +102,7 @@ func (s *Deliveries) Replay(
 			strings.TrimSpace(old.Label+" "+old.Reason),
 		)
 	}
-	body, err := s.store.Payload(ctx, id)
+	body, err := s.store.Deliveries.Payload(ctx, id)
 	if err != nil {
 		return penstock.Delivery{}, err
 	}
@@ -145,10 +145,10 @@ func (s *Deliveries) replayDelivery(
 		return penstock.Delivery{}, err
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Delivery, error) {
-		if _, err := tx.Deliver(ctx, d); err != nil {
+		if _, err := tx.Deliveries().Deliver(ctx, d); err != nil {
 			return penstock.Delivery{}, err
 		}
-		again, err := tx.Delivery(ctx, w.UID, d.ID)
+		again, err := tx.Deliveries().Find(ctx, w.UID, d.ID)
 		describe(&again)
 		return again, err
 	})

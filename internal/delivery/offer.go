@@ -17,7 +17,7 @@ func (s *Ingress) Offer(ctx context.Context, plan *Plan, secret string) error {
 		Actor: penstock.Actor{Type: "service_account", UID: plan.row.UID, DisplayName: "Webhook " + plan.row.Name},
 	}
 	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		w, err := tx.Webhook(ctx, p.Team, plan.row.FactoryUID, plan.row.UID)
+		w, err := tx.Webhooks().Find(ctx, p.Team, plan.row.FactoryUID, plan.row.UID)
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (s *Ingress) Offer(ctx context.Context, plan *Plan, secret string) error {
 		if !on {
 			return penstock.NotFound("webhook", plan.row.UID)
 		}
-		managed, err := tx.Secret(ctx, p.Team, w.SecretName)
+		managed, err := tx.Secrets().Lock(ctx, p.Team, w.SecretName)
 		if err != nil {
 			return err
 		}
@@ -45,6 +45,6 @@ func (s *Ingress) Offer(ctx context.Context, plan *Plan, secret string) error {
 			return err
 		}
 		w.PendingSecret, w.Enabled, w.UpdatedAt = false, true, penstock.Now()
-		return tx.SetWebhook(ctx, w)
+		return tx.Webhooks().Set(ctx, w)
 	})
 }

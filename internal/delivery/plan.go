@@ -64,7 +64,7 @@ func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Pla
 		return known, nil
 	}
 	row, err := s.webhookReads.Ask(
-		ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.WebhookByUID(ctx, uid) },
+		ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.Webhooks.ByUID(ctx, uid) },
 	)
 	if err != nil {
 		return nil, err
@@ -115,11 +115,11 @@ func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, err
 	}
 	if _, reports := pushEvents[row.SignatureScheme]; reports && s.pushed != nil {
 		var err error
-		if p.pushes, err = s.store.HasRepositories(ctx, row.Team); err != nil {
+		if p.pushes, err = s.store.Repositories.Any(ctx, row.Team); err != nil {
 			return nil, err
 		}
 	}
-	automations, err := s.store.AutomationsOf(ctx, row)
+	automations, err := s.store.Automations.OfWebhook(ctx, row)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDeliv
 	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
 	}
-	got, err := s.store.Deliver(ctx, d)
+	got, err := s.store.Deliveries.Deliver(ctx, d)
 	if errors.Is(err, store.ErrStale) {
 		return penstock.DeliveryResult{}, penstock.ErrStale
 	}
@@ -122,7 +122,8 @@ func (s *Ingress) CountRejected(uid string) { s.rejections.add(uid, store.CountR
 // address in the last 24 hours.
 func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, error) {
 	return s.recognized.Ask(
-		ctx, uid+" "+clientIP, func(ctx context.Context) (bool, error) { return s.store.KnownSender(ctx, uid, clientIP) },
+		ctx, uid+" "+clientIP,
+		func(ctx context.Context) (bool, error) { return s.store.Deliveries.KnownSender(ctx, uid, clientIP) },
 	)
 }
 
@@ -319,7 +320,7 @@ func (s *Ingress) FlushRejections(ctx context.Context) error {
 	if len(counts) == 0 {
 		return nil
 	}
-	err := s.store.AddCounts(ctx, counts)
+	err := s.store.Deliveries.AddCounts(ctx, counts)
 	if err != nil {
 		s.rejections.restore(counts)
 	}

@@ -23,7 +23,7 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 		}
 		for _, outcome := range penstock.Outcomes() {
 			if err := batch.Clear(
-				ctx, func() (int, error) { return s.store.ClearLog(ctx, l.WebhookUID, outcome, keep, batch.Size) },
+				ctx, func() (int, error) { return s.store.Deliveries.ClearLog(ctx, l.WebhookUID, outcome, keep, batch.Size) },
 			); err != nil {
 				return err
 			}
@@ -34,11 +34,11 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 
 // ClearCounts removes old counts and senders.
 func (s *Deliveries) ClearCounts(ctx context.Context) error {
-	err := batch.Clear(ctx, func() (int, error) { return s.store.ClearIdentities(ctx, batch.Size) })
+	err := batch.Clear(ctx, func() (int, error) { return s.store.Deliveries.ClearIdentities(ctx, batch.Size) })
 	if err != nil {
 		return err
 	}
-	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.ClearCounts(ctx, l) })
+	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.Deliveries.ClearCounts(ctx, l) })
 }
 
 // eachLog visits all logs, or only those with entries older than a time.
@@ -46,7 +46,7 @@ func (s *Deliveries) eachLog(ctx context.Context, before penstock.Time, do func(
 	const logs = 200
 	after := ""
 	for {
-		list, err := s.store.Logs(ctx, after, before, logs)
+		list, err := s.store.Deliveries.Logs(ctx, after, before, logs)
 		if err != nil {
 			return err
 		}

@@ -130,7 +130,7 @@ func (s *Webhooks) FirstSecret(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, w *store.WebhookRow, req penstock.WebhookRequest,
 ) (value string, fresh bool, err error) {
 	if w.SecretName != "" {
-		found, err := tx.UseSecrets(ctx, p.Team, []string{w.SecretName})
+		found, err := tx.Secrets().Use(ctx, p.Team, []string{w.SecretName})
 		if err != nil {
 			return "", false, err
 		}
@@ -182,7 +182,7 @@ func (s *Webhooks) existingSecret(
 func (s *Webhooks) freeSecretName(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, webhook string,
 ) (string, error) {
-	taken, err := tx.SecretNames(ctx, p.Team)
+	taken, err := tx.Secrets().Names(ctx, p.Team)
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (s *Webhooks) freeSecretName(
 func (s *Webhooks) ReplaceSecret(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, value string, overlapSeconds int64,
 ) error {
-	row, err := tx.Secret(ctx, p.Team, w.SecretName)
+	row, err := tx.Secrets().Lock(ctx, p.Team, w.SecretName)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (s *Webhooks) ReplaceSecret(
 				"have",
 			w.SecretName, penstock.ScopeSecretsManage)
 	}
-	users, err := tx.SecretUsers(ctx, p.Team, w.SecretName)
+	users, err := tx.Secrets().Users(ctx, p.Team, w.SecretName)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (s *Webhooks) GiveWebhook(
 		}
 		until = penstock.Now().Add(time.Duration(overlapSeconds) * time.Second)
 	}
-	n, err := tx.NextWebhookSecret(ctx, w.UID)
+	n, err := tx.Webhooks().NextSecret(ctx, w.UID)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (s *Webhooks) GiveWebhook(
 	if err != nil {
 		return fmt.Errorf("seal a secret of webhook %s: %w", w.UID, err)
 	}
-	return tx.SetWebhookSecret(ctx, w.UID, store.SealedSecret{N: n, Sealed: sealed}, until)
+	return tx.Webhooks().SetSecret(ctx, w.UID, store.SealedSecret{N: n, Sealed: sealed}, until)
 }
 
 // openWebhookSecret decrypts one of a webhook's secrets.
@@ -273,7 +273,7 @@ func (s *Webhooks) openWebhookSecret(uid string, secret store.SealedSecret) (str
 func (s *Webhooks) ReadAgain(
 	ctx context.Context, tx *store.Tx, w store.WebhookRow, on bool,
 ) (store.WebhookRow, error) {
-	row, err := tx.Secret(ctx, w.Team, w.SecretName)
+	row, err := tx.Secrets().Lock(ctx, w.Team, w.SecretName)
 	if err != nil {
 		return w, err
 	}
@@ -312,7 +312,7 @@ func (s *Webhooks) ReadAgain(
 // The others get it with the next change of their factory, or when they are enabled. The
 // caller's transaction has already raised the version of the team.
 func (s *Webhooks) FollowSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
-	webhooks, err := tx.WebhooksOfSecret(ctx, p.Team, name)
+	webhooks, err := tx.Webhooks().OfSecret(ctx, p.Team, name)
 	if err != nil {
 		return err
 	}
@@ -333,7 +333,7 @@ func (s *Webhooks) FollowSecret(ctx context.Context, tx *store.Tx, p penstock.Pr
 			return err
 		}
 		w.PendingSecret, w.UpdatedAt = false, penstock.Now()
-		if err := tx.SetWebhook(ctx, w); err != nil {
+		if err := tx.Webhooks().Set(ctx, w); err != nil {
 			return err
 		}
 	}
@@ -346,6 +346,6 @@ func (s *Webhooks) MarkSigned(key store.WebhookSecretKey) { s.signed.Mark(key) }
 // TouchWebhookSecrets records which secrets have signed deliveries.
 func (s *Webhooks) TouchWebhookSecrets(ctx context.Context) error {
 	return s.signed.Flush(
-		func(at map[store.WebhookSecretKey]penstock.Time) error { return s.store.TouchWebhookSecrets(ctx, at) },
+		func(at map[store.WebhookSecretKey]penstock.Time) error { return s.store.Webhooks.TouchSecrets(ctx, at) },
 	)
 }

@@ -27,7 +27,7 @@ func (s *Deliveries) TestFilter(
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.FilterTestResult{}, err
 	}
-	if _, err := s.store.Factory(ctx, p.Team, factoryUID); err != nil {
+	if _, err := s.store.Factories.Find(ctx, p.Team, factoryUID); err != nil {
 		return penstock.FilterTestResult{}, err
 	}
 	f, err := newTrial(req)
@@ -153,10 +153,10 @@ func (s *Deliveries) filterSubject(
 	var err error
 	if req.WebhookUID != "" {
 		var w store.WebhookRow
-		w, err = s.store.Webhook(ctx, p.Team, factoryUID, req.WebhookUID)
+		w, err = s.store.Webhooks.Find(ctx, p.Team, factoryUID, req.WebhookUID)
 		webhooks = append(webhooks, w)
 	} else if req.DeliveryID != "" {
-		webhooks, err = s.store.Webhooks(ctx, p.Team, factoryUID)
+		webhooks, err = s.store.Webhooks.List(ctx, p.Team, factoryUID)
 	}
 	if err != nil {
 		return nil, "", nil, err
@@ -168,14 +168,14 @@ func (s *Deliveries) filterSubject(
 		return &webhooks[0], req.GitHubEvent, req.Payload, nil
 	}
 	for i := range webhooks {
-		d, err := s.store.Delivery(ctx, webhooks[i].UID, req.DeliveryID)
+		d, err := s.store.Deliveries.Find(ctx, webhooks[i].UID, req.DeliveryID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			continue
 		}
 		if err != nil {
 			return nil, "", nil, err
 		}
-		body, err := s.store.Payload(ctx, req.DeliveryID)
+		body, err := s.store.Deliveries.Payload(ctx, req.DeliveryID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			err = penstock.Invalid("/delivery_id", "the delivery has no payload: only accepted deliveries keep it")
 		}
@@ -273,7 +273,7 @@ func flat(values []filter.Value) []filter.Value {
 func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
 	sample := &penstock.FilterSample{Deliveries: []penstock.FilterDelivery{}}
 	var failed error
-	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(d penstock.Delivery, body []byte) bool {
+	err := s.store.Deliveries.LastPayloads(ctx, webhookUID, filterSample, func(d penstock.Delivery, body []byte) bool {
 		var check penstock.FilterCheck
 		if check, failed = f.try(eventName(f.scheme, d.Headers), body); failed != nil {
 			return false

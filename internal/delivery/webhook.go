@@ -23,7 +23,7 @@ func EnabledIn(d *definition.Definition, webhook string) bool {
 
 // enabledByFiles is EnabledIn for the files of the webhook's factory.
 func enabledByFiles(ctx context.Context, tx *store.Tx, w store.WebhookRow) (bool, error) {
-	files, err := tx.DefinitionFiles(ctx, w.FactoryUID)
+	files, err := tx.Definitions().Files(ctx, w.FactoryUID)
 	if err != nil {
 		return false, err
 	}
@@ -36,10 +36,10 @@ func (s *Webhooks) List(ctx context.Context, p penstock.Principal, factoryUID st
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return nil, err
 	}
-	if _, err := s.store.Factory(ctx, p.Team, factoryUID); err != nil {
+	if _, err := s.store.Factories.Find(ctx, p.Team, factoryUID); err != nil {
 		return nil, err
 	}
-	rows, err := s.store.Webhooks(ctx, p.Team, factoryUID)
+	rows, err := s.store.Webhooks.List(ctx, p.Team, factoryUID)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Webhooks) List(ctx context.Context, p penstock.Principal, factoryUID st
 	for i, w := range rows {
 		webhooks[i] = s.presentWebhook(w)
 	}
-	return webhooks, s.markWebhooks(ctx, s.store.SecretCopies, p.Team, factoryUID, webhooks)
+	return webhooks, s.markWebhooks(ctx, s.store.Webhooks.SecretCopies, p.Team, factoryUID, webhooks)
 }
 
 // Read returns one webhook of a factory.
@@ -55,12 +55,12 @@ func (s *Webhooks) Read(ctx context.Context, p penstock.Principal, factoryUID, u
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
 	}
-	w, err := s.store.Webhook(ctx, p.Team, factoryUID, uid)
+	w, err := s.store.Webhooks.Find(ctx, p.Team, factoryUID, uid)
 	if err != nil {
 		return penstock.Webhook{}, err
 	}
 	one := []penstock.Webhook{s.presentWebhook(w)}
-	err = s.markWebhooks(ctx, s.store.SecretCopies, p.Team, factoryUID, one)
+	err = s.markWebhooks(ctx, s.store.Webhooks.SecretCopies, p.Team, factoryUID, one)
 	return one[0], err
 }
 
@@ -93,14 +93,14 @@ func (s *Webhooks) reveal(w store.WebhookRow, value string) penstock.Webhook {
 // RoomForWebhook returns an error at the limit of webhooks. The new version of the team keeps
 // other transactions from adding one at the same time.
 func (s *Webhooks) RoomForWebhook(ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string) error {
-	if _, err := tx.Factory(ctx, p.Team, factoryUID); err != nil {
+	if _, err := tx.Factories().Find(ctx, p.Team, factoryUID); err != nil {
 		return err
 	}
 	most := s.limits.WebhooksPerFactory
 	if most == 0 {
 		return nil
 	}
-	n, err := tx.CountWebhooks(ctx, factoryUID)
+	n, err := tx.Webhooks().Count(ctx, factoryUID)
 	if err == nil && n >= most {
 		err = penstock.Errorf(
 			penstock.CodeConflict,
@@ -115,12 +115,12 @@ func (s *Webhooks) RoomForWebhook(ctx context.Context, tx *store.Tx, p penstock.
 func (s *Webhooks) ReadWebhook(
 	ctx context.Context, tx *store.Tx, w store.WebhookRow, value string,
 ) (penstock.Webhook, error) {
-	now, err := tx.Webhook(ctx, w.Team, w.FactoryUID, w.UID)
+	now, err := tx.Webhooks().Find(ctx, w.Team, w.FactoryUID, w.UID)
 	if err != nil {
 		return penstock.Webhook{}, err
 	}
 	one := []penstock.Webhook{s.reveal(now, value)}
-	err = s.markWebhooks(ctx, tx.SecretCopies, w.Team, w.FactoryUID, one)
+	err = s.markWebhooks(ctx, tx.Webhooks().SecretCopies, w.Team, w.FactoryUID, one)
 	return one[0], err
 }
 

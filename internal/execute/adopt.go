@@ -42,14 +42,14 @@ func (c control) Adopt(
 	err := c.s.store.Write(ctx, func(tx *store.Tx) error {
 		var again bool
 		var err error
-		if run, again, err = tx.Adopt(ctx, l, adoption, access.HashKey(a.APIKey)); err != nil {
+		if run, again, err = tx.Executions().Adopt(ctx, l, adoption, access.HashKey(a.APIKey)); err != nil {
 			return err
 		}
 		if again {
 			a.Prompts, err = promptsAgain(ctx, tx, run)
 			return err
 		}
-		if err := tx.AppendEvents(ctx, run.ID, penstock.Timeline(
+		if err := tx.Events().Append(ctx, run.ID, penstock.Timeline(
 			penstock.Now(), penstock.TimelinePodStarted,
 			map[string]any{"worker_host": adoption.Host, "sandbox": adoption.Sandbox},
 		)); err != nil {
@@ -110,7 +110,7 @@ const maxLossText = 4096
 func (s *Executions) endLaunched(
 	ctx context.Context, tx *store.Tx, l penstock.Lease, loss penstock.Loss,
 ) (held, final bool, err error) {
-	run, err := tx.Run(ctx, l.RunID)
+	run, err := tx.Runs().Lock(ctx, l.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return false, false, nil
 	}
@@ -123,12 +123,12 @@ func (s *Executions) endLaunched(
 			"reason": loss.Reason, "message": loss.Message.Message,
 		}))
 	}
-	adopted, givenUp, err := tx.Launched(ctx, l)
+	adopted, givenUp, err := tx.Executions().Launched(ctx, l)
 	if errors.Is(err, penstock.ErrLeaseLost) {
 		if len(events) == 0 {
 			return false, false, nil
 		}
-		return false, false, tx.AppendLoss(ctx, l, events[0])
+		return false, false, tx.Executions().AppendLoss(ctx, l, events[0])
 	}
 	if err != nil {
 		return false, false, err
@@ -136,7 +136,7 @@ func (s *Executions) endLaunched(
 	if adopted && (loss.Unadopted || !loss.Certain && !givenUp) || !adopted && !loss.Unadopted && !loss.Certain {
 		return true, false, penstock.ErrRenewed
 	}
-	if err := tx.AppendEvents(ctx, run.ID, events...); err != nil {
+	if err := tx.Events().Append(ctx, run.ID, events...); err != nil {
 		return true, false, err
 	}
 	message := loss.Message
@@ -149,7 +149,7 @@ func (s *Executions) endLaunched(
 	} else if !loss.Final {
 		message.Message = fmt.Sprintf("%s The run lost its worker %d times.", message.Message, run.TimesLost+1)
 	}
-	if err := tx.MarkDelivered(ctx, &run); err != nil {
+	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return true, false, err
 	}
 	return true, true, s.end(ctx, tx, run, penstock.Result{State: loss.State, Message: &message})

@@ -30,14 +30,14 @@ func (s *Executions) saveChanges(ctx context.Context, l penstock.Lease, u pensto
 	}
 	var old store.Changes
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Held(ctx, l); err != nil {
+		if _, err := tx.Executions().Held(ctx, l); err != nil {
 			return err
 		}
 		var err error
-		if old, err = tx.SaveChanges(ctx, saved); err != nil || old.Upload == u.ID {
+		if old, err = tx.Files().SaveChanges(ctx, saved); err != nil || old.Upload == u.ID {
 			return err
 		}
-		return tx.AppendEvents(ctx, l.RunID, changesEvent(saved))
+		return tx.Events().Append(ctx, l.RunID, changesEvent(saved))
 	})
 	if err != nil {
 		s.files.DropRejected(ctx, err, saved.Blob)

@@ -25,9 +25,9 @@ type control struct{ s *Executions }
 // Claim implements penstock.Control.
 func (c control) Claim(ctx context.Context, req penstock.ClaimRequest) (penstock.Assignment, error) {
 	if req.Stopping {
-		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, c.s.store.Goodbye(ctx, req.WorkerID))
+		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, c.s.store.Queue.Goodbye(ctx, req.WorkerID))
 	}
-	if err := c.s.store.Hello(ctx, req); err != nil {
+	if err := c.s.store.Queue.Hello(ctx, req); err != nil {
 		return penstock.Assignment{}, err
 	}
 	if req.Local {
@@ -57,7 +57,7 @@ func (c control) Claim(ctx context.Context, req penstock.ClaimRequest) (penstock
 
 // claim takes one run, delivers its first prompt and builds the assignment.
 func (s *Executions) claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
-	if waits, err := s.store.WorkWaits(ctx); err != nil || !waits {
+	if waits, err := s.store.Queue.WorkWaits(ctx); err != nil || !waits {
 		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, err)
 	}
 	agentKey := access.NewKey()
@@ -73,7 +73,7 @@ func (s *Executions) claim(ctx context.Context, c penstock.ClaimRequest) (pensto
 		if c.Launch { // the prompt is delivered when the execution is adopted
 			h.Choose = nil
 		}
-		run, err = tx.ClaimRun(ctx, c, h)
+		run, err = tx.Queue().Claim(ctx, c, h)
 		return err
 	})
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, ca
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
 		ended = false
-		run, err := tx.Held(ctx, l)
+		run, err := tx.Executions().Held(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (s *Executions) describeLaunch(
 		a.TimeLimit = time.Duration(*limit) * time.Minute
 	}
 	if uid := row.Config.EnvironmentID; uid != "" {
-		environment, err := s.store.KeptEnvironment(ctx, row.Team, uid)
+		environment, err := s.store.Environments.KeptSpec(ctx, row.Team, uid)
 		if err != nil {
 			return err
 		}
@@ -186,11 +186,11 @@ func (s *Executions) buildAssignment(
 	if a.Skills, err = s.skills.SkillFolders(ctx, row); err != nil {
 		return err
 	}
-	attachments, err := s.store.Attachments(ctx, row.ID)
+	attachments, err := s.store.Files.Attachments(ctx, row.ID)
 	if err != nil {
 		return err
 	}
-	given, err := s.store.GivenAttachments(ctx, row.ID)
+	given, err := s.store.Followups.GivenAttachments(ctx, row.ID)
 	if err != nil {
 		return err
 	}
@@ -206,13 +206,13 @@ func (s *Executions) buildAssignment(
 		}
 	}
 	if row.DeliveryID != "" {
-		size, err := s.store.PayloadSize(ctx, row.DeliveryID)
+		size, err := s.store.Deliveries.PayloadSize(ctx, row.DeliveryID)
 		if err != nil {
 			return err
 		}
 		a.Files = append(a.Files, run.PayloadOf(size))
 	}
-	saved, err := s.store.Session(ctx, row.ConversationID)
+	saved, err := s.store.Conversations.Session(ctx, row.ConversationID)
 	switch {
 	case err == nil && saved.Harness == row.Harness:
 		a.Session = &penstock.SavedSession{
@@ -221,7 +221,7 @@ func (s *Executions) buildAssignment(
 	case err != nil && penstock.CodeOf(err) != penstock.CodeNotFound:
 		return err
 	}
-	events, err := s.store.ConversationEvents(ctx, store.Viewer{All: true}, row.ConversationID)
+	events, err := s.store.Conversations.Events(ctx, store.Viewer{All: true}, row.ConversationID)
 	if err != nil {
 		return err
 	}
@@ -249,11 +249,11 @@ func (s *Executions) deliverPrompt(ctx context.Context, tx *store.Tx, run store.
 		return nil, err
 	}
 	if given.Prompt != "" {
-		if err := tx.SetPrompt(ctx, run.ID, given.Prompt); err != nil {
+		if err := tx.Runs().SetPrompt(ctx, run.ID, given.Prompt); err != nil {
 			return nil, err
 		}
 	}
-	return prompts, tx.AppendEvents(ctx, run.ID, given.Events...)
+	return prompts, tx.Events().Append(ctx, run.ID, given.Events...)
 }
 
 // choosePrompt returns the next prompt: the run's own, or one follow-up. The caller stores the
@@ -269,7 +269,7 @@ func (s *Executions) choosePrompt(
 		}
 		given.Prompt = store.PromptDelivering
 	default:
-		waiting, err := tx.Followups(ctx, run.ID, store.PromptWaiting)
+		waiting, err := tx.Followups().List(ctx, run.ID, store.PromptWaiting)
 		if err != nil || len(waiting) == 0 {
 			return nil, given, err
 		}
@@ -279,7 +279,7 @@ func (s *Executions) choosePrompt(
 			p.Text = run.Prompt + "\n\n" + f.Message
 			given.Prompt = store.PromptDelivered
 		}
-		if err := tx.DeliverFollowup(ctx, f.ID); err != nil {
+		if err := tx.Followups().Deliver(ctx, f.ID); err != nil {
 			return nil, given, err
 		}
 	}
@@ -329,12 +329,12 @@ func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 func (c control) Heartbeat(ctx context.Context, l penstock.Lease, wait time.Duration) (penstock.Signal, error) {
 	nudged, stop := c.s.store.Nudges.Subscribe(store.RunTopic(l.RunID))
 	defer stop()
-	if err := c.s.store.Renew(ctx, l); err != nil {
+	if err := c.s.store.Executions.Renew(ctx, l); err != nil {
 		return penstock.Signal{}, err
 	}
 	over := time.After(wait)
 	for {
-		signal, err := c.s.store.Holds(ctx, l)
+		signal, err := c.s.store.Executions.Holds(ctx, l)
 		if err != nil || signal != (penstock.Signal{}) {
 			return signal, err
 		}
@@ -359,17 +359,17 @@ func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock
 		moves = moves || d.Type == penstock.EventState
 	}
 	if !moves {
-		err := c.s.store.Append(ctx, l, drafts)
+		err := c.s.store.Events.Append(ctx, l, drafts)
 		if gone, reports, ok := sandboxGone(drafts); ok && errors.Is(err, penstock.ErrLeaseLost) {
-			err = c.s.store.Write(ctx, func(tx *store.Tx) error { return tx.AppendAfter(ctx, l, gone, reports) })
+			err = c.s.store.Write(ctx, func(tx *store.Tx) error { return tx.Events().AppendAfter(ctx, l, gone, reports) })
 		}
 		return err
 	}
 	return c.s.store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Held(ctx, l); err != nil {
+		if _, err := tx.Executions().Held(ctx, l); err != nil {
 			return err
 		}
-		fresh, err := tx.Fresh(ctx, l, drafts)
+		fresh, err := tx.Events().Fresh(ctx, l, drafts)
 		if err != nil {
 			return err
 		}
@@ -445,10 +445,10 @@ func sandboxGone(drafts []penstock.Draft) (gone penstock.Draft, reports []pensto
 
 func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.Draft) error {
 	if d.Type == penstock.EventNetwork {
-		return tx.Report(ctx, l, d)
+		return tx.Executions().Report(ctx, l, d)
 	}
 	if d.Type != penstock.EventState {
-		return tx.AppendEvents(ctx, l.RunID, d)
+		return tx.Events().Append(ctx, l.RunID, d)
 	}
 	var to penstock.StateData
 	if err := json.Unmarshal(d.Data, &to); err != nil {
@@ -459,14 +459,14 @@ func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.D
 			"/data/state", "must be PENDING or INPROGRESS; to end a turn, call finish",
 		)
 	}
-	run, err := tx.Run(ctx, l.RunID)
+	run, err := tx.Runs().Lock(ctx, l.RunID)
 	if err != nil || run.State == to.State { // reported before
 		return err
 	}
 	if !run.State.CanMove(to.State) {
 		return penstock.Errorf(penstock.CodeConflict, "the run is %s and cannot become %s", run.State, to.State)
 	}
-	return tx.Move(ctx, store.Move{Run: run, To: to.State, Message: to.StatusMessage})
+	return tx.Runs().Move(ctx, store.Move{Run: run, To: to.State, Message: to.StatusMessage})
 }
 
 // HasLocalWorker reports whether the worker of this process has made a claim.

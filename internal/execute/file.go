@@ -17,25 +17,25 @@ const sessionFile = "session"
 
 // Open implements penstock.Control.
 func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (io.ReadCloser, error) {
-	if _, err := c.s.store.Holds(ctx, l); err != nil {
+	if _, err := c.s.store.Executions.Holds(ctx, l); err != nil {
 		return nil, err
 	}
-	row, err := c.s.store.HeldRun(ctx, l)
+	row, err := c.s.store.Executions.HeldRun(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	if f.ID == sessionFile {
-		saved, err := c.s.store.Session(ctx, row.ConversationID)
+		saved, err := c.s.store.Conversations.Session(ctx, row.ConversationID)
 		if err != nil {
 			return nil, err
 		}
 		return c.session(ctx, f, saved)
 	}
 	if f.ID == run.PayloadFile && row.DeliveryID != "" {
-		body, err := c.s.store.Payload(ctx, row.DeliveryID)
+		body, err := c.s.store.Deliveries.Payload(ctx, row.DeliveryID)
 		return io.NopCloser(bytes.NewReader(body)), err
 	}
-	list, err := c.s.store.Attachments(ctx, l.RunID)
+	list, err := c.s.store.Files.Attachments(ctx, l.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c control) blob(ctx context.Context, f penstock.File, key string) (io.Read
 
 // Save implements penstock.Control.
 func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, content io.Reader) (string, error) {
-	run, err := c.s.store.HeldRun(ctx, l)
+	run, err := c.s.store.Executions.HeldRun(ctx, l)
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 		return "", err
 	}
 	err = c.s.store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Held(ctx, l); err != nil {
+		if _, err := tx.Executions().Held(ctx, l); err != nil {
 			return err
 		}
 		return c.s.files.RecordArtifact(ctx, tx, a)

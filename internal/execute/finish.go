@@ -18,11 +18,11 @@ func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 	var prompts []penstock.Prompt
 	err := c.s.store.Write(ctx, func(tx *store.Tx) error {
 		if r.Usage != nil {
-			if err := tx.ShareBudgets(ctx, l.RunID); err != nil {
+			if err := tx.Budgets().Share(ctx, l.RunID); err != nil {
 				return err
 			}
 		}
-		run, err := tx.Held(ctx, l)
+		run, err := tx.Executions().Held(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 func (s *Executions) finish(
 	ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result,
 ) ([]penstock.Prompt, error) {
-	turn, err := tx.Turn(ctx, run.ID)
+	turn, err := tx.Executions().Turn(ctx, run.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Executions) finish(
 	if r.State == penstock.StateBlocked && r.Message != nil && r.Message.Budget != nil {
 		return nil, s.blockUnfunded(ctx, tx, run, r)
 	}
-	if err := tx.MarkDelivered(ctx, &run); err != nil {
+	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return nil, err
 	}
 	if r.State == penstock.StateSucceeded || r.State == penstock.StateBlocked {
@@ -63,7 +63,7 @@ func (s *Executions) finish(
 			return nil, err
 		}
 		if len(prompts) > 0 {
-			return prompts, tx.NextTurn(ctx, run.ID)
+			return prompts, tx.Executions().NextTurn(ctx, run.ID)
 		}
 		if r.KeepOpen {
 			return nil, forgetInterrupt(ctx, tx, run, r)
@@ -74,7 +74,7 @@ func (s *Executions) finish(
 
 // promptsInProgress lists the prompts that the execution received and has not finished.
 func promptsInProgress(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
-	list, err := tx.Followups(ctx, run.ID, store.PromptDelivering)
+	list, err := tx.Followups().List(ctx, run.ID, store.PromptDelivering)
 	var prompts []penstock.Prompt
 	for _, f := range list {
 		prompts = append(prompts, promptOf(f))
@@ -105,7 +105,7 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 	}
 	if uid := run.Config.EnvironmentID; uid != "" {
 		failed := r.Message != nil && r.Message.ErrorCode == penstock.CodeEnvironmentSetupFailed
-		if err := tx.SetEnvironmentSetup(ctx, uid, failed); err != nil {
+		if err := tx.Environments().SetSetup(ctx, uid, failed); err != nil {
 			return err
 		}
 	}
@@ -113,21 +113,21 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 	if r.Message != nil && r.State == penstock.StateBlocked {
 		move.Blocked = store.BlockedBy(r.Message.Budget)
 	}
-	return tx.Move(ctx, move)
+	return tx.Runs().Move(ctx, move)
 }
 
 // requeue returns a held run to the queue. Its unfinished prompts are delivered again.
 func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
-	if err := tx.SetFollowups(ctx, run.ID, store.PromptDelivering, store.PromptWaiting); err != nil {
+	if err := tx.Followups().Set(ctx, run.ID, store.PromptDelivering, store.PromptWaiting); err != nil {
 		return err
 	}
-	return tx.Requeue(ctx, run, reason)
+	return tx.Runs().Requeue(ctx, run, reason)
 }
 
 // requeueHeld takes a held run from its worker. An interrupted turn counts as ended: the run
 // continues with the next follow-up, or waits for one.
 func (s *Executions) requeueHeld(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
-	interrupted, err := tx.Interrupted(ctx, run.ID)
+	interrupted, err := tx.Executions().Interrupted(ctx, run.ID)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Executions) requeueHeld(ctx context.Context, tx *store.Tx, run store.Ru
 	if err := endTurn(ctx, tx, run, map[string]any{"reason": reason}); err != nil {
 		return err
 	}
-	waiting, _, err := tx.FollowupsWaiting(ctx, run.ID)
+	waiting, _, err := tx.Followups().Waiting(ctx, run.ID)
 	if err != nil {
 		return err
 	}
@@ -156,19 +156,19 @@ func forgetInterrupt(ctx context.Context, tx *store.Tx, run store.RunRow, r pens
 	if r.State != penstock.StateSucceeded {
 		return nil
 	}
-	return tx.ForgetInterrupt(ctx, run.ID)
+	return tx.Executions().ForgetInterrupt(ctx, run.ID)
 }
 
 // endTurn ends the worker's unfinished turn, if there is one.
 func endTurn(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any) error {
-	delivering, err := tx.Followups(ctx, run.ID, store.PromptDelivering)
+	delivering, err := tx.Followups().List(ctx, run.ID, store.PromptDelivering)
 	if err != nil || run.PromptState != store.PromptDelivering && len(delivering) == 0 {
 		return err
 	}
-	if err := tx.MarkDelivered(ctx, &run); err != nil {
+	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
-	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.TimelineInterrupted, payload))
+	return tx.Events().Append(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.TimelineInterrupted, payload))
 }
 
 // addUsage adds the usage of a turn as the agent reports it, once. It counts only if no call of the
@@ -178,10 +178,10 @@ func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRo
 		return nil
 	}
 	u := r.Usage.Bounded()
-	if fresh, err := tx.MarkTurnCounted(ctx, row.ID, r.Turn); err != nil || !fresh {
+	if fresh, err := tx.Executions().MarkTurnCounted(ctx, row.ID, r.Turn); err != nil || !fresh {
 		return err
 	}
-	if counted, err := tx.CountsCalls(ctx, row.ID, row.ExecutionID); err != nil || counted {
+	if counted, err := tx.Calls().Counted(ctx, row.ID, row.ExecutionID); err != nil || counted {
 		return err
 	}
 	provider, _, _ := strings.Cut(u.ModelID, "/")
@@ -196,7 +196,7 @@ func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRo
 	if c.Unpriced && u.Tokens.Total() == 0 {
 		return nil
 	}
-	if err := tx.AddReported(ctx, row, c); err != nil {
+	if err := tx.Calls().AddReported(ctx, row, c); err != nil {
 		return err
 	}
 	return consume(ctx, tx, c)
@@ -211,7 +211,7 @@ const maxLost = 5
 
 // EndLostLeases requeues or ends the runs of lost workers.
 func (s *Executions) EndLostLeases(ctx context.Context) error {
-	lost, err := s.store.LostLeases(ctx, leaseBatch)
+	lost, err := s.store.Executions.LostLeases(ctx, leaseBatch)
 	if err != nil {
 		return err
 	}
@@ -224,11 +224,11 @@ func (s *Executions) EndLostLeases(ctx context.Context) error {
 }
 
 func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease) error {
-	run, err := tx.Run(ctx, l.RunID)
+	run, err := tx.Runs().Lock(ctx, l.RunID)
 	if err != nil {
 		return err
 	}
-	if over, err := tx.Expired(ctx, l); err != nil || !over || !run.State.Held() {
+	if over, err := tx.Executions().Expired(ctx, l); err != nil || !over || !run.State.Held() {
 		return err
 	}
 	if run.TimesLost < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
@@ -238,10 +238,10 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease
 	if run.TimesLost >= maxLost {
 		message = fmt.Sprintf("The run lost its worker %d times.", run.TimesLost+1)
 	}
-	if err := tx.MarkDelivered(ctx, &run); err != nil {
+	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
-	return tx.Move(ctx, store.Move{
+	return tx.Runs().Move(ctx, store.Move{
 		Run: run, To: penstock.StateError,
 		TimelineEvent: penstock.TimelineErrored, Payload: map[string]any{"reason": store.LeaseLost},
 		Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true},
@@ -251,17 +251,17 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease
 // EndOverdue ends runs that have waited longer than the queue timeout.
 func (s *Executions) EndOverdue(ctx context.Context) error {
 	before := penstock.Now().Add(-s.queueTimeout)
-	ids, err := s.store.QueuedSince(ctx, before, leaseBatch)
+	ids, err := s.store.Queue.Since(ctx, before, leaseBatch)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	workers, err := s.store.Workers(ctx)
+	workers, err := s.store.Queue.Workers(ctx)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		err := s.store.Write(ctx, func(tx *store.Tx) error {
-			row, err := tx.Run(ctx, id)
+			row, err := tx.Runs().Lock(ctx, id)
 			if err != nil || row.State != penstock.StateQueued {
 				return err
 			}
@@ -269,7 +269,7 @@ func (s *Executions) EndOverdue(ctx context.Context) error {
 			if m := run.Missing(row, workers); m != nil {
 				message += " " + m.Message
 			}
-			return tx.Move(ctx, store.Move{
+			return tx.Runs().Move(ctx, store.Move{
 				Run: row, To: penstock.StateError, TimelineEvent: penstock.TimelineErrored,
 				Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeUnavailable, Retryable: true},
 			})
@@ -287,11 +287,11 @@ func (s *Executions) endNotGranted(ctx context.Context, l penstock.Lease, why *a
 		s.log.Error("cannot decrypt a secret of the run", "run_id", l.RunID, "error", why.Cause)
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		run, err := tx.Held(ctx, l)
+		run, err := tx.Executions().Held(ctx, l)
 		if err != nil {
 			return err
 		}
-		if err := tx.MarkDelivered(ctx, &run); err != nil {
+		if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 			return err
 		}
 		return s.end(ctx, tx, run, penstock.Result{State: why.State, Message: &why.Message})

@@ -114,7 +114,7 @@ func (r *runCounts) Collect(ch chan<- prometheus.Metric) {
 	if time.Since(r.at) > countEvery {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		counts, err := r.s.store.CountRuns(ctx)
+		counts, err := r.s.store.Runs.Count(ctx)
 		if err != nil {
 			return
 		}

@@ -25,14 +25,14 @@ func (s *Executions) saveSession(
 	}
 	var old string
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Held(ctx, l); err != nil {
+		if _, err := tx.Executions().Held(ctx, l); err != nil {
 			return err
 		}
-		if err := tx.SetResumable(ctx, held.ID, true); err != nil {
+		if err := tx.Runs().SetResumable(ctx, held.ID, true); err != nil {
 			return err
 		}
 		var err error
-		old, err = tx.SaveSession(ctx, saved)
+		old, err = tx.Conversations().SaveSession(ctx, saved)
 		return err
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ func (c control) Reserve(
 	if err := r.Check(); err != nil {
 		return penstock.Reserved{}, err
 	}
-	reserved, err := c.s.store.Reserve(ctx, l, r)
+	reserved, err := c.s.store.Calls.Reserve(ctx, l, r)
 	if err == nil {
 		c.s.metrics.reservedCall(reserved)
 	}
@@ -32,7 +32,7 @@ func (c control) Settle(ctx context.Context, l penstock.Lease, s penstock.Settle
 	}
 	var before, after store.Call
 	err := c.s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		before, after, err = tx.Settle(ctx, l, s)
+		before, after, err = tx.Calls().Settle(ctx, l, s)
 		if err != nil || before.State == after.State || after.State == store.CallUnsent {
 			return err
 		}
@@ -58,7 +58,7 @@ const abandonedAfter = 24 * time.Hour
 // SettleAbandoned counts calls as spent that nobody settles, because their worker died.
 func (s *Executions) SettleAbandoned(ctx context.Context) error {
 	return batch.Clear(ctx, func() (int, error) {
-		calls, err := s.store.AbandonedCalls(ctx, penstock.Now().Add(-abandonedAfter), batch.Size)
+		calls, err := s.store.Calls.Abandoned(ctx, penstock.Now().Add(-abandonedAfter), batch.Size)
 		for _, c := range calls {
 			if err := s.settleAbandonedCall(ctx, c); err != nil {
 				return 0, fmt.Errorf("settle call %s, which is abandoned: %w", c.ID, err)
@@ -72,7 +72,7 @@ func (s *Executions) settleAbandonedCall(ctx context.Context, c store.Call) erro
 	var before, after store.Call
 	var ok bool
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		if before, after, ok, err = tx.Abandon(ctx, c); err != nil || !ok {
+		if before, after, ok, err = tx.Calls().Abandon(ctx, c); err != nil || !ok {
 			return err
 		}
 		return consume(ctx, tx, after)
@@ -85,7 +85,7 @@ func (s *Executions) settleAbandonedCall(ctx context.Context, c store.Call) erro
 
 // consume adds a settled call to what its run has consumed, and appends a usage event.
 func consume(ctx context.Context, tx *store.Tx, c store.Call) error {
-	sum, ok, err := tx.Consumed(ctx, c)
+	sum, ok, err := tx.Calls().Consumed(ctx, c)
 	if err != nil || !ok {
 		return err
 	}
@@ -93,14 +93,14 @@ func consume(ctx context.Context, tx *store.Tx, c store.Call) error {
 	if usage == nil {
 		return nil
 	}
-	return tx.AppendEvents(ctx, c.RunID, penstock.NewDraft(penstock.EventUsage, penstock.Now(), usage))
+	return tx.Events().Append(ctx, c.RunID, penstock.NewDraft(penstock.EventUsage, penstock.Now(), usage))
 }
 
 // blockUnfunded blocks a run until a budget has room. The prompt of its turn is delivered again then.
 func (s *Executions) blockUnfunded(
 	ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result,
 ) error {
-	if err := tx.SetFollowups(ctx, run.ID, store.PromptDelivering, store.PromptWaiting); err != nil {
+	if err := tx.Followups().Set(ctx, run.ID, store.PromptDelivering, store.PromptWaiting); err != nil {
 		return err
 	}
 	tx.Nudge(store.TopicBudgets) // it may have got room since the refusal
@@ -109,13 +109,13 @@ func (s *Executions) blockUnfunded(
 
 // ResumeFunded queues the runs that a budget blocked and whose budgets have room now.
 func (s *Executions) ResumeFunded(ctx context.Context) error {
-	funded, err := s.store.FundedRuns(ctx, leaseBatch)
+	funded, err := s.store.Budgets.FundedRuns(ctx, leaseBatch)
 	if err != nil {
 		return err
 	}
 	for _, r := range funded {
 		err := s.store.Write(ctx, func(tx *store.Tx) error {
-			_, err := tx.Resume(ctx, r.ID)
+			_, err := tx.Budgets().Resume(ctx, r.ID)
 			return err
 		})
 		if err != nil {

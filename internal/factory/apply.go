@@ -78,7 +78,7 @@ func (a *application) read(ctx context.Context, before, files map[string][]byte)
 	if a.files = files; a.edit != nil {
 		return a.readEdited(before, files)
 	}
-	webhooks, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
+	webhooks, err := a.tx.Webhooks().List(ctx, a.factory.Team, a.factory.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +90,12 @@ func (a *application) read(ctx context.Context, before, files map[string][]byte)
 		manages: a.p.May(penstock.ScopeSecretsManage), repository: a.factory.Source == penstock.FactoryRepository,
 		webhooks: webhooks,
 	}
-	if secrets.all, err = a.tx.SecretNames(ctx, a.factory.Team); err != nil {
+	if secrets.all, err = a.tx.Secrets().Names(ctx, a.factory.Team); err != nil {
 		return nil, err
 	}
 	secrets.into(&a.known)
 	others := taken(func(name, alias string) ([]store.FactoryName, error) {
-		return a.tx.FactoriesNamed(ctx, a.factory.Team, name, alias)
+		return a.tx.Factories().Named(ctx, a.factory.Team, name, alias)
 	}, func(f store.FactoryName, _ string) bool { return f.UID == a.factory.UID })
 	a.known.Taken = func(name, alias string) (nameTaken, aliasTaken bool) {
 		nameTaken, aliasTaken = others(name, alias)
@@ -105,7 +105,7 @@ func (a *application) read(ctx context.Context, before, files map[string][]byte)
 		return nameTaken, aliasTaken
 	}
 	secrets.values(a.s, &a.known, func(name string) ([]store.SecretRow, error) {
-		return a.tx.UseSecrets(ctx, a.factory.Team, []string{name})
+		return a.tx.Secrets().Use(ctx, a.factory.Team, []string{name})
 	})
 	d, found := definition.Parse(files, a.known)
 	if a.found = found; d == nil {
@@ -164,7 +164,7 @@ func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	}
 	slices.Sort(environments)
 	for _, uid := range slices.Compact(environments) {
-		if err := a.tx.UseEnvironment(ctx, a.factory.Team, uid); penstock.CodeOf(err) == penstock.CodeNotFound {
+		if err := a.tx.Environments().Use(ctx, a.factory.Team, uid); penstock.CodeOf(err) == penstock.CodeNotFound {
 			return gone("environment", uid)
 		} else if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	rows, err := a.tx.UseSecrets(ctx, a.factory.Team, names)
+	rows, err := a.tx.Secrets().Use(ctx, a.factory.Team, names)
 	a.secrets = map[string]store.SecretRow{}
 	for _, row := range rows {
 		a.secrets[row.Name] = row
@@ -263,7 +263,7 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	}
 	row.UpdatedAt = penstock.Now()
 	a.factory = row
-	return a.tx.SetFactory(ctx, row)
+	return a.tx.Factories().Set(ctx, row)
 }
 
 // agents stores the agents and the foreman. An agent keeps its UID, and the values that files
@@ -272,7 +272,7 @@ func (a *application) agents(ctx context.Context, d *definition.Definition) erro
 	if !a.edits(definition.KindAgent) {
 		return nil
 	}
-	rows, err := a.tx.FactoryAgents(ctx, a.factory.UID)
+	rows, err := a.tx.Identities().OfFactory(ctx, a.factory.UID)
 	if err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (a *application) agents(ctx context.Context, d *definition.Definition) erro
 		name := a.nameAfter(definition.KindAgent, row.Name)
 		present[name] = row
 		if a.deleted(d, definition.KindAgent, name) {
-			if err := a.tx.DeleteIdentity(ctx, a.factory.Team, row.UID); err != nil {
+			if err := a.tx.Identities().Delete(ctx, a.factory.Team, row.UID); err != nil {
 				return err
 			}
 		}
@@ -329,13 +329,13 @@ func (a *application) agent(
 }
 
 func (a *application) storeAgent(ctx context.Context, agent penstock.Identity, there bool) error {
-	if err := a.tx.AddPrincipal(ctx, a.factory.Team, access.AgentActor(agent)); err != nil {
+	if err := a.tx.Keys().AddPrincipal(ctx, a.factory.Team, access.AgentActor(agent)); err != nil {
 		return err
 	}
 	if there {
-		return a.tx.SetIdentity(ctx, a.factory.Team, agent)
+		return a.tx.Identities().Set(ctx, a.factory.Team, agent)
 	}
-	return a.tx.AddIdentity(ctx, a.factory.Team, agent)
+	return a.tx.Identities().Add(ctx, a.factory.Team, agent)
 }
 
 // same reports whether two values are equal as JSON. Callers compare documents and not rows,

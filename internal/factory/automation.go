@@ -18,7 +18,7 @@ func (s *Resources) CreateAutomation(
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Automation{}, err
 	}
-	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
+	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
 	if err != nil {
 		return penstock.Automation{}, err
 	}
@@ -42,7 +42,7 @@ func (s *Resources) CreateAutomation(
 		return penstock.Automation{}, err
 	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Automation, error) {
-		factory, err := tx.Factory(ctx, p.Team, factoryUID)
+		factory, err := tx.Factories().Find(ctx, p.Team, factoryUID)
 		if err != nil {
 			return response, err
 		}
@@ -55,14 +55,14 @@ func (s *Resources) CreateAutomation(
 		if err := s.factories.edit(ctx, tx, p, factory.UID, automationEdit(factory, "", row.Automation)); err != nil {
 			return response, err
 		}
-		made, err := tx.Automation(ctx, factory.UID, row.UID)
+		made, err := tx.Automations().Find(ctx, factory.UID, row.UID)
 		if err != nil {
 			return response, err
 		}
 		problems := response.Problems
 		response = made.Automation
 		response.Problems = problems
-		clocks, err := tx.Clocks(ctx, row.UID)
+		clocks, err := tx.Automations().Clocks(ctx, row.UID)
 		response.Triggers = automation.WithClocks(made, clocks)
 		return response, err
 	})
@@ -77,11 +77,11 @@ func (s *Resources) UpdateAutomation(
 		return penstock.Automation{}, err
 	}
 	_, err := access.Edit(ctx, s.responses, p, func(tx *store.Tx) (struct{}, error) {
-		factory, err := tx.Factory(ctx, p.Team, factoryUID)
+		factory, err := tx.Factories().Find(ctx, p.Team, factoryUID)
 		if err != nil {
 			return struct{}{}, err
 		}
-		row, err := tx.Automation(ctx, factory.UID, uid)
+		row, err := tx.Automations().Find(ctx, factory.UID, uid)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -138,11 +138,11 @@ func (s *Resources) DeleteAutomation(ctx context.Context, p penstock.Principal, 
 		return err
 	}
 	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		factory, err := tx.Factory(ctx, p.Team, factoryUID)
+		factory, err := tx.Factories().Find(ctx, p.Team, factoryUID)
 		if err != nil {
 			return err
 		}
-		row, err := tx.Automation(ctx, factory.UID, uid)
+		row, err := tx.Automations().Find(ctx, factory.UID, uid)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (a *application) automations(ctx context.Context, d *definition.Definition)
 	if !a.edits(definition.KindAutomation) {
 		return nil
 	}
-	rows, err := a.tx.Automations(ctx, a.factory.UID)
+	rows, err := a.tx.Automations().List(ctx, a.factory.UID)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (a *application) automations(ctx context.Context, d *definition.Definition)
 		name := a.nameAfter(definition.KindAutomation, row.Name)
 		present[name] = row
 		if a.deleted(d, definition.KindAutomation, name) {
-			if err := a.tx.DeleteAutomation(ctx, row); err != nil {
+			if err := a.tx.Automations().Delete(ctx, row); err != nil {
 				return err
 			}
 		}
@@ -211,23 +211,23 @@ func (a *application) automation(
 
 // storeAutomation stores an automation with its identity and its clocks.
 func (a *application) storeAutomation(ctx context.Context, row, before store.AutomationRow, there bool) error {
-	put := a.tx.AddAutomation
+	put := a.tx.Automations().Add
 	if there {
-		put = a.tx.SetAutomation
+		put = a.tx.Automations().Set
 	}
-	clocks, err := a.tx.Clocks(ctx, row.UID)
+	clocks, err := a.tx.Automations().Clocks(ctx, row.UID)
 	if err != nil {
 		return err
 	}
 	if err := put(ctx, row); err != nil {
 		return err
 	}
-	if err := a.tx.AddPrincipal(ctx, row.Team, automation.Actor(row)); err != nil {
+	if err := a.tx.Keys().AddPrincipal(ctx, row.Team, automation.Actor(row)); err != nil {
 		return err
 	}
 	next, err := automation.SetClocks(row, &before, clocks, penstock.Now())
 	if err != nil {
 		return err
 	}
-	return a.tx.SetClocks(ctx, row.Team, row.UID, next)
+	return a.tx.Automations().SetClocks(ctx, row.Team, row.UID, next)
 }

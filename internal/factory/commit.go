@@ -35,14 +35,14 @@ func (s *Repositories) applySnapshot(
 	var a application
 	var revision int64
 	err = s.responses.Alter(ctx, row.Team, func(tx *store.Tx) error {
-		if held, err := tx.HoldRepository(ctx, row, syncLease.Milliseconds()); err != nil || !held {
+		if held, err := tx.Repositories().Hold(ctx, row, syncLease.Milliseconds()); err != nil || !held {
 			return errors.Join(err, errSyncLost)
 		}
-		factory, err := tx.Factory(ctx, row.Team, row.FactoryUID)
+		factory, err := tx.Factories().Find(ctx, row.Team, row.FactoryUID)
 		if err != nil {
 			return err
 		}
-		present, err := tx.DefinitionFiles(ctx, row.FactoryUID)
+		present, err := tx.Definitions().Files(ctx, row.FactoryUID)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func succeeded(row store.RepositoryRow, commit git.Commit, applied Applied, revi
 
 // finishUnchanged stores that a commit has the same files as the active revision.
 func (s *Repositories) finishUnchanged(ctx context.Context, before, row store.RepositoryRow, commit git.Commit) error {
-	factory, err := s.store.Factory(ctx, row.Team, row.FactoryUID)
+	factory, err := s.store.Factories.Find(ctx, row.Team, row.FactoryUID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return errSyncLost
 	}
@@ -127,7 +127,7 @@ func (s *Repositories) finishUnchanged(ctx context.Context, before, row store.Re
 func (s *Repositories) rejectCommit(
 	ctx context.Context, before, row store.RepositoryRow, commit git.Commit, detail string, found []penstock.Diagnostic,
 ) error {
-	factory, err := s.store.Factory(ctx, row.Team, row.FactoryUID)
+	factory, err := s.store.Factories.Find(ctx, row.Team, row.FactoryUID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return errSyncLost
 	}

@@ -90,11 +90,11 @@ func (s *Factories) Definition(
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return FactoryFiles{}, err
 	}
-	factory, err := s.store.Factory(ctx, p.Team, uid)
+	factory, err := s.store.Factories.Find(ctx, p.Team, uid)
 	if err != nil {
 		return FactoryFiles{}, err
 	}
-	files, found, err := s.store.Definition(ctx, factory.UID, revision)
+	files, found, err := s.store.Definitions.Find(ctx, factory.UID, revision)
 	response := FactoryFiles{
 		Files: map[string]string{}, Revision: found.Number, AppliedAt: found.CreatedAt, Source: factory.Source,
 	}
@@ -125,7 +125,7 @@ func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string,
 	var applied Applied
 	var parsed *definition.Definition
 	err = s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		factory, err := tx.Factory(ctx, p.Team, uid)
+		factory, err := tx.Factories().Find(ctx, p.Team, uid)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string,
 				factory.Definition.Revision,
 			)
 		}
-		before, err := tx.DefinitionFiles(ctx, factory.UID)
+		before, err := tx.Definitions().Files(ctx, factory.UID)
 		if err != nil {
 			return err
 		}
@@ -205,10 +205,12 @@ func (s *Factories) knownOutside(
 	}
 	secrets.into(&known)
 	secrets.values(
-		s, &known, func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) },
+		s, &known, func(name string) ([]store.SecretRow, error) {
+			return s.store.Secrets.Named(ctx, p.Team, []string{name})
+		},
 	)
 	known.Taken = taken(func(name, alias string) ([]store.FactoryName, error) {
-		return s.store.FactoriesNamed(ctx, p.Team, name, alias)
+		return s.store.Factories.Named(ctx, p.Team, name, alias)
 	}, func(f store.FactoryName, name string) bool { return strings.EqualFold(f.Name, name) })
 	return known, nil
 }
@@ -219,17 +221,17 @@ func (s *Factories) secretsOfFiles(
 ) (fileSecrets, error) {
 	secrets := fileSecrets{manages: p.May(penstock.ScopeSecretsManage)}
 	var err error
-	if secrets.all, err = s.store.SecretNames(ctx, p.Team); err != nil {
+	if secrets.all, err = s.store.Secrets.Names(ctx, p.Team); err != nil {
 		return secrets, err
 	}
 	name := definition.FactoryName(files)
 	if name == "" {
 		return secrets, nil
 	}
-	factories, err := s.store.FactoriesNamed(ctx, p.Team, name, "")
+	factories, err := s.store.Factories.Named(ctx, p.Team, name, "")
 	for _, f := range factories {
 		if err == nil && strings.EqualFold(f.Name, name) {
-			secrets.webhooks, err = s.store.Webhooks(ctx, p.Team, f.UID)
+			secrets.webhooks, err = s.store.Webhooks.List(ctx, p.Team, f.UID)
 		}
 	}
 	return secrets, err
@@ -303,19 +305,19 @@ func (s *Factories) known(ctx context.Context, p penstock.Principal) (definition
 		Harnesses: s.harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{},
 		ScheduleIDs: []string{}, CheckCron: automation.CheckCron, Presets: catalog.NetworkPresets(),
 	}
-	environments, err := s.store.Environments(ctx, store.Viewer{Team: p.Team, All: true}, true)
+	environments, err := s.store.Environments.List(ctx, store.Viewer{Team: p.Team, All: true}, true)
 	if err != nil {
 		return known, err
 	}
 	for _, e := range environments {
 		known.Environments = append(known.Environments, e.UID)
 	}
-	workers, err := s.store.Workers(ctx)
+	workers, err := s.store.Queue.Workers(ctx)
 	if err != nil {
 		return known, err
 	}
 	known.Model = s.catalog.ModelCheck(workers)
-	schedules, err := s.store.Schedules(ctx, store.Viewer{Team: p.Team, All: true})
+	schedules, err := s.store.Schedules.List(ctx, store.Viewer{Team: p.Team, All: true})
 	for _, r := range schedules {
 		if !r.Personal { // personal schedules are visible only to their owner
 			known.ScheduleIDs = append(known.ScheduleIDs, r.ID)
@@ -359,7 +361,7 @@ func invalidDefinition(found []definition.Diagnostic) error {
 func (a *application) revise(
 	ctx context.Context, before, after map[string][]byte, plan definition.Plan,
 ) (int64, error) {
-	number, err := a.tx.Revise(ctx, a.factory.UID)
+	number, err := a.tx.Factories().Revise(ctx, a.factory.UID)
 	if err != nil {
 		return 0, err
 	}
@@ -368,10 +370,10 @@ func (a *application) revise(
 		return 0, fmt.Errorf("keep what a revision changes: %w", err)
 	}
 	author := a.p.Actor
-	if err := a.tx.AddPrincipal(ctx, a.p.Team, author); err != nil {
+	if err := a.tx.Keys().AddPrincipal(ctx, a.p.Team, author); err != nil {
 		return 0, err
 	}
-	return number, a.tx.AddRevision(ctx, a.factory.UID, store.Revision{
+	return number, a.tx.Definitions().AddRevision(ctx, a.factory.UID, store.Revision{
 		Number: number, Author: &author, Summary: string(summary), CreatedAt: penstock.Now(),
 	}, before, after)
 }
@@ -386,7 +388,7 @@ func (a *application) compare(
 	ctx context.Context, before map[string][]byte, after *definition.Definition,
 ) (definition.Plan, error) {
 	present := a.present(before)
-	former, err := a.tx.EndedFiles(ctx, a.factory.UID)
+	former, err := a.tx.Definitions().EndedFiles(ctx, a.factory.UID)
 	return definition.Compare(present, after, func(kind definition.Kind, name string) bool {
 		return len(definition.Paths(former, kind, name)) > 0
 	}), err

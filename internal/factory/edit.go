@@ -35,11 +35,11 @@ type edit struct {
 func (s *Factories) edit(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string, e edit,
 ) error {
-	factory, err := tx.Factory(ctx, p.Team, factoryUID)
+	factory, err := tx.Factories().Find(ctx, p.Team, factoryUID)
 	if err != nil {
 		return err
 	}
-	before, err := tx.DefinitionFiles(ctx, factoryUID)
+	before, err := tx.Definitions().Files(ctx, factoryUID)
 	if err != nil {
 		return err
 	}

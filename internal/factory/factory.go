@@ -24,7 +24,7 @@ func (s *Factories) List(
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return penstock.FactoryPage{}, err
 	}
-	rows, next, err := s.store.Factories(ctx, p.Team, q)
+	rows, next, err := s.store.Factories.List(ctx, p.Team, q)
 	page := penstock.FactoryPage{
 		Factories: make([]penstock.Factory, len(rows)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
 	}
@@ -34,7 +34,7 @@ func (s *Factories) List(
 	for i, r := range rows {
 		page.Factories[i] = r.Factory
 	}
-	return page, s.markFactories(ctx, s.store.SecretCopies, p.Team, page.Factories)
+	return page, s.markFactories(ctx, s.store.Webhooks.SecretCopies, p.Team, page.Factories)
 }
 
 // Read returns one factory.
@@ -42,11 +42,11 @@ func (s *Factories) Read(ctx context.Context, p penstock.Principal, uid string) 
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return penstock.Factory{}, err
 	}
-	r, err := s.store.Factory(ctx, p.Team, uid)
+	r, err := s.store.Factories.Find(ctx, p.Team, uid)
 	if err != nil {
 		return penstock.Factory{}, err
 	}
-	return s.presentFactory(ctx, s.store.SecretCopies, r)
+	return s.presentFactory(ctx, s.store.Webhooks.SecretCopies, r)
 }
 
 // The foreman of a factory that is created without files.
@@ -89,7 +89,7 @@ func (s *Factories) Create(
 		if row.Name = row.UID; req.Files == nil { // the repository has the name, once it was read
 			row.Name, row.Alias = strings.TrimSpace(field.Value(req.Name)), strings.TrimSpace(field.Value(req.Alias))
 		}
-		if err := tx.AddFactory(ctx, row); err != nil {
+		if err := tx.Factories().Add(ctx, row); err != nil {
 			return penstock.Factory{}, err
 		}
 		a := application{s: s, tx: tx, p: p, factory: row, known: known}
@@ -102,7 +102,7 @@ func (s *Factories) Create(
 				"/name", "does not match the name in factory.yaml, which is %q", a.factory.Name,
 			)
 		}
-		made, err := tx.Factory(ctx, p.Team, row.UID)
+		made, err := tx.Factories().Find(ctx, p.Team, row.UID)
 		if len(applied.Diagnostics) > 0 {
 			made.Definition.Diagnostics = applied.Diagnostics
 		}
@@ -143,7 +143,7 @@ func (s *Factories) Update(
 		return penstock.Factory{}, err
 	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Factory, error) {
-		r, err := tx.Factory(ctx, p.Team, uid)
+		r, err := tx.Factories().Find(ctx, p.Team, uid)
 		if err != nil {
 			return penstock.Factory{}, err
 		}
@@ -162,15 +162,15 @@ func (s *Factories) Update(
 		}
 		if r.Name == before.Name && r.Alias == before.Alias && r.Description == before.Description &&
 			same(r.Network, before.Network) && same(r.Models, before.Models) {
-			return s.presentFactory(ctx, tx.SecretCopies, r)
+			return s.presentFactory(ctx, tx.Webhooks().SecretCopies, r)
 		}
 		if err := s.edit(ctx, tx, p, uid, factoryEdit(r)); err != nil {
 			return penstock.Factory{}, err
 		}
-		if r, err = tx.Factory(ctx, p.Team, uid); err != nil {
+		if r, err = tx.Factories().Find(ctx, p.Team, uid); err != nil {
 			return penstock.Factory{}, err
 		}
-		return s.presentFactory(ctx, tx.SecretCopies, r)
+		return s.presentFactory(ctx, tx.Webhooks().SecretCopies, r)
 	})
 }
 
@@ -194,11 +194,11 @@ func (s *Factories) Delete(ctx context.Context, p penstock.Principal, uid string
 		return err
 	}
 	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		r, err := tx.Factory(ctx, p.Team, uid)
+		r, err := tx.Factories().Find(ctx, p.Team, uid)
 		if err != nil {
 			return err
 		}
-		return tx.DeleteFactory(ctx, r)
+		return tx.Factories().Delete(ctx, r)
 	})
 }
 
@@ -250,7 +250,7 @@ func (s *Factories) Dispatch(
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.Dispatched{}, err
 	}
-	factory, err := s.store.Factory(ctx, p.Team, uid)
+	factory, err := s.store.Factories.Find(ctx, p.Team, uid)
 	if err != nil {
 		return penstock.Dispatched{}, err
 	}
@@ -283,7 +283,7 @@ func (s *Factories) Dispatch(
 		}
 	}
 	run.Keep = func(as store.Created) *store.KeptResponse { return kept[as.State] }
-	_, err = s.store.CreateRun(ctx, run)
+	_, err = s.store.Runs.Create(ctx, run)
 	dispatched.State = run.State
 	return dispatched, err
 }

@@ -45,7 +45,7 @@ func (s *Factories) History(
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return HistoryPage{}, err
 	}
-	factory, err := s.store.Factory(ctx, p.Team, uid)
+	factory, err := s.store.Factories.Find(ctx, p.Team, uid)
 	if err != nil {
 		return HistoryPage{}, err
 	}
@@ -61,7 +61,7 @@ func (s *Factories) History(
 	if factory.Source == penstock.FactoryRepository {
 		return s.commits(ctx, factory.UID, limit, before)
 	}
-	rows, err := s.store.Revisions(ctx, factory.UID, before, limit+1)
+	rows, err := s.store.Definitions.Revisions(ctx, factory.UID, before, limit+1)
 	if err != nil {
 		return HistoryPage{}, err
 	}
@@ -82,7 +82,7 @@ func (s *Factories) History(
 
 // commits returns a page of the results of commits of a factory's repository.
 func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, before int64) (HistoryPage, error) {
-	rows, err := s.store.Commits(ctx, factoryUID, before, limit+1)
+	rows, err := s.store.Repositories.Commits(ctx, factoryUID, before, limit+1)
 	if err != nil {
 		return HistoryPage{}, err
 	}
@@ -99,7 +99,7 @@ func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, b
 			Revision: row.Revision,
 		}
 		if row.Result == penstock.CommitApplied {
-			revisions, err := s.store.Revisions(ctx, factoryUID, row.Revision+1, 1)
+			revisions, err := s.store.Definitions.Revisions(ctx, factoryUID, row.Revision+1, 1)
 			if err != nil {
 				return HistoryPage{}, err
 			}
@@ -121,7 +121,7 @@ func (s *Factories) revision(ctx context.Context, factoryUID string, row store.R
 	if err := json.Unmarshal([]byte(row.Summary), &r.Plan); err != nil {
 		return r, fmt.Errorf("read revision %d of factory %s: %w", row.Number, factoryUID, err)
 	}
-	changes, err := s.store.RevisionChanges(ctx, factoryUID, row.Number)
+	changes, err := s.store.Definitions.Changes(ctx, factoryUID, row.Number)
 	if err != nil {
 		return r, err
 	}

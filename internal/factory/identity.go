@@ -32,7 +32,7 @@ func (s *Resources) ListIdentities(
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	agents, err := s.store.Identities(ctx, p.Team)
+	agents, err := s.store.Identities.List(ctx, p.Team)
 	if factoryUID != "" {
 		agents = slices.DeleteFunc(agents, func(i penstock.Identity) bool { return i.FactoryUID != factoryUID })
 	}
@@ -47,7 +47,7 @@ func (s *Resources) Identity(ctx context.Context, p penstock.Principal, uid stri
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.Identity{}, err
 	}
-	agent, err := s.store.Identity(ctx, p.Team, uid)
+	agent, err := s.store.Identities.Find(ctx, p.Team, uid)
 	return s.presentIdentity(agent), err
 }
 
@@ -84,10 +84,10 @@ func (s *Resources) CreateIdentity(
 		if err := useIdentitySecrets(ctx, tx, p, agent); err != nil {
 			return agent, err
 		}
-		if err := tx.AddPrincipal(ctx, p.Team, access.AgentActor(agent)); err != nil {
+		if err := tx.Keys().AddPrincipal(ctx, p.Team, access.AgentActor(agent)); err != nil {
 			return agent, err
 		}
-		if err := tx.AddIdentity(ctx, p.Team, agent); err != nil {
+		if err := tx.Identities().Add(ctx, p.Team, agent); err != nil {
 			return agent, err
 		}
 		return s.presentIdentity(agent), s.catalog.RoomInList(ctx, tx, store.ListOfAgents, p.Team)
@@ -114,7 +114,7 @@ func (s *Resources) editIdentity(
 		return penstock.Identity{}, err
 	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Identity, error) {
-		agent, err := tx.Identity(ctx, p.Team, uid)
+		agent, err := tx.Identities().Lock(ctx, p.Team, uid)
 		if err != nil {
 			return agent, err
 		}
@@ -130,7 +130,7 @@ func (s *Resources) editIdentity(
 		if err := s.storeIdentity(ctx, tx, p, before, agent); err != nil {
 			return agent, err
 		}
-		agent, err = tx.Identity(ctx, p.Team, uid)
+		agent, err = tx.Identities().Lock(ctx, p.Team, uid)
 		return s.presentIdentity(agent), err
 	})
 }
@@ -156,10 +156,10 @@ func (s *Resources) storeIdentity(
 	if agent.FactoryUID != "" {
 		return s.factories.edit(ctx, tx, p, agent.FactoryUID, agentEdit(before, agent))
 	}
-	if err := tx.AddPrincipal(ctx, p.Team, access.AgentActor(agent)); err != nil {
+	if err := tx.Keys().AddPrincipal(ctx, p.Team, access.AgentActor(agent)); err != nil {
 		return err
 	}
-	if err := tx.SetIdentity(ctx, p.Team, agent); err != nil {
+	if err := tx.Identities().Set(ctx, p.Team, agent); err != nil {
 		return err
 	}
 	return s.catalog.RoomInList(ctx, tx, store.ListOfAgents, p.Team)
@@ -189,7 +189,7 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 		return err
 	}
 	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		agent, err := tx.Identity(ctx, p.Team, uid)
+		agent, err := tx.Identities().Lock(ctx, p.Team, uid)
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 		if agent.FactoryUID != "" {
 			return s.factories.edit(ctx, tx, p, agent.FactoryUID, edit{kind: definition.KindAgent, from: agent.Name})
 		}
-		return tx.DeleteIdentity(ctx, p.Team, uid)
+		return tx.Identities().Delete(ctx, p.Team, uid)
 	})
 }
 

@@ -47,7 +47,7 @@ func ownOrInherited(
 	if agent.Secrets != nil || agent.FactoryUID == "" {
 		return slices.Clone(agent.Secrets), nil
 	}
-	factory, err := tx.Factory(ctx, team, agent.FactoryUID)
+	factory, err := tx.Factories().Find(ctx, team, agent.FactoryUID)
 	if err != nil {
 		return nil, err
 	}

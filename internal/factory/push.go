@@ -55,7 +55,7 @@ func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte)
 	}
 	var uids []string
 	for _, place := range n.places() {
-		branches, err := s.store.RepositoriesAt(ctx, team, place)
+		branches, err := s.store.Repositories.At(ctx, team, place)
 		if err != nil {
 			s.log.Warn("cannot record a push; the next poll finds it", "error", err)
 			return
@@ -70,7 +70,9 @@ func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte)
 		return
 	}
 	slices.Sort(uids)
-	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.RequestPolls(ctx, slices.Compact(uids)...) })
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		return tx.Repositories().RequestPolls(ctx, slices.Compact(uids)...)
+	})
 	if err != nil {
 		s.log.Warn("cannot record a push; the next poll finds it", "error", err)
 	}

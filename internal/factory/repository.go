@@ -56,10 +56,10 @@ func (s *Repositories) createFromRepository(
 		row := row
 		row.Team, row.UID, row.Source = p.Team, penstock.NewID(), penstock.FactoryRepository
 		row.CreatedAt, row.UpdatedAt = now, now
-		if err := tx.AddFactory(ctx, row); err != nil {
+		if err := tx.Factories().Add(ctx, row); err != nil {
 			return penstock.Factory{}, err
 		}
-		if err := tx.AddRepository(
+		if err := tx.Repositories().Add(
 			ctx,
 			store.RepositoryRow{
 				Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL),
@@ -68,7 +68,7 @@ func (s *Repositories) createFromRepository(
 		); err != nil {
 			return penstock.Factory{}, err
 		}
-		made, err := tx.Factory(ctx, p.Team, row.UID)
+		made, err := tx.Factories().Find(ctx, p.Team, row.UID)
 		return made.Factory, err
 	})
 }
@@ -97,22 +97,22 @@ func (s *Repositories) moveRepository(
 	namesSecrets := p.May(penstock.ScopeSecretsManage)
 	switch {
 	case repository != *r.Repository:
-		err := tx.MoveRepository(ctx, store.RepositoryRow{
+		err := tx.Repositories().Move(ctx, store.RepositoryRow{
 			Repository: repository, FactoryUID: r.UID, Place: placeOf(repository.URL), NamesSecrets: namesSecrets,
 		})
 		if err != nil {
 			return penstock.Factory{}, err
 		}
 	case namesSecrets:
-		if err := tx.LetNameSecrets(ctx, r.UID); err != nil {
+		if err := tx.Repositories().LetNameSecrets(ctx, r.UID); err != nil {
 			return penstock.Factory{}, err
 		}
 	}
-	moved, err := tx.Factory(ctx, p.Team, r.UID)
+	moved, err := tx.Factories().Find(ctx, p.Team, r.UID)
 	if err != nil {
 		return penstock.Factory{}, err
 	}
-	return s.factories.presentFactory(ctx, tx.SecretCopies, moved)
+	return s.factories.presentFactory(ctx, tx.Webhooks().SecretCopies, moved)
 }
 
 // checkRepository returns all errors of a factory's repository settings, and makes them
@@ -163,7 +163,7 @@ func useRepositorySecret(ctx context.Context, tx *store.Tx, p penstock.Principal
 	if err := access.Require(p, penstock.ScopeSecretsManage); err != nil {
 		return err
 	}
-	rows, err := tx.UseSecrets(ctx, p.Team, []string{name})
+	rows, err := tx.Secrets().Use(ctx, p.Team, []string{name})
 	if err == nil && len(rows) == 0 {
 		err = penstock.Invalid("/repository/secret", "there is no secret %q", name)
 	}
@@ -207,7 +207,7 @@ func (s *Repositories) readOnlyFactory(
 	if uid == "" {
 		return nil
 	}
-	r, err := tx.Factory(ctx, team, uid)
+	r, err := tx.Factories().Find(ctx, team, uid)
 	if err != nil {
 		return err
 	}
@@ -231,10 +231,10 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 	defer stop()
 	var mine int64
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.RequestPolls(ctx, uid); err != nil {
+		if err := tx.Repositories().RequestPolls(ctx, uid); err != nil {
 			return err
 		}
-		r, err := tx.Factory(ctx, p.Team, uid)
+		r, err := tx.Factories().Find(ctx, p.Team, uid)
 		if err == nil && r.Source != penstock.FactoryRepository {
 			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited on this server: it has no repository to sync")
 		}
@@ -247,7 +247,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 	waiting, cancel := context.WithTimeout(ctx, syncWait)
 	defer cancel()
 	for waiting.Err() == nil {
-		_, done, err := s.store.PollRequests(waiting, uid)
+		_, done, err := s.store.Repositories.PollRequests(waiting, uid)
 		if err != nil && waiting.Err() == nil {
 			return penstock.Factory{}, err
 		}
@@ -264,10 +264,10 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 		return penstock.Factory{}, errors.Join(errors.New("wait for a repository"), err)
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Factory, error) {
-		r, err := tx.Factory(ctx, p.Team, uid)
+		r, err := tx.Factories().Find(ctx, p.Team, uid)
 		if err != nil {
 			return penstock.Factory{}, err
 		}
-		return s.factories.presentFactory(ctx, tx.SecretCopies, r)
+		return s.factories.presentFactory(ctx, tx.Webhooks().SecretCopies, r)
 	})
 }

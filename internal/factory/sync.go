@@ -35,7 +35,7 @@ func (s *Repositories) HastenSyncs(ctx context.Context) error {
 	if s.gitPoll <= 0 || s.cache == nil {
 		return nil
 	}
-	return s.store.HastenRepositories(ctx, 2*max(s.gitPoll, syncSlowest).Milliseconds())
+	return s.store.Repositories.Hasten(ctx, 2*max(s.gitPoll, syncSlowest).Milliseconds())
 }
 
 // SyncRepositories starts to poll the repositories that are due, up to a limit. The polls
@@ -57,7 +57,7 @@ func (s *Repositories) SyncRepositories(ctx context.Context) error {
 	var rows []store.RepositoryRow
 	var err error
 	if room > 0 {
-		rows, err = s.store.ClaimRepositories(ctx, room, syncLease.Milliseconds())
+		rows, err = s.store.Repositories.Claim(ctx, room, syncLease.Milliseconds())
 	}
 	for range room - len(rows) {
 		<-s.syncs
@@ -89,7 +89,7 @@ func (s *Repositories) syncOne(ctx context.Context, row store.RepositoryRow) {
 	case ctx.Err() != nil: // the server is stopping; the next one starts again
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		_ = s.store.ReleaseRepository(last, row) // its lease ends anyway
+		_ = s.store.Repositories.Release(last, row) // its lease ends anyway
 	default:
 		s.log.Error("cannot store the sync result of a repository", "factory", row.FactoryUID, "error", err)
 	}
@@ -105,7 +105,7 @@ func (s *Repositories) renewSync(ctx context.Context, row store.RepositoryRow, c
 			return
 		case <-tick.C:
 		}
-		if held, err := s.store.RenewRepository(ctx, row, syncLease.Milliseconds()); err == nil && !held {
+		if held, err := s.store.Repositories.Renew(ctx, row, syncLease.Milliseconds()); err == nil && !held {
 			cancel(errSyncLost)
 			return
 		}
@@ -159,7 +159,7 @@ func (s *Repositories) source(ctx context.Context, row store.RepositoryRow) (git
 	if row.Secret == "" {
 		return source, nil
 	}
-	secret, err := s.store.Secret(ctx, row.Team, row.Secret)
+	secret, err := s.store.Secrets.Find(ctx, row.Team, row.Secret)
 	if err != nil {
 		return source, err
 	}
@@ -243,14 +243,14 @@ func (s *Repositories) finishSync(ctx context.Context, row store.RepositoryRow, 
 func (s *Repositories) endSync(
 	ctx context.Context, tx *store.Tx, row store.RepositoryRow, commit *store.CommitRow,
 ) error {
-	held, err := tx.FinishRepository(ctx, row, s.nextLook(row).Milliseconds())
+	held, err := tx.Repositories().Finish(ctx, row, s.nextLook(row).Milliseconds())
 	if err == nil && !held {
 		err = errSyncLost
 	}
 	if err != nil || commit == nil {
 		return err
 	}
-	return tx.AddCommit(ctx, row.FactoryUID, *commit)
+	return tx.Repositories().AddCommit(ctx, row.FactoryUID, *commit)
 }
 
 // nextLook returns the time until the next poll. It is randomized, so that repositories are not

@@ -59,7 +59,7 @@ func (s *Resources) UpdateWebhook(
 		return penstock.Webhook{}, penstock.InvalidFields(errs...)
 	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Webhook, error) {
-		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
+		w, err := tx.Webhooks().Find(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return penstock.Webhook{}, err
 		}
@@ -109,7 +109,7 @@ func (s *Resources) RotateWebhookSecret(
 		return penstock.Webhook{}, penstock.Invalid("/overlap_seconds", "must be from 0 to %d", penstock.MaxOverlapSeconds)
 	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Webhook, error) {
-		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
+		w, err := tx.Webhooks().Find(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return penstock.Webhook{}, err
 		}
@@ -138,7 +138,7 @@ func (s *Resources) DeleteWebhook(ctx context.Context, p penstock.Principal, fac
 		return err
 	}
 	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
+		w, err := tx.Webhooks().Find(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Resources) DeleteWebhook(ctx context.Context, p penstock.Principal, fac
 // webhooks stores the webhooks, each with the current value of its secret. A webhook without a
 // file is deleted: it returns 404 from the next request on.
 func (a *application) webhooks(ctx context.Context, d *definition.Definition) error {
-	rows, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
+	rows, err := a.tx.Webhooks().List(ctx, a.factory.Team, a.factory.UID)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 		name := a.nameAfter(definition.KindWebhook, row.Name)
 		present[name] = row
 		if a.deleted(d, definition.KindWebhook, name) {
-			if err := a.tx.DeleteWebhook(ctx, row.UID); err != nil {
+			if err := a.tx.Webhooks().Delete(ctx, row.UID); err != nil {
 				return err
 			}
 		}
@@ -218,16 +218,16 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 	switch {
 	case !there:
 		row.UpdatedAt = now
-		err = a.tx.AddWebhook(ctx, row)
+		err = a.tx.Webhooks().Add(ctx, row)
 	case !same(before.Webhook, row.Webhook):
 		row.UpdatedAt = now
-		err = a.tx.SetWebhook(ctx, row)
+		err = a.tx.Webhooks().Set(ctx, row)
 	}
 	if err != nil {
 		return err
 	}
 	if pending {
-		return a.tx.EndWebhookSecrets(ctx, row.UID)
+		return a.tx.Webhooks().EndSecrets(ctx, row.UID)
 	}
 	if kept, err := a.s.webhooks.Has(before, value); err != nil || kept && before.SecretName == row.SecretName {
 		return err
@@ -253,7 +253,7 @@ func (a *application) editedWebhook(
 		}
 	}
 	if !there {
-		if err := a.tx.AddWebhook(ctx, row); err != nil {
+		if err := a.tx.Webhooks().Add(ctx, row); err != nil {
 			return err
 		}
 	}
@@ -275,7 +275,7 @@ func (a *application) editedWebhook(
 		}
 		row.UpdatedAt = penstock.Now()
 	}
-	return a.tx.SetWebhook(ctx, row)
+	return a.tx.Webhooks().Set(ctx, row)
 }
 
 // secretValue returns the value of a secret that the files name.

@@ -114,7 +114,7 @@ func (s *Files) AddArtifact(
 		UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(publicData(a)),
 	}
 	item, err = access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.ArtifactItem, error) {
-		if _, err := tx.Run(ctx, run.ID); err != nil {
+		if _, err := tx.Runs().Lock(ctx, run.ID); err != nil {
 			return item, err
 		}
 		return item, s.RecordArtifact(ctx, tx, a)
@@ -253,7 +253,7 @@ func (s *Files) roomForArtifact(ctx context.Context, runID, uid string) (int64, 
 	if most <= 0 {
 		return MaxArtifactBytes, nil
 	}
-	taken, err := s.store.BesideArtifact(ctx, runID, uid)
+	taken, err := s.store.Files.BesideArtifact(ctx, runID, uid)
 	if err != nil {
 		return 0, err
 	}
@@ -273,16 +273,16 @@ func tooManyBytes(most int64) error {
 // RecordArtifact writes the row and the event. A repeated call writes nothing. Too many
 // artifacts are a conflict.
 func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
-	added, err := tx.AddArtifact(ctx, a)
+	added, err := tx.Files().AddArtifact(ctx, a)
 	if err != nil || !added {
 		return err
 	}
-	if err := tx.AppendEvents(
+	if err := tx.Events().Append(
 		ctx, a.RunID, penstock.NewDraft(penstock.EventArtifact, a.CreatedAt, publicArtifact(a)),
 	); err != nil {
 		return err
 	}
-	n, size, err := tx.ArtifactTotals(ctx, a.RunID) // the run's row is locked, so no two calls count at once
+	n, size, err := tx.Files().ArtifactTotals(ctx, a.RunID) // the run's row is locked, so no two calls count at once
 	if err != nil {
 		return err
 	}
@@ -292,12 +292,12 @@ func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifa
 	if n > maxArtifacts {
 		return penstock.Errorf(penstock.CodeConflict, "the run has %d artifacts, the maximum", maxArtifacts)
 	}
-	return tx.Touch(ctx, a.RunID)
+	return tx.Runs().Touch(ctx, a.RunID)
 }
 
 // visibleArtifact returns an artifact of a run that the caller can see.
 func (s *Files) visibleArtifact(ctx context.Context, p penstock.Principal, uid string) (store.Artifact, error) {
-	a, err := s.store.Artifact(ctx, p.Team, uid)
+	a, err := s.store.Files.Artifact(ctx, p.Team, uid)
 	if err != nil {
 		return a, err
 	}

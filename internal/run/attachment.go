@@ -155,7 +155,7 @@ func attach(ctx context.Context, tx *store.Tx, runID string, files []store.Attac
 	if len(files) == 0 {
 		return nil, nil
 	}
-	have, err := tx.Attachments(ctx, runID)
+	have, err := tx.Files().Attachments(ctx, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func attach(ctx context.Context, tx *store.Tx, runID string, files []store.Attac
 	if err := checkRoom(have, added); err != nil {
 		return nil, err
 	}
-	return out, tx.AddAttachments(ctx, runID, added)
+	return out, tx.Files().AddAttachments(ctx, runID, added)
 }
 
 // takeUpload adds a prepared attachment to the run. If name is not "", it replaces the
@@ -203,7 +203,7 @@ func takeUpload(
 		name = a.Filename
 	}
 	a.Path, a.ExpiresAt = freePath(taken, name), 0
-	ok, err := tx.KeepUpload(ctx, a.ID, a.Path)
+	ok, err := tx.Files().KeepUpload(ctx, a.ID, a.Path)
 	return a, ok, err
 }
 

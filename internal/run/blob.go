@@ -74,7 +74,7 @@ const orphanedAfter = 24 * time.Hour
 // or removal of a file and of its row. It does not touch files from before this database, because
 // they may belong to another database whose rows are not restored yet.
 func (s *Files) RemoveOrphans(ctx context.Context) error {
-	since, err := s.store.FilesSince(ctx, penstock.Now())
+	since, err := s.store.Files.Since(ctx, penstock.Now())
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *Files) unreferred(ctx context.Context, keys []string) (lost []string, e
 				owners, ours = append(owners, owner), append(ours, key)
 			}
 		}
-		referred, err := s.store.Referred(ctx, owners, ours)
+		referred, err := s.store.Files.Referred(ctx, owners, ours)
 		if err != nil {
 			return nil, err
 		}

@@ -23,17 +23,17 @@ func (s *Runs) Update(
 		return penstock.Run{}, penstock.InvalidFields(errs...)
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		run, err := tx.RunToBudget(ctx, p.Team, id)
+		run, err := tx.Budgets().RunToBudget(ctx, p.Team, id)
 		if err != nil {
 			return err
 		}
 		budget := req.Apply(run.Config.Budget)
-		return tx.SetRunBudget(ctx, p.Team, id, penstock.NanosOf(budget.MaxCostUSD), budget.MaxTotalTokens)
+		return tx.Budgets().SetRunBudget(ctx, p.Team, id, penstock.NanosOf(budget.MaxCostUSD), budget.MaxTotalTokens)
 	})
 	if err != nil {
 		return penstock.Run{}, err
 	}
-	row, err := s.store.Run(ctx, p.Team, id)
+	row, err := s.store.Runs.Find(ctx, p.Team, id)
 	if err != nil {
 		return penstock.Run{}, err
 	}

@@ -15,7 +15,7 @@ func (s *Files) Changes(ctx context.Context, p penstock.Principal, runID string)
 	if _, err := s.runs.readableRun(ctx, p, runID); err != nil {
 		return penstock.Changes{}, err
 	}
-	saved, err := s.store.Changes(ctx, runID)
+	saved, err := s.store.Files.Changes(ctx, runID)
 	if err != nil {
 		return penstock.Changes{}, err
 	}
@@ -44,7 +44,7 @@ func (s *Files) Patch(ctx context.Context, p penstock.Principal, runID, name str
 }
 
 func (s *Files) readPatch(ctx context.Context, runID, name string) ([]byte, error) {
-	saved, err := s.store.Changes(ctx, runID)
+	saved, err := s.store.Files.Changes(ctx, runID)
 	if err != nil {
 		return nil, err
 	}

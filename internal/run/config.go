@@ -37,12 +37,12 @@ func (s *Runs) setAgent(
 	if uid == "" {
 		return layers{}, nil
 	}
-	agent, err := s.store.Identity(ctx, p.Team, uid)
+	agent, err := s.store.Identities.Find(ctx, p.Team, uid)
 	network := catalog.RunLayers{Agent: &agent}
 	var factory store.FactoryPart
 	if err == nil && agent.FactoryUID != "" {
 		run.AgentName = agent.Name
-		factory, err = s.store.FactoryPart(ctx, p.Team, agent.FactoryUID)
+		factory, err = s.store.Factories.Part(ctx, p.Team, agent.FactoryUID)
 		run.Revision, network.Factory = factory.Revision, &factory
 	}
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -164,7 +164,7 @@ func (s *Runs) setEnvironment(ctx context.Context, p penstock.Principal, run *st
 	if run.Config.EnvironmentID == "" {
 		return nil
 	}
-	environment, err := s.store.Environment(ctx, p.Team, run.Config.EnvironmentID)
+	environment, err := s.store.Environments.Spec(ctx, p.Team, run.Config.EnvironmentID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Invalid("/config/environment_id", "there is no environment %q", run.Config.EnvironmentID)
 	}

@@ -46,7 +46,7 @@ func (s *Runs) Conversation(ctx context.Context, p penstock.Principal, id string
 }
 
 func (s *Runs) findConversation(ctx context.Context, p penstock.Principal, id string) (*Conversation, error) {
-	refs, err := s.store.ConversationOutline(ctx, viewer(p), id)
+	refs, err := s.store.Conversations.Outline(ctx, viewer(p), id)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (c *Conversation) event(ctx context.Context, i int) (penstock.Event, error)
 		}
 	}
 	first := c.refs[i]
-	events, err := c.store.ConversationPart(ctx, first.RunID, first.Seq, c.refs[i+n-1].Seq)
+	events, err := c.store.Conversations.Part(ctx, first.RunID, first.Seq, c.refs[i+n-1].Seq)
 	if err != nil {
 		return first, err
 	}

@@ -53,7 +53,7 @@ func (s *Files) HandoffAttachments(
 	if _, err := s.runs.readableRun(ctx, p, runID); err != nil {
 		return nil, err
 	}
-	list, err := s.store.Attachments(ctx, runID)
+	list, err := s.store.Files.Attachments(ctx, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *Files) find(ctx context.Context, token string) (Download, error) {
 		return s.downloadTranscript(ctx, g.ID, []string{g.ID}), nil
 	case "conversation":
 		id, viewer, one := strings.Cut(g.ID, "/")
-		runs, err := s.store.RunsOfConversation(ctx, store.Viewer{UID: viewer, All: !one}, id)
+		runs, err := s.store.Conversations.Runs(ctx, store.Viewer{UID: viewer, All: !one}, id)
 		return s.downloadTranscript(ctx, id, runs), err
 	}
 	return Download{}, errLink
@@ -173,7 +173,7 @@ func (s *Files) openLink(token string) (g grant, err error) {
 }
 
 func (s *Files) findArtifact(ctx context.Context, uid string) (Download, error) {
-	a, err := s.store.ArtifactByUID(ctx, uid)
+	a, err := s.store.Files.ArtifactByUID(ctx, uid)
 	if err != nil {
 		return Download{}, err
 	}
@@ -197,7 +197,7 @@ func (readSeekNopCloser) Close() error { return nil }
 
 func (s *Files) findAttachment(ctx context.Context, id string) (Download, error) {
 	runID, id, _ := strings.Cut(id, "/")
-	list, err := s.store.Attachments(ctx, runID)
+	list, err := s.store.Files.Attachments(ctx, runID)
 	if err != nil {
 		return Download{}, err
 	}

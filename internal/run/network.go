@@ -18,7 +18,7 @@ func (s *Runs) Network(ctx context.Context, p penstock.Principal, id string) (pe
 		return penstock.RunNetwork{}, err
 	}
 	policy.MCP = nil // the configuration of the run has them
-	hosts, err := s.store.Traffic(ctx, row.ID)
+	hosts, err := s.store.Executions.Traffic(ctx, row.ID)
 	return penstock.RunNetwork{Sealed: row.Sealed, Policy: policy, Hosts: hosts}, err
 }
 

@@ -34,7 +34,7 @@ func (o *queueOrder) positions(
 	case 0:
 		return nil, nil //nolint:nilnil // no run, no position
 	case 1:
-		ahead, err := s.Ahead(ctx, runs[0].ID)
+		ahead, err := s.Queue.Ahead(ctx, runs[0].ID)
 		n := 0
 		for want, count := range ahead {
 			if store.Competes(workers, want, runs[0].Wants()) {
@@ -86,7 +86,7 @@ func (o *queueOrder) refresh(ctx context.Context, s *store.Store, runs []store.R
 	if time.Since(o.at) <= orderMaxAge && o.knows(runs) {
 		return nil
 	}
-	waiting, err := s.Waiting(ctx, maxPositions)
+	waiting, err := s.Queue.Waiting(ctx, maxPositions)
 	if err != nil {
 		return err
 	}

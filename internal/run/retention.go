@@ -21,7 +21,7 @@ func (s *Upkeep) RemoveOldRuns(ctx context.Context) error {
 		}
 	}()
 	return batch.Clear(ctx, func() (int, error) {
-		old, err := s.store.OldRuns(ctx, before, batch.Size)
+		old, err := s.store.Runs.Old(ctx, before, batch.Size)
 		for _, id := range old {
 			if err := s.removeRun(ctx, id, before); err != nil {
 				return 0, err
@@ -37,7 +37,7 @@ func (s *Upkeep) RemoveOldRuns(ctx context.Context) error {
 func (s *Upkeep) removeRun(ctx context.Context, id string, before penstock.Time) error {
 	var blobs []string
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		blobs, err = tx.RemoveRun(ctx, id, before)
+		blobs, err = tx.Runs().Remove(ctx, id, before)
 		return err
 	})
 	for _, key := range blobs {

@@ -68,7 +68,7 @@ func (s *Runs) Create(
 		return penstock.RunCreated{}, err
 	}
 	if req.ConversationID == "" {
-		created.AtCapacity, err = s.store.CreateRun(ctx, run)
+		created.AtCapacity, err = s.store.Runs.Create(ctx, run)
 	} else {
 		created.AtCapacity, err = s.continueConversation(ctx, p, run)
 	}
@@ -184,7 +184,7 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 			"/parent_run_id", "the run would be %d levels deep; at most %d are allowed", parent.Depth+1, penstock.MaxDepth,
 		)
 	}
-	if run.Ancestors, err = s.store.Ancestors(ctx, parent.ID); err != nil {
+	if run.Ancestors, err = s.store.Runs.Ancestors(ctx, parent.ID); err != nil {
 		return err
 	}
 	run.ParentID, run.RootID, run.Depth = parent.ID, parent.RootID, parent.Depth+1
@@ -224,7 +224,7 @@ func (s *Runs) inherited(ctx context.Context, parent store.RunRow) (map[string]s
 	root := parent
 	if parent.RootID != parent.ID {
 		var err error
-		root, err = s.store.Run(ctx, parent.Team, parent.RootID)
+		root, err = s.store.Runs.Find(ctx, parent.Team, parent.RootID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound { // it is no longer kept
 			return metadata, nil
 		}
@@ -244,7 +244,7 @@ func (s *Runs) setConversation(
 		return nil
 	}
 	// This includes all runs: the run takes over the saved session of the newest one.
-	last, err := s.store.RunOfConversation(ctx, store.Viewer{Team: p.Team, All: true}, req.ConversationID)
+	last, err := s.store.Conversations.Run(ctx, store.Viewer{Team: p.Team, All: true}, req.ConversationID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !sees(p, last) {
 		return penstock.Invalid("/conversation_id", "there is no conversation %q", req.ConversationID)
 	}
@@ -261,14 +261,14 @@ func (s *Runs) continueConversation(
 	ctx context.Context, p penstock.Principal, run *store.NewRun,
 ) (atCapacity bool, err error) {
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		talking, err := tx.Talking(ctx, run.ConversationID)
+		talking, err := tx.Conversations().Talking(ctx, run.ConversationID)
 		if err != nil {
 			return err
 		}
 		if talking != "" {
 			return errConversationBusy(talking)
 		}
-		atCapacity, err = tx.CreateRun(ctx, run)
+		atCapacity, err = tx.Runs().Create(ctx, run)
 		return err
 	})
 	if s.responses.LostRace(ctx, p, err) {
@@ -293,7 +293,7 @@ func (s *Runs) setExecutor(
 	}
 	allowed := p.May(penstock.ScopeAdmin)
 	if !allowed && p.AgentUID != "" {
-		agent, err := s.store.Identity(ctx, p.Team, p.AgentUID)
+		agent, err := s.store.Identities.Find(ctx, p.Team, p.AgentUID)
 		if err != nil {
 			return err
 		}
@@ -305,7 +305,7 @@ func (s *Runs) setExecutor(
 			"on_behalf_of needs an admin's key, or the key of an agent that has on_behalf_of_enabled",
 		)
 	}
-	person, err := s.store.Principal(ctx, p.Team, req.OnBehalfOf)
+	person, err := s.store.Keys.Principal(ctx, p.Team, req.OnBehalfOf)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Invalid("/on_behalf_of", "this team has no member with the uid %q", req.OnBehalfOf)
 	}

@@ -47,7 +47,7 @@ func (s *Upkeep) IndexRuns(ctx context.Context) error {
 	from := store.FirstID(until.Add(-again))
 	for {
 		start := time.Now()
-		texts, err := s.store.Unindexed(ctx, from, indexBatch)
+		texts, err := s.store.Runs.Unindexed(ctx, from, indexBatch)
 		if err != nil {
 			return err
 		}
@@ -71,15 +71,15 @@ func (s *Upkeep) IndexRuns(ctx context.Context) error {
 
 func (s *Upkeep) index(ctx context.Context, texts []store.SearchText, until penstock.Time) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Index(ctx, texts); err != nil {
+		if err := tx.Runs().Index(ctx, texts); err != nil {
 			return err
 		}
-		return tx.Set(ctx, indexedSetting, fmt.Sprint(int64(until)))
+		return tx.Settings().Set(ctx, indexedSetting, fmt.Sprint(int64(until)))
 	})
 }
 
 func (s *Upkeep) indexedUntil(ctx context.Context) (penstock.Time, error) {
-	text, err := s.store.Setting(ctx, indexedSetting)
+	text, err := s.store.Settings.Value(ctx, indexedSetting)
 	if err != nil || text == "" {
 		return 0, err
 	}

@@ -26,19 +26,19 @@ func (s *Runs) Stats(ctx context.Context, p penstock.Principal, hours int) (pens
 	for i := range stats.Hours {
 		stats.Hours[i] = penstock.HourStats{Start: from + penstock.Time(i)*hour, Runs: map[penstock.State]int64{}}
 	}
-	runs, err := s.store.SumRuns(ctx, catalog.ViewerOf(p), from)
+	runs, err := s.store.Runs.Sum(ctx, catalog.ViewerOf(p), from)
 	if err != nil {
 		return penstock.Stats{}, err
 	}
 	addRunSums(stats.Hours, runs)
 	if p.May(penstock.ScopeFactoriesRead) {
-		deliveries, err := s.store.SumDeliveries(ctx, p.Team, from)
+		deliveries, err := s.store.Deliveries.Sum(ctx, p.Team, from)
 		if err != nil {
 			return penstock.Stats{}, err
 		}
 		addDeliverySums(stats.Hours, deliveries)
 	}
-	if stats.Factories, err = s.store.SumCosts(ctx, catalog.ViewerOf(p), from, statsFactories); err != nil {
+	if stats.Factories, err = s.store.Runs.SumCosts(ctx, catalog.ViewerOf(p), from, statsFactories); err != nil {
 		return penstock.Stats{}, err
 	}
 	stats.Capacity, err = s.capacity(ctx, p.Team)
@@ -89,7 +89,7 @@ func addDeliverySums(hours []penstock.HourStats, sums []store.DeliverySum) {
 
 func (s *Runs) capacity(ctx context.Context, team string) (penstock.Capacity, error) {
 	var c penstock.Capacity
-	workers, err := s.store.Workers(ctx)
+	workers, err := s.store.Queue.Workers(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -101,6 +101,6 @@ func (s *Runs) capacity(ctx context.Context, team string) (penstock.Capacity, er
 			c.ServerBusy += w.Busy
 		}
 	}
-	c.Queued, err = s.store.Queued(ctx, team)
+	c.Queued, err = s.store.Queue.Length(ctx, team)
 	return c, err
 }

@@ -64,7 +64,7 @@ func (s *Runs) steeredRun(ctx context.Context, p penstock.Principal, conversatio
 	if !penstock.ValidID(conversationID) {
 		return store.RunRow{}, penstock.NotFound("conversation", conversationID)
 	}
-	return s.store.SteeredRun(ctx, viewer(p), conversationID)
+	return s.store.Conversations.SteeredRun(ctx, viewer(p), conversationID)
 }
 
 func (s *Runs) followUpRun(
@@ -115,7 +115,7 @@ func (s *Runs) checkFollowup(ctx context.Context, run store.RunRow, req *penstoc
 		req.Message = "See the attached files."
 		return nil
 	}
-	_, err := s.store.Session(ctx, run.ConversationID)
+	_, err := s.store.Conversations.Session(ctx, run.ConversationID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !run.State.Done() {
 		return penstock.Invalid("/message", "is required unless a saved conversation is continued or files are attached")
 	}
@@ -131,18 +131,18 @@ const (
 
 // followUp stores a message for the run in its current state, and returns what happens to it.
 func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Followup) (outcome string, err error) {
-	talking, err := tx.Talking(ctx, seen.ConversationID)
+	talking, err := tx.Conversations().Talking(ctx, seen.ConversationID)
 	if err != nil {
 		return "", err
 	}
-	run, err := tx.Run(ctx, seen.ID)
+	run, err := tx.Runs().Lock(ctx, seen.ID)
 	if err != nil {
 		return "", err
 	}
 	if run.State.Done() && talking != "" {
 		return "", errConversationBusy(talking)
 	}
-	n, size, err := tx.FollowupsWaiting(ctx, run.ID)
+	n, size, err := tx.Followups().Waiting(ctx, run.ID)
 	if err != nil {
 		return "", err
 	}
@@ -155,23 +155,23 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 		return "", err
 	}
 	f.CreatedAt = penstock.Now()
-	if err := tx.AddFollowup(ctx, run.ID, f); err != nil {
+	if err := tx.Followups().Add(ctx, run.ID, f); err != nil {
 		return "", err
 	}
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
 	if run.State.Done() || run.State == penstock.StateBlocked && run.BlockedBudget == "" {
-		return penstock.FollowupHandoff, tx.Move(
+		return penstock.FollowupHandoff, tx.Runs().Move(
 			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
 	}
 	followup := penstock.Timeline(f.CreatedAt, penstock.TimelineFollowup, payload)
-	if err := tx.AppendEvents(ctx, run.ID, followup); err != nil {
+	if err := tx.Events().Append(ctx, run.ID, followup); err != nil {
 		return "", err
 	}
 	if run.State == penstock.StateInProgress {
 		outcome = penstock.FollowupLive
 	}
-	return cmp.Or(outcome, penstock.FollowupQueued), tx.Touch(ctx, run.ID)
+	return cmp.Or(outcome, penstock.FollowupQueued), tx.Runs().Touch(ctx, run.ID)
 }
 
 // Interrupt requests the end of the agent's current turn. The run then continues with the next
@@ -201,14 +201,14 @@ func (s *Runs) interruptRun(
 	ctx context.Context, p penstock.Principal, id string, accepted penstock.InterruptAccepted,
 ) (penstock.InterruptAccepted, error) {
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.InterruptAccepted, error) {
-		run, err := tx.Run(ctx, id)
+		run, err := tx.Runs().Lock(ctx, id)
 		if err != nil {
 			return accepted, err
 		}
 		if run.State.Done() {
 			return accepted, penstock.Errorf(penstock.CodeInvalidRequest, "the run has already ended in state %s", run.State)
 		}
-		requested, err := tx.Interrupt(ctx, id)
+		requested, err := tx.Executions().Interrupt(ctx, id)
 		if errors.Is(err, store.ErrNoTurn) {
 			return accepted, penstock.Errorf(
 				penstock.CodeConflict, "the run is %s, so there is no turn to interrupt", run.State,
@@ -218,10 +218,10 @@ func (s *Runs) interruptRun(
 			return accepted, err
 		}
 		moment := penstock.Timeline(penstock.Now(), penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})
-		if err := tx.AppendEvents(ctx, id, moment); err != nil {
+		if err := tx.Events().Append(ctx, id, moment); err != nil {
 			return accepted, err
 		}
-		return accepted, tx.Touch(ctx, id)
+		return accepted, tx.Runs().Touch(ctx, id)
 	})
 }
 
@@ -233,7 +233,7 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 		return "", err
 	}
 	return access.ActBy(ctx, s.responses, p, s.store.WriteReserved, func(tx *store.Tx) (string, error) {
-		run, err := tx.Run(ctx, id)
+		run, err := tx.Runs().Lock(ctx, id)
 		if err != nil {
 			return "", err
 		}
@@ -243,12 +243,12 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 		if err := cancel(ctx, tx, p, run, ""); err != nil || !cascade {
 			return id, err
 		}
-		below, err := tx.Descendants(ctx, id)
+		below, err := tx.Runs().Descendants(ctx, id)
 		if err != nil {
 			return "", err
 		}
 		for _, child := range below {
-			run, err := tx.Run(ctx, child)
+			run, err := tx.Runs().Lock(ctx, child)
 			if err != nil {
 				return "", err
 			}
@@ -269,18 +269,18 @@ func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 		payload["because_of"] = because
 	}
 	if run.PromptState == store.PromptWaiting {
-		if err := tx.SetPrompt(ctx, run.ID, store.PromptUndelivered); err != nil {
+		if err := tx.Runs().SetPrompt(ctx, run.ID, store.PromptUndelivered); err != nil {
 			return err
 		}
 	}
-	if err := tx.MarkDelivered(ctx, &run); err != nil {
+	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
 	who := p.Actor.DisplayName
 	if who == "" {
 		who = p.Actor.UID
 	}
-	return tx.Move(ctx, store.Move{
+	return tx.Runs().Move(ctx, store.Move{
 		Run: run, To: penstock.StateCancelled, TimelineEvent: penstock.TimelineCancelled, Payload: payload,
 		Message: &penstock.StatusMessage{Message: "Cancelled by " + who + "."},
 	})

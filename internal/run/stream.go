@@ -223,7 +223,7 @@ func (h *hub) follow(ctx context.Context, t *tail, runID, team string, nudged <-
 // before the events, so that a final state implies that all events up to the last one are
 // there.
 func (h *hub) read(ctx context.Context, t *tail, runID, team string, after *int64) (behind bool, err error) {
-	run, err := h.s.store.Run(ctx, team, runID)
+	run, err := h.s.store.Runs.Find(ctx, team, runID)
 	if err != nil {
 		return false, err
 	}
@@ -254,7 +254,7 @@ func (h *hub) read(ctx context.Context, t *tail, runID, team string, after *int6
 }
 
 func (s *Streams) publicEvents(ctx context.Context, runID string, after int64) ([]penstock.Event, error) {
-	events, err := s.store.Events(ctx, runID, after, streamBatch)
+	events, err := s.store.Events.List(ctx, runID, after, streamBatch)
 	for i := range events {
 		events[i] = events[i].Public()
 	}

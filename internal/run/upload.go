@@ -65,17 +65,17 @@ func (s *Files) prepare(
 		})
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.PreparedAttachments, error) {
-		if _, err := tx.Run(ctx, run.ID); err != nil {
+		if _, err := tx.Runs().Lock(ctx, run.ID); err != nil {
 			return none, err
 		}
-		have, err := tx.Attachments(ctx, run.ID)
+		have, err := tx.Files().Attachments(ctx, run.ID)
 		if err != nil {
 			return none, err
 		}
 		if err := checkRoom(have, list); err != nil {
 			return none, err
 		}
-		return prepared, tx.AddAttachments(ctx, run.ID, list)
+		return prepared, tx.Files().AddAttachments(ctx, run.ID, list)
 	})
 }
 
@@ -127,10 +127,10 @@ func (s *Files) Upload(ctx context.Context, token string, content io.Reader) (pe
 func recordUpload(
 	ctx context.Context, tx *store.Tx, runID string, up store.Attachment,
 ) (done penstock.UploadedAttachment, old string, err error) {
-	if _, err := tx.Run(ctx, runID); err != nil {
+	if _, err := tx.Runs().Lock(ctx, runID); err != nil {
 		return done, "", err
 	}
-	have, err := tx.Attachments(ctx, runID)
+	have, err := tx.Files().Attachments(ctx, runID)
 	if err != nil {
 		return done, "", err
 	}
@@ -148,7 +148,7 @@ func recordUpload(
 	if err := checkRoom(have, nil); err != nil {
 		return done, "", err
 	}
-	ok, err := tx.SetUpload(ctx, up.ID, up.Blob, up.Size)
+	ok, err := tx.Files().SetUpload(ctx, up.ID, up.Blob, up.Size)
 	if err == nil && !ok {
 		err = penstock.Errorf(
 			penstock.CodeConflict, "the attachment already belongs to a follow-up and cannot be uploaded again",
@@ -160,7 +160,7 @@ func recordUpload(
 // ExpireAttachments removes prepared attachments that no follow-up has named in time.
 func (s *Files) ExpireAttachments(ctx context.Context) error {
 	return batch.Clear(ctx, func() (int, error) {
-		n, blobs, err := s.store.ExpireAttachments(ctx, batch.Size)
+		n, blobs, err := s.store.Files.ExpireAttachments(ctx, batch.Size)
 		for _, key := range blobs {
 			s.DropBlob(ctx, key)
 		}

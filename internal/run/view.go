@@ -29,7 +29,7 @@ func (s *Runs) visibleRun(ctx context.Context, p penstock.Principal, id string) 
 	if !penstock.ValidID(id) {
 		return store.RunRow{}, penstock.NotFound("run", id)
 	}
-	r, err := s.store.Run(ctx, p.Team, id)
+	r, err := s.store.Runs.Find(ctx, p.Team, id)
 	if err == nil && !sees(p, r) {
 		err = penstock.NotFound("run", id)
 	}
@@ -73,7 +73,7 @@ func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQue
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.RunPage{}, err
 	}
-	list, err := s.store.ListRuns(ctx, viewer(p), q)
+	list, err := s.store.Runs.List(ctx, viewer(p), q)
 	if err != nil {
 		return penstock.RunPage{}, err
 	}
@@ -133,7 +133,7 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 	var workers []store.Worker
 	if len(queued) > 0 {
 		var err error
-		if workers, err = s.store.Workers(ctx); err != nil {
+		if workers, err = s.store.Queue.Workers(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -141,7 +141,7 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 	if err != nil {
 		return nil, err
 	}
-	artifacts, err := s.store.Artifacts(ctx, ids)
+	artifacts, err := s.store.Files.Artifacts(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (s *Runs) Timeline(ctx context.Context, p penstock.Principal, id string) ([
 	if _, err := s.readableRun(ctx, p, id); err != nil {
 		return nil, err
 	}
-	events, err := s.store.TimelineEvents(ctx, id)
+	events, err := s.store.Events.Timeline(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -266,20 +266,20 @@ func (s *Runs) seesConversation(ctx context.Context, p penstock.Principal, id st
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return err
 	}
-	_, err := s.store.RunOfConversation(ctx, viewer(p), id)
+	_, err := s.store.Conversations.Run(ctx, viewer(p), id)
 	return err
 }
 
 // ConversationRedirect returns the live session of a conversation, or "" if none of its runs is
 // active. It needs no key: nobody can guess the ids, and their pages need a key.
 func (s *Runs) ConversationRedirect(ctx context.Context, id string) (sessionID string, err error) {
-	return s.store.LiveSession(ctx, id)
+	return s.store.Conversations.LiveSession(ctx, id)
 }
 
 // SessionRedirect returns the conversation of a session whose sandbox has stopped, or else "".
 // It needs no key, for the same reason.
 func (s *Runs) SessionRedirect(ctx context.Context, sessionID string) (conversationID string, err error) {
-	return s.store.EndedSession(ctx, sessionID)
+	return s.store.Conversations.EndedSession(ctx, sessionID)
 }
 
 // RunByReference finds the run that made an artifact with this URL, the newest
@@ -288,7 +288,7 @@ func (s *Runs) RunByReference(ctx context.Context, p penstock.Principal, url str
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return "", err
 	}
-	ids, err := s.store.RunsByReference(ctx, p.Team, url)
+	ids, err := s.store.Runs.ByReference(ctx, p.Team, url)
 	if err != nil {
 		return "", err
 	}

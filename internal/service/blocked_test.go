@@ -22,7 +22,7 @@ func (w *world) addBudget(change func(*store.BudgetRow)) store.BudgetRow {
 	if change != nil {
 		change(&b)
 	}
-	w.write(func(tx *store.Tx) error { return tx.AddBudget(w.t.Context(), b) })
+	w.write(func(tx *store.Tx) error { return tx.Budgets().Add(w.t.Context(), b) })
 	return b
 }
 
@@ -36,12 +36,12 @@ func (w *world) write(do func(*store.Tx) error) {
 func (w *world) raise(b store.BudgetRow, usd float64) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) error {
-		before, err := tx.Budget(w.t.Context(), b.Team, b.UID)
+		before, err := tx.Budgets().Lock(w.t.Context(), b.Team, b.UID)
 		if err != nil {
 			return err
 		}
 		b.MaxCostUSD = usd
-		return tx.UpdateBudget(w.t.Context(), before, b)
+		return tx.Budgets().Update(w.t.Context(), before, b)
 	})
 }
 
@@ -109,7 +109,7 @@ func TestABlockedRunContinuesOnceItsBudgetIsRaised(t *testing.T) {
 		}
 		raise := func(cost float64) {
 			w.write(func(tx *store.Tx) error {
-				return tx.SetRunBudget(w.t.Context(), store.DefaultTeam, id, penstock.NanosOf(cost), 0)
+				return tx.Budgets().SetRunBudget(w.t.Context(), store.DefaultTeam, id, penstock.NanosOf(cost), 0)
 			})
 		}
 		raise(1.2)
@@ -199,7 +199,7 @@ func TestEveryWayToGetRoomContinuesARun(t *testing.T) {
 		}
 		ways := map[string]func(b store.BudgetRow){
 			"the budget is deleted": func(b store.BudgetRow) {
-				w.write(func(tx *store.Tx) error { return tx.DeleteBudget(w.t.Context(), b.Team, b.UID) })
+				w.write(func(tx *store.Tx) error { return tx.Budgets().Delete(w.t.Context(), b.Team, b.UID) })
 			},
 			"the period is over": func(store.BudgetRow) {
 				// Yesterday's account, and an empty one for today.
@@ -224,7 +224,7 @@ func TestEveryWayToGetRoomContinuesARun(t *testing.T) {
 			w.becomes(id, penstock.StateQueued)
 			settle(b.UID)
 			if name != "the budget is deleted" {
-				w.write(func(tx *store.Tx) error { return tx.DeleteBudget(w.t.Context(), b.Team, b.UID) })
+				w.write(func(tx *store.Tx) error { return tx.Budgets().Delete(w.t.Context(), b.Team, b.UID) })
 			}
 		}
 	})

@@ -107,7 +107,7 @@ func TestChangesReplaceThoseOfTheTurnBefore(t *testing.T) {
 		if err := w.Upkeep.RemoveOldRuns(w.t.Context()); err != nil || len(w.keys()) != 0 {
 			w.t.Errorf("files of a run that was removed: %v, %v", w.keys(), err)
 		}
-		if left, err := w.options.Store.Changes(w.t.Context(), run); err != nil || left.Upload != "" {
+		if left, err := w.options.Store.Files.Changes(w.t.Context(), run); err != nil || left.Upload != "" {
 			w.t.Errorf("left is %+v, %v", left, err)
 		}
 	})

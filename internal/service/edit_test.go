@@ -48,11 +48,11 @@ func (h *hooks) spoil(path, content string) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	err := h.options.Store.Write(ctx, func(tx *store.Tx) error {
-		files, err := tx.DefinitionFiles(ctx, h.factory)
+		files, err := tx.Definitions().Files(ctx, h.factory)
 		if err != nil {
 			return err
 		}
-		n, err := tx.Revise(ctx, h.factory)
+		n, err := tx.Factories().Revise(ctx, h.factory)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (h *hooks) spoil(path, content string) {
 		maps.Copy(next, files)
 		next[path] = []byte(content)
 		revision := store.Revision{Number: n, Summary: "{}", CreatedAt: penstock.Now()}
-		return tx.AddRevision(ctx, h.factory, revision, files, next)
+		return tx.Definitions().AddRevision(ctx, h.factory, revision, files, next)
 	})
 	if err != nil {
 		h.t.Fatal(err)

@@ -20,7 +20,7 @@ func (s *Service) EndOverdue(ctx context.Context) { _ = s.Executions.EndOverdue(
 // WebhookValues returns the secret values that verify deliveries of a webhook, the current one
 // first.
 func (s *Service) WebhookValues(ctx context.Context, uid string) ([]string, error) {
-	w, err := s.store.WebhookByUID(ctx, uid)
+	w, err := s.store.Webhooks.ByUID(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Service) WebhookValues(ctx context.Context, uid string) ([]string, erro
 
 // SecretValue returns the value of a managed secret.
 func (s *Service) SecretValue(ctx context.Context, name string) (string, error) {
-	row, err := s.store.Secret(ctx, store.DefaultTeam, name)
+	row, err := s.store.Secrets.Find(ctx, store.DefaultTeam, name)
 	if err != nil {
 		return "", err
 	}
@@ -52,7 +52,7 @@ func (s *Service) TeamVersion(ctx context.Context) (int64, error) {
 // SignedWith records that a delivery was signed with the current secret of a webhook, and runs the
 // job of every minute at once.
 func (s *Service) SignedWith(ctx context.Context, uid string) error {
-	w, err := s.store.WebhookByUID(ctx, uid)
+	w, err := s.store.Webhooks.ByUID(ctx, uid)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func DefaultWebhooks(o *Options) { o.Webhooks = penstock.DefaultWebhookLimits() 
 // before values had a minimum length.
 func (s *Service) KeepSecret(ctx context.Context, p penstock.Principal, w penstock.Webhook, value string) error {
 	return s.Responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		row, err := tx.Secret(ctx, p.Team, w.SecretName)
+		row, err := tx.Secrets().Lock(ctx, p.Team, w.SecretName)
 		if err != nil {
 			return err
 		}

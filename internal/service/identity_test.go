@@ -56,7 +56,7 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(made, read); diff != "" || err != nil {
 			w.t.Errorf("read, %v, -made +read:\n%s", err, diff)
 		}
-		if who, err := db.Principal(ctx, "default", made.UID); err != nil || who.Type != "service_account" ||
+		if who, err := db.Keys.Principal(ctx, "default", made.UID); err != nil || who.Type != "service_account" ||
 			who.DisplayName != "reviewer" {
 			w.t.Errorf("as a principal it is %+v, %v", who, err)
 		}
@@ -122,7 +122,7 @@ func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAgent(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.t.Errorf("what is there is changed, -want +got:\n%s", diff)
 		}
-		if who, err := db.Principal(ctx, "default", made.UID); err != nil || who.DisplayName != "critic" {
+		if who, err := db.Keys.Principal(ctx, "default", made.UID); err != nil || who.DisplayName != "critic" {
 			w.t.Errorf("as a principal it is %+v, %v", who, err)
 		}
 		got = update(`{"description": "", "prompt": "", "secrets": [], "skills": [], "memory": {},

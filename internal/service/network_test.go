@@ -98,7 +98,7 @@ func TestARunHasTheLayersOfItsParts(t *testing.T) {
 		if diff := cmp.Diff(want, sources(&network.Policy)); diff != "" {
 			w.t.Errorf("the network of the run, -want +got:\n%s", diff)
 		}
-		row, err := w.database().Run(w.t.Context(), w.admin.Team, id)
+		row, err := w.database().Runs.Find(w.t.Context(), w.admin.Team, id)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -346,7 +346,7 @@ func TestWorkersReportTraffic(t *testing.T) {
 		more := host
 		more.Requests, more.BytesIn = 3, 30
 		events := func() int {
-			all, err := w.database().Events(ctx, id, 0, 100)
+			all, err := w.database().Events.List(ctx, id, 0, 100)
 			if err != nil {
 				w.t.Fatal(err)
 			}

@@ -507,7 +507,7 @@ func TestServerFiresWhatIsDueWhenItStarts(t *testing.T) {
 			},
 			Team: store.DefaultTeam, NextAt: past,
 		}
-		if err := db.Write(ctx, func(tx *store.Tx) error { return tx.AddSchedule(ctx, row) }); err != nil {
+		if err := db.Write(ctx, func(tx *store.Tx) error { return tx.Schedules().Add(ctx, row) }); err != nil {
 			t.Fatal(err)
 		}
 		blobs, err := blob.Open(t.TempDir())

@@ -34,12 +34,13 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 		put(2, penstock.StateFailed, 2000, 2, "")
 		put(1, penstock.StateQueued, 0, 0, "")
 		put(30, penstock.StateSucceeded, 1000, 100, factory) // too long ago
-		if err := w.database().Hello(
+		if err := w.database().Queue.Hello(
 			ctx, penstock.ClaimRequest{WorkerID: "1", Host: "a", Local: true, Capacity: 4, Busy: 3},
 		); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.database().Hello(ctx, penstock.ClaimRequest{WorkerID: "2", Host: "b", Capacity: 2, Busy: 1}); err != nil {
+		other := penstock.ClaimRequest{WorkerID: "2", Host: "b", Capacity: 2, Busy: 1}
+		if err := w.database().Queue.Hello(ctx, other); err != nil {
 			w.t.Fatal(err)
 		}
 

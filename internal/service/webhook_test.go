@@ -531,7 +531,7 @@ func TestRepeatedCreateOfAWebhookReturnsItsSecretAgain(t *testing.T) {
 func TestWebhookSecretsAreEncrypted(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("x", penstock.AuthToken))
-		row, err := openBeside(h.t, h.url).WebhookByUID(h.t.Context(), w.UID)
+		row, err := openBeside(h.t, h.url).Webhooks.ByUID(h.t.Context(), w.UID)
 		if err != nil || len(row.Sealed) != 1 || strings.Contains(string(row.Sealed[0].Sealed), w.Secret) {
 			h.t.Errorf("got %v, %v, want it sealed", row.Sealed, err)
 		}

@@ -16,7 +16,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 			c := penstock.ClaimRequest{
 				WorkerID: id, Host: host, Local: local, Harnesses: []string{"builtin"}, Capacity: 3, Busy: 1,
 			}
-			if err := db.Hello(ctx, c); err != nil {
+			if err := db.Queue.Hello(ctx, c); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -41,7 +41,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}
-		if err := db.Goodbye(ctx, "2"); err != nil {
+		if err := db.Queue.Goodbye(ctx, "2"); err != nil {
 			w.t.Fatal(err)
 		}
 		if got, err := w.Catalog.Workers(ctx, w.admin); err != nil || len(got) != 1 {
@@ -132,7 +132,7 @@ func TestAListedRunSaysSinceWhen(t *testing.T) {
 		w.moves(a.Lease, penstock.StatePending, penstock.StateInProgress)
 		after := penstock.Now()
 		w.followUp(run.ID, "and that")
-		w.write(func(tx *store.Tx) error { return tx.Touch(w.t.Context(), run.ID) })
+		w.write(func(tx *store.Tx) error { return tx.Runs().Touch(w.t.Context(), run.ID) })
 		if got := w.listedRuns(w.admin)[0].Since; got < before || got > after {
 			w.t.Errorf("in progress since %d, want %d to %d", got, before, after)
 		}

@@ -29,7 +29,7 @@ func (s *Budgets) List(ctx context.Context, p penstock.Principal) ([]penstock.Sh
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	rows, err := s.store.Budgets(ctx, p.Team)
+	rows, err := s.store.Budgets.List(ctx, p.Team)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Budgets) Read(ctx context.Context, p penstock.Principal, uid string) (p
 }
 
 func (s *Budgets) readBudget(ctx context.Context, team, uid string) (penstock.SharedBudget, error) {
-	row, err := s.store.Budget(ctx, team, uid)
+	row, err := s.store.Budgets.Find(ctx, team, uid)
 	if err != nil {
 		return penstock.SharedBudget{}, err
 	}
@@ -60,12 +60,12 @@ func (s *Budgets) readBudget(ctx context.Context, team, uid string) (penstock.Sh
 func (s *Budgets) present(
 	ctx context.Context, team string, rows []store.BudgetRow,
 ) ([]penstock.SharedBudget, error) {
-	names, err := s.store.BudgetScopeNames(ctx, team)
+	names, err := s.store.Budgets.ScopeNames(ctx, team)
 	if err != nil {
 		return nil, err
 	}
 	now := penstock.Now()
-	spent, err := s.store.Spent(ctx, rows, now)
+	spent, err := s.store.Budgets.Spent(ctx, rows, now)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Budgets) Create(
 		return penstock.SharedBudget{}, penstock.InvalidFields(onePerField(errs)...)
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.SharedBudget, error) {
-		n, err := tx.CountBudgets(ctx, p.Team)
+		n, err := tx.Budgets().Count(ctx, p.Team)
 		if err != nil {
 			return b, err
 		}
@@ -116,11 +116,11 @@ func (s *Budgets) Create(
 			return b, err
 		}
 		row := store.BudgetRow{SharedBudget: b, Team: p.Team}
-		if err := tx.AddBudget(ctx, row); err != nil {
+		if err := tx.Budgets().Add(ctx, row); err != nil {
 			return b, err
 		}
 		now := penstock.Now()
-		spent, err := tx.Spent(ctx, row, now)
+		spent, err := tx.Budgets().Spent(ctx, row, now)
 		if err != nil {
 			return b, err
 		}
@@ -138,7 +138,7 @@ func (s *Budgets) Update(
 		return penstock.SharedBudget{}, err
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		before, err := tx.Budget(ctx, p.Team, uid)
+		before, err := tx.Budgets().Lock(ctx, p.Team, uid)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (s *Budgets) Update(
 		if errs != nil {
 			return penstock.InvalidFields(onePerField(errs)...)
 		}
-		return tx.UpdateBudget(ctx, before, after)
+		return tx.Budgets().Update(ctx, before, after)
 	})
 	if err != nil {
 		return penstock.SharedBudget{}, err
@@ -163,7 +163,7 @@ func (s *Budgets) Delete(ctx context.Context, p penstock.Principal, uid string) 
 	if err := mayChange(p); err != nil {
 		return err
 	}
-	return s.store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteBudget(ctx, p.Team, uid) })
+	return s.store.Write(ctx, func(tx *store.Tx) error { return tx.Budgets().Delete(ctx, p.Team, uid) })
 }
 
 // required returns an error for each field that a new budget lacks.
@@ -248,7 +248,7 @@ func scopeName(ctx context.Context, tx *store.Tx, team string, b penstock.Shared
 	if b.Scope == penstock.BudgetOfTeam {
 		return "", nil
 	}
-	name, err := tx.BudgetScopeName(ctx, team, b.Scope, b.ScopeUID)
+	name, err := tx.Budgets().ScopeName(ctx, team, b.Scope, b.ScopeUID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return "", penstock.Invalid("/scope_uid", "there is no %s with the uid %.80q", b.Scope, b.ScopeUID)
 	}

@@ -21,10 +21,10 @@ func (s *Usage) OfTeam(
 		return penstock.UsageReport{}, err
 	}
 	report := penstock.UsageReport{From: q.From, To: q.To, GroupBy: q.GroupBy, TimeZone: q.TimeZone}
-	if report.Total, err = s.store.UsageTotal(ctx, p.Team, q.From, q.To); err != nil {
+	if report.Total, err = s.store.Usage.Total(ctx, p.Team, q.From, q.To); err != nil {
 		return penstock.UsageReport{}, err
 	}
-	report.Rows, report.OmittedRows, err = s.store.Usage(ctx, p.Team, q, zone, penstock.MaxUsageRows)
+	report.Rows, report.OmittedRows, err = s.store.Usage.Sum(ctx, p.Team, q, zone, penstock.MaxUsageRows)
 	if err != nil || !q.Hourly {
 		return report, err
 	}
@@ -32,7 +32,7 @@ func (s *Usage) OfTeam(
 	for _, row := range report.Rows[:min(len(report.Rows), penstock.MaxHourlyRows)] {
 		keys = append(keys, row.Key)
 	}
-	report.Hourly, err = s.store.HourlyCosts(ctx, p.Team, q, keys)
+	report.Hourly, err = s.store.Usage.HourlyCosts(ctx, p.Team, q, keys)
 	return report, err
 }
 
@@ -43,12 +43,12 @@ func (s *Usage) OfRun(ctx context.Context, p penstock.Principal, id string) (pen
 		return penstock.RunUsage{}, err
 	}
 	usage := penstock.RunUsage{}
-	if usage.Models, err = s.store.UsageOfRun(ctx, id); err != nil {
+	if usage.Models, err = s.store.Usage.OfRun(ctx, id); err != nil {
 		return penstock.RunUsage{}, err
 	}
 	usage.Total = penstock.SumUsage(usage.Models)
 	if b := seen.Config.Budget; b != nil && *b != (penstock.Budget{}) {
-		spent, err := s.store.SpentByRun(ctx, id)
+		spent, err := s.store.Budgets.SpentByRun(ctx, id)
 		if err != nil {
 			return penstock.RunUsage{}, err
 		}
@@ -65,11 +65,11 @@ func (s *Usage) OfHarness(ctx context.Context, p penstock.Principal, id string) 
 	}
 	h := penstock.HarnessUsage{RunID: id, ConversationID: seen.ConversationID}
 	var state penstock.HarnessUsageState
-	if state.CapturedAt, state.ExecutionID, err = s.store.LastSettled(ctx, id); err != nil {
+	if state.CapturedAt, state.ExecutionID, err = s.store.Usage.LastSettled(ctx, id); err != nil {
 		return h, err
 	}
 	usage := penstock.RunUsage{}
-	if usage.Models, err = s.store.UsageOfRun(ctx, id); err != nil {
+	if usage.Models, err = s.store.Usage.OfRun(ctx, id); err != nil {
 		return h, err
 	}
 	usage.Total = penstock.SumUsage(usage.Models)
@@ -98,7 +98,7 @@ func (s *Usage) CallsOfRun(
 	if _, err := s.runs.Read(ctx, p, id); err != nil {
 		return penstock.ModelCallPage{}, err
 	}
-	calls, next, err := s.store.CallsOfRun(ctx, id, cursor, cmp.Or(limit, 100))
+	calls, next, err := s.store.Usage.CallsOfRun(ctx, id, cursor, cmp.Or(limit, 100))
 	page := penstock.ModelCallPage{
 		Calls: make([]penstock.ModelCall, len(calls)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
 	}

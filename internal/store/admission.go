@@ -16,7 +16,7 @@ import (
 )
 
 // admit applies the rates.
-func (tx *Tx) admit(ctx context.Context, members []*deliver) error {
+func (ds DeliveriesTx) admit(ctx context.Context, members []*deliver) error {
 	limited := map[string]bool{}
 	for _, m := range members {
 		if m.err == nil && (m.Rate > 0 || m.Outcome != penstock.OutcomeAccepted && m.Logged > 0) {
@@ -27,7 +27,7 @@ func (tx *Tx) admit(ctx context.Context, members []*deliver) error {
 		return nil
 	}
 	uids := slices.Sorted(maps.Keys(limited))
-	rates, now, err := tx.rates(ctx, uids)
+	rates, now, err := ds.rates(ctx, uids)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (tx *Tx) admit(ctx context.Context, members []*deliver) error {
 			rows = append(rows, []any{uid, marshal(rates[uid])})
 		}
 	}
-	return tx.s.d.insert(ctx, tx, ratesTable, rows)
+	return ds.tx.s.d.insert(ctx, ds.tx, ratesTable, rows)
 }
 
 func (d *deliver) admit(r *rateWindows, now time.Time) {
@@ -102,8 +102,10 @@ var (
 
 // rates reads the windows of the webhooks, and locks them until the transaction ends. uids must be
 // sorted and unique. now is the database's clock.
-func (tx *Tx) rates(ctx context.Context, uids []string) (found map[string]*rateWindows, now time.Time, err error) {
-	if found, now, err = tx.lockRates(ctx, uids); err != nil || len(found) == len(uids) {
+func (ds DeliveriesTx) rates(
+	ctx context.Context, uids []string,
+) (found map[string]*rateWindows, now time.Time, err error) {
+	if found, now, err = ds.lockRates(ctx, uids); err != nil || len(found) == len(uids) {
 		return found, now, err
 	}
 	// A missing row cannot be locked: another replica may insert it, too.
@@ -113,26 +115,26 @@ func (tx *Tx) rates(ctx context.Context, uids []string) (found map[string]*rateW
 			rows = append(rows, []any{uid, ""})
 		}
 	}
-	if err := tx.s.d.insert(ctx, tx, newRatesTable, rows); err != nil {
+	if err := ds.tx.s.d.insert(ctx, ds.tx, newRatesTable, rows); err != nil {
 		return nil, now, err
 	}
-	return tx.lockRates(ctx, uids)
+	return ds.lockRates(ctx, uids)
 }
 
-func (tx *Tx) lockRates(ctx context.Context, uids []string) (map[string]*rateWindows, time.Time, error) {
+func (ds DeliveriesTx) lockRates(ctx context.Context, uids []string) (map[string]*rateWindows, time.Time, error) {
 	found := make(map[string]*rateWindows, len(uids))
 	var now penstock.Time
 	for args := range chunks(uids, func(uid string) []any { return []any{uid} }) {
-		rows, err := tx.query(
+		rows, err := ds.tx.query(
 			ctx,
-			"SELECT webhook_uid, windows, "+tx.s.d.now+`
+			"SELECT webhook_uid, windows, "+ds.tx.s.d.now+`
 				FROM webhook_rates
 				WHERE webhook_uid IN (`+placeholders(1, len(args))+
-				") ORDER BY webhook_uid"+tx.s.d.bytewise+tx.s.d.lock,
+				") ORDER BY webhook_uid"+ds.tx.s.d.bytewise+ds.tx.s.d.lock,
 			args...,
 		)
 		type row struct{ uid, windows string }
-		list, err := collect(tx.s, rows, err, "rates", func(r *row) []any { return []any{&r.uid, &r.windows, &now} })
+		list, err := collect(ds.tx.s, rows, err, "rates", func(r *row) []any { return []any{&r.uid, &r.windows, &now} })
 		if err != nil {
 			return nil, time.Time{}, err
 		}
@@ -207,14 +209,14 @@ func claims(members []*deliver) []claimed {
 
 // claimIdentities finds the duplicates. Members that share a key claim it one after the other, the
 // first of them in the first round.
-func (tx *Tx) claimIdentities(ctx context.Context, members []*deliver) error {
+func (ds DeliveriesTx) claimIdentities(ctx context.Context, members []*deliver) error {
 	all := claims(members)
 	shared := false
 	for i := range all[min(1, len(all)):] {
 		shared = shared || all[i].identity == all[i+1].identity
 	}
 	if !shared {
-		_, err := tx.claimKeys(ctx, all)
+		_, err := ds.claimKeys(ctx, all)
 		return err
 	}
 	waiting := slices.DeleteFunc(slices.Clone(members), func(m *deliver) bool { return len(m.keys()) == 0 })
@@ -232,7 +234,7 @@ func (tx *Tx) claimIdentities(ctx context.Context, members []*deliver) error {
 			}
 			first = append(first, m)
 		}
-		owners, err := tx.claimKeys(ctx, claims(first))
+		owners, err := ds.claimKeys(ctx, claims(first))
 		if err != nil {
 			return err
 		}
@@ -242,12 +244,12 @@ func (tx *Tx) claimIdentities(ctx context.Context, members []*deliver) error {
 }
 
 // claimKeys claims distinct keys, and returns the delivery to which each of them belongs now.
-func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity]string, err error) {
+func (ds DeliveriesTx) claimKeys(ctx context.Context, all []claimed) (owners map[identity]string, err error) {
 	rows := make([][]any, len(all))
 	for i, c := range all {
 		rows[i] = []any{c.webhook, c.source, c.value, c.by.ID, int64(c.by.ReceivedAt), int64(c.until)}
 	}
-	won, err := tx.s.d.insertNew(ctx, tx, keysTable, rows)
+	won, err := ds.tx.s.d.insertNew(ctx, ds.tx, keysTable, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +260,7 @@ func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity
 		}
 		return owners, nil
 	}
-	if err := tx.owners(ctx, all, owners); err != nil {
+	if err := ds.owners(ctx, all, owners); err != nil {
 		return nil, err
 	}
 	var free []claimed // keys of duplicates that they claimed beside another one
@@ -268,7 +270,7 @@ func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity
 		}
 	}
 	for _, c := range free {
-		if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
+		if _, err := ds.tx.exec(ctx, `DELETE FROM delivery_keys
 			WHERE webhook_uid = $1 AND source = $2 AND value = $3`, c.webhook, c.source, c.value); err != nil {
 			return nil, fmt.Errorf("give back an identity: %w", err)
 		}
@@ -278,7 +280,7 @@ func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity
 }
 
 // owners reads the delivery to which each key belongs.
-func (tx *Tx) owners(ctx context.Context, keys []claimed, into map[identity]string) error {
+func (ds DeliveriesTx) owners(ctx context.Context, keys []claimed, into map[identity]string) error {
 	for args := range chunks(keys, func(k claimed) []any { return []any{k.webhook, k.source, k.value} }) {
 		var parts []string
 		for i := 1; i < len(args); i += 3 {
@@ -289,13 +291,13 @@ func (tx *Tx) owners(ctx context.Context, keys []claimed, into map[identity]stri
 			)+
 				" AND source = "+placeholders(i+1, 1)+" AND value = "+placeholders(i+2, 1))
 		}
-		rows, err := tx.query(ctx, strings.Join(parts, " UNION ALL "), args...)
+		rows, err := ds.tx.query(ctx, strings.Join(parts, " UNION ALL "), args...)
 		type row struct {
 			identity
 			owner string
 		}
 		list, err := collect(
-			tx.s, rows, err, "identities", func(r *row) []any { return []any{&r.webhook, &r.source, &r.value, &r.owner} },
+			ds.tx.s, rows, err, "identities", func(r *row) []any { return []any{&r.webhook, &r.source, &r.value, &r.owner} },
 		)
 		if err != nil {
 			return err

@@ -26,10 +26,10 @@ func adoptedPrefix(launched string) string {
 // Adopt replaces the token of the lease l by AdoptedToken(l.Token, a.Token), and returns the run,
 // locked. The agent's key, as its hash, becomes agentKey. again is true if the same call succeeded
 // before. penstock.ErrLeaseLost: l is not active, or another process has adopted it.
-func (tx *Tx) Adopt(
+func (e ExecutionsTx) Adopt(
 	ctx context.Context, l penstock.Lease, a penstock.Adoption, agentKey string,
 ) (run RunRow, again bool, err error) {
-	run, err = tx.Run(ctx, l.RunID)
+	run, err = e.tx.Runs().Lock(ctx, l.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return run, false, penstock.ErrLeaseLost
 	}
@@ -37,21 +37,21 @@ func (tx *Tx) Adopt(
 		return run, false, err
 	}
 	token := AdoptedToken(l.Token, a.Token)
-	n, err := tx.exec(ctx, `UPDATE queue
-		SET token = $1, agent_key = $2, lease_until = `+tx.s.d.now+` + $3
+	n, err := e.tx.exec(ctx, `UPDATE queue
+		SET token = $1, agent_key = $2, lease_until = `+e.tx.s.d.now+` + $3
 		WHERE run_id = $4 AND token = $5 AND token <> ''`,
 		token, agentKey, penstock.LeaseTime.Milliseconds(), l.RunID, l.Token)
 	if err != nil {
 		return run, false, fmt.Errorf("adopt run %s: %w", l.RunID, err)
 	}
 	if n == 0 {
-		again, err = tx.holds(ctx, penstock.Lease{RunID: l.RunID, Token: token})
+		again, err = e.holds(ctx, penstock.Lease{RunID: l.RunID, Token: token})
 		if err == nil && !again {
 			err = penstock.ErrLeaseLost
 		}
 		return run, again, err
 	}
-	if _, err := tx.exec(ctx, `UPDATE executions
+	if _, err := e.tx.exec(ctx, `UPDATE executions
 		SET token = $1, host = $2
 		WHERE run_id = $3 AND execution_id = $4`, token, a.Host, l.RunID, run.ExecutionID); err != nil {
 		return run, false, fmt.Errorf("adopt execution %d of run %s: %w", run.ExecutionID, l.RunID, err)
@@ -63,13 +63,13 @@ func (tx *Tx) Adopt(
 // worker has taken it over. givenUp means that this worker has given up its lease, which then cannot
 // be renewed until the transaction ends. The run must be locked. penstock.ErrLeaseLost: the execution
 // has ended.
-func (tx *Tx) Launched(ctx context.Context, l penstock.Lease) (adopted, givenUp bool, err error) {
+func (e ExecutionsTx) Launched(ctx context.Context, l penstock.Lease) (adopted, givenUp bool, err error) {
 	prefix := adoptedPrefix(l.Token)
 	var token string
 	var left int64
-	err = tx.row(ctx, `SELECT token, lease_until - `+tx.s.d.now+`
+	err = e.tx.row(ctx, `SELECT token, lease_until - `+e.tx.s.d.now+`
 		FROM queue
-		WHERE run_id = $1 AND token <> '' AND (token = $2 OR substr(token, 1, $3) = $4)`+tx.s.d.lock,
+		WHERE run_id = $1 AND token <> '' AND (token = $2 OR substr(token, 1, $3) = $4)`+e.tx.s.d.lock,
 		l.RunID, l.Token, len(prefix), prefix).Scan(&token, &left)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, false, penstock.ErrLeaseLost
@@ -83,10 +83,10 @@ func (tx *Tx) Launched(ctx context.Context, l penstock.Lease) (adopted, givenUp 
 // AppendLoss adds a timeline event to an execution after the end of its lease, once for each type.
 // The lease is the launcher's. The run must be locked. It adds nothing if the execution had another
 // lease.
-func (tx *Tx) AppendLoss(ctx context.Context, l penstock.Lease, d penstock.Draft) error {
+func (e ExecutionsTx) AppendLoss(ctx context.Context, l penstock.Lease, d penstock.Draft) error {
 	prefix := adoptedPrefix(l.Token)
 	var one int
-	err := tx.row(ctx, `SELECT 1
+	err := e.tx.row(ctx, `SELECT 1
 		FROM executions
 		WHERE run_id = $1 AND execution_id = $2 AND (token = $3 OR substr(token, 1, $4) = $5)
 			AND NOT EXISTS (
@@ -100,11 +100,11 @@ func (tx *Tx) AppendLoss(ctx context.Context, l penstock.Lease, d penstock.Draft
 		return fmt.Errorf("look at execution %d of run %s: %w", l.ExecutionID, l.RunID, err)
 	}
 	var last int64
-	if err := tx.row(ctx, `UPDATE runs
+	if err := e.tx.row(ctx, `UPDATE runs
 		SET last_seq = last_seq + 1
 		WHERE id = $1
 		RETURNING last_seq`, l.RunID).Scan(&last); err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", l.RunID, err)
 	}
-	return tx.insertEvents(ctx, l.RunID, l.ExecutionID, last, []penstock.Draft{d})
+	return e.tx.Events().insert(ctx, l.RunID, l.ExecutionID, last, []penstock.Draft{d})
 }

@@ -21,45 +21,45 @@ var (
 
 // LeaseAllowance takes a part of a limit that all servers share. The window uses the database's
 // clock.
-func (s *Store) LeaseAllowance(ctx context.Context, l rate.Lease) (got rate.Leased, err error) {
-	err = s.Write(ctx, func(tx *Tx) error {
-		got, err = tx.leaseAllowance(ctx, l)
+func (ks Keys) LeaseAllowance(ctx context.Context, l rate.Lease) (got rate.Leased, err error) {
+	err = ks.s.Write(ctx, func(tx *Tx) error {
+		got, err = tx.Keys().leaseAllowance(ctx, l)
 		return err
 	})
 	return got, err
 }
 
-func (tx *Tx) leaseAllowance(ctx context.Context, l rate.Lease) (got rate.Leased, err error) {
-	w, now, err := tx.lockAllowance(ctx, l.Name)
+func (ks KeysTx) leaseAllowance(ctx context.Context, l rate.Lease) (got rate.Leased, err error) {
+	w, now, err := ks.lockAllowance(ctx, l.Name)
 	if errors.Is(err, sql.ErrNoRows) {
 		// A missing row cannot be locked: another server may insert it, too.
-		if err := tx.s.d.insert(ctx, tx, newAllowancesTable, [][]any{{l.Name, "", int64(0)}}); err != nil {
+		if err := ks.tx.s.d.insert(ctx, ks.tx, newAllowancesTable, [][]any{{l.Name, "", int64(0)}}); err != nil {
 			return got, err
 		}
-		w, now, err = tx.lockAllowance(ctx, l.Name)
+		w, now, err = ks.lockAllowance(ctx, l.Name)
 	}
 	if err != nil {
 		return got, fmt.Errorf("read the allowance of %s: %w", l.Name, err)
 	}
 	got = l.Take(&w, now)
 	until := now.Add(l.Lasts + rate.Span + time.Second).UnixMilli()
-	return got, tx.s.d.insert(ctx, tx, allowancesTable, [][]any{{l.Name, marshal(w), until}})
+	return got, ks.tx.s.d.insert(ctx, ks.tx, allowancesTable, [][]any{{l.Name, marshal(w), until}})
 }
 
-func (tx *Tx) lockAllowance(ctx context.Context, name string) (w rate.Window, now time.Time, err error) {
+func (ks KeysTx) lockAllowance(ctx context.Context, name string) (w rate.Window, now time.Time, err error) {
 	var windows string
 	var at penstock.Time
-	if err = tx.row(ctx, "SELECT windows, "+tx.s.d.now+`
+	if err = ks.tx.row(ctx, "SELECT windows, "+ks.tx.s.d.now+`
 		FROM allowances
-		WHERE name = $1`+tx.s.d.lock, name).Scan(&windows, &at); err != nil {
+		WHERE name = $1`+ks.tx.s.d.lock, name).Scan(&windows, &at); err != nil {
 		return nil, now, err
 	}
 	return w, time.UnixMilli(int64(at)), unmarshal(windows, &w)
 }
 
 // DropAllowances removes windows without an event, at most limit.
-func (s *Store) DropAllowances(ctx context.Context, limit int) (dropped int, err error) {
-	err = s.Write(ctx, func(tx *Tx) error {
+func (ks Keys) DropAllowances(ctx context.Context, limit int) (dropped int, err error) {
+	err = ks.s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `DELETE FROM allowances
 			WHERE name IN (SELECT name FROM allowances WHERE expires_at <= `+tx.s.d.now+" LIMIT $1) AND expires_at <= "+
 			tx.s.d.now, limit) // again, because a row may have changed meanwhile

@@ -20,7 +20,7 @@ func TestAllowanceIsLeasedOnce(t *testing.T) {
 		var callers sync.WaitGroup
 		for range 2 * quota {
 			callers.Go(func() {
-				leased, err := s.LeaseAllowance(
+				leased, err := s.Keys.LeaseAllowance(
 					t.Context(), rate.Lease{Name: "key", Quota: quota, Want: 3, Lasts: time.Second},
 				)
 				if err != nil {
@@ -33,7 +33,7 @@ func TestAllowanceIsLeasedOnce(t *testing.T) {
 		if got.Load() != quota {
 			t.Errorf("got %d events, want %d", got.Load(), quota)
 		}
-		if n, err := s.DropAllowances(t.Context(), 10); err != nil || n != 0 {
+		if n, err := s.Keys.DropAllowances(t.Context(), 10); err != nil || n != 0 {
 			t.Errorf("dropped %d (%v), want none that counts", n, err)
 		}
 	})

@@ -38,8 +38,8 @@ var (
 
 // AddArtifact stores an artifact, and indexes it by its URL. It returns false if the uid exists
 // already.
-func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
-	n, err := tx.exec(ctx, artifactFields.insert+" ON CONFLICT (uid) DO NOTHING", artifactFields.row(&a)...)
+func (f FilesTx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
+	n, err := f.tx.exec(ctx, artifactFields.insert+" ON CONFLICT (uid) DO NOTHING", artifactFields.row(&a)...)
 	if err != nil {
 		return false, fmt.Errorf("store an artifact of run %s: %w", a.RunID, err)
 	}
@@ -48,17 +48,17 @@ func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 
 // ArtifactTotals returns how many artifacts a run has, and the total size of their contents in
 // bytes.
-func (tx *Tx) ArtifactTotals(ctx context.Context, runID string) (n int, size int64, err error) {
-	return tx.s.artifactTotals(ctx, tx, runID, "")
+func (f FilesTx) ArtifactTotals(ctx context.Context, runID string) (n int, size int64, err error) {
+	return f.tx.s.Files.artifactTotals(ctx, f.tx, runID, "")
 }
 
 // BesideArtifact returns the total size in bytes of a run's artifacts other than uid.
-func (s *Store) BesideArtifact(ctx context.Context, runID, uid string) (int64, error) {
-	_, size, err := s.artifactTotals(ctx, s, runID, uid)
-	return size, s.d.mapError(err)
+func (f Files) BesideArtifact(ctx context.Context, runID, uid string) (int64, error) {
+	_, size, err := f.artifactTotals(ctx, f.s, runID, uid)
+	return size, f.s.d.mapError(err)
 }
 
-func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except string) (n int, size int64, err error) {
+func (f Files) artifactTotals(ctx context.Context, q querier, runID, except string) (n int, size int64, err error) {
 	err = q.row(ctx, `SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT)
 		FROM artifacts
 		WHERE run_id = $1 AND uid <> $2`, runID, except).Scan(&n, &size)
@@ -69,16 +69,16 @@ func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except str
 }
 
 // Touch marks a run as changed, because lists show something new of it.
-func (tx *Tx) Touch(ctx context.Context, runID string) error {
-	_, err := tx.exec(ctx, `UPDATE runs
+func (rs RunsTx) Touch(ctx context.Context, runID string) error {
+	_, err := rs.tx.exec(ctx, `UPDATE runs
 		SET updated_at = $1
 		WHERE id = $2`, int64(penstock.Now()), runID)
 	return err
 }
 
 // Artifact reads an artifact of a team; absence is penstock.CodeNotFound.
-func (s *Store) Artifact(ctx context.Context, team, uid string) (Artifact, error) {
-	a, err := s.ArtifactByUID(ctx, uid)
+func (f Files) Artifact(ctx context.Context, team, uid string) (Artifact, error) {
+	a, err := f.ArtifactByUID(ctx, uid)
 	if err == nil && a.Team != team {
 		return Artifact{}, penstock.NotFound("artifact", uid)
 	}
@@ -86,34 +86,34 @@ func (s *Store) Artifact(ctx context.Context, team, uid string) (Artifact, error
 }
 
 // ArtifactByUID reads an artifact of any team, for a caller with a signed link.
-func (s *Store) ArtifactByUID(ctx context.Context, uid string) (Artifact, error) {
+func (f Files) ArtifactByUID(ctx context.Context, uid string) (Artifact, error) {
 	var a Artifact
-	err := s.row(ctx, "SELECT "+artifactFields.selected+`
+	err := f.s.row(ctx, "SELECT "+artifactFields.selected+`
 		FROM artifacts a
 		WHERE a.uid = $1`, uid).Scan(artifactFields.into(&a)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, penstock.NotFound("artifact", uid)
 	}
-	return a, s.d.mapError(err)
+	return a, f.s.d.mapError(err)
 }
 
 // Artifacts lists the artifacts of several runs, oldest first. It omits the content of plans, which
 // may be megabytes.
-func (s *Store) Artifacts(ctx context.Context, runIDs []string) ([]Artifact, error) {
+func (f Files) Artifacts(ctx context.Context, runIDs []string) ([]Artifact, error) {
 	if len(runIDs) == 0 {
 		return nil, nil
 	}
-	rows, err := s.query(ctx, "SELECT "+artifactListing.selected+`
+	rows, err := f.s.query(ctx, "SELECT "+artifactListing.selected+`
 		FROM artifacts a
 		WHERE a.run_id IN (`+placeholders(1, len(runIDs))+`)
 		ORDER BY a.created_at, a.uid`, anys(runIDs)...)
-	return collect(s, rows, err, "artifacts", func(a *Artifact) []any { return artifactListing.into(a) })
+	return collect(f.s, rows, err, "artifacts", func(a *Artifact) []any { return artifactListing.into(a) })
 }
 
-// RunsByReference lists the runs that made an artifact with this URL, newest
+// ByReference lists the runs that made an artifact with this URL, newest
 // first.
-func (s *Store) RunsByReference(ctx context.Context, team, url string) ([]string, error) {
-	return s.strings(ctx, `SELECT run_id
+func (rs Runs) ByReference(ctx context.Context, team, url string) ([]string, error) {
+	return rs.s.strings(ctx, `SELECT run_id
 		FROM artifacts
 		WHERE team = $1 AND url = $2 AND url <> ''
 		ORDER BY created_at DESC, run_id DESC`, team, url)
@@ -143,30 +143,30 @@ var (
 
 // SaveSession replaces a conversation's session and returns its old blob, which nothing refers to
 // any more, or "".
-func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error) {
-	err = tx.row(ctx, "SELECT blob FROM conversations WHERE id = $1", v.ConversationID).Scan(&old)
+func (c ConversationsTx) SaveSession(ctx context.Context, v Session) (old string, err error) {
+	err = c.tx.row(ctx, "SELECT blob FROM conversations WHERE id = $1", v.ConversationID).Scan(&old)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", err
 	}
-	_, err = tx.exec(ctx, saveSession, savedFields.row(&v)...)
+	_, err = c.tx.exec(ctx, saveSession, savedFields.row(&v)...)
 	return old, err
 }
 
 // Session reads the saved session of a conversation; absence is penstock.CodeNotFound.
-func (s *Store) Session(ctx context.Context, conversationID string) (Session, error) {
+func (c Conversations) Session(ctx context.Context, conversationID string) (Session, error) {
 	v := Session{ConversationID: conversationID}
-	err := s.row(ctx, "SELECT "+savedFields.selected+`
+	err := c.s.row(ctx, "SELECT "+savedFields.selected+`
 		FROM conversations c
 		WHERE c.id = $1`, conversationID).Scan(savedFields.into(&v)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, penstock.NotFound("saved session of conversation", conversationID)
 	}
-	return v, s.d.mapError(err)
+	return v, c.s.d.mapError(err)
 }
 
 // LiveSession returns the session of a conversation's active run, or "".
-func (s *Store) LiveSession(ctx context.Context, conversationID string) (string, error) {
-	ids, err := s.strings(ctx, `SELECT session_id
+func (c Conversations) LiveSession(ctx context.Context, conversationID string) (string, error) {
+	ids, err := c.s.strings(ctx, `SELECT session_id
 		FROM executions
 		WHERE conversation_id = $1 AND ended_at = 0
 		ORDER BY started_at DESC
@@ -179,8 +179,8 @@ func (s *Store) LiveSession(ctx context.Context, conversationID string) (string,
 
 // EndedSession returns the conversation of a session whose sandbox has ended. It returns "" if the
 // sandbox still exists, or if the session does not.
-func (s *Store) EndedSession(ctx context.Context, sessionID string) (string, error) {
-	ids, err := s.strings(ctx, `SELECT conversation_id
+func (c Conversations) EndedSession(ctx context.Context, sessionID string) (string, error) {
+	ids, err := c.s.strings(ctx, `SELECT conversation_id
 		FROM executions
 		WHERE session_id = $1 AND ended_at <> 0`, sessionID)
 	if err != nil || len(ids) == 0 {

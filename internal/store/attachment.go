@@ -50,17 +50,17 @@ var attachmentFields = newResource("attachments", "a",
 )
 
 // Attachments lists the files of a run and its follow-ups.
-func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	return s.readAttachments(ctx, s, "a.run_id = $1 AND a.expires_at = 0", runID)
+func (f Files) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
+	return f.readAttachments(ctx, f.s, "a.run_id = $1 AND a.expires_at = 0", runID)
 }
 
-func (s *Store) readAttachments(ctx context.Context, q querier, where, runID string) ([]Attachment, error) {
+func (f Files) readAttachments(ctx context.Context, q querier, where, runID string) ([]Attachment, error) {
 	rows, err := q.query(ctx, "SELECT "+attachmentFields.selected+`
 		FROM attachments a
 		WHERE `+where+`
 		ORDER BY a.n`, runID)
 	records, err := collect(
-		s, rows, err, "attachments", func(a *attachmentRecord) []any { return attachmentFields.into(a) },
+		f.s, rows, err, "attachments", func(a *attachmentRecord) []any { return attachmentFields.into(a) },
 	)
 	list := make([]Attachment, len(records))
 	for i, a := range records {
@@ -71,20 +71,20 @@ func (s *Store) readAttachments(ctx context.Context, q querier, where, runID str
 
 // Attachments lists the files of a run, including prepared ones. While the run is locked they do
 // not change, except that prepared ones may expire.
-func (tx *Tx) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	return tx.s.readAttachments(ctx, tx, "a.run_id = $1", runID)
+func (f FilesTx) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
+	return f.tx.s.Files.readAttachments(ctx, f.tx, "a.run_id = $1", runID)
 }
 
 // AddAttachments adds files to a run that is locked.
-func (tx *Tx) AddAttachments(ctx context.Context, runID string, list []Attachment) error {
+func (f FilesTx) AddAttachments(ctx context.Context, runID string, list []Attachment) error {
 	var n int
-	if err := tx.row(ctx, `SELECT COALESCE(max(n), -1) + 1
+	if err := f.tx.row(ctx, `SELECT COALESCE(max(n), -1) + 1
 		FROM attachments
 		WHERE run_id = $1`, runID).Scan(&n); err != nil {
 		return fmt.Errorf("count the attachments of run %s: %w", runID, err)
 	}
 	for i, a := range list {
-		if err := attachmentFields.add(ctx, tx, &attachmentRecord{a, runID, n + i}); err != nil {
+		if err := attachmentFields.add(ctx, f.tx, &attachmentRecord{a, runID, n + i}); err != nil {
 			return fmt.Errorf("store an attachment of run %s: %w", runID, err)
 		}
 	}
@@ -93,8 +93,8 @@ func (tx *Tx) AddAttachments(ctx context.Context, runID string, list []Attachmen
 
 // SetUpload records the content of a prepared attachment that no follow-up has named yet. It
 // returns false if such an attachment does not exist.
-func (tx *Tx) SetUpload(ctx context.Context, id, blob string, size int64) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE attachments
+func (f FilesTx) SetUpload(ctx context.Context, id, blob string, size int64) (bool, error) {
+	n, err := f.tx.exec(ctx, `UPDATE attachments
 		SET blob = $1, size = $2
 		WHERE id = $3 AND expires_at > $4`, blob, size, id, int64(penstock.Now()))
 	if err != nil {
@@ -105,8 +105,8 @@ func (tx *Tx) SetUpload(ctx context.Context, id, blob string, size int64) (bool,
 
 // KeepUpload adds an uploaded attachment to its run permanently. It returns false if the attachment
 // has expired.
-func (tx *Tx) KeepUpload(ctx context.Context, id, path string) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE attachments
+func (f FilesTx) KeepUpload(ctx context.Context, id, path string) (bool, error) {
+	n, err := f.tx.exec(ctx, `UPDATE attachments
 		SET path = $1, expires_at = 0
 		WHERE id = $2 AND blob <> '' AND expires_at > 0`, path, id)
 	if err != nil {
@@ -117,9 +117,9 @@ func (tx *Tx) KeepUpload(ctx context.Context, id, path string) (bool, error) {
 
 // ExpireAttachments removes up to limit prepared attachments that no follow-up has named in time.
 // blobs are their files, to which no row refers any more.
-func (s *Store) ExpireAttachments(ctx context.Context, limit int) (removed int, blobs []string, err error) {
+func (f Files) ExpireAttachments(ctx context.Context, limit int) (removed int, blobs []string, err error) {
 	now := int64(penstock.Now())
-	ids, err := s.strings(ctx, `SELECT id
+	ids, err := f.s.strings(ctx, `SELECT id
 		FROM attachments
 		WHERE expires_at > 0 AND expires_at <= $1
 		ORDER BY expires_at
@@ -127,7 +127,7 @@ func (s *Store) ExpireAttachments(ctx context.Context, limit int) (removed int, 
 	if err != nil || len(ids) == 0 {
 		return 0, nil, err
 	}
-	err = s.Write(ctx, func(tx *Tx) error {
+	err = f.s.Write(ctx, func(tx *Tx) error {
 		blobs = nil
 		for _, id := range ids {
 			rows, err := tx.query(ctx, `DELETE FROM attachments

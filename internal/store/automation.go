@@ -62,21 +62,21 @@ func scanAutomation(row scanner) (AutomationRow, error) {
 	return r.AutomationRow, err
 }
 
-// Automations lists a factory's automations by name.
-func (s *Store) Automations(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
-	return s.readAutomations(ctx, s, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
+// List returns a factory's automations by name.
+func (a Automations) List(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
+	return a.read(ctx, a.s, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
-// Automations lists a factory's automations by name, within the transaction.
-func (tx *Tx) Automations(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
-	return tx.s.readAutomations(ctx, tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
+// List returns a factory's automations by name, within the transaction.
+func (a AutomationsTx) List(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
+	return a.tx.s.Automations.read(ctx, a.tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
-// AutomationsOf lists the enabled automations of the webhook's factory that it can start, by name.
+// OfWebhook lists the enabled automations of the webhook's factory that it can start, by name.
 // One of their triggers selects the webhook by UID or name, or its events come from webhooks with
 // this signature scheme.
-func (s *Store) AutomationsOf(ctx context.Context, w WebhookRow) ([]AutomationRow, error) {
-	return s.readAutomations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (
+func (a Automations) OfWebhook(ctx context.Context, w WebhookRow) ([]AutomationRow, error) {
+	return a.read(ctx, a.s, `WHERE a.enabled = 1 AND a.uid IN (
 			SELECT w.automation_uid
 			FROM automation_webhooks w
 			WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3, $4)
@@ -88,10 +88,10 @@ func (s *Store) AutomationsOf(ctx context.Context, w WebhookRow) ([]AutomationRo
 // automation_webhooks. No webhook has it as UID or name.
 func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + string(scheme) }
 
-// AutomationsOfSchedule lists the enabled automations that fire with a
+// OfSchedule lists the enabled automations that fire with a
 // schedule, in the order of their factories and names.
-func (s *Store) AutomationsOfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
-	return s.readAutomations(ctx, s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
+func (a Automations) OfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
+	return a.read(ctx, a.s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
 			SELECT c.automation_uid
 			FROM automation_schedules c
 			WHERE c.schedule_id = $2
@@ -99,10 +99,10 @@ func (s *Store) AutomationsOfSchedule(ctx context.Context, team, scheduleID stri
 		ORDER BY a.factory_uid, a.name`, team, scheduleID)
 }
 
-func (s *Store) readAutomations(ctx context.Context, q querier, where string, args ...any) ([]AutomationRow, error) {
+func (a Automations) read(ctx context.Context, q querier, where string, args ...any) ([]AutomationRow, error) {
 	rows, err := q.query(ctx, automationColumns+where, args...)
 	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("list automations: %w", err))
+		return nil, a.s.d.mapError(fmt.Errorf("list automations: %w", err))
 	}
 	defer rows.Close()
 	out := []AutomationRow{}
@@ -113,73 +113,73 @@ func (s *Store) readAutomations(ctx context.Context, q querier, where string, ar
 		}
 		out = append(out, r)
 	}
-	return out, s.d.mapError(rows.Err())
+	return out, a.s.d.mapError(rows.Err())
 }
 
-// Automation reads one automation of a factory; absence is
+// Find reads one automation of a factory; absence is
 // penstock.CodeNotFound.
-func (s *Store) Automation(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
-	return s.readAutomation(ctx, s, factoryUID, uid)
+func (a Automations) Find(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
+	return a.readOne(ctx, a.s, factoryUID, uid)
 }
 
-// Automation reads one automation of a factory; after [Tx.Changed] no other transaction
+// Find reads one automation of a factory; after [Tx.Changed] no other transaction
 // changes it until the transaction ends. Absence is penstock.CodeNotFound.
-func (tx *Tx) Automation(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
-	return tx.s.readAutomation(ctx, tx, factoryUID, uid)
+func (a AutomationsTx) Find(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
+	return a.tx.s.Automations.readOne(ctx, a.tx, factoryUID, uid)
 }
 
-func (s *Store) readAutomation(ctx context.Context, q querier, factoryUID, uid string) (AutomationRow, error) {
+func (a Automations) readOne(ctx context.Context, q querier, factoryUID, uid string) (AutomationRow, error) {
 	r, err := scanAutomation(q.row(ctx, automationColumns+"WHERE a.uid = $1 AND a.factory_uid = $2", uid, factoryUID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("automation", uid)
 	}
 	if err != nil {
-		return r, s.d.mapError(fmt.Errorf("read automation %s: %w", uid, err))
+		return r, a.s.d.mapError(fmt.Errorf("read automation %s: %w", uid, err))
 	}
 	return r, nil
 }
 
-// AddAutomation stores a new automation. A name that its factory uses already
+// Add stores a new automation. A name that its factory uses already
 // is a conflict.
-func (tx *Tx) AddAutomation(ctx context.Context, r AutomationRow) error {
-	err := automationFields.add(ctx, tx, r.record())
+func (a AutomationsTx) Add(ctx context.Context, r AutomationRow) error {
+	err := automationFields.add(ctx, a.tx, r.record())
 	if err != nil {
-		return tx.nameTaken(err, "an automation", r.Name)
+		return a.tx.nameTaken(err, "an automation", r.Name)
 	}
-	return tx.linkAutomation(ctx, r)
+	return a.link(ctx, r)
 }
 
-// SetAutomation stores an automation that was read and changed in the
+// Set stores an automation that was read and changed in the
 // transaction.
-func (tx *Tx) SetAutomation(ctx context.Context, r AutomationRow) error {
-	_, err := tx.exec(ctx, setAutomation, automationFields.changes(r.record(), r.UID)...)
+func (a AutomationsTx) Set(ctx context.Context, r AutomationRow) error {
+	_, err := a.tx.exec(ctx, setAutomation, automationFields.changes(r.record(), r.UID)...)
 	if err != nil {
-		return tx.nameTaken(err, "an automation", r.Name)
+		return a.tx.nameTaken(err, "an automation", r.Name)
 	}
-	return tx.linkAutomation(ctx, r)
+	return a.link(ctx, r)
 }
 
-// DeleteAutomation removes an automation that was read in the transaction. Runs
+// Delete removes an automation that was read in the transaction. Runs
 // that it started keep its name.
-func (tx *Tx) DeleteAutomation(ctx context.Context, r AutomationRow) error {
-	if _, err := tx.exec(ctx, "DELETE FROM automations WHERE uid = $1", r.UID); err != nil {
+func (a AutomationsTx) Delete(ctx context.Context, r AutomationRow) error {
+	if _, err := a.tx.exec(ctx, "DELETE FROM automations WHERE uid = $1", r.UID); err != nil {
 		return fmt.Errorf("delete automation %s: %w", r.UID, err)
 	}
-	if _, err := tx.exec(ctx, `DELETE FROM automation_clocks
+	if _, err := a.tx.exec(ctx, `DELETE FROM automation_clocks
 		WHERE automation_uid = $1`, r.UID); err != nil {
 		return fmt.Errorf("delete the clocks of automation %s: %w", r.UID, err)
 	}
 	r.Triggers, r.Overrides = nil, penstock.Overrides{}
-	return tx.linkAutomation(ctx, r)
+	return a.link(ctx, r)
 }
 
-// linkAutomation records the webhooks, schedules and secrets that an automation refers to.
-func (tx *Tx) linkAutomation(ctx context.Context, r AutomationRow) error {
+// link records the webhooks, schedules and secrets that an automation refers to.
+func (a AutomationsTx) link(ctx context.Context, r AutomationRow) error {
 	for _, statement := range []string{
 		"DELETE FROM automation_webhooks WHERE automation_uid = $1",
 		"DELETE FROM automation_schedules WHERE automation_uid = $1",
 	} {
-		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
+		if _, err := a.tx.exec(ctx, statement, r.UID); err != nil {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}
 	}
@@ -190,16 +190,16 @@ func (tx *Tx) linkAutomation(ctx context.Context, r AutomationRow) error {
 		}
 	}
 	for _, webhook := range webhooks {
-		if _, err := tx.exec(ctx, `INSERT INTO automation_webhooks (factory_uid, webhook, automation_uid)
+		if _, err := a.tx.exec(ctx, `INSERT INTO automation_webhooks (factory_uid, webhook, automation_uid)
 			VALUES ($1, $2, $3)`, r.FactoryUID, webhook, r.UID); err != nil {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}
 	}
 	for _, schedule := range r.ScheduleIDs() {
-		if _, err := tx.exec(ctx, `INSERT INTO automation_schedules (schedule_id, automation_uid)
+		if _, err := a.tx.exec(ctx, `INSERT INTO automation_schedules (schedule_id, automation_uid)
 			VALUES ($1, $2)`, schedule, r.UID); err != nil {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}
 	}
-	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfAutomation, r.UID, r.Config().SecretNames())
+	return a.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfAutomation, r.UID, r.Config().SecretNames())
 }

@@ -29,7 +29,7 @@ func BenchmarkCreateRun(b *testing.B) {
 					"repository": "github.com/acme/shop", "branch": "main", "ci.job": "4711", "ci.url": "https://ci.example.com/4711",
 				}
 			})
-			if _, err := s.CreateRun(b.Context(), run); err != nil {
+			if _, err := s.Runs.Create(b.Context(), run); err != nil {
 				b.Error(err)
 			}
 		}
@@ -50,7 +50,7 @@ func BenchmarkDeliver(b *testing.B) {
 		for i := range uids {
 			uids[i] = penstock.NewUID()
 			w := store.WebhookRow{Team: store.DefaultTeam, Webhook: penstock.Webhook{UID: uids[i], Name: uids[i]}}
-			if err := tx.AddWebhook(b.Context(), w); err != nil {
+			if err := tx.Webhooks().Add(b.Context(), w); err != nil {
 				return err
 			}
 		}
@@ -69,7 +69,7 @@ func BenchmarkDeliver(b *testing.B) {
 				i := next.Add(1) * 7919 % int64(len(uids))
 				d.WebhookUID, d.WebhookNumber = uids[i], i+1
 			})
-			if _, err := s.Deliver(b.Context(), d); err != nil {
+			if _, err := s.Deliveries.Deliver(b.Context(), d); err != nil {
 				b.Error(err)
 			}
 		}

@@ -9,12 +9,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ReferredAtOnce limits the lists that [Store.Referred] accepts.
+// ReferredAtOnce limits the lists that [Files.Referred] accepts.
 const ReferredAtOnce = 100
 
 // Referred lists the blobs to which a row refers. owners are the runs and conversations that the
 // blobs belong to; no other rows can refer to them. Both lists have at most [ReferredAtOnce] items.
-func (s *Store) Referred(ctx context.Context, owners, blobs []string) ([]string, error) {
+func (f Files) Referred(ctx context.Context, owners, blobs []string) ([]string, error) {
 	if len(owners) == 0 || len(blobs) == 0 {
 		return nil, nil
 	}
@@ -22,7 +22,7 @@ func (s *Store) Referred(ctx context.Context, owners, blobs []string) ([]string,
 		return nil, fmt.Errorf("ask for %d blobs of %d owners: at most %d at once", len(blobs), len(owners), ReferredAtOnce)
 	}
 	of, in := "IN ("+placeholders(1, ReferredAtOnce)+")", "IN ("+placeholders(1+ReferredAtOnce, ReferredAtOnce)+")"
-	return s.strings(ctx, `SELECT blob
+	return f.s.strings(ctx, `SELECT blob
 		FROM attachments
 		WHERE run_id `+of+" AND blob "+in+`
 		UNION
@@ -47,12 +47,12 @@ func filled(list []string) []string {
 
 // ID identifies this database, and databases that were restored from its backups.
 func (s *Store) ID(ctx context.Context) (string, error) {
-	return s.firstSetting(ctx, "database_id", penstock.NewID())
+	return s.Settings.first(ctx, "database_id", penstock.NewID())
 }
 
-// firstSetting stores a setting unless it has a value, and returns its value.
-func (s *Store) firstSetting(ctx context.Context, name, value string) (string, error) {
-	err := s.Write(ctx, func(tx *Tx) error {
+// first stores a setting unless it has a value, and returns its value.
+func (s Settings) first(ctx context.Context, name, value string) (string, error) {
+	err := s.s.Write(ctx, func(tx *Tx) error {
 		_, err := tx.exec(ctx, `INSERT INTO settings (name, value)
 			VALUES ($1, $2)
 			ON CONFLICT (name) DO NOTHING`, name, value)
@@ -61,14 +61,14 @@ func (s *Store) firstSetting(ctx context.Context, name, value string) (string, e
 	if err != nil {
 		return "", err
 	}
-	return s.Setting(ctx, name)
+	return s.Value(ctx, name)
 }
 
-// FilesSince returns the time since which files belong to this database. The first call sets it to
+// Since returns the time since which files belong to this database. The first call sets it to
 // now. Older files belong to another database.
-func (s *Store) FilesSince(ctx context.Context, now penstock.Time) (penstock.Time, error) {
+func (f Files) Since(ctx context.Context, now penstock.Time) (penstock.Time, error) {
 	const name = "files_since"
-	value, err := s.firstSetting(ctx, name, strconv.FormatInt(int64(now), 10))
+	value, err := f.s.Settings.first(ctx, name, strconv.FormatInt(int64(now), 10))
 	if err != nil {
 		return 0, err
 	}

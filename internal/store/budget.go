@@ -36,27 +36,27 @@ var budgetFields = newResource("budgets", "b",
 
 var setBudget = budgetFields.update("", "uid = ? AND team = ?")
 
-// Budgets lists the budgets of a team, the oldest first.
-func (s *Store) Budgets(ctx context.Context, team string) ([]BudgetRow, error) {
-	return s.readBudgets(ctx, s, "b.team = $1 ORDER BY b.created_at, b.uid", team)
+// List returns the budgets of a team, the oldest first.
+func (bs Budgets) List(ctx context.Context, team string) ([]BudgetRow, error) {
+	return bs.read(ctx, bs.s, "b.team = $1 ORDER BY b.created_at, b.uid", team)
 }
 
-// Budget reads one budget; absence is penstock.CodeNotFound.
-func (s *Store) Budget(ctx context.Context, team, uid string) (BudgetRow, error) {
-	return s.readBudget(ctx, s, team, uid)
+// Find reads one budget; absence is penstock.CodeNotFound.
+func (bs Budgets) Find(ctx context.Context, team, uid string) (BudgetRow, error) {
+	return bs.readOne(ctx, bs.s, team, uid)
 }
 
-// Budget reads a budget to change it in this transaction. Until the transaction ends, no call of the team
+// Lock reads a budget to change it in this transaction. Until the transaction ends, no call of the team
 // is reserved or settled. Absence is penstock.CodeNotFound.
-func (tx *Tx) Budget(ctx context.Context, team, uid string) (BudgetRow, error) {
-	if err := tx.lockBudgets(ctx, team); err != nil {
+func (bs BudgetsTx) Lock(ctx context.Context, team, uid string) (BudgetRow, error) {
+	if err := bs.lockTeam(ctx, team); err != nil {
 		return BudgetRow{}, err
 	}
-	return tx.s.readBudget(ctx, tx, team, uid)
+	return bs.tx.s.Budgets.readOne(ctx, bs.tx, team, uid)
 }
 
-func (s *Store) readBudget(ctx context.Context, q querier, team, uid string) (BudgetRow, error) {
-	list, err := s.readBudgets(ctx, q, "b.team = $1 AND b.uid = $2", team, uid)
+func (bs Budgets) readOne(ctx context.Context, q querier, team, uid string) (BudgetRow, error) {
+	list, err := bs.read(ctx, q, "b.team = $1 AND b.uid = $2", team, uid)
 	if err == nil && len(list) == 0 {
 		return BudgetRow{}, penstock.NotFound("budget", uid)
 	}
@@ -66,83 +66,83 @@ func (s *Store) readBudget(ctx context.Context, q querier, team, uid string) (Bu
 	return list[0], nil
 }
 
-func (s *Store) readBudgets(ctx context.Context, q querier, where string, args ...any) ([]BudgetRow, error) {
+func (bs Budgets) read(ctx context.Context, q querier, where string, args ...any) ([]BudgetRow, error) {
 	rows, err := q.query(ctx, "SELECT "+budgetFields.selected+" FROM budgets b WHERE "+where, args...)
-	list, err := collect(s, rows, err, "budgets", func(b *BudgetRow) []any { return budgetFields.into(b) })
+	list, err := collect(bs.s, rows, err, "budgets", func(b *BudgetRow) []any { return budgetFields.into(b) })
 	for i := range list {
 		list[i].MaxCostUSD = penstock.USDOf(list[i].MaxCost)
 	}
 	return list, err
 }
 
-// AddBudget stores a budget. It starts with what was spent in its current period.
-func (tx *Tx) AddBudget(ctx context.Context, b BudgetRow) error {
-	if err := tx.lockBudgets(ctx, b.Team); err != nil {
+// Add stores a budget. It starts with what was spent in its current period.
+func (bs BudgetsTx) Add(ctx context.Context, b BudgetRow) error {
+	if err := bs.lockTeam(ctx, b.Team); err != nil {
 		return err
 	}
-	if err := budgetFields.add(ctx, tx, &b); err != nil {
+	if err := budgetFields.add(ctx, bs.tx, &b); err != nil {
 		return fmt.Errorf("add budget %s: %w", b.UID, err)
 	}
-	tx.Nudge(TopicBudgets)
-	return tx.openAccount(ctx, b)
+	bs.tx.Nudge(TopicBudgets)
+	return bs.openAccount(ctx, b)
 }
 
-// UpdateBudget stores the changed fields of a budget that [Tx.Budget] has read. before is the budget as it was read.
-func (tx *Tx) UpdateBudget(ctx context.Context, before, b BudgetRow) error {
-	n, err := tx.exec(ctx, setBudget, budgetFields.changes(&b, b.UID, b.Team)...)
+// Update stores the changed fields of a budget that [BudgetsTx.Lock] has read. before is the budget as it was read.
+func (bs BudgetsTx) Update(ctx context.Context, before, b BudgetRow) error {
+	n, err := bs.tx.exec(ctx, setBudget, budgetFields.changes(&b, b.UID, b.Team)...)
 	if err != nil {
 		return fmt.Errorf("change budget %s: %w", b.UID, err)
 	}
 	if n == 0 {
 		return penstock.NotFound("budget", b.UID)
 	}
-	tx.Nudge(TopicBudgets)
+	bs.tx.Nudge(TopicBudgets)
 	if before.Period == b.Period && before.TimeZone == b.TimeZone {
 		return nil
 	}
-	if err := tx.closeAccounts(ctx, b.UID); err != nil { // they are of other periods
+	if err := bs.closeAccounts(ctx, b.UID); err != nil { // they are of other periods
 		return err
 	}
-	return tx.openAccount(ctx, b)
+	return bs.openAccount(ctx, b)
 }
 
-// DeleteBudget removes a budget; absence is penstock.CodeNotFound.
-func (tx *Tx) DeleteBudget(ctx context.Context, team, uid string) error {
-	if err := tx.lockBudgets(ctx, team); err != nil {
+// Delete removes a budget; absence is penstock.CodeNotFound.
+func (bs BudgetsTx) Delete(ctx context.Context, team, uid string) error {
+	if err := bs.lockTeam(ctx, team); err != nil {
 		return err
 	}
-	n, err := tx.exec(ctx, "DELETE FROM budgets WHERE uid = $1 AND team = $2", uid, team)
+	n, err := bs.tx.exec(ctx, "DELETE FROM budgets WHERE uid = $1 AND team = $2", uid, team)
 	if err != nil {
 		return fmt.Errorf("delete budget %s: %w", uid, err)
 	}
 	if n == 0 {
 		return penstock.NotFound("budget", uid)
 	}
-	tx.Nudge(TopicBudgets)
-	return tx.closeAccounts(ctx, uid)
+	bs.tx.Nudge(TopicBudgets)
+	return bs.closeAccounts(ctx, uid)
 }
 
 // SetRunBudget changes the caps of a run's own budget: cost in nano-dollars, and tokens. 0 removes a cap.
-func (tx *Tx) SetRunBudget(ctx context.Context, team, id string, cost, tokens int64) error {
-	if err := tx.lockBudgets(ctx, team); err != nil {
+func (bs BudgetsTx) SetRunBudget(ctx context.Context, team, id string, cost, tokens int64) error {
+	if err := bs.lockTeam(ctx, team); err != nil {
 		return err
 	}
-	run, err := tx.Run(ctx, id)
+	run, err := bs.tx.Runs().Lock(ctx, id)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec(ctx, `UPDATE runs
+	if _, err := bs.tx.exec(ctx, `UPDATE runs
 		SET max_cost = $1, max_tokens = $2, updated_at = $3
 		WHERE id = $4`, cost, tokens, int64(penstock.Now()), id); err != nil {
 		return fmt.Errorf("set the budget of run %s: %w", id, err)
 	}
-	tx.Nudge(TopicBudgets)
-	tx.Nudge(RunTopic(id))
+	bs.tx.Nudge(TopicBudgets)
+	bs.tx.Nudge(RunTopic(id))
 	switch had, has := run.MaxCost+run.MaxTokens > 0, cost+tokens > 0; {
 	case had && !has: // nobody keeps it up to date
-		return tx.closeAccounts(ctx, id)
+		return bs.closeAccounts(ctx, id)
 	case has && !had:
-		return tx.addAccount(ctx, AccountKey{Budget: id}, run.Team, ofRun(id), run.CreatedAt.Add(-clockSkew))
+		return bs.addAccount(ctx, AccountKey{Budget: id}, run.Team, ofRun(id), run.CreatedAt.Add(-clockSkew))
 	}
 	return nil
 }
@@ -150,35 +150,35 @@ func (tx *Tx) SetRunBudget(ctx context.Context, team, id string, cost, tokens in
 // clockSkew is more than the clocks of servers and database differ.
 const clockSkew = 24 * time.Hour
 
-// lockBudgets keeps every reservation and settlement of the team out until the transaction ends. It comes
+// lockTeam keeps every reservation and settlement of the team out until the transaction ends. It comes
 // before the lock of a run.
-func (tx *Tx) lockBudgets(ctx context.Context, team string) error {
-	return tx.orderBudgets(ctx, tx.s.d.lockBudgets, "uid = $1", team)
+func (bs BudgetsTx) lockTeam(ctx context.Context, team string) error {
+	return bs.order(ctx, bs.tx.s.d.lockBudgets, "uid = $1", team)
 }
 
-// ShareBudgets keeps the budgets of a run's team from being added, changed or removed until the transaction
+// Share keeps the budgets of a run's team from being added, changed or removed until the transaction
 // ends. It comes before the lock of the run. A transaction that may count calls begins with it.
-func (tx *Tx) ShareBudgets(ctx context.Context, runID string) error {
-	return tx.shareBudgetsOf(ctx, []string{runID})
+func (bs BudgetsTx) Share(ctx context.Context, runID string) error {
+	return bs.shareOf(ctx, []string{runID})
 }
 
-func (tx *Tx) shareBudgetsOf(ctx context.Context, runIDs []string) error {
+func (bs BudgetsTx) shareOf(ctx context.Context, runIDs []string) error {
 	for args := range chunks(runIDs, func(id string) []any { return []any{id} }) {
 		condition := "uid IN (SELECT team FROM runs WHERE id IN (" + placeholders(1, len(args)) + "))"
-		if err := tx.orderBudgets(ctx, tx.s.d.shareBudgets, condition, args...); err != nil {
+		if err := bs.order(ctx, bs.tx.s.d.shareBudgets, condition, args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) orderBudgets(
+func (bs BudgetsTx) order(
 	ctx context.Context, lock func(condition string) string, condition string, args ...any,
 ) error {
 	if lock == nil {
 		return nil
 	}
-	if _, err := tx.exec(ctx, lock(condition), args...); err != nil {
+	if _, err := bs.tx.exec(ctx, lock(condition), args...); err != nil {
 		return fmt.Errorf("lock the budgets of a team: %w", err)
 	}
 	return nil
@@ -217,8 +217,8 @@ var accountFields = newResource("budget_accounts", "a",
 )
 
 // accountKey is the key of the budget's account at a time.
-func (s *Store) accountKey(b BudgetRow, at penstock.Time) (AccountKey, error) {
-	zone, err := s.zone(b.TimeZone)
+func (bs Budgets) accountKey(b BudgetRow, at penstock.Time) (AccountKey, error) {
+	zone, err := bs.zone(b.TimeZone)
 	if err != nil {
 		return AccountKey{}, fmt.Errorf("read the time zone of budget %s: %w", b.UID, err)
 	}
@@ -227,30 +227,30 @@ func (s *Store) accountKey(b BudgetRow, at penstock.Time) (AccountKey, error) {
 }
 
 // zone reads a time zone once.
-func (s *Store) zone(name string) (*time.Location, error) {
-	known, _ := s.zones.Load(name)
+func (bs Budgets) zone(name string) (*time.Location, error) {
+	known, _ := bs.s.zones.Load(name)
 	if zone, ok := known.(*time.Location); ok {
 		return zone, nil
 	}
 	zone, err := penstock.ParseZone(name)
 	if err == nil {
-		s.zones.Store(name, zone)
+		bs.s.zones.Store(name, zone)
 	}
 	return zone, err
 }
 
 // Spent reads what was spent of each of the budgets in the period that contains a time, by UID. A budget that
 // is not in the map has spent nothing.
-func (s *Store) Spent(ctx context.Context, list []BudgetRow, at penstock.Time) (map[string]Account, error) {
+func (bs Budgets) Spent(ctx context.Context, list []BudgetRow, at penstock.Time) (map[string]Account, error) {
 	var keys []AccountKey
 	for _, b := range list {
-		key, err := s.accountKey(b, at)
+		key, err := bs.accountKey(b, at)
 		if err != nil {
 			return nil, err
 		}
 		keys = append(keys, key)
 	}
-	found, err := s.accounts(ctx, s, keys, "")
+	found, err := bs.accounts(ctx, bs.s, keys, "")
 	out := map[string]Account{}
 	for key, a := range found {
 		out[key.Budget] = *a
@@ -259,9 +259,9 @@ func (s *Store) Spent(ctx context.Context, list []BudgetRow, at penstock.Time) (
 }
 
 // SpentByRun reads what a run and the runs below it have spent of its own budget. It is zero for a run without one.
-func (s *Store) SpentByRun(ctx context.Context, id string) (Account, error) {
+func (bs Budgets) SpentByRun(ctx context.Context, id string) (Account, error) {
 	key := AccountKey{Budget: id}
-	found, err := s.accounts(ctx, s, []AccountKey{key}, "")
+	found, err := bs.accounts(ctx, bs.s, []AccountKey{key}, "")
 	if a := found[key]; a != nil {
 		return *a, err
 	}
@@ -269,7 +269,7 @@ func (s *Store) SpentByRun(ctx context.Context, id string) (Account, error) {
 }
 
 // accounts reads accounts in the order of their keys. Those that do not exist are absent.
-func (s *Store) accounts(
+func (bs Budgets) accounts(
 	ctx context.Context, q querier, keys []AccountKey, lock string,
 ) (map[AccountKey]*Account, error) {
 	keys = slices.Clone(keys)
@@ -284,8 +284,8 @@ func (s *Store) accounts(
 		rows, err := q.query(ctx, "SELECT "+accountFields.selected+`
 			FROM budget_accounts a
 			WHERE `+strings.Join(either, " OR ")+`
-			ORDER BY a.budget`+s.d.bytewise+", a.period_start"+lock, args...)
-		list, err := collect(s, rows, err, "accounts", func(a *Account) []any { return accountFields.into(a) })
+			ORDER BY a.budget`+bs.s.d.bytewise+", a.period_start"+lock, args...)
+		list, err := collect(bs.s, rows, err, "accounts", func(a *Account) []any { return accountFields.into(a) })
 		if err != nil {
 			return nil, err
 		}
@@ -298,34 +298,34 @@ func (s *Store) accounts(
 
 // openAccount creates the account of the budget's current period. The team's budgets must be locked.
 // Accounts of later periods start empty, because the first call of a period creates them.
-func (tx *Tx) openAccount(ctx context.Context, b BudgetRow) error {
-	now, err := tx.clock(ctx)
+func (bs BudgetsTx) openAccount(ctx context.Context, b BudgetRow) error {
+	now, err := bs.tx.clock(ctx)
 	if err != nil {
 		return err
 	}
-	key, err := tx.s.accountKey(b, now)
+	key, err := bs.tx.s.Budgets.accountKey(b, now)
 	if err != nil {
 		return err
 	}
-	return tx.addAccount(ctx, key, b.Team, ofScope(b.Scope, b.ScopeUID), key.Start)
+	return bs.addAccount(ctx, key, b.Team, ofScope(b.Scope, b.ScopeUID), key.Start)
 }
 
 // addAccount creates an account with the sum of the team's calls since a time.
-func (tx *Tx) addAccount(
+func (bs BudgetsTx) addAccount(
 	ctx context.Context, key AccountKey, team string, calls callFilter, since penstock.Time,
 ) error {
 	a := Account{AccountKey: key}
-	if err := tx.sumCalls(ctx, &a, team, calls, since); err != nil {
+	if err := bs.tx.Calls().sum(ctx, &a, team, calls, since); err != nil {
 		return err
 	}
-	if err := accountFields.add(ctx, tx, &a); err != nil {
+	if err := accountFields.add(ctx, bs.tx, &a); err != nil {
 		return fmt.Errorf("open the account of budget %s: %w", key.Budget, err)
 	}
 	return nil
 }
 
-func (tx *Tx) closeAccounts(ctx context.Context, budget string) error {
-	if _, err := tx.exec(ctx, "DELETE FROM budget_accounts WHERE budget = $1", budget); err != nil {
+func (bs BudgetsTx) closeAccounts(ctx context.Context, budget string) error {
+	if _, err := bs.tx.exec(ctx, "DELETE FROM budget_accounts WHERE budget = $1", budget); err != nil {
 		return fmt.Errorf("remove the accounts of budget %s: %w", budget, err)
 	}
 	return nil

@@ -25,7 +25,7 @@ func newBudget(change func(*store.BudgetRow)) store.BudgetRow {
 func mustAddBudget(t *testing.T, s *store.Store, change func(*store.BudgetRow)) store.BudgetRow {
 	t.Helper()
 	b := newBudget(change)
-	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.AddBudget(t.Context(), b) }); err != nil {
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.Budgets().Add(t.Context(), b) }); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -37,7 +37,7 @@ func TestBudgetsAreStoredUnchanged(t *testing.T) {
 		ctx := t.Context()
 		b := mustAddBudget(t, s, func(b *store.BudgetRow) { b.Period, b.TimeZone = "month", "Europe/Berlin" })
 		other := mustAddBudget(t, s, func(b *store.BudgetRow) { b.Scope, b.ScopeUID = "agent", "a1" })
-		list, err := s.Budgets(ctx, store.DefaultTeam)
+		list, err := s.Budgets.List(ctx, store.DefaultTeam)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,28 +46,28 @@ func TestBudgetsAreStoredUnchanged(t *testing.T) {
 			t.Errorf("budgets (-want +got):\n%s", diff)
 		}
 		change := func(tx *store.Tx) error {
-			before, err := tx.Budget(ctx, b.Team, b.UID)
+			before, err := tx.Budgets().Lock(ctx, b.Team, b.UID)
 			if err != nil {
 				return err
 			}
 			b.MaxCostUSD, b.MaxCost, b.Period = 0.1, 100_000_000, penstock.BudgetDay
-			return tx.UpdateBudget(ctx, before, b)
+			return tx.Budgets().Update(ctx, before, b)
 		}
 		if err := s.Write(ctx, change); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Budget(ctx, b.Team, b.UID)
+		got, err := s.Budgets.Find(ctx, b.Team, b.UID)
 		if diff := cmp.Diff(b, got); err != nil || diff != "" {
 			t.Errorf("changed budget (-want +got):\n%s%v", diff, err)
 		}
-		remove := func(tx *store.Tx) error { return tx.DeleteBudget(ctx, b.Team, b.UID) }
+		remove := func(tx *store.Tx) error { return tx.Budgets().Delete(ctx, b.Team, b.UID) }
 		if err := s.Write(ctx, remove); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Write(ctx, remove); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("a second removal: %v", err)
 		}
-		if _, err := s.Budget(ctx, b.Team, b.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.Budgets.Find(ctx, b.Team, b.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("the removed budget: %v", err)
 		}
 	})
@@ -86,12 +86,12 @@ func TestARunShowsTheCurrentStateOfItsBudget(t *testing.T) {
 					cost = penstock.NanosOf(want.MaxCostUSD)
 				}
 				if err := s.Write(t.Context(), func(tx *store.Tx) error {
-					return tx.SetRunBudget(t.Context(), r.Team, r.ID, cost, 0)
+					return tx.Budgets().SetRunBudget(t.Context(), r.Team, r.ID, cost, 0)
 				}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			got, err := s.Run(t.Context(), r.Team, r.ID)
+			got, err := s.Runs.Find(t.Context(), r.Team, r.ID)
 			if diff := cmp.Diff(want, got.Config.Budget); err != nil || diff != "" {
 				t.Errorf("budget (-want +got):\n%s%v", diff, err)
 			}

@@ -17,12 +17,12 @@ var scopeRows = map[penstock.BudgetScope]string{
 	penstock.BudgetOfKey:        "SELECT uid, name FROM api_keys WHERE team = $1 AND revoked_at = 0",
 }
 
-// BudgetScopeName returns the name of what a budget of this scope is for; absence is
+// ScopeName returns the name of what a budget of this scope is for; absence is
 // penstock.CodeNotFound.
-func (tx *Tx) BudgetScopeName(
+func (bs BudgetsTx) ScopeName(
 	ctx context.Context, team string, scope penstock.BudgetScope, uid string,
 ) (name string, err error) {
-	err = tx.row(ctx, "SELECT name FROM ("+scopeRows[scope]+") s WHERE uid = $2", team, uid).Scan(&name)
+	err = bs.tx.row(ctx, "SELECT name FROM ("+scopeRows[scope]+") s WHERE uid = $2", team, uid).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", penstock.NotFound(string(scope), uid)
 	}
@@ -32,22 +32,22 @@ func (tx *Tx) BudgetScopeName(
 	return name, nil
 }
 
-// BudgetScopeNames reads the names of what the team's budgets name. A scope that no longer exists is
+// ScopeNames reads the names of what the team's budgets name. A scope that no longer exists is
 // absent.
-func (s *Store) BudgetScopeNames(ctx context.Context, team string) (map[string]string, error) {
+func (bs Budgets) ScopeNames(ctx context.Context, team string) (map[string]string, error) {
 	type named struct{ uid, name string }
 	names := map[string]string{}
 	for _, scope := range penstock.BudgetScopes() {
 		if scopeRows[scope] == "" {
 			continue
 		}
-		rows, err := s.query(ctx, "SELECT uid, name FROM ("+scopeRows[scope]+`) s
+		rows, err := bs.s.query(ctx, "SELECT uid, name FROM ("+scopeRows[scope]+`) s
 			WHERE uid IN (
 				SELECT scope_uid
 				FROM budgets
 				WHERE team = $1 AND scope = $2
 			)`, team, string(scope))
-		list, err := collect(s, rows, err, "names of budgets", func(n *named) []any { return []any{&n.uid, &n.name} })
+		list, err := collect(bs.s, rows, err, "names of budgets", func(n *named) []any { return []any{&n.uid, &n.name} })
 		if err != nil {
 			return nil, err
 		}
@@ -59,21 +59,21 @@ func (s *Store) BudgetScopeNames(ctx context.Context, team string) (map[string]s
 }
 
 // Spent reads what was spent of a budget in the period that contains a time.
-func (tx *Tx) Spent(ctx context.Context, b BudgetRow, at penstock.Time) (Account, error) {
-	key, err := tx.s.accountKey(b, at)
+func (bs BudgetsTx) Spent(ctx context.Context, b BudgetRow, at penstock.Time) (Account, error) {
+	key, err := bs.tx.s.Budgets.accountKey(b, at)
 	if err != nil {
 		return Account{}, err
 	}
-	found, err := tx.s.accounts(ctx, tx, []AccountKey{key}, "")
+	found, err := bs.tx.s.Budgets.accounts(ctx, bs.tx, []AccountKey{key}, "")
 	if a := found[key]; a != nil {
 		return *a, err
 	}
 	return Account{AccountKey: key}, err
 }
 
-// CountBudgets is how many budgets a team has.
-func (tx *Tx) CountBudgets(ctx context.Context, team string) (n int, err error) {
-	if err := tx.row(ctx, "SELECT count(*) FROM budgets WHERE team = $1", team).Scan(&n); err != nil {
+// Count is how many budgets a team has.
+func (bs BudgetsTx) Count(ctx context.Context, team string) (n int, err error) {
+	if err := bs.tx.row(ctx, "SELECT count(*) FROM budgets WHERE team = $1", team).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the budgets: %w", err)
 	}
 	return n, nil
@@ -81,9 +81,9 @@ func (tx *Tx) CountBudgets(ctx context.Context, team string) (n int, err error) 
 
 // RunToBudget reads a run to change its own budget in this transaction. Until the transaction ends, no call
 // of the team is reserved or settled.
-func (tx *Tx) RunToBudget(ctx context.Context, team, id string) (RunRow, error) {
-	if err := tx.lockBudgets(ctx, team); err != nil {
+func (bs BudgetsTx) RunToBudget(ctx context.Context, team, id string) (RunRow, error) {
+	if err := bs.lockTeam(ctx, team); err != nil {
 		return RunRow{}, err
 	}
-	return tx.Run(ctx, id)
+	return bs.tx.Runs().Lock(ctx, id)
 }

@@ -101,13 +101,13 @@ var callFields = newResource("calls", "l",
 	numberColumn("tokens_reasoning", func(c *Call) *int64 { return &c.Reasoning }).editable(),
 )
 
-// Calls lists the calls of a run, the oldest first.
-func (s *Store) Calls(ctx context.Context, runID string) ([]Call, error) {
-	rows, err := s.query(ctx, "SELECT "+callFields.selected+`
+// List returns the calls of a run, the oldest first.
+func (cs Calls) List(ctx context.Context, runID string) ([]Call, error) {
+	rows, err := cs.s.query(ctx, "SELECT "+callFields.selected+`
 		FROM calls l
 		WHERE l.run_id = $1
 		ORDER BY l.created_at, l.id`, runID)
-	return collect(s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
+	return collect(cs.s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
 }
 
 // Bequeath lists what a child of the run inherits: the run itself, its scopes of budgets, and what the run
@@ -159,8 +159,8 @@ func ofScope(scope penstock.BudgetScope, uid string) callFilter {
 	return callFilter{}
 }
 
-// sumCalls sets the account to the sum of the team's calls since a time that count for it.
-func (tx *Tx) sumCalls(
+// sum sets the account to the sum of the team's calls since a time that count for it.
+func (cs CallsTx) sum(
 	ctx context.Context, a *Account, team string, calls callFilter, since penstock.Time,
 ) error {
 	also, args := "", []any{team, int64(since)}
@@ -171,7 +171,7 @@ func (tx *Tx) sumCalls(
 	sum := func(column, state string) string {
 		return "CAST(COALESCE(SUM(CASE WHEN l.state = '" + state + "' THEN l." + column + " ELSE 0 END), 0) AS BIGINT)"
 	}
-	if err := tx.row(ctx, "SELECT "+sum("cost", "settled")+", "+sum("tokens", "settled")+", "+
+	if err := cs.tx.row(ctx, "SELECT "+sum("cost", "settled")+", "+sum("tokens", "settled")+", "+
 		sum("cost", "reserved")+", "+sum("tokens", "reserved")+`
 		FROM calls l
 		WHERE l.team = $1 AND l.created_at >= $2`+also, args...).

@@ -30,13 +30,13 @@ func (c Call) sum() callSum {
 	}
 }
 
-// mergeCalls replaces the settled calls of a run by a few rows with their sums, so that budgets and usage stay
+// merge replaces the settled calls of a run by a few rows with their sums, so that budgets and usage stay
 // as they are. Calls that are not settled stay.
-func (tx *Tx) mergeCalls(ctx context.Context, runID string) error {
-	rows, err := tx.query(ctx, `DELETE FROM calls
+func (cs CallsTx) merge(ctx context.Context, runID string) error {
+	rows, err := cs.tx.query(ctx, `DELETE FROM calls
 		WHERE run_id = $1 AND state <> 'reserved'
 		RETURNING `+strings.ReplaceAll(callFields.selected, "l.", ""), runID)
-	calls, err := collect(tx.s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
+	calls, err := collect(cs.tx.s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (tx *Tx) mergeCalls(ctx context.Context, runID string) error {
 	for _, c := range slices.SortedFunc(maps.Values(sums), byID) {
 		merged = append(merged, callFields.row(&c))
 	}
-	return tx.s.d.insert(ctx, tx, callFields.table, merged)
+	return cs.tx.s.d.insert(ctx, cs.tx, callFields.table, merged)
 }
 
 // plus is the sum of c and another call. It has the id and the time of c.

@@ -257,9 +257,9 @@ func (h *history) send(c *billedCall) {
 // reserve reserves the call. If the response is lost, the worker asks another server, or the agent
 // disconnects first.
 func (c *billedCall) reserve(s, again *store.Store, repeats, lost, hangsUp bool) error {
-	got, err := s.Reserve(context.Background(), c.lease, c.ask)
+	got, err := s.Calls.Reserve(context.Background(), c.lease, c.ask)
 	if err == nil && repeats {
-		got, err = again.Reserve(context.Background(), c.lease, c.ask)
+		got, err = again.Calls.Reserve(context.Background(), c.lease, c.ask)
 	}
 	switch {
 	case errors.Is(err, penstock.ErrLeaseLost) || got.Refusal != nil:
@@ -286,7 +286,7 @@ func (c *billedCall) settle(s, again *store.Store, repeats bool) error {
 	}
 	for _, s := range servers {
 		err := s.Write(context.Background(), func(tx *store.Tx) error {
-			_, _, err := tx.Settle(context.Background(), c.lease, c.settled)
+			_, _, err := tx.Calls().Settle(context.Background(), c.lease, c.settled)
 			return err
 		})
 		if err != nil {
@@ -302,11 +302,11 @@ func (h *history) crash(run int) {
 	id := h.leases[run].RunID
 	s := h.server()
 	if err := s.Write(h.t.Context(), func(tx *store.Tx) error {
-		row, err := tx.Run(h.t.Context(), id)
+		row, err := tx.Runs().Lock(h.t.Context(), id)
 		if err != nil {
 			return err
 		}
-		return tx.Requeue(h.t.Context(), row, store.LeaseLost)
+		return tx.Runs().Requeue(h.t.Context(), row, store.LeaseLost)
 	}); err != nil {
 		h.t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func (h *history) raise() {
 		}
 		limit.limit += h.between(1, 4) * usd
 		if err := h.server().Write(h.t.Context(), func(tx *store.Tx) error {
-			return tx.SetRunBudget(h.t.Context(), h.root.Team, h.root.ID, limit.limit, 0)
+			return tx.Budgets().SetRunBudget(h.t.Context(), h.root.Team, h.root.ID, limit.limit, 0)
 		}); err != nil {
 			h.t.Fatal(err)
 		}
@@ -358,7 +358,7 @@ func (h *history) addBudgetLate() {
 func (h *history) audit() (a audit) {
 	ledger := map[string]store.Call{}
 	for _, l := range h.leases {
-		calls, err := h.server().Calls(h.t.Context(), l.RunID)
+		calls, err := h.server().Calls.List(h.t.Context(), l.RunID)
 		if err != nil {
 			h.t.Fatal(err)
 		}

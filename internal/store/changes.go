@@ -32,8 +32,8 @@ var (
 
 // SaveChanges replaces the changes of a run. It returns the old ones, to whose blob nothing refers
 // any more. It does nothing for an upload that is already saved.
-func (tx *Tx) SaveChanges(ctx context.Context, v Changes) (old Changes, err error) {
-	err = tx.row(ctx, "SELECT "+changesFields.selected+`
+func (f FilesTx) SaveChanges(ctx context.Context, v Changes) (old Changes, err error) {
+	err = f.tx.row(ctx, "SELECT "+changesFields.selected+`
 		FROM changes c
 		WHERE c.run_id = $1`, v.RunID).Scan(changesFields.into(&old)...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -42,20 +42,20 @@ func (tx *Tx) SaveChanges(ctx context.Context, v Changes) (old Changes, err erro
 	if old.Upload == v.Upload {
 		return old, nil
 	}
-	if _, err = tx.exec(ctx, saveChanges, changesFields.row(&v)...); err != nil {
+	if _, err = f.tx.exec(ctx, saveChanges, changesFields.row(&v)...); err != nil {
 		return old, fmt.Errorf("save the changes of run %s: %w", v.RunID, err)
 	}
 	return old, nil
 }
 
 // Changes reads the changes of a run. They are empty if none were saved.
-func (s *Store) Changes(ctx context.Context, runID string) (Changes, error) {
+func (f Files) Changes(ctx context.Context, runID string) (Changes, error) {
 	v := Changes{RunID: runID}
-	err := s.row(ctx, "SELECT "+changesFields.selected+`
+	err := f.s.row(ctx, "SELECT "+changesFields.selected+`
 		FROM changes c
 		WHERE c.run_id = $1`, runID).Scan(changesFields.into(&v)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, nil
 	}
-	return v, s.d.mapError(err)
+	return v, f.s.d.mapError(err)
 }

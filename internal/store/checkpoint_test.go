@@ -51,7 +51,7 @@ func TestLogIsMovedIntoTheDatabase(t *testing.T) {
 	s = open()
 	defer s.Close()
 	for _, id := range ids {
-		if run, err := s.Run(t.Context(), store.DefaultTeam, id); err != nil || len(run.Prompt) != each {
+		if run, err := s.Runs.Find(t.Context(), store.DefaultTeam, id); err != nil || len(run.Prompt) != each {
 			t.Fatalf("a run is not what was stored: %v", err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestFullLogDelaysCommits(t *testing.T) {
 		creating.Go(func() {
 			for range 40 {
 				r := newRun(func(r *store.NewRun) { r.Prompt = strings.Repeat("p", each) })
-				if _, err := s.CreateRun(t.Context(), r); err != nil {
+				if _, err := s.Runs.Create(t.Context(), r); err != nil {
 					t.Error(err)
 					return
 				}
@@ -106,7 +106,7 @@ func TestLogThatCannotBeMovedDelaysNobody(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for range 200 {
-		if _, err := s.CreateRun(ctx, newRun(nil)); err != nil {
+		if _, err := s.Runs.Create(ctx, newRun(nil)); err != nil {
 			t.Fatal(err)
 		}
 	}

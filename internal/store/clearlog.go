@@ -23,10 +23,10 @@ type Log struct {
 
 // Logs lists the logs of all webhooks, deleted ones included, by UID. With before, it lists only
 // logs with older entries.
-func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
+func (ds Deliveries) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
 	where, args := "w.uid > $1", []any{after, limit}
 	if before != 0 {
-		first, err := s.firstSince(ctx, before)
+		first, err := ds.firstSince(ctx, before)
 		if err != nil {
 			return nil, err
 		}
@@ -39,20 +39,20 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 		}
 		where += " AND (" + strings.Join(old, " OR ") + ")"
 	}
-	rows, err := s.query(
+	rows, err := ds.s.query(
 		ctx,
 		`SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END
 			FROM webhooks w WHERE `+where+" ORDER BY w.uid LIMIT $2",
 		args...,
 	)
-	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
+	return collect(ds.s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
 }
 
 // firstSince returns the position in the log of the first entry that was received at t or later.
 // Entries before it may be slightly newer, because those of one commit are in the order of their
 // webhooks.
-func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
-	err = s.row(ctx, `SELECT n
+func (ds Deliveries) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
+	err = ds.s.row(ctx, `SELECT n
 		FROM deliveries
 		WHERE id >= $1
 		ORDER BY id
@@ -60,7 +60,7 @@ func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err e
 	if errors.Is(err, sql.ErrNoRows) {
 		return math.MaxInt64, nil
 	}
-	return n, s.d.mapError(err)
+	return n, ds.s.d.mapError(err)
 }
 
 // Keep says which entries of a log stay: the newest of each outcome, and all newer ones.
@@ -75,16 +75,16 @@ const IdentitiesFor = 7 * 24 * time.Hour
 // ClearLog removes up to limit of the oldest entries of one outcome that keep does not protect, with
 // the payloads that no run reads, and returns their number. Their identities end with them, but not
 // before they are [IdentitiesFor] old.
-func (s *Store) ClearLog(
+func (ds Deliveries) ClearLog(
 	ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int,
 ) (int, error) {
-	before, err := s.firstSince(ctx, keep.Since)
+	before, err := ds.firstSince(ctx, keep.Since)
 	if err != nil {
 		return 0, err
 	}
 	if keep.Newest > 0 {
 		var oldest int64
-		err := s.row(
+		err := ds.s.row(
 			ctx, `SELECT n
 				FROM deliveries
 				WHERE webhook = `+numbered+` AND outcome = $2
@@ -96,23 +96,23 @@ func (s *Store) ClearLog(
 			return 0, nil
 		}
 		if err != nil {
-			return 0, s.d.mapError(fmt.Errorf("read the log of webhook %s: %w", webhookUID, err))
+			return 0, ds.s.d.mapError(fmt.Errorf("read the log of webhook %s: %w", webhookUID, err))
 		}
 		before = min(before, oldest)
 	}
-	rows, err := s.query(ctx, `SELECT id, received_at, identity_source, identity, sha256
+	rows, err := ds.s.query(ctx, `SELECT id, received_at, identity_source, identity, sha256
 		FROM deliveries
 		WHERE webhook = `+numbered+` AND outcome = $2 AND n < $3 AND received_at < $4
 		ORDER BY n
 		LIMIT $5`,
 		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
-	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
+	old, err := collect(ds.s, rows, err, "old deliveries", func(d *oldDelivery) []any {
 		return []any{&d.id, &d.received, &d.source, &d.identity, &d.sha256}
 	})
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
-	return len(old), s.Write(ctx, func(tx *Tx) error { return tx.clearLog(ctx, webhookUID, o, old) })
+	return len(old), ds.s.Write(ctx, func(tx *Tx) error { return tx.Deliveries().clearLog(ctx, webhookUID, o, old) })
 }
 
 // oldDelivery is a delivery to remove.
@@ -121,23 +121,23 @@ type oldDelivery struct {
 	received                     penstock.Time
 }
 
-func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
+func (ds DeliveriesTx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
 	if o == penstock.OutcomeAccepted {
-		if err := tx.endIdentities(ctx, webhookUID, old); err != nil {
+		if err := ds.endIdentities(ctx, webhookUID, old); err != nil {
 			return err
 		}
 	}
 	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.id} }) {
 		these := " FROM deliveries WHERE id IN (" + placeholders(1, len(args)) + ")"
-		if _, err := tx.exec(
+		if _, err := ds.tx.exec(
 			ctx,
-			"INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+tx.s.d.lock+
+			"INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+ds.tx.s.d.lock+
 				" ON CONFLICT DO NOTHING",
 			args...,
 		); err != nil {
 			return fmt.Errorf("keep the payloads of runs: %w", err)
 		}
-		if _, err := tx.exec(ctx, "DELETE"+these, args...); err != nil {
+		if _, err := ds.tx.exec(ctx, "DELETE"+these, args...); err != nil {
 			return fmt.Errorf("remove deliveries: %w", err)
 		}
 	}
@@ -146,7 +146,7 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 
 // endIdentities ends the identities that last as long as the log entries of old: now, or when they
 // are [IdentitiesFor] old.
-func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, old []oldDelivery) error {
+func (ds DeliveriesTx) endIdentities(ctx context.Context, webhookUID string, old []oldDelivery) error {
 	var now, later []heldIdentity
 	for _, d := range old {
 		end := &now
@@ -160,10 +160,10 @@ func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, old []oldDel
 		}
 	}
 	const last = " WHERE expires_at = 0 AND "
-	if err := tx.eachIdentity(ctx, "DELETE FROM delivery_keys"+last, now); err != nil {
+	if err := ds.eachIdentity(ctx, "DELETE FROM delivery_keys"+last, now); err != nil {
 		return err
 	}
-	return tx.eachIdentity(
+	return ds.eachIdentity(
 		ctx, "UPDATE delivery_keys SET expires_at = received_at + $1"+last, later, IdentitiesFor.Milliseconds(),
 	)
 }
@@ -176,7 +176,7 @@ type heldIdentity struct {
 
 // eachIdentity executes statement, which ends where a condition can follow, for all of held. Its own
 // arguments are first. A statement for each of held would take a round trip each.
-func (tx *Tx) eachIdentity(ctx context.Context, statement string, held []heldIdentity, first ...any) error {
+func (ds DeliveriesTx) eachIdentity(ctx context.Context, statement string, held []heldIdentity, first ...any) error {
 	const fields = 4
 	for keys := range chunks(held, func(k heldIdentity) []any {
 		return []any{k.source, k.value, k.webhook, k.delivery}
@@ -187,7 +187,7 @@ func (tx *Tx) eachIdentity(ctx context.Context, statement string, held []heldIde
 			either = append(either, fmt.Sprintf(
 				"source = $%d AND value = $%d AND webhook_uid = $%d AND delivery_id = $%d", n, n+1, n+2, n+3))
 		}
-		if _, err := tx.exec(ctx, statement+"("+strings.Join(either, " OR ")+")", args...); err != nil {
+		if _, err := ds.tx.exec(ctx, statement+"("+strings.Join(either, " OR ")+")", args...); err != nil {
 			return fmt.Errorf("end identities: %w", err)
 		}
 	}
@@ -204,22 +204,23 @@ func (d oldDelivery) signedIdentity() string {
 }
 
 // ClearIdentities removes up to limit expired identities, and returns their number.
-func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
+func (ds Deliveries) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	now := int64(penstock.Now())
-	rows, err := s.query(ctx, `SELECT webhook_uid, source, value, delivery_id
+	rows, err := ds.s.query(ctx, `SELECT webhook_uid, source, value, delivery_id
 		FROM delivery_keys
 		WHERE expires_at > 0 AND expires_at <= $1
 		ORDER BY expires_at
 		LIMIT $2`, now, limit)
-	over, err := collect(s, rows, err, "identities", func(k *heldIdentity) []any {
+	over, err := collect(ds.s, rows, err, "identities", func(k *heldIdentity) []any {
 		return []any{&k.webhook, &k.source, &k.value, &k.delivery}
 	})
 	if err != nil || len(over) == 0 {
 		return 0, err
 	}
-	return len(over), s.Write(ctx, func(tx *Tx) error {
+	return len(over), ds.s.Write(ctx, func(tx *Tx) error {
 		// An identity that was claimed again in between stays.
-		return tx.eachIdentity(ctx, "DELETE FROM delivery_keys WHERE expires_at > 0 AND expires_at <= $1 AND ", over, now)
+		const expired = "DELETE FROM delivery_keys WHERE expires_at > 0 AND expires_at <= $1 AND "
+		return tx.Deliveries().eachIdentity(ctx, expired, over, now)
 	})
 }
 
@@ -238,7 +239,7 @@ const splitCounts = "webhook_uid = $1 AND quarter < $2 AND committer <> " + hour
 
 // ClearCounts removes old counts and senders of a webhook, but not the count with its last delivery.
 // It adds up the counts before the last day by the hour.
-func (s *Store) ClearCounts(ctx context.Context, l Log) error {
+func (ds Deliveries) ClearCounts(ctx context.Context, l Log) error {
 	now, webhookUID := penstock.Now(), l.WebhookUID
 	day := Quarter(now) - quartersOfDay - 1
 	day -= day % quartersOfHour
@@ -247,13 +248,13 @@ func (s *Store) ClearCounts(ctx context.Context, l Log) error {
 		quarter, since = math.MaxInt64, math.MaxInt64
 	}
 	var n int
-	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE `+oldCounts+`) +
+	if err := ds.s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE `+oldCounts+`) +
 		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3) +
 		(SELECT count(*) FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $4 AND committer <> `+hourlyCommitter+`)`,
 		webhookUID, quarter, since, day).Scan(&n); err != nil || n == 0 {
-		return s.d.mapError(err)
+		return ds.s.d.mapError(err)
 	}
-	return s.Write(ctx, func(tx *Tx) error {
+	return ds.s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `DELETE FROM webhook_senders
 			WHERE webhook_uid = $1 AND last_at < $2`, webhookUID, since); err != nil {
 			return fmt.Errorf("remove old senders: %w", err)
@@ -261,13 +262,14 @@ func (s *Store) ClearCounts(ctx context.Context, l Log) error {
 		if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+oldCounts, webhookUID, quarter); err != nil {
 			return fmt.Errorf("remove old counts: %w", err)
 		}
-		return tx.addUpHours(ctx, webhookUID, day)
+		return tx.Deliveries().addUpHours(ctx, webhookUID, day)
 	})
 }
 
 // addUpHours replaces the counts of a webhook before a quarter by those of whole hours.
-func (tx *Tx) addUpHours(ctx context.Context, webhookUID string, quarter int64) error {
-	if _, err := tx.exec(ctx, fmt.Sprintf(`INSERT INTO webhook_counts (webhook_uid, quarter, kind, committer, n, last_at)
+func (ds DeliveriesTx) addUpHours(ctx context.Context, webhookUID string, quarter int64) error {
+	if _, err := ds.tx.exec(ctx, fmt.Sprintf(`INSERT INTO webhook_counts
+			(webhook_uid, quarter, kind, committer, n, last_at)
 		SELECT webhook_uid, quarter - quarter %% %d, kind, %s, CAST(sum(n) AS BIGINT), max(last_at)
 		FROM webhook_counts
 		WHERE %s
@@ -276,7 +278,7 @@ func (tx *Tx) addUpHours(ctx context.Context, webhookUID string, quarter int64) 
 		webhookUID, quarter); err != nil {
 		return fmt.Errorf("add up counts: %w", err)
 	}
-	if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+splitCounts, webhookUID, quarter); err != nil {
+	if _, err := ds.tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+splitCounts, webhookUID, quarter); err != nil {
 		return fmt.Errorf("remove counts that were added up: %w", err)
 	}
 	return nil

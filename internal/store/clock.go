@@ -20,16 +20,16 @@ type Clock struct {
 const clockColumns = `SELECT c.automation_uid, c.n, c.next_at, c.last_at, c.last_error, c.version
 	FROM automation_clocks c `
 
-func (s *Store) clocks(ctx context.Context, q querier, where string, args ...any) ([]Clock, error) {
+func (a Automations) readClocks(ctx context.Context, q querier, where string, args ...any) ([]Clock, error) {
 	rows, err := q.query(ctx, clockColumns+where, args...)
-	return collect(s, rows, err, "clocks of automations", func(c *Clock) []any {
+	return collect(a.s, rows, err, "clocks of automations", func(c *Clock) []any {
 		return []any{&c.AutomationUID, &c.N, &c.NextAt, &c.LastAt, &c.LastError, &c.version}
 	})
 }
 
 // FactoryClocks lists the clocks of a factory's automations, in no order.
-func (s *Store) FactoryClocks(ctx context.Context, factoryUID string) ([]Clock, error) {
-	return s.clocks(ctx, s, `WHERE c.automation_uid IN (
+func (a Automations) FactoryClocks(ctx context.Context, factoryUID string) ([]Clock, error) {
+	return a.readClocks(ctx, a.s, `WHERE c.automation_uid IN (
 			SELECT a.uid
 			FROM automations a
 			WHERE a.factory_uid = $1
@@ -37,25 +37,25 @@ func (s *Store) FactoryClocks(ctx context.Context, factoryUID string) ([]Clock, 
 }
 
 // Clocks lists the clocks of an automation in the order of its triggers.
-func (tx *Tx) Clocks(ctx context.Context, automationUID string) ([]Clock, error) {
-	return tx.s.clocks(ctx, tx, "WHERE c.automation_uid = $1 ORDER BY c.n", automationUID)
+func (a AutomationsTx) Clocks(ctx context.Context, automationUID string) ([]Clock, error) {
+	return a.tx.s.Automations.readClocks(ctx, a.tx, "WHERE c.automation_uid = $1 ORDER BY c.n", automationUID)
 }
 
 // SetClocks replaces the clocks of an automation, in a transaction that has called [Tx.Changed]. A
 // caller that read one before can no longer advance it.
-func (tx *Tx) SetClocks(ctx context.Context, team, automationUID string, clocks []Clock) error {
-	if _, err := tx.exec(ctx, `DELETE FROM automation_clocks
+func (a AutomationsTx) SetClocks(ctx context.Context, team, automationUID string, clocks []Clock) error {
+	if _, err := a.tx.exec(ctx, `DELETE FROM automation_clocks
 		WHERE automation_uid = $1`, automationUID); err != nil {
 		return fmt.Errorf("set the clocks of automation %s: %w", automationUID, err)
 	}
 	for _, c := range clocks {
-		if _, err := tx.exec(ctx, `INSERT INTO automation_clocks (automation_uid, n, next_at, last_at, last_error, version)
+		if _, err := a.tx.exec(ctx, `INSERT INTO automation_clocks (automation_uid, n, next_at, last_at, last_error, version)
 			VALUES ($1, $2, $3, $4, $5, (SELECT version FROM teams WHERE uid = $6))`,
 			automationUID, c.N, int64(c.NextAt), int64(c.LastAt), c.LastError, team); err != nil {
 			return fmt.Errorf("set the clocks of automation %s: %w", automationUID, err)
 		}
 	}
-	tx.Nudge(TopicSchedules)
+	a.tx.Nudge(TopicSchedules)
 	return nil
 }
 
@@ -66,10 +66,10 @@ type Due struct {
 	Clocks []Clock
 }
 
-// DueAutomations lists the automations of all teams that have a due clock, at most limit, longest
+// Due lists the automations of all teams that have a due clock, at most limit, longest
 // due first.
-func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int) ([]Due, error) {
-	uids, err := s.strings(ctx, `SELECT c.automation_uid
+func (a Automations) Due(ctx context.Context, now penstock.Time, limit int) ([]Due, error) {
+	uids, err := a.s.strings(ctx, `SELECT c.automation_uid
 		FROM automation_clocks c
 		WHERE c.next_at > 0 AND c.next_at <= $1
 		GROUP BY c.automation_uid
@@ -79,11 +79,11 @@ func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int
 		return nil, err
 	}
 	in := "IN (" + placeholders(1, len(uids)) + ")"
-	rows, err := s.readAutomations(ctx, s, "WHERE a.uid "+in, anys(uids)...)
+	rows, err := a.read(ctx, a.s, "WHERE a.uid "+in, anys(uids)...)
 	if err != nil {
 		return nil, err
 	}
-	clocks, err := s.clocks(ctx, s, "WHERE c.automation_uid "+in+" ORDER BY c.n", anys(uids)...)
+	clocks, err := a.readClocks(ctx, a.s, "WHERE c.automation_uid "+in+" ORDER BY c.n", anys(uids)...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int
 
 // AdvanceClock sets a due clock to its next time. It returns false if another replica was first, or
 // if the automation has changed since the clock was read.
-func (tx *Tx) AdvanceClock(ctx context.Context, c Clock, t Tick) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE automation_clocks
+func (a AutomationsTx) AdvanceClock(ctx context.Context, c Clock, t Tick) (bool, error) {
+	n, err := a.tx.exec(ctx, `UPDATE automation_clocks
 		SET last_at = $1, next_at = $2, last_error = $3
 		WHERE automation_uid = $4 AND n = $5 AND next_at = $6 AND version = $7`,
 		int64(t.LastAt), int64(t.NextAt), t.LastError, c.AutomationUID, c.N, int64(c.NextAt), c.version)

@@ -188,25 +188,25 @@ func (tx *Tx) applyMembers(ctx context.Context, batch []queued) error {
 			reserves = append(reserves, m)
 		}
 	}
-	if err := tx.shareBudgetsOf(ctx, runsOf(reserves)); err != nil { // before any lock of a run
+	if err := tx.Budgets().shareOf(ctx, runsOf(reserves)); err != nil { // before any lock of a run
 		return err
 	}
-	started, err := tx.deliverBatch(ctx, delivers)
+	started, err := tx.Deliveries().deliverBatch(ctx, delivers)
 	if err != nil {
 		return err
 	}
 	creates = append(started, creates...)
-	if err := tx.createRuns(ctx, creates); err != nil {
+	if err := tx.Runs().createAll(ctx, creates); err != nil {
 		return err
 	}
 	for _, q := range batch {
 		if m, ok := q.member.(*appendEvents); ok {
-			if err := tx.appendHeld(ctx, m); err != nil {
+			if err := tx.Events().appendHeld(ctx, m); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.reserve(ctx, reserves)
+	return tx.Calls().reserve(ctx, reserves)
 }
 
 // result is the part of a member that keeps its own outcome.

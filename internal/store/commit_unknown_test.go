@@ -42,7 +42,7 @@ func wantUnknownCommit(t *testing.T, s, direct *store.Store, fix func()) {
 	for i := range runs {
 		runs[i] = newRun(nil)
 		creating.Go(func() {
-			_, err := s.CreateRun(t.Context(), runs[i])
+			_, err := s.Runs.Create(t.Context(), runs[i])
 			if penstock.CodeOf(err) != penstock.CodeUnavailable || !strings.Contains(err.Error(), "may still be done") {
 				t.Errorf("got %v, want %s that says that it may still be done", err, penstock.CodeUnavailable)
 			}
@@ -50,7 +50,7 @@ func wantUnknownCommit(t *testing.T, s, direct *store.Store, fix func()) {
 	}
 	creating.Wait()
 	for _, r := range runs {
-		if _, err := direct.Run(t.Context(), store.DefaultTeam, r.ID); err != nil {
+		if _, err := direct.Runs.Find(t.Context(), store.DefaultTeam, r.ID); err != nil {
 			t.Error(err)
 		}
 	}

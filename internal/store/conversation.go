@@ -11,18 +11,18 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// RunsOfConversation lists the runs of a conversation that v may see, oldest first.
-func (s *Store) RunsOfConversation(ctx context.Context, v Viewer, id string) ([]string, error) {
-	return s.strings(ctx, runsOfConversation+" ORDER BY id", id, v.UID, flag(v.All))
+// Runs lists the runs of a conversation that v may see, oldest first.
+func (c Conversations) Runs(ctx context.Context, v Viewer, id string) ([]string, error) {
+	return c.s.strings(ctx, runsOfConversation+" ORDER BY id", id, v.UID, flag(v.All))
 }
 
 const runsOfConversation = `SELECT id
 	FROM runs
 	WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1)`
 
-// RunOfConversation returns the newest run of a conversation of v's team that v may see.
-func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
-	r, err := s.d.runBy(ctx, s, `r.id = (
+// Run returns the newest run of a conversation of v's team that v may see.
+func (c Conversations) Run(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
+	r, err := c.s.d.runBy(ctx, c.s, `r.id = (
 			SELECT max(id)
 			FROM (`+runsOfConversation+` AND team = $4) AS c
 		)`, conversationID, v.UID, flag(v.All), v.Team)
@@ -34,8 +34,8 @@ func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID 
 
 // SteeredRun returns the active run of a conversation of v's team, or else the newest one. v must
 // be able to see it.
-func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
-	r, err := s.d.runBy(ctx, s, "r.id = ("+runsOfConversation+` AND team = $4
+func (c Conversations) SteeredRun(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
+	r, err := c.s.d.runBy(ctx, c.s, "r.id = ("+runsOfConversation+` AND team = $4
 		ORDER BY CASE WHEN state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN 1 ELSE 0 END, id DESC
 		LIMIT 1)`, conversationID, v.UID, flag(v.All), v.Team)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -44,24 +44,24 @@ func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string)
 	return r, err
 }
 
-// ConversationEvents returns the events that form a conversation, from all its runs that v may see,
+// Events returns the events that form a conversation, from all its runs that v may see,
 // oldest first. It orders whole executions, because an older run can continue after a newer one.
-func (s *Store) ConversationEvents(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
-	events, err := s.selectEvents(ctx, eventsOfConversation, conversationID, v.UID, flag(v.All))
+func (c Conversations) Events(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
+	events, err := c.s.Events.selectWhere(ctx, eventsOfConversation, conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
 }
 
-// ConversationOutline is ConversationEvents without the data of the events.
-func (s *Store) ConversationOutline(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
-	events, err := s.readEvents(ctx, eventOutline, eventsOfConversation, conversationID, v.UID, flag(v.All))
+// Outline is [Conversations.Events] without the data of the events.
+func (c Conversations) Outline(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
+	events, err := c.s.Events.read(ctx, eventOutline, eventsOfConversation, conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
 }
 
-// ConversationPart returns the events of a conversation in a run's log, from one sequence number to
+// Part returns the events of a conversation in a run's log, from one sequence number to
 // another, inclusive.
-func (s *Store) ConversationPart(ctx context.Context, runID string, from, to int64) ([]penstock.Event, error) {
+func (c Conversations) Part(ctx context.Context, runID string, from, to int64) ([]penstock.Event, error) {
 	where := "run_id = $1 AND seq >= $2 AND seq <= $3 AND " + inConversation + " ORDER BY seq"
-	return s.selectEvents(ctx, where, runID, from, to)
+	return c.s.Events.selectWhere(ctx, where, runID, from, to)
 }
 
 const (
@@ -99,16 +99,16 @@ func inTurn(events []penstock.Event) []penstock.Event {
 }
 
 // Talking returns the active run of a conversation, or "".
-func (tx *Tx) Talking(ctx context.Context, conversationID string) (runID string, err error) {
-	if lock := tx.s.d.lock; lock != "" {
+func (c ConversationsTx) Talking(ctx context.Context, conversationID string) (runID string, err error) {
+	if lock := c.tx.s.d.lock; lock != "" {
 		// Ordered by id, like every transaction that locks several runs.
-		if _, err := tx.exec(
+		if _, err := c.tx.exec(
 			ctx, "SELECT 1 FROM runs WHERE conversation_id = $1 ORDER BY id"+lock, conversationID,
 		); err != nil {
 			return "", fmt.Errorf("lock conversation %s: %w", conversationID, err)
 		}
 	}
-	err = tx.row(ctx, `SELECT id
+	err = c.tx.row(ctx, `SELECT id
 		FROM runs
 		WHERE conversation_id = $1 AND state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
 		ORDER BY id

@@ -18,11 +18,11 @@ import (
 // by hour.
 func counted(t *testing.T, s *store.Store, w store.WebhookRow) (penstock.DeliveryCounts, []store.DeliverySum) {
 	t.Helper()
-	row, err := s.Webhook(t.Context(), store.DefaultTeam, "factory", w.UID)
+	row, err := s.Webhooks.Find(t.Context(), store.DefaultTeam, "factory", w.UID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums, err := s.SumDeliveries(t.Context(), store.DefaultTeam, penstock.Now().Add(-time.Hour))
+	sums, err := s.Deliveries.Sum(t.Context(), store.DefaultTeam, penstock.Now().Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestCountsAreExact(t *testing.T) {
 			want.Rejected++
 			mustDeliver(t, s, func(again *store.NewDelivery) { again.WebhookUID, again.ReplayOf = w.UID, d.ID }) // no delivery
 			old := store.Count{WebhookUID: w.UID, Quarter: quarter - 100, Kind: store.CountAccepted}
-			if err := s.AddCounts(
+			if err := s.Deliveries.AddCounts(
 				t.Context(), map[store.Count]int64{{w.UID, quarter, store.CountRateLimited}: 7, old: 1},
 			); err != nil {
 				t.Fatal(err)
@@ -101,11 +101,11 @@ func TestWebhookShowsItsLastDelivery(t *testing.T) {
 				d.WebhookUID, d.ReceivedAt, d.Last, d.Rate = w.UID, test.came, test.counts, test.limit
 			})
 			for _, when := range []string{"before", "after"} {
-				got, err := s.Webhook(t.Context(), store.DefaultTeam, "factory", w.UID)
+				got, err := s.Webhooks.Find(t.Context(), store.DefaultTeam, "factory", w.UID)
 				if err != nil || got.LastDeliveryAt != test.want {
 					t.Errorf("%s, %s old counts go: the last at %v (%v), want %v", test.name, when, got.LastDeliveryAt, err, test.want)
 				}
-				if err := s.ClearCounts(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
+				if err := s.Deliveries.ClearCounts(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -133,10 +133,10 @@ func TestOldCountsAreAddedUp(t *testing.T) {
 		}
 		from := penstock.Time(hour-4*24*33) * penstock.Time(15*time.Minute.Milliseconds())
 		for _, old := range []int64{14, 46} {
-			if err := s.ClearCounts(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
+			if err := s.Deliveries.ClearCounts(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
 				t.Fatal(err)
 			}
-			sums, err := s.SumDeliveries(t.Context(), store.DefaultTeam, from)
+			sums, err := s.Deliveries.Sum(t.Context(), store.DefaultTeam, from)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestCountsAreAlwaysExact(t *testing.T) {
 				for range each {
 					begun.Add(1)
 					d := newDelivery(func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
-					if _, err := stores[i%2].Deliver(t.Context(), d); err != nil {
+					if _, err := stores[i%2].Deliveries.Deliver(t.Context(), d); err != nil {
 						t.Error(err)
 					}
 					acknowledged.Add(1)
@@ -181,7 +181,7 @@ func TestCountsAreAlwaysExact(t *testing.T) {
 		}
 		for acknowledged.Load() < senders*each {
 			least, at := acknowledged.Load(), penstock.Time(last.Load())
-			if now, err := stores[0].Webhook(t.Context(), store.DefaultTeam, "factory", w.UID); err != nil ||
+			if now, err := stores[0].Webhooks.Find(t.Context(), store.DefaultTeam, "factory", w.UID); err != nil ||
 				now.LastDeliveryAt < at {
 				t.Errorf("the last delivery came %s before one that was acknowledged (%v)", at.Sub(now.LastDeliveryAt), err)
 			}
@@ -207,7 +207,7 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		for _, uid := range []string{w.UID, other.UID} {
 			mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID = uid })
 		}
-		write(t, s, func(tx *store.Tx) error { return tx.DeleteWebhook(t.Context(), w.UID) })
+		write(t, s, func(tx *store.Tx) error { return tx.Webhooks().Delete(t.Context(), w.UID) })
 		wantCounts(t, s, other, penstock.DeliveryCounts{Accepted: 1})
 		// left returns the remaining rows of the deleted webhook.
 		left := func() (counts penstock.DeliveryCounts) {
@@ -222,7 +222,7 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
 		testkit.Exec(t, url, "UPDATE webhooks SET deleted_at = 1 WHERE name = 'a'")
 		for _, l := range []store.Log{{WebhookUID: w.UID, Deleted: true}, {WebhookUID: other.UID}} {
-			if err := s.ClearCounts(t.Context(), l); err != nil {
+			if err := s.Deliveries.ClearCounts(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 		}

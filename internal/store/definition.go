@@ -20,16 +20,16 @@ type Revision struct {
 	CreatedAt penstock.Time
 }
 
-// Definition reads the files of a factory at a revision, or the current ones if it is 0; absence is
+// Find reads the files of a factory at a revision, or the current ones if it is 0; absence is
 // penstock.CodeNotFound.
-func (s *Store) Definition(
+func (d Definitions) Find(
 	ctx context.Context, factoryUID string, revision int64,
 ) (map[string][]byte, Revision, error) {
 	before := revision
 	if revision != 0 {
 		before++
 	}
-	list, err := s.Revisions(ctx, factoryUID, before, 1)
+	list, err := d.Revisions(ctx, factoryUID, before, 1)
 	if err == nil && (len(list) == 0 || revision != 0 && list[0].Number != revision) {
 		err = penstock.NotFound("definition of the factory", factoryUID)
 	}
@@ -37,23 +37,23 @@ func (s *Store) Definition(
 		return nil, Revision{}, err
 	}
 	// Read that revision, even if a newer one exists by now.
-	files, err := s.definitionFiles(ctx, s, "since <= $2 AND (ended = 0 OR ended > $2)", factoryUID, list[0].Number)
+	files, err := d.files(ctx, d.s, "since <= $2 AND (ended = 0 OR ended > $2)", factoryUID, list[0].Number)
 	return files, list[0], err
 }
 
-// DefinitionFiles reads the files of a factory within the transaction.
+// Files reads the files of a factory within the transaction.
 // [Tx.Changed] keeps others from changing them.
-func (tx *Tx) DefinitionFiles(ctx context.Context, factoryUID string) (map[string][]byte, error) {
-	return tx.s.definitionFiles(ctx, tx, "ended = 0", factoryUID)
+func (d DefinitionsTx) Files(ctx context.Context, factoryUID string) (map[string][]byte, error) {
+	return d.tx.s.Definitions.files(ctx, d.tx, "ended = 0", factoryUID)
 }
 
 // EndedFiles reads the paths of files that a factory had once and no longer has.
-func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]byte, error) {
-	rows, err := tx.query(ctx, `SELECT DISTINCT path
+func (d DefinitionsTx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]byte, error) {
+	rows, err := d.tx.query(ctx, `SELECT DISTINCT path
 		FROM definition_files
 		WHERE factory_uid = $1
 			AND path NOT IN (SELECT path FROM definition_files WHERE factory_uid = $1 AND ended = 0)`, factoryUID)
-	paths, err := collect(tx.s, rows, err, "former files of a factory", func(path *string) []any { return []any{path} })
+	paths, err := collect(d.tx.s, rows, err, "former files of a factory", func(path *string) []any { return []any{path} })
 	files := make(map[string][]byte, len(paths))
 	for _, path := range paths {
 		files[path] = nil
@@ -63,7 +63,7 @@ func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]b
 
 // FilesAt reads the files of a factory at a revision whose paths begin with one of the given
 // prefixes.
-func (s *Store) FilesAt(
+func (d Definitions) FilesAt(
 	ctx context.Context, factoryUID string, revision int64, prefixes ...string,
 ) (map[string][]byte, error) {
 	args := []any{revision}
@@ -73,8 +73,8 @@ func (s *Store) FilesAt(
 		wanted = append(wanted, fmt.Sprintf("substr(path, 1, $%d) = $%d", n, n+1))
 		args = append(args, utf8.RuneCountInString(prefix), prefix)
 	}
-	return s.definitionFiles(
-		ctx, s, "since <= $2 AND (ended = 0 OR ended > $2) AND ("+strings.Join(wanted, " OR ")+")", factoryUID, args...,
+	return d.files(
+		ctx, d.s, "since <= $2 AND (ended = 0 OR ended > $2) AND ("+strings.Join(wanted, " OR ")+")", factoryUID, args...,
 	)
 }
 
@@ -83,13 +83,15 @@ type file struct {
 	content []byte
 }
 
-func (s *Store) definitionFiles(
+func (d Definitions) files(
 	ctx context.Context, q querier, where, factoryUID string, args ...any,
 ) (map[string][]byte, error) {
 	rows, err := q.query(ctx, `SELECT path, content
 		FROM definition_files
 		WHERE factory_uid = $1 AND `+where, append([]any{factoryUID}, args...)...)
-	list, err := collect(s, rows, err, "the files of a factory", func(f *file) []any { return []any{&f.path, &f.content} })
+	list, err := collect(
+		d.s, rows, err, "the files of a factory", func(f *file) []any { return []any{&f.path, &f.content} },
+	)
 	files := make(map[string][]byte, len(list))
 	for _, f := range list {
 		files[f.path] = f.content
@@ -99,14 +101,14 @@ func (s *Store) definitionFiles(
 
 // Revisions lists revisions of a factory, newest first. If before is not 0, it lists only revisions
 // with a lower number.
-func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
-	rows, err := s.query(ctx, "SELECT d.revision, d.summary, d.created_at, "+selectActor("a.uid", "a")+`
+func (d Definitions) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
+	rows, err := d.s.query(ctx, "SELECT d.revision, d.summary, d.created_at, "+selectActor("a.uid", "a")+`
 		FROM definitions d`+joinActor("a", "d.author")+`
 		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2)
 		ORDER BY d.revision DESC
 		LIMIT $3`, factoryUID, before, limit)
 	var authors []*actorColumns
-	list, err := collect(s, rows, err, "revisions of a factory", func(r *Revision) []any {
+	list, err := collect(d.s, rows, err, "revisions of a factory", func(r *Revision) []any {
 		a := new(actorColumns)
 		authors = append(authors, a)
 		return append([]any{&r.Number, &r.Summary, &r.CreatedAt}, a.into()...)
@@ -123,13 +125,13 @@ type FileChange struct {
 	Before, After []byte
 }
 
-// RevisionChanges lists the files that a revision changed, by path.
-func (s *Store) RevisionChanges(ctx context.Context, factoryUID string, revision int64) ([]FileChange, error) {
-	before, err := s.definitionFiles(ctx, s, "ended = $2", factoryUID, revision)
+// Changes lists the files that a revision changed, by path.
+func (d Definitions) Changes(ctx context.Context, factoryUID string, revision int64) ([]FileChange, error) {
+	before, err := d.files(ctx, d.s, "ended = $2", factoryUID, revision)
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.definitionFiles(ctx, s, "since = $2", factoryUID, revision)
+	after, err := d.files(ctx, d.s, "since = $2", factoryUID, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +145,15 @@ func (s *Store) RevisionChanges(ctx context.Context, factoryUID string, revision
 }
 
 // AddRevision replaces the files of a factory, from before to after. The number of the revision
-// comes from [Tx.Revise].
-func (tx *Tx) AddRevision(ctx context.Context, factoryUID string, r Revision, before, after map[string][]byte) error {
+// comes from [FactoriesTx.Revise].
+func (d DefinitionsTx) AddRevision(
+	ctx context.Context, factoryUID string, r Revision, before, after map[string][]byte,
+) error {
 	for _, path := range slices.Sorted(maps.Keys(before)) {
 		if content, stays := after[path]; stays && bytes.Equal(content, before[path]) {
 			continue
 		}
-		if _, err := tx.exec(ctx, `UPDATE definition_files
+		if _, err := d.tx.exec(ctx, `UPDATE definition_files
 			SET ended = $1
 			WHERE factory_uid = $2 AND path = $3 AND ended = 0`, r.Number, factoryUID, path); err != nil {
 			return fmt.Errorf("end a file of factory %s: %w", factoryUID, err)
@@ -159,12 +163,12 @@ func (tx *Tx) AddRevision(ctx context.Context, factoryUID string, r Revision, be
 		if content, there := before[path]; there && bytes.Equal(content, after[path]) {
 			continue
 		}
-		if _, err := tx.exec(ctx, `INSERT INTO definition_files (factory_uid, path, since, content)
+		if _, err := d.tx.exec(ctx, `INSERT INTO definition_files (factory_uid, path, since, content)
 			VALUES ($1, $2, $3, $4)`, factoryUID, path, r.Number, notNull(after[path])); err != nil {
 			return fmt.Errorf("store a file of factory %s: %w", factoryUID, err)
 		}
 	}
-	if _, err := tx.exec(ctx, `INSERT INTO definitions (factory_uid, revision, author, summary, created_at)
+	if _, err := d.tx.exec(ctx, `INSERT INTO definitions (factory_uid, revision, author, summary, created_at)
 		VALUES ($1, $2, $3, $4, $5)`,
 		factoryUID, r.Number, uidOf(r.Author), r.Summary, int64(r.CreatedAt)); err != nil {
 		return fmt.Errorf("store revision %d of factory %s: %w", r.Number, factoryUID, err)

@@ -120,21 +120,21 @@ func (d *deliver) fail(err error) {
 // Deliver records a delivery through the group commit, in one transaction with the claim of its
 // identity, its payload and the runs that it starts. ErrStale: nothing was done, because the version
 // of the team has changed.
-func (s *Store) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
+func (ds Deliveries) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 	m := newDeliver(d)
-	if err := s.commits.do(ctx, m); err != nil {
+	if err := ds.s.commits.do(ctx, m); err != nil {
 		return Delivered{}, err
 	}
 	return m.got, nil
 }
 
 // Deliver records a delivery within the transaction.
-func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
+func (ds DeliveriesTx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 	m := newDeliver(d)
 	m.fail(nil)
-	runs, err := tx.deliverBatch(ctx, []*deliver{m})
+	runs, err := ds.deliverBatch(ctx, []*deliver{m})
 	if err == nil {
-		err = tx.createRuns(ctx, runs)
+		err = ds.tx.Runs().createAll(ctx, runs)
 	}
 	if err == nil {
 		err = m.err
@@ -161,34 +161,34 @@ func newDeliver(d *NewDelivery) *deliver {
 
 // deliverBatch records the members' deliveries and returns the runs that they start. It locks rows in
 // this order, each sorted, so that no two transactions deadlock: rates, keys, senders, counts.
-func (tx *Tx) deliverBatch(ctx context.Context, members []*deliver) ([]*createRun, error) {
+func (ds DeliveriesTx) deliverBatch(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
-	if err := tx.checkVersions(ctx, members); err != nil {
+	if err := ds.checkVersions(ctx, members); err != nil {
 		return nil, err
 	}
-	if err := tx.admit(ctx, members); err != nil {
+	if err := ds.admit(ctx, members); err != nil {
 		return nil, err
 	}
-	if err := tx.claimIdentities(ctx, members); err != nil {
+	if err := ds.claimIdentities(ctx, members); err != nil {
 		return nil, err
 	}
-	runs, err := tx.record(ctx, members)
+	runs, err := ds.record(ctx, members)
 	if err != nil {
 		return nil, err
 	}
-	return runs, tx.countDeliveries(ctx, members)
+	return runs, ds.countDeliveries(ctx, members)
 }
 
 // checkVersions fails the members that were evaluated with another version of their team. It locks
 // nothing: a change that commits later comes after these deliveries.
-func (tx *Tx) checkVersions(ctx context.Context, members []*deliver) error {
+func (ds DeliveriesTx) checkVersions(ctx context.Context, members []*deliver) error {
 	versions := map[string]int64{}
 	for _, m := range members {
 		version, known := versions[m.Team]
 		if !known {
-			if err := tx.row(ctx, `SELECT version
+			if err := ds.tx.row(ctx, `SELECT version
 				FROM teams
 				WHERE uid = $1`, m.Team).Scan(&version); err != nil {
 				return fmt.Errorf("read the version of team %s: %w", m.Team, err)
@@ -207,7 +207,7 @@ func (tx *Tx) checkVersions(ctx context.Context, members []*deliver) error {
 const maxBodies = 2 << 20
 
 // record writes the log and returns the runs to create.
-func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun, err error) {
+func (ds DeliveriesTx) record(ctx context.Context, members []*deliver) (runs []*createRun, err error) {
 	var log [][]any
 	size := 0
 	for _, m := range members {
@@ -215,10 +215,10 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 			continue
 		}
 		if size += len(m.entry.body); size > maxBodies && len(log) > 0 {
-			if err := tx.s.d.insert(ctx, tx, deliveryFields.table, log); err != nil {
+			if err := ds.tx.s.d.insert(ctx, ds.tx, deliveryFields.table, log); err != nil {
 				return nil, err
 			}
-			if _, err := tx.flush(ctx); err != nil {
+			if _, err := ds.tx.flush(ctx); err != nil {
 				return nil, err
 			}
 			log, size = nil, len(m.entry.body)
@@ -228,12 +228,12 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 			runs = append(runs, m.runs...)
 		}
 	}
-	return runs, tx.s.d.insert(ctx, tx, deliveryFields.table, log)
+	return runs, ds.tx.s.d.insert(ctx, ds.tx, deliveryFields.table, log)
 }
 
 // countDeliveries counts the deliveries, and records their senders. It comes last, because batches
 // share these rows and wait for each other.
-func (tx *Tx) countDeliveries(ctx context.Context, members []*deliver) error {
+func (ds DeliveriesTx) countDeliveries(ctx context.Context, members []*deliver) error {
 	counts := map[Count]deliveryCount{}
 	senders := map[[2]string]int64{}
 	for _, m := range members {
@@ -258,10 +258,10 @@ func (tx *Tx) countDeliveries(ctx context.Context, members []*deliver) error {
 	) {
 		rows = append(rows, []any{at[0], at[1], senders[at]})
 	}
-	if err := tx.s.d.insert(ctx, tx, sendersTable, rows); err != nil {
+	if err := ds.tx.s.d.insert(ctx, ds.tx, sendersTable, rows); err != nil {
 		return err
 	}
-	return tx.count(ctx, counts)
+	return ds.count(ctx, counts)
 }
 
 // Count names a number of deliveries: of a webhook, in a quarter of an hour,
@@ -308,21 +308,21 @@ var countsTable = table{
 }
 
 // AddCounts counts deliveries that were not recorded.
-func (s *Store) AddCounts(ctx context.Context, counts map[Count]int64) error {
+func (ds Deliveries) AddCounts(ctx context.Context, counts map[Count]int64) error {
 	totals := make(map[Count]deliveryCount, len(counts))
 	for c, n := range counts {
 		totals[c] = deliveryCount{n: n}
 	}
-	return s.Write(ctx, func(tx *Tx) error { return tx.count(ctx, totals) })
+	return ds.s.Write(ctx, func(tx *Tx) error { return tx.Deliveries().count(ctx, totals) })
 }
 
 // count adds to the counts, in one order, so that no two transactions deadlock.
-func (tx *Tx) count(ctx context.Context, counts map[Count]deliveryCount) error {
+func (ds DeliveriesTx) count(ctx context.Context, counts map[Count]deliveryCount) error {
 	rows := make([][]any, 0, len(counts))
 	for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b Count) int {
 		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.Quarter, b.Quarter), cmp.Compare(a.Kind, b.Kind))
 	}) {
-		rows = append(rows, []any{c.WebhookUID, c.Quarter, c.Kind, tx.committer, counts[c].n, counts[c].last})
+		rows = append(rows, []any{c.WebhookUID, c.Quarter, c.Kind, ds.tx.committer, counts[c].n, counts[c].last})
 	}
-	return tx.s.d.insert(ctx, tx, countsTable, rows)
+	return ds.tx.s.d.insert(ctx, ds.tx, countsTable, rows)
 }

@@ -26,7 +26,7 @@ func addReceiver(t *testing.T, s *store.Store) {
 	w := store.WebhookRow{
 		Team: store.DefaultTeam, FactoryUID: "f", Webhook: penstock.Webhook{UID: "w", Name: "w", CreatedAt: 1, UpdatedAt: 1},
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.AddWebhook(t.Context(), w) })
+	write(t, s, func(tx *store.Tx) error { return tx.Webhooks().Add(t.Context(), w) })
 }
 
 // newDelivery is an accepted delivery of the webhook "w" with a new id.
@@ -59,7 +59,7 @@ func identify(d *store.NewDelivery, id string, guarded bool) {
 func mustDeliver(t *testing.T, s *store.Store, change func(*store.NewDelivery)) (*store.NewDelivery, store.Delivered) {
 	t.Helper()
 	d := newDelivery(change)
-	got, err := s.Deliver(t.Context(), d)
+	got, err := s.Deliveries.Deliver(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func theLog(t *testing.T, s *store.Store, outcomes ...penstock.Outcome) []pensto
 	var all []penstock.Delivery
 	q := penstock.DeliveryQuery{Outcomes: outcomes, Limit: 7}
 	for {
-		page, next, err := s.Deliveries(t.Context(), "w", q)
+		page, next, err := s.Deliveries.List(t.Context(), "w", q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 		if diff := cmp.Diff(store.Delivered{Outcome: penstock.OutcomeAccepted}, got); diff != "" {
 			t.Error(diff)
 		}
-		logged, err := s.Delivery(t.Context(), "w", d.ID)
+		logged, err := s.Deliveries.Find(t.Context(), "w", d.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,19 +123,20 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 		if diff := cmp.Diff([]penstock.Delivery{want}, theLog(t, s)); diff != "" {
 			t.Error(diff)
 		}
-		if body, err := s.Payload(t.Context(), d.ID); err != nil || string(body) != string(d.Body) {
+		if body, err := s.Deliveries.Payload(t.Context(), d.ID); err != nil || string(body) != string(d.Body) {
 			t.Errorf("payload %q, %v", body, err)
 		}
-		if size, err := s.PayloadSize(t.Context(), d.ID); err != nil || size != d.Size {
+		if size, err := s.Deliveries.PayloadSize(t.Context(), d.ID); err != nil || size != d.Size {
 			t.Errorf("size %d, %v", size, err)
 		}
-		if stored, err := s.Run(t.Context(), store.DefaultTeam, run.ID); err != nil || stored.State != penstock.StateQueued {
+		stored, err := s.Runs.Find(t.Context(), store.DefaultTeam, run.ID)
+		if err != nil || stored.State != penstock.StateQueued {
 			t.Errorf("run %+v, %v", stored, err)
 		}
 		if claimed, _ := mustClaim(t, s, ""); claimed.ID != run.ID {
 			t.Errorf("claimed %s, want %s", claimed.ID, run.ID)
 		}
-		if _, err := s.Delivery(t.Context(), "another", d.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.Deliveries.Find(t.Context(), "another", d.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("of another webhook: %v", err)
 		}
 	})
@@ -158,7 +159,7 @@ func TestOfManyEqualDeliveriesOneIsAccepted(t *testing.T) {
 				})
 				ids[i] = d.ID
 				var err error
-				if results[i], err = stores[i%2].Deliver(t.Context(), d); err != nil {
+				if results[i], err = stores[i%2].Deliveries.Deliver(t.Context(), d); err != nil {
 					t.Error(err)
 				}
 			})
@@ -178,7 +179,7 @@ func TestOfManyEqualDeliveriesOneIsAccepted(t *testing.T) {
 				t.Errorf("a duplicate of %q, want of %q", r.DuplicateOf, accepted)
 			}
 		}
-		list, err := stores[0].ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
+		list, err := stores[0].Runs.List(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
 		if err != nil || len(list.Rows) != 1 {
 			t.Errorf("%d runs, want 1 (%v)", len(list.Rows), err)
 		}
@@ -253,11 +254,11 @@ func TestIdentities(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: %s", test.name, diff)
 			}
-			logged, err := s.Delivery(t.Context(), d.WebhookUID, d.ID)
+			logged, err := s.Deliveries.Find(t.Context(), d.WebhookUID, d.ID)
 			if err != nil || logged.Outcome != test.want || logged.Reason != test.reason {
 				t.Errorf("%s: logged %s %q, want %s %q (%v)", test.name, logged.Outcome, logged.Reason, test.want, test.reason, err)
 			}
-			if _, err := s.Payload(t.Context(), d.ID); (err == nil) != (test.want == penstock.OutcomeAccepted) {
+			if _, err := s.Deliveries.Payload(t.Context(), d.ID); (err == nil) != (test.want == penstock.OutcomeAccepted) {
 				t.Errorf("%s: payload: %v", test.name, err)
 			}
 		}
@@ -309,7 +310,7 @@ func TestConcurrentClaimsInOneBatch(t *testing.T) {
 			})
 			together.Go(func() {
 				var err error
-				if all[i].got, err = stores[i%2].Deliver(t.Context(), all[i].d); err != nil {
+				if all[i].got, err = stores[i%2].Deliveries.Deliver(t.Context(), all[i].d); err != nil {
 					t.Error(err)
 				}
 			})
@@ -350,14 +351,14 @@ func TestDeliveryCheckedAgainstAnOldVersionIsRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := newDelivery(nil)
-		if _, err := s.Deliver(t.Context(), d); !errors.Is(err, store.ErrStale) {
+		if _, err := s.Deliveries.Deliver(t.Context(), d); !errors.Is(err, store.ErrStale) {
 			t.Errorf("got %v, want ErrStale", err)
 		}
 		if got := theLog(t, s); len(got) != 0 {
 			t.Errorf("logged: %+v", got)
 		}
 		d.Version = 2
-		if got, err := s.Deliver(t.Context(), d); err != nil || got.Outcome != penstock.OutcomeAccepted {
+		if got, err := s.Deliveries.Deliver(t.Context(), d); err != nil || got.Outcome != penstock.OutcomeAccepted {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
@@ -382,7 +383,7 @@ func rateHolds(t *testing.T, limit, many int) {
 		var together sync.WaitGroup
 		for i := range many {
 			together.Go(func() {
-				got, err := stores[i%2].Deliver(t.Context(), newDelivery(func(d *store.NewDelivery) {
+				got, err := stores[i%2].Deliveries.Deliver(t.Context(), newDelivery(func(d *store.NewDelivery) {
 					d.Rate, d.Last, d.Starts = limit, true, []*store.NewRun{newRun(nil)}
 					if i%3 == 0 {
 						d.Outcome, d.Identity, d.Logged, d.Starts = penstock.OutcomeRejectedJSON, "", 5, nil
@@ -472,11 +473,11 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 				t.Errorf("%s: %s", o, diff)
 			}
 		}
-		_, next, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{Limit: 1})
+		_, next, err := s.Deliveries.List(t.Context(), "w", penstock.DeliveryQuery{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Deliveries(
+		if _, _, err := s.Deliveries.List(
 			t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: next, Outcomes: outcomes[:1]},
 		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("the cursor of another list: %v", err)
@@ -486,7 +487,7 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		forged := base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(raw), `"i":"`, `"i":"x`, 1)))
-		if _, _, err := s.Deliveries(
+		if _, _, err := s.Deliveries.List(
 			t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: forged},
 		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("a cursor that was changed: %v", err)
@@ -532,7 +533,7 @@ func TestClearingTheLog(t *testing.T) {
 		clearAll := func(newest int) {
 			keep := store.Keep{Newest: newest, Since: week}
 			for {
-				n, err := s.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, keep, 7)
+				n, err := s.Deliveries.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, keep, 7)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -552,7 +553,7 @@ func TestClearingTheLog(t *testing.T) {
 			t.Errorf("%d are left, want the 10 of the last week", left())
 		}
 		for i, id := range ids {
-			_, err := s.Payload(t.Context(), id)
+			_, err := s.Deliveries.Payload(t.Context(), id)
 			if kept := i >= 30 || i == 3; kept != (err == nil) {
 				t.Errorf("payload %d: %v", i, err)
 			}
@@ -585,17 +586,18 @@ func TestIdentitiesOutliveShorterLogs(t *testing.T) {
 			return got
 		}
 		clearBefore := func(at penstock.Time) {
-			logs, err := s.Logs(t.Context(), "", at, 10)
+			logs, err := s.Deliveries.Logs(t.Context(), "", at, 10)
 			if err != nil || len(logs) != 1 {
 				t.Fatalf("logs to clear %+v, %v", logs, err)
 			}
-			if _, err := s.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, store.Keep{Since: at}, 100); err != nil {
+			keep := store.Keep{Since: at}
+			if _, err := s.Deliveries.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, keep, 100); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.ClearIdentities(t.Context(), 100); err != nil {
+			if _, err := s.Deliveries.ClearIdentities(t.Context(), 100); err != nil {
 				t.Fatal(err)
 			}
-			if logs, err := s.Logs(t.Context(), "", at, 10); err != nil || len(logs) != 0 {
+			if logs, err := s.Deliveries.Logs(t.Context(), "", at, 10); err != nil || len(logs) != 0 {
 				t.Fatalf("logs to clear %+v, %v, want none", logs, err)
 			}
 		}
@@ -608,7 +610,7 @@ func TestIdentitiesOutliveShorterLogs(t *testing.T) {
 		testkit.Exec(
 			t, url, fmt.Sprintf("UPDATE delivery_keys SET expires_at = expires_at - %d", store.IdentitiesFor.Milliseconds()),
 		)
-		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 2 {
+		if n, err := s.Deliveries.ClearIdentities(t.Context(), 100); err != nil || n != 2 {
 			t.Errorf("%d identities were removed (%v), want that of the sender and that of the signed bytes", n, err)
 		}
 		if got := deliver(now); got.Outcome != penstock.OutcomeAccepted {
@@ -645,7 +647,7 @@ func TestGuardsEnd(t *testing.T) {
 				t.Errorf("%s later with the id %q: %s, want %s", test.after, test.id, got.Outcome, test.want)
 			}
 		}
-		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 0 {
+		if n, err := s.Deliveries.ClearIdentities(t.Context(), 100); err != nil || n != 0 {
 			t.Errorf("%d identities were removed (%v), want none yet", n, err)
 		}
 		testkit.Exec(
@@ -654,7 +656,7 @@ func TestGuardsEnd(t *testing.T) {
 				"UPDATE delivery_keys SET expires_at = expires_at - %d WHERE expires_at > 0", 3*time.Hour.Milliseconds(),
 			),
 		)
-		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 1 {
+		if n, err := s.Deliveries.ClearIdentities(t.Context(), 100); err != nil || n != 1 {
 			t.Errorf("%d identities were removed (%v), want that of the signed bytes", n, err)
 		}
 	})
@@ -674,19 +676,19 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 		mustDeliver(t, s, func(d *store.NewDelivery) { d.Sender, d.Last = true, true })
 		mustDeliver(t, s, func(d *store.NewDelivery) { d.ClientIP = "192.0.2.2" })
 		for ip, want := range map[string]bool{"192.0.2.1": true, "192.0.2.2": false} {
-			if got, err := s.KnownSender(t.Context(), "w", ip); err != nil || got != want {
+			if got, err := s.Deliveries.KnownSender(t.Context(), "w", ip); err != nil || got != want {
 				t.Errorf("%s: %v, %v, want %v", ip, got, err, want)
 			}
 		}
 		quarter := store.Quarter(penstock.Now())
-		if err := s.AddCounts(
+		if err := s.Deliveries.AddCounts(
 			t.Context(),
 			map[store.Count]int64{{"w", quarter, store.CountRateLimited}: 7, {"w", quarter - 1, store.CountAccepted}: 2},
 		); err != nil {
 			t.Fatal(err)
 		}
 		addReceiver(t, s)
-		w, err := s.Webhook(t.Context(), store.DefaultTeam, "f", "w")
+		w, err := s.Webhooks.Find(t.Context(), store.DefaultTeam, "f", "w")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -702,7 +704,7 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 				"UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds()),
 			),
 		)
-		if known, err := s.KnownSender(t.Context(), "w", "192.0.2.1"); err != nil || known {
+		if known, err := s.Deliveries.KnownSender(t.Context(), "w", "192.0.2.1"); err != nil || known {
 			t.Errorf("known after a day: %v, %v", known, err)
 		}
 		testkit.Exec(
@@ -711,10 +713,10 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 				"UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds()),
 			),
 		)
-		if err := s.ClearCounts(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
+		if err := s.Deliveries.ClearCounts(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
 			t.Fatal(err)
 		}
-		logs, err := s.Logs(t.Context(), "", 0, 10)
+		logs, err := s.Deliveries.Logs(t.Context(), "", 0, 10)
 		if err != nil || len(logs) != 1 || logs[0].Deleted {
 			t.Errorf("logs %+v, %v", logs, err)
 		}
@@ -732,7 +734,7 @@ func TestQueryPlansUseCurrentStatistics(t *testing.T) {
 		}
 	}
 	write(t, s, func(tx *store.Tx) error {
-		_, err := tx.Deliver(t.Context(), newDelivery(nil))
+		_, err := tx.Deliveries().Deliver(t.Context(), newDelivery(nil))
 		planned(tx)
 		return err
 	})

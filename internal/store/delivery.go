@@ -130,8 +130,8 @@ func (c *condition) received(q penstock.DeliveryQuery) {
 	}
 }
 
-// Deliveries returns one page of a webhook's log, newest first.
-func (s *Store) Deliveries(
+// List returns one page of a webhook's log, newest first.
+func (ds Deliveries) List(
 	ctx context.Context, webhookUID string, q penstock.DeliveryQuery,
 ) (list []penstock.Delivery, next string, err error) {
 	limit := cmp.Or(q.Limit, penstock.DefaultDeliveries)
@@ -164,9 +164,9 @@ func (s *Store) Deliveries(
 	var last int64
 	if q.Search == "" {
 		page, args := newest(outcomes, limit+1, only)
-		list, last, err = s.readDeliveries(ctx, webhookUID, page, "", append([]any{before}, args...), limit)
+		list, last, err = ds.read(ctx, webhookUID, page, "", append([]any{before}, args...), limit)
 	} else if slices.Contains(outcomes, penstock.OutcomeAccepted) {
-		list, last, err = s.searchDeliveries(ctx, webhookUID, q.Search, before, only, limit)
+		list, last, err = ds.search(ctx, webhookUID, q.Search, before, only, limit)
 	}
 	if err != nil || last == 0 {
 		return append([]penstock.Delivery{}, list...), "", err
@@ -174,17 +174,17 @@ func (s *Store) Deliveries(
 	return list, cursor{Filter: filter, ID: strconv.FormatInt(last, 10)}.encode(), nil
 }
 
-// readDeliveries reads the entries of a page, newest first, that meet the condition, whose arguments
+// read reads the entries of a page, newest first, that meet the condition, whose arguments
 // are the last of args. last is the position of the last one if there are more than limit.
-func (s *Store) readDeliveries(
+func (ds Deliveries) read(
 	ctx context.Context, webhookUID, page, where string, args []any, limit int,
 ) (list []penstock.Delivery, last int64, err error) {
-	rows, err := s.query(
+	rows, err := ds.s.query(
 		ctx, selectDeliveries+"JOIN "+page+" AS page ON "+onPage+where+" ORDER BY page.n DESC",
 		append([]any{webhookUID}, args...)...,
 	)
 	if err != nil {
-		return nil, 0, s.d.mapError(fmt.Errorf("list deliveries: %w", err))
+		return nil, 0, ds.s.d.mapError(fmt.Errorf("list deliveries: %w", err))
 	}
 	defer rows.Close()
 	list = []penstock.Delivery{}
@@ -200,44 +200,44 @@ func (s *Store) readDeliveries(
 		}
 		list, position = append(list, d), n
 	}
-	return list, last, s.d.mapError(rows.Err())
+	return list, last, ds.s.d.mapError(rows.Err())
 }
 
-// searchDeliveries is deliveries for accepted entries whose payload contains the text. It reads a
+// search is deliveries for accepted entries whose payload contains the text. It reads a
 // bounded number of payloads. last is also the position of the last one that it has read, if there
 // may be more.
-func (s *Store) searchDeliveries(
+func (ds Deliveries) search(
 	ctx context.Context, webhookUID, text string, before int64, only condition, limit int,
 ) (list []penstock.Delivery, last int64, err error) {
 	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, penstock.SearchedDeliveries, only)
 	args = append([]any{before}, args...)
 	var read, oldest int64
-	err = s.row(
+	err = ds.s.row(
 		ctx, "SELECT count(*), COALESCE(min(n), 0) FROM "+page+" AS page", append([]any{webhookUID}, args...)...,
 	).Scan(&read, &oldest)
 	if err != nil {
-		return nil, 0, s.d.mapError(fmt.Errorf("search deliveries: %w", err))
+		return nil, 0, ds.s.d.mapError(fmt.Errorf("search deliveries: %w", err))
 	}
 	n := len(args) + 2 // after the webhook and args
-	where := fmt.Sprintf(" WHERE d.n >= $%d AND %s", n, s.d.contains("d.body", fmt.Sprintf("$%d", n+1)))
-	list, last, err = s.readDeliveries(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)
+	where := fmt.Sprintf(" WHERE d.n >= $%d AND %s", n, ds.s.d.contains("d.body", fmt.Sprintf("$%d", n+1)))
+	list, last, err = ds.read(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)
 	if last == 0 && read == penstock.SearchedDeliveries {
 		last = oldest
 	}
 	return list, last, err
 }
 
-// Delivery reads one entry of a webhook's log; absence is penstock.CodeNotFound.
-func (s *Store) Delivery(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
-	return s.readDelivery(ctx, s, webhookUID, id)
+// Find reads one entry of a webhook's log; absence is penstock.CodeNotFound.
+func (ds Deliveries) Find(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
+	return ds.readOne(ctx, ds.s, webhookUID, id)
 }
 
-// Delivery reads one entry within the transaction.
-func (tx *Tx) Delivery(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
-	return tx.s.readDelivery(ctx, tx, webhookUID, id)
+// Find reads one entry within the transaction.
+func (ds DeliveriesTx) Find(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
+	return ds.tx.s.Deliveries.readOne(ctx, ds.tx, webhookUID, id)
 }
 
-func (s *Store) readDelivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
+func (ds Deliveries) readOne(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
 	d, _, err := scanDelivery(
 		webhookUID, q.row(ctx, selectDeliveries+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
 	)
@@ -245,7 +245,7 @@ func (s *Store) readDelivery(ctx context.Context, q querier, webhookUID, id stri
 		return d, penstock.NotFound("delivery", id)
 	}
 	if err != nil {
-		return d, s.d.mapError(fmt.Errorf("read delivery %s: %w", id, err))
+		return d, ds.s.d.mapError(fmt.Errorf("read delivery %s: %w", id, err))
 	}
 	return d, nil
 }
@@ -256,11 +256,11 @@ const KnownFor = 24 * time.Hour
 
 // KnownSender reports whether the webhook accepted a delivery from the address within [KnownFor].
 // The time is not recorded for each delivery, so it may be true for somewhat longer.
-func (s *Store) KnownSender(ctx context.Context, webhookUID, clientIP string) (bool, error) {
+func (ds Deliveries) KnownSender(ctx context.Context, webhookUID, clientIP string) (bool, error) {
 	var n int
-	err := s.row(ctx, `SELECT count(*)
+	err := ds.s.row(ctx, `SELECT count(*)
 		FROM webhook_senders
 		WHERE webhook_uid = $1 AND client_ip = $2 AND last_at > $3`,
 		webhookUID, clientIP, int64(penstock.Now().Add(-KnownFor))).Scan(&n)
-	return n > 0, s.d.mapError(err)
+	return n > 0, ds.s.d.mapError(err)
 }

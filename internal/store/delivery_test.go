@@ -30,7 +30,7 @@ func TestTheLogIsSearchedByPayload(t *testing.T) {
 		search := func(text string) (ids []string, pages int) {
 			q := penstock.DeliveryQuery{Search: text, Limit: 1}
 			for {
-				page, next, err := s.Deliveries(t.Context(), "w", q)
+				page, next, err := s.Deliveries.List(t.Context(), "w", q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +50,7 @@ func TestTheLogIsSearchedByPayload(t *testing.T) {
 				t.Errorf("%q: found %d in %d pages", text, len(found), pages)
 			}
 		}
-		if page, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{
+		if page, _, err := s.Deliveries.List(t.Context(), "w", penstock.DeliveryQuery{
 			Search: "order", Outcomes: []penstock.Outcome{penstock.OutcomeDuplicate},
 		}); err != nil || len(page) > 0 {
 			t.Errorf("duplicates, which have no payload: %v, %v", page, err)
@@ -84,7 +84,7 @@ func TestTheLogIsLimitedToATime(t *testing.T) {
 			{"after all", noon.Add(entries * time.Hour), 0, nil},
 		} {
 			q := penstock.DeliveryQuery{ReceivedAfter: tt.after, ReceivedBefore: tt.before}
-			page, next, err := s.Deliveries(t.Context(), "w", q)
+			page, next, err := s.Deliveries.List(t.Context(), "w", q)
 			if diff := cmp.Diff(tt.want, idsOf(page)); diff != "" || next != "" || err != nil {
 				t.Errorf("%s: %q, %v\n%s", tt.name, next, err, diff)
 			}
@@ -108,7 +108,7 @@ func TestTheLogIsLimitedToDeliveriesWithoutARun(t *testing.T) {
 		check := func(when string, want ...string) {
 			t.Helper()
 			for _, search := range []string{"", `{"of":`} { // no payload, or all
-				page, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{NoRun: true, Search: search})
+				page, _, err := s.Deliveries.List(t.Context(), "w", penstock.DeliveryQuery{NoRun: true, Search: search})
 				if diff := cmp.Diff(want, idsOf(page)); diff != "" || err != nil {
 					t.Errorf("%s, search %q: %v\n%s", when, search, err, diff)
 				}

@@ -82,17 +82,17 @@ func scanEnvironment(row scanner) (penstock.Environment, error) {
 	return e.Environment, nil
 }
 
-// Environments lists the environments of the viewer's team by name, or by time with the latest
+// List returns the environments of the viewer's team by name, or by time with the latest
 // change first. It does not show personal runs of others.
-func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]penstock.Environment, error) {
+func (es Environments) List(ctx context.Context, v Viewer, byName bool) ([]penstock.Environment, error) {
 	order := "e.updated_at DESC, e.uid"
 	if byName {
 		order = "e.folded, e.uid"
 	}
-	rows, err := s.query(ctx, environmentColumns+`WHERE e.team = $3 AND e.deleted_at = 0
+	rows, err := es.s.query(ctx, environmentColumns+`WHERE e.team = $3 AND e.deleted_at = 0
 		ORDER BY `+order, flag(v.All), v.UID, v.Team)
 	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("list environments: %w", err))
+		return nil, es.s.d.mapError(fmt.Errorf("list environments: %w", err))
 	}
 	defer rows.Close()
 	out := []penstock.Environment{}
@@ -103,84 +103,84 @@ func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]pens
 		}
 		out = append(out, e)
 	}
-	return out, s.d.mapError(rows.Err())
+	return out, es.s.d.mapError(rows.Err())
 }
 
-// EnvironmentFor reads an environment as the viewer may see it; absence is penstock.CodeNotFound.
-func (s *Store) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
-	return s.readEnvironment(ctx, s, v, uid)
+// Find reads an environment as the viewer may see it; absence is penstock.CodeNotFound.
+func (es Environments) Find(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
+	return es.readOne(ctx, es.s, v, uid)
 }
 
-// EnvironmentFor reads an environment within the transaction.
-func (tx *Tx) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
-	return tx.s.readEnvironment(ctx, tx, v, uid)
+// Find reads an environment within the transaction.
+func (es EnvironmentsTx) Find(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
+	return es.tx.s.Environments.readOne(ctx, es.tx, v, uid)
 }
 
-func (s *Store) readEnvironment(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
+func (es Environments) readOne(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
 	const one = "WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0"
 	e, err := scanEnvironment(q.row(ctx, environmentColumns+one, flag(v.All), v.UID, uid, v.Team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, penstock.NotFound("environment", uid)
 	}
 	if err != nil {
-		return e, s.d.mapError(fmt.Errorf("read environment %s: %w", uid, err))
+		return e, es.s.d.mapError(fmt.Errorf("read environment %s: %w", uid, err))
 	}
 	return e, nil
 }
 
-// Environment reads the configuration of an environment; absence is penstock.CodeNotFound.
-func (s *Store) Environment(ctx context.Context, team, uid string) (penstock.EnvironmentSpec, error) {
-	return s.environmentSpec(ctx, "uid = $1 AND team = $2 AND deleted_at = 0", uid, team)
+// Spec reads the configuration of an environment; absence is penstock.CodeNotFound.
+func (es Environments) Spec(ctx context.Context, team, uid string) (penstock.EnvironmentSpec, error) {
+	return es.readSpec(ctx, "uid = $1 AND team = $2 AND deleted_at = 0", uid, team)
 }
 
-// KeptEnvironment reads the configuration of an environment, even of a deleted one: runs that were
+// KeptSpec reads the configuration of an environment, even of a deleted one: runs that were
 // created before still use it.
-func (s *Store) KeptEnvironment(ctx context.Context, team, uid string) (penstock.EnvironmentSpec, error) {
-	return s.environmentSpec(ctx, "uid = $1 AND team = $2", uid, team)
+func (es Environments) KeptSpec(ctx context.Context, team, uid string) (penstock.EnvironmentSpec, error) {
+	return es.readSpec(ctx, "uid = $1 AND team = $2", uid, team)
 }
 
-func (s *Store) environmentSpec(ctx context.Context, where string, args ...any) (penstock.EnvironmentSpec, error) {
+func (es Environments) readSpec(ctx context.Context, where string, args ...any) (penstock.EnvironmentSpec, error) {
 	var e penstock.EnvironmentSpec
 	var config string
-	err := s.row(ctx, `SELECT uid, config
+	err := es.s.row(ctx, `SELECT uid, config
 		FROM environments WHERE `+where, args...).Scan(&e.UID, &config)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, penstock.NotFound("environment", fmt.Sprint(args[0]))
 	}
 	if err != nil {
-		return e, s.d.mapError(fmt.Errorf("read environment %v: %w", args[0], err))
+		return e, es.s.d.mapError(fmt.Errorf("read environment %v: %w", args[0], err))
 	}
 	return e, unmarshal(config, &e.Config)
 }
 
-// AddEnvironment stores a new environment. A name that the team uses already is a conflict,
+// Add stores a new environment. A name that the team uses already is a conflict,
 // ignoring case.
-func (tx *Tx) AddEnvironment(ctx context.Context, team string, e penstock.Environment) error {
+func (es EnvironmentsTx) Add(ctx context.Context, team string, e penstock.Environment) error {
 	record := environmentRecord{e, team, e.LastUpdated}
 	record.LastEditor = e.Creator
-	if err := environmentFields.add(ctx, tx, &record); err != nil {
-		return tx.nameTaken(err, "an environment", e.Config.Name)
+	if err := environmentFields.add(ctx, es.tx, &record); err != nil {
+		return es.tx.nameTaken(err, "an environment", e.Config.Name)
 	}
-	return tx.useEnvironmentSecrets(ctx, team, e)
+	return es.useSecrets(ctx, team, e)
 }
 
-// ReplaceEnvironment changes the configuration of an environment. The next run reports again
+// Replace changes the configuration of an environment. The next run reports again
 // whether its setup failed.
-func (tx *Tx) ReplaceEnvironment(ctx context.Context, team string, e penstock.Environment) error {
+func (es EnvironmentsTx) Replace(ctx context.Context, team string, e penstock.Environment) error {
 	record := environmentRecord{Environment: e, team: team}
-	n, err := tx.exec(ctx, setEnvironment, environmentFields.changes(&record, e.UID, team)...)
+	n, err := es.tx.exec(ctx, setEnvironment, environmentFields.changes(&record, e.UID, team)...)
 	if err == nil && n == 0 {
 		return penstock.NotFound("environment", e.UID)
 	}
 	if err != nil {
-		return tx.nameTaken(err, "an environment", e.Config.Name)
+		return es.tx.nameTaken(err, "an environment", e.Config.Name)
 	}
-	return tx.useEnvironmentSecrets(ctx, team, e)
+	return es.useSecrets(ctx, team, e)
 }
 
-// useEnvironmentSecrets records the secrets that an environment names.
-func (tx *Tx) useEnvironmentSecrets(ctx context.Context, team string, e penstock.Environment) error {
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfEnvironment, e.UID, e.Config.SecretNames())
+// useSecrets records the secrets that an environment names.
+func (es EnvironmentsTx) useSecrets(ctx context.Context, team string, e penstock.Environment) error {
+	return es.tx.Secrets().SetUses(ctx, team, penstock.SecretOfEnvironment, e.UID, e.Config.SecretNames())
 }
 
 func (tx *Tx) nameTaken(err error, kind, name string) error {
@@ -190,10 +190,10 @@ func (tx *Tx) nameTaken(err error, kind, name string) error {
 	return err
 }
 
-// DeleteEnvironment removes an environment from every list. It locks the row, so that nothing can
+// Delete removes an environment from every list. It locks the row, so that nothing can
 // start to use the environment meanwhile.
-func (tx *Tx) DeleteEnvironment(ctx context.Context, team, uid string) error {
-	n, err := tx.exec(ctx, `UPDATE environments
+func (es EnvironmentsTx) Delete(ctx context.Context, team, uid string) error {
+	n, err := es.tx.exec(ctx, `UPDATE environments
 		SET deleted_at = $1
 		WHERE uid = $2 AND team = $3 AND deleted_at = 0`, int64(penstock.Now()), uid, team)
 	if err == nil && n == 0 {
@@ -202,17 +202,17 @@ func (tx *Tx) DeleteEnvironment(ctx context.Context, team, uid string) error {
 	if err != nil {
 		return err
 	}
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfEnvironment, uid, nil)
+	return es.tx.Secrets().SetUses(ctx, team, penstock.SecretOfEnvironment, uid, nil)
 }
 
-// UseEnvironment makes sure that an environment exists until the transaction
+// Use makes sure that an environment exists until the transaction
 // ends; absence is penstock.CodeNotFound.
-func (tx *Tx) UseEnvironment(ctx context.Context, team, uid string) error {
+func (es EnvironmentsTx) Use(ctx context.Context, team, uid string) error {
 	var one int
-	err := tx.row(
+	err := es.tx.row(
 		ctx, `SELECT 1
 			FROM environments
-			WHERE uid = $1 AND team = $2 AND deleted_at = 0`+tx.s.d.lock, uid, team,
+			WHERE uid = $1 AND team = $2 AND deleted_at = 0`+es.tx.s.d.lock, uid, team,
 	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return penstock.NotFound("environment", uid)
@@ -228,10 +228,10 @@ type EnvironmentUser struct {
 	Creator  string
 }
 
-// EnvironmentUsers lists the agents, and the enabled automations and schedules, that name an
+// Users returns the agents, and the enabled automations and schedules, that name an
 // environment. It sorts them by name.
-func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUser, error) {
-	rows, err := tx.query(ctx, `SELECT 'agent' AS kind, name, folded, 0 AS personal, '' AS creator
+func (es EnvironmentsTx) Users(ctx context.Context, uid string) ([]EnvironmentUser, error) {
+	rows, err := es.tx.query(ctx, `SELECT 'agent' AS kind, name, folded, 0 AS personal, '' AS creator
 		FROM identities
 		WHERE environment_id = $1 AND environment_id <> '' AND deleted_at = 0
 		UNION ALL SELECT 'automation', name, name, 0, ''
@@ -241,14 +241,14 @@ func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUs
 		FROM schedules
 		WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1
 		ORDER BY kind, folded`, uid)
-	return collect(tx.s, rows, err, "users of an environment", func(u *EnvironmentUser) []any {
+	return collect(es.tx.s, rows, err, "users of an environment", func(u *EnvironmentUser) []any {
 		return []any{&u.Kind, &u.Name, new(string), &u.Personal, &u.Creator}
 	})
 }
 
-// SetEnvironmentSetup records whether the setup of the latest run that used an environment failed.
-func (tx *Tx) SetEnvironmentSetup(ctx context.Context, uid string, failed bool) error {
-	_, err := tx.exec(ctx, `UPDATE environments
+// SetSetup records whether the setup of the latest run that used an environment failed.
+func (es EnvironmentsTx) SetSetup(ctx context.Context, uid string, failed bool) error {
+	_, err := es.tx.exec(ctx, `UPDATE environments
 		SET setup_failed = $1
 		WHERE uid = $2 AND setup_failed <> $1`, flag(failed), uid)
 	if err != nil {

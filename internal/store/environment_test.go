@@ -32,7 +32,8 @@ func addEnvironment(t *testing.T, s *store.Store, name string) penstock.Environm
 	}
 	write(t, s, func(tx *store.Tx) error {
 		return errors.Join(
-			tx.AddPrincipal(t.Context(), store.DefaultTeam, ada), tx.AddEnvironment(t.Context(), store.DefaultTeam, e),
+			tx.Keys().AddPrincipal(t.Context(), store.DefaultTeam, ada),
+			tx.Environments().Add(t.Context(), store.DefaultTeam, e),
 		)
 	})
 	return e
@@ -65,19 +66,20 @@ func TestEnvironmentShowsTheLatestRunThatTheViewerMaySee(t *testing.T) {
 			"an admin":      {store.Viewer{Team: store.DefaultTeam, UID: "root", All: true}, "private"},
 			"somebody else": {store.Viewer{Team: store.DefaultTeam, UID: "bob"}, "shared"},
 		} {
-			got, err := s.EnvironmentFor(t.Context(), test.viewer, e.UID)
+			got, err := s.Environments.Find(t.Context(), test.viewer, e.UID)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if got.LastTask == nil || got.LastTask.Title != test.want {
 				t.Errorf("%s sees the run %+v, want %q", name, got.LastTask, test.want)
 			}
-			if run, err := s.Run(t.Context(), store.DefaultTeam, shared.ID); err != nil || got.LastTaskRunAt != run.StartedAt ||
+			run, err := s.Runs.Find(t.Context(), store.DefaultTeam, shared.ID)
+			if err != nil || got.LastTaskRunAt != run.StartedAt ||
 				run.StartedAt == 0 {
 				t.Errorf("%s: a run last worked there at %s, want %s (%v)", name, got.LastTaskRunAt, run.StartedAt, err)
 			}
 		}
-		if _, err := s.EnvironmentFor(
+		if _, err := s.Environments.Find(
 			t.Context(), store.Viewer{Team: "another", All: true}, e.UID,
 		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
@@ -95,7 +97,7 @@ func TestEnvironmentNamesAreUniqueIgnoringCase(t *testing.T) {
 
 		add := func(team, name string) error {
 			return s.Write(t.Context(), func(tx *store.Tx) error {
-				return tx.AddEnvironment(
+				return tx.Environments().Add(
 					t.Context(), team,
 					penstock.Environment{UID: penstock.NewUID(), Config: penstock.EnvironmentConfig{Name: name}, Creator: &ada},
 				)
@@ -108,11 +110,11 @@ func TestEnvironmentNamesAreUniqueIgnoringCase(t *testing.T) {
 			t.Errorf("another team's: %v", err)
 		}
 		other.Config.Name = "ÄPP"
-		replace := func(tx *store.Tx) error { return tx.ReplaceEnvironment(t.Context(), store.DefaultTeam, other) }
+		replace := func(tx *store.Tx) error { return tx.Environments().Replace(t.Context(), store.DefaultTeam, other) }
 		if err := s.Write(t.Context(), replace); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("renamed to a name that is taken: got %v, want a conflict", err)
 		}
-		write(t, s, func(tx *store.Tx) error { return tx.DeleteEnvironment(t.Context(), store.DefaultTeam, first.UID) })
+		write(t, s, func(tx *store.Tx) error { return tx.Environments().Delete(t.Context(), store.DefaultTeam, first.UID) })
 		if err := s.Write(t.Context(), replace); err != nil {
 			t.Errorf("renamed to the name of a deleted one: %v", err)
 		}
@@ -123,12 +125,13 @@ func TestDeletedEnvironmentIsKeptForRunsThatHaveIt(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		e := addEnvironment(t, s, "app")
-		write(t, s, func(tx *store.Tx) error { return tx.DeleteEnvironment(t.Context(), store.DefaultTeam, e.UID) })
+		write(t, s, func(tx *store.Tx) error { return tx.Environments().Delete(t.Context(), store.DefaultTeam, e.UID) })
 
-		if _, err := s.Environment(t.Context(), store.DefaultTeam, e.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		_, err := s.Environments.Spec(t.Context(), store.DefaultTeam, e.UID)
+		if penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("it can still be used: %v", err)
 		}
-		got, err := s.KeptEnvironment(t.Context(), store.DefaultTeam, e.UID)
+		got, err := s.Environments.KeptSpec(t.Context(), store.DefaultTeam, e.UID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,9 +139,9 @@ func TestDeletedEnvironmentIsKeptForRunsThatHaveIt(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		for what, fn := range map[string]func(*store.Tx) error{
-			"delete":  func(tx *store.Tx) error { return tx.DeleteEnvironment(t.Context(), store.DefaultTeam, e.UID) },
-			"replace": func(tx *store.Tx) error { return tx.ReplaceEnvironment(t.Context(), store.DefaultTeam, e) },
-			"use":     func(tx *store.Tx) error { return tx.UseEnvironment(t.Context(), store.DefaultTeam, e.UID) },
+			"delete":  func(tx *store.Tx) error { return tx.Environments().Delete(t.Context(), store.DefaultTeam, e.UID) },
+			"replace": func(tx *store.Tx) error { return tx.Environments().Replace(t.Context(), store.DefaultTeam, e) },
+			"use":     func(tx *store.Tx) error { return tx.Environments().Use(t.Context(), store.DefaultTeam, e.UID) },
 		} {
 			if err := s.Write(t.Context(), fn); penstock.CodeOf(err) != penstock.CodeNotFound {
 				t.Errorf("%s a deleted one: got %v, want not found", what, err)
@@ -160,10 +163,10 @@ func TestEnvironmentIsNotDeletedUnderItsUsers(t *testing.T) {
 			var both sync.WaitGroup
 			both.Go(func() {
 				used = s.Write(ctx, func(tx *store.Tx) error {
-					if err := tx.UseEnvironment(ctx, store.DefaultTeam, e.UID); err != nil {
+					if err := tx.Environments().Use(ctx, store.DefaultTeam, e.UID); err != nil {
 						return err
 					}
-					return tx.AddIdentity(
+					return tx.Identities().Add(
 						ctx, store.DefaultTeam, penstock.Identity{UID: penstock.NewID(), Name: e.Config.Name, EnvironmentID: e.UID},
 					)
 				})
@@ -183,10 +186,10 @@ func TestEnvironmentIsNotDeletedUnderItsUsers(t *testing.T) {
 }
 
 func deleteUnused(ctx context.Context, tx *store.Tx, uid string, inUse error) error {
-	if err := tx.DeleteEnvironment(ctx, store.DefaultTeam, uid); err != nil {
+	if err := tx.Environments().Delete(ctx, store.DefaultTeam, uid); err != nil {
 		return err
 	}
-	users, err := tx.EnvironmentUsers(ctx, uid)
+	users, err := tx.Environments().Users(ctx, uid)
 	if err == nil && len(users) > 0 {
 		err = inUse
 	}
@@ -198,14 +201,14 @@ func TestEnvironmentRemembersWhetherItsSetupFailed(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		e := addEnvironment(t, s, "app")
 		failed := func() bool {
-			got, err := s.EnvironmentFor(t.Context(), store.Viewer{Team: store.DefaultTeam}, e.UID)
+			got, err := s.Environments.Find(t.Context(), store.Viewer{Team: store.DefaultTeam}, e.UID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return got.SetupFailed
 		}
 		set := func(v bool) {
-			write(t, s, func(tx *store.Tx) error { return tx.SetEnvironmentSetup(t.Context(), e.UID, v) })
+			write(t, s, func(tx *store.Tx) error { return tx.Environments().SetSetup(t.Context(), e.UID, v) })
 		}
 		if failed() {
 			t.Error("a new one has failed")
@@ -220,7 +223,7 @@ func TestEnvironmentRemembersWhetherItsSetupFailed(t *testing.T) {
 			t.Error("a success does not clear it")
 		}
 		set(true)
-		write(t, s, func(tx *store.Tx) error { return tx.ReplaceEnvironment(t.Context(), store.DefaultTeam, e) })
+		write(t, s, func(tx *store.Tx) error { return tx.Environments().Replace(t.Context(), store.DefaultTeam, e) })
 		if failed() {
 			t.Error("a change does not clear it")
 		}

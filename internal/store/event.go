@@ -35,26 +35,26 @@ var (
 	eventOutline = eventFields.without("data")
 )
 
-// Events returns up to limit events of a run after seq, oldest first.
-func (s *Store) Events(ctx context.Context, runID string, after int64, limit int) ([]penstock.Event, error) {
-	return s.selectEvents(ctx, "run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", runID, after, limit)
+// List returns up to limit events of a run after seq, oldest first.
+func (es Events) List(ctx context.Context, runID string, after int64, limit int) ([]penstock.Event, error) {
+	return es.selectWhere(ctx, "run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", runID, after, limit)
 }
 
-// TimelineEvents returns the timeline events of a run, oldest first.
-func (s *Store) TimelineEvents(ctx context.Context, runID string) ([]penstock.Event, error) {
-	return s.selectEvents(ctx, "run_id = $1 AND type = 'timeline' ORDER BY seq", runID)
+// Timeline returns the timeline events of a run, oldest first.
+func (es Events) Timeline(ctx context.Context, runID string) ([]penstock.Event, error) {
+	return es.selectWhere(ctx, "run_id = $1 AND type = 'timeline' ORDER BY seq", runID)
 }
 
-func (s *Store) selectEvents(ctx context.Context, where string, args ...any) ([]penstock.Event, error) {
-	return s.readEvents(ctx, eventFields, where, args...)
+func (es Events) selectWhere(ctx context.Context, where string, args ...any) ([]penstock.Event, error) {
+	return es.read(ctx, eventFields, where, args...)
 }
 
-func (s *Store) readEvents(
+func (es Events) read(
 	ctx context.Context, fields resource[eventRecord], where string, args ...any,
 ) ([]penstock.Event, error) {
-	rows, err := s.query(ctx, "SELECT "+fields.selected+" FROM events WHERE "+where, args...)
+	rows, err := es.s.query(ctx, "SELECT "+fields.selected+" FROM events WHERE "+where, args...)
 	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("read events: %w", err))
+		return nil, es.s.d.mapError(fmt.Errorf("read events: %w", err))
 	}
 	defer rows.Close()
 	var out []penstock.Event
@@ -65,7 +65,7 @@ func (s *Store) readEvents(
 		}
 		out = append(out, e.Event)
 	}
-	return out, s.d.mapError(rows.Err())
+	return out, es.s.d.mapError(rows.Err())
 }
 
 type appendEvents struct {
@@ -79,18 +79,18 @@ func (a *appendEvents) kind() int   { return kindAppend }
 
 // Append adds drafts to the log of the run that l holds, through the group commit. If the lease is
 // lost or has ended, the error is penstock.ErrLeaseLost.
-func (s *Store) Append(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) error {
+func (es Events) Append(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) error {
 	if len(drafts) == 0 {
 		return nil
 	}
-	return s.commits.do(ctx, &appendEvents{lease: l, drafts: drafts})
+	return es.s.commits.do(ctx, &appendEvents{lease: l, drafts: drafts})
 }
 
-func (tx *Tx) appendHeld(ctx context.Context, a *appendEvents) error {
-	if err := tx.lockRun(ctx, a.lease.RunID); err != nil {
+func (es EventsTx) appendHeld(ctx context.Context, a *appendEvents) error {
+	if err := es.tx.Runs().lockRow(ctx, a.lease.RunID); err != nil {
 		return err
 	}
-	held, err := tx.holds(ctx, a.lease)
+	held, err := es.tx.Executions().holds(ctx, a.lease)
 	if err != nil {
 		return err
 	}
@@ -98,26 +98,26 @@ func (tx *Tx) appendHeld(ctx context.Context, a *appendEvents) error {
 		a.fail(penstock.ErrLeaseLost)
 		return nil
 	}
-	drafts, err := tx.Fresh(ctx, a.lease, a.drafts)
+	drafts, err := es.Fresh(ctx, a.lease, a.drafts)
 	if err != nil || len(drafts) == 0 {
 		return err
 	}
 	drafts, reports := splitReports(drafts)
-	if err := tx.Report(ctx, a.lease, reports...); err != nil || len(drafts) == 0 {
+	if err := es.tx.Executions().Report(ctx, a.lease, reports...); err != nil || len(drafts) == 0 {
 		return err
 	}
-	return tx.AppendEvents(ctx, a.lease.RunID, drafts...)
+	return es.Append(ctx, a.lease.RunID, drafts...)
 }
 
 // Fresh removes the drafts that this lease has already appended, and records the rest. The lease
 // must be active.
-func (tx *Tx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) ([]penstock.Draft, error) {
+func (es EventsTx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) ([]penstock.Draft, error) {
 	last := drafts[len(drafts)-1].N
 	if last == 0 {
 		return drafts, nil
 	}
 	var before int64
-	if err := tx.row(ctx, `SELECT appended
+	if err := es.tx.row(ctx, `SELECT appended
 		FROM queue
 		WHERE run_id = $1`, l.RunID).Scan(&before); err != nil {
 		return nil, fmt.Errorf("read what was appended to run %s: %w", l.RunID, err)
@@ -125,35 +125,37 @@ func (tx *Tx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstock.Dra
 	for len(drafts) > 0 && drafts[0].N <= before {
 		drafts = drafts[1:]
 	}
-	_, err := tx.exec(ctx, `UPDATE queue
+	_, err := es.tx.exec(ctx, `UPDATE queue
 		SET appended = $1
 		WHERE run_id = $2 AND appended < $1`, last, l.RunID)
 	return drafts, err
 }
 
-// AppendEvents adds drafts to a run's log. An update of the run's row assigns the sequence numbers
+// Append adds drafts to a run's log. An update of the run's row assigns the sequence numbers
 // and locks the row until the commit. So commit order is sequence order.
-func (tx *Tx) AppendEvents(ctx context.Context, runID string, drafts ...penstock.Draft) error {
+func (es EventsTx) Append(ctx context.Context, runID string, drafts ...penstock.Draft) error {
 	var last int64
 	var execution int
-	err := tx.row(ctx, `UPDATE runs
+	err := es.tx.row(ctx, `UPDATE runs
 		SET last_seq = last_seq + $1
 		WHERE id = $2
 		RETURNING last_seq, execution_id`, len(drafts), runID).Scan(&last, &execution)
 	if err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", runID, err)
 	}
-	return tx.insertEvents(ctx, runID, execution, last, drafts)
+	return es.insert(ctx, runID, execution, last, drafts)
 }
 
 // AppendAfter adds an event, and reports about traffic, to an execution after the end of its
 // lease, once. If the event exists already, or if the lease never belonged to the execution, the
 // error is penstock.ErrLeaseLost.
-func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draft, reports []penstock.Draft) error {
-	if err := tx.lockRun(ctx, l.RunID); err != nil {
+func (es EventsTx) AppendAfter(
+	ctx context.Context, l penstock.Lease, d penstock.Draft, reports []penstock.Draft,
+) error {
+	if err := es.tx.Runs().lockRow(ctx, l.RunID); err != nil {
 		return err
 	}
-	first, err := tx.exec(ctx, `UPDATE executions SET token = ''
+	first, err := es.tx.exec(ctx, `UPDATE executions SET token = ''
 		WHERE run_id = $1 AND execution_id = $2 AND token = $3 AND token <> '' AND ended_at <> 0
 			AND NOT EXISTS (
 				SELECT 1 FROM events e
@@ -166,38 +168,38 @@ func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draf
 	if first == 0 {
 		return penstock.ErrLeaseLost
 	}
-	if err := tx.Report(ctx, l, reports...); err != nil {
+	if err := es.tx.Executions().Report(ctx, l, reports...); err != nil {
 		return err
 	}
 	var last int64
-	if err := tx.row(ctx, `UPDATE runs
+	if err := es.tx.row(ctx, `UPDATE runs
 		SET last_seq = last_seq + 1
 		WHERE id = $1
 		RETURNING last_seq`, l.RunID).Scan(&last); err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", l.RunID, err)
 	}
-	return tx.insertEvents(ctx, l.RunID, l.ExecutionID, last, []penstock.Draft{d})
+	return es.insert(ctx, l.RunID, l.ExecutionID, last, []penstock.Draft{d})
 }
 
-// insertEvents stores drafts. Their sequence numbers are assigned and end with last.
-func (tx *Tx) insertEvents(
+// insert stores drafts. Their sequence numbers are assigned and end with last.
+func (es EventsTx) insert(
 	ctx context.Context, runID string, execution int, last int64, drafts []penstock.Draft,
 ) error {
 	rows := make([][]any, len(drafts))
 	for i, d := range drafts {
 		rows[i] = eventFields.row(eventAt(runID, execution, last-int64(len(drafts))+int64(i)+1, d))
 	}
-	if err := tx.s.d.insert(ctx, tx, eventFields.table, rows); err != nil {
+	if err := es.tx.s.d.insert(ctx, es.tx, eventFields.table, rows); err != nil {
 		return err
 	}
 	for _, d := range drafts { // after the insert, because the deltas may be in the same batch as their message
 		if d.Type == penstock.EventMessage && d.Key != "" {
-			if _, err := tx.exec(ctx, `DELETE FROM events
+			if _, err := es.tx.exec(ctx, `DELETE FROM events
 				WHERE run_id = $1 AND key = $2 AND type = 'message_delta'`, runID, d.Key); err != nil {
 				return fmt.Errorf("remove the deltas of a message: %w", err)
 			}
 		}
 	}
-	tx.Nudge(RunTopic(runID))
+	es.tx.Nudge(RunTopic(runID))
 	return nil
 }

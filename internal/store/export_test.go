@@ -8,7 +8,7 @@ func (tx *Tx) CreateRuns(ctx context.Context, runs ...*NewRun) error {
 	for _, run := range runs {
 		members = append(members, newCreateRun(run))
 	}
-	return tx.createRuns(ctx, members)
+	return tx.Runs().createAll(ctx, members)
 }
 
 // Setting returns a PostgreSQL setting as it applies to the next statement of the transaction.

@@ -113,9 +113,9 @@ func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, er
 	return version, s.d.mapError(err)
 }
 
-// Factories returns one page of a team's factories, by name. It ends before penstock.MaxPageBytes
+// List returns one page of a team's factories, by name. It ends before penstock.MaxPageBytes
 // of JSON, but has at least one factory.
-func (s *Store) Factories(
+func (fs Factories) List(
 	ctx context.Context, team string, q penstock.FactoryQuery,
 ) (list []FactoryRow, next string, err error) {
 	limit := q.Limit
@@ -137,11 +137,11 @@ func (s *Store) Factories(
 		w.add("(f.folded, f.uid) > (?, ?)", c.Value, c.ID)
 	}
 	text, args := w.numbered(1)
-	rows, err := s.query(ctx, factoryColumns+"WHERE "+text+fmt.Sprintf(`
+	rows, err := fs.s.query(ctx, factoryColumns+"WHERE "+text+fmt.Sprintf(`
 		ORDER BY f.folded, f.uid
 		LIMIT %d`, limit+1), args...)
 	if err != nil {
-		return nil, "", s.d.mapError(fmt.Errorf("list factories: %w", err))
+		return nil, "", fs.s.d.mapError(fmt.Errorf("list factories: %w", err))
 	}
 	defer rows.Close()
 	list = []FactoryRow{}
@@ -158,17 +158,17 @@ func (s *Store) Factories(
 		list = append(list, r)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, "", s.d.mapError(err)
+		return nil, "", fs.s.d.mapError(err)
 	}
 	if more {
 		last := list[len(list)-1]
 		next = cursor{Filter: filter, Value: fold(last.Name), ID: last.UID}.encode()
 	}
-	return list, next, s.setAgents(ctx, s, list)
+	return list, next, fs.setAgents(ctx, fs.s, list)
 }
 
 // setAgents fills in the agents of factories, by name.
-func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) error {
+func (fs Factories) setAgents(ctx context.Context, q querier, list []FactoryRow) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) err
 		args[i], at[list[i].UID] = list[i].UID, i
 		list[i].Agents = []penstock.FactoryAgent{}
 	}
-	agents, err := s.readIdentities(ctx, q, `WHERE factory_uid <> ''
+	agents, err := fs.s.Identities.read(ctx, q, `WHERE factory_uid <> ''
 			AND factory_uid IN (`+placeholders(1, len(args))+`)
 			AND deleted_at = 0
 		ORDER BY folded, uid`, args...)
@@ -188,27 +188,27 @@ func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) err
 	return err
 }
 
-// Factory reads one factory; absence is penstock.CodeNotFound.
-func (s *Store) Factory(ctx context.Context, team, uid string) (FactoryRow, error) {
-	return s.readFactory(ctx, s, team, uid)
+// Find reads one factory; absence is penstock.CodeNotFound.
+func (fs Factories) Find(ctx context.Context, team, uid string) (FactoryRow, error) {
+	return fs.readOne(ctx, fs.s, team, uid)
 }
 
-// Factory reads one factory; after [Tx.Changed] no other transaction changes it until
+// Find reads one factory; after [Tx.Changed] no other transaction changes it until
 // the transaction ends. Absence is penstock.CodeNotFound.
-func (tx *Tx) Factory(ctx context.Context, team, uid string) (FactoryRow, error) {
-	return tx.s.readFactory(ctx, tx, team, uid)
+func (fs FactoriesTx) Find(ctx context.Context, team, uid string) (FactoryRow, error) {
+	return fs.tx.s.Factories.readOne(ctx, fs.tx, team, uid)
 }
 
-func (s *Store) readFactory(ctx context.Context, q querier, team, uid string) (FactoryRow, error) {
+func (fs Factories) readOne(ctx context.Context, q querier, team, uid string) (FactoryRow, error) {
 	r, err := scanFactory(q.row(ctx, factoryColumns+"WHERE f.uid = $1 AND f.team = $2 AND f.deleted_at = 0", uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("factory", uid)
 	}
 	if err != nil {
-		return r, s.d.mapError(fmt.Errorf("read factory %s: %w", uid, err))
+		return r, fs.s.d.mapError(fmt.Errorf("read factory %s: %w", uid, err))
 	}
 	one := []FactoryRow{r}
-	err = s.setAgents(ctx, q, one)
+	err = fs.setAgents(ctx, q, one)
 	return one[0], err
 }
 
@@ -219,56 +219,56 @@ type FactoryPart struct {
 	FactoryConfig
 }
 
-// FactoryPart reads the configuration that a factory gives to runs; absence is penstock.CodeNotFound.
-func (s *Store) FactoryPart(ctx context.Context, team, uid string) (part FactoryPart, err error) {
+// Part reads the configuration that a factory gives to runs; absence is penstock.CodeNotFound.
+func (fs Factories) Part(ctx context.Context, team, uid string) (part FactoryPart, err error) {
 	var data string
-	err = s.row(ctx, `SELECT name, revision, data
+	err = fs.s.row(ctx, `SELECT name, revision, data
 		FROM factories
 		WHERE uid = $1 AND team = $2 AND deleted_at = 0`, uid, team).Scan(&part.Name, &part.Revision, &data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return part, penstock.NotFound("factory", uid)
 	}
 	if err != nil {
-		return part, s.d.mapError(fmt.Errorf("read the configuration of factory %s: %w", uid, err))
+		return part, fs.s.d.mapError(fmt.Errorf("read the configuration of factory %s: %w", uid, err))
 	}
 	return part, unmarshal(data, &part.FactoryConfig)
 }
 
-// AddFactory stores a new factory. A name or alias that the team uses already is a conflict,
+// Add stores a new factory. A name or alias that the team uses already is a conflict,
 // ignoring case.
-func (tx *Tx) AddFactory(ctx context.Context, r FactoryRow) error {
-	if err := tx.factoryNames(ctx, r); err != nil {
+func (fs FactoriesTx) Add(ctx context.Context, r FactoryRow) error {
+	if err := fs.setNames(ctx, r); err != nil {
 		return err
 	}
-	err := factoryFields.add(ctx, tx, &factoryRecord{r, r.Definition.Revision})
+	err := factoryFields.add(ctx, fs.tx, &factoryRecord{r, r.Definition.Revision})
 	if err != nil {
-		return tx.nameTaken(err, "a factory", r.Name)
+		return fs.tx.nameTaken(err, "a factory", r.Name)
 	}
-	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
+	return fs.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
 }
 
-// SetFactory stores a factory that was read and changed in the transaction. It does not change the
+// Set stores a factory that was read and changed in the transaction. It does not change the
 // revision.
-func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
-	if err := tx.factoryNames(ctx, r); err != nil {
+func (fs FactoriesTx) Set(ctx context.Context, r FactoryRow) error {
+	if err := fs.setNames(ctx, r); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, setFactory, factoryFields.changes(&factoryRecord{FactoryRow: r}, r.UID)...)
+	_, err := fs.tx.exec(ctx, setFactory, factoryFields.changes(&factoryRecord{FactoryRow: r}, r.UID)...)
 	if err != nil {
-		return tx.nameTaken(err, "a factory", r.Name)
+		return fs.tx.nameTaken(err, "a factory", r.Name)
 	}
-	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
+	return fs.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
 }
 
 // Revise counts a change of the definition of a factory, and returns the number
 // of its revision.
-func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error) {
-	if _, err := tx.exec(ctx, `UPDATE factories
+func (fs FactoriesTx) Revise(ctx context.Context, uid string) (revision int64, err error) {
+	if _, err := fs.tx.exec(ctx, `UPDATE factories
 		SET revision = revision + 1, updated_at = $1
 		WHERE uid = $2`, int64(penstock.Now()), uid); err != nil {
 		return 0, fmt.Errorf("count a change of factory %s: %w", uid, err)
 	}
-	if err := tx.row(ctx, `SELECT revision
+	if err := fs.tx.row(ctx, `SELECT revision
 		FROM factories
 		WHERE uid = $1`, uid).Scan(&revision); err != nil {
 		return 0, fmt.Errorf("read the revision of factory %s: %w", uid, err)
@@ -276,10 +276,10 @@ func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error
 	return revision, nil
 }
 
-// factoryNames rejects a name or alias that another factory of the team has as name or alias, so
+// setNames rejects a name or alias that another factory of the team has as name or alias, so
 // that a reference by either is unique.
-func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {
-	others, err := tx.s.namedFactories(ctx, tx, r.Team, r.Name, r.Alias)
+func (fs FactoriesTx) setNames(ctx context.Context, r FactoryRow) error {
+	others, err := fs.tx.s.Factories.readNamed(ctx, fs.tx, r.Team, r.Name, r.Alias)
 	if err != nil {
 		return err
 	}
@@ -301,17 +301,17 @@ func (n FactoryName) Called(name string) bool {
 	return name != "" && (fold(name) == fold(n.Name) || fold(name) == fold(n.Alias))
 }
 
-// FactoriesNamed lists the factories of a team that have one of two names as name or alias.
-func (s *Store) FactoriesNamed(ctx context.Context, team, name, other string) ([]FactoryName, error) {
-	return s.namedFactories(ctx, s, team, name, other)
+// Named lists the factories of a team that have one of two names as name or alias.
+func (fs Factories) Named(ctx context.Context, team, name, other string) ([]FactoryName, error) {
+	return fs.readNamed(ctx, fs.s, team, name, other)
 }
 
-// FactoriesNamed is [Store.FactoriesNamed] in a transaction.
-func (tx *Tx) FactoriesNamed(ctx context.Context, team, name, other string) ([]FactoryName, error) {
-	return tx.s.namedFactories(ctx, tx, team, name, other)
+// Named is [Factories.Named] in a transaction.
+func (fs FactoriesTx) Named(ctx context.Context, team, name, other string) ([]FactoryName, error) {
+	return fs.tx.s.Factories.readNamed(ctx, fs.tx, team, name, other)
 }
 
-func (s *Store) namedFactories(ctx context.Context, q querier, team, name, other string) ([]FactoryName, error) {
+func (fs Factories) readNamed(ctx context.Context, q querier, team, name, other string) ([]FactoryName, error) {
 	rows, err := q.query(ctx, `SELECT uid, name, alias
 		FROM factories
 		WHERE team = $1
@@ -320,16 +320,16 @@ func (s *Store) namedFactories(ctx context.Context, q querier, team, name, other
 		ORDER BY uid`, team, fold(name),
 		fold(other))
 	return collect(
-		s, rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} },
+		fs.s, rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} },
 	)
 }
 
-// DeleteFactory removes a factory that was read in the transaction from every list. It also removes
+// Delete removes a factory that was read in the transaction from every list. It also removes
 // its automations, its webhooks with their copies of secrets, and its agents with their keys. Runs
 // and deliveries stay. The files stay too, because runs find their skills in them.
-func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
+func (fs FactoriesTx) Delete(ctx context.Context, r FactoryRow) error {
 	for _, a := range r.Agents {
-		if err := tx.DeleteIdentity(ctx, r.Team, a.UID); err != nil {
+		if err := fs.tx.Identities().Delete(ctx, r.Team, a.UID); err != nil {
 			return err
 		}
 	}
@@ -346,20 +346,20 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 		"DELETE FROM repository_commits WHERE factory_uid = $1",
 		"DELETE FROM secret_uses WHERE kind = 'factory' AND uid = $1",
 	} {
-		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
+		if _, err := fs.tx.exec(ctx, statement, r.UID); err != nil {
 			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)
 		}
 	}
-	webhooks, err := tx.s.readWebhooks(ctx, tx, "w.factory_uid = $1", r.UID)
+	webhooks, err := fs.tx.s.Webhooks.read(ctx, fs.tx, "w.factory_uid = $1", r.UID)
 	if err != nil {
 		return err
 	}
 	for _, w := range webhooks {
-		if err := tx.DeleteWebhook(ctx, w.UID); err != nil {
+		if err := fs.tx.Webhooks().Delete(ctx, w.UID); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.exec(ctx, `UPDATE factories
+	if _, err := fs.tx.exec(ctx, `UPDATE factories
 		SET deleted_at = $1
 		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), r.UID); err != nil {
 		return fmt.Errorf("delete factory %s: %w", r.UID, err)

@@ -29,7 +29,7 @@ func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
 	}
 	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
 	write(t, s, func(tx *store.Tx) error {
-		return errors.Join(tx.Changed(t.Context(), r.Team), tx.AddFactory(t.Context(), r))
+		return errors.Join(tx.Changed(t.Context(), r.Team), tx.Factories().Add(t.Context(), r))
 	})
 	return r
 }
@@ -51,7 +51,8 @@ func addAutomation(
 	}
 	write(t, s, func(tx *store.Tx) error {
 		return errors.Join(
-			tx.Changed(t.Context(), r.Team), tx.AddAutomation(t.Context(), r), tx.SetClocks(t.Context(), r.Team, r.UID, clocks),
+			tx.Changed(t.Context(), r.Team), tx.Automations().Add(t.Context(), r),
+			tx.Automations().SetClocks(t.Context(), r.Team, r.UID, clocks),
 		)
 	})
 	return r
@@ -69,13 +70,13 @@ func TestAPageOfFactoriesEndsByItsBytes(t *testing.T) {
 			if want = append(want, name); name < "c" {
 				r.Defaults = huge
 				write(t, s, func(tx *store.Tx) error {
-					return errors.Join(tx.Changed(t.Context(), r.Team), tx.SetFactory(t.Context(), r))
+					return errors.Join(tx.Changed(t.Context(), r.Team), tx.Factories().Set(t.Context(), r))
 				})
 			}
 		}
 		pages, cursor := 0, ""
 		for pages == 0 || cursor != "" {
-			list, next, err := s.Factories(t.Context(), store.DefaultTeam, penstock.FactoryQuery{Cursor: cursor})
+			list, next, err := s.Factories.List(t.Context(), store.DefaultTeam, penstock.FactoryQuery{Cursor: cursor})
 			if err != nil || len(list) == 0 {
 				t.Fatalf("page %d: %v, %v", pages, list, err)
 			}
@@ -96,19 +97,19 @@ func TestFactoriesAndAutomationsAreReadBackUnchanged(t *testing.T) {
 		want := addFactory(t, s, "acme")
 		a := addAutomation(t, s, want, "a", `{"webhook_ids":["ci"],"payload":{"n":[9007199254740993,1e400]}}`)
 		want.AutomationCount = 1
-		got, err := s.Factory(t.Context(), store.DefaultTeam, want.UID)
+		got, err := s.Factories.Find(t.Context(), store.DefaultTeam, want.UID)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("the factory (%v): -want +got:\n%s", err, diff)
 		}
-		read, err := s.Automation(t.Context(), want.UID, a.UID)
+		read, err := s.Automations.Find(t.Context(), want.UID, a.UID)
 		if diff := cmp.Diff(a, read); err != nil || diff != "" {
 			t.Errorf("the automation (%v): -want +got:\n%s", err, diff)
 		}
-		if part, err := s.FactoryPart(t.Context(), store.DefaultTeam, want.UID); err != nil ||
+		if part, err := s.Factories.Part(t.Context(), store.DefaultTeam, want.UID); err != nil ||
 			part.Name != want.Name || cmp.Diff(want.FactoryConfig, part.FactoryConfig) != "" {
 			t.Errorf("the part %q (%v): %s", part.Name, err, cmp.Diff(want.FactoryConfig, part.FactoryConfig))
 		}
-		if _, err := s.Factory(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.Factories.Find(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
 		}
 	})
@@ -131,7 +132,8 @@ func TestAutomationsAreFoundByTheirWebhooks(t *testing.T) {
 		off.Enabled = false
 		write(t, s, func(tx *store.Tx) error {
 			return errors.Join(
-				tx.SetAutomation(t.Context(), off), tx.SetAutomation(t.Context(), pulls), tx.DeleteAutomation(t.Context(), gone),
+				tx.Automations().Set(t.Context(), off), tx.Automations().Set(t.Context(), pulls),
+				tx.Automations().Delete(t.Context(), gone),
 			)
 		})
 		for _, test := range []struct {
@@ -144,7 +146,7 @@ func TestAutomationsAreFoundByTheirWebhooks(t *testing.T) {
 			{"UID", "x", "github", []string{"by-uid", "pulls"}},
 			{"x", "y", "linear", []string{}},
 		} {
-			rows, err := s.AutomationsOf(t.Context(), store.WebhookRow{
+			rows, err := s.Automations.OfWebhook(t.Context(), store.WebhookRow{
 				Webhook: penstock.Webhook{UID: test.uid, Name: test.name, SignatureScheme: test.scheme}, FactoryUID: f.UID,
 			})
 			if err != nil {
@@ -170,7 +172,7 @@ func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 			t, s, f, "a", `{"webhook_ids":["ci"]}`, store.Clock{N: 0, NextAt: now}, store.Clock{N: 1, NextAt: now + 1},
 			store.Clock{N: 2},
 		)
-		due, err := s.DueAutomations(ctx, now, 10)
+		due, err := s.Automations.Due(ctx, now, 10)
 		if err != nil || len(due) != 1 || len(due[0].Clocks) != 1 || due[0].UID != a.UID {
 			t.Fatalf("got %+v (%v), want the first clock", due, err)
 		}
@@ -180,7 +182,7 @@ func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 		for i := range 8 {
 			all.Go(func() {
 				err := s.Write(ctx, func(tx *store.Tx) error {
-					first, err := tx.AdvanceClock(ctx, clock, store.Tick{LastAt: now, NextAt: now + 5})
+					first, err := tx.Automations().AdvanceClock(ctx, clock, store.Tick{LastAt: now, NextAt: now + 5})
 					if first {
 						won.Store(i, true)
 					}
@@ -199,15 +201,16 @@ func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 		}
 		// After an edit, a change based on the version before it fails, even if the time is the
 		// same.
-		due, err = s.DueAutomations(ctx, now+5, 10)
+		due, err = s.Automations.Due(ctx, now+5, 10)
 		if err != nil || len(due) != 1 || len(due[0].Clocks) != 2 {
 			t.Fatalf("got %+v (%v)", due, err)
 		}
 		write(t, s, func(tx *store.Tx) error {
-			return errors.Join(tx.Changed(ctx, f.Team), tx.SetClocks(ctx, f.Team, a.UID, due[0].Clocks))
+			return errors.Join(tx.Changed(ctx, f.Team), tx.Automations().SetClocks(ctx, f.Team, a.UID, due[0].Clocks))
 		})
 		write(t, s, func(tx *store.Tx) error {
-			if first, err := tx.AdvanceClock(ctx, due[0].Clocks[0], store.Tick{NextAt: now + 9}); first || err != nil {
+			first, err := tx.Automations().AdvanceClock(ctx, due[0].Clocks[0], store.Tick{NextAt: now + 9})
+			if first || err != nil {
 				t.Errorf("a clock that was set anew was advanced: %t %v", first, err)
 			}
 			return nil

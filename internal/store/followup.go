@@ -39,24 +39,24 @@ var followupFields = newResource("followups", "f",
 	jsonColumn("attachments", func(f *followupRow) *[]string { return &f.attachments }),
 )
 
-// AddFollowup stores a message that waits for the agent. Its attachments must exist already.
-func (tx *Tx) AddFollowup(ctx context.Context, runID string, f Followup) error {
+// Add stores a message that waits for the agent. Its attachments must exist already.
+func (fs FollowupsTx) Add(ctx context.Context, runID string, f Followup) error {
 	f.State = PromptWaiting
 	row := followupRow{Followup: f, runID: runID}
 	for _, a := range f.Attachments {
 		row.attachments = append(row.attachments, a.ID)
 	}
-	if err := followupFields.add(ctx, tx, &row); err != nil {
+	if err := followupFields.add(ctx, fs.tx, &row); err != nil {
 		return fmt.Errorf("store a follow-up of run %s: %w", runID, err)
 	}
-	tx.Nudge(RunTopic(runID))
+	fs.tx.Nudge(RunTopic(runID))
 	return nil
 }
 
-// FollowupsWaiting counts a run's messages that wait for the agent, and the bytes
+// Waiting counts a run's messages that wait for the agent, and the bytes
 // of their texts.
-func (tx *Tx) FollowupsWaiting(ctx context.Context, runID string) (n int, bytes int64, err error) {
-	err = tx.row(ctx, `SELECT count(*), COALESCE(sum(length(message)), 0)
+func (fs FollowupsTx) Waiting(ctx context.Context, runID string) (n int, bytes int64, err error) {
+	err = fs.tx.row(ctx, `SELECT count(*), COALESCE(sum(length(message)), 0)
 		FROM followups
 		WHERE run_id = $1 AND state = 'waiting'`, runID).Scan(&n, &bytes)
 	if err != nil {
@@ -65,13 +65,13 @@ func (tx *Tx) FollowupsWaiting(ctx context.Context, runID string) (n int, bytes 
 	return n, bytes, nil
 }
 
-// Followups lists a run's messages in the given state, oldest first.
-func (tx *Tx) Followups(ctx context.Context, runID, state string) ([]Followup, error) {
-	rows, err := tx.query(ctx, "SELECT "+followupFields.selected+`
+// List returns a run's messages in the given state, oldest first.
+func (fs FollowupsTx) List(ctx context.Context, runID, state string) ([]Followup, error) {
+	rows, err := fs.tx.query(ctx, "SELECT "+followupFields.selected+`
 		FROM followups f
 		WHERE f.run_id = $1 AND f.state = $2
 		ORDER BY f.id`, runID, state)
-	list, err := collect(tx.s, rows, err, "follow-ups", func(f *followupRow) []any { return followupFields.into(f) })
+	list, err := collect(fs.tx.s, rows, err, "follow-ups", func(f *followupRow) []any { return followupFields.into(f) })
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (tx *Tx) Followups(ctx context.Context, runID, state string) ([]Followup, e
 	out := make([]Followup, len(list))
 	for i, f := range list {
 		if len(f.attachments) > 0 && files == nil {
-			if files, err = tx.attachmentsByID(ctx, runID); err != nil {
+			if files, err = fs.attachmentsByID(ctx, runID); err != nil {
 				return nil, err
 			}
 		}
@@ -91,8 +91,8 @@ func (tx *Tx) Followups(ctx context.Context, runID, state string) ([]Followup, e
 	return out, nil
 }
 
-func (tx *Tx) attachmentsByID(ctx context.Context, runID string) (map[string]Attachment, error) {
-	list, err := tx.Attachments(ctx, runID)
+func (fs FollowupsTx) attachmentsByID(ctx context.Context, runID string) (map[string]Attachment, error) {
+	list, err := fs.tx.Files().Attachments(ctx, runID)
 	files := make(map[string]Attachment, len(list))
 	for _, a := range list {
 		files[a.ID] = a
@@ -102,11 +102,11 @@ func (tx *Tx) attachmentsByID(ctx context.Context, runID string) (map[string]Att
 
 // GivenAttachments lists the ids of the attachments of a run's follow-ups. The value is true if an
 // agent has received the attachment.
-func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]bool, error) {
-	rows, err := s.query(ctx, `SELECT state, attachments
+func (fs Followups) GivenAttachments(ctx context.Context, runID string) (map[string]bool, error) {
+	rows, err := fs.s.query(ctx, `SELECT state, attachments
 		FROM followups
 		WHERE run_id = $1 AND attachments <> ''`, runID)
-	list, err := collect(s, rows, err, "attachments of follow-ups", func(f *followupRow) []any {
+	list, err := collect(fs.s, rows, err, "attachments of follow-ups", func(f *followupRow) []any {
 		return []any{&f.State, &document{into: &f.attachments}}
 	})
 	given := map[string]bool{}
@@ -118,10 +118,10 @@ func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]
 	return given, err
 }
 
-// SetFollowups moves all of a run's messages from one state to another. Messages that return to
+// Set moves all of a run's messages from one state to another. Messages that return to
 // waiting are marked as redelivered, because a worker has had them.
-func (tx *Tx) SetFollowups(ctx context.Context, runID, from, to string) error {
-	_, err := tx.exec(ctx, `UPDATE followups
+func (fs FollowupsTx) Set(ctx context.Context, runID, from, to string) error {
+	_, err := fs.tx.exec(ctx, `UPDATE followups
 		SET state = $1, redelivered = CASE WHEN $1 = 'waiting' THEN 1 ELSE redelivered END
 		WHERE run_id = $2 AND state = $3`, to, runID, from)
 	if err != nil {
@@ -133,35 +133,35 @@ func (tx *Tx) SetFollowups(ctx context.Context, runID, from, to string) error {
 // MarkDelivered records that the agent has received the prompt of the turn. Before the agent has
 // started, it changes no follow-ups. Those that are being delivered are left to the move that ends
 // the run.
-func (tx *Tx) MarkDelivered(ctx context.Context, run *RunRow) error {
+func (fs FollowupsTx) MarkDelivered(ctx context.Context, run *RunRow) error {
 	if run.PromptState == PromptDelivering {
 		run.PromptState = PromptDelivered
-		if err := tx.SetPrompt(ctx, run.ID, PromptDelivered); err != nil {
+		if err := fs.tx.Runs().SetPrompt(ctx, run.ID, PromptDelivered); err != nil {
 			return err
 		}
 	}
 	if run.State != penstock.StateInProgress {
 		return nil
 	}
-	return tx.SetFollowups(ctx, run.ID, PromptDelivering, PromptDelivered)
+	return fs.Set(ctx, run.ID, PromptDelivering, PromptDelivered)
 }
 
-// DeliverFollowup assigns one waiting message to the execution.
-func (tx *Tx) DeliverFollowup(ctx context.Context, id string) error {
-	_, err := tx.exec(ctx, `UPDATE followups
+// Deliver assigns one waiting message to the execution.
+func (fs FollowupsTx) Deliver(ctx context.Context, id string) error {
+	_, err := fs.tx.exec(ctx, `UPDATE followups
 		SET state = $1
 		WHERE id = $2 AND state = 'waiting'`, PromptDelivering, id)
 	return err
 }
 
 // SetPrompt records the delivery state of the run's own prompt.
-func (tx *Tx) SetPrompt(ctx context.Context, runID, state string) error {
-	_, err := tx.exec(ctx, "UPDATE runs SET prompt_state = $1 WHERE id = $2", state, runID)
+func (rs RunsTx) SetPrompt(ctx context.Context, runID, state string) error {
+	_, err := rs.tx.exec(ctx, "UPDATE runs SET prompt_state = $1 WHERE id = $2", state, runID)
 	return err
 }
 
 // SetResumable records whether another worker can continue from the saved session.
-func (tx *Tx) SetResumable(ctx context.Context, runID string, resumable bool) error {
-	_, err := tx.exec(ctx, "UPDATE runs SET resumable = $1 WHERE id = $2", flag(resumable), runID)
+func (rs RunsTx) SetResumable(ctx context.Context, runID string, resumable bool) error {
+	_, err := rs.tx.exec(ctx, "UPDATE runs SET resumable = $1 WHERE id = $2", flag(resumable), runID)
 	return err
 }

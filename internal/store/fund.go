@@ -34,15 +34,15 @@ type unfunded struct {
 
 // markUnfunded finds the runs under a spent budget. A budget whose action is refuse counts as spent only once its
 // calls are settled: what calls in flight do not use comes back, but a FAILED run does not.
-func (tx *Tx) markUnfunded(ctx context.Context, members []*createRun) error {
+func (bs BudgetsTx) markUnfunded(ctx context.Context, members []*createRun) error {
 	if len(members) == 0 {
 		return nil
 	}
 	for _, m := range members {
 		m.unfunded, m.run.State, m.run.StatusMessage = nil, penstock.StateQueued, nil
 	}
-	rows, err := tx.query(ctx, "SELECT uid FROM teams t WHERE EXISTS (SELECT 1 FROM budgets b WHERE b.team = t.uid)")
-	teams, err := collect(tx.s, rows, err, "teams with budgets", func(v *string) []any { return []any{v} })
+	rows, err := bs.tx.query(ctx, "SELECT uid FROM teams t WHERE EXISTS (SELECT 1 FROM budgets b WHERE b.team = t.uid)")
+	teams, err := collect(bs.tx.s, rows, err, "teams with budgets", func(v *string) []any { return []any{v} })
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (tx *Tx) markUnfunded(ctx context.Context, members []*createRun) error {
 	if len(capped) == 0 {
 		return nil
 	}
-	limits, err := tx.s.limitsNow(ctx, tx, payers)
+	limits, err := bs.tx.s.Budgets.limitsNow(ctx, bs.tx, payers)
 	if err != nil {
 		return err
 	}
@@ -67,22 +67,22 @@ func (tx *Tx) markUnfunded(ctx context.Context, members []*createRun) error {
 }
 
 // limitsNow reads the limits that apply to each of the payers, without a lock.
-func (s *Store) limitsNow(ctx context.Context, q querier, payers []payer) ([][]limit, error) {
-	applied, err := s.readCaps(ctx, q, payers)
+func (bs Budgets) limitsNow(ctx context.Context, q querier, payers []payer) ([][]limit, error) {
+	applied, err := bs.readCaps(ctx, q, payers)
 	if err != nil {
 		return nil, err
 	}
 	lists := make([][]limit, len(payers))
 	var keys []AccountKey
 	for i, p := range payers {
-		if lists[i], err = s.limits(applied, p, penstock.Now()); err != nil {
+		if lists[i], err = bs.limits(applied, p, penstock.Now()); err != nil {
 			return nil, err
 		}
 		for _, l := range lists[i] {
 			keys = append(keys, l.AccountKey)
 		}
 	}
-	accounts, err := s.accounts(ctx, q, keys, "")
+	accounts, err := bs.accounts(ctx, q, keys, "")
 	for _, list := range lists {
 		withAccounts(list, accounts)
 	}
@@ -131,7 +131,7 @@ func (l limit) spent() bool {
 }
 
 // blockUnfunded stores what only runs have that are not QUEUED when they are created.
-func (tx *Tx) blockUnfunded(ctx context.Context, members []*createRun) error {
+func (bs BudgetsTx) blockUnfunded(ctx context.Context, members []*createRun) error {
 	for _, m := range members {
 		if m.err != nil || m.unfunded == nil {
 			continue
@@ -140,13 +140,13 @@ func (tx *Tx) blockUnfunded(ctx context.Context, members []*createRun) error {
 		if m.unfunded.state.Done() {
 			blocked, finished = Blocked{}, m.run.CreatedAt
 		}
-		if _, err := tx.exec(ctx, `UPDATE runs
+		if _, err := bs.tx.exec(ctx, `UPDATE runs
 			SET status_message = $1, finished_at = $2, blocked_budget = $3, needed_cost = $4, needed_tokens = $5
 			WHERE id = $6`, marshal(m.run.StatusMessage), int64(finished), blocked.Budget, blocked.Cost, blocked.Tokens,
 			m.run.ID); err != nil {
 			return fmt.Errorf("block run %s: %w", m.run.ID, err)
 		}
-		tx.Nudge(TopicBudgets) // its budget may have room now
+		bs.tx.Nudge(TopicBudgets) // its budget may have room now
 	}
 	return nil
 }
@@ -159,20 +159,20 @@ type BlockedRun struct {
 
 // FundedRuns lists runs whose blocking budget has room for each of them, those that need the least first, at
 // most limit for each budget. Their other budgets may still lack room.
-func (s *Store) FundedRuns(ctx context.Context, limit int) ([]BlockedRun, error) {
-	budgets, err := s.blockingBudgets(ctx)
+func (bs Budgets) FundedRuns(ctx context.Context, limit int) ([]BlockedRun, error) {
+	budgets, err := bs.blocking(ctx)
 	var funded []BlockedRun
 	for _, uid := range budgets {
-		cost, tokens, err := s.roomOf(ctx, uid)
+		cost, tokens, err := bs.roomOf(ctx, uid)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := s.query(ctx, `SELECT id, blocked_budget, needed_cost, needed_tokens
+		rows, err := bs.s.query(ctx, `SELECT id, blocked_budget, needed_cost, needed_tokens
 			FROM runs
 			WHERE blocked_budget = $1 AND blocked_budget <> '' AND needed_cost <= $2 AND needed_tokens <= $3
 			ORDER BY needed_cost, needed_tokens, id
 			LIMIT $4`, uid, cost, tokens, limit)
-		list, err := collect(s, rows, err, "blocked runs", func(r *BlockedRun) []any {
+		list, err := collect(bs.s, rows, err, "blocked runs", func(r *BlockedRun) []any {
 			return []any{&r.ID, &r.Budget, &r.Cost, &r.Tokens}
 		})
 		if err != nil {
@@ -188,12 +188,12 @@ func (s *Store) FundedRuns(ctx context.Context, limit int) ([]BlockedRun, error)
 	return funded, err
 }
 
-// blockingBudgets lists the budgets that block runs. It steps from one to the next by their index. With DISTINCT,
+// blocking lists the budgets that block runs. It steps from one to the next by their index. With DISTINCT,
 // PostgreSQL reads the whole table until it has statistics of it.
-func (s *Store) blockingBudgets(ctx context.Context) ([]string, error) {
+func (bs Budgets) blocking(ctx context.Context) ([]string, error) {
 	var budgets []string
 	for last := ""; ; last = budgets[len(budgets)-1] {
-		next, err := s.strings(ctx, `SELECT blocked_budget
+		next, err := bs.s.strings(ctx, `SELECT blocked_budget
 			FROM runs
 			WHERE blocked_budget <> '' AND blocked_budget > $1
 			ORDER BY blocked_budget
@@ -206,23 +206,23 @@ func (s *Store) blockingBudgets(ctx context.Context) ([]string, error) {
 }
 
 // roomOf returns what is left of a budget, or of the budget of a run. A budget that does not exist has no bounds.
-func (s *Store) roomOf(ctx context.Context, budget string) (cost, tokens int64, err error) {
+func (bs Budgets) roomOf(ctx context.Context, budget string) (cost, tokens int64, err error) {
 	cost, tokens = math.MaxInt64, math.MaxInt64
 	c := caps{runs: map[string]runCap{}}
-	if c.shared, err = s.readBudgets(ctx, s, "b.uid = $1", budget); err != nil {
+	if c.shared, err = bs.read(ctx, bs.s, "b.uid = $1", budget); err != nil {
 		return 0, 0, err
 	}
 	p := payer{run: budget, entries: []string{ofRun(budget).entry}}
 	if len(c.shared) > 0 {
 		p.team, p.entries = c.shared[0].Team, []string{ofScope(c.shared[0].Scope, c.shared[0].ScopeUID).entry}
-	} else if c, err = s.readCaps(ctx, s, []payer{p}); err != nil {
+	} else if c, err = bs.readCaps(ctx, bs.s, []payer{p}); err != nil {
 		return 0, 0, err
 	}
-	list, err := s.limits(c, p, penstock.Now())
+	list, err := bs.limits(c, p, penstock.Now())
 	if err != nil || len(list) == 0 {
 		return cost, tokens, err
 	}
-	accounts, err := s.accounts(ctx, s, []AccountKey{list[0].AccountKey}, "")
+	accounts, err := bs.accounts(ctx, bs.s, []AccountKey{list[0].AccountKey}, "")
 	withAccounts(list, accounts)
 	if list[0].hasCost {
 		cost = list[0].roomCost()
@@ -235,20 +235,20 @@ func (s *Store) roomOf(ctx context.Context, budget string) (cost, tokens int64, 
 
 // Resume queues a run that a budget blocks, if all its budgets have the room that it needs. Otherwise it records
 // which one does not.
-func (tx *Tx) Resume(ctx context.Context, id string) (resumed bool, err error) {
-	run, err := tx.Run(ctx, id)
+func (bs BudgetsTx) Resume(ctx context.Context, id string) (resumed bool, err error) {
+	run, err := bs.tx.Runs().Lock(ctx, id)
 	if err != nil || run.State != penstock.StateBlocked || run.BlockedBudget == "" {
 		return false, err
 	}
-	lists, err := tx.s.limitsNow(ctx, tx, []payer{run.payer()})
+	lists, err := bs.tx.s.Budgets.limitsNow(ctx, bs.tx, []payer{run.payer()})
 	if err != nil {
 		return false, err
 	}
 	for _, l := range lists[0] {
 		if l.hasCost && l.roomCost() < run.NeededCost || l.hasTokens && l.roomTokens() < run.NeededTokens {
-			_, err := tx.exec(ctx, "UPDATE runs SET blocked_budget = $1 WHERE id = $2", l.Budget, id)
+			_, err := bs.tx.exec(ctx, "UPDATE runs SET blocked_budget = $1 WHERE id = $2", l.Budget, id)
 			return false, err
 		}
 	}
-	return true, tx.Requeue(ctx, run, Funded)
+	return true, bs.tx.Runs().Requeue(ctx, run, Funded)
 }

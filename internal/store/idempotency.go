@@ -21,11 +21,11 @@ type KeptResponse struct {
 }
 
 // keepIfAbsent stores the response. It returns false if the key already has one. nil keeps nothing.
-func (tx *Tx) keepIfAbsent(ctx context.Context, k *KeptResponse) (bool, error) {
+func (r ResponsesTx) keepIfAbsent(ctx context.Context, k *KeptResponse) (bool, error) {
 	if k == nil {
 		return true, nil
 	}
-	n, err := tx.exec(ctx, `INSERT INTO idempotency (scope, status, response, expires_at)
+	n, err := r.tx.exec(ctx, `INSERT INTO idempotency (scope, status, response, expires_at)
 		VALUES ($1, $2, $3, $4)
 		ON CONFLICT (scope) DO UPDATE SET status = $2, response = $3, expires_at = $4
 		WHERE idempotency.expires_at <= $5`,
@@ -38,30 +38,30 @@ func (tx *Tx) keepIfAbsent(ctx context.Context, k *KeptResponse) (bool, error) {
 
 // Keep stores the response in the transaction of the request. ErrReplay: the key already has one,
 // and the transaction must roll back.
-func (tx *Tx) Keep(ctx context.Context, k *KeptResponse) error {
-	kept, err := tx.keepIfAbsent(ctx, k)
+func (r ResponsesTx) Keep(ctx context.Context, k *KeptResponse) error {
+	kept, err := r.keepIfAbsent(ctx, k)
 	if err == nil && !kept {
 		err = ErrReplay
 	}
 	return err
 }
 
-// Kept reads the response of a key; absence is penstock.CodeNotFound.
-func (s *Store) Kept(ctx context.Context, scope string) (KeptResponse, error) {
+// Find reads the response of a key; absence is penstock.CodeNotFound.
+func (r Responses) Find(ctx context.Context, scope string) (KeptResponse, error) {
 	k := KeptResponse{Scope: scope}
-	err := s.row(ctx, `SELECT status, response, expires_at
+	err := r.s.row(ctx, `SELECT status, response, expires_at
 		FROM idempotency
 		WHERE scope = $1 AND expires_at > $2`, scope, int64(penstock.Now())).
 		Scan(&k.Status, &k.Body, &k.Until)
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, penstock.NotFound("kept response", scope)
 	}
-	return k, s.d.mapError(err)
+	return k, r.s.d.mapError(err)
 }
 
-// DropKept removes expired responses, at most limit.
-func (s *Store) DropKept(ctx context.Context, limit int) (dropped int, err error) {
-	err = s.Write(ctx, func(tx *Tx) error {
+// Drop removes expired responses, at most limit.
+func (r Responses) Drop(ctx context.Context, limit int) (dropped int, err error) {
+	err = r.s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `DELETE FROM idempotency
 			WHERE scope IN (SELECT scope FROM idempotency WHERE expires_at <= $1 LIMIT $2)`, int64(penstock.Now()), limit)
 		dropped = int(n)

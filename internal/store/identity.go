@@ -43,15 +43,15 @@ func scanIdentity(row scanner) (penstock.Identity, error) {
 	return i.Identity, err
 }
 
-// Identities lists a team's agents by name.
-func (s *Store) Identities(ctx context.Context, team string) ([]penstock.Identity, error) {
-	return s.readIdentities(ctx, s, "WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
+// List returns a team's agents by name.
+func (is Identities) List(ctx context.Context, team string) ([]penstock.Identity, error) {
+	return is.read(ctx, is.s, "WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
 }
 
-func (s *Store) readIdentities(ctx context.Context, q querier, where string, args ...any) ([]penstock.Identity, error) {
+func (is Identities) read(ctx context.Context, q querier, where string, args ...any) ([]penstock.Identity, error) {
 	rows, err := q.query(ctx, identityColumns+where, args...)
 	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("list agents: %w", err))
+		return nil, is.s.d.mapError(fmt.Errorf("list agents: %w", err))
 	}
 	defer rows.Close()
 	out := []penstock.Identity{}
@@ -62,64 +62,64 @@ func (s *Store) readIdentities(ctx context.Context, q querier, where string, arg
 		}
 		out = append(out, i)
 	}
-	return out, s.d.mapError(rows.Err())
+	return out, is.s.d.mapError(rows.Err())
 }
 
-// FactoryAgents lists a factory's agents by name, within the transaction.
-func (tx *Tx) FactoryAgents(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
-	return tx.s.readIdentities(ctx, tx, `WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0
+// OfFactory lists a factory's agents by name, within the transaction.
+func (is IdentitiesTx) OfFactory(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
+	return is.tx.s.Identities.read(ctx, is.tx, `WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0
 		ORDER BY folded, uid`, factoryUID)
 }
 
-// Identity reads an agent; absence is penstock.CodeNotFound.
-func (s *Store) Identity(ctx context.Context, team, uid string) (penstock.Identity, error) {
-	return s.readIdentity(ctx, s, "", team, uid)
+// Find reads an agent; absence is penstock.CodeNotFound.
+func (is Identities) Find(ctx context.Context, team, uid string) (penstock.Identity, error) {
+	return is.readOne(ctx, is.s, "", team, uid)
 }
 
-// Identity reads an agent and locks it until the transaction ends; absence is
+// Lock reads an agent and locks it until the transaction ends; absence is
 // penstock.CodeNotFound.
-func (tx *Tx) Identity(ctx context.Context, team, uid string) (penstock.Identity, error) {
-	return tx.s.readIdentity(ctx, tx, tx.s.d.lock, team, uid)
+func (is IdentitiesTx) Lock(ctx context.Context, team, uid string) (penstock.Identity, error) {
+	return is.tx.s.Identities.readOne(ctx, is.tx, is.tx.s.d.lock, team, uid)
 }
 
-func (s *Store) readIdentity(ctx context.Context, q querier, lock, team, uid string) (penstock.Identity, error) {
+func (is Identities) readOne(ctx context.Context, q querier, lock, team, uid string) (penstock.Identity, error) {
 	i, err := scanIdentity(q.row(ctx, identityColumns+"WHERE uid = $1 AND team = $2 AND deleted_at = 0"+lock, uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return i, penstock.NotFound("agent", uid)
 	}
 	if err != nil {
-		return i, s.d.mapError(fmt.Errorf("read agent %s: %w", uid, err))
+		return i, is.s.d.mapError(fmt.Errorf("read agent %s: %w", uid, err))
 	}
 	return i, nil
 }
 
-// AddIdentity stores a new agent. A name that is used already in the same factory, or by the team
+// Add stores a new agent. A name that is used already in the same factory, or by the team
 // outside of factories, is a conflict, ignoring case.
-func (tx *Tx) AddIdentity(ctx context.Context, team string, i penstock.Identity) error {
-	err := identityFields.add(ctx, tx, &identityRecord{i, team, i})
+func (is IdentitiesTx) Add(ctx context.Context, team string, i penstock.Identity) error {
+	err := identityFields.add(ctx, is.tx, &identityRecord{i, team, i})
 	if err != nil {
-		return tx.nameTaken(err, "an agent", i.Name)
+		return is.tx.nameTaken(err, "an agent", i.Name)
 	}
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
+	return is.tx.Secrets().SetUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
 }
 
-// SetIdentity stores an agent that was read and changed in the transaction.
-func (tx *Tx) SetIdentity(ctx context.Context, team string, i penstock.Identity) error {
-	n, err := tx.exec(ctx, setIdentity, identityFields.changes(&identityRecord{i, team, i}, i.UID, team)...)
+// Set stores an agent that was read and changed in the transaction.
+func (is IdentitiesTx) Set(ctx context.Context, team string, i penstock.Identity) error {
+	n, err := is.tx.exec(ctx, setIdentity, identityFields.changes(&identityRecord{i, team, i}, i.UID, team)...)
 	if err == nil && n == 0 {
 		return penstock.NotFound("agent", i.UID)
 	}
 	if err != nil {
-		return tx.nameTaken(err, "an agent", i.Name)
+		return is.tx.nameTaken(err, "an agent", i.Name)
 	}
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
+	return is.tx.Secrets().SetUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
 }
 
-// DeleteIdentity removes an agent from every list and revokes its keys. Absence is
+// Delete removes an agent from every list and revokes its keys. Absence is
 // penstock.CodeNotFound.
-func (tx *Tx) DeleteIdentity(ctx context.Context, team, uid string) error {
+func (is IdentitiesTx) Delete(ctx context.Context, team, uid string) error {
 	now := int64(penstock.Now())
-	n, err := tx.exec(ctx, `UPDATE identities
+	n, err := is.tx.exec(ctx, `UPDATE identities
 		SET deleted_at = $1
 		WHERE uid = $2 AND team = $3 AND deleted_at = 0`, now, uid, team)
 	if err != nil {
@@ -128,10 +128,10 @@ func (tx *Tx) DeleteIdentity(ctx context.Context, team, uid string) error {
 	if n == 0 {
 		return penstock.NotFound("agent", uid)
 	}
-	if _, err := tx.exec(ctx, `UPDATE api_keys
+	if _, err := is.tx.exec(ctx, `UPDATE api_keys
 		SET revoked_at = $1
 		WHERE agent_uid = $2 AND agent_uid <> '' AND team = $3 AND revoked_at = 0`, now, uid, team); err != nil {
 		return fmt.Errorf("revoke the keys of agent %s: %w", uid, err)
 	}
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, uid, nil)
+	return is.tx.Secrets().SetUses(ctx, team, penstock.SecretOfAgent, uid, nil)
 }

@@ -21,7 +21,7 @@ func addIdentity(t *testing.T, s *store.Store, change func(*penstock.Identity)) 
 	if change != nil {
 		change(&i)
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.AddIdentity(t.Context(), store.DefaultTeam, i) })
+	write(t, s, func(tx *store.Tx) error { return tx.Identities().Add(t.Context(), store.DefaultTeam, i) })
 	return i
 }
 
@@ -42,14 +42,14 @@ func TestIdentityIsReadBackUnchanged(t *testing.T) {
 				`{"a":"B"}`,
 			), true, "host", "REVIEW", "factory"
 		})
-		got, err := s.Identity(t.Context(), store.DefaultTeam, want.UID)
+		got, err := s.Identities.Find(t.Context(), store.DefaultTeam, want.UID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if _, err := s.Identity(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.Identities.Find(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
 		}
 	})
@@ -61,12 +61,13 @@ func TestIdentityNamesAreUniquePerFactory(t *testing.T) {
 		first := addIdentity(t, s, nil)
 		addIdentity(t, s, func(i *penstock.Identity) { i.FactoryUID = "a factory" })
 		again := func(tx *store.Tx) error {
-			return tx.AddIdentity(t.Context(), store.DefaultTeam, penstock.Identity{UID: penstock.NewID(), Name: "Reviewer"})
+			agent := penstock.Identity{UID: penstock.NewID(), Name: "Reviewer"}
+			return tx.Identities().Add(t.Context(), store.DefaultTeam, agent)
 		}
 		if err := s.Write(t.Context(), again); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("the same name in another case: got %v, want a conflict", err)
 		}
-		write(t, s, func(tx *store.Tx) error { return tx.DeleteIdentity(t.Context(), store.DefaultTeam, first.UID) })
+		write(t, s, func(tx *store.Tx) error { return tx.Identities().Delete(t.Context(), store.DefaultTeam, first.UID) })
 		if err := s.Write(t.Context(), again); err != nil {
 			t.Errorf("the name of a deleted one: %v", err)
 		}
@@ -89,14 +90,16 @@ func TestKeysEndWithTheirAgent(t *testing.T) {
 			var both sync.WaitGroup
 			both.Go(func() {
 				made = s.Write(ctx, func(tx *store.Tx) error {
-					if _, err := tx.Identity(ctx, store.DefaultTeam, agent.UID); err != nil {
+					if _, err := tx.Identities().Lock(ctx, store.DefaultTeam, agent.UID); err != nil {
 						return err
 					}
-					return errors.Join(tx.AddPrincipal(ctx, store.DefaultTeam, owner), tx.AddKey(ctx, key))
+					return errors.Join(tx.Keys().AddPrincipal(ctx, store.DefaultTeam, owner), tx.Keys().Add(ctx, key))
 				})
 			})
 			both.Go(func() {
-				deleted = s.Write(ctx, func(tx *store.Tx) error { return tx.DeleteIdentity(ctx, store.DefaultTeam, agent.UID) })
+				deleted = s.Write(ctx, func(tx *store.Tx) error {
+					return tx.Identities().Delete(ctx, store.DefaultTeam, agent.UID)
+				})
 			})
 			both.Wait()
 			if deleted != nil || made != nil && penstock.CodeOf(made) != penstock.CodeNotFound {
@@ -105,7 +108,7 @@ func TestKeysEndWithTheirAgent(t *testing.T) {
 			if made != nil {
 				continue
 			}
-			if got, err := s.KeyByHash(ctx, key.Hash); err != nil || got.RevokedAt == 0 {
+			if got, err := s.Keys.ByHash(ctx, key.Hash); err != nil || got.RevokedAt == 0 {
 				t.Fatalf("a key of a deleted agent works: revoked at %s, %v", got.RevokedAt, err)
 			}
 		}

@@ -76,35 +76,35 @@ func scanKey(row scanner) (KeyRow, error) {
 	return k, err
 }
 
-// KeyByHash reads a key, even a revoked or expired one; absence is penstock.CodeNotFound.
-func (s *Store) KeyByHash(ctx context.Context, hash string) (KeyRow, error) {
-	k, err := scanKey(s.row(ctx, keyColumns+"WHERE k.hash = $1", hash))
+// ByHash reads a key, even a revoked or expired one; absence is penstock.CodeNotFound.
+func (ks Keys) ByHash(ctx context.Context, hash string) (KeyRow, error) {
+	k, err := scanKey(ks.s.row(ctx, keyColumns+"WHERE k.hash = $1", hash))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, penstock.NotFound("key", "")
 	}
-	return k, s.d.mapError(err)
+	return k, ks.s.d.mapError(err)
 }
 
 // RunByAgentKey returns the run whose execution has this key and an active lease; absence is
 // penstock.CodeNotFound.
-func (s *Store) RunByAgentKey(ctx context.Context, hash string) (team, runID string, err error) {
-	err = s.row(
+func (ks Keys) RunByAgentKey(ctx context.Context, hash string) (team, runID string, err error) {
+	err = ks.s.row(
 		ctx, `SELECT team, run_id
 			FROM queue
-			WHERE agent_key = $1 AND agent_key <> '' AND lease_until > `+s.d.now, hash,
+			WHERE agent_key = $1 AND agent_key <> '' AND lease_until > `+ks.s.d.now, hash,
 	).Scan(&team, &runID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", "", penstock.NotFound("key", "")
 	}
-	return team, runID, s.d.mapError(err)
+	return team, runID, ks.s.d.mapError(err)
 }
 
-// Keys lists a team's keys that are not revoked, newest first.
-func (s *Store) Keys(ctx context.Context, team string) ([]penstock.Key, error) {
-	rows, err := s.query(ctx, keyColumns+`WHERE k.team = $1 AND k.revoked_at = 0
+// List returns a team's keys that are not revoked, newest first.
+func (ks Keys) List(ctx context.Context, team string) ([]penstock.Key, error) {
+	rows, err := ks.s.query(ctx, keyColumns+`WHERE k.team = $1 AND k.revoked_at = 0
 	ORDER BY k.created_at DESC, k.uid`, team)
 	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("list keys: %w", err))
+		return nil, ks.s.d.mapError(fmt.Errorf("list keys: %w", err))
 	}
 	defer rows.Close()
 	keys := []penstock.Key{}
@@ -115,45 +115,45 @@ func (s *Store) Keys(ctx context.Context, team string) ([]penstock.Key, error) {
 		}
 		keys = append(keys, k.Key)
 	}
-	return keys, s.d.mapError(rows.Err())
+	return keys, ks.s.d.mapError(rows.Err())
 }
 
-// CountKeys returns the number of all keys, including revoked ones.
-func (s *Store) CountKeys(ctx context.Context) (n int, err error) {
-	err = s.row(ctx, "SELECT count(*) FROM api_keys").Scan(&n)
-	return n, s.d.mapError(err)
+// Count returns the number of all keys, including revoked ones.
+func (ks Keys) Count(ctx context.Context) (n int, err error) {
+	err = ks.s.row(ctx, "SELECT count(*) FROM api_keys").Scan(&n)
+	return n, ks.s.d.mapError(err)
 }
 
-// AddKey stores a key of an existing principal.
-func (tx *Tx) AddKey(ctx context.Context, k KeyRow) error {
-	err := keyFields.add(ctx, tx, &k)
-	if err != nil && tx.s.d.unique(err) {
+// Add stores a key of an existing principal.
+func (ks KeysTx) Add(ctx context.Context, k KeyRow) error {
+	err := keyFields.add(ctx, ks.tx, &k)
+	if err != nil && ks.tx.s.d.unique(err) {
 		return penstock.Errorf(penstock.CodeConflict, "this key exists already")
 	}
 	return err
 }
 
-// RevokeKey revokes a key from the next request on. It returns false if the key does not exist.
-func (tx *Tx) RevokeKey(ctx context.Context, team, uid string) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE api_keys
+// Revoke revokes a key from the next request on. It returns false if the key does not exist.
+func (ks KeysTx) Revoke(ctx context.Context, team, uid string) (bool, error) {
+	n, err := ks.tx.exec(ctx, `UPDATE api_keys
 		SET revoked_at = $1
 		WHERE uid = $2 AND team = $3 AND revoked_at = 0`, int64(penstock.Now()), uid, team)
 	return n > 0, err
 }
 
-// AdminKeys lists the team's active keys with the scope admin, and prevents their revocation until
+// Admin lists the team's active keys with the scope admin, and prevents their revocation until
 // the transaction ends.
-func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT uid
+func (ks KeysTx) Admin(ctx context.Context, team string) ([]string, error) {
+	rows, err := ks.tx.query(ctx, `SELECT uid
 		FROM api_keys
 		WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) AND admin = 1
-		ORDER BY uid`+tx.s.d.lock, team, int64(penstock.Now()))
-	return collect(tx.s, rows, err, "admin keys", func(uid *string) []any { return []any{uid} })
+		ORDER BY uid`+ks.tx.s.d.lock, team, int64(penstock.Now()))
+	return collect(ks.tx.s, rows, err, "admin keys", func(uid *string) []any { return []any{uid} })
 }
 
-// TouchKeys records when keys were last used.
-func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) error {
-	return s.touch(ctx, `UPDATE api_keys
+// Touch records when keys were last used.
+func (ks Keys) Touch(ctx context.Context, used map[string]penstock.Time) error {
+	return ks.s.touch(ctx, `UPDATE api_keys
 		SET last_used_at = $1
 		WHERE uid = $2 AND last_used_at < $1`, used)
 }
@@ -171,37 +171,37 @@ func (s *Store) touch(ctx context.Context, statement string, used map[string]pen
 }
 
 // AddPrincipal stores a person or service account, or updates its name and other details.
-func (tx *Tx) AddPrincipal(ctx context.Context, team string, a penstock.Actor) error {
-	_, err := tx.exec(ctx, setPrincipal, principalFields.row(&principal{a, team})...)
+func (ks KeysTx) AddPrincipal(ctx context.Context, team string, a penstock.Actor) error {
+	_, err := ks.tx.exec(ctx, setPrincipal, principalFields.row(&principal{a, team})...)
 	return err
 }
 
 // Principal reads a person or service account of a team; absence is
 // penstock.CodeNotFound.
-func (s *Store) Principal(ctx context.Context, team, uid string) (penstock.Actor, error) {
+func (ks Keys) Principal(ctx context.Context, team, uid string) (penstock.Actor, error) {
 	var p principal
-	err := s.row(ctx, "SELECT "+principalFields.selected+`
+	err := ks.s.row(ctx, "SELECT "+principalFields.selected+`
 		FROM principals p
 		WHERE p.uid = $1 AND p.team = $2`, uid, team).Scan(principalFields.into(&p)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p.Actor, penstock.NotFound("principal", uid)
 	}
-	return p.Actor, s.d.mapError(err)
+	return p.Actor, ks.s.d.mapError(err)
 }
 
 // Set stores a setting of the installation.
-func (tx *Tx) Set(ctx context.Context, name, value string) error {
-	_, err := tx.exec(ctx, `INSERT INTO settings (name, value)
+func (s SettingsTx) Set(ctx context.Context, name, value string) error {
+	_, err := s.tx.exec(ctx, `INSERT INTO settings (name, value)
 		VALUES ($1, $2)
 		ON CONFLICT (name) DO UPDATE SET value = $2`, name, value)
 	return err
 }
 
-// Setting reads a setting. It returns "" if it was never set.
-func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
-	err = s.row(ctx, "SELECT value FROM settings WHERE name = $1", name).Scan(&value)
+// Value reads a setting. It returns "" if it was never set.
+func (s Settings) Value(ctx context.Context, name string) (value string, err error) {
+	err = s.s.row(ctx, "SELECT value FROM settings WHERE name = $1", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
-	return value, s.d.mapError(err)
+	return value, s.s.d.mapError(err)
 }

@@ -81,9 +81,9 @@ func (l RunList) After(n int) string {
 	return cursor{Filter: l.filter, Value: l.sorted[n-1], ID: l.Rows[n-1].ID}.encode()
 }
 
-// ListRuns reads one page. Pages are keysets, so new rows neither shift nor repeat others. A page
+// List reads one page. Pages are keysets, so new rows neither shift nor repeat others. A page
 // ends before its texts exceed penstock.MaxPageBytes, but has at least one run if one matches.
-func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList, error) {
+func (rs Runs) List(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList, error) {
 	list := RunList{Rows: []RunRow{}, filter: fingerprint(q, v)}
 	page := runsPage{column: sorts[q.SortBy], direction: "DESC", limit: cmp.Or(q.Limit, penstock.DefaultLimit)}
 	after := "<"
@@ -91,7 +91,7 @@ func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (Ru
 		page.direction, after = "ASC", ">"
 	}
 	page.w = runFilter(v, q)
-	if err := s.filterText(ctx, page.w, q.Text); err != nil {
+	if err := rs.filterText(ctx, page.w, q.Text); err != nil {
 		return list, err
 	}
 	if q.Cursor != "" {
@@ -103,10 +103,10 @@ func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (Ru
 	}
 	page.states = slices.Compact(slices.Sorted(slices.Values(q.States)))
 	var err error
-	if page.few, err = s.fewIn(ctx, v.Team, page.states, page.column); err != nil {
-		return list, s.d.mapError(fmt.Errorf("list runs: %w", err))
+	if page.few, err = rs.fewIn(ctx, v.Team, page.states, page.column); err != nil {
+		return list, rs.s.d.mapError(fmt.Errorf("list runs: %w", err))
 	}
-	return list, s.d.mapError(s.readPage(ctx, page, &list))
+	return list, rs.s.d.mapError(rs.readPage(ctx, page, &list))
 }
 
 // readCursor decodes a cursor.
@@ -135,11 +135,11 @@ var listedColumns = strings.Replace(
 	) AS BIGINT)`
 
 // readPage reads the rows of a page, and stops when the page is full.
-func (s *Store) readPage(ctx context.Context, page runsPage, list *RunList) error {
+func (rs Runs) readPage(ctx context.Context, page runsPage, list *RunList) error {
 	limit := page.limit
 	page.limit++ // one more, to see whether a next page exists
 	ids, args := page.ids()
-	rows, err := s.query(ctx, "SELECT "+listedColumns+`, p.sorted
+	rows, err := rs.s.query(ctx, "SELECT "+listedColumns+`, p.sorted
 		FROM (`+ids+`) AS p
 		JOIN runs r ON r.id = p.id`+runActors+`
 		ORDER BY p.sorted `+page.direction+", p.id "+page.direction, args...)
@@ -223,7 +223,7 @@ func (p runsPage) ids() (text string, args []any) {
 
 // fewIn returns the states with at most fewMatches runs. SQLite does not know this number. For a
 // list by creation time, it would read all runs in the index by time to find them.
-func (s *Store) fewIn(
+func (rs Runs) fewIn(
 	ctx context.Context, team string, states []penstock.State, column string,
 ) (map[penstock.State]bool, error) {
 	if column != "created_at" || len(states) == 0 {
@@ -239,7 +239,7 @@ func (s *Store) fewIn(
 			FROM (SELECT 1 FROM runs WHERE team = $1 AND state = $%d LIMIT %d) AS m
 		)`, len(args), fewMatches+1)
 	}
-	if err := s.row(ctx, "SELECT "+strings.Join(parts, ", "), args...).Scan(fields...); err != nil {
+	if err := rs.s.row(ctx, "SELECT "+strings.Join(parts, ", "), args...).Scan(fields...); err != nil {
 		return nil, err
 	}
 	few := map[penstock.State]bool{}

@@ -30,7 +30,7 @@ var everything = store.Viewer{Team: store.DefaultTeam, All: true}
 
 func listed(t *testing.T, s *store.Store, v store.Viewer, q penstock.RunQuery) []string {
 	t.Helper()
-	list, err := s.ListRuns(t.Context(), v, q)
+	list, err := s.Runs.List(t.Context(), v, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestPagesRepeatNothing(t *testing.T) {
 				}
 				var got []string
 				for {
-					list, err := s.ListRuns(t.Context(), everything, q)
+					list, err := s.Runs.List(t.Context(), everything, q)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -203,7 +203,7 @@ func TestPagesEndByBytes(t *testing.T) {
 		withArtifacts := add(func(r *store.NewRun) { r.CreatedAt = 3000 })
 		for i := range 100 {
 			write(t, s, func(tx *store.Tx) error {
-				_, err := tx.AddArtifact(t.Context(), store.Artifact{
+				_, err := tx.Files().AddArtifact(t.Context(), store.Artifact{
 					UID: fmt.Sprint(i), RunID: withArtifacts, Team: store.DefaultTeam, Type: penstock.ArtifactReference,
 					Data: penstock.ArtifactData{Title: strings.Repeat("x", 64<<10)},
 				})
@@ -217,7 +217,7 @@ func TestPagesEndByBytes(t *testing.T) {
 			q := penstock.RunQuery{SortBy: "created_at", Ascending: true, Limit: limit}
 			var got []string
 			for pages := 0; ; pages++ {
-				list, err := s.ListRuns(t.Context(), everything, q)
+				list, err := s.Runs.List(t.Context(), everything, q)
 				if err != nil || len(list.Rows) == 0 || len(list.Rows) > limit {
 					t.Fatalf("page %d of %d has %d runs: %v", pages, limit, len(list.Rows), err)
 				}
@@ -260,7 +260,7 @@ func TestCursorBelongsToItsQuery(t *testing.T) {
 		for range 3 {
 			mustCreate(t, s, nil)
 		}
-		list, err := s.ListRuns(t.Context(), everything, penstock.RunQuery{Limit: 1})
+		list, err := s.Runs.List(t.Context(), everything, penstock.RunQuery{Limit: 1})
 		if err != nil || !list.More {
 			t.Fatalf("no cursor: %v", err)
 		}
@@ -271,11 +271,11 @@ func TestCursorBelongsToItsQuery(t *testing.T) {
 			"other way":      {Cursor: next, Ascending: true},
 			"garbage":        {Cursor: "garbage"},
 		} {
-			if _, err := s.ListRuns(t.Context(), everything, q); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			if _, err := s.Runs.List(t.Context(), everything, q); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 				t.Errorf("%s: got %v, want an invalid request", name, err)
 			}
 		}
-		if _, err := s.ListRuns(t.Context(), everything, penstock.RunQuery{Cursor: next, Limit: 2}); err != nil {
+		if _, err := s.Runs.List(t.Context(), everything, penstock.RunQuery{Cursor: next, Limit: 2}); err != nil {
 			t.Errorf("another page size: %v", err)
 		}
 	})
@@ -291,14 +291,14 @@ func TestSearch(t *testing.T) {
 		} {
 			mustCreate(t, s, func(r *store.NewRun) { r.Title, r.Prompt, r.SkillSpec = c[0], c[1], c[2] })
 		}
-		texts, err := s.Unindexed(t.Context(), "", 100)
+		texts, err := s.Runs.Unindexed(t.Context(), "", 100)
 		if err != nil || len(texts) != 3 {
 			t.Fatalf("%d to index: %v", len(texts), err)
 		}
-		if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.Index(t.Context(), texts) }); err != nil {
+		if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.Runs().Index(t.Context(), texts) }); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := s.Unindexed(t.Context(), "", 100); len(left) != 0 || err != nil {
+		if left, err := s.Runs.Unindexed(t.Context(), "", 100); len(left) != 0 || err != nil {
 			t.Errorf("%d are left to index: %v", len(left), err)
 		}
 		for q, want := range map[string][]string{
@@ -347,14 +347,14 @@ func TestSearchOfCommonWords(t *testing.T) {
 		}
 		created.Wait()
 		for {
-			texts, err := s.Unindexed(t.Context(), "", 1000)
+			texts, err := s.Runs.Unindexed(t.Context(), "", 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(texts) == 0 {
 				break
 			}
-			write(t, s, func(tx *store.Tx) error { return tx.Index(t.Context(), texts) })
+			write(t, s, func(tx *store.Tx) error { return tx.Runs().Index(t.Context(), texts) })
 		}
 		all := make([]string, 1001)
 		for i := range all {
@@ -379,7 +379,7 @@ func TestSearchOfCommonWords(t *testing.T) {
 			got := []string{}
 			query := penstock.RunQuery{Text: q, SortBy: "created_at", Ascending: true, Limit: 500}
 			for more := true; more; {
-				list, err := s.ListRuns(t.Context(), everything, query)
+				list, err := s.Runs.List(t.Context(), everything, query)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -418,7 +418,7 @@ func TestUnindexed(t *testing.T) {
 			{"from long ago on", store.FirstID(penstock.Now().Add(-time.Hour)), 1, ids[:1]},
 		}
 		for _, test := range tests {
-			texts, err := s.Unindexed(t.Context(), test.from, test.limit)
+			texts, err := s.Runs.Unindexed(t.Context(), test.from, test.limit)
 			if err != nil {
 				t.Fatal(err)
 			}

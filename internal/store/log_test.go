@@ -27,7 +27,7 @@ func TestTheLogIsAlwaysConsistent(t *testing.T) {
 			sending.Go(func() {
 				for range each {
 					d := newDelivery(func(d *store.NewDelivery) { d.Outcome = penstock.Outcomes()[i%2] })
-					if _, err := stores[i%2].Deliver(t.Context(), d); err != nil {
+					if _, err := stores[i%2].Deliveries.Deliver(t.Context(), d); err != nil {
 						t.Error(err)
 					}
 					mu.Lock()
@@ -75,13 +75,14 @@ func TestReusedProcessNumbers(t *testing.T) {
 			if diff := cmp.Diff(want, idsOf(theLog(t, s))); diff != "" {
 				t.Errorf("round %d: %s", round, diff)
 			}
-			if n, err := s.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, keep, 2); err != nil || n != 2 {
+			if n, err := s.Deliveries.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, keep, 2); err != nil || n != 2 {
 				t.Fatalf("round %d: %d removed, %v", round, n, err)
 			}
 			if diff := cmp.Diff(want[:len(want)-2], idsOf(theLog(t, s))); diff != "" {
 				t.Errorf("round %d, two removed: %s", round, diff)
 			}
-			if n, err := s.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, keep, 100); err != nil || n != len(want)-2 {
+			n, err := s.Deliveries.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, keep, 100)
+			if err != nil || n != len(want)-2 {
 				t.Fatalf("round %d: %d removed, %v", round, n, err)
 			}
 		}

@@ -55,7 +55,7 @@ func (s *Store) migrate(ctx context.Context) error {
 // released rejects a database of a development build from before the first release. Its schema
 // versions have the same numbers but another content.
 func (s *Store) released(ctx context.Context) error {
-	value, err := s.Setting(ctx, "schema")
+	value, err := s.Settings.Value(ctx, "schema")
 	if err != nil {
 		return fmt.Errorf("read the version of the schema: %w", err)
 	}

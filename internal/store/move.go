@@ -16,7 +16,7 @@ var ErrMoved = errors.New("the run is in another state by now")
 
 // Move takes a run from one state to another, with its events.
 type Move struct {
-	Run           RunRow // as read in the same transaction by [Tx.Run]
+	Run           RunRow // as read in the same transaction by [RunsTx.Lock]
 	To            penstock.State
 	Message       *penstock.StatusMessage // replaces the previous one; nil removes it
 	TimelineEvent string                  // of the timeline; "": none
@@ -26,7 +26,7 @@ type Move struct {
 	Blocked                     Blocked          // what a BLOCKED run waits for, besides a message
 	SessionID, Location, Prompt string           // of the run; "": unchanged
 
-	requeued string // why, of a [Tx.Requeue]
+	requeued string // why, of a [RunsTx.Requeue]
 }
 
 // Move is the one place where a run's state changes: one conditional write that compares the state
@@ -36,12 +36,12 @@ type Move struct {
 // A move to QUEUED enqueues a new execution. A move out of a held state ends the lease and adds up
 // the time. A move to SUCCEEDED fails with ErrMoved while a follow-up waits. Every other move that
 // ends the run records the follow-ups that the agent has not received as undelivered.
-func (tx *Tx) Move(ctx context.Context, m Move) error {
+func (rs RunsTx) Move(ctx context.Context, m Move) error {
 	from := m.Run.State
 	if !from.CanMove(m.To) {
 		return fmt.Errorf("run %s cannot move from %s to %s", m.Run.ID, from, m.To)
 	}
-	unread, err := tx.unread(ctx, m)
+	unread, err := rs.tx.Followups().unread(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
 	var last int64
-	err = tx.row(ctx, `UPDATE runs
+	err = rs.tx.row(ctx, `UPDATE runs
 		SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
 			execution_id = $7, status_message = $8, last_seq = last_seq + $9,
 			session_id = COALESCE(NULLIF($10, ''), session_id),
@@ -73,28 +73,28 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 	if err != nil {
 		return fmt.Errorf("move run %s to %s: %w", m.Run.ID, m.To, err)
 	}
-	if err := tx.moveQueue(ctx, m, now); err != nil {
+	if err := rs.moveQueue(ctx, m, now); err != nil {
 		return err
 	}
-	if err := tx.giveUp(ctx, unread); err != nil {
+	if err := rs.tx.Followups().giveUp(ctx, unread); err != nil {
 		return err
 	}
-	return tx.insertEvents(ctx, m.Run.ID, set.execution, last, drafts)
+	return rs.tx.Events().insert(ctx, m.Run.ID, set.execution, last, drafts)
 }
 
-// Why [Tx.Requeue] is called.
+// Why [RunsTx.Requeue] is called.
 const (
 	RequeuedByWorker = "handed_back"     // its worker returned it
 	LeaseLost        = "lease_lost"      // its worker is gone
-	Funded           = "budget_has_room" // see [Tx.Resume]
+	Funded           = "budget_has_room" // see [BudgetsTx.Resume]
 	NotGiven         = "not_given"       // its assignment could not be built
 )
 
 // Requeue moves a held run back to the queue, as a new execution. The reason is in
 // the payload of its timeline event, and counts into RunRow.TimesLost and
 // RunRow.NotGivenSince.
-func (tx *Tx) Requeue(ctx context.Context, run RunRow, reason string) error {
-	return tx.Move(ctx, Move{
+func (rs RunsTx) Requeue(ctx context.Context, run RunRow, reason string) error {
+	return rs.Move(ctx, Move{
 		Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineRequeued,
 		Payload: map[string]any{"reason": reason}, requeued: reason,
 	})
@@ -167,27 +167,27 @@ func newChange(m Move, now penstock.Time) change {
 
 // moveQueue updates the queue. A QUEUED run waits in it, and other runs have no row. The claim
 // itself writes the lease of a held run.
-func (tx *Tx) moveQueue(ctx context.Context, m Move, now penstock.Time) error {
+func (rs RunsTx) moveQueue(ctx context.Context, m Move, now penstock.Time) error {
 	if m.To.Held() {
 		return nil
 	}
-	if _, err := tx.exec(ctx, "DELETE FROM queue WHERE run_id = $1", m.Run.ID); err != nil {
+	if _, err := rs.tx.exec(ctx, "DELETE FROM queue WHERE run_id = $1", m.Run.ID); err != nil {
 		return fmt.Errorf("take run %s from the queue: %w", m.Run.ID, err)
 	}
 	if m.Run.State.Held() {
-		if _, err := tx.exec(ctx, `UPDATE executions
+		if _, err := rs.tx.exec(ctx, `UPDATE executions
 			SET ended_at = $1
 			WHERE run_id = $2 AND execution_id = $3`, int64(now), m.Run.ID, m.Run.ExecutionID); err != nil {
 			return fmt.Errorf("end the execution of run %s: %w", m.Run.ID, err)
 		}
-		tx.Nudge(TopicQueue) // a slot is free
+		rs.tx.Nudge(TopicQueue) // a slot is free
 	}
 	if m.To != penstock.StateQueued {
 		return nil
 	}
-	if err := queueFields.add(ctx, tx, m.Run.place(now)); err != nil {
+	if err := queueFields.add(ctx, rs.tx, m.Run.place(now)); err != nil {
 		return err
 	}
-	tx.Nudge(TopicQueue)
+	rs.tx.Nudge(TopicQueue)
 	return nil
 }

@@ -23,39 +23,39 @@ const payload = `(
 
 // Payload reads the body of an accepted delivery; absence is
 // penstock.CodeNotFound.
-func (s *Store) Payload(ctx context.Context, deliveryID string) (body []byte, err error) {
-	err = s.row(ctx, "SELECT body FROM "+payload, deliveryID).Scan(&body)
-	return body, s.payloadError(err, deliveryID)
+func (ds Deliveries) Payload(ctx context.Context, deliveryID string) (body []byte, err error) {
+	err = ds.s.row(ctx, "SELECT body FROM "+payload, deliveryID).Scan(&body)
+	return body, ds.payloadError(err, deliveryID)
 }
 
-// PayloadSize is the number of bytes that [Store.Payload] returns.
-func (s *Store) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
-	err = s.row(ctx, "SELECT length(body) FROM "+payload, deliveryID).Scan(&size)
-	return size, s.payloadError(err, deliveryID)
+// PayloadSize is the number of bytes that [Deliveries.Payload] returns.
+func (ds Deliveries) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
+	err = ds.s.row(ctx, "SELECT length(body) FROM "+payload, deliveryID).Scan(&size)
+	return size, ds.payloadError(err, deliveryID)
 }
 
-func (s *Store) payloadError(err error, deliveryID string) error {
+func (ds Deliveries) payloadError(err error, deliveryID string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return penstock.NotFound("payload of delivery", deliveryID)
 	}
 	if err != nil {
-		return s.d.mapError(fmt.Errorf("read the payload of delivery %s: %w", deliveryID, err))
+		return ds.s.d.mapError(fmt.Errorf("read the payload of delivery %s: %w", deliveryID, err))
 	}
 	return nil
 }
 
 // LastPayloads calls look with the id, time and headers of a webhook's last accepted deliveries, and
 // with their bodies, newest first, until it returns false.
-func (s *Store) LastPayloads(
+func (ds Deliveries) LastPayloads(
 	ctx context.Context, webhookUID string, limit int, look func(d penstock.Delivery, body []byte) bool,
 ) error {
 	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit, condition{})
-	list, _, err := s.readDeliveries(ctx, webhookUID, page, "", append([]any{int64(math.MaxInt64)}, args...), limit)
+	list, _, err := ds.read(ctx, webhookUID, page, "", append([]any{int64(math.MaxInt64)}, args...), limit)
 	if err != nil {
 		return err
 	}
 	for _, d := range list {
-		body, err := s.Payload(ctx, d.ID)
+		body, err := ds.Payload(ctx, d.ID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			continue // cleared since
 		}

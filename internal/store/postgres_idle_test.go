@@ -18,7 +18,7 @@ func TestLocksOfAFrozenReplica(t *testing.T) {
 	other := testkit.OpenStore(t, database) // which migrates it, with time to stall
 	still := testkit.OpenStore(t, database+"&idle_in_transaction_session_timeout=100")
 	run := mustCreate(t, other, nil)
-	setResumable := func(ctx context.Context, tx *store.Tx) error { return tx.SetResumable(ctx, run.ID, true) }
+	setResumable := func(ctx context.Context, tx *store.Tx) error { return tx.Runs().SetResumable(ctx, run.ID, true) }
 	err := still.Write(t.Context(), func(tx *store.Tx) error {
 		if err := setResumable(t.Context(), tx); err != nil {
 			return err

@@ -30,16 +30,16 @@ type ChosenPrompt struct {
 	Events []penstock.Draft
 }
 
-// ClaimRun assigns a run to the worker: of the runs that it can execute, the one that has waited
+// Claim assigns a run to the worker: of the runs that it can execute, the one that has waited
 // longest. The run becomes CLAIMED under a lease, and is returned as it was before.
 // penstock.ErrNoWork: no such run waits.
-func (tx *Tx) ClaimRun(ctx context.Context, c penstock.ClaimRequest, h Holding) (RunRow, error) {
-	run, err := tx.longestWaiting(ctx, c)
+func (qu QueueTx) Claim(ctx context.Context, c penstock.ClaimRequest, h Holding) (RunRow, error) {
+	run, err := qu.longestWaiting(ctx, c)
 	if err != nil {
 		return run, err
 	}
-	taken, err := tx.exec(ctx, `UPDATE queue
-		SET token = $1, worker_id = $2, agent_key = $3, lease_until = `+tx.s.d.now+` + $4
+	taken, err := qu.tx.exec(ctx, `UPDATE queue
+		SET token = $1, worker_id = $2, agent_key = $3, lease_until = `+qu.tx.s.d.now+` + $4
 		WHERE run_id = $5 AND token = ''`,
 		h.Token, c.WorkerID, h.AgentKey, penstock.LeaseTime.Milliseconds(), run.ID)
 	if err != nil {
@@ -48,11 +48,11 @@ func (tx *Tx) ClaimRun(ctx context.Context, c penstock.ClaimRequest, h Holding) 
 	if taken == 0 {
 		return run, penstock.ErrNoWork
 	}
-	return run, tx.beginExecution(ctx, run, c, h)
+	return run, qu.beginExecution(ctx, run, c, h)
 }
 
 // longestWaiting reads the run to claim, and locks it until the transaction ends.
-func (tx *Tx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (RunRow, error) {
+func (qu QueueTx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (RunRow, error) {
 	if len(c.Harnesses) == 0 {
 		return RunRow{}, penstock.ErrNoWork
 	}
@@ -67,7 +67,7 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (RunR
 	for _, model := range c.Models {
 		args = append(args, model)
 	}
-	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+`
+	row := qu.tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+`
 		JOIN queue q ON q.run_id = r.id
 		WHERE q.token = ''
 			AND (q.worker_host = '' OR q.worker_host = $1)
@@ -75,7 +75,7 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (RunR
 			AND (q.platform = '' OR q.platform = $3)
 			AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`)`+provider+`
 		ORDER BY q.enqueued_at, q.run_id
-		LIMIT 1`+tx.s.d.skipRun, args...)
+		LIMIT 1`+qu.tx.s.d.skipRun, args...)
 	var queuedAt penstock.Time
 	run, err := scanRun(row, &queuedAt)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -106,8 +106,8 @@ var executionFields = newResource("executions", "x",
 	storedNumber("started_at", func(*execution) penstock.Time { return penstock.Now() }),
 )
 
-func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.ClaimRequest, h Holding) error {
-	if err := executionFields.add(ctx, tx, &execution{run, c, h}); err != nil {
+func (qu QueueTx) beginExecution(ctx context.Context, run RunRow, c penstock.ClaimRequest, h Holding) error {
+	if err := executionFields.add(ctx, qu.tx, &execution{run, c, h}); err != nil {
 		return fmt.Errorf("begin an execution of run %s: %w", run.ID, err)
 	}
 	var given ChosenPrompt
@@ -117,7 +117,7 @@ func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.ClaimRe
 			return err
 		}
 	}
-	err := tx.Move(ctx, Move{
+	err := qu.tx.Runs().Move(ctx, Move{
 		Run: run, To: penstock.StateClaimed, TimelineEvent: penstock.TimelineClaimed,
 		Payload:   map[string]any{"worker_host": c.Host, "sandbox": c.Sandbox},
 		SessionID: h.SessionID, Location: "REMOTE", Prompt: given.Prompt, Events: given.Events,
@@ -129,18 +129,18 @@ func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.ClaimRe
 }
 
 // WorkWaits reports whether any run waits for a worker, without a write.
-func (s *Store) WorkWaits(ctx context.Context) (bool, error) {
+func (qu Queue) WorkWaits(ctx context.Context) (bool, error) {
 	var n int
-	err := s.row(ctx, `SELECT count(*)
+	err := qu.s.row(ctx, `SELECT count(*)
 		FROM (SELECT 1 FROM queue WHERE token = '' LIMIT 1) AS q`).Scan(&n)
-	return n > 0, s.d.mapError(err)
+	return n > 0, qu.s.d.mapError(err)
 }
 
 // holds reports whether the lease is active. The run must be locked: except for a renewal, its
 // queue row changes only under that lock.
-func (tx *Tx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
+func (e ExecutionsTx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
-	err := tx.row(ctx, `SELECT 1
+	err := e.tx.row(ctx, `SELECT 1
 		FROM queue
 		WHERE run_id = $1 AND token = $2 AND token <> ''`, l.RunID, l.Token).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -154,15 +154,15 @@ func (tx *Tx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
 
 // Held reads the run that l holds, and locks it until the transaction ends.
 // penstock.ErrLeaseLost: the lease is no longer active.
-func (tx *Tx) Held(ctx context.Context, l penstock.Lease) (RunRow, error) {
-	run, err := tx.Run(ctx, l.RunID)
+func (e ExecutionsTx) Held(ctx context.Context, l penstock.Lease) (RunRow, error) {
+	run, err := e.tx.Runs().Lock(ctx, l.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return run, penstock.ErrLeaseLost
 	}
 	if err != nil {
 		return run, err
 	}
-	held, err := tx.holds(ctx, l)
+	held, err := e.holds(ctx, l)
 	if err == nil && !held {
 		err = penstock.ErrLeaseLost
 	}
@@ -170,32 +170,32 @@ func (tx *Tx) Held(ctx context.Context, l penstock.Lease) (RunRow, error) {
 }
 
 // Turn returns the number of the current turn of a run's execution, from 1.
-func (tx *Tx) Turn(ctx context.Context, runID string) (turn int, err error) {
-	err = tx.row(ctx, "SELECT turn FROM queue WHERE run_id = $1", runID).Scan(&turn)
+func (e ExecutionsTx) Turn(ctx context.Context, runID string) (turn int, err error) {
+	err = e.tx.row(ctx, "SELECT turn FROM queue WHERE run_id = $1", runID).Scan(&turn)
 	return turn, err
 }
 
 // MarkTurnCounted records that the usage of a turn was counted. It returns false if it was counted
 // before, by a request whose response was lost. A turn without a number is always new.
-func (tx *Tx) MarkTurnCounted(ctx context.Context, runID string, turn int) (bool, error) {
+func (e ExecutionsTx) MarkTurnCounted(ctx context.Context, runID string, turn int) (bool, error) {
 	if turn == 0 {
 		return true, nil
 	}
-	n, err := tx.exec(ctx, `UPDATE queue
+	n, err := e.tx.exec(ctx, `UPDATE queue
 		SET tallied = $1
 		WHERE run_id = $2 AND tallied < $1`, turn, runID)
 	return n > 0, err
 }
 
 // NextTurn begins the next turn.
-func (tx *Tx) NextTurn(ctx context.Context, runID string) error {
-	_, err := tx.exec(ctx, "UPDATE queue SET turn = turn + 1 WHERE run_id = $1", runID)
+func (e ExecutionsTx) NextTurn(ctx context.Context, runID string) error {
+	_, err := e.tx.exec(ctx, "UPDATE queue SET turn = turn + 1 WHERE run_id = $1", runID)
 	return err
 }
 
 // Renew extends a lease by penstock.LeaseTime from the database's now.
-func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
-	return s.Write(ctx, func(tx *Tx) error {
+func (e Executions) Renew(ctx context.Context, l penstock.Lease) error {
+	return e.s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `UPDATE queue
 			SET lease_until = `+tx.s.d.now+` + $1
 			WHERE run_id = $2 AND token = $3 AND token <> ''`,
@@ -208,8 +208,8 @@ func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 }
 
 // Holds reports whether the lease is active, and returns the signal for its worker.
-func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Signal, err error) {
-	err = s.row(ctx, `SELECT
+func (e Executions) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Signal, err error) {
+	err = e.s.row(ctx, `SELECT
 			(SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting'),
 			CASE
 				WHEN q.interrupt = q.turn AND (r.prompt_state = 'handed' OR EXISTS (
@@ -224,13 +224,13 @@ func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Si
 	if errors.Is(err, sql.ErrNoRows) {
 		return signal, penstock.ErrLeaseLost
 	}
-	return signal, s.d.mapError(err)
+	return signal, e.s.d.mapError(err)
 }
 
 // Interrupt requests the end of the active turn of a worker's agent. asked is false if that was
 // requested before. The run must be locked. Without an active turn, the error is ErrNoTurn.
-func (tx *Tx) Interrupt(ctx context.Context, runID string) (requested bool, err error) {
-	n, err := tx.exec(ctx, `UPDATE queue
+func (e ExecutionsTx) Interrupt(ctx context.Context, runID string) (requested bool, err error) {
+	n, err := e.tx.exec(ctx, `UPDATE queue
 		SET interrupt = turn
 		WHERE run_id = $1 AND token <> '' AND interrupt <> turn
 			AND EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.state = 'INPROGRESS')
@@ -244,7 +244,7 @@ func (tx *Tx) Interrupt(ctx context.Context, runID string) (requested bool, err 
 	if n > 0 {
 		return true, nil
 	}
-	before, err := tx.Interrupted(ctx, runID)
+	before, err := e.Interrupted(ctx, runID)
 	if err == nil && !before {
 		err = ErrNoTurn
 	}
@@ -252,8 +252,8 @@ func (tx *Tx) Interrupt(ctx context.Context, runID string) (requested bool, err 
 }
 
 // ForgetInterrupt drops the request to end the latest turn of the active execution.
-func (tx *Tx) ForgetInterrupt(ctx context.Context, runID string) error {
-	_, err := tx.exec(ctx, `UPDATE queue
+func (e ExecutionsTx) ForgetInterrupt(ctx context.Context, runID string) error {
+	_, err := e.tx.exec(ctx, `UPDATE queue
 		SET interrupt = 0
 		WHERE run_id = $1 AND interrupt <> 0`, runID)
 	if err != nil {
@@ -266,9 +266,9 @@ func (tx *Tx) ForgetInterrupt(ctx context.Context, runID string) error {
 var ErrNoTurn = errors.New("the agent of the run has no turn in hand")
 
 // Interrupted reports whether the end of the latest turn of the active execution was requested.
-func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
+func (e ExecutionsTx) Interrupted(ctx context.Context, runID string) (bool, error) {
 	var n int
-	err := tx.row(ctx, `SELECT count(*)
+	err := e.tx.row(ctx, `SELECT count(*)
 		FROM queue
 		WHERE run_id = $1 AND token <> '' AND interrupt = turn`, runID).Scan(&n)
 	if err != nil {
@@ -278,23 +278,23 @@ func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
 }
 
 // LostLeases lists runs whose worker has not renewed in time.
-func (s *Store) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, error) {
-	rows, err := s.query(ctx, `SELECT run_id, token
+func (e Executions) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, error) {
+	rows, err := e.s.query(ctx, `SELECT run_id, token
 		FROM queue
-		WHERE token <> '' AND lease_until < `+s.d.now+`
+		WHERE token <> '' AND lease_until < `+e.s.d.now+`
 		ORDER BY lease_until
 		LIMIT $1`, limit)
-	return collect(s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
+	return collect(e.s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
 }
 
 // Expired reports whether the lease is held and has expired by the database's clock, and prevents
 // its renewal until the transaction ends. The run must be locked.
-func (tx *Tx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
+func (e ExecutionsTx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
-	err := tx.row(
+	err := e.tx.row(
 		ctx, `SELECT 1
 			FROM queue
-			WHERE run_id = $1 AND token = $2 AND lease_until < `+tx.s.d.now+tx.s.d.lock, l.RunID,
+			WHERE run_id = $1 AND token = $2 AND lease_until < `+e.tx.s.d.now+e.tx.s.d.lock, l.RunID,
 		l.Token,
 	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -303,23 +303,23 @@ func (tx *Tx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
 	return err == nil, err
 }
 
-// QueuedSince lists runs that have waited since before t, oldest first.
-func (s *Store) QueuedSince(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
-	return s.strings(ctx, `SELECT run_id
+// Since lists runs that have waited since before t, oldest first.
+func (qu Queue) Since(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
+	return qu.s.strings(ctx, `SELECT run_id
 		FROM queue
 		WHERE token = '' AND enqueued_at < $1
 		ORDER BY enqueued_at
 		LIMIT $2`, int64(before), limit)
 }
 
-// CountRuns counts all runs by state.
-func (s *Store) CountRuns(ctx context.Context) (map[penstock.State]int64, error) {
-	rows, err := s.query(ctx, "SELECT state, count(*) FROM runs GROUP BY state")
+// Count counts all runs by state.
+func (rs Runs) Count(ctx context.Context) (map[penstock.State]int64, error) {
+	rows, err := rs.s.query(ctx, "SELECT state, count(*) FROM runs GROUP BY state")
 	type count struct {
 		state penstock.State
 		n     int64
 	}
-	counts, err := collect(s, rows, err, "counts of runs", func(c *count) []any { return []any{&c.state, &c.n} })
+	counts, err := collect(rs.s, rows, err, "counts of runs", func(c *count) []any { return []any{&c.state, &c.n} })
 	out := map[penstock.State]int64{}
 	for _, c := range counts {
 		out[c.state] = c.n
@@ -399,9 +399,9 @@ func (w Worker) Can(want Want) bool {
 const deadFor = time.Hour
 
 // Hello registers a worker; Goodbye removes it.
-func (s *Store) Hello(ctx context.Context, c penstock.ClaimRequest) error {
+func (qu Queue) Hello(ctx context.Context, c penstock.ClaimRequest) error {
 	now := penstock.Now()
-	return s.Write(ctx, func(tx *Tx) error {
+	return qu.s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `DELETE FROM workers
 			WHERE last_seen_at < $1`, int64(now.Add(-deadFor))); err != nil {
 			return err
@@ -416,8 +416,8 @@ func (s *Store) Hello(ctx context.Context, c penstock.ClaimRequest) error {
 }
 
 // Goodbye removes a worker that stops.
-func (s *Store) Goodbye(ctx context.Context, workerID string) error {
-	return s.Write(ctx, func(tx *Tx) error {
+func (qu Queue) Goodbye(ctx context.Context, workerID string) error {
+	return qu.s.Write(ctx, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "DELETE FROM workers WHERE id = $1", workerID)
 		return err
 	})

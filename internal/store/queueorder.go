@@ -8,9 +8,9 @@ import (
 )
 
 // Workers lists the connected workers.
-func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.readWorkers(ctx, s) }
+func (qu Queue) Workers(ctx context.Context) ([]Worker, error) { return qu.readWorkers(ctx, qu.s) }
 
-func (s *Store) readWorkers(ctx context.Context, q querier) ([]Worker, error) {
+func (qu Queue) readWorkers(ctx context.Context, q querier) ([]Worker, error) {
 	rows, err := q.query(ctx, "SELECT "+workerFields.selected+`, COALESCE(working.n, 0)
 		FROM workers w
 		LEFT JOIN (
@@ -21,7 +21,7 @@ func (s *Store) readWorkers(ctx context.Context, q querier) ([]Worker, error) {
 		) AS working ON working.worker_id = w.id
 		WHERE w.last_seen_at > $1
 		ORDER BY w.host, w.id`, int64(penstock.Now().Add(-WorkerSeenFor)))
-	return collect(s, rows, err, "workers", func(w *Worker) []any { return workerFields.into(w, &w.Working) })
+	return collect(qu.s, rows, err, "workers", func(w *Worker) []any { return workerFields.into(w, &w.Working) })
 }
 
 // Competes reports whether runs that want a and b compete for a worker: one worker can execute
@@ -36,19 +36,19 @@ func Competes(workers []Worker, a, b Want) bool {
 
 // Ahead counts the waiting runs up to this one in the queue, including itself, by what they want.
 // It is empty if the run does not wait.
-func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
+func (qu Queue) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 	type count struct {
 		place
 		n int
 	}
-	rows, err := s.query(ctx, "SELECT "+wantFields.selected+`, count(*)
+	rows, err := qu.s.query(ctx, "SELECT "+wantFields.selected+`, count(*)
 		FROM queue q, queue mine
 		WHERE mine.run_id = $1
 			AND mine.token = ''
 			AND q.token = ''
 			AND (q.enqueued_at, q.run_id) <= (mine.enqueued_at, mine.run_id)
 		GROUP BY `+wantFields.selected, runID)
-	counts, err := collect(s, rows, err, "the queue", func(c *count) []any { return wantFields.into(&c.place, &c.n) })
+	counts, err := collect(qu.s, rows, err, "the queue", func(c *count) []any { return wantFields.into(&c.place, &c.n) })
 	out := make(map[Want]int, len(counts))
 	for _, c := range counts {
 		out[c.Want] = c.n
@@ -90,13 +90,13 @@ var (
 )
 
 // Waiting lists the waiting runs, the next one first.
-func (s *Store) Waiting(ctx context.Context, limit int) ([]WaitingRun, error) {
-	rows, err := s.query(ctx, "SELECT "+queueFields.selected+`
+func (qu Queue) Waiting(ctx context.Context, limit int) ([]WaitingRun, error) {
+	rows, err := qu.s.query(ctx, "SELECT "+queueFields.selected+`
 		FROM queue q
 		WHERE q.token = ''
 		ORDER BY q.enqueued_at, q.run_id
 		LIMIT $1`, limit)
-	list, err := collect(s, rows, err, "the queue", func(q *place) []any { return queueFields.into(q) })
+	list, err := collect(qu.s, rows, err, "the queue", func(q *place) []any { return queueFields.into(q) })
 	runs := make([]WaitingRun, len(list))
 	for i, q := range list {
 		runs[i] = q.WaitingRun
@@ -112,8 +112,8 @@ type slotUse struct {
 
 // slotUses lists the runs that workers execute, and the newest runs that wait, up to waiting. It is
 // one statement, so that a run that is claimed at this moment is in the list, and is in it once.
-func (tx *Tx) slotUses(ctx context.Context, waiting int) ([]slotUse, error) {
-	rows, err := tx.query(ctx, "SELECT "+queueFields.selected+`, q.worker_id
+func (qu QueueTx) slotUses(ctx context.Context, waiting int) ([]slotUse, error) {
+	rows, err := qu.tx.query(ctx, "SELECT "+queueFields.selected+`, q.worker_id
 		FROM queue q
 		WHERE q.token <> ''
 		UNION ALL
@@ -125,7 +125,7 @@ func (tx *Tx) slotUses(ctx context.Context, waiting int) ([]slotUse, error) {
 			ORDER BY q.enqueued_at DESC, q.run_id DESC
 			LIMIT $1
 		) AS waiting`, waiting)
-	return collect(tx.s, rows, err, "the use of slots", func(u *slotUse) []any {
+	return collect(qu.tx.s, rows, err, "the use of slots", func(u *slotUse) []any {
 		return queueFields.into(&u.place, &u.worker)
 	})
 }
@@ -138,11 +138,11 @@ const recent = 100
 // markCapacity finds out for each new run whether a worker has a slot for it. It compares the slots
 // of the workers that can execute the run with the runs that work on them or wait for them,
 // including the new one.
-func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
+func (qu QueueTx) markCapacity(ctx context.Context, members []*createRun) error {
 	if len(members) == 0 {
 		return nil
 	}
-	workers, err := tx.s.readWorkers(ctx, tx)
+	workers, err := qu.tx.s.Queue.readWorkers(ctx, qu.tx)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 		most = max(most, free.add(m.run.Wants()))
 	}
 	if most > 0 {
-		uses, err := tx.slotUses(ctx, most+recent)
+		uses, err := qu.slotUses(ctx, most+recent)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func TestCapacity(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		create := func(host string) bool {
 			t.Helper()
-			full, err := s.CreateRun(t.Context(), newRun(func(r *store.NewRun) { r.WorkerHost = host }))
+			full, err := s.Runs.Create(t.Context(), newRun(func(r *store.NewRun) { r.WorkerHost = host }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,7 +25,7 @@ func TestCapacity(t *testing.T) {
 		hello := func(host string, slots int) {
 			t.Helper()
 			c := penstock.ClaimRequest{WorkerID: host, Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: slots}
-			if err := s.Hello(t.Context(), c); err != nil {
+			if err := s.Queue.Hello(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -46,7 +46,7 @@ func TestCapacity(t *testing.T) {
 		for range 2 {
 			err := s.Write(t.Context(), func(tx *store.Tx) error {
 				c := penstock.ClaimRequest{WorkerID: "one", Host: "one", Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 2}
-				_, err := tx.ClaimRun(
+				_, err := tx.Queue().Claim(
 					t.Context(), c, store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID()},
 				)
 				return err
@@ -74,11 +74,11 @@ func TestCapacityDuringAClaim(t *testing.T) {
 			worker := penstock.ClaimRequest{
 				WorkerID: host, Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 1,
 			}
-			if err := s.Hello(t.Context(), worker); err != nil {
+			if err := s.Queue.Hello(t.Context(), worker); err != nil {
 				t.Fatal(err)
 			}
 			create := func() bool {
-				full, err := s.CreateRun(t.Context(), newRun(func(r *store.NewRun) { r.WorkerHost = host }))
+				full, err := s.Runs.Create(t.Context(), newRun(func(r *store.NewRun) { r.WorkerHost = host }))
 				if err != nil {
 					t.Error(err)
 				}
@@ -90,7 +90,7 @@ func TestCapacityDuringAClaim(t *testing.T) {
 			var claim sync.WaitGroup
 			claim.Go(func() {
 				err := s.Write(t.Context(), func(tx *store.Tx) error {
-					_, err := tx.ClaimRun(t.Context(), worker, store.Holding{
+					_, err := tx.Queue().Claim(t.Context(), worker, store.Holding{
 						Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID(),
 					})
 					return err
@@ -103,7 +103,7 @@ func TestCapacityDuringAClaim(t *testing.T) {
 				t.Error("the run that is being claimed left a slot free")
 			}
 			claim.Wait()
-			if err := s.Goodbye(t.Context(), host); err != nil {
+			if err := s.Queue.Goodbye(t.Context(), host); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -118,7 +118,7 @@ func TestDeadWorkersAreForgotten(t *testing.T) {
 		s := testkit.OpenStore(t, url)
 		hello := func(id string) {
 			t.Helper()
-			if err := s.Hello(t.Context(), penstock.ClaimRequest{WorkerID: id, Host: id, Capacity: 1}); err != nil {
+			if err := s.Queue.Hello(t.Context(), penstock.ClaimRequest{WorkerID: id, Host: id, Capacity: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -126,7 +126,7 @@ func TestDeadWorkersAreForgotten(t *testing.T) {
 		testkit.Exec(t, url, "UPDATE workers SET last_seen_at = 1")
 		hello("started")
 		testkit.Exec(t, url, "UPDATE workers SET last_seen_at = 9000000000000") // whoever is left comes into sight
-		workers, err := s.Workers(t.Context())
+		workers, err := s.Queue.Workers(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

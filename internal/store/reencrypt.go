@@ -75,9 +75,9 @@ var reencryptSQL = map[SealedTable]struct{ next, set string }{
 
 // SealedRows lists at most limit rows of a table after a given row, in the order of their keys. The
 // zero row comes before all others.
-func (s *Store) SealedRows(ctx context.Context, after SealedRow, limit int) ([]SealedRow, error) {
-	rows, err := s.query(ctx, reencryptSQL[after.Table].next, after.ID, after.Name, after.N, limit)
-	return collect(s, rows, err, "sealed values", func(r *SealedRow) []any {
+func (ss Secrets) SealedRows(ctx context.Context, after SealedRow, limit int) ([]SealedRow, error) {
+	rows, err := ss.s.query(ctx, reencryptSQL[after.Table].next, after.ID, after.Name, after.N, limit)
+	return collect(ss.s, rows, err, "sealed values", func(r *SealedRow) []any {
 		r.Table = after.Table
 		return []any{&r.ID, &r.Name, &r.N, &r.Sealed}
 	})
@@ -85,8 +85,8 @@ func (s *Store) SealedRows(ctx context.Context, after SealedRow, limit int) ([]S
 
 // Reencrypt replaces an encrypted value. It returns false if the value was changed or removed since
 // it was read.
-func (tx *Tx) Reencrypt(ctx context.Context, r SealedRow, sealed []byte) (bool, error) {
-	n, err := tx.exec(ctx, reencryptSQL[r.Table].set, sealed, r.ID, r.Name, r.N, r.Sealed)
+func (ss SecretsTx) Reencrypt(ctx context.Context, r SealedRow, sealed []byte) (bool, error) {
+	n, err := ss.tx.exec(ctx, reencryptSQL[r.Table].set, sealed, r.ID, r.Name, r.N, r.Sealed)
 	if err != nil {
 		return false, fmt.Errorf("seal a value of %s again: %w", r.Table, err)
 	}

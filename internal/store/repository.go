@@ -94,30 +94,30 @@ var moveRepository = repositoryFields.update(
 		token = '', lease_until = 0, next_at = 0`, "factory_uid = ?",
 )
 
-// AddRepository stores the repository of a factory that was just added. It is due
+// Add stores the repository of a factory that was just added. It is due
 // at once.
-func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
-	if err := repositoryFields.add(ctx, tx, &r); err != nil {
+func (rs RepositoriesTx) Add(ctx context.Context, r RepositoryRow) error {
+	if err := repositoryFields.add(ctx, rs.tx, &r); err != nil {
 		return fmt.Errorf("store the repository of factory %s: %w", r.FactoryUID, err)
 	}
-	tx.Nudge(TopicRepositories)
+	rs.tx.Nudge(TopicRepositories)
 	return nil
 }
 
-// MoveRepository changes the repository of a factory. A server that is reading the old one loses
+// Move changes the repository of a factory. A server that is reading the old one loses
 // its lease.
-func (tx *Tx) MoveRepository(ctx context.Context, r RepositoryRow) error {
-	if _, err := tx.exec(ctx, moveRepository, repositoryFields.changes(&r, r.FactoryUID)...); err != nil {
+func (rs RepositoriesTx) Move(ctx context.Context, r RepositoryRow) error {
+	if _, err := rs.tx.exec(ctx, moveRepository, repositoryFields.changes(&r, r.FactoryUID)...); err != nil {
 		return fmt.Errorf("move the repository of factory %s: %w", r.FactoryUID, err)
 	}
-	tx.Nudge(TopicRepositories)
+	rs.tx.Nudge(TopicRepositories)
 	return nil
 }
 
 // LetNameSecrets lets the webhooks of a factory's repository name any secret, and
 // makes the repository due at once if they could not before.
-func (tx *Tx) LetNameSecrets(ctx context.Context, factoryUID string) error {
-	n, err := tx.exec(ctx, `UPDATE repositories
+func (rs RepositoriesTx) LetNameSecrets(ctx context.Context, factoryUID string) error {
+	n, err := rs.tx.exec(ctx, `UPDATE repositories
 		SET names_secrets = 1
 		WHERE factory_uid = $1 AND names_secrets = 0`, factoryUID)
 	if err != nil {
@@ -126,40 +126,40 @@ func (tx *Tx) LetNameSecrets(ctx context.Context, factoryUID string) error {
 	if n == 0 {
 		return nil
 	}
-	return tx.RequestPolls(ctx, factoryUID)
+	return rs.RequestPolls(ctx, factoryUID)
 }
 
 // RequestPolls makes repositories due at once, even while they are claimed.
-func (tx *Tx) RequestPolls(ctx context.Context, factoryUIDs ...string) error {
+func (rs RepositoriesTx) RequestPolls(ctx context.Context, factoryUIDs ...string) error {
 	for _, uid := range factoryUIDs {
-		if _, err := tx.exec(ctx, `UPDATE repositories
+		if _, err := rs.tx.exec(ctx, `UPDATE repositories
 			SET asked = asked + 1, next_at = 0
 			WHERE factory_uid = $1`, uid); err != nil {
 			return fmt.Errorf("ask for the repository of factory %s: %w", uid, err)
 		}
-		tx.Nudge(RepositoryTopic(uid))
+		rs.tx.Nudge(RepositoryTopic(uid))
 	}
-	tx.Nudge(TopicRepositories)
+	rs.tx.Nudge(TopicRepositories)
 	return nil
 }
 
-// HasRepositories reports whether factories of the team come from repositories. The result is valid
+// Any reports whether factories of the team come from repositories. The result is valid
 // for one version of the team.
-func (s *Store) HasRepositories(ctx context.Context, team string) (has bool, err error) {
+func (rs Repositories) Any(ctx context.Context, team string) (has bool, err error) {
 	var n int
-	err = s.row(ctx, `SELECT count(*)
+	err = rs.s.row(ctx, `SELECT count(*)
 		FROM (SELECT 1 FROM repositories WHERE team = $1 LIMIT 1) AS one`, team).Scan(&n)
-	return n > 0, s.d.mapError(err)
+	return n > 0, rs.s.d.mapError(err)
 }
 
-// RepositoriesAt lists the factories of a team that come from a place, by uid. Each has the branch
+// At lists the factories of a team that come from a place, by uid. Each has the branch
 // that it follows, or "" if that is not known yet.
-func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branches map[string]string, err error) {
-	rows, err := s.query(ctx, `SELECT factory_uid, CASE WHEN branch <> '' THEN branch ELSE head END
+func (rs Repositories) At(ctx context.Context, team, place string) (branches map[string]string, err error) {
+	rows, err := rs.s.query(ctx, `SELECT factory_uid, CASE WHEN branch <> '' THEN branch ELSE head END
 		FROM repositories
 		WHERE team = $1 AND place = $2`, team, place)
 	type at struct{ uid, branch string }
-	list, err := collect(s, rows, err, "repositories of a place", func(a *at) []any { return []any{&a.uid, &a.branch} })
+	list, err := collect(rs.s, rows, err, "repositories of a place", func(a *at) []any { return []any{&a.uid, &a.branch} })
 	branches = map[string]string{}
 	for _, a := range list {
 		branches[a.uid] = a.branch
@@ -169,21 +169,21 @@ func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branche
 
 // PollRequests returns how many polls of a repository were requested, and how many of them are
 // done; absence is penstock.CodeNotFound.
-func (s *Store) PollRequests(ctx context.Context, factoryUID string) (requested, done int64, err error) {
-	err = s.row(ctx, `SELECT asked, done
+func (rs Repositories) PollRequests(ctx context.Context, factoryUID string) (requested, done int64, err error) {
+	err = rs.s.row(ctx, `SELECT asked, done
 		FROM repositories
 		WHERE factory_uid = $1`, factoryUID).Scan(&requested, &done)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = penstock.NotFound("factory", factoryUID)
 	}
-	return requested, done, s.d.mapError(err)
+	return requested, done, rs.s.d.mapError(err)
 }
 
-// ClaimRepositories claims at most limit due repositories of all teams, under a lease of ms
+// Claim claims at most limit due repositories of all teams, under a lease of ms
 // milliseconds, longest due first. Other replicas do not get them meanwhile.
-func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]RepositoryRow, error) {
-	due := fmt.Sprintf("next_at <= %[1]s AND lease_until <= %[1]s", s.d.now)
-	uids, err := s.strings(ctx, `SELECT factory_uid
+func (rs Repositories) Claim(ctx context.Context, limit int, ms int64) ([]RepositoryRow, error) {
+	due := fmt.Sprintf("next_at <= %[1]s AND lease_until <= %[1]s", rs.s.d.now)
+	uids, err := rs.s.strings(ctx, `SELECT factory_uid
 		FROM repositories
 		WHERE `+due+`
 		ORDER BY next_at, factory_uid
@@ -192,12 +192,12 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 		return nil, err
 	}
 	var list []RepositoryRow
-	err = s.Write(ctx, func(tx *Tx) error {
+	err = rs.s.Write(ctx, func(tx *Tx) error {
 		list = nil
 		for _, uid := range uids {
 			token := penstock.NewID()
 			n, err := tx.exec(ctx, `UPDATE repositories
-				SET token = $1, lease_until = `+s.d.now+` + $2
+				SET token = $1, lease_until = `+rs.s.d.now+` + $2
 				WHERE factory_uid = $3 AND `+due, token, ms, uid)
 			if err != nil {
 				return fmt.Errorf("claim the repository of factory %s: %w", uid, err)
@@ -217,10 +217,10 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 	return list, err
 }
 
-// HastenRepositories makes repositories due at once if their next poll is more than ms milliseconds
+// Hasten makes repositories due at once if their next poll is more than ms milliseconds
 // away. Such a time comes from a longer poll interval.
-func (s *Store) HastenRepositories(ctx context.Context, ms int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
+func (rs Repositories) Hasten(ctx context.Context, ms int64) error {
+	return rs.s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `UPDATE repositories
 			SET next_at = 0
 			WHERE next_at > `+tx.s.d.now+" + $1", ms); err != nil {
@@ -230,19 +230,19 @@ func (s *Store) HastenRepositories(ctx context.Context, ms int64) error {
 	})
 }
 
-// RenewRepository extends the lease under which r was claimed. It returns false if the lease is
+// Renew extends the lease under which r was claimed. It returns false if the lease is
 // lost or the factory is gone.
-func (s *Store) RenewRepository(ctx context.Context, r RepositoryRow, ms int64) (held bool, err error) {
-	err = s.Write(ctx, func(tx *Tx) error {
-		held, err = tx.HoldRepository(ctx, r, ms)
+func (rs Repositories) Renew(ctx context.Context, r RepositoryRow, ms int64) (held bool, err error) {
+	err = rs.s.Write(ctx, func(tx *Tx) error {
+		held, err = tx.Repositories().Hold(ctx, r, ms)
 		return err
 	})
 	return held, err
 }
 
-// ReleaseRepository ends the lease and changes nothing else, so the repository is still due.
-func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
-	return s.Write(ctx, func(tx *Tx) error {
+// Release ends the lease and changes nothing else, so the repository is still due.
+func (rs Repositories) Release(ctx context.Context, r RepositoryRow) error {
+	return rs.s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `UPDATE repositories
 			SET token = '', lease_until = 0
 			WHERE factory_uid = $1 AND token = $2`, r.FactoryUID, r.Token); err != nil {
@@ -253,11 +253,11 @@ func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 	})
 }
 
-// HoldRepository is [Store.RenewRepository] within a transaction. Nobody can claim the repository
+// Hold is [Repositories.Renew] within a transaction. Nobody can claim the repository
 // until the transaction ends.
-func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE repositories
-		SET lease_until = `+tx.s.d.now+` + $1
+func (rs RepositoriesTx) Hold(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
+	n, err := rs.tx.exec(ctx, `UPDATE repositories
+		SET lease_until = `+rs.tx.s.d.now+` + $1
 		WHERE factory_uid = $2 AND token = $3`, ms, r.FactoryUID, r.Token)
 	if err != nil {
 		return false, fmt.Errorf("hold the repository of factory %s: %w", r.FactoryUID, err)
@@ -265,16 +265,16 @@ func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bo
 	return n > 0, nil
 }
 
-// FinishRepository stores the result of a poll and ends the lease. The repository is due again
+// Finish stores the result of a poll and ends the lease. The repository is due again
 // after ms milliseconds, or at once if another poll was requested meanwhile. It returns false, and
 // stores nothing, if the lease was lost.
-func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
+func (rs RepositoriesTx) Finish(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	var requested int64
 	finish := repositoryResult.update(
-		"done = ?, next_at = CASE WHEN asked > ? THEN 0 ELSE "+tx.s.d.now+" + ? END, token = '', lease_until = 0",
+		"done = ?, next_at = CASE WHEN asked > ? THEN 0 ELSE "+rs.tx.s.d.now+" + ? END, token = '', lease_until = 0",
 		"factory_uid = ? AND token = ? RETURNING asked",
 	)
-	err := tx.row(ctx, finish,
+	err := rs.tx.row(ctx, finish,
 		repositoryResult.changes(&r, r.PollsRequested, r.PollsRequested, ms, r.FactoryUID, r.Token)...).Scan(&requested)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -283,10 +283,10 @@ func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (
 		return false, fmt.Errorf("give back the repository of factory %s: %w", r.FactoryUID, err)
 	}
 	if r.PollsRequested > r.PollsDone { // a caller waits for this poll
-		tx.Nudge(RepositoryTopic(r.FactoryUID))
+		rs.tx.Nudge(RepositoryTopic(r.FactoryUID))
 	}
 	if requested > r.PollsRequested {
-		tx.Nudge(TopicRepositories)
+		rs.tx.Nudge(TopicRepositories)
 	}
 	return true, nil
 }
@@ -328,16 +328,16 @@ var commitFields = newResource("repository_commits", "c",
 const maxCommits = 1000
 
 // AddCommit stores the result of a commit, as the newest one.
-func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) error {
-	if err := tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
+func (rs RepositoriesTx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) error {
+	if err := rs.tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
 		FROM repository_commits
 		WHERE factory_uid = $1`, factoryUID).Scan(&c.N); err != nil {
 		return fmt.Errorf("count the commits of factory %s: %w", factoryUID, err)
 	}
-	if err := commitFields.add(ctx, tx, &commitRecord{c, factoryUID}); err != nil {
+	if err := commitFields.add(ctx, rs.tx, &commitRecord{c, factoryUID}); err != nil {
 		return fmt.Errorf("store a commit of factory %s: %w", factoryUID, err)
 	}
-	_, err := tx.exec(ctx, `DELETE FROM repository_commits
+	_, err := rs.tx.exec(ctx, `DELETE FROM repository_commits
 		WHERE factory_uid = $1 AND n <= $2 AND result <> $3`, factoryUID, c.N-maxCommits, string(penstock.CommitApplied))
 	if err != nil {
 		return fmt.Errorf("forget old commits of factory %s: %w", factoryUID, err)
@@ -347,14 +347,14 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 
 // Commits lists the results of the commits of a factory's repository, newest first. If before is
 // not 0, it lists only results with a lower number.
-func (s *Store) Commits(ctx context.Context, factoryUID string, before int64, limit int) ([]CommitRow, error) {
-	rows, err := s.query(ctx, "SELECT "+commitFields.selected+`
+func (rs Repositories) Commits(ctx context.Context, factoryUID string, before int64, limit int) ([]CommitRow, error) {
+	rows, err := rs.s.query(ctx, "SELECT "+commitFields.selected+`
 		FROM repository_commits c
 		WHERE c.factory_uid = $1 AND ($2 = 0 OR c.n < $2)
 		ORDER BY c.n DESC
 		LIMIT $3`, factoryUID, before, limit)
 	records, err := collect(
-		s, rows, err, "commits of a factory", func(c *commitRecord) []any { return commitFields.into(c) },
+		rs.s, rows, err, "commits of a factory", func(c *commitRecord) []any { return commitFields.into(c) },
 	)
 	list := make([]CommitRow, len(records))
 	for i, c := range records {

@@ -28,10 +28,10 @@ func TestRepositoriesAreLeased(t *testing.T) {
 					UID: uid, Name: "tracked", Source: penstock.FactoryRepository, CreatedAt: 1, UpdatedAt: 1,
 				},
 			}
-			if err := tx.AddFactory(ctx, f); err != nil {
+			if err := tx.Factories().Add(ctx, f); err != nil {
 				return err
 			}
-			return tx.AddRepository(
+			return tx.Repositories().Add(
 				ctx,
 				store.RepositoryRow{
 					Repository: penstock.Repository{URL: "https://example.com/a/b"}, FactoryUID: uid, Team: f.Team,
@@ -40,7 +40,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			)
 		})
 		claim := func() []store.RepositoryRow {
-			list, err := s.ClaimRepositories(ctx, 10, minute)
+			list, err := s.Repositories.Claim(ctx, 10, minute)
 			if err != nil {
 				t.Error(err)
 			}
@@ -63,11 +63,11 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			t.Fatalf("claimed %d times: %+v", len(got), got)
 		}
 		row := got[0]
-		if held, err := s.RenewRepository(ctx, row, minute); err != nil || !held {
+		if held, err := s.Repositories.Renew(ctx, row, minute); err != nil || !held {
 			t.Errorf("renew: got %t, %v", held, err)
 		}
 		// A caller that asks during a poll gets another poll.
-		write(func(tx *store.Tx) error { return tx.RequestPolls(ctx, uid) })
+		write(func(tx *store.Tx) error { return tx.Repositories().RequestPolls(ctx, uid) })
 		if again := claim(); len(again) != 0 {
 			t.Errorf("claimed while it is held: %+v", again)
 		}
@@ -75,7 +75,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 		row.Diagnostics = []penstock.Diagnostic{{Code: "FF_X", Message: "m", Severity: "warning"}}
 		finish := func(row store.RepositoryRow) (held bool) {
 			write(func(tx *store.Tx) (err error) {
-				held, err = tx.FinishRepository(ctx, row, minute)
+				held, err = tx.Repositories().Finish(ctx, row, minute)
 				return err
 			})
 			return held
@@ -88,11 +88,11 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			len(next[0].Diagnostics) != 1 {
 			t.Fatalf("got %+v, want it for who has asked", next)
 		}
-		if f, err := s.Factory(ctx, store.DefaultTeam, uid); err != nil ||
+		if f, err := s.Factories.Find(ctx, store.DefaultTeam, uid); err != nil ||
 			f.Definition.Status != penstock.DefinitionSyncing || f.Definition.Commit != "c1" {
 			t.Errorf("while it is looked at: got %+v, %v", f.Definition, err)
 		}
-		if err := s.ReleaseRepository(ctx, next[0]); err != nil {
+		if err := s.Repositories.Release(ctx, next[0]); err != nil {
 			t.Fatal(err)
 		}
 		if next = claim(); len(next) != 1 {
@@ -101,23 +101,24 @@ func TestRepositoriesAreLeased(t *testing.T) {
 		if !finish(next[0]) {
 			t.Error("it was lost")
 		}
-		if f, err := s.Factory(ctx, store.DefaultTeam, uid); err != nil || f.Definition.Status != penstock.DefinitionApplied {
+		f, err := s.Factories.Find(ctx, store.DefaultTeam, uid)
+		if err != nil || f.Definition.Status != penstock.DefinitionApplied {
 			t.Errorf("after it was looked at: got %+v, %v", f.Definition, err)
 		}
 		if again := claim(); len(again) != 0 {
 			t.Errorf("due before its time: %+v", again)
 		}
 		// A server that polls a deleted factory has lost its lease.
-		write(func(tx *store.Tx) error { return tx.RequestPolls(ctx, uid) })
+		write(func(tx *store.Tx) error { return tx.Repositories().RequestPolls(ctx, uid) })
 		next = claim()
 		write(func(tx *store.Tx) error {
-			f, err := tx.Factory(ctx, store.DefaultTeam, uid)
+			f, err := tx.Factories().Find(ctx, store.DefaultTeam, uid)
 			if err != nil {
 				return err
 			}
-			return tx.DeleteFactory(ctx, f)
+			return tx.Factories().Delete(ctx, f)
 		})
-		if held, err := s.RenewRepository(ctx, next[0], minute); err != nil || held || finish(next[0]) {
+		if held, err := s.Repositories.Renew(ctx, next[0], minute); err != nil || held || finish(next[0]) {
 			t.Errorf("the repository of a factory that is gone is held: %t, %v", held, err)
 		}
 	})

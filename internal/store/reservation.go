@@ -33,9 +33,9 @@ func (m *reserveCall) fail(err error) {
 
 // Reserve counts a call before it is sent, through the group commit. A repeated request with the same id gets
 // the same grant. A lease that is lost or has ended is penstock.ErrLeaseLost.
-func (s *Store) Reserve(ctx context.Context, l penstock.Lease, r penstock.Reservation) (penstock.Reserved, error) {
+func (cs Calls) Reserve(ctx context.Context, l penstock.Lease, r penstock.Reservation) (penstock.Reserved, error) {
 	m := &reserveCall{lease: l, Reservation: r}
-	if err := s.commits.do(ctx, m); err != nil {
+	if err := cs.s.commits.do(ctx, m); err != nil {
 		return penstock.Reserved{}, err // m may still be the committer's
 	}
 	return m.got, nil
@@ -59,11 +59,11 @@ func runsOf(members []*reserveCall) []string {
 }
 
 // reserve applies the members. The budgets of their teams must be shared.
-func (tx *Tx) reserve(ctx context.Context, members []*reserveCall) error {
+func (cs CallsTx) reserve(ctx context.Context, members []*reserveCall) error {
 	if len(members) == 0 {
 		return nil
 	}
-	now, err := tx.readPayers(ctx, members)
+	now, err := cs.readPayers(ctx, members)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (tx *Tx) reserve(ctx context.Context, members []*reserveCall) error {
 	if len(members) == 0 {
 		return nil
 	}
-	if err := tx.readLimits(ctx, members, now); err != nil {
+	if err := cs.readLimits(ctx, members, now); err != nil {
 		return err
 	}
 	var rows [][]any
@@ -82,11 +82,11 @@ func (tx *Tx) reserve(ctx context.Context, members []*reserveCall) error {
 			m.repeat(first)
 			continue
 		}
-		if err := tx.decide(ctx, m, open); err != nil {
+		if err := cs.decide(ctx, m, open); err != nil {
 			return err
 		}
 		if m.got.Wait || m.got.Refusal != nil {
-			if err := tx.readTwin(ctx, m); err != nil {
+			if err := cs.readTwin(ctx, m); err != nil {
 				return err
 			}
 			continue
@@ -99,39 +99,39 @@ func (tx *Tx) reserve(ctx context.Context, members []*reserveCall) error {
 		}
 		granted[m.ID] = m
 		if len(m.limits) > 0 { // so that later members of the batch see it
-			if err := tx.readOpen(ctx, m.lease, open); err != nil {
+			if err := cs.readOpen(ctx, m.lease, open); err != nil {
 				return err
 			}
 			open[m.lease] = append(open[m.lease], openCall{now, held{call.Cost, call.total}})
 		}
 		rows = append(rows, callFields.row(call))
 	}
-	if err := tx.saveAccounts(ctx, changed); err != nil {
+	if err := cs.tx.Budgets().saveAccounts(ctx, changed); err != nil {
 		return err
 	}
-	return tx.s.d.insert(ctx, tx, callFields.table, rows)
+	return cs.tx.s.d.insert(ctx, cs.tx, callFields.table, rows)
 }
 
 // readLimits reads the caps that apply to the members, and locks their accounts.
-func (tx *Tx) readLimits(ctx context.Context, members []*reserveCall, now penstock.Time) error {
+func (cs CallsTx) readLimits(ctx context.Context, members []*reserveCall, now penstock.Time) error {
 	payers := make([]payer, len(members))
 	for i, m := range members {
 		payers[i] = m.payer
 	}
-	applied, err := tx.s.readCaps(ctx, tx, payers)
+	applied, err := cs.tx.s.Budgets.readCaps(ctx, cs.tx, payers)
 	if err != nil {
 		return err
 	}
 	var keys []AccountKey
 	for _, m := range members {
-		if m.limits, err = tx.s.limits(applied, m.payer, now); err != nil {
+		if m.limits, err = cs.tx.s.Budgets.limits(applied, m.payer, now); err != nil {
 			return err
 		}
 		for _, l := range m.limits {
 			keys = append(keys, l.AccountKey)
 		}
 	}
-	accounts, err := tx.lockAccounts(ctx, keys)
+	accounts, err := cs.tx.Budgets().lockAccounts(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func errCallTaken(id string) error {
 
 // readPayers reads the runs of the members, and the database's clock. It fails members without a lease, and
 // returns the results of repeated requests.
-func (tx *Tx) readPayers(ctx context.Context, members []*reserveCall) (now penstock.Time, err error) {
+func (cs CallsTx) readPayers(ctx context.Context, members []*reserveCall) (now penstock.Time, err error) {
 	ids := map[string]bool{}
 	for _, m := range members {
 		ids[m.ID] = true
@@ -167,12 +167,12 @@ func (tx *Tx) readPayers(ctx context.Context, members []*reserveCall) (now penst
 	}
 	found := map[string]heldRun{}
 	for args := range chunks(runsOf(members), func(id string) []any { return []any{id} }) {
-		rows, err := tx.query(ctx, `SELECT r.id, r.execution_id, r.team, r.factory_uid, r.agent_uid, r.automation_id,
-				r.key_uid, r.inherited, q.token, `+tx.s.d.now+`
+		rows, err := cs.tx.query(ctx, `SELECT r.id, r.execution_id, r.team, r.factory_uid, r.agent_uid, r.automation_id,
+				r.key_uid, r.inherited, q.token, `+cs.tx.s.d.now+`
 			FROM queue q
 			JOIN runs r ON r.id = q.run_id
 			WHERE q.token <> '' AND q.run_id IN (`+placeholders(1, len(args))+")", args...)
-		list, err := collect(tx.s, rows, err, "leases", func(r *heldRun) []any {
+		list, err := collect(cs.tx.s, rows, err, "leases", func(r *heldRun) []any {
 			return []any{
 				&r.ID, &r.ExecutionID, &r.Team, &r.FactoryUID, &r.AgentUID, &r.AutomationID, &r.KeyUID, (*words)(&r.Inherited),
 				&r.token, &now,
@@ -185,7 +185,7 @@ func (tx *Tx) readPayers(ctx context.Context, members []*reserveCall) (now penst
 			found[r.ID] = r
 		}
 	}
-	known, err := tx.calls(ctx, slices.Sorted(maps.Keys(ids)), "")
+	known, err := cs.read(ctx, slices.Sorted(maps.Keys(ids)), "")
 	if err != nil {
 		return 0, err
 	}
@@ -216,23 +216,23 @@ func (m *reserveCall) repeatCall(c *Call) {
 }
 
 // readTwin returns the result of an equal request that got the room while this one waited for the accounts.
-func (tx *Tx) readTwin(ctx context.Context, m *reserveCall) error {
-	known, err := tx.calls(ctx, []string{m.ID}, "")
+func (cs CallsTx) readTwin(ctx context.Context, m *reserveCall) error {
+	known, err := cs.read(ctx, []string{m.ID}, "")
 	if call := known[m.ID]; call != nil {
 		m.repeatCall(call)
 	}
 	return err
 }
 
-// calls reads calls by their ids.
-func (tx *Tx) calls(ctx context.Context, ids []string, lock string) (map[string]*Call, error) {
+// read reads calls by their ids.
+func (cs CallsTx) read(ctx context.Context, ids []string, lock string) (map[string]*Call, error) {
 	found := map[string]*Call{}
 	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
-		rows, err := tx.query(ctx, "SELECT "+callFields.selected+`
+		rows, err := cs.tx.query(ctx, "SELECT "+callFields.selected+`
 			FROM calls l
 			WHERE l.id IN (`+placeholders(1, len(args))+`)
-			ORDER BY l.id`+tx.s.d.bytewise+lock, args...)
-		list, err := collect(tx.s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
+			ORDER BY l.id`+cs.tx.s.d.bytewise+lock, args...)
+		list, err := collect(cs.tx.s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (m *reserveCall) call(now penstock.Time) *Call {
 }
 
 // decide grants or refuses the reservation, or lets it wait.
-func (tx *Tx) decide(ctx context.Context, m *reserveCall, open openCalls) error {
+func (cs CallsTx) decide(ctx context.Context, m *reserveCall, open openCalls) error {
 	if len(m.limits) == 0 {
 		m.got = penstock.Reserved{Output: m.Output}
 		return nil
@@ -279,7 +279,7 @@ func (tx *Tx) decide(ctx context.Context, m *reserveCall, open openCalls) error 
 	}
 	now := m.most(func(limit) held { return held{} })
 	if now < m.Output {
-		if err := tx.readOpen(ctx, m.lease, open); err != nil {
+		if err := cs.readOpen(ctx, m.lease, open); err != nil {
 			return err
 		}
 		// The reservations of the execution's own calls are released, except for the amounts that they
@@ -342,14 +342,14 @@ func (m *reserveCall) refusal() *penstock.SpendRefusal {
 }
 
 // readOpen reads the calls of an execution that are not settled. Those of this batch are added later.
-func (tx *Tx) readOpen(ctx context.Context, l penstock.Lease, open openCalls) error {
+func (cs CallsTx) readOpen(ctx context.Context, l penstock.Lease, open openCalls) error {
 	if _, read := open[l]; read {
 		return nil
 	}
-	rows, err := tx.query(ctx, `SELECT created_at, cost, tokens
+	rows, err := cs.tx.query(ctx, `SELECT created_at, cost, tokens
 		FROM calls
 		WHERE run_id = $1 AND state = 'reserved' AND token = $2`, l.RunID, hashToken(l.Token))
-	open[l], err = collect(tx.s, rows, err, "open calls", func(c *openCall) []any {
+	open[l], err = collect(cs.tx.s, rows, err, "open calls", func(c *openCall) []any {
 		return []any{&c.at, &c.cost, &c.tokens}
 	})
 	return err

@@ -9,18 +9,18 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// OldRuns lists at most limit ended runs that have not changed since before, the oldest of each
+// Old lists at most limit ended runs that have not changed since before, the oldest of each
 // state first.
-func (s *Store) OldRuns(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
+func (rs Runs) Old(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
 	var old []string
-	teams, err := s.strings(ctx, "SELECT uid FROM teams ORDER BY uid")
+	teams, err := rs.s.strings(ctx, "SELECT uid FROM teams ORDER BY uid")
 	for _, team := range teams {
 		for _, state := range penstock.States() {
 			if !state.Done() || len(old) >= limit {
 				continue
 			}
 			// The order of the index runs_state.
-			ids, err := s.strings(ctx, `SELECT id
+			ids, err := rs.s.strings(ctx, `SELECT id
 				FROM runs
 				WHERE team = $1 AND state = $2 AND updated_at < $3
 				ORDER BY updated_at, id
@@ -35,34 +35,34 @@ func (s *Store) OldRuns(ctx context.Context, before penstock.Time, limit int) ([
 	return old, err
 }
 
-// RemoveRun removes a run and everything that belongs only to it. Its settled calls stay in the
+// Remove removes a run and everything that belongs only to it. Its settled calls stay in the
 // ledger as sums. It does nothing if the run has changed or is gone. blobs are the files to which
 // nothing refers after the commit.
-func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (blobs []string, err error) {
-	run, err := tx.Run(ctx, id)
+func (rs RunsTx) Remove(ctx context.Context, id string, before penstock.Time) (blobs []string, err error) {
+	run, err := rs.Lock(ctx, id)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return nil, nil
 	}
 	if err != nil || !run.State.Done() || run.UpdatedAt >= before {
 		return nil, err
 	}
-	if blobs, err = tx.filesOf(ctx, run); err != nil {
+	if blobs, err = rs.filesOf(ctx, run); err != nil {
 		return nil, err
 	}
-	if err := tx.forgetDelivery(ctx, run); err != nil {
+	if err := rs.forgetDelivery(ctx, run); err != nil {
 		return nil, err
 	}
-	if err := tx.mergeCalls(ctx, id); err != nil {
+	if err := rs.tx.Calls().merge(ctx, id); err != nil {
 		return nil, fmt.Errorf("sum up the calls of run %s: %w", id, err)
 	}
 	for key, value := range run.Metadata {
-		if _, err := tx.exec(ctx, `DELETE FROM run_metadata
+		if _, err := rs.tx.exec(ctx, `DELETE FROM run_metadata
 			WHERE team = $1 AND key = $2 AND value = $3 AND run_id = $4`, run.Team, key, value, id); err != nil {
 			return nil, fmt.Errorf("remove metadata of run %s: %w", id, err)
 		}
 	}
-	if tx.s.d.unindex != "" {
-		if _, err := tx.exec(ctx, tx.s.d.unindex, id); err != nil {
+	if rs.tx.s.d.unindex != "" {
+		if _, err := rs.tx.exec(ctx, rs.tx.s.d.unindex, id); err != nil {
 			return nil, fmt.Errorf("remove run %s from the search: %w", id, err)
 		}
 	}
@@ -73,7 +73,7 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 		"artifacts WHERE run_id = $1", "changes WHERE run_id = $1", "followups WHERE run_id = $1",
 		"executions WHERE run_id = $1", "events WHERE run_id = $1", "runs WHERE id = $1",
 	} {
-		if _, err := tx.exec(ctx, "DELETE FROM "+from, id); err != nil {
+		if _, err := rs.tx.exec(ctx, "DELETE FROM "+from, id); err != nil {
 			return nil, fmt.Errorf("remove run %s: %w", id, err)
 		}
 	}
@@ -82,8 +82,8 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 
 // filesOf lists the run's files. It removes the saved session of its conversation unless another
 // run continues it.
-func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT blob
+func (rs RunsTx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
+	rows, err := rs.tx.query(ctx, `SELECT blob
 		FROM attachments
 		WHERE run_id = $1 AND blob <> ''
 		UNION
@@ -100,11 +100,11 @@ func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 		WHERE id = $2 AND NOT EXISTS (
 			SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1
 		)`, run.ID, run.ConversationID)
-	blobs, err := collect(tx.s, rows, err, "files of a run", func(v *string) []any { return []any{v} })
+	blobs, err := collect(rs.tx.s, rows, err, "files of a run", func(v *string) []any { return []any{v} })
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.exec(ctx, `DELETE FROM conversations
+	_, err = rs.tx.exec(ctx, `DELETE FROM conversations
 		WHERE id = $1 AND NOT EXISTS (
 			SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2
 		)`, run.ConversationID, run.ID)
@@ -113,23 +113,23 @@ func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 
 // forgetDelivery removes the run from the log entry of its delivery. If the entry is gone, its
 // payload is removed with the last run.
-func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
+func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow) error {
 	if run.DeliveryID == "" {
 		return nil
 	}
 	var text string
-	err := tx.row(ctx, `SELECT matches
+	err := rs.tx.row(ctx, `SELECT matches
 		FROM deliveries
-		WHERE id = $1`+tx.s.d.lock, run.DeliveryID).Scan(&text)
+		WHERE id = $1`+rs.tx.s.d.lock, run.DeliveryID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		// Without this lock, two transactions that remove the last two runs would both leave the
 		// payload.
-		if _, err := tx.exec(ctx, `SELECT 1
+		if _, err := rs.tx.exec(ctx, `SELECT 1
 			FROM payloads
-			WHERE delivery_id = $1`+tx.s.d.lock, run.DeliveryID); err != nil {
+			WHERE delivery_id = $1`+rs.tx.s.d.lock, run.DeliveryID); err != nil {
 			return fmt.Errorf("lock the payload of delivery %s: %w", run.DeliveryID, err)
 		}
-		_, err = tx.exec(ctx, `DELETE FROM payloads
+		_, err = rs.tx.exec(ctx, `DELETE FROM payloads
 			WHERE delivery_id = $1
 				AND NOT EXISTS (
 					SELECT 1
@@ -155,7 +155,7 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 			left++
 		}
 	}
-	_, err = tx.exec(
+	_, err = rs.tx.exec(
 		ctx, `UPDATE deliveries
 			SET matches = $1, runs = $2
 			WHERE id = $3`, marshal(matches), left, run.DeliveryID,

@@ -34,7 +34,7 @@ func deliverTwoRuns(t *testing.T, s *store.Store) *store.NewDelivery {
 func removeRun(t *testing.T, s *store.Store, run *store.NewRun) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.RemoveRun(t.Context(), run.ID, penstock.Now().Add(time.Minute))
+		_, err := tx.Runs().Remove(t.Context(), run.ID, penstock.Now().Add(time.Minute))
 		return err
 	})
 	if err != nil {
@@ -49,13 +49,13 @@ func TestPayloadsAreRemovedWithTheLastRun(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
 		d := deliverTwoRuns(t, s)
-		if n, err := s.ClearLog(
+		if n, err := s.Deliveries.ClearLog(
 			t.Context(), d.WebhookUID, penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 10,
 		); n != 1 || err != nil {
 			t.Fatalf("cleared %d, %v, want the entry", n, err)
 		}
 		removeRun(t, s, d.Starts[0])
-		if _, err := s.Run(t.Context(), store.DefaultTeam, d.Starts[0].ID); err != nil {
+		if _, err := s.Runs.Find(t.Context(), store.DefaultTeam, d.Starts[0].ID); err != nil {
 			t.Errorf("a run that waits was removed: %v", err)
 		}
 		for i, run := range d.Starts {
@@ -63,10 +63,10 @@ func TestPayloadsAreRemovedWithTheLastRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			removeRun(t, s, run)
-			if _, err := s.Run(t.Context(), store.DefaultTeam, run.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := s.Runs.Find(t.Context(), store.DefaultTeam, run.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
 				t.Errorf("a run that is over is left: %v", err)
 			}
-			if _, err := s.Payload(t.Context(), d.ID); (err == nil) != (i == 0) {
+			if _, err := s.Deliveries.Payload(t.Context(), d.ID); (err == nil) != (i == 0) {
 				t.Errorf("with %d runs left, the payload: %v", 1-i, err)
 			}
 		}
@@ -95,7 +95,7 @@ func TestOnlyRunsKeepPayloads(t *testing.T) {
 		for i, s := range stores {
 			together.Go(func() {
 				for range many {
-					if _, err := s.ClearLog(
+					if _, err := s.Deliveries.ClearLog(
 						t.Context(), "w", penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 3,
 					); err != nil {
 						t.Error(err)
@@ -113,7 +113,7 @@ func TestOnlyRunsKeepPayloads(t *testing.T) {
 			t.Errorf("%d deliveries are left", n)
 		}
 		for i, d := range deliveries {
-			if _, err := stores[0].Payload(t.Context(), d.ID); (err == nil) != (i >= many/2) {
+			if _, err := stores[0].Deliveries.Payload(t.Context(), d.ID); (err == nil) != (i >= many/2) {
 				t.Errorf("the payload of delivery %d: %v", i, err)
 			}
 		}
@@ -143,7 +143,7 @@ func TestUsageStaysWhenARunIsRemoved(t *testing.T) {
 		// Half of the calls were made a day ago.
 		testkit.Exec(t, url, `UPDATE calls SET created_at = created_at - 86400000 WHERE tokens_output < 20`)
 		by := func(group penstock.UsageGroup) []penstock.UsageRow {
-			rows, _, err := s.Usage(t.Context(), run.Team, penstock.UsageQuery{
+			rows, _, err := s.Usage.Sum(t.Context(), run.Team, penstock.UsageQuery{
 				From: penstock.Now().Add(-72 * time.Hour), To: penstock.Now() + 1, GroupBy: group,
 			}, time.UTC, 100)
 			if err != nil {
@@ -165,7 +165,7 @@ func TestUsageStaysWhenARunIsRemoved(t *testing.T) {
 		wantSpent(t, spentOf(t, s, before), spent.SpentCost, spent.ReservedCost)
 		later := mustAddBudget(t, s, func(b *store.BudgetRow) { b.Scope, b.ScopeUID, b.MaxCostUSD = "agent", "boss", 1000 })
 		wantSpent(t, spentOf(t, s, later), spent.SpentCost, spent.ReservedCost)
-		left, err := s.Calls(t.Context(), run.ID)
+		left, err := s.Calls.List(t.Context(), run.ID)
 		if err != nil || len(left) > 8 { // by day, estimated, unknown and open
 			t.Errorf("the ledger still has %d rows: %v", len(left), err)
 		}

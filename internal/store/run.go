@@ -152,37 +152,37 @@ func rowsOf(r *NewRun) runRows {
 func (c *createRun) key() string { return c.run.ID }
 func (c *createRun) kind() int   { return kindCreateRun }
 
-// CreateRun stores a run, QUEUED, with its first events, its queue entry and the kept response,
+// Create stores a run, QUEUED, with its first events, its queue entry and the kept response,
 // through the group commit. If a budget of the run is spent, it is BLOCKED or FAILED instead, which
 // run.State says then, and not in the queue. atCapacity reports that no worker had a free slot for it. If the key of
 // the kept response exists already, the error is ErrReplay.
-func (s *Store) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
+func (rs Runs) Create(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
 	m := newCreateRun(run)
-	if err := s.commits.do(ctx, m); err != nil {
+	if err := rs.s.commits.do(ctx, m); err != nil {
 		return false, err // the committer may still use m
 	}
 	return m.atCapacity, nil
 }
 
-// CreateRun stores a run within the transaction.
-func (tx *Tx) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
+// Create stores a run within the transaction.
+func (rs RunsTx) Create(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
 	m := newCreateRun(run)
-	if err := tx.createRuns(ctx, []*createRun{m}); err != nil {
+	if err := rs.createAll(ctx, []*createRun{m}); err != nil {
 		return false, err
 	}
 	return m.atCapacity, m.err
 }
 
-func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
+func (rs RunsTx) createAll(ctx context.Context, members []*createRun) error {
 	var rows struct{ runs, events, queue, metadata, ancestors, attachments [][]any }
-	if err := tx.markUnfunded(ctx, members); err != nil {
+	if err := rs.tx.Budgets().markUnfunded(ctx, members); err != nil {
 		return err
 	}
-	if err := tx.markCapacity(ctx, members); err != nil {
+	if err := rs.tx.Queue().markCapacity(ctx, members); err != nil {
 		return err
 	}
 	for _, m := range members {
-		if kept, err := tx.keepAnswer(ctx, m); err != nil {
+		if kept, err := rs.keepAnswer(ctx, m); err != nil {
 			return err
 		} else if !kept {
 			m.fail(ErrReplay)
@@ -214,20 +214,20 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 		{ancestorsTable, rows.ancestors},
 		{attachmentFields.table, rows.attachments},
 	} {
-		if err := tx.s.d.insert(ctx, tx, t.table, t.rows); err != nil {
+		if err := rs.tx.s.d.insert(ctx, rs.tx, t.table, t.rows); err != nil {
 			return err
 		}
 	}
-	tx.Nudge(TopicQueue)
-	tx.Nudge(TopicSearch)
-	return tx.blockUnfunded(ctx, members)
+	rs.tx.Nudge(TopicQueue)
+	rs.tx.Nudge(TopicSearch)
+	return rs.tx.Budgets().blockUnfunded(ctx, members)
 }
 
-func (tx *Tx) keepAnswer(ctx context.Context, m *createRun) (bool, error) {
+func (rs RunsTx) keepAnswer(ctx context.Context, m *createRun) (bool, error) {
 	if m.run.Keep == nil {
 		return true, nil
 	}
-	return tx.keepIfAbsent(ctx, m.run.Keep(Created{m.run.State, m.atCapacity}))
+	return rs.tx.Responses().keepIfAbsent(ctx, m.run.Keep(Created{m.run.State, m.atCapacity}))
 }
 
 func firstEvents(r *NewRun) []penstock.Draft {
@@ -263,26 +263,26 @@ func unmarshal(column string, v any) error {
 	return json.Unmarshal([]byte(column), v)
 }
 
-// Run reads one run of a team; absence is penstock.CodeNotFound.
-func (s *Store) Run(ctx context.Context, team, id string) (RunRow, error) {
-	return s.d.runBy(ctx, s, "r.id = $1 AND r.team = $2", id, team)
+// Find reads one run of a team; absence is penstock.CodeNotFound.
+func (rs Runs) Find(ctx context.Context, team, id string) (RunRow, error) {
+	return rs.s.d.runBy(ctx, rs.s, "r.id = $1 AND r.team = $2", id, team)
 }
 
-// Run reads one run and locks it until the transaction ends.
-func (tx *Tx) Run(ctx context.Context, id string) (RunRow, error) {
-	if err := tx.lockRun(ctx, id); err != nil {
+// Lock reads one run and locks it until the transaction ends.
+func (rs RunsTx) Lock(ctx context.Context, id string) (RunRow, error) {
+	if err := rs.lockRow(ctx, id); err != nil {
 		return RunRow{}, err
 	}
-	return tx.s.d.runBy(ctx, tx, "r.id = $1", id)
+	return rs.tx.s.d.runBy(ctx, rs.tx, "r.id = $1", id)
 }
 
-// lockRun is a statement of its own, so that later statements see everything that was committed
+// lockRow is a statement of its own, so that later statements see everything that was committed
 // while it waited.
-func (tx *Tx) lockRun(ctx context.Context, id string) error {
-	if tx.s.d.lock == "" { // SQLite has one writer
+func (rs RunsTx) lockRow(ctx context.Context, id string) error {
+	if rs.tx.s.d.lock == "" { // SQLite has one writer
 		return nil
 	}
-	if _, err := tx.exec(ctx, "SELECT 1 FROM runs WHERE id = $1"+tx.s.d.lock, id); err != nil {
+	if _, err := rs.tx.exec(ctx, "SELECT 1 FROM runs WHERE id = $1"+rs.tx.s.d.lock, id); err != nil {
 		return fmt.Errorf("lock run %s: %w", id, err)
 	}
 	return nil
@@ -300,9 +300,9 @@ func (d *dialect) runBy(ctx context.Context, q querier, where string, args ...an
 }
 
 // HeldRun reads the run that l holds; otherwise penstock.ErrLeaseLost.
-func (s *Store) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
-	r, err := s.d.runBy(
-		ctx, s, `r.id = $1 AND EXISTS (
+func (e Executions) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
+	r, err := e.s.d.runBy(
+		ctx, e.s, `r.id = $1 AND EXISTS (
 			SELECT 1 FROM queue q WHERE q.run_id = r.id AND q.token = $2 AND q.token <> ''
 		)`,
 		l.RunID, l.Token,
@@ -314,18 +314,18 @@ func (s *Store) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
 }
 
 // Ancestors lists the runs above one, in no order.
-func (s *Store) Ancestors(ctx context.Context, runID string) ([]string, error) {
-	return s.strings(ctx, "SELECT ancestor FROM run_ancestors WHERE run_id = $1", runID)
+func (rs Runs) Ancestors(ctx context.Context, runID string) ([]string, error) {
+	return rs.s.strings(ctx, "SELECT ancestor FROM run_ancestors WHERE run_id = $1", runID)
 }
 
 // Descendants lists the runs below one that have not ended.
-func (tx *Tx) Descendants(ctx context.Context, runID string) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT a.run_id
+func (rs RunsTx) Descendants(ctx context.Context, runID string) ([]string, error) {
+	rows, err := rs.tx.query(ctx, `SELECT a.run_id
 		FROM run_ancestors a
 		JOIN runs r ON r.id = a.run_id
 		WHERE a.ancestor = $1 AND r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
 		ORDER BY a.run_id`, runID)
-	return collect(tx.s, rows, err, "ids", func(v *string) []any { return []any{v} })
+	return collect(rs.tx.s, rows, err, "ids", func(v *string) []any { return []any{v} })
 }
 
 func (s *Store) strings(ctx context.Context, text string, args ...any) ([]string, error) {

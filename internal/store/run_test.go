@@ -39,7 +39,7 @@ func newRun(change func(*store.NewRun)) *store.NewRun {
 func mustCreate(t *testing.T, s *store.Store, change func(*store.NewRun)) *store.NewRun {
 	t.Helper()
 	r := newRun(change)
-	if _, err := s.CreateRun(t.Context(), r); err != nil {
+	if _, err := s.Runs.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -57,7 +57,7 @@ func mustClaim(t *testing.T, s *store.Store, host string) (store.RunRow, penstoc
 	h := store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID()}
 	var run store.RunRow
 	err := s.Write(t.Context(), func(tx *store.Tx) (err error) {
-		run, err = tx.ClaimRun(t.Context(), claimant(host), h)
+		run, err = tx.Queue().Claim(t.Context(), claimant(host), h)
 		return err
 	})
 	if err != nil {
@@ -69,11 +69,11 @@ func mustClaim(t *testing.T, s *store.Store, host string) (store.RunRow, penstoc
 func move(t *testing.T, s *store.Store, id string, to penstock.State) error {
 	t.Helper()
 	return s.Write(t.Context(), func(tx *store.Tx) error {
-		run, err := tx.Run(t.Context(), id)
+		run, err := tx.Runs().Lock(t.Context(), id)
 		if err != nil {
 			return err
 		}
-		return tx.Move(t.Context(), store.Move{Run: run, To: to})
+		return tx.Runs().Move(t.Context(), store.Move{Run: run, To: to})
 	})
 }
 
@@ -88,7 +88,7 @@ func TestRunIsReadBackUnchanged(t *testing.T) {
 			r.Skill, r.SkillID = &penstock.Skill{Name: "review", FullPath: "x/SKILL.md"}, "acme/app:x/SKILL.md"
 			r.Schedule = &penstock.RunSchedule{ID: "s", Name: "n", Cron: "@daily"}
 		})
-		got, err := s.Run(t.Context(), store.DefaultTeam, created.ID)
+		got, err := s.Runs.Find(t.Context(), store.DefaultTeam, created.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestRunIsReadBackUnchanged(t *testing.T) {
 			got.LastSeq != want.LastSeq {
 			t.Errorf("got %+v", got)
 		}
-		if _, err := s.Run(t.Context(), "another team", created.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.Runs.Find(t.Context(), "another team", created.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
 		}
 	})
@@ -155,7 +155,7 @@ func TestRareFieldsOfRunsAreKept(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i, created := range batch {
-					got, err := s.Run(t.Context(), store.DefaultTeam, created.ID)
+					got, err := s.Runs.Find(t.Context(), store.DefaultTeam, created.ID)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -210,7 +210,7 @@ func TestEveryPairOfStates(t *testing.T) {
 				if (err == nil) != from.CanMove(to) {
 					t.Errorf("%s to %s: allowed is %v, got %v", from, to, from.CanMove(to), err)
 				}
-				row, readErr := s.Run(t.Context(), store.DefaultTeam, run.ID)
+				row, readErr := s.Runs.Find(t.Context(), store.DefaultTeam, run.ID)
 				if readErr != nil {
 					t.Fatal(readErr)
 				}
@@ -242,9 +242,9 @@ func TestEveryBadEndRecordsFollowupsAsUndelivered(t *testing.T) {
 				waits, given := penstock.NewID(), penstock.NewID()
 				must(t, s, func(tx *store.Tx) error {
 					return errors.Join(
-						tx.AddFollowup(t.Context(), run.ID, store.Followup{ID: waits, Message: "waits"}),
-						tx.AddFollowup(t.Context(), run.ID, store.Followup{ID: given, Message: "given"}),
-						tx.DeliverFollowup(t.Context(), given))
+						tx.Followups().Add(t.Context(), run.ID, store.Followup{ID: waits, Message: "waits"}),
+						tx.Followups().Add(t.Context(), run.ID, store.Followup{ID: given, Message: "given"}),
+						tx.Followups().Deliver(t.Context(), given))
 				})
 				if err := move(t, s, run.ID, to); err != nil {
 					t.Fatal(err)
@@ -253,7 +253,7 @@ func TestEveryBadEndRecordsFollowupsAsUndelivered(t *testing.T) {
 				if from == penstock.StateInProgress { // the agent may have read it
 					want = []string{waits}
 				}
-				events, err := s.Events(t.Context(), run.ID, 0, 100)
+				events, err := s.Events.List(t.Context(), run.ID, 0, 100)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -273,7 +273,7 @@ func TestEveryBadEndRecordsFollowupsAsUndelivered(t *testing.T) {
 					}
 				}
 				must(t, s, func(tx *store.Tx) error {
-					left, err := tx.Followups(t.Context(), run.ID, store.PromptWaiting)
+					left, err := tx.Followups().List(t.Context(), run.ID, store.PromptWaiting)
 					if len(left) > 0 {
 						t.Errorf("%s to %s: %d follow-ups wait", from, to, len(left))
 					}
@@ -309,14 +309,14 @@ func TestTwoWritersOneMove(t *testing.T) {
 				to := []penstock.State{penstock.StateSucceeded, penstock.StateCancelled}[i%2]
 				together.Go(func() {
 					outcomes <- s.Write(t.Context(), func(tx *store.Tx) error {
-						run, err := tx.Run(t.Context(), lease.RunID)
+						run, err := tx.Runs().Lock(t.Context(), lease.RunID)
 						if err != nil {
 							return err
 						}
 						if run.State != penstock.StateInProgress {
 							return store.ErrMoved
 						}
-						return tx.Move(t.Context(), store.Move{Run: run, To: to})
+						return tx.Runs().Move(t.Context(), store.Move{Run: run, To: to})
 					})
 				})
 			}
@@ -347,7 +347,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("claimed %s, want the oldest %s", run.ID, first.ID)
 		}
 		err := s.Write(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.ClaimRun(t.Context(), claimant("here"), store.Holding{Token: "t", SessionID: penstock.NewID()})
+			_, err := tx.Queue().Claim(t.Context(), claimant("here"), store.Holding{Token: "t", SessionID: penstock.NewID()})
 			return err
 		})
 		if !errors.Is(err, penstock.ErrNoWork) {
@@ -361,12 +361,12 @@ func TestClaims(t *testing.T) {
 		for id, want := range map[string]map[store.Want]int{
 			first.ID: {}, other.ID: {claude: 1}, later.ID: {claude: 1, builtin: 1},
 		} {
-			if got, err := s.Ahead(t.Context(), id); cmp.Diff(want, got) != "" || err != nil {
+			if got, err := s.Queue.Ahead(t.Context(), id); cmp.Diff(want, got) != "" || err != nil {
 				t.Errorf("ahead are %v, %v; want %v", got, err, want)
 			}
 		}
 		want := []store.WaitingRun{{ID: other.ID, Want: claude}, {ID: later.ID, Want: builtin}}
-		if got, err := s.Waiting(t.Context(), 10); cmp.Diff(want, got) != "" || err != nil {
+		if got, err := s.Queue.Waiting(t.Context(), 10); cmp.Diff(want, got) != "" || err != nil {
 			t.Errorf("waiting are %v, %v", got, err)
 		}
 	})
@@ -388,7 +388,7 @@ func TestManyWorkersClaimEachRunOnce(t *testing.T) {
 				for {
 					var run store.RunRow
 					err := s.Write(t.Context(), func(tx *store.Tx) (err error) {
-						run, err = tx.ClaimRun(
+						run, err = tx.Queue().Claim(
 							t.Context(), claimant(""), store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID()},
 						)
 						return err
@@ -428,28 +428,31 @@ func TestAppendNeedsTheLease(t *testing.T) {
 			d.N = n
 			return d
 		}
-		if err := s.Append(t.Context(), lease, []penstock.Draft{note("a", 1), note("b", 2)}); err != nil {
+		if err := s.Events.Append(t.Context(), lease, []penstock.Draft{note("a", 1), note("b", 2)}); err != nil {
 			t.Fatal(err)
 		}
 		// The response was lost, and the worker repeats its request and continues.
-		if err := s.Append(t.Context(), lease, []penstock.Draft{note("a", 1), note("b", 2), note("c", 3)}); err != nil {
+		three := []penstock.Draft{note("a", 1), note("b", 2), note("c", 3)}
+		if err := s.Events.Append(t.Context(), lease, three); err != nil {
 			t.Fatal(err)
 		}
 		forged := lease
 		forged.Token = "another"
-		if err := s.Append(t.Context(), forged, []penstock.Draft{note("x", 0)}); !errors.Is(err, penstock.ErrLeaseLost) {
+		err := s.Events.Append(t.Context(), forged, []penstock.Draft{note("x", 0)})
+		if !errors.Is(err, penstock.ErrLeaseLost) {
 			t.Errorf("with a wrong token: %v", err)
 		}
 		if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Append(t.Context(), lease, []penstock.Draft{note("late", 4)}); !errors.Is(err, penstock.ErrLeaseLost) {
+		err = s.Events.Append(t.Context(), lease, []penstock.Draft{note("late", 4)})
+		if !errors.Is(err, penstock.ErrLeaseLost) {
 			t.Errorf("after the cancel: %v", err)
 		}
-		if err := s.Renew(t.Context(), lease); !errors.Is(err, penstock.ErrLeaseLost) {
+		if err := s.Executions.Renew(t.Context(), lease); !errors.Is(err, penstock.ErrLeaseLost) {
 			t.Errorf("a renewal after the cancel: %v", err)
 		}
-		events, err := s.Events(t.Context(), run.ID, 0, 100)
+		events, err := s.Events.List(t.Context(), run.ID, 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -484,7 +487,7 @@ func TestMessageRemovesItsDeltas(t *testing.T) {
 			penstock.Message{ID: "m", Role: "assistant", Content: []penstock.Block{penstock.Text("ab")}},
 		)
 		for _, d := range []penstock.Draft{delta("m", "a"), delta("m", "b"), delta("other", "x"), message} {
-			if err := s.Append(t.Context(), lease, []penstock.Draft{d}); err != nil {
+			if err := s.Events.Append(t.Context(), lease, []penstock.Draft{d}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -492,10 +495,10 @@ func TestMessageRemovesItsDeltas(t *testing.T) {
 			penstock.EventMessage, now,
 			penstock.Message{ID: "n", Role: "assistant", Content: []penstock.Block{penstock.Text("c")}},
 		)
-		if err := s.Append(t.Context(), lease, []penstock.Draft{delta("n", "c"), n}); err != nil { // both at once
+		if err := s.Events.Append(t.Context(), lease, []penstock.Draft{delta("n", "c"), n}); err != nil { // both at once
 			t.Fatal(err)
 		}
-		events, err := s.Events(t.Context(), run.ID, 0, 100)
+		events, err := s.Events.List(t.Context(), run.ID, 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -524,7 +527,7 @@ func TestGroupCommitKeepsEveryMember(t *testing.T) {
 			together.Go(func() {
 				for i := range each {
 					d := penstock.Timeline(penstock.Now(), fmt.Sprintf("w%d-%d", w, i), nil)
-					if err := s.Append(t.Context(), lease, []penstock.Draft{d}); err != nil {
+					if err := s.Events.Append(t.Context(), lease, []penstock.Draft{d}); err != nil {
 						t.Error(err)
 					}
 					mustCreate(t, s, nil)
@@ -532,7 +535,7 @@ func TestGroupCommitKeepsEveryMember(t *testing.T) {
 			})
 		}
 		together.Wait()
-		events, err := s.Events(t.Context(), lease.RunID, 0, 10_000)
+		events, err := s.Events.List(t.Context(), lease.RunID, 0, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -552,7 +555,7 @@ func TestGroupCommitKeepsEveryMember(t *testing.T) {
 				}
 			}
 		}
-		list, err := s.ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{Limit: 500})
+		list, err := s.Runs.List(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{Limit: 500})
 		if err != nil || len(list.Rows) != writers*each+1 {
 			t.Errorf("%d runs are there, want %d: %v", len(list.Rows), writers*each+1, err)
 		}
@@ -564,11 +567,11 @@ func TestLostLeaseIsNotRenewedBetween(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		mustCreate(t, s, nil)
 		_, lease := mustClaim(t, s, "")
-		lost, err := s.LostLeases(t.Context(), 10)
+		lost, err := s.Executions.LostLeases(t.Context(), 10)
 		if err != nil || len(lost) != 0 {
 			t.Fatalf("a fresh lease counts as lost: %v %v", lost, err)
 		}
-		if err := s.Renew(t.Context(), lease); err != nil {
+		if err := s.Executions.Renew(t.Context(), lease); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -582,13 +585,13 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 		requeue := func(reason string) store.RunRow {
 			t.Helper()
 			must(t, s, func(tx *store.Tx) error {
-				row, err := tx.Run(t.Context(), run.ID)
+				row, err := tx.Runs().Lock(t.Context(), run.ID)
 				if err != nil {
 					return err
 				}
-				return tx.Requeue(t.Context(), row, reason)
+				return tx.Runs().Requeue(t.Context(), row, reason)
 			})
-			row, err := s.Run(t.Context(), store.DefaultTeam, run.ID)
+			row, err := s.Runs.Find(t.Context(), store.DefaultTeam, run.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -633,7 +636,7 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 		if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
 			t.Fatal(err)
 		}
-		if row, err := s.Run(t.Context(), store.DefaultTeam, run.ID); err != nil || row.NotGivenSince != 0 ||
+		if row, err := s.Runs.Find(t.Context(), store.DefaultTeam, run.ID); err != nil || row.NotGivenSince != 0 ||
 			row.TimesLost != 2 {
 			t.Errorf("ended: lost %d times, not given since %d: %v", row.TimesLost, row.NotGivenSince, err)
 		}
@@ -648,15 +651,15 @@ func TestNoSuccessfulWriteIsRolledBack(t *testing.T) {
 		again := addFactory(t, s, "first")
 		again.Name, again.Alias = "second", "second.x"
 		err := s.Write(t.Context(), func(tx *store.Tx) error {
-			if err := tx.Set(t.Context(), "x", "1"); err != nil {
+			if err := tx.Settings().Set(t.Context(), "x", "1"); err != nil {
 				return err
 			}
-			if err := tx.AddFactory(t.Context(), again); err == nil {
+			if err := tx.Factories().Add(t.Context(), again); err == nil {
 				t.Error("two factories have one uid")
 			}
 			return nil
 		})
-		v, missing := s.Setting(t.Context(), "x")
+		v, missing := s.Settings.Value(t.Context(), "x")
 		if missing != nil || (err == nil) != (v == "1") {
 			t.Errorf("got %v, and x is %q (%v)", err, v, missing)
 		}
@@ -668,7 +671,7 @@ func TestFailedWriteIsRolledBack(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		failure := errors.New("no")
 		err := s.Write(t.Context(), func(tx *store.Tx) error {
-			if err := tx.Set(t.Context(), "x", "1"); err != nil {
+			if err := tx.Settings().Set(t.Context(), "x", "1"); err != nil {
 				return err
 			}
 			return failure
@@ -678,7 +681,7 @@ func TestFailedWriteIsRolledBack(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		err = s.Write(ctx, func(tx *store.Tx) error {
-			if err := tx.Set(ctx, "x", "2"); err != nil {
+			if err := tx.Settings().Set(ctx, "x", "2"); err != nil {
 				return err
 			}
 			cancel() // the caller goes away in the middle
@@ -687,10 +690,11 @@ func TestFailedWriteIsRolledBack(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		if v, err := s.Setting(t.Context(), "x"); v != "" || err != nil {
+		if v, err := s.Settings.Value(t.Context(), "x"); v != "" || err != nil {
 			t.Errorf("x is %q, %v", v, err)
 		}
-		if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.Set(t.Context(), "x", "3") }); err != nil {
+		set := func(tx *store.Tx) error { return tx.Settings().Set(t.Context(), "x", "3") }
+		if err := s.Write(t.Context(), set); err != nil {
 			t.Errorf("the store does not write any more: %v", err)
 		}
 	})
@@ -711,7 +715,7 @@ func TestStoredResponseIsWrittenOnce(t *testing.T) {
 			together.Go(func() {
 				r := newRun(nil)
 				r.Keep = keep("one", later)
-				_, err := s.CreateRun(t.Context(), r)
+				_, err := s.Runs.Create(t.Context(), r)
 				results <- err
 			})
 		}
@@ -726,14 +730,14 @@ func TestStoredResponseIsWrittenOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		list, err := s.ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
+		list, err := s.Runs.List(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
 		if created != 1 || len(list.Rows) != 1 || err != nil {
 			t.Errorf("%d acknowledged, %d there, %v; want one", created, len(list.Rows), err)
 		}
 		for range 2 { // an expired response makes room for the next
 			r := newRun(nil)
 			r.Keep = keep("two", penstock.Now())
-			if _, err := s.CreateRun(t.Context(), r); err != nil {
+			if _, err := s.Runs.Create(t.Context(), r); err != nil {
 				t.Error(err)
 			}
 		}

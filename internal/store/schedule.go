@@ -113,23 +113,23 @@ func (r ScheduleRow) secretNames() []string {
 	return r.Config.SecretNames()
 }
 
-// Schedules lists the schedules that the viewer may see, by name.
-func (s *Store) Schedules(ctx context.Context, v Viewer) ([]ScheduleRow, error) {
-	return s.readSchedules(ctx, `WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3)
+// List returns the schedules that the viewer may see, by name.
+func (ss Schedules) List(ctx context.Context, v Viewer) ([]ScheduleRow, error) {
+	return ss.read(ctx, `WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3)
 		ORDER BY s.folded, s.id`, v.Team, flag(v.All), v.UID)
 }
 
-// DueSchedules lists due schedules of all teams, longest due first.
-func (s *Store) DueSchedules(ctx context.Context, now penstock.Time, limit int) ([]ScheduleRow, error) {
-	return s.readSchedules(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1
+// Due lists due schedules of all teams, longest due first.
+func (ss Schedules) Due(ctx context.Context, now penstock.Time, limit int) ([]ScheduleRow, error) {
+	return ss.read(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1
 		ORDER BY s.next_at, s.id
 		LIMIT $2`, int64(now), limit)
 }
 
-func (s *Store) readSchedules(ctx context.Context, where string, args ...any) ([]ScheduleRow, error) {
-	rows, err := s.query(ctx, scheduleColumns+where, args...)
+func (ss Schedules) read(ctx context.Context, where string, args ...any) ([]ScheduleRow, error) {
+	rows, err := ss.s.query(ctx, scheduleColumns+where, args...)
 	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("list schedules: %w", err))
+		return nil, ss.s.d.mapError(fmt.Errorf("list schedules: %w", err))
 	}
 	defer rows.Close()
 	out := []ScheduleRow{}
@@ -140,61 +140,61 @@ func (s *Store) readSchedules(ctx context.Context, where string, args ...any) ([
 		}
 		out = append(out, r)
 	}
-	return out, s.d.mapError(rows.Err())
+	return out, ss.s.d.mapError(rows.Err())
 }
 
-// Schedule reads a schedule that the viewer may see; absence is penstock.CodeNotFound.
-func (s *Store) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
-	return s.readSchedule(ctx, s, v, id)
+// Find reads a schedule that the viewer may see; absence is penstock.CodeNotFound.
+func (ss Schedules) Find(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
+	return ss.readOne(ctx, ss.s, v, id)
 }
 
-// Schedule reads a schedule that the viewer may see and locks it until the transaction ends.
-func (tx *Tx) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
-	if tx.s.d.lock != "" { // SQLite has one writer
-		if _, err := tx.exec(ctx, "SELECT 1 FROM schedules WHERE id = $1"+tx.s.d.lock, id); err != nil {
+// Lock reads a schedule that the viewer may see and locks it until the transaction ends.
+func (ss SchedulesTx) Lock(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
+	if ss.tx.s.d.lock != "" { // SQLite has one writer
+		if _, err := ss.tx.exec(ctx, "SELECT 1 FROM schedules WHERE id = $1"+ss.tx.s.d.lock, id); err != nil {
 			return ScheduleRow{}, fmt.Errorf("lock schedule %s: %w", id, err)
 		}
 	}
-	return tx.s.readSchedule(ctx, tx, v, id)
+	return ss.tx.s.Schedules.readOne(ctx, ss.tx, v, id)
 }
 
-func (s *Store) readSchedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
+func (ss Schedules) readOne(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
 	const one = "WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)"
 	r, err := scanSchedule(q.row(ctx, scheduleColumns+one, id, v.Team, flag(v.All), v.UID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("schedule", id)
 	}
 	if err != nil {
-		return r, s.d.mapError(fmt.Errorf("read schedule %s: %w", id, err))
+		return r, ss.s.d.mapError(fmt.Errorf("read schedule %s: %w", id, err))
 	}
 	return r, nil
 }
 
-// AddSchedule stores a new schedule.
-func (tx *Tx) AddSchedule(ctx context.Context, r ScheduleRow) error {
-	if err := scheduleFields.add(ctx, tx, r.record()); err != nil {
+// Add stores a new schedule.
+func (ss SchedulesTx) Add(ctx context.Context, r ScheduleRow) error {
+	if err := scheduleFields.add(ctx, ss.tx, r.record()); err != nil {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
-	tx.Nudge(TopicSchedules)
-	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
+	ss.tx.Nudge(TopicSchedules)
+	return ss.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
 }
 
-// SetSchedule stores a schedule that was read and changed in the transaction.
-func (tx *Tx) SetSchedule(ctx context.Context, r ScheduleRow) error {
-	if _, err := tx.exec(ctx, setSchedule, scheduleFields.changes(r.record(), r.ID)...); err != nil {
+// Set stores a schedule that was read and changed in the transaction.
+func (ss SchedulesTx) Set(ctx context.Context, r ScheduleRow) error {
+	if _, err := ss.tx.exec(ctx, setSchedule, scheduleFields.changes(r.record(), r.ID)...); err != nil {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
-	tx.Nudge(TopicSchedules)
-	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
+	ss.tx.Nudge(TopicSchedules)
+	return ss.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
 }
 
-// DeleteSchedule removes a schedule that was read in the transaction. Runs that
+// Delete removes a schedule that was read in the transaction. Runs that
 // it started keep its name.
-func (tx *Tx) DeleteSchedule(ctx context.Context, id string) error {
-	if _, err := tx.exec(ctx, "DELETE FROM schedules WHERE id = $1", id); err != nil {
+func (ss SchedulesTx) Delete(ctx context.Context, id string) error {
+	if _, err := ss.tx.exec(ctx, "DELETE FROM schedules WHERE id = $1", id); err != nil {
 		return fmt.Errorf("delete schedule %s: %w", id, err)
 	}
-	return tx.SetSecretUses(ctx, "", penstock.SecretOfSchedule, id, nil)
+	return ss.tx.Secrets().SetUses(ctx, "", penstock.SecretOfSchedule, id, nil)
 }
 
 // Tick is the result of a due schedule or clock.
@@ -204,10 +204,10 @@ type Tick struct {
 	LastError string // why it started no run this time
 }
 
-// AdvanceSchedule sets a due schedule to its next time. It returns false if another replica was
+// Advance sets a due schedule to its next time. It returns false if another replica was
 // first, or if the schedule has changed since it was read.
-func (tx *Tx) AdvanceSchedule(ctx context.Context, r ScheduleRow, t Tick) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE schedules
+func (ss SchedulesTx) Advance(ctx context.Context, r ScheduleRow, t Tick) (bool, error) {
+	n, err := ss.tx.exec(ctx, `UPDATE schedules
 		SET last_at = $1, next_at = $2, last_error = $3
 		WHERE id = $4 AND next_at = $5 AND version = $6 AND enabled = 1`,
 		int64(t.LastAt), int64(t.NextAt), t.LastError, r.ID, int64(r.NextAt), r.Version)

@@ -28,7 +28,7 @@ func addSchedule(t *testing.T, s *store.Store, change func(*store.ScheduleRow)) 
 		change(&r)
 	}
 	write(t, s, func(tx *store.Tx) error {
-		return errors.Join(tx.AddPrincipal(t.Context(), store.DefaultTeam, ada), tx.AddSchedule(t.Context(), r))
+		return errors.Join(tx.Keys().AddPrincipal(t.Context(), store.DefaultTeam, ada), tx.Schedules().Add(t.Context(), r))
 	})
 	return r
 }
@@ -43,7 +43,7 @@ func TestScheduleIsReadBackUnchanged(t *testing.T) {
 		})
 		want.Environment = &e.Config
 		owner := store.Viewer{Team: store.DefaultTeam, UID: "ada"}
-		got, err := s.Schedule(t.Context(), owner, want.ID)
+		got, err := s.Schedules.Find(t.Context(), owner, want.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,10 +54,10 @@ func TestScheduleIsReadBackUnchanged(t *testing.T) {
 			"somebody else of the team": {Team: store.DefaultTeam, UID: "bob"},
 			"another team's admin":      {Team: "another", UID: "ada", All: true},
 		} {
-			if _, err := s.Schedule(t.Context(), v, want.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := s.Schedules.Find(t.Context(), v, want.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
 				t.Errorf("%s reads it: %v", name, err)
 			}
-			if list, err := s.Schedules(t.Context(), v); err != nil || len(list) != 0 {
+			if list, err := s.Schedules.List(t.Context(), v); err != nil || len(list) != 0 {
 				t.Errorf("%s lists %d (%v), want none", name, len(list), err)
 			}
 		}
@@ -76,7 +76,7 @@ func TestOnlyDueSchedulesAreReturned(t *testing.T) {
 		add("of another team", func(r *store.ScheduleRow) { r.NextAt, r.Team = now-1, "another" })
 		add("not yet", func(r *store.ScheduleRow) { r.NextAt = now + 1 })
 		add("paused", func(r *store.ScheduleRow) { r.NextAt, r.Enabled = now, false })
-		due, err := s.DueSchedules(t.Context(), now, 10)
+		due, err := s.Schedules.Due(t.Context(), now, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestScheduleAdvancesOncePerTime(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				err := s.Write(t.Context(), func(tx *store.Tx) error {
-					first, err := tx.AdvanceSchedule(t.Context(), r, tick)
+					first, err := tx.Schedules().Advance(t.Context(), r, tick)
 					if first {
 						won.Add(1)
 					}
@@ -130,12 +130,12 @@ func TestScheduleThatChangedDoesNotAdvance(t *testing.T) {
 			testkit.Stores(t, func(t *testing.T, s *store.Store) {
 				seen := addSchedule(t, s, nil)
 				write(t, s, func(tx *store.Tx) error {
-					r, err := tx.Schedule(t.Context(), store.Viewer{Team: store.DefaultTeam}, seen.ID)
+					r, err := tx.Schedules().Lock(t.Context(), store.Viewer{Team: store.DefaultTeam}, seen.ID)
 					change(&r)
-					return errors.Join(err, tx.SetSchedule(t.Context(), r))
+					return errors.Join(err, tx.Schedules().Set(t.Context(), r))
 				})
 				write(t, s, func(tx *store.Tx) error {
-					first, err := tx.AdvanceSchedule(t.Context(), seen, store.Tick{NextAt: seen.NextAt + 1000})
+					first, err := tx.Schedules().Advance(t.Context(), seen, store.Tick{NextAt: seen.NextAt + 1000})
 					if first {
 						t.Error("it advanced by what it was before")
 					}

@@ -19,7 +19,7 @@ const fewMatches = 1000
 
 // filterText narrows w to the runs that contain every word. If all words are short, the title must
 // begin with each of them.
-func (s *Store) filterText(ctx context.Context, w *where, text string) error {
+func (rs Runs) filterText(ctx context.Context, w *where, text string) error {
 	words := strings.Fields(strings.ToLower(text))
 	if len(words) == 0 {
 		return nil
@@ -36,18 +36,18 @@ func (s *Store) filterText(ctx context.Context, w *where, text string) error {
 		if !isLong(word) {
 			continue
 		}
-		rare, err := s.isRare(ctx, word)
+		rare, err := rs.isRare(ctx, word)
 		if err != nil {
 			return err
 		}
 		if rare {
-			w.add("r.id IN ("+s.d.finds("?")+")", s.d.wordArg(word))
+			w.add("r.id IN ("+rs.s.d.finds("?")+")", rs.s.d.wordArg(word))
 			w.addHolds(holds)
 			return nil
 		}
 	}
 	if len(words) > 1 || len(short) > 0 { // few runs may contain all of several common or short words
-		ids, err := s.holding(ctx, holds)
+		ids, err := rs.holding(ctx, holds)
 		if err != nil {
 			return err
 		}
@@ -63,29 +63,29 @@ func (s *Store) filterText(ctx context.Context, w *where, text string) error {
 func isLong(word string) bool { return utf8.RuneCountInString(word) >= minSearchWord }
 
 // isRare reports whether at most fewMatches runs contain a long word.
-func (s *Store) isRare(ctx context.Context, word string) (bool, error) {
+func (rs Runs) isRare(ctx context.Context, word string) (bool, error) {
 	var n int
-	err := s.row(
+	err := rs.s.row(
 		ctx, fmt.Sprintf(`SELECT count(*)
-			FROM (%s LIMIT %d) AS matches`, s.d.finds("$1"), fewMatches+1), s.d.wordArg(word),
+			FROM (%s LIMIT %d) AS matches`, rs.s.d.finds("$1"), fewMatches+1), rs.s.d.wordArg(word),
 	).Scan(&n)
 	if err != nil {
-		return false, s.d.mapError(fmt.Errorf("search runs: %w", err))
+		return false, rs.s.d.mapError(fmt.Errorf("search runs: %w", err))
 	}
 	return n <= fewMatches, nil
 }
 
 // holding lists runs whose text meets the conditions, up to one more than fewMatches. It reads all
 // texts in order, which takes a third of the time of reading them by run.
-func (s *Store) holding(ctx context.Context, holds where) ([]any, error) {
+func (rs Runs) holding(ctx context.Context, holds where) ([]any, error) {
 	conditions, args := holds.numbered(1)
-	rows, err := s.query(
+	rows, err := rs.s.query(
 		ctx, fmt.Sprintf(`SELECT s.run_id
 			FROM run_search s
 			WHERE %s
 			LIMIT %d`, conditions, fewMatches+1), args...,
 	)
-	ids, err := collect(s, rows, err, "runs that hold words", func(id *string) []any { return []any{id} })
+	ids, err := collect(rs.s, rows, err, "runs that hold words", func(id *string) []any { return []any{id} })
 	return anys(ids), err
 }
 
@@ -123,14 +123,14 @@ const indexedAtOnce = 256 << 10
 
 // Unindexed lists at most limit runs, from an id on, that are not in the search index yet. It lists
 // fewer if their texts are long. The order of ids is the order of creation.
-func (s *Store) Unindexed(ctx context.Context, from string, limit int) ([]SearchText, error) {
-	rows, err := s.query(ctx, `SELECT r.id, r.created_at, r.title, r.skill, substr(r.prompt, 1, $1)
+func (rs Runs) Unindexed(ctx context.Context, from string, limit int) ([]SearchText, error) {
+	rows, err := rs.s.query(ctx, `SELECT r.id, r.created_at, r.title, r.skill, substr(r.prompt, 1, $1)
 		FROM runs r
 		WHERE r.id >= $2 AND NOT EXISTS (SELECT 1 FROM run_search s WHERE s.run_id = r.id)
 		ORDER BY r.id
 		LIMIT $3`,
 		searchedPrompt, from, limit)
-	texts, err := collect(s, rows, err, "runs to index", func(t *SearchText) []any {
+	texts, err := collect(rs.s, rows, err, "runs to index", func(t *SearchText) []any {
 		return []any{&t.RunID, &t.CreatedAt, &t.title, &t.skill, &t.prompt}
 	})
 	size := 0
@@ -161,13 +161,13 @@ var searchTable = table{
 }
 
 // Index adds runs to the search index.
-func (tx *Tx) Index(ctx context.Context, texts []SearchText) error {
+func (rs RunsTx) Index(ctx context.Context, texts []SearchText) error {
 	rows := make([][]any, len(texts))
 	for i, t := range texts {
 		// The title comes first, so that a short word can match its start.
 		rows[i] = []any{t.RunID, strings.ToLower(t.title + "\n" + t.skill + "\n" + t.prompt)}
 	}
-	if err := tx.s.d.index(ctx, tx, rows); err != nil {
+	if err := rs.tx.s.d.index(ctx, rs.tx, rows); err != nil {
 		return fmt.Errorf("index %d runs: %w", len(texts), err)
 	}
 	return nil

@@ -38,10 +38,10 @@ var (
 	setSecret = secretFields.update("", "team = ? AND name = ?")
 )
 
-func (s *Store) readSecrets(ctx context.Context, q querier, where string, args ...any) ([]SecretRow, error) {
+func (ss Secrets) read(ctx context.Context, q querier, where string, args ...any) ([]SecretRow, error) {
 	rows, err := q.query(ctx, secretColumns+where+" ORDER BY s.name", args...)
 	var actors [][2]actorColumns
-	list, err := collect(s, rows, err, "secrets", func(r *SecretRow) []any {
+	list, err := collect(ss.s, rows, err, "secrets", func(r *SecretRow) []any {
 		actors = append(actors, [2]actorColumns{})
 		a := &actors[len(actors)-1]
 		return secretFields.into(r, slices.Concat(a[0].into(), a[1].into())...)
@@ -55,18 +55,18 @@ func (s *Store) readSecrets(ctx context.Context, q querier, where string, args .
 	return list, err
 }
 
-// Secrets lists a team's secrets by name.
-func (s *Store) Secrets(ctx context.Context, team string) ([]SecretRow, error) {
-	return s.readSecrets(ctx, s, "WHERE s.team = $1", team)
+// List returns a team's secrets by name.
+func (ss Secrets) List(ctx context.Context, team string) ([]SecretRow, error) {
+	return ss.read(ctx, ss.s, "WHERE s.team = $1", team)
 }
 
-// SecretsNamed reads the existing secrets among names, by name.
-func (s *Store) SecretsNamed(ctx context.Context, team string, names []string) ([]SecretRow, error) {
+// Named reads the existing secrets among names, by name.
+func (ss Secrets) Named(ctx context.Context, team string, names []string) ([]SecretRow, error) {
 	if len(names) == 0 { // as for most new runs
 		return nil, nil
 	}
 	where, args := namedSecrets(team, names)
-	return s.readSecrets(ctx, s, where, args...)
+	return ss.read(ctx, ss.s, where, args...)
 }
 
 func namedSecrets(team string, names []string) (where string, args []any) {
@@ -83,42 +83,42 @@ type SecretName struct {
 	Hosts            []string // the hosts that may get it
 }
 
-// SecretNames lists the names of a team's secrets.
-func (s *Store) SecretNames(ctx context.Context, team string) ([]SecretName, error) {
-	return s.readSecretNames(ctx, s, team)
+// Names lists the names of a team's secrets.
+func (ss Secrets) Names(ctx context.Context, team string) ([]SecretName, error) {
+	return ss.readNames(ctx, ss.s, team)
 }
 
-// SecretNames lists the names within the transaction.
-func (tx *Tx) SecretNames(ctx context.Context, team string) ([]SecretName, error) {
-	return tx.s.readSecretNames(ctx, tx, team)
+// Names lists the names within the transaction.
+func (ss SecretsTx) Names(ctx context.Context, team string) ([]SecretName, error) {
+	return ss.tx.s.Secrets.readNames(ctx, ss.tx, team)
 }
 
-func (s *Store) readSecretNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
+func (ss Secrets) readNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
 	rows, err := q.query(ctx, `SELECT name, webhook_uid, hosts
 		FROM secrets
 		WHERE team = $1
 		ORDER BY name`, team)
-	return collect(s, rows, err, "names of secrets", func(n *SecretName) []any {
+	return collect(ss.s, rows, err, "names of secrets", func(n *SecretName) []any {
 		return []any{&n.Name, &n.WebhookUID, &document{into: &n.Hosts}}
 	})
 }
 
-// Secret reads one secret; absence is penstock.CodeNotFound.
-func (s *Store) Secret(ctx context.Context, team, name string) (SecretRow, error) {
-	return s.readSecret(ctx, s, team, name)
+// Find reads one secret; absence is penstock.CodeNotFound.
+func (ss Secrets) Find(ctx context.Context, team, name string) (SecretRow, error) {
+	return ss.readOne(ctx, ss.s, team, name)
 }
 
-// Secret reads one secret and locks it until the transaction ends; absence is
+// Lock reads one secret and locks it until the transaction ends; absence is
 // penstock.CodeNotFound.
-func (tx *Tx) Secret(ctx context.Context, team, name string) (SecretRow, error) {
-	if err := tx.lockSecrets(ctx, team, []string{name}); err != nil {
+func (ss SecretsTx) Lock(ctx context.Context, team, name string) (SecretRow, error) {
+	if err := ss.lockNamed(ctx, team, []string{name}); err != nil {
 		return SecretRow{}, err
 	}
-	return tx.s.readSecret(ctx, tx, team, name)
+	return ss.tx.s.Secrets.readOne(ctx, ss.tx, team, name)
 }
 
-func (s *Store) readSecret(ctx context.Context, q querier, team, name string) (SecretRow, error) {
-	list, err := s.readSecrets(ctx, q, "WHERE s.team = $1 AND s.name = $2", team, name)
+func (ss Secrets) readOne(ctx context.Context, q querier, team, name string) (SecretRow, error) {
+	list, err := ss.read(ctx, q, "WHERE s.team = $1 AND s.name = $2", team, name)
 	if err == nil && len(list) == 0 {
 		err = penstock.NotFound("secret", name)
 	}
@@ -128,42 +128,42 @@ func (s *Store) readSecret(ctx context.Context, q querier, team, name string) (S
 	return list[0], nil
 }
 
-// UseSecrets reads the existing secrets among names, and prevents their change or deletion until
+// Use reads the existing secrets among names, and prevents their change or deletion until
 // the transaction ends.
-func (tx *Tx) UseSecrets(ctx context.Context, team string, names []string) ([]SecretRow, error) {
+func (ss SecretsTx) Use(ctx context.Context, team string, names []string) ([]SecretRow, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	if err := tx.lockSecrets(ctx, team, names); err != nil {
+	if err := ss.lockNamed(ctx, team, names); err != nil {
 		return nil, err
 	}
 	where, args := namedSecrets(team, names)
-	return tx.s.readSecrets(ctx, tx, where, args...)
+	return ss.tx.s.Secrets.read(ctx, ss.tx, where, args...)
 }
 
-// lockSecrets is a statement of its own, so that later statements see everything that was committed
+// lockNamed is a statement of its own, so that later statements see everything that was committed
 // while it waited. It locks rows in one order to avoid deadlocks.
-func (tx *Tx) lockSecrets(ctx context.Context, team string, names []string) error {
-	if tx.s.d.lock == "" || len(names) == 0 { // SQLite has one writer
+func (ss SecretsTx) lockNamed(ctx context.Context, team string, names []string) error {
+	if ss.tx.s.d.lock == "" || len(names) == 0 { // SQLite has one writer
 		return nil
 	}
 	where, args := namedSecrets(team, names)
-	if _, err := tx.exec(ctx, `SELECT 1
-		FROM secrets s `+where+" ORDER BY s.name"+tx.s.d.lock, args...); err != nil {
+	if _, err := ss.tx.exec(ctx, `SELECT 1
+		FROM secrets s `+where+" ORDER BY s.name"+ss.tx.s.d.lock, args...); err != nil {
 		return fmt.Errorf("lock secrets: %w", err)
 	}
 	return nil
 }
 
-// CountSecrets returns the number of a team's secrets. Other transactions that count them wait
+// Count returns the number of a team's secrets. Other transactions that count them wait
 // until this one ends.
-func (tx *Tx) CountSecrets(ctx context.Context, team string) (n int, err error) {
-	if tx.s.d.lock != "" { // SQLite has one writer
-		if _, err := tx.exec(ctx, "SELECT 1 FROM teams WHERE uid = $1"+tx.s.d.lock, team); err != nil {
+func (ss SecretsTx) Count(ctx context.Context, team string) (n int, err error) {
+	if ss.tx.s.d.lock != "" { // SQLite has one writer
+		if _, err := ss.tx.exec(ctx, "SELECT 1 FROM teams WHERE uid = $1"+ss.tx.s.d.lock, team); err != nil {
 			return 0, fmt.Errorf("lock team %s: %w", team, err)
 		}
 	}
-	if err := tx.row(ctx, "SELECT count(*) FROM secrets WHERE team = $1", team).Scan(&n); err != nil {
+	if err := ss.tx.row(ctx, "SELECT count(*) FROM secrets WHERE team = $1", team).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the secrets: %w", err)
 	}
 	return n, nil
@@ -172,16 +172,16 @@ func (tx *Tx) CountSecrets(ctx context.Context, team string) (n int, err error) 
 // notNull returns b, or an empty slice for nil.
 func notNull(b []byte) []byte { return append([]byte{}, b...) }
 
-// AddSecret stores a new secret, in the version that r has. A name that the
+// Add stores a new secret, in the version that r has. A name that the
 // team uses already is a conflict.
-func (tx *Tx) AddSecret(ctx context.Context, r SecretRow) error {
-	return tx.nameTaken(secretFields.add(ctx, tx, &r), "a secret", r.Name)
+func (ss SecretsTx) Add(ctx context.Context, r SecretRow) error {
+	return ss.tx.nameTaken(secretFields.add(ctx, ss.tx, &r), "a secret", r.Name)
 }
 
-// SetSecret stores the value of a secret that was read in the transaction. The previous value is
+// Set stores the value of a secret that was read in the transaction. The previous value is
 // not kept.
-func (tx *Tx) SetSecret(ctx context.Context, r SecretRow) error {
-	n, err := tx.exec(ctx, setSecret, secretFields.changes(&r, r.Team, r.Name)...)
+func (ss SecretsTx) Set(ctx context.Context, r SecretRow) error {
+	n, err := ss.tx.exec(ctx, setSecret, secretFields.changes(&r, r.Team, r.Name)...)
 	if err == nil && n == 0 {
 		return penstock.NotFound("secret", r.Name)
 	}
@@ -191,10 +191,10 @@ func (tx *Tx) SetSecret(ctx context.Context, r SecretRow) error {
 	return nil
 }
 
-// DeleteSecret removes a secret and its value. It locks the row, so that nothing can start to use
+// Delete removes a secret and its value. It locks the row, so that nothing can start to use
 // the secret meanwhile. Absence is penstock.CodeNotFound.
-func (tx *Tx) DeleteSecret(ctx context.Context, team, name string) error {
-	n, err := tx.exec(ctx, "DELETE FROM secrets WHERE team = $1 AND name = $2", team, name)
+func (ss SecretsTx) Delete(ctx context.Context, team, name string) error {
+	n, err := ss.tx.exec(ctx, "DELETE FROM secrets WHERE team = $1 AND name = $2", team, name)
 	if err == nil && n == 0 {
 		return penstock.NotFound("secret", name)
 	}
@@ -204,17 +204,17 @@ func (tx *Tx) DeleteSecret(ctx context.Context, team, name string) error {
 	return nil
 }
 
-// SetSecretUses records the secrets that a resource names. Without names, it removes the record.
+// SetUses records the secrets that a resource names. Without names, it removes the record.
 // Webhooks are found by their own rows.
-func (tx *Tx) SetSecretUses(
+func (ss SecretsTx) SetUses(
 	ctx context.Context, team string, kind penstock.SecretUserType, uid string, names []string,
 ) error {
-	if _, err := tx.exec(ctx, `DELETE FROM secret_uses
+	if _, err := ss.tx.exec(ctx, `DELETE FROM secret_uses
 		WHERE kind = $1 AND uid = $2`, string(kind), uid); err != nil {
 		return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		if _, err := tx.exec(ctx, `INSERT INTO secret_uses (team, secret, kind, uid)
+		if _, err := ss.tx.exec(ctx, `INSERT INTO secret_uses (team, secret, kind, uid)
 			VALUES ($1, $2, $3, $4)`, team, name, string(kind), uid); err != nil {
 			return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
 		}
@@ -279,24 +279,24 @@ var (
 	secretUsersOfOne  = fmt.Sprintf(secretUsers, "u.team = $1 AND u.secret = $2", "u.team = $1 AND u.secret_name = $2")
 )
 
-// SecretUsers lists the resources that name a secret, or any of the team's secrets if name is "".
+// Users returns the resources that name a secret, or any of the team's secrets if name is "".
 // They are factories, environments, agents, automations, webhooks and active schedules.
-func (s *Store) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
-	return s.readSecretUsers(ctx, s, team, name)
+func (ss Secrets) Users(ctx context.Context, team, name string) ([]SecretUser, error) {
+	return ss.readUsers(ctx, ss.s, team, name)
 }
 
-// SecretUsers lists the users within the transaction.
-func (tx *Tx) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
-	return tx.s.readSecretUsers(ctx, tx, team, name)
+// Users returns the users within the transaction.
+func (ss SecretsTx) Users(ctx context.Context, team, name string) ([]SecretUser, error) {
+	return ss.tx.s.Secrets.readUsers(ctx, ss.tx, team, name)
 }
 
-func (s *Store) readSecretUsers(ctx context.Context, q querier, team, name string) ([]SecretUser, error) {
+func (ss Secrets) readUsers(ctx context.Context, q querier, team, name string) ([]SecretUser, error) {
 	text, args := secretUsersOfTeam, []any{team}
 	if name != "" {
 		text, args = secretUsersOfOne, []any{team, name}
 	}
 	rows, err := q.query(ctx, text, args...)
-	return collect(s, rows, err, "users of secrets", func(u *SecretUser) []any {
+	return collect(ss.s, rows, err, "users of secrets", func(u *SecretUser) []any {
 		return []any{&u.Secret, &u.Type, &u.UID, &u.Name, &u.FactoryUID, &u.FactoryName, &u.Personal, &u.Creator}
 	})
 }
@@ -304,8 +304,8 @@ func (s *Store) readSecretUsers(ctx context.Context, q querier, team, name strin
 // SecretKey identifies a secret among those of all teams.
 type SecretKey struct{ Team, Name string }
 
-// TouchSecrets records when runs last received secrets.
-func (s *Store) TouchSecrets(ctx context.Context, used map[SecretKey]penstock.Time) error {
+// Touch records when runs last received secrets.
+func (ss Secrets) Touch(ctx context.Context, used map[SecretKey]penstock.Time) error {
 	keys := make([]SecretKey, 0, len(used))
 	for key := range used {
 		keys = append(keys, key)
@@ -313,7 +313,7 @@ func (s *Store) TouchSecrets(ctx context.Context, used map[SecretKey]penstock.Ti
 	slices.SortFunc(keys, func(a, b SecretKey) int { // in one order, so that replicas cannot deadlock
 		return strings.Compare(a.Team+"\x00"+a.Name, b.Team+"\x00"+b.Name)
 	})
-	return s.Write(ctx, func(tx *Tx) error {
+	return ss.s.Write(ctx, func(tx *Tx) error {
 		for _, k := range keys {
 			if _, err := tx.exec(ctx, `UPDATE secrets
 				SET last_used_at = $1

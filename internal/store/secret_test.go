@@ -22,10 +22,10 @@ func addSecret(t *testing.T, s *store.Store, name, sealed string) store.SecretRo
 		r.Version, r.Sealed = 1, []byte(sealed)
 	}
 	write(t, s, func(tx *store.Tx) error {
-		if err := tx.AddPrincipal(t.Context(), store.DefaultTeam, ada); err != nil {
+		if err := tx.Keys().AddPrincipal(t.Context(), store.DefaultTeam, ada); err != nil {
 			return err
 		}
-		return tx.AddSecret(t.Context(), r)
+		return tx.Secrets().Add(t.Context(), r)
 	})
 	return r
 }
@@ -44,7 +44,7 @@ func TestSecretIsReadBackUnchanged(t *testing.T) {
 		ctx := t.Context()
 		want := addSecret(t, s, "B", "sealed")
 		pending := addSecret(t, s, "a", "")
-		got, err := s.Secrets(ctx, store.DefaultTeam)
+		got, err := s.Secrets.List(ctx, store.DefaultTeam)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,23 +55,23 @@ func TestSecretIsReadBackUnchanged(t *testing.T) {
 		if diff := cmp.Diff(map[string]store.SecretRow{"B": want, "a": pending}, byName); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		err = s.Write(ctx, func(tx *store.Tx) error { return tx.AddSecret(ctx, want) })
+		err = s.Write(ctx, func(tx *store.Tx) error { return tx.Secrets().Add(ctx, want) })
 		if penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("a second one of the name: got %v, want a conflict", err)
 		}
 		for _, name := range []string{"b", "C"} { // names are told apart by their case
-			if _, err := s.Secret(ctx, store.DefaultTeam, name); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := s.Secrets.Find(ctx, store.DefaultTeam, name); penstock.CodeOf(err) != penstock.CodeNotFound {
 				t.Errorf("%s: got %v, want none", name, err)
 			}
 		}
-		if _, err := s.Secret(ctx, "another", "B"); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.Secrets.Find(ctx, "another", "B"); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
 		}
-		some, err := s.SecretsNamed(ctx, store.DefaultTeam, []string{"B", "C"})
+		some, err := s.Secrets.Named(ctx, store.DefaultTeam, []string{"B", "C"})
 		if diff := cmp.Diff([]string{"B"}, names(some)); diff != "" || err != nil {
 			t.Errorf("those named, -want +got (%v):\n%s", err, diff)
 		}
-		if none, err := s.SecretsNamed(ctx, store.DefaultTeam, nil); err != nil || len(none) != 0 {
+		if none, err := s.Secrets.Named(ctx, store.DefaultTeam, nil); err != nil || len(none) != 0 {
 			t.Errorf("none named: got %v, %v", none, err)
 		}
 	})
@@ -83,34 +83,34 @@ func TestSecretGetsANewValueAndIsDeleted(t *testing.T) {
 		ctx := t.Context()
 		addSecret(t, s, "S", "")
 		write(t, s, func(tx *store.Tx) error {
-			r, err := tx.Secret(ctx, store.DefaultTeam, "S")
+			r, err := tx.Secrets().Lock(ctx, store.DefaultTeam, "S")
 			if err != nil {
 				return err
 			}
 			r.Version, r.Sealed, r.UpdatedAt = r.Version+1, []byte("first"), r.UpdatedAt+5
-			return tx.SetSecret(ctx, r)
+			return tx.Secrets().Set(ctx, r)
 		})
 		at := penstock.Now() + 10
 		for _, used := range []penstock.Time{at, at - 5} { // what comes late does not turn it back
-			if err := s.TouchSecrets(
+			if err := s.Secrets.Touch(
 				ctx,
 				map[store.SecretKey]penstock.Time{{Team: store.DefaultTeam, Name: "S"}: used, {Team: "another", Name: "S"}: used},
 			); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r, err := s.Secret(ctx, store.DefaultTeam, "S")
+		r, err := s.Secrets.Find(ctx, store.DefaultTeam, "S")
 		if err != nil || r.Version != 1 || string(r.Sealed) != "first" || r.Pending || r.LastUsedAt != at ||
 			r.UpdatedAt == r.CreatedAt {
 			t.Errorf("got %+v, %v", r, err)
 		}
-		remove := func(tx *store.Tx) error { return tx.DeleteSecret(ctx, store.DefaultTeam, "S") }
+		remove := func(tx *store.Tx) error { return tx.Secrets().Delete(ctx, store.DefaultTeam, "S") }
 		write(t, s, remove)
 		if err := s.Write(ctx, remove); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("deleted twice: got %v, want not found", err)
 		}
 		if err := s.Write(
-			ctx, func(tx *store.Tx) error { return tx.SetSecret(ctx, r) },
+			ctx, func(tx *store.Tx) error { return tx.Secrets().Set(ctx, r) },
 		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("changed after its end: got %v, want not found", err)
 		}
@@ -134,7 +134,7 @@ func TestSecretKnowsItsUsers(t *testing.T) {
 		})
 		users := func(name string) []string {
 			t.Helper()
-			list, err := s.SecretUsers(ctx, store.DefaultTeam, name)
+			list, err := s.Secrets.Users(ctx, store.DefaultTeam, name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,25 +158,25 @@ func TestSecretKnowsItsUsers(t *testing.T) {
 				t.Errorf("users of %q, -want +got:\n%s", name, diff)
 			}
 		}
-		if list, err := s.SecretUsers(ctx, "another", "S"); err != nil || len(list) != 0 {
+		if list, err := s.Secrets.Users(ctx, "another", "S"); err != nil || len(list) != 0 {
 			t.Errorf("another team: got %v, %v", list, err)
 		}
 		agent.Secrets = []penstock.NamedSecret{{Name: "T"}}
 		schedule.Enabled = false
 		write(t, s, func(tx *store.Tx) error {
-			if err := tx.SetIdentity(ctx, store.DefaultTeam, agent); err != nil {
+			if err := tx.Identities().Set(ctx, store.DefaultTeam, agent); err != nil {
 				return err
 			}
-			return tx.SetSchedule(ctx, schedule)
+			return tx.Schedules().Set(ctx, schedule)
 		})
 		if got := users("S"); len(got) != 0 {
 			t.Errorf("after the agent and the paused schedule: got %v, want none", got)
 		}
 		write(t, s, func(tx *store.Tx) error {
-			if err := tx.DeleteIdentity(ctx, store.DefaultTeam, agent.UID); err != nil {
+			if err := tx.Identities().Delete(ctx, store.DefaultTeam, agent.UID); err != nil {
 				return err
 			}
-			return tx.DeleteSchedule(ctx, schedule.ID)
+			return tx.Schedules().Delete(ctx, schedule.ID)
 		})
 		if got := users(""); len(got) != 0 {
 			t.Errorf("after their end: got %v, want none", got)
@@ -198,11 +198,11 @@ func TestSecretIsNotDeletedBehindANewUser(t *testing.T) {
 			var both sync.WaitGroup
 			both.Go(func() {
 				write(t, s, func(tx *store.Tx) error {
-					rows, err := tx.UseSecrets(ctx, store.DefaultTeam, []string{name})
+					rows, err := tx.Secrets().Use(ctx, store.DefaultTeam, []string{name})
 					if found = len(rows); err != nil || found == 0 {
 						return err
 					}
-					return tx.AddIdentity(
+					return tx.Identities().Add(
 						ctx, store.DefaultTeam,
 						penstock.Identity{UID: penstock.NewID(), Name: name, Secrets: []penstock.NamedSecret{{Name: name}}},
 					)
@@ -210,11 +210,11 @@ func TestSecretIsNotDeletedBehindANewUser(t *testing.T) {
 			})
 			both.Go(func() {
 				write(t, s, func(tx *store.Tx) error {
-					if err := tx.DeleteSecret(ctx, store.DefaultTeam, name); err != nil {
+					if err := tx.Secrets().Delete(ctx, store.DefaultTeam, name); err != nil {
 						return err
 					}
 					var err error
-					users, err = tx.SecretUsers(ctx, store.DefaultTeam, name)
+					users, err = tx.Secrets().Users(ctx, store.DefaultTeam, name)
 					return err
 				})
 			})

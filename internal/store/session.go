@@ -27,46 +27,46 @@ var sessionFields = newResource("sessions", "s",
 	numberColumn("used_at", func(s *SessionRow) *penstock.Time { return &s.UsedAt }),
 )
 
-// SessionByHash reads a session, even an ended one; absence is penstock.CodeNotFound.
-func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, error) {
+// ByHash reads a session, even an ended one; absence is penstock.CodeNotFound.
+func (s Sessions) ByHash(ctx context.Context, hash string) (SessionRow, error) {
 	row := SessionRow{Hash: hash}
-	err := s.row(ctx, "SELECT "+sessionFields.selected+`
+	err := s.s.row(ctx, "SELECT "+sessionFields.selected+`
 		FROM sessions s
 		WHERE s.hash = $1`, hash).Scan(sessionFields.into(&row)...)
 	if err == nil {
-		row.Key, err = scanKey(s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID))
+		row.Key, err = scanKey(s.s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID))
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, penstock.NotFound("session", "")
 	}
-	return row, s.d.mapError(err)
+	return row, s.s.d.mapError(err)
 }
 
-// AddSession stores a session of an existing key.
-func (tx *Tx) AddSession(ctx context.Context, row SessionRow) error {
+// Add stores a session of an existing key.
+func (s SessionsTx) Add(ctx context.Context, row SessionRow) error {
 	row.UsedAt = row.CreatedAt
-	return sessionFields.add(ctx, tx, &row)
+	return sessionFields.add(ctx, s.tx, &row)
 }
 
-// EndSession ends a session from the next request on, for a caller with its secret. A missing
+// End ends a session from the next request on, for a caller with its secret. A missing
 // session is not an error.
-func (tx *Tx) EndSession(ctx context.Context, hash, secretHash string) error {
-	_, err := tx.exec(ctx, `DELETE FROM sessions
+func (s SessionsTx) End(ctx context.Context, hash, secretHash string) error {
+	_, err := s.tx.exec(ctx, `DELETE FROM sessions
 		WHERE hash = $1 AND secret_hash = $2`, hash, secretHash)
 	return err
 }
 
-// TouchSessions records when sessions were last used.
-func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time) error {
-	return s.touch(ctx, `UPDATE sessions
+// Touch records when sessions were last used.
+func (s Sessions) Touch(ctx context.Context, used map[string]penstock.Time) error {
+	return s.s.touch(ctx, `UPDATE sessions
 		SET used_at = $1
 		WHERE hash = $2 AND used_at < $1`, used)
 }
 
-// DropSessions removes at most limit sessions that began before created, were not used since used,
+// Drop removes at most limit sessions that began before created, were not used since used,
 // or whose key was revoked.
-func (s *Store) DropSessions(ctx context.Context, created, used penstock.Time, limit int) (dropped int64, err error) {
-	err = s.Write(ctx, func(tx *Tx) error {
+func (s Sessions) Drop(ctx context.Context, created, used penstock.Time, limit int) (dropped int64, err error) {
+	err = s.s.Write(ctx, func(tx *Tx) error {
 		dropped, err = tx.exec(ctx, `DELETE FROM sessions
 			WHERE hash IN (
 				SELECT hash

@@ -14,17 +14,17 @@ import (
 // those of the period in which the call was reserved. A call that is not of the lease is
 // penstock.ErrLeaseLost. A call that was not sent may be settled before its reservation arrives, which then
 // reserves nothing.
-func (tx *Tx) Settle(ctx context.Context, l penstock.Lease, s penstock.Settlement) (before, after Call, err error) {
-	if err := tx.ShareBudgets(ctx, l.RunID); err != nil {
+func (cs CallsTx) Settle(ctx context.Context, l penstock.Lease, s penstock.Settlement) (before, after Call, err error) {
+	if err := cs.tx.Budgets().Share(ctx, l.RunID); err != nil {
 		return before, after, err
 	}
-	if err := tx.lockRun(ctx, l.RunID); err != nil {
+	if err := cs.tx.Runs().lockRow(ctx, l.RunID); err != nil {
 		return before, after, err
 	}
-	found, err := tx.calls(ctx, []string{s.ID}, tx.s.d.lock)
+	found, err := cs.read(ctx, []string{s.ID}, cs.tx.s.d.lock)
 	if err == nil && s.Unsent && found[s.ID] == nil {
-		if err = tx.addUnsent(ctx, l, s.ID); err == nil {
-			found, err = tx.calls(ctx, []string{s.ID}, tx.s.d.lock) // it may have been reserved since
+		if err = cs.addUnsent(ctx, l, s.ID); err == nil {
+			found, err = cs.read(ctx, []string{s.ID}, cs.tx.s.d.lock) // it may have been reserved since
 		}
 	}
 	if err != nil {
@@ -37,30 +37,30 @@ func (tx *Tx) Settle(ctx context.Context, l penstock.Lease, s penstock.Settlemen
 	if before = *call; before.State != CallReserved {
 		return before, before, nil
 	}
-	after, err = tx.settleCall(ctx, before, s)
+	after, err = cs.settleCall(ctx, before, s)
 	return before, after, err
 }
 
 // settleCall settles a call that is reserved and locked.
-func (tx *Tx) settleCall(ctx context.Context, before Call, s penstock.Settlement) (after Call, err error) {
+func (cs CallsTx) settleCall(ctx context.Context, before Call, s penstock.Settlement) (after Call, err error) {
 	after = before.settled(s.Bounded())
-	if after.SettledAt, err = tx.clock(ctx); err != nil {
+	if after.SettledAt, err = cs.tx.clock(ctx); err != nil {
 		return after, err
 	}
-	n, err := tx.exec(ctx, setCall, callFields.changes(&after, after.ID)...)
+	n, err := cs.tx.exec(ctx, setCall, callFields.changes(&after, after.ID)...)
 	if err == nil && n == 0 {
 		err = errors.New("it was settled meanwhile")
 	}
 	if err != nil {
 		return after, fmt.Errorf("settle call %s: %w", after.ID, err)
 	}
-	return after, tx.countCall(ctx, &after, held{before.Cost, before.total})
+	return after, cs.count(ctx, &after, held{before.Cost, before.total})
 }
 
-// AbandonedCalls lists reserved calls that were made before a time, and whose runs no worker executes now, the
+// Abandoned lists reserved calls that were made before a time, and whose runs no worker executes now, the
 // oldest first.
-func (s *Store) AbandonedCalls(ctx context.Context, before penstock.Time, limit int) ([]Call, error) {
-	rows, err := s.query(ctx, "SELECT "+callFields.selected+`
+func (cs Calls) Abandoned(ctx context.Context, before penstock.Time, limit int) ([]Call, error) {
+	rows, err := cs.s.query(ctx, "SELECT "+callFields.selected+`
 		FROM calls l
 		WHERE l.state = 'reserved' AND l.created_at < $1
 			AND NOT EXISTS (
@@ -68,34 +68,34 @@ func (s *Store) AbandonedCalls(ctx context.Context, before penstock.Time, limit 
 			)
 		ORDER BY l.created_at, l.id
 		LIMIT $2`, int64(before), limit)
-	return collect(s, rows, err, "abandoned calls", func(c *Call) []any { return callFields.into(c) })
+	return collect(cs.s, rows, err, "abandoned calls", func(c *Call) []any { return callFields.into(c) })
 }
 
 // Abandon counts a call as it was reserved. ok is false if it is already settled.
-func (tx *Tx) Abandon(ctx context.Context, c Call) (before, after Call, ok bool, err error) {
-	// Not ShareBudgets: the run may have been removed.
-	if err := tx.orderBudgets(ctx, tx.s.d.shareBudgets, "uid = $1", c.Team); err != nil {
+func (cs CallsTx) Abandon(ctx context.Context, c Call) (before, after Call, ok bool, err error) {
+	// Not [BudgetsTx.Share]: the run may have been removed.
+	if err := cs.tx.Budgets().order(ctx, cs.tx.s.d.shareBudgets, "uid = $1", c.Team); err != nil {
 		return before, after, false, err
 	}
-	if err := tx.lockRun(ctx, c.RunID); err != nil {
+	if err := cs.tx.Runs().lockRow(ctx, c.RunID); err != nil {
 		return before, after, false, err
 	}
-	found, err := tx.calls(ctx, []string{c.ID}, tx.s.d.lock)
+	found, err := cs.read(ctx, []string{c.ID}, cs.tx.s.d.lock)
 	call := found[c.ID]
 	if err != nil || call == nil || call.State != CallReserved {
 		return before, after, false, err
 	}
-	after, err = tx.settleCall(ctx, *call, penstock.Settlement{Unknown: true})
+	after, err = cs.settleCall(ctx, *call, penstock.Settlement{Unknown: true})
 	return *call, after, true, err
 }
 
 // addUnsent adds a call that is given back before its reservation has arrived. After the lease, there is nothing
 // to add: the reservation is rejected anyway.
-func (tx *Tx) addUnsent(ctx context.Context, l penstock.Lease, id string) error {
+func (cs CallsTx) addUnsent(ctx context.Context, l penstock.Lease, id string) error {
 	c := Call{
 		ID: id, RunID: l.RunID, ExecutionID: l.ExecutionID, token: hashToken(l.Token), State: CallUnsent,
 	}
-	err := tx.row(ctx, `SELECT r.team, `+tx.s.d.now+`
+	err := cs.tx.row(ctx, `SELECT r.team, `+cs.tx.s.d.now+`
 		FROM queue q
 		JOIN runs r ON r.id = q.run_id
 		WHERE q.run_id = $1 AND q.token = $2 AND q.token <> ''`, l.RunID, l.Token).Scan(&c.Team, &c.CreatedAt)
@@ -106,7 +106,7 @@ func (tx *Tx) addUnsent(ctx context.Context, l penstock.Lease, id string) error 
 		return fmt.Errorf("read the lease of call %s: %w", id, err)
 	}
 	c.SettledAt = c.CreatedAt
-	return tx.s.d.insert(ctx, tx, newCalls, [][]any{callFields.row(&c)})
+	return cs.tx.s.d.insert(ctx, cs.tx, newCalls, [][]any{callFields.row(&c)})
 }
 
 // newCalls leaves calls unchanged that exist.
@@ -136,8 +136,8 @@ func (c Call) settled(s penstock.Settlement) Call {
 
 // AddReported adds a call that was neither reserved nor sent by us: the usage of a turn as the agent reports it.
 // The run must be locked, and its team's budgets shared.
-func (tx *Tx) AddReported(ctx context.Context, run RunRow, c Call) error {
-	now, err := tx.clock(ctx)
+func (cs CallsTx) AddReported(ctx context.Context, run RunRow, c Call) error {
+	now, err := cs.tx.clock(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,16 +146,16 @@ func (tx *Tx) AddReported(ctx context.Context, run RunRow, c Call) error {
 	c.CreatedAt, c.SettledAt, c.inherited, c.total = now, now, run.Inherited, c.Tokens.Total()
 	c.FactoryUID, c.AgentUID = p.nearest(penstock.BudgetOfFactory), p.nearest(penstock.BudgetOfAgent)
 	c.AutomationID, c.KeyUID = p.nearest(penstock.BudgetOfAutomation), p.nearest(penstock.BudgetOfKey)
-	if err := callFields.add(ctx, tx, &c); err != nil {
+	if err := callFields.add(ctx, cs.tx, &c); err != nil {
 		return fmt.Errorf("add the reported usage of run %s: %w", run.ID, err)
 	}
-	return tx.countCall(ctx, &c, held{})
+	return cs.count(ctx, &c, held{})
 }
 
-// CountsCalls reports whether the ledger has a call of the execution that was reserved.
-func (tx *Tx) CountsCalls(ctx context.Context, runID string, execution int) (bool, error) {
+// Counted reports whether the ledger has a call of the execution that was reserved.
+func (cs CallsTx) Counted(ctx context.Context, runID string, execution int) (bool, error) {
 	var one int
-	err := tx.row(ctx, `SELECT 1
+	err := cs.tx.row(ctx, `SELECT 1
 		FROM calls
 		WHERE run_id = $1 AND execution_id = $2 AND reported = 0
 		LIMIT 1`, runID, execution).Scan(&one)
@@ -168,15 +168,15 @@ func (tx *Tx) CountsCalls(ctx context.Context, runID string, execution int) (boo
 	return true, nil
 }
 
-// countCall moves a call from what is reserved to what is spent, on the accounts for which it counts. Accounts
-// that do not exist are left to [Tx.sumCalls].
-func (tx *Tx) countCall(ctx context.Context, c *Call, reserved held) error {
+// count moves a call from what is reserved to what is spent, on the accounts for which it counts. Accounts
+// that do not exist are left to [CallsTx.sum].
+func (cs CallsTx) count(ctx context.Context, c *Call, reserved held) error {
 	p := c.payer()
-	applied, err := tx.s.readCaps(ctx, tx, []payer{p})
+	applied, err := cs.tx.s.Budgets.readCaps(ctx, cs.tx, []payer{p})
 	if err != nil {
 		return err
 	}
-	limits, err := tx.s.limits(applied, p, c.CreatedAt)
+	limits, err := cs.tx.s.Budgets.limits(applied, p, c.CreatedAt)
 	if err != nil || len(limits) == 0 {
 		return err
 	}
@@ -186,9 +186,9 @@ func (tx *Tx) countCall(ctx context.Context, c *Call, reserved held) error {
 	}
 	var accounts map[AccountKey]*Account
 	if c.Reported { // without a reservation, which creates them
-		accounts, err = tx.lockAccounts(ctx, keys)
+		accounts, err = cs.tx.Budgets().lockAccounts(ctx, keys)
 	} else {
-		accounts, err = tx.s.accounts(ctx, tx, keys, tx.s.d.lock)
+		accounts, err = cs.tx.s.Budgets.accounts(ctx, cs.tx, keys, cs.tx.s.d.lock)
 	}
 	if err != nil {
 		return err
@@ -201,16 +201,16 @@ func (tx *Tx) countCall(ctx context.Context, c *Call, reserved held) error {
 			a.SpentTokens += c.total
 		}
 	}
-	tx.Nudge(TopicBudgets) // a run may wait for what was given back
+	cs.tx.Nudge(TopicBudgets) // a run may wait for what was given back
 	withAccounts(limits, accounts)
-	if err := tx.notify(ctx, c.RunID, limits); err != nil {
+	if err := cs.notify(ctx, c.RunID, limits); err != nil {
 		return err
 	}
-	return tx.saveAccounts(ctx, accounts)
+	return cs.tx.Budgets().saveAccounts(ctx, accounts)
 }
 
 // notify reports the thresholds that budgets have reached on the timeline of a run, unless it was removed.
-func (tx *Tx) notify(ctx context.Context, runID string, limits []limit) error {
+func (cs CallsTx) notify(ctx context.Context, runID string, limits []limit) error {
 	var drafts []penstock.Draft
 	for _, l := range limits {
 		drafts = append(drafts, l.crossed()...)
@@ -219,16 +219,16 @@ func (tx *Tx) notify(ctx context.Context, runID string, limits []limit) error {
 		return nil
 	}
 	var n int
-	if err := tx.row(ctx, "SELECT count(*) FROM runs WHERE id = $1", runID).Scan(&n); err != nil || n == 0 {
+	if err := cs.tx.row(ctx, "SELECT count(*) FROM runs WHERE id = $1", runID).Scan(&n); err != nil || n == 0 {
 		return err
 	}
-	return tx.AppendEvents(ctx, runID, drafts...)
+	return cs.tx.Events().Append(ctx, runID, drafts...)
 }
 
 // Consumed adds a call to what its run has consumed, and returns the sum. ok is false if the run was removed.
-func (tx *Tx) Consumed(ctx context.Context, c Call) (sum Consumption, ok bool, err error) {
+func (cs CallsTx) Consumed(ctx context.Context, c Call) (sum Consumption, ok bool, err error) {
 	var text string
-	err = tx.row(ctx, "SELECT usage FROM runs WHERE id = $1", c.RunID).Scan(&text)
+	err = cs.tx.row(ctx, "SELECT usage FROM runs WHERE id = $1", c.RunID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sum, false, nil
 	}
@@ -239,7 +239,7 @@ func (tx *Tx) Consumed(ctx context.Context, c Call) (sum Consumption, ok bool, e
 		return sum, false, fmt.Errorf("read what run %s has consumed: %w", c.RunID, err)
 	}
 	sum = sum.add(c)
-	if _, err := tx.exec(ctx, "UPDATE runs SET usage = $1 WHERE id = $2", marshal(sum), c.RunID); err != nil {
+	if _, err := cs.tx.exec(ctx, "UPDATE runs SET usage = $1 WHERE id = $2", marshal(sum), c.RunID); err != nil {
 		return sum, false, fmt.Errorf("store what run %s has consumed: %w", c.RunID, err)
 	}
 	return sum, true, nil

@@ -7,10 +7,10 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// SkillRuns returns when a visible run last used a skill of a repository, by the skill's id and by
+// SkillUses returns when a visible run last used a skill of a repository, by the skill's id and by
 // each reference in runs. It omits references without runs, and bare names that stood for another
 // skill.
-func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (map[string]penstock.Time, error) {
+func (rs Runs) SkillUses(ctx context.Context, v Viewer, references []string) (map[string]penstock.Time, error) {
 	out := map[string]penstock.Time{}
 	const most = 500 // placeholders in a statement
 	for len(references) > 0 {
@@ -27,7 +27,7 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 				LIMIT 1
 			), 0)`
 		}
-		rows, err := s.query(ctx, `SELECT k.column1,
+		rows, err := rs.s.query(ctx, `SELECT k.column1,
 			`+last("r.skill = k.column1 AND r.skill <> '' AND r.skill_found = 0")+`,
 			`+last("r.skill_id = k.column1 AND r.skill_id <> ''")+`
 			FROM (VALUES (`+list+`)) AS k`, args...)
@@ -36,7 +36,7 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 			at, byID  penstock.Time
 		}
 		found, err := collect(
-			s, rows, err, "runs of skills", func(l *use) []any { return []any{&l.reference, &l.at, &l.byID} },
+			rs.s, rows, err, "runs of skills", func(l *use) []any { return []any{&l.reference, &l.at, &l.byID} },
 		)
 		if err != nil {
 			return nil, err

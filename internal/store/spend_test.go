@@ -45,7 +45,7 @@ func dollarCall() penstock.Reservation {
 
 func mustReserve(t *testing.T, s *store.Store, l penstock.Lease, r penstock.Reservation) penstock.Reserved {
 	t.Helper()
-	got, err := s.Reserve(t.Context(), l, r)
+	got, err := s.Calls.Reserve(t.Context(), l, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func settle(
 ) (before, after store.Call, err error) {
 	t.Helper()
 	err = s.Write(t.Context(), func(tx *store.Tx) (err error) {
-		before, after, err = tx.Settle(t.Context(), l, st)
+		before, after, err = tx.Calls().Settle(t.Context(), l, st)
 		return err
 	})
 	return before, after, err
@@ -79,7 +79,7 @@ func wantSpent(t *testing.T, got store.Account, spent, reserved int64) {
 
 func spentOf(t *testing.T, s *store.Store, b store.BudgetRow) store.Account {
 	t.Helper()
-	all, err := s.Spent(t.Context(), []store.BudgetRow{b}, penstock.Now())
+	all, err := s.Budgets.Spent(t.Context(), []store.BudgetRow{b}, penstock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestParallelCallsNeverCrossABudget(t *testing.T) {
 			together.Go(func() {
 				r := dollarCall() // two dollars
 				r.LeastOutput = r.Output
-				got, err := s.Reserve(t.Context(), leases[i%4], r)
+				got, err := s.Calls.Reserve(t.Context(), leases[i%4], r)
 				if err != nil {
 					t.Error(err)
 				}
@@ -209,7 +209,7 @@ func TestARepeatedReservationCountsOnce(t *testing.T) {
 		var together sync.WaitGroup
 		for range 16 { // the first response may be lost while the request is repeated
 			together.Go(func() {
-				got, err := s.Reserve(t.Context(), l, r)
+				got, err := s.Calls.Reserve(t.Context(), l, r)
 				if want := (penstock.Reserved{Capped: true, Output: 1000}); err != nil || got != want {
 					t.Errorf("got %+v and %v, want %+v", got, err, want)
 				}
@@ -247,7 +247,7 @@ func TestAReservationOfAReleasedCallReservesNothing(t *testing.T) {
 		for range 2 {
 			mustSettle(t, s, l, penstock.Settlement{ID: late.ID, Unsent: true})
 		}
-		if _, err := s.Reserve(t.Context(), l, late); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := s.Calls.Reserve(t.Context(), l, late); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("a late reservation: %v", err)
 		}
 		wantSpent(t, spentOf(t, s, b), 0, 0)
@@ -255,7 +255,7 @@ func TestAReservationOfAReleasedCallReservesNothing(t *testing.T) {
 		for range 20 {
 			r := dollarCall()
 			together.Go(func() { // one of both is first
-				if _, err := s.Reserve(t.Context(), l, r); err != nil && penstock.CodeOf(err) == penstock.CodeUnavailable {
+				if _, err := s.Calls.Reserve(t.Context(), l, r); err != nil && penstock.CodeOf(err) == penstock.CodeUnavailable {
 					t.Error(err)
 				}
 			})
@@ -267,7 +267,7 @@ func TestAReservationOfAReleasedCallReservesNothing(t *testing.T) {
 		}
 		together.Wait()
 		wantSpent(t, spentOf(t, s, b), 0, 0)
-		shown, _, err := s.CallsOfRun(t.Context(), run.ID, "", 100)
+		shown, _, err := s.Usage.CallsOfRun(t.Context(), run.ID, "", 100)
 		for _, c := range shown {
 			if c.Model == "" || c.State != store.CallUnsent {
 				t.Errorf("the list of calls has %+v", c)
@@ -292,12 +292,12 @@ func TestACallBelongsToItsLease(t *testing.T) {
 		_, other := working(t, s, nil)
 		r := dollarCall()
 		mustReserve(t, s, l, r)
-		if _, err := s.Reserve(t.Context(), other, r); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := s.Calls.Reserve(t.Context(), other, r); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("the id of another run's call: %v", err)
 		}
 		stranger := l
 		stranger.Token = "x"
-		if _, err := s.Reserve(t.Context(), stranger, dollarCall()); !errors.Is(err, penstock.ErrLeaseLost) {
+		if _, err := s.Calls.Reserve(t.Context(), stranger, dollarCall()); !errors.Is(err, penstock.ErrLeaseLost) {
 			t.Errorf("a reservation with a wrong token: %v", err)
 		}
 		for _, wrong := range []penstock.Lease{other, stranger} {
@@ -308,11 +308,11 @@ func TestACallBelongsToItsLease(t *testing.T) {
 		if err := move(t, s, l.RunID, penstock.StateCancelled); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Reserve(t.Context(), l, dollarCall()); !errors.Is(err, penstock.ErrLeaseLost) {
+		if _, err := s.Calls.Reserve(t.Context(), l, dollarCall()); !errors.Is(err, penstock.ErrLeaseLost) {
 			t.Errorf("a reservation after the run was cancelled: %v", err)
 		}
 		mustSettle(t, s, l, penstock.Settlement{ID: r.ID, Cost: &penstock.CallCost{Output: 7}}) // its response still came
-		calls, err := s.Calls(t.Context(), l.RunID)
+		calls, err := s.Calls.List(t.Context(), l.RunID)
 		if err != nil || len(calls) != 1 || calls[0].State != store.CallSettled || calls[0].Cost != 7 {
 			t.Errorf("the ledger: %+v %v", calls, err)
 		}
@@ -377,12 +377,12 @@ func TestChildrenCountForTheRunsAbove(t *testing.T) {
 			wantSpent(t, spentOf(t, s, b), 0, 2*usd)
 		}
 		wantSpent(t, spentOf(t, s, other), 0, 0)
-		own, err := s.SpentByRun(t.Context(), root.ID)
+		own, err := s.Budgets.SpentByRun(t.Context(), root.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantSpent(t, own, 0, 2*usd)
-		calls, err := s.Calls(t.Context(), l.RunID)
+		calls, err := s.Calls.List(t.Context(), l.RunID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +415,7 @@ func TestABudgetStartsWithWhatItsPeriodHasSpent(t *testing.T) {
 		other := mustAddBudget(t, s, func(b *store.BudgetRow) { b.Scope, b.ScopeUID = "agent", "other" })
 		team := mustAddBudget(t, s, nil)
 		if err := s.Write(t.Context(), func(tx *store.Tx) error {
-			return tx.SetRunBudget(t.Context(), run.Team, run.ID, 9*usd, 0)
+			return tx.Budgets().SetRunBudget(t.Context(), run.Team, run.ID, 9*usd, 0)
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -426,7 +426,7 @@ func TestABudgetStartsWithWhatItsPeriodHasSpent(t *testing.T) {
 		mustSettle(t, s, l, penstock.Settlement{ID: open.ID, Cost: &penstock.CallCost{Output: 5}})
 		wantSpent(t, spentOf(t, s, agent), 12, 0)
 		wantSpent(t, spentOf(t, s, team), 12, 0)
-		own, err := s.SpentByRun(t.Context(), run.ID)
+		own, err := s.Budgets.SpentByRun(t.Context(), run.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -456,7 +456,7 @@ func TestBudgetsCreatedWhileCallsAreMadeMissNone(t *testing.T) {
 		for i := range 10 {
 			budgets = append(budgets, mustAddBudget(t, s, func(b *store.BudgetRow) { b.MaxCostUSD = 1000 }))
 			if err := s.Write(t.Context(), func(tx *store.Tx) error {
-				return tx.SetRunBudget(t.Context(), run.Team, run.ID, int64(i%2)*1000*usd, 0)
+				return tx.Budgets().SetRunBudget(t.Context(), run.Team, run.ID, int64(i%2)*1000*usd, 0)
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -465,7 +465,7 @@ func TestBudgetsCreatedWhileCallsAreMadeMissNone(t *testing.T) {
 		for _, b := range budgets {
 			wantSpent(t, spentOf(t, s, b), 80*7, 0)
 		}
-		own, err := s.SpentByRun(t.Context(), run.ID)
+		own, err := s.Budgets.SpentByRun(t.Context(), run.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -485,7 +485,7 @@ func TestAThresholdIsReportedOnceInAPeriod(t *testing.T) {
 			mustReserve(t, s, l, r)
 			mustSettle(t, s, l, penstock.Settlement{ID: r.ID, Cost: &penstock.CallCost{Input: cost}})
 		}
-		events, err := s.TimelineEvents(t.Context(), run.ID)
+		events, err := s.Events.Timeline(t.Context(), run.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,37 +19,37 @@ type RunSum struct {
 	MaxMS   int64
 }
 
-// SumRuns sums up the runs that the viewer sees and that were created since from.
+// Sum adds up the runs that the viewer sees and that were created since from.
 // It reads as many rows of the index by time as there are such runs.
-func (s *Store) SumRuns(ctx context.Context, v Viewer, from penstock.Time) ([]RunSum, error) {
+func (rs Runs) Sum(ctx context.Context, v Viewer, from penstock.Time) ([]RunSum, error) {
 	where, args := sinceFilter(v, from)
-	rows, err := s.query(ctx, fmt.Sprintf(`SELECT (r.created_at - $1) / %d AS hour, r.state, count(*),
+	rows, err := rs.s.query(ctx, fmt.Sprintf(`SELECT (r.created_at - $1) / %d AS hour, r.state, count(*),
 			CAST(sum(CASE WHEN r.started_at > 0 THEN 1 ELSE 0 END) AS BIGINT),
 			CAST(sum(CASE WHEN r.started_at > 0 THEN r.started_at - r.created_at ELSE 0 END) AS BIGINT),
 			max(CASE WHEN r.started_at > 0 THEN r.started_at - r.created_at ELSE 0 END)
 		FROM runs r
 		WHERE %s
 		GROUP BY 1, 2`, millisPerHour, where), args...)
-	return collect(s, rows, err, "sums of runs", func(r *RunSum) []any {
+	return collect(rs.s, rows, err, "sums of runs", func(r *RunSum) []any {
 		return []any{&r.Hour, &r.State, &r.Runs, &r.Started, &r.WaitMS, &r.MaxMS}
 	})
 }
 
 // SumCosts sums up the same runs by factory, for the limit factories with the highest costs.
-func (s *Store) SumCosts(
+func (rs Runs) SumCosts(
 	ctx context.Context, v Viewer, from penstock.Time, limit int,
 ) ([]penstock.FactoryStats, error) {
 	where, args := sinceFilter(v, from)
-	rows, err := s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs,
+	rows, err := rs.s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs,
 			COALESCE(sum(%s), 0) / 1e9 AS cost
 		FROM runs r
 		LEFT JOIN factories f ON f.uid = r.factory_uid
 		WHERE %s
 		GROUP BY r.factory_uid
 		ORDER BY cost DESC, runs DESC, r.factory_uid
-		LIMIT %d`, s.d.number("r.usage", "cost"), where, limit), args...)
+		LIMIT %d`, rs.s.d.number("r.usage", "cost"), where, limit), args...)
 	return collect(
-		s, rows, err, "costs", func(f *penstock.FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} },
+		rs.s, rows, err, "costs", func(f *penstock.FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} },
 	)
 }
 
@@ -69,23 +69,25 @@ type DeliverySum struct {
 	N    int64
 }
 
-// SumDeliveries sums up the outcomes of the deliveries to all of a team's webhooks since from. from
+// Sum adds up the outcomes of the deliveries to all of a team's webhooks since from. from
 // must be the start of an hour of the last [penstock.MaxStatsHours].
-func (s *Store) SumDeliveries(ctx context.Context, team string, from penstock.Time) ([]DeliverySum, error) {
-	rows, err := s.query(ctx, `SELECT (c.quarter - $1) / 4 AS hour, c.kind, CAST(sum(c.n) AS BIGINT)
+func (ds Deliveries) Sum(ctx context.Context, team string, from penstock.Time) ([]DeliverySum, error) {
+	rows, err := ds.s.query(ctx, `SELECT (c.quarter - $1) / 4 AS hour, c.kind, CAST(sum(c.n) AS BIGINT)
 		FROM webhooks w
 		JOIN webhook_counts c ON c.webhook_uid = w.uid
 		WHERE c.quarter >= $1 AND w.team = $2 AND w.deleted_at = 0
 		GROUP BY 1, 2`, Quarter(from), team)
-	return collect(s, rows, err, "sums of deliveries", func(d *DeliverySum) []any { return []any{&d.Hour, &d.Kind, &d.N} })
+	return collect(
+		ds.s, rows, err, "sums of deliveries", func(d *DeliverySum) []any { return []any{&d.Hour, &d.Kind, &d.N} },
+	)
 }
 
-// Queued counts a team's runs that wait for a worker.
-func (s *Store) Queued(ctx context.Context, team string) (n int64, err error) {
-	err = s.row(
+// Length counts a team's runs that wait for a worker.
+func (qu Queue) Length(ctx context.Context, team string) (n int64, err error) {
+	err = qu.s.row(
 		ctx, `SELECT count(*)
 			FROM runs
 			WHERE team = $1 AND state = $2`, team, string(penstock.StateQueued),
 	).Scan(&n)
-	return n, s.d.mapError(err)
+	return n, qu.s.d.mapError(err)
 }

@@ -3,8 +3,11 @@
 // text, placeholders are $1 $2 … in the order of their first appearance.
 // Differences between the engines are fields of [dialect].
 //
+// The statements are in parts, by subject: db.Runs.List reads, and
+// tx.Runs().Move writes in a transaction. subject.go lists them.
+//
 // Writes go through [Store.Write], one transaction each, or through the group
-// commit ([Store.CreateRun], [Store.Append]), many members in one transaction.
+// commit ([Runs.Create], [Events.Append]), many members in one transaction.
 // Subscribers are notified after the commit. A nudge is only a hint: the rows
 // are the truth.
 package store
@@ -49,6 +52,38 @@ var (
 type Store struct {
 	Nudges *Nudges
 
+	Keys      Keys
+	Sessions  Sessions
+	Secrets   Secrets
+	Responses Responses
+	Settings  Settings
+
+	Environments Environments
+	Identities   Identities
+
+	Runs          Runs
+	Events        Events
+	Conversations Conversations
+	Followups     Followups
+	Files         Files
+
+	Queue      Queue
+	Executions Executions
+
+	Budgets Budgets
+	Calls   Calls
+	Usage   Usage
+
+	Automations Automations
+	Schedules   Schedules
+
+	Webhooks   Webhooks
+	Deliveries Deliveries
+
+	Factories    Factories
+	Definitions  Definitions
+	Repositories Repositories
+
 	log         *slog.Logger
 	d           *dialect
 	read        *sql.DB
@@ -71,6 +106,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Metrics = func(int, time.Duration) {}
 	}
 	s := &Store{log: o.Log, Nudges: newNudges()}
+	s.setSubjects()
 	scheme, _, _ := strings.Cut(o.URL, "://")
 	var err error
 	switch scheme {
@@ -115,7 +151,7 @@ func (s *Store) Shared() bool { return s.writer == nil }
 // Ping returns an error if the database does not respond or cannot be written.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		return tx.Set(ctx, "ping", fmt.Sprint(time.Now().UnixMilli()))
+		return tx.Settings().Set(ctx, "ping", fmt.Sprint(time.Now().UnixMilli()))
 	})
 }
 

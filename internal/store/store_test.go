@@ -23,7 +23,7 @@ func TestWriteThatPanicsDelaysNobody(t *testing.T) {
 			func() {
 				defer func() { _ = recover() }()
 				_ = s.Write(ctx, func(tx *store.Tx) error {
-					if err := tx.SetResumable(ctx, run.ID, true); err != nil {
+					if err := tx.Runs().SetResumable(ctx, run.ID, true); err != nil {
 						return err
 					}
 					panic("what must not happen")
@@ -31,7 +31,7 @@ func TestWriteThatPanicsDelaysNobody(t *testing.T) {
 			}()
 		}
 		err := s.Write(ctx, func(tx *store.Tx) error {
-			got, err := tx.Run(ctx, run.ID)
+			got, err := tx.Runs().Lock(ctx, run.ID)
 			if err == nil && got.Resumable {
 				t.Error("what was written before the panic stays")
 			}

@@ -33,18 +33,18 @@ func splitReports(drafts []penstock.Draft) (events, reports []penstock.Draft) {
 
 // Report stores what an execution reports about its network. Counts start with the execution and
 // never decrease. Hosts beyond penstock.MaxTrafficHosts of an execution are dropped.
-func (tx *Tx) Report(ctx context.Context, l penstock.Lease, reports ...penstock.Draft) error {
+func (e ExecutionsTx) Report(ctx context.Context, l penstock.Lease, reports ...penstock.Draft) error {
 	for _, d := range reports {
 		var report penstock.NetworkReport
 		if err := json.Unmarshal(d.Data, &report); err != nil {
 			return fmt.Errorf("read a report of run %s: %w", l.RunID, err)
 		}
 		if report.Sealed != nil {
-			if err := tx.setSealed(ctx, l.RunID, *report.Sealed); err != nil {
+			if err := e.setSealed(ctx, l.RunID, *report.Sealed); err != nil {
 				return err
 			}
 		}
-		if err := tx.setTraffic(ctx, l, report.Hosts); err != nil {
+		if err := e.setTraffic(ctx, l, report.Hosts); err != nil {
 			return err
 		}
 	}
@@ -52,12 +52,12 @@ func (tx *Tx) Report(ctx context.Context, l penstock.Lease, reports ...penstock.
 }
 
 // setSealed records a check of a sandbox. If one check of a run fails, the run stays unsealed.
-func (tx *Tx) setSealed(ctx context.Context, runID string, sealed bool) error {
+func (e ExecutionsTx) setSealed(ctx context.Context, runID string, sealed bool) error {
 	value := sealedNo
 	if sealed {
 		value = sealedYes
 	}
-	if _, err := tx.exec(ctx, `UPDATE runs
+	if _, err := e.tx.exec(ctx, `UPDATE runs
 		SET sealed = $1
 		WHERE id = $2 AND sealed < $1`, value, runID); err != nil {
 		return fmt.Errorf("record whether run %s is sealed: %w", runID, err)
@@ -65,12 +65,12 @@ func (tx *Tx) setSealed(ctx context.Context, runID string, sealed bool) error {
 	return nil
 }
 
-func (tx *Tx) setTraffic(ctx context.Context, l penstock.Lease, hosts []penstock.HostTraffic) error {
+func (e ExecutionsTx) setTraffic(ctx context.Context, l penstock.Lease, hosts []penstock.HostTraffic) error {
 	if len(hosts) == 0 {
 		return nil
 	}
 	var known int
-	if err := tx.row(ctx, `SELECT count(*)
+	if err := e.tx.row(ctx, `SELECT count(*)
 		FROM run_hosts
 		WHERE run_id = $1 AND execution_id = $2`, l.RunID, l.ExecutionID).Scan(&known); err != nil {
 		return fmt.Errorf("count the hosts of run %s: %w", l.RunID, err)
@@ -79,12 +79,12 @@ func (tx *Tx) setTraffic(ctx context.Context, l penstock.Lease, hosts []penstock
 		row := []any{
 			h.Requests, h.BytesIn, h.BytesOut, h.Refused, h.Reason, l.RunID, l.ExecutionID, h.Host, h.Port, h.Mode,
 		}
-		n, err := tx.exec(ctx, `UPDATE run_hosts
+		n, err := e.tx.exec(ctx, `UPDATE run_hosts
 			SET requests = $1, bytes_in = $2, bytes_out = $3, refused = $4, reason = $5
 			WHERE run_id = $6 AND execution_id = $7 AND host = $8 AND port = $9 AND mode = $10
 				AND requests <= $1 AND bytes_in <= $2 AND bytes_out <= $3 AND refused <= $4`, row...)
 		if err == nil && n == 0 && known < penstock.MaxTrafficHosts {
-			n, err = tx.exec(ctx, `INSERT INTO run_hosts
+			n, err = e.tx.exec(ctx, `INSERT INTO run_hosts
 				(requests, bytes_in, bytes_out, refused, reason, run_id, execution_id, host, port, mode)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 				ON CONFLICT DO NOTHING`, row...)
@@ -99,12 +99,12 @@ func (tx *Tx) setTraffic(ctx context.Context, l penstock.Lease, hosts []penstock
 
 // Traffic sums what all executions of a run exchanged with each host. The reason is that
 // of the latest execution that has one.
-func (s *Store) Traffic(ctx context.Context, runID string) ([]penstock.HostTraffic, error) {
-	rows, err := s.query(ctx, `SELECT host, port, mode, requests, bytes_in, bytes_out, refused, reason
+func (e Executions) Traffic(ctx context.Context, runID string) ([]penstock.HostTraffic, error) {
+	rows, err := e.s.query(ctx, `SELECT host, port, mode, requests, bytes_in, bytes_out, refused, reason
 		FROM run_hosts
 		WHERE run_id = $1
 		ORDER BY host, port, mode, execution_id`, runID)
-	list, err := collect(s, rows, err, "the traffic of run "+runID, func(h *penstock.HostTraffic) []any {
+	list, err := collect(e.s, rows, err, "the traffic of run "+runID, func(h *penstock.HostTraffic) []any {
 		return []any{&h.Host, &h.Port, &h.Mode, &h.Requests, &h.BytesIn, &h.BytesOut, &h.Refused, &h.Reason}
 	})
 	sums := []penstock.HostTraffic{}

@@ -10,15 +10,15 @@ import (
 // unread lists the follow-ups that will never reach the agent after this move: those that wait,
 // and, if the agent has not started, those that are being delivered. It is empty if the move does
 // not end the run, and for SUCCEEDED, which fails while a follow-up waits.
-func (tx *Tx) unread(ctx context.Context, m Move) ([]Followup, error) {
+func (fs FollowupsTx) unread(ctx context.Context, m Move) ([]Followup, error) {
 	if !m.To.Done() || m.To == penstock.StateSucceeded {
 		return nil, nil
 	}
-	list, err := tx.Followups(ctx, m.Run.ID, PromptWaiting)
+	list, err := fs.List(ctx, m.Run.ID, PromptWaiting)
 	if err != nil || m.Run.State == penstock.StateInProgress {
 		return list, err
 	}
-	handed, err := tx.Followups(ctx, m.Run.ID, PromptDelivering)
+	handed, err := fs.List(ctx, m.Run.ID, PromptDelivering)
 	return append(handed, list...), err
 }
 
@@ -39,9 +39,9 @@ func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, id
 }
 
 // giveUp marks follow-ups as undelivered. The run must be locked.
-func (tx *Tx) giveUp(ctx context.Context, list []Followup) error {
+func (fs FollowupsTx) giveUp(ctx context.Context, list []Followup) error {
 	for _, f := range list {
-		if _, err := tx.exec(ctx, `UPDATE followups
+		if _, err := fs.tx.exec(ctx, `UPDATE followups
 			SET state = $1
 			WHERE id = $2`, PromptUndelivered, f.ID); err != nil {
 			return fmt.Errorf("mark the follow-up %s as undelivered: %w", f.ID, err)

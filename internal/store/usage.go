@@ -71,13 +71,13 @@ var groupColumns = map[penstock.UsageGroup]struct{ column, named string }{
 // callsBetween selects the calls of a team that were made from one time to before another.
 const callsBetween = "l.team = $1 AND l.created_at >= $2 AND l.created_at < $3 AND l.state <> 'unsent'"
 
-// Usage sums up the calls of a team. Each day of zone is a row, from the first with calls on. Other
+// Sum adds up the calls of a team. Each day of zone is a row, from the first with calls on. Other
 // groups are rows with the highest cost first, up to limit; omitted is how many more there are.
-func (s *Store) Usage(
+func (u Usage) Sum(
 	ctx context.Context, team string, q penstock.UsageQuery, zone *time.Location, limit int,
 ) (rows []penstock.UsageRow, omitted int, err error) {
 	if q.GroupBy == penstock.UsageByDay {
-		rows, err = s.usageByDay(ctx, team, q, zone)
+		rows, err = u.byDay(ctx, team, q, zone)
 		return rows, 0, err
 	}
 	group := groupColumns[q.GroupBy]
@@ -86,25 +86,25 @@ func (s *Store) Usage(
 		name = "COALESCE(MAX(n.name), '')"
 		join = "\n\t\tLEFT JOIN " + group.named + " n ON n.uid = " + group.column + " AND n.team = l.team"
 	}
-	found, err := s.query(ctx, "SELECT "+group.column+" AS grouped, "+name+", "+usageSums+`
+	found, err := u.s.query(ctx, "SELECT "+group.column+" AS grouped, "+name+", "+usageSums+`
 		FROM calls l`+join+`
 		WHERE `+callsBetween+`
 		GROUP BY 1
 		ORDER BY spent DESC, 1
 		LIMIT `+strconv.Itoa(limit+1), team, int64(q.From), int64(q.To))
-	list, err := s.usageRows(found, err, func(r *usageRow) []any { return []any{&r.Key, &r.Name} })
+	list, err := u.rows(found, err, func(r *usageRow) []any { return []any{&r.Key, &r.Name} })
 	if err != nil || len(list) <= limit {
 		return list, 0, err
 	}
 	var groups int
-	err = s.row(ctx, `SELECT COUNT(DISTINCT `+group.column+`)
+	err = u.s.row(ctx, `SELECT COUNT(DISTINCT `+group.column+`)
 		FROM calls l
 		WHERE `+callsBetween, team, int64(q.From), int64(q.To)).Scan(&groups)
-	return list[:limit], groups - limit, s.d.mapError(err)
+	return list[:limit], groups - limit, u.s.d.mapError(err)
 }
 
-// usageByDay joins the calls with the list of days, whose length clocks can change.
-func (s *Store) usageByDay(
+// byDay joins the calls with the list of days, whose length clocks can change.
+func (u Usage) byDay(
 	ctx context.Context, team string, q penstock.UsageQuery, zone *time.Location,
 ) ([]penstock.UsageRow, error) {
 	var days []string
@@ -114,18 +114,18 @@ func (s *Store) usageByDay(
 			start.Std().In(zone).Format(time.DateOnly), max(start, q.From), min(end, q.To)))
 		at = end
 	}
-	found, err := s.query(ctx, `WITH days (day, day_start, day_end) AS (VALUES `+strings.Join(days, ", ")+`)
+	found, err := u.s.query(ctx, `WITH days (day, day_start, day_end) AS (VALUES `+strings.Join(days, ", ")+`)
 		SELECT d.day, `+usageSums+`
 		FROM days d
 		JOIN calls l ON l.created_at >= d.day_start AND l.created_at < d.day_end
 		WHERE l.team = $1 AND l.state <> 'unsent'
 		GROUP BY d.day
 		ORDER BY d.day`, team)
-	return s.usageRows(found, err, func(r *usageRow) []any { return []any{&r.Key} })
+	return u.rows(found, err, func(r *usageRow) []any { return []any{&r.Key} })
 }
 
 // HourlyCosts sums up the costs of each hour by the groups with these keys, and those of all others.
-func (s *Store) HourlyCosts(
+func (u Usage) HourlyCosts(
 	ctx context.Context, team string, q penstock.UsageQuery, keys []string,
 ) (*penstock.HourlyCosts, error) {
 	hours := int((q.To - q.From + millisPerHour - 1) / millisPerHour)
@@ -141,7 +141,7 @@ func (s *Store) HourlyCosts(
 		fmt.Fprintf(&index, " WHEN $%d THEN %d", len(args), i)
 	}
 	n := len(args)
-	found, err := s.query(ctx, fmt.Sprintf(`SELECT CASE %s%s ELSE -1 END AS grouped, (l.created_at - $%d) / %d AS hour,
+	found, err := u.s.query(ctx, fmt.Sprintf(`SELECT CASE %s%s ELSE -1 END AS grouped, (l.created_at - $%d) / %d AS hour,
 			CAST(sum(l.cost) AS BIGINT)
 		FROM calls l
 		WHERE l.created_at >= $%d AND l.created_at < $%d AND l.team = $%d AND l.state = 'settled' AND l.cost > 0
@@ -151,7 +151,7 @@ func (s *Store) HourlyCosts(
 		group, hour int
 		cost        int64
 	}
-	sums, err := collect(s, found, err, "costs by hour", func(c *sum) []any { return []any{&c.group, &c.hour, &c.cost} })
+	sums, err := collect(u.s, found, err, "costs by hour", func(c *sum) []any { return []any{&c.group, &c.hour, &c.cost} })
 	for _, c := range sums {
 		into := costs.Other
 		if c.group >= 0 {
@@ -162,11 +162,11 @@ func (s *Store) HourlyCosts(
 	return costs, err
 }
 
-// usageRows reads sums, whose first columns are keys.
-func (s *Store) usageRows(
+// rows reads sums, whose first columns are keys.
+func (u Usage) rows(
 	found *sql.Rows, err error, keys func(*usageRow) []any,
 ) ([]penstock.UsageRow, error) {
-	list, err := collect(s, found, err, "sums of calls", func(r *usageRow) []any { return append(keys(r), r.into()...) })
+	list, err := collect(u.s, found, err, "sums of calls", func(r *usageRow) []any { return append(keys(r), r.into()...) })
 	rows := make([]penstock.UsageRow, len(list))
 	for i := range list {
 		rows[i] = list[i].present()
@@ -174,29 +174,29 @@ func (s *Store) usageRows(
 	return rows, err
 }
 
-// UsageOfRun sums up the calls of a run by model, those with the highest cost first.
-func (s *Store) UsageOfRun(ctx context.Context, id string) ([]penstock.UsageRow, error) {
-	found, err := s.query(ctx, "SELECT "+groupColumns[penstock.UsageByModel].column+" AS grouped, "+usageSums+`
+// OfRun sums up the calls of a run by model, those with the highest cost first.
+func (u Usage) OfRun(ctx context.Context, id string) ([]penstock.UsageRow, error) {
+	found, err := u.s.query(ctx, "SELECT "+groupColumns[penstock.UsageByModel].column+" AS grouped, "+usageSums+`
 		FROM calls l
 		WHERE l.run_id = $1 AND l.state <> 'unsent'
 		GROUP BY 1
 		ORDER BY spent DESC, 1`, id)
-	return s.usageRows(found, err, func(r *usageRow) []any { return []any{&r.Key} })
+	return u.rows(found, err, func(r *usageRow) []any { return []any{&r.Key} })
 }
 
 // LastSettled returns when a call of a run was last settled, and its latest execution with a call. Both are
 // zero without such calls.
-func (s *Store) LastSettled(ctx context.Context, id string) (at penstock.Time, execution int, err error) {
-	if err := s.row(ctx, `SELECT COALESCE(MAX(settled_at), 0), COALESCE(MAX(execution_id), 0)
+func (u Usage) LastSettled(ctx context.Context, id string) (at penstock.Time, execution int, err error) {
+	if err := u.s.row(ctx, `SELECT COALESCE(MAX(settled_at), 0), COALESCE(MAX(execution_id), 0)
 		FROM calls
 		WHERE run_id = $1 AND state = 'settled'`, id).Scan(&at, &execution); err != nil {
-		return 0, 0, s.d.mapError(fmt.Errorf("read the last call of run %s: %w", id, err))
+		return 0, 0, u.s.d.mapError(fmt.Errorf("read the last call of run %s: %w", id, err))
 	}
 	return at, execution, nil
 }
 
 // CallsOfRun lists one page of the calls of a run, the newest first.
-func (s *Store) CallsOfRun(
+func (u Usage) CallsOfRun(
 	ctx context.Context, id, after string, limit int,
 ) (calls []Call, next string, err error) {
 	filter, args := "", []any{id}
@@ -211,12 +211,12 @@ func (s *Store) CallsOfRun(
 		}
 		filter, args = " AND (l.created_at, l.id) < ($2, $3)", append(args, at, c.ID)
 	}
-	rows, err := s.query(ctx, "SELECT "+callFields.selected+`
+	rows, err := u.s.query(ctx, "SELECT "+callFields.selected+`
 		FROM calls l
 		WHERE l.run_id = $1 AND (l.state <> 'unsent' OR l.model <> '')`+filter+`
 		ORDER BY l.created_at DESC, l.id DESC
 		LIMIT `+strconv.Itoa(limit+1), args...)
-	calls, err = collect(s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
+	calls, err = collect(u.s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
 	if len(calls) > limit {
 		calls = calls[:limit]
 		last := calls[limit-1]
@@ -225,14 +225,14 @@ func (s *Store) CallsOfRun(
 	return calls, next, err
 }
 
-// UsageTotal sums up the calls of a team from one time to before another.
-func (s *Store) UsageTotal(ctx context.Context, team string, from, to penstock.Time) (penstock.UsageSum, error) {
+// Total sums up the calls of a team from one time to before another.
+func (u Usage) Total(ctx context.Context, team string, from, to penstock.Time) (penstock.UsageSum, error) {
 	var r usageRow
-	err := s.row(ctx, "SELECT "+usageSums+`
+	err := u.s.row(ctx, "SELECT "+usageSums+`
 		FROM calls l
 		WHERE `+callsBetween, team, int64(from), int64(to)).Scan(r.into()...)
 	if err != nil {
-		return penstock.UsageSum{}, s.d.mapError(fmt.Errorf("sum up calls: %w", err))
+		return penstock.UsageSum{}, u.s.d.mapError(fmt.Errorf("sum up calls: %w", err))
 	}
 	return r.present().UsageSum, nil
 }

@@ -74,12 +74,12 @@ var (
 	setWebhook = webhookFields.update("", "uid = ? AND deleted_at = 0")
 )
 
-// readWebhooks reads rows that belong together in one statement, so that they are consistent on both
+// read reads rows that belong together in one statement, so that they are consistent on both
 // engines.
-func (s *Store) readWebhooks(ctx context.Context, q querier, where string, args ...any) ([]WebhookRow, error) {
+func (ws Webhooks) read(ctx context.Context, q querier, where string, args ...any) ([]WebhookRow, error) {
 	rows, err := q.query(ctx, webhookColumns+where+" ORDER BY w.name, w.uid, s.n DESC", args...)
 	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("read webhooks: %w", err))
+		return nil, ws.s.d.mapError(fmt.Errorf("read webhooks: %w", err))
 	}
 	defer rows.Close()
 	now, out := penstock.Now(), []WebhookRow{}
@@ -99,7 +99,7 @@ func (s *Store) readWebhooks(ctx context.Context, q querier, where string, args 
 			last.Sealed = append(last.Sealed, secret)
 		}
 	}
-	return out, s.d.mapError(rows.Err())
+	return out, ws.s.d.mapError(rows.Err())
 }
 
 func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
@@ -114,36 +114,36 @@ func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
 	return w, secret, nil
 }
 
-// WebhookByUID reads a webhook of any team for a delivery, without its counts, in one round trip.
+// ByUID reads a webhook of any team for a delivery, without its counts, in one round trip.
 // The webhook may be disabled or pending. Absence and deletion are penstock.CodeNotFound.
-func (s *Store) WebhookByUID(ctx context.Context, uid string) (WebhookRow, error) {
-	return s.oneWebhook(ctx, s, uid, "w.uid = $1", uid)
+func (ws Webhooks) ByUID(ctx context.Context, uid string) (WebhookRow, error) {
+	return ws.one(ctx, ws.s, uid, "w.uid = $1", uid)
 }
 
-// Webhook reads a webhook of a factory; absence is penstock.CodeNotFound.
-func (s *Store) Webhook(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
-	return s.readWebhook(ctx, s, team, factoryUID, uid)
+// Find reads a webhook of a factory; absence is penstock.CodeNotFound.
+func (ws Webhooks) Find(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
+	return ws.readOne(ctx, ws.s, team, factoryUID, uid)
 }
 
-// Webhook reads a webhook within the transaction. [Tx.Changed] prevents changes by others.
-func (tx *Tx) Webhook(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
-	return tx.s.readWebhook(ctx, tx, team, factoryUID, uid)
+// Find reads a webhook within the transaction. [Tx.Changed] prevents changes by others.
+func (ws WebhooksTx) Find(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
+	return ws.tx.s.Webhooks.readOne(ctx, ws.tx, team, factoryUID, uid)
 }
 
 const webhookOfFactory = "w.team = $1 AND w.factory_uid = $2"
 
-func (s *Store) readWebhook(ctx context.Context, q querier, team, factoryUID, uid string) (WebhookRow, error) {
-	w, err := s.oneWebhook(ctx, q, uid, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
+func (ws Webhooks) readOne(ctx context.Context, q querier, team, factoryUID, uid string) (WebhookRow, error) {
+	w, err := ws.one(ctx, q, uid, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
 	if err != nil {
 		return w, err
 	}
 	list := []WebhookRow{w}
-	err = s.fillCounts(ctx, q, list, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
+	err = ws.fillCounts(ctx, q, list, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
 	return list[0], err
 }
 
-func (s *Store) oneWebhook(ctx context.Context, q querier, uid, where string, args ...any) (WebhookRow, error) {
-	list, err := s.readWebhooks(ctx, q, where, args...)
+func (ws Webhooks) one(ctx context.Context, q querier, uid, where string, args ...any) (WebhookRow, error) {
+	list, err := ws.read(ctx, q, where, args...)
 	if err == nil && len(list) == 0 {
 		err = penstock.NotFound("webhook", uid)
 	}
@@ -153,30 +153,30 @@ func (s *Store) oneWebhook(ctx context.Context, q querier, uid, where string, ar
 	return list[0], nil
 }
 
-// Webhooks lists a factory's webhooks by name.
-func (s *Store) Webhooks(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
-	list, err := s.readWebhooks(ctx, s, webhookOfFactory, team, factoryUID)
+// List returns a factory's webhooks by name.
+func (ws Webhooks) List(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
+	list, err := ws.read(ctx, ws.s, webhookOfFactory, team, factoryUID)
 	if err != nil {
 		return nil, err
 	}
-	return list, s.fillCounts(ctx, s, list, webhookOfFactory, team, factoryUID)
+	return list, ws.fillCounts(ctx, ws.s, list, webhookOfFactory, team, factoryUID)
 }
 
-// Webhooks lists a factory's webhooks by name, without their counts, within the
+// List returns a factory's webhooks by name, without their counts, within the
 // transaction.
-func (tx *Tx) Webhooks(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
-	return tx.s.readWebhooks(ctx, tx, webhookOfFactory, team, factoryUID)
+func (ws WebhooksTx) List(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
+	return ws.tx.s.Webhooks.read(ctx, ws.tx, webhookOfFactory, team, factoryUID)
 }
 
-// WebhooksOfSecret lists the webhooks of a team whose managed secret has the
+// OfSecret lists the webhooks of a team whose managed secret has the
 // name, without their counts.
-func (tx *Tx) WebhooksOfSecret(ctx context.Context, team, name string) ([]WebhookRow, error) {
-	return tx.s.readWebhooks(ctx, tx, "w.team = $1 AND w.secret_name = $2", team, name)
+func (ws WebhooksTx) OfSecret(ctx context.Context, team, name string) ([]WebhookRow, error) {
+	return ws.tx.s.Webhooks.read(ctx, ws.tx, "w.team = $1 AND w.secret_name = $2", team, name)
 }
 
-// CountWebhooks returns the number of a factory's webhooks.
-func (tx *Tx) CountWebhooks(ctx context.Context, factoryUID string) (n int, err error) {
-	if err := tx.row(ctx, `SELECT count(*)
+// Count returns the number of a factory's webhooks.
+func (ws WebhooksTx) Count(ctx context.Context, factoryUID string) (n int, err error) {
+	if err := ws.tx.row(ctx, `SELECT count(*)
 		FROM webhooks
 		WHERE factory_uid = $1 AND deleted_at = 0`, factoryUID).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the webhooks of factory %s: %w", factoryUID, err)
@@ -184,57 +184,57 @@ func (tx *Tx) CountWebhooks(ctx context.Context, factoryUID string) (n int, err 
 	return n, nil
 }
 
-// AddWebhook stores a new webhook without secrets. A name that the factory uses
+// Add stores a new webhook without secrets. A name that the factory uses
 // already is a conflict.
-func (tx *Tx) AddWebhook(ctx context.Context, w WebhookRow) error {
-	return tx.nameTaken(webhookFields.add(ctx, tx, &w), "a webhook", w.Name)
+func (ws WebhooksTx) Add(ctx context.Context, w WebhookRow) error {
+	return ws.tx.nameTaken(webhookFields.add(ctx, ws.tx, &w), "a webhook", w.Name)
 }
 
-// SetWebhook stores the editable fields of a webhook that was read in the transaction. It does not
+// Set stores the editable fields of a webhook that was read in the transaction. It does not
 // change the secrets.
-func (tx *Tx) SetWebhook(ctx context.Context, w WebhookRow) error {
-	if _, err := tx.exec(ctx, setWebhook, webhookFields.changes(&w, w.UID)...); err != nil {
+func (ws WebhooksTx) Set(ctx context.Context, w WebhookRow) error {
+	if _, err := ws.tx.exec(ctx, setWebhook, webhookFields.changes(&w, w.UID)...); err != nil {
 		return fmt.Errorf("store webhook %s: %w", w.UID, err)
 	}
 	return nil
 }
 
-// SetWebhookSecret sets the current secret of a webhook. Earlier ones expire at until, if not
+// SetSecret sets the current secret of a webhook. Earlier ones expire at until, if not
 // sooner. With 0, they expire at once.
-func (tx *Tx) SetWebhookSecret(ctx context.Context, uid string, secret SealedSecret, until penstock.Time) error {
+func (ws WebhooksTx) SetSecret(ctx context.Context, uid string, secret SealedSecret, until penstock.Time) error {
 	over := int64(math.MaxInt64)
 	if until != 0 {
 		over = int64(penstock.Now())
-		if _, err := tx.exec(ctx, `UPDATE webhook_secrets
+		if _, err := ws.tx.exec(ctx, `UPDATE webhook_secrets
 			SET expires_at = $1
 			WHERE webhook_uid = $2 AND (expires_at = 0 OR expires_at > $1)`, int64(until), uid); err != nil {
 			return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
 		}
 	}
-	if _, err := tx.exec(ctx, `DELETE FROM webhook_secrets
+	if _, err := ws.tx.exec(ctx, `DELETE FROM webhook_secrets
 		WHERE webhook_uid = $1 AND expires_at <= $2`, uid, over); err != nil {
 		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
 	}
-	if _, err := tx.exec(ctx, `INSERT INTO webhook_secrets (webhook_uid, n, sealed)
+	if _, err := ws.tx.exec(ctx, `INSERT INTO webhook_secrets (webhook_uid, n, sealed)
 		VALUES ($1, $2, $3)`, uid, secret.N, secret.Sealed); err != nil {
 		return fmt.Errorf("store a secret of webhook %s: %w", uid, err)
 	}
 	return nil
 }
 
-// EndWebhookSecrets ends every secret of a webhook at once. The webhook then waits for a secret
+// EndSecrets ends every secret of a webhook at once. The webhook then waits for a secret
 // with another name.
-func (tx *Tx) EndWebhookSecrets(ctx context.Context, uid string) error {
-	if _, err := tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1", uid); err != nil {
+func (ws WebhooksTx) EndSecrets(ctx context.Context, uid string) error {
+	if _, err := ws.tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1", uid); err != nil {
 		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
 	}
 	return nil
 }
 
-// NextWebhookSecret returns the number of the next secret of a webhook. A webhook never reuses a
+// NextSecret returns the number of the next secret of a webhook. A webhook never reuses a
 // number.
-func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err error) {
-	if err := tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
+func (ws WebhooksTx) NextSecret(ctx context.Context, uid string) (n int64, err error) {
+	if err := ws.tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
 		FROM webhook_secrets
 		WHERE webhook_uid = $1`, uid).Scan(&n); err != nil {
 		return 0, fmt.Errorf("read the secrets of webhook %s: %w", uid, err)
@@ -242,30 +242,30 @@ func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err e
 	return n, nil
 }
 
-// DeleteWebhook removes a webhook that was read in the transaction from every list, with its
-// secrets, counts and senders. [Store.ClearLog] removes its log later.
-func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
-	if _, err := tx.exec(ctx, `UPDATE webhooks
+// Delete removes a webhook that was read in the transaction from every list, with its
+// secrets, counts and senders. [Deliveries.ClearLog] removes its log later.
+func (ws WebhooksTx) Delete(ctx context.Context, uid string) error {
+	if _, err := ws.tx.exec(ctx, `UPDATE webhooks
 		SET deleted_at = $1
 		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), uid); err != nil {
 		return fmt.Errorf("delete webhook %s: %w", uid, err)
 	}
 	for _, table := range []string{"webhook_secrets", "webhook_rates", "webhook_senders", "webhook_counts"} {
-		if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE webhook_uid = $1", uid); err != nil {
+		if _, err := ws.tx.exec(ctx, "DELETE FROM "+table+" WHERE webhook_uid = $1", uid); err != nil {
 			return fmt.Errorf("delete webhook %s: %w", uid, err)
 		}
 	}
 	return nil
 }
 
-// TouchWebhookSecrets records when secrets were last used, also for their managed secrets.
-func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretKey]penstock.Time) error {
+// TouchSecrets records when secrets were last used, also for their managed secrets.
+func (ws Webhooks) TouchSecrets(ctx context.Context, used map[WebhookSecretKey]penstock.Time) error {
 	keys := slices.SortedFunc(maps.Keys(used), func(
 		a, b WebhookSecretKey,
 	) int { // in one order, so that replicas cannot deadlock
 		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.N, b.N))
 	})
-	return s.Write(ctx, func(tx *Tx) error {
+	return ws.s.Write(ctx, func(tx *Tx) error {
 		for _, k := range keys {
 			if _, err := tx.exec(ctx, `UPDATE webhook_secrets
 				SET last_used_at = $1
@@ -297,7 +297,7 @@ const (
 
 // fillCounts sets the counts of the last 24 hours, to a quarter of an hour, and the time of the last
 // delivery.
-func (s *Store) fillCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
+func (ws Webhooks) fillCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
 	args = append(args, Quarter(penstock.Now())-quartersOfDay)
 	type count struct {
 		uid, kind string
@@ -311,7 +311,7 @@ func (s *Store) fillCounts(ctx context.Context, q querier, list []WebhookRow, wh
 		WHERE w.deleted_at = 0 AND `+where+`
 		GROUP BY c.webhook_uid, c.kind`, args...)
 	counts, err := collect(
-		s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last} },
+		ws.s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last} },
 	)
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })

@@ -26,15 +26,15 @@ func addWebhook(t *testing.T, s *store.Store, name string, sealed ...string) sto
 		PendingSecret: len(sealed) == 0, CreatedAt: now, UpdatedAt: now + 1,
 	}}
 	write(t, s, func(tx *store.Tx) error {
-		if err := tx.AddWebhook(t.Context(), w); err != nil {
+		if err := tx.Webhooks().Add(t.Context(), w); err != nil {
 			return err
 		}
 		for _, value := range sealed {
-			n, err := tx.NextWebhookSecret(t.Context(), w.UID)
+			n, err := tx.Webhooks().NextSecret(t.Context(), w.UID)
 			if err != nil {
 				return err
 			}
-			if err := tx.SetWebhookSecret(
+			if err := tx.Webhooks().SetSecret(
 				t.Context(), w.UID, store.SealedSecret{N: n, Sealed: []byte(value)}, now.Add(time.Hour),
 			); err != nil {
 				return err
@@ -42,7 +42,7 @@ func addWebhook(t *testing.T, s *store.Store, name string, sealed ...string) sto
 		}
 		return nil
 	})
-	stored, err := s.WebhookByUID(t.Context(), w.UID)
+	stored, err := s.Webhooks.ByUID(t.Context(), w.UID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestWebhookIsReadBackUnchanged(t *testing.T) {
 		ctx := t.Context()
 		want := addWebhook(t, s, "b", "first", "second")
 		bare := addWebhook(t, s, "a")
-		got, err := s.WebhookByUID(ctx, want.UID)
+		got, err := s.Webhooks.ByUID(ctx, want.UID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,11 +81,11 @@ func TestWebhookIsReadBackUnchanged(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		bare.Secrets, bare.TeamVersion = []penstock.WebhookSecret{}, 1
-		list, err := s.Webhooks(ctx, store.DefaultTeam, "factory")
+		list, err := s.Webhooks.List(ctx, store.DefaultTeam, "factory")
 		if diff := cmp.Diff([]store.WebhookRow{bare, want}, list); diff != "" || err != nil {
 			t.Errorf("list, -want +got (%v):\n%s", err, diff)
 		}
-		one, err := s.Webhook(ctx, store.DefaultTeam, "factory", bare.UID)
+		one, err := s.Webhooks.Find(ctx, store.DefaultTeam, "factory", bare.UID)
 		if diff := cmp.Diff(bare, one); diff != "" || err != nil {
 			t.Errorf("one, -want +got (%v):\n%s", err, diff)
 		}
@@ -100,17 +100,17 @@ func TestWebhookIsFoundInItsFactoryOnly(t *testing.T) {
 		for _, at := range [][3]string{
 			{"another", "factory", w.UID}, {store.DefaultTeam, "another", w.UID}, {store.DefaultTeam, "factory", "another"},
 		} {
-			if _, err := s.Webhook(ctx, at[0], at[1], at[2]); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := s.Webhooks.Find(ctx, at[0], at[1], at[2]); penstock.CodeOf(err) != penstock.CodeNotFound {
 				t.Errorf("%v: got %v, want not found", at, err)
 			}
 		}
-		if _, err := s.WebhookByUID(ctx, "another"); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.Webhooks.ByUID(ctx, "another"); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("an unknown uid: got %v, want not found", err)
 		}
 		again := w
 		again.UID = penstock.NewUID()
 		if err := s.Write(
-			ctx, func(tx *store.Tx) error { return tx.AddWebhook(ctx, again) },
+			ctx, func(tx *store.Tx) error { return tx.Webhooks().Add(ctx, again) },
 		); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("a second one of the name: got %v, want a conflict", err)
 		}
@@ -124,22 +124,22 @@ func TestWebhookIsUpdatedAndDeleted(t *testing.T) {
 		w := addWebhook(t, s, "a", "x")
 		w.Signature, w.DeliveryIDHeader, w.ReplayGuard, w.SecretRefresh = nil, "", false, penstock.RefreshApply
 		w.Enabled, w.UpdatedAt = false, w.UpdatedAt+5
-		write(t, s, func(tx *store.Tx) error { return tx.SetWebhook(ctx, w) })
-		got, err := s.WebhookByUID(ctx, w.UID)
+		write(t, s, func(tx *store.Tx) error { return tx.Webhooks().Set(ctx, w) })
+		got, err := s.Webhooks.ByUID(ctx, w.UID)
 		w.Secrets, w.Sealed, w.TeamVersion = got.Secrets, got.Sealed, 1
 		if diff := cmp.Diff(w, got); diff != "" || err != nil {
 			t.Errorf("-want +got (%v):\n%s", err, diff)
 		}
-		write(t, s, func(tx *store.Tx) error { return tx.DeleteWebhook(ctx, w.UID) })
-		if _, err := s.WebhookByUID(ctx, w.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		write(t, s, func(tx *store.Tx) error { return tx.Webhooks().Delete(ctx, w.UID) })
+		if _, err := s.Webhooks.ByUID(ctx, w.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("after its end: got %v, want not found", err)
 		}
 		addWebhook(t, s, "a") // the name is free
 		write(t, s, func(tx *store.Tx) error {
-			if n, err := tx.CountWebhooks(ctx, "factory"); n != 1 || err != nil {
+			if n, err := tx.Webhooks().Count(ctx, "factory"); n != 1 || err != nil {
 				t.Errorf("got %d webhooks, %v, want 1", n, err)
 			}
-			using, err := tx.WebhooksOfSecret(ctx, store.DefaultTeam, "S_a")
+			using, err := tx.Webhooks().OfSecret(ctx, store.DefaultTeam, "S_a")
 			if len(using) != 1 || using[0].UID == w.UID {
 				t.Errorf("got %+v, want the new one to use the secret", using)
 			}
@@ -175,10 +175,10 @@ func TestWebhookSecretsEnd(t *testing.T) {
 				for i, value := range []string{"first", "second", "next"} {
 					until := []penstock.Time{hour, hour, tt.until}[i]
 					write(t, s, func(tx *store.Tx) error {
-						return tx.SetWebhookSecret(ctx, w.UID, store.SealedSecret{N: int64(i + 1), Sealed: []byte(value)}, until)
+						return tx.Webhooks().SetSecret(ctx, w.UID, store.SealedSecret{N: int64(i + 1), Sealed: []byte(value)}, until)
 					})
 				}
-				got, err := s.WebhookByUID(ctx, w.UID)
+				got, err := s.Webhooks.ByUID(ctx, w.UID)
 				if diff := cmp.Diff(tt.want, sealedValues(got)); diff != "" || err != nil {
 					t.Fatalf("-want +got (%v):\n%s", err, diff)
 				}
@@ -198,7 +198,7 @@ func TestExpiredWebhookSecretIsNotRead(t *testing.T) {
 		s := testkit.OpenStore(t, url)
 		w := addWebhook(t, s, "a", "old", "new")
 		testkit.Exec(t, url, fmt.Sprintf("UPDATE webhook_secrets SET expires_at = %d WHERE n = 1", penstock.Now()-1))
-		got, err := s.WebhookByUID(t.Context(), w.UID)
+		got, err := s.Webhooks.ByUID(t.Context(), w.UID)
 		if diff := cmp.Diff([]string{"new"}, sealedValues(got)); diff != "" || err != nil {
 			t.Errorf("-want +got (%v):\n%s", err, diff)
 		}
@@ -213,18 +213,18 @@ func TestWebhookShowsWhenASecretWasUsed(t *testing.T) {
 		addSecret(t, s, w.SecretName, "")
 		addSecret(t, s, "OTHER", "")
 		for _, at := range []penstock.Time{2000, 1000} { // the later one stays
-			if err := s.TouchWebhookSecrets(
+			if err := s.Webhooks.TouchSecrets(
 				ctx, map[store.WebhookSecretKey]penstock.Time{{WebhookUID: w.UID, N: 1}: at, {WebhookUID: "gone", N: 1}: at},
 			); err != nil {
 				t.Fatal(err)
 			}
 		}
-		got, err := s.WebhookByUID(ctx, w.UID)
+		got, err := s.Webhooks.ByUID(ctx, w.UID)
 		if err != nil || got.Secrets[0].LastUsedAt != 0 || got.Secrets[1].LastUsedAt != 2000 {
 			t.Errorf("got %+v, %v", got.Secrets, err)
 		}
 		for name, want := range map[string]penstock.Time{w.SecretName: 2000, "OTHER": 0} {
-			if r, err := s.Secret(ctx, store.DefaultTeam, name); err != nil || r.LastUsedAt != want {
+			if r, err := s.Secrets.Find(ctx, store.DefaultTeam, name); err != nil || r.LastUsedAt != want {
 				t.Errorf("secret %s: got %v, %v, want %v", name, r.LastUsedAt, err, want)
 			}
 		}
@@ -262,7 +262,7 @@ func TestWebhookCountsDeliveriesOfADay(t *testing.T) {
 			t, url,
 			fmt.Sprintf("UPDATE webhook_counts SET last_at = 7 WHERE webhook_uid = '%s' AND n = 100", w.UID),
 		)
-		list, err := s.Webhooks(ctx, store.DefaultTeam, "factory")
+		list, err := s.Webhooks.List(ctx, store.DefaultTeam, "factory")
 		if err != nil || len(list) != 2 {
 			t.Fatalf("got %+v, %v", list, err)
 		}
@@ -270,7 +270,7 @@ func TestWebhookCountsDeliveriesOfADay(t *testing.T) {
 		if diff := cmp.Diff(want, []penstock.DeliveryCounts{list[0].Counts, list[1].Counts}); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		one, err := s.Webhook(ctx, store.DefaultTeam, "factory", w.UID)
+		one, err := s.Webhooks.Find(ctx, store.DefaultTeam, "factory", w.UID)
 		if diff := cmp.Diff(want[0], one.Counts); diff != "" || err != nil || one.LastDeliveryAt != 7 ||
 			list[1].LastDeliveryAt != 0 {
 			t.Errorf("one, -want +got (%v, %v):\n%s", err, one.LastDeliveryAt, diff)

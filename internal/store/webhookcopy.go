@@ -13,16 +13,16 @@ type SecretCopy struct {
 // SecretCopies lists the webhooks of factories whose managed secret may have another value than
 // their copy, by name. It omits a webhook if its secret got its only value before the copy was
 // made.
-func (s *Store) SecretCopies(ctx context.Context, team string, factories ...string) ([]SecretCopy, error) {
-	return s.readSecretCopies(ctx, s, team, factories)
+func (ws Webhooks) SecretCopies(ctx context.Context, team string, factories ...string) ([]SecretCopy, error) {
+	return ws.readSecretCopies(ctx, ws.s, team, factories)
 }
 
-// SecretCopies is [Store.SecretCopies] in a transaction.
-func (tx *Tx) SecretCopies(ctx context.Context, team string, factories ...string) ([]SecretCopy, error) {
-	return tx.s.readSecretCopies(ctx, tx, team, factories)
+// SecretCopies is [Webhooks.SecretCopies] in a transaction.
+func (ws WebhooksTx) SecretCopies(ctx context.Context, team string, factories ...string) ([]SecretCopy, error) {
+	return ws.tx.s.Webhooks.readSecretCopies(ctx, ws.tx, team, factories)
 }
 
-func (s *Store) readSecretCopies(
+func (ws Webhooks) readSecretCopies(
 	ctx context.Context, q querier, team string, factories []string,
 ) ([]SecretCopy, error) {
 	if len(factories) == 0 {
@@ -40,7 +40,7 @@ func (s *Store) readSecretCopies(
 		WHERE w.team = $1 AND w.factory_uid IN (`+placeholders(2, len(factories))+`) AND w.deleted_at = 0
 			AND (w.pending = 1 AND s.version > 0 OR w.pending = 0 AND s.version > 1)
 		ORDER BY w.name, w.uid`, args...)
-	return collect(s, rows, err, "copies of secrets", func(c *SecretCopy) []any {
+	return collect(ws.s, rows, err, "copies of secrets", func(c *SecretCopy) []any {
 		return []any{
 			&c.FactoryUID, &c.WebhookUID, &c.Webhook, &c.Secret.Team, &c.Secret.Name, &c.Secret.Version, &c.Secret.Sealed,
 			&c.Copy.N, &c.Copy.Sealed,

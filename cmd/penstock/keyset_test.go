@@ -77,3 +77,29 @@ func TestServeRefusesAnotherKeyset(t *testing.T) {
 		s.Restart()
 	})
 }
+
+// A keyset can be created before there is a server, once, and a server uses it.
+func TestCreateKeyset(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keyset.json")
+	call(t, nil, "secret", "create-keyset", path).want(t, 0, "Keep a copy")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v; want mode 0600", info, err)
+	}
+	call(t, nil, "secret", "create-keyset", path).want(t, 64, "exists already")
+	call(t, nil, "secret", "create-keyset", filepath.Join(path, "in-a-file")).want(t, 64, "cannot create the keyset")
+	call(t, nil, "secret", "create-keyset", filepath.Join(filepath.Dir(path), "missing", "k")).want(t, 78, "no keyset")
+
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--keyset", path}})
+	callWith(t, "hunter22", client(s), "secret", "create", "A", "--value-file", "-").want(t, 0)
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("the server changed the keyset: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Data, "keyset.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the server has another keyset: %v", err)
+	}
+}

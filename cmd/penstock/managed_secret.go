@@ -14,12 +14,13 @@ import (
 type secretCmds struct {
 	connection
 
-	List      secretListCmd   `cmd:"" help:"List secrets, without their values."`
-	Create    secretCreateCmd `cmd:"" help:"Create a secret."`
-	Get       secretGetCmd    `cmd:"" help:"Show a secret and what uses it, but never its value."`
-	Set       secretSetCmd    `cmd:"" help:"Set a new value for a secret, or the hosts to which it may be sent."`
-	Delete    secretDeleteCmd `cmd:"" help:"Delete secrets. A secret that is in use stays."`
-	RotateKey rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
+	List         secretListCmd   `cmd:"" help:"List secrets, without their values."`
+	Create       secretCreateCmd `cmd:"" help:"Create a secret."`
+	Get          secretGetCmd    `cmd:"" help:"Show a secret and what uses it, but never its value."`
+	Set          secretSetCmd    `cmd:"" help:"Set a new value for a secret, or the hosts to which it may be sent."`
+	Delete       secretDeleteCmd `cmd:"" help:"Delete secrets. A secret that is in use stays."`
+	CreateKeyset createKeysetCmd `cmd:"" help:"Create a keyset file for servers that get copies of it, such as Pods."`
+	RotateKey    rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
 }
 
 // checkSecretNames rejects invalid names. Such a name may be a value by mistake, so it is neither

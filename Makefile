@@ -157,7 +157,7 @@ harness-test: build ## test each agent that can be installed, from npm, and writ
 	@PENSTOCK_HARNESS_TABLE='$(CURDIR)/docs/harnesses.md' $(TEST_AGENTS) -run TestAgents -v -parallel 2 -timeout 1h
 
 .PHONY: kube-test
-kube-test: build ## execute runs in real Pods: builds a cluster (once, about 10 CPU minutes) and runs it, as root
+kube-test: build .tools/helm .tools/versitygw ## execute runs in real Pods: builds a cluster (once, about 12 CPU minutes) and runs it, as root
 	@scripts/kube-test
 
 .PHONY: harness-locks

@@ -21,6 +21,7 @@ import (
 const (
 	blockRuns       = ""           // in order with the others of the document
 	blockBackground = "background" // it starts the server
+	blockCluster    = "cluster"    // scripts/kube-test runs it, in order, in a Kubernetes cluster
 	blockNoRun      = "no-run"     // a test cannot run it; its commands and flags must exist
 )
 
@@ -29,6 +30,9 @@ type block struct {
 	kind, text string
 }
 
+// runsHere reports whether this test runs the block. Of others, commands and flags are checked.
+func (b block) runsHere() bool { return b.kind == blockRuns || b.kind == blockBackground }
+
 var fenceForm = regexp.MustCompile("(?ms)^ *```(sh|bash|shell|console)([^\n]*)\n(.*?)^ *```$")
 
 func shellBlocks(t *testing.T, name string) []block {
@@ -36,8 +40,8 @@ func shellBlocks(t *testing.T, name string) []block {
 	var blocks []block
 	for _, match := range fenceForm.FindAllStringSubmatch(readDocument(t, name), -1) {
 		b := block{kind: strings.TrimSpace(match[2]), text: match[3]}
-		if match[1] != "sh" || !slices.Contains([]string{blockRuns, blockBackground, blockNoRun}, b.kind) {
-			t.Errorf("%s: a block of shell commands begins with sh, sh background or sh no-run, not "+
+		if match[1] != "sh" || !slices.Contains([]string{blockRuns, blockBackground, blockCluster, blockNoRun}, b.kind) {
+			t.Errorf("%s: a block of shell commands begins with sh, sh background, sh cluster or sh no-run, not "+
 				"%s%s", name, match[1], match[2])
 		}
 		blocks = append(blocks, b)
@@ -76,7 +80,7 @@ func TestCommandsOfDocuments(t *testing.T) {
 	}
 	for _, name := range commandDocuments(t) {
 		blocks := shellBlocks(t, name)
-		if !slices.ContainsFunc(blocks, func(b block) bool { return b.kind != blockNoRun }) {
+		if !slices.ContainsFunc(blocks, block.runsHere) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +174,7 @@ func TestCommandsOfDocumentsExist(t *testing.T) {
 			lines = append(lines, match[1])
 		}
 		for _, b := range shellBlocks(t, name) {
-			if b.kind == blockNoRun {
+			if !b.runsHere() {
 				lines = append(lines, penstockLines(b.text)...)
 			}
 		}

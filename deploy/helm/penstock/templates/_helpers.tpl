@@ -1,5 +1,7 @@
 {{- define "penstock.name" -}}
-{{ printf "%s-%s" .Release.Name "penstock" | trunc 52 | trimSuffix "-" }}
+{{- if contains "penstock" .Release.Name }}{{ .Release.Name }}
+{{- else }}{{ printf "%s-penstock" .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- end }}
 {{- end }}
 
 {{- define "penstock.labels" -}}

@@ -92,17 +92,19 @@ func BudgetActions() []BudgetAction { return []BudgetAction{BudgetPause, BudgetR
 
 // SharedBudget caps the cost of many runs together. The budget of one run is a [Budget].
 type SharedBudget struct {
-	UID        string       `json:"uid"`
-	Scope      BudgetScope  `json:"scope"`
-	ScopeUID   string       `json:"scope_uid,omitempty"`  // empty for a team
-	ScopeName  string       `json:"scope_name,omitempty"` // empty if it no longer exists
-	Period     BudgetPeriod `json:"period"`
-	TimeZone   string       `json:"time_zone"` // IANA
-	MaxCostUSD float64      `json:"max_cost_usd"`
-	Action     BudgetAction `json:"action"`
-	NotifyAt   []float64    `json:"notify_at"` // shares of MaxCostUSD, in order
-	CreatedAt  Time         `json:"created_at"`
-	UpdatedAt  Time         `json:"updated_at"`
+	UID       string      `json:"uid"`
+	Scope     BudgetScope `json:"scope"`
+	ScopeUID  string      `json:"scope_uid,omitempty"`  // empty for a team
+	ScopeName string      `json:"scope_name,omitempty"` // empty if it no longer exists
+	// FactoryName is that of the scope's factory; empty unless it is an agent or automation of one.
+	FactoryName string       `json:"factory_name,omitempty"`
+	Period      BudgetPeriod `json:"period"`
+	TimeZone    string       `json:"time_zone"` // IANA
+	MaxCostUSD  float64      `json:"max_cost_usd"`
+	Action      BudgetAction `json:"action"`
+	NotifyAt    []float64    `json:"notify_at"` // shares of MaxCostUSD, in order
+	CreatedAt   Time         `json:"created_at"`
+	UpdatedAt   Time         `json:"updated_at"`
 
 	// The current period; zero for BudgetTotal.
 	PeriodStart Time `json:"period_start,omitzero"`

@@ -107,6 +107,8 @@ type HourlyCost struct {
 type UsageRow struct {
 	Key  string `json:"key"`            // a day, a model, or a UID; "" for calls without one
 	Name string `json:"name,omitempty"` // of the UID
+	// FactoryName is the name of its factory; empty unless it is an agent or automation of one.
+	FactoryName string `json:"factory_name,omitempty"`
 	UsageSum
 }
 

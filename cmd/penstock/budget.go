@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -71,11 +72,11 @@ func (cmd *budgetListCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) e
 }
 
 func budgetScope(b penstock.SharedBudget) string {
-	name := b.ScopeName
-	if name == "" {
-		name = b.ScopeUID
+	name := string(b.Scope) + " " + cmp.Or(b.ScopeName, b.ScopeUID)
+	if b.FactoryName != "" {
+		name += " (" + b.FactoryName + ")"
 	}
-	return strings.TrimSpace(string(b.Scope) + " " + name)
+	return strings.TrimSpace(name)
 }
 
 // dollars writes an amount with as many digits as it needs, and at least those of cents.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -56,12 +57,9 @@ func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {
 	return perform(ctx, c, http.MethodGet, "usage?"+query.Encode(), nil, func(r penstock.UsageReport) error {
 		var rows [][]string
 		for _, row := range r.Rows {
-			name := row.Name
-			if name == "" {
-				name = row.Key
-			}
-			if name == "" {
-				name = "(none)"
+			name := cmp.Or(row.Name, row.Key, "(none)")
+			if row.FactoryName != "" {
+				name += " (" + row.FactoryName + ")"
 			}
 			rows = append(rows, usageColumns(name, row.UsageSum))
 		}

@@ -120,6 +120,10 @@ func TestBudgetsOfEachScope(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		nightly, err := w.Resources.CreateAutomation(ctx, w.admin, factory.UID, clockAutomation("nightly", "0 3 1 1 *"))
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		now := time.Now()
 		w.record(
 			ledgerCall{at: now, factory: factory.UID, cost: 1e9},
@@ -130,7 +134,7 @@ func TestBudgetsOfEachScope(t *testing.T) {
 		)
 		for _, c := range []struct {
 			scope           penstock.BudgetScope
-			uid, name       string
+			uid, name       string // with its factory
 			period          penstock.BudgetPeriod
 			spent, reserved float64
 		}{
@@ -138,7 +142,8 @@ func TestBudgetsOfEachScope(t *testing.T) {
 			{penstock.BudgetOfTeam, "", "", penstock.BudgetMonth, 3, 3},
 			{penstock.BudgetOfFactory, factory.UID, "payments", penstock.BudgetTotal, 65, 3},
 			{penstock.BudgetOfFactory, factory.UID, "payments", penstock.BudgetMonth, 1, 3},
-			{penstock.BudgetOfAgent, factory.ForemanUID, "foreman", penstock.BudgetTotal, 0, 0},
+			{penstock.BudgetOfAgent, factory.ForemanUID, "foreman of payments", penstock.BudgetTotal, 0, 0},
+			{penstock.BudgetOfAutomation, nightly.UID, "nightly of payments", penstock.BudgetTotal, 0, 0},
 			{penstock.BudgetOfKey, key.UID, "ci", penstock.BudgetTotal, 2, 3},
 		} {
 			req := penstock.SharedBudgetRequest{Scope: &c.scope, Period: &c.period, MaxCostUSD: new(100.0)}
@@ -146,9 +151,13 @@ func TestBudgetsOfEachScope(t *testing.T) {
 				req.ScopeUID = &c.uid
 			}
 			b := w.budget(req)
-			if b.ScopeName != c.name || b.SpentUSD != c.spent || b.ReservedUSD != c.reserved {
+			name := b.ScopeName
+			if b.FactoryName != "" {
+				name += " of " + b.FactoryName
+			}
+			if name != c.name || b.SpentUSD != c.spent || b.ReservedUSD != c.reserved {
 				w.t.Errorf("%s %s: got %q, %v spent, %v reserved, want %q, %v, %v",
-					c.scope, c.period, b.ScopeName, b.SpentUSD, b.ReservedUSD, c.name, c.spent, c.reserved)
+					c.scope, c.period, name, b.SpentUSD, b.ReservedUSD, c.name, c.spent, c.reserved)
 			}
 			if read, err := w.Budgets.Read(ctx, w.admin, b.UID); err != nil || !cmp.Equal(read, b) {
 				w.t.Errorf("read: got %+v, %v, want %+v", read, err, b)

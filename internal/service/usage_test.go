@@ -18,6 +18,9 @@ func usageOf(rows []penstock.UsageRow) map[string][3]float64 {
 		if r.Name != "" {
 			key = r.Name
 		}
+		if r.FactoryName != "" {
+			key += " of " + r.FactoryName
+		}
 		out[key] = [3]float64{float64(r.Calls), r.PricedCostUSD, r.ReservedUSD}
 	}
 	return out
@@ -57,7 +60,7 @@ func TestUsageByEachGroup(t *testing.T) {
 				"anthropic": {2, 3, 0}, "openai": {1, 4, 0.5}, "local": {1, 0, 0}, "demo": {1, 0, 0},
 			},
 			penstock.UsageByFactory:    {"payments": {2, 6, 0}, "": {3, 1, 0.5}},
-			penstock.UsageByAgent:      {"foreman": {0, 0, 0.5}, "": {5, 7, 0}},
+			penstock.UsageByAgent:      {"foreman of payments": {0, 0, 0.5}, "": {5, 7, 0}},
 			penstock.UsageByKey:        {"admin": {1, 2, 0}, "": {4, 5, 0.5}},
 			penstock.UsageByAutomation: {"": {5, 7, 0.5}},
 		} {

@@ -56,11 +56,20 @@ func (s *Budgets) readBudget(ctx context.Context, team, uid string) (penstock.Sh
 	return list[0], nil
 }
 
-// present adds the names of the scopes, the current periods, and what is spent and reserved in them.
+// present adds the names of the scopes and of their factories, the current periods, and what is spent
+// and reserved in them.
 func (s *Budgets) present(
 	ctx context.Context, team string, rows []store.BudgetRow,
 ) ([]penstock.SharedBudget, error) {
 	names, err := s.store.Budgets.ScopeNames(ctx, team)
+	if err != nil {
+		return nil, err
+	}
+	uids := make([]string, len(rows))
+	for i, row := range rows {
+		uids[i] = row.ScopeUID
+	}
+	factories, err := s.store.Factories.NamesOf(ctx, team, uids)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +81,7 @@ func (s *Budgets) present(
 	list := make([]penstock.SharedBudget, len(rows))
 	for i, row := range rows {
 		list[i] = presentBudget(row, names[row.ScopeUID], spent[row.UID])
+		list[i].FactoryName = factories[row.ScopeUID]
 		if list[i].PeriodStart, list[i].PeriodEnd, err = row.PeriodAt(now); err != nil {
 			return nil, fmt.Errorf("read budget %s: %w", row.UID, err)
 		}
@@ -124,7 +134,12 @@ func (s *Budgets) Create(
 		if err != nil {
 			return b, err
 		}
+		factories, err := tx.Factories().NamesOf(ctx, p.Team, []string{b.ScopeUID})
+		if err != nil {
+			return b, err
+		}
 		out := presentBudget(row, name, spent)
+		out.FactoryName = factories[b.ScopeUID]
 		out.PeriodStart, out.PeriodEnd, err = out.PeriodAt(now)
 		return out, err
 	})

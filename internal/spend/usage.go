@@ -25,6 +25,9 @@ func (s *Usage) OfTeam(
 		return penstock.UsageReport{}, err
 	}
 	report.Rows, report.OmittedRows, err = s.store.Usage.Sum(ctx, p.Team, q, zone, penstock.MaxUsageRows)
+	if err == nil && (q.GroupBy == penstock.UsageByAgent || q.GroupBy == penstock.UsageByAutomation) {
+		err = s.nameFactories(ctx, p.Team, report.Rows)
+	}
 	if err != nil || !q.Hourly {
 		return report, err
 	}
@@ -34,6 +37,19 @@ func (s *Usage) OfTeam(
 	}
 	report.Hourly, err = s.store.Usage.HourlyCosts(ctx, p.Team, q, keys)
 	return report, err
+}
+
+// nameFactories adds the factories of agents or automations, because these can share a name.
+func (s *Usage) nameFactories(ctx context.Context, team string, rows []penstock.UsageRow) error {
+	uids := make([]string, len(rows))
+	for i, row := range rows {
+		uids[i] = row.Key
+	}
+	names, err := s.store.Factories.NamesOf(ctx, team, uids)
+	for i := range rows {
+		rows[i].FactoryName = names[rows[i].Key]
+	}
+	return err
 }
 
 // OfRun returns what a run has used, by model, and what is spent of its own budget.

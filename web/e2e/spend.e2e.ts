@@ -50,17 +50,35 @@ test('a budget is made, edited and deleted, beside what the runs use', async ({ 
   await expect.poll(() => new URL(page.url()).search).toBe('?days=7&by=factory');
 });
 
-test('agents of different factories that share a name are told apart', async ({ world }) => {
+test('agents and automations of different factories that share a name are told apart', async ({ world }) => {
   const { page, server } = world;
   for (const name of ['north', 'south']) {
-    const { uid } = await server.api.factories.create({ name });
-    const { run_id } = await server.api.factories.runs.create(uid, { prompt: 'demo: say x' });
-    await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
+    const { uid, agents } = await server.api.factories.create({ name });
+    const triggers = [{ provider: 'schedule' as const, event: 'cron_fired', schedule: { cron: '0 3 1 1 *' } }];
+    const nightly = await server.api.automations.create(uid, { name: 'nightly', prompt: 'demo: say x', triggers });
+    for (const { run_id } of [
+      await server.api.factories.runs.create(uid, { prompt: 'demo: say x' }),
+      await server.api.automations.run(uid, nightly.uid),
+    ]) {
+      await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
+    }
+    const cap = { period: 'month', max_cost_usd: 5 } as const;
+    await server.api.budgets.create({ scope: 'agent', scope_uid: agents[0]?.uid ?? '', ...cap });
+    await server.api.budgets.create({ scope: 'automation', scope_uid: nightly.uid, ...cap });
   }
   await world.signIn('/spend?by=agent');
-  const usage = page.getByRole('table', { name: 'Usage by agent' });
-  await usage.getByText('foreman (north)', { exact: true }).waitFor();
-  await usage.getByText('foreman (south)', { exact: true }).waitFor();
+  const agents = page.getByRole('table', { name: 'Usage by agent' });
+  const automations = page.getByRole('table', { name: 'Usage by automation' });
+  const budgets = page.getByRole('table', { name: 'Budgets' });
+  for (const factory of ['north', 'south']) {
+    await agents.getByText(`foreman (${factory})`, { exact: true }).waitFor();
+    await budgets.getByText(`Agent foreman (${factory})`, { exact: true }).waitFor();
+    await budgets.getByText(`Automation nightly (${factory})`, { exact: true }).waitFor();
+  }
+  await page.getByRole('navigation', { name: 'Group by' }).getByRole('link', { name: 'Automation' }).click();
+  for (const factory of ['north', 'south']) {
+    await automations.getByText(`nightly (${factory})`, { exact: true }).waitFor();
+  }
 });
 
 test('the page of a run shows its budget', async ({ world }) => {

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { sessionQuery } from './api.ts';
+import { withFactory } from './format.ts';
 import { may } from './layout/nav.ts';
 import { agentsQuery, allFactoriesQuery, environmentsQuery, harnessesQuery, modelsQuery } from './queries.ts';
 
@@ -12,7 +13,7 @@ export function useAgentChoices(enabled = true) {
   const factoryOf = (uid: string | undefined): string | undefined => factories.data?.find((factory) => factory.uid === uid)?.name;
   const choices = agents.data?.agents.map(({ uid, name, factory_uid }) => {
     const factory = factoryOf(factory_uid);
-    return { value: uid, label: factory ? `${name} (${factory})` : name };
+    return { value: uid, label: withFactory(name, factory) };
   });
   return { choices: choices ?? [], error: agents.error };
 }

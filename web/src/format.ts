@@ -108,6 +108,11 @@ const names: Record<string, string> = {
   vm: 'VM',
 };
 
+/** A name with its factory, because agents and automations of different factories can share one: "foreman (payments)". */
+export function withFactory(name: string, factory: string | undefined): string {
+  return factory ? `${name} (${factory})` : name;
+}
+
 /** Formats an enum value of the API for people: SCHEDULED_AGENT is "Scheduled agent". */
 export function formatWord(word: string): string {
   const words = word

@@ -2985,6 +2985,8 @@ export interface Budget {
   scope_uid?: string;
   /** Its name. Absent for `team`, and if it no longer exists. */
   scope_name?: string;
+  /** The name of the factory that the agent or automation belongs to. Absent without one. */
+  factory_name?: string;
   period: BudgetPeriod;
   /** IANA time zone. */
   time_zone: string;
@@ -3049,6 +3051,8 @@ export interface UsageRow {
   key: string;
   /** Name of the uid. Absent if it is not known. */
   name?: string;
+  /** The name of the factory that the agent or automation belongs to. Absent without one. */
+  factory_name?: string;
   /** Number of settled calls. The sums below cover these calls, unless they say otherwise. */
   calls: number;
   /** Input tokens, without those of the cache. */

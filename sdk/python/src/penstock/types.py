@@ -3979,6 +3979,9 @@ class Budget(Model):
     scope_name: str | None = None
     """Its name. Absent for `team`, and if it no longer exists."""
 
+    factory_name: str | None = None
+    """The name of the factory that the agent or automation belongs to. Absent without one."""
+
     period: BudgetPeriod
     """When a budget starts again at zero, in its time zone. A week begins on Monday. `total`:
     never. A call counts in the period in which it was sent.
@@ -4077,6 +4080,9 @@ class UsageRow(Model):
 
     name: str | None = None
     """Name of the uid. Absent if it is not known."""
+
+    factory_name: str | None = None
+    """The name of the factory that the agent or automation belongs to. Absent without one."""
 
     calls: int
     """Number of settled calls. The sums below cover these calls, unless they say otherwise."""

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { useAgentChoices } from '../../choices.ts';
 import { formatCost, formatWord } from '../../format.ts';
 import { live } from '../../live.ts';
 import { hourlyCostsQuery } from '../../queries.ts';
@@ -25,8 +24,6 @@ export function Costs({ range, hours, bars, starts }: CostsProps) {
   const search = useSearch({ from: '/app/' });
   const by = groups.find((one) => one === search.cost) ?? 'model';
   const costs = useQuery({ ...hourlyCostsQuery(hours[0] ?? '', by), ...live(60) });
-  const agents = useAgentChoices(by === 'agent');
-  const names = new Map(agents.choices.map(({ value, label }) => [value, label]));
   if (!costs.data) {
     return costs.error ? <Failure error={costs.error} retry={() => void costs.refetch()} /> : null;
   }
@@ -54,7 +51,7 @@ export function Costs({ range, hours, bars, starts }: CostsProps) {
       summary={`${costOf(costs.data.total)} in all`}
       range={range}
       starts={starts}
-      series={costSeries(costs.data, by, bars, (key) => names.get(key))}
+      series={costSeries(costs.data, by, bars)}
       format={formatCost}
       tick={(usd) => (usd === 0 ? '$0' : formatCost(usd))}
       sums

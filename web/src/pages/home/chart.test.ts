@@ -103,8 +103,23 @@ test('costs have the names of their rows, and the rest is one series', () => {
   ]);
   expect(series[0]?.target?.({ start: 'a', end: 'b' }).search).toEqual({ factory_uid: 'uid', updated_after: 'a', created_before: 'b' });
   expect(series[1]?.target).toBeUndefined();
-  const named = costSeries(report, 'factory', [0, 2], (key) => (key ? 'payments (north)' : undefined));
-  expect(named.map(({ name }) => name)).toEqual(['payments (north)', 'No factory', 'Other']);
+});
+
+test('costs of agents that share a name have their factories', () => {
+  const report = {
+    rows: [
+      { key: 'a', name: 'foreman', factory_name: 'north' },
+      { key: 'b', name: 'foreman' },
+    ],
+    hourly: {
+      rows: [
+        { key: 'a', cost_usd: [1] },
+        { key: 'b', cost_usd: [1] },
+      ],
+      other: [0],
+    },
+  } as unknown as UsageReport;
+  expect(costSeries(report, 'agent', [0]).map(({ name }) => name)).toEqual(['foreman (north)', 'foreman']);
 });
 
 test('deliveries lead to those with their outcome and time', () => {

@@ -1,4 +1,5 @@
 import type { HourStats, UsageReport } from '@penstock/sdk';
+import { withFactory } from '../../format.ts';
 import type { UsageGroup } from '../../queries.ts';
 import { type State, wordOfState } from '../../states.ts';
 import { outcomeNames } from '../deliveries/outcome.ts';
@@ -172,17 +173,12 @@ export const costGroups = { model: 'model_id', agent: 'executor', factory: 'fact
 
 export type CostGroup = keyof typeof costGroups;
 
-/** Costs by model, agent or factory. A bar leads to the runs that were active in its time. nameOf has names that say more than those of the report. */
-export function costSeries(
-  { rows, hourly }: UsageReport,
-  by: CostGroup,
-  bars: readonly number[],
-  nameOf: (key: string) => string | undefined = () => undefined,
-): Series[] {
+/** Costs by model, agent or factory. A bar leads to the runs that were active in its time. */
+export function costSeries({ rows, hourly }: UsageReport, by: CostGroup, bars: readonly number[]): Series[] {
   const list = (hourly?.rows ?? []).map(({ key, cost_usd }, i): Series => {
     const filter = costGroups[by];
     return {
-      name: nameOf(key) || rows[i]?.name || key || `No ${by}`,
+      name: withFactory(rows[i]?.name || key || `No ${by}`, rows[i]?.factory_name),
       color: palette[i % palette.length] as string,
       values: sumBars(bars, cost_usd),
       target: key

@@ -1,5 +1,5 @@
 import type { Automation, Budget, ConnectedWorker, Factory, RunItem, Stats, Webhook } from '@penstock/sdk';
-import { formatCost, formatCount } from '../../format.ts';
+import { formatCost, formatCount, withFactory } from '../../format.ts';
 import type { Tone } from '../../states.ts';
 import type { Of } from '../webhooks/useEach.ts';
 
@@ -99,7 +99,7 @@ export function ofWorkers(queued: readonly RunItem[], workers: readonly Connecte
 
 /** Budgets that are spent, or close to it. */
 export function ofBudgets(budgets: readonly Budget[]): Problem[] {
-  return budgets.flatMap(({ uid, scope, scope_name, period, max_cost_usd: most, spent_usd: spent, notify_at }) => {
+  return budgets.flatMap(({ uid, scope, scope_name, factory_name, period, max_cost_usd: most, spent_usd: spent, notify_at }) => {
     if (spent < most * Math.min(0.8, ...notify_at)) {
       return [];
     }
@@ -109,7 +109,7 @@ export function ofBudgets(budgets: readonly Budget[]): Problem[] {
         key: uid,
         tone: over ? 'bad' : 'warn',
         word: over ? 'Budget spent' : 'Budget near',
-        name: scope_name ?? scope,
+        name: withFactory(scope_name ?? scope, factory_name),
         to: '/spend',
         detail: `${formatCost(spent)} of ${formatCost(most)} (${period}).`,
       },

@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client } from '../../api.ts';
 import { useAgentChoices } from '../../choices.ts';
+import { withFactory } from '../../format.ts';
 import { allFactoriesQuery, keysQuery } from '../../queries.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { type BudgetDraft, changeOf, draftOf, isComplete, requestOf, sharesOf } from './draft.ts';
@@ -117,7 +118,7 @@ function ScopeOf({ draft, set, budget }: ScopeProps) {
   const factories = useQuery({ ...allFactoriesQuery, enabled: scope === 'factory' });
   const keys = useQuery({ ...keysQuery, enabled: scope === 'key' });
   if (budget) {
-    return <TextInput label="Name" disabled value={budget.scope_name ?? scopeUid ?? ''} />;
+    return <TextInput label="Name" disabled value={withFactory(budget.scope_name ?? scopeUid ?? '', budget.factory_name)} />;
   }
   if (scope === 'automation') {
     return (

@@ -4,8 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
-import { useAgentChoices } from '../../choices.ts';
-import { formatCost, formatCount, formatWord } from '../../format.ts';
+import { formatCost, formatCount, formatWord, withFactory } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { budgetsQuery, type UsageGroup, usageQuery } from '../../queries.ts';
@@ -72,8 +71,6 @@ function Usage() {
   const chosen = ranges.find((range) => String(range.days) === days) ?? ranges[2];
   const group = groups.find((one) => one === by) ?? 'model';
   const usage = useQuery({ ...usageQuery(chosen.days, group), ...live(15) });
-  const agents = useAgentChoices(group === 'agent');
-  const names = new Map(agents.choices.map(({ value, label }) => [value, label])); // agents of different factories share names
   return (
     <section aria-label="Usage" className={classes.section}>
       <nav className={classes.totals} aria-label="Range">
@@ -104,7 +101,7 @@ function Usage() {
       {(usage.data || !usage.error) && (
         <DataTable
           label={`Usage by ${group}`}
-          columns={[nameColumn(group, names), ...usageColumns]}
+          columns={[nameColumn(group), ...usageColumns]}
           rows={usage.data?.rows}
           rowKey={({ key }) => key}
           expected={3}
@@ -142,17 +139,17 @@ function Total({ days, label, group, chosen }: { days: number; label: string; gr
   );
 }
 
-function nameColumn(group: UsageGroup, names: ReadonlyMap<string, string>): Column<UsageRow> {
+function nameColumn(group: UsageGroup): Column<UsageRow> {
   return {
     header: formatWord(group),
     main: true,
-    cell: ({ key, name }) => <span className="plain">{names.get(key) ?? name ?? (key || `No ${group}`)}</span>,
+    cell: ({ key, name, factory_name }) => <span className="plain">{withFactory(name ?? (key || `No ${group}`), factory_name)}</span>,
   };
 }
 
-/** What a budget is for: "Team", "Factory payments". */
-function nameOf({ scope, scope_name, scope_uid }: Budget): string {
-  return [formatWord(scope), scope_name ?? scope_uid].filter(Boolean).join(' ');
+/** What a budget is for: "Team", "Factory payments", "Agent foreman (payments)". */
+function nameOf({ scope, scope_name, scope_uid, factory_name }: Budget): string {
+  return withFactory([formatWord(scope), scope_name ?? scope_uid].filter(Boolean).join(' '), factory_name);
 }
 
 const columns: Column<Budget>[] = [

@@ -3,9 +3,10 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 )
 
 // process is the kind Process.
@@ -19,11 +20,11 @@ func newProcess(m machine, opts Options) (Sandbox, error) {
 		return nil, errors.New("the sandbox process isolates nothing, and its runs reach every network of this machine: " +
 			"accept that with --allow-open-network, or use bubblewrap")
 	}
-	u, err := user.Current()
-	if err != nil {
-		return nil, fmt.Errorf("look up the user of this program: %w", err)
+	name := strconv.Itoa(os.Getuid()) // in containers, it often has no other name
+	if u, err := user.Current(); err == nil {
+		name = u.Username
 	}
-	return &process{m, opts.Path, u.Username}, nil
+	return &process{m, opts.Path, name}, nil
 }
 
 func (p *process) Kind() string { return Process }

@@ -24,7 +24,7 @@ type launching struct {
 	Launcher         string        `default:"penstock" placeholder:"NAME" help:"Name of the launcher, a label of its Jobs. After a restart, it looks after the Jobs with its name."`
 	Namespace        string        `placeholder:"NAME" help:"Namespace of the Jobs. Default: that of the service account, or of the kubeconfig"`
 	Kubeconfig       string        `type:"path" placeholder:"FILE" help:"Access to the cluster from outside. In a Pod, the launcher uses its service account."`
-	WorkerImage      string        `placeholder:"IMAGE" help:"Image with penstock and bubblewrap, which each Pod copies; required with --launch."`
+	WorkerImage      string        `placeholder:"IMAGE" help:"Image with penstock and bubblewrap, which Pods with other images mount or copy; required with --launch."`
 	PodImage         string        `placeholder:"IMAGE" help:"Image of runs that name none. Default: that of --worker-image"`
 	PodServer        string        `placeholder:"URL" help:"URL of the server for Pods. Default: that of --server"`
 	PodPullPolicy    string        `enum:",Always,IfNotPresent,Never" default:"" help:"When nodes pull images: Always, IfNotPresent or Never. Default: as the cluster does"`
@@ -37,6 +37,7 @@ type launching struct {
 	PodPriorityClass string        `placeholder:"NAME" help:"Priority class of Pods."`
 	PodNodeSelector  []string      `placeholder:"LABEL=VALUE" help:"Label of the nodes on which Pods run; repeatable."`
 	PodToleration    []string      `placeholder:"TAINT" help:"Taint of nodes on which Pods may run all the same, as kubectl taint writes it: KEY=VALUE:EFFECT, KEY:EFFECT or KEY; repeatable."`
+	PodCopyProgram   bool          `help:"Copy penstock into Pods with other images instead of mounting --worker-image, for nodes that cannot mount images."`
 	PodStartTimeout  time.Duration `default:"10m" help:"Longest time until the worker in a Pod has started."`
 	AllowUnsealed    bool          `help:"Run agents in Pods without bubblewrap, for clusters that refuse user namespaces in Pods. The Pod is then the only sandbox: the agent reaches the network of the Pod and the worker's key."`
 }
@@ -142,7 +143,8 @@ func (cmd *workerCmd) launch(
 		WorkerImage: cmd.WorkerImage, Image: cmd.PodImage, PullPolicy: cmd.PodPullPolicy, PullSecrets: cmd.PodPullSecret,
 		Secrets: cmd.PodSecret, WorkerArgs: cmd.podArgs(), CPUs: cmd.PodCPUs, Memory: cmd.PodMemory, Disk: cmd.PodDisk,
 		NodeSelector: selector, Tolerations: tolerations, RuntimeClass: cmd.PodRuntimeClass,
-		PriorityClass: cmd.PodPriorityClass, Unsealed: cmd.AllowUnsealed, StartTimeout: cmd.PodStartTimeout,
+		PriorityClass: cmd.PodPriorityClass, CopyProgram: cmd.PodCopyProgram, Unsealed: cmd.AllowUnsealed,
+		StartTimeout: cmd.PodStartTimeout,
 		Claim: penstock.ClaimRequest{
 			WorkerID: "launcher-" + namespace + "-" + cmd.Launcher, Host: cmd.Host, Version: buildVersion(), Models: p.served(),
 			Harnesses: harnesses, Sandbox: kind, Capacity: cmd.Concurrency, Platform: penstock.Platform("linux", runtime.GOARCH),

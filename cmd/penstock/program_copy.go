@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // copyProgram copies this program into a folder, and bubblewrap with the libraries that it needs, so
@@ -27,7 +29,7 @@ func copyProgram(dir string) error {
 	if err := os.MkdirAll(libraries, 0o755); err != nil { //nolint:gosec // others execute it
 		return err
 	}
-	loader, needed, err := linked(bwrap)
+	loader, needed, err := linked("/", bwrap)
 	if err != nil {
 		return fmt.Errorf("find the libraries of %s: %w", bwrap, err)
 	}
@@ -39,13 +41,49 @@ func copyProgram(dir string) error {
 			return err
 		}
 	}
-	script := fmt.Sprintf("#!/bin/sh\nexec %[1]s/%[2]s --library-path %[1]s %[1]s/bwrap \"$@\"\n",
-		libraries, filepath.Base(loader))
-	return os.WriteFile(filepath.Join(dir, "bwrap"), []byte(script), 0o755) //nolint:gosec // others execute it
+	return writeStarter(filepath.Join(dir, "bwrap"), filepath.Join(libraries, filepath.Base(loader)), libraries,
+		filepath.Join(libraries, "bwrap"))
 }
 
-// linked returns the dynamic loader of a program and all libraries that it needs; "": it is static.
-func linked(program string) (loader string, libraries []string, err error) {
+// writeStarter writes a script that starts a program with the given loader and libraries.
+func writeStarter(file, loader, libraries, program string) error {
+	script := fmt.Sprintf("#!/bin/sh\nexec %s --library-path %s %s \"$@\"\n", loader, libraries, program)
+	return os.WriteFile(file, []byte(script), 0o755) //nolint:gosec // others execute it
+}
+
+// mountedBubblewrap returns a program, below dir if it is new, that starts the bubblewrap of the image
+// that is mounted at root.
+func mountedBubblewrap(root, dir string) (string, error) {
+	for _, place := range []string{"usr/local/bin/bwrap", "usr/bin/bwrap", "bin/bwrap"} {
+		bwrap := filepath.Join(root, place)
+		if !isFile(bwrap) {
+			continue
+		}
+		loader, needed, err := linked(root, bwrap)
+		if err != nil {
+			return "", fmt.Errorf("find the libraries of %s: %w", bwrap, err)
+		}
+		if loader == "" {
+			return bwrap, nil
+		}
+		var libraries []string
+		for _, file := range needed {
+			if found := filepath.Dir(file); !slices.Contains(libraries, found) {
+				libraries = append(libraries, found)
+			}
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", err
+		}
+		starter := filepath.Join(dir, "bwrap")
+		return starter, writeStarter(starter, loader, strings.Join(libraries, ":"), bwrap)
+	}
+	return "", fmt.Errorf("the image at %s has no bubblewrap", root)
+}
+
+// linked returns the dynamic loader of a program and all libraries that it needs, below root; "": it is
+// static.
+func linked(root, program string) (loader string, libraries []string, err error) {
 	seen := map[string]bool{}
 	for files := []string{program}; len(files) > 0; files = files[1:] {
 		file, err := elf.Open(files[0])
@@ -58,6 +96,9 @@ func linked(program string) (loader string, libraries []string, err error) {
 				return "", nil, err
 			}
 			loader = string(content[:max(0, len(content)-1)])
+			if loader, err = findLibrary(root, filepath.Base(loader)); err != nil {
+				return "", nil, err
+			}
 		}
 		names, err := file.ImportedLibraries()
 		_ = file.Close()
@@ -69,7 +110,7 @@ func linked(program string) (loader string, libraries []string, err error) {
 				continue
 			}
 			seen[name] = true
-			path, err := findLibrary(name)
+			path, err := findLibrary(root, name)
 			if err != nil {
 				return "", nil, err
 			}
@@ -79,11 +120,11 @@ func linked(program string) (loader string, libraries []string, err error) {
 	return loader, libraries, nil
 }
 
-func findLibrary(name string) (string, error) {
+func findLibrary(root, name string) (string, error) {
 	for _, pattern := range []string{
 		"/lib/*-linux-gnu", "/usr/lib/*-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 	} {
-		dirs, _ := filepath.Glob(pattern) // the patterns are valid
+		dirs, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are valid
 		for _, dir := range dirs {
 			path := filepath.Join(dir, name)
 			if _, err := os.Stat(path); err == nil {

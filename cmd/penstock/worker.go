@@ -51,6 +51,8 @@ type working struct {
 	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
 	imaging
 	docking
+
+	programRoot string // where an image with bubblewrap is mounted; "": it is that of this machine
 }
 
 // Validate is called by kong.
@@ -212,6 +214,12 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 	if beside := filepath.Join(filepath.Dir(exe), "bwrap"); isFile(beside) { // see copyProgram
 		chosen.Bwrap = beside
 	}
+	if w.programRoot != "" {
+		var err error
+		if chosen.Bwrap, err = mountedBubblewrap(w.programRoot, dir); err != nil {
+			return err
+		}
+	}
 	w.choose(&chosen, filepath.Join(dir, dockerDir))
 	err := w.pullDefault(ctx, w.Sandbox, log)
 	if err == nil {
@@ -291,6 +299,7 @@ type workerCmd struct {
 	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the worker may reach the server over plain HTTP. On this machine, plain HTTP is always allowed."`
 	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and repository mirrors. Default: ${data}-worker"`
 	Once           bool           `help:"Execute one run, then exit: with 0 if its result was reported, whatever that is, or if it was returned to the queue."`
+	ProgramRoot    string         `hidden:"" help:"Folder where the image is mounted that has this program, bubblewrap and its libraries."`
 	OwnImage       bool           `hidden:"" help:"This machine is a container of the run's image, so no image is pulled."`
 	LeaseFile      string         `type:"path" placeholder:"FILE" help:"With --once, take over the execution whose lease is in this file, as a launcher writes it."`
 	launching
@@ -333,6 +342,7 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 	if err != nil {
 		return err
 	}
+	cmd.programRoot = cmd.ProgramRoot
 	w, err := cmd.worker(ctx, log, cmd.Data, worker.Options{
 		Control: control, BaseURL: c.base.String(), PublicURL: c.base.String(),
 		Repositories: cmd.repositories(ctx, log, cmd.Data), OwnImage: cmd.OwnImage,

@@ -105,7 +105,7 @@ func (a *agents) run(ctx context.Context) {
 	defer ending.Wait()
 	for ctx.Err() == nil {
 		for _, p := range processes() {
-			worker := strings.HasPrefix(p.command, "penstock worker --once")
+			worker := strings.Contains(p.command, "penstock worker --once")
 			agent := strings.HasPrefix(p.command, "/opt/penstock/penstock agent") ||
 				strings.HasPrefix(p.command, "/bin/sh -c sleep 2")
 			if !worker && !agent {

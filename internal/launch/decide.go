@@ -199,7 +199,7 @@ func (o observation) failed() decision {
 	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
 		// Not final: a runtime that is stopped reports it as well.
 		d.reason, d.state, d.code = t.Reason, penstock.StateFailed, penstock.CodeEnvironmentSetupFailed
-		d.message = "The run's Pod could not start its container" + details(t)
+		d.message = "The run's Pod could not start its container" + details(t) + o.mountHint()
 	case !o.adopted:
 		d.reason, d.final = "WorkerFailed", t.ExitCode <= 128 // a signal comes from outside
 		d.message = fmt.Sprintf("The worker in the run's Pod failed before it began, with exit code %d%s",
@@ -282,7 +282,7 @@ func (o observation) starting() decision {
 // waiting explains the reason for which a container waits. It returns false for one that passes.
 func (o observation) waiting(name, reason, message string) (decision, bool) {
 	d := decision{reason: reason, code: penstock.CodeEnvironmentSetupFailed}
-	image := o.image(name)
+	image := o.image(name, message)
 	switch reason {
 	case "InvalidImageName":
 		d.message = fmt.Sprintf("The image name %q is invalid.", image)
@@ -298,7 +298,8 @@ func (o observation) waiting(name, reason, message string) (decision, bool) {
 		return d, true
 	case "CreateContainerError", "RunContainerError", "CrashLoopBackOff":
 		d.limit = configureTime
-		d.message = fmt.Sprintf("The container %s of the run's Pod cannot be created: %s", name, sentence(message))
+		d.message = fmt.Sprintf("The container %s of the run's Pod cannot be created: %s", name, sentence(message)) +
+			o.mountHint()
 		return d, true
 	default: // ContainerCreating, PodInitializing
 		return d, false
@@ -307,7 +308,27 @@ func (o observation) waiting(name, reason, message string) (decision, bool) {
 	return d, true
 }
 
-func (o observation) image(name string) string {
+// mountHint says what to do about a node that cannot mount the image of the worker. It says so in words
+// of its own, which depend on its version.
+func (o observation) mountHint() string {
+	for _, v := range o.pod.Spec.Volumes {
+		if v["image"] != nil {
+			return " The Pod mounts the worker's image, for which its node needs containerd 2.1. If the node is older, " +
+				"start the launcher with --pod-copy-program."
+		}
+	}
+	return ""
+}
+
+// image is the image that a container waits for: one that it mounts, if the message names that, or its
+// own.
+func (o observation) image(name, message string) string {
+	for _, v := range o.pod.Spec.Volumes {
+		mounted, _ := v["image"].(map[string]any)
+		if reference, ok := mounted["reference"].(string); ok && strings.Contains(message, reference) {
+			return reference
+		}
+	}
 	for _, c := range slices.Concat(o.pod.Spec.InitContainers, o.pod.Spec.Containers) {
 		if c.Name == name {
 			return c.Image

@@ -296,6 +296,22 @@ func TestDecide(t *testing.T) {
 			action: lose, reason: "InitFailed", words: "failed with exit code 137.", state: penstock.StateFailed,
 			code: penstock.CodeEnvironmentSetupFailed, certain: true,
 		},
+		"the mounted image of the worker is not on the node": {
+			o: observation{job: aJob(), pod: aPod("Pending", func(p *pod) {
+				waitingFor("ErrImageNeverPull", `Container image "penstock:1" is not present`)(p)
+				p.Spec.Volumes = []map[string]any{{"image": map[string]any{"reference": "penstock:1"}}}
+			})},
+			action: lose, reason: "ErrImageNeverPull", words: "The image penstock:1 is not on the node",
+			state: penstock.StateFailed, code: penstock.CodeEnvironmentSetupFailed, final: true, certain: true,
+		},
+		"a node that cannot mount the image of the worker": {
+			o: observation{job: aJob(), waited: time.Hour, before: "CreateContainerError", pod: aPod("Pending", func(p *pod) {
+				waitingFor("CreateContainerError", `failed to generate spec: failed to mkdir ""`)(p)
+				p.Spec.Volumes = []map[string]any{{"image": map[string]any{"reference": "penstock:1"}}}
+			})},
+			action: lose, reason: "CreateContainerError", words: "start the launcher with --pod-copy-program",
+			state: penstock.StateFailed, code: penstock.CodeEnvironmentSetupFailed, final: true,
+		},
 		"a worker that could not start": {
 			o: observation{
 				job: aJob(), pod: aPod("Failed", terminated(128, "StartError", "exec: /penstock/bin/penstock: exec format error")),

@@ -37,6 +37,7 @@ type fakeCluster struct {
 	watched  int
 	refuse   map[string]status // by "METHOD resource"
 	denied   []string          // "verb resource"
+	noImages bool              // no volumes of images
 	noUserNS bool
 }
 
@@ -173,6 +174,13 @@ func (f *fakeCluster) createJob(w http.ResponseWriter, r *http.Request) {
 	f.read(r, &j)
 	if f.noUserNS {
 		j.Spec.Template.Spec.HostUsers = nil
+	}
+	if f.noImages && slices.ContainsFunc(j.Spec.Template.Spec.Volumes, func(v map[string]any) bool {
+		return v["image"] != nil
+	}) {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		f.write(w, status{Code: http.StatusUnprocessableEntity, Message: "must specify a volume type"})
+		return
 	}
 	dry := r.URL.Query().Get("dryRun") == "All"
 	if _, exists := f.jobs[j.Meta.Name]; exists && !dry {

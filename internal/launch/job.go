@@ -24,6 +24,7 @@ const (
 	mainContainer = "worker"
 
 	programDir = "/penstock/bin"
+	imageDir   = "/penstock/image"
 	dataDir    = "/penstock/data"
 	accessDir  = "/penstock/access"
 )
@@ -130,14 +131,45 @@ func (o Options) podSpec(a penstock.Assignment, secretName string) podSpec {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, named{secretName + "-pull"})
 	}
 	if o.podImage(a) != o.WorkerImage {
-		o.copyProgram(&spec)
+		o.addProgram(&spec)
 	}
 	o.place(&spec, a)
 	return spec
 }
 
-// copyProgram has an init container copy penstock and bubblewrap, which the image of the run need not
-// have, from the image of the launcher's settings.
+// addProgram brings penstock and bubblewrap, which the image of the run need not have, from the image of
+// the launcher's settings.
+func (o Options) addProgram(spec *podSpec) {
+	if o.mount {
+		o.mountProgram(spec)
+	} else {
+		o.copyProgram(spec)
+	}
+}
+
+// startMounted starts penstock wherever the mounted image has it.
+const startMounted = `for dir in /usr/local/bin /usr/bin /bin; do
+  [ ! -x ` + imageDir + `$dir/penstock ] || exec ` + imageDir + `$dir/penstock "$@"
+done
+echo "the image of --worker-image has no penstock in /usr/local/bin, /usr/bin or /bin" >&2
+exit 127`
+
+// mountProgram mounts the image of the settings in the worker's container. That takes no time.
+func (o Options) mountProgram(spec *podSpec) {
+	image := map[string]any{"reference": o.WorkerImage}
+	if o.PullPolicy != "" {
+		image["pullPolicy"] = o.PullPolicy
+	}
+	spec.Volumes = append(spec.Volumes, map[string]any{"name": "program", "image": image})
+	main := &spec.Containers[0]
+	main.Command = append([]string{"/bin/sh", "-c", startMounted}, o.command("penstock")...)
+	main.Command = append(main.Command, "--program-root", imageDir)
+	main.VolumeMounts = append(main.VolumeMounts, map[string]any{
+		"name": "program", "mountPath": imageDir, "readOnly": true,
+	})
+}
+
+// copyProgram has an init container copy what a cluster without volumes of images cannot mount.
 func (o Options) copyProgram(spec *podSpec) {
 	spec.Volumes = append(spec.Volumes, map[string]any{
 		"name": "program", "emptyDir": map[string]any{"sizeLimit": "1Gi"},

@@ -252,7 +252,7 @@ func killProcess(command string) func(context.Context) error {
 	return func(context.Context) error {
 		var found []process
 		for _, p := range processes() {
-			if strings.HasPrefix(p.command, command) {
+			if strings.Contains(p.command, command) {
 				found = append(found, p)
 			}
 		}

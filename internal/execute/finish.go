@@ -251,7 +251,7 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease
 // EndOverdue ends runs that have waited longer than the queue timeout.
 func (s *Executions) EndOverdue(ctx context.Context) error {
 	before := penstock.Now().Add(-s.queueTimeout)
-	ids, err := s.store.Queue.Since(ctx, before, leaseBatch)
+	ids, err := s.store.Queue.WaitingSince(ctx, before, leaseBatch)
 	if err != nil || len(ids) == 0 {
 		return err
 	}

@@ -42,7 +42,7 @@ func (ds DeliveriesTx) admit(ctx context.Context, members []*deliver) error {
 			rows = append(rows, []any{uid, marshal(rates[uid])})
 		}
 	}
-	return ds.tx.s.d.insert(ctx, ds.tx, ratesTable, rows)
+	return ds.tx.insert(ctx, ratesTable, rows)
 }
 
 func (d *deliver) admit(r *rateWindows, now time.Time) {
@@ -115,7 +115,7 @@ func (ds DeliveriesTx) rates(
 			rows = append(rows, []any{uid, ""})
 		}
 	}
-	if err := ds.tx.s.d.insert(ctx, ds.tx, newRatesTable, rows); err != nil {
+	if err := ds.tx.insert(ctx, newRatesTable, rows); err != nil {
 		return nil, now, err
 	}
 	return ds.lockRates(ctx, uids)
@@ -249,7 +249,7 @@ func (ds DeliveriesTx) claimKeys(ctx context.Context, all []claimed) (owners map
 	for i, c := range all {
 		rows[i] = []any{c.webhook, c.source, c.value, c.by.ID, int64(c.by.ReceivedAt), int64(c.until)}
 	}
-	won, err := ds.tx.s.d.insertNew(ctx, ds.tx, keysTable, rows)
+	won, err := ds.tx.insertNew(ctx, keysTable, rows)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (ks KeysTx) leaseAllowance(ctx context.Context, l rate.Lease) (got rate.Lea
 	w, now, err := ks.lockAllowance(ctx, l.Name)
 	if errors.Is(err, sql.ErrNoRows) {
 		// A missing row cannot be locked: another server may insert it, too.
-		if err := ks.tx.s.d.insert(ctx, ks.tx, newAllowancesTable, [][]any{{l.Name, "", int64(0)}}); err != nil {
+		if err := ks.tx.insert(ctx, newAllowancesTable, [][]any{{l.Name, "", int64(0)}}); err != nil {
 			return got, err
 		}
 		w, now, err = ks.lockAllowance(ctx, l.Name)
@@ -43,7 +43,7 @@ func (ks KeysTx) leaseAllowance(ctx context.Context, l rate.Lease) (got rate.Lea
 	}
 	got = l.Take(&w, now)
 	until := now.Add(l.Lasts + rate.Span + time.Second).UnixMilli()
-	return got, ks.tx.s.d.insert(ctx, ks.tx, allowancesTable, [][]any{{l.Name, marshal(w), until}})
+	return got, ks.tx.insert(ctx, allowancesTable, [][]any{{l.Name, marshal(w), until}})
 }
 
 func (ks KeysTx) lockAllowance(ctx context.Context, name string) (w rate.Window, now time.Time, err error) {

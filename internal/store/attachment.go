@@ -51,16 +51,16 @@ var attachmentFields = newResource("attachments", "a",
 
 // Attachments lists the files of a run and its follow-ups.
 func (f Files) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	return f.readAttachments(ctx, f.s, "a.run_id = $1 AND a.expires_at = 0", runID)
+	return readAttachments(ctx, f.s, "a.run_id = $1 AND a.expires_at = 0", runID)
 }
 
-func (f Files) readAttachments(ctx context.Context, q querier, where, runID string) ([]Attachment, error) {
+func readAttachments(ctx context.Context, q querier, where, runID string) ([]Attachment, error) {
 	rows, err := q.query(ctx, "SELECT "+attachmentFields.selected+`
 		FROM attachments a
 		WHERE `+where+`
 		ORDER BY a.n`, runID)
 	records, err := collect(
-		f.s, rows, err, "attachments", func(a *attachmentRecord) []any { return attachmentFields.into(a) },
+		q.store(), rows, err, "attachments", func(a *attachmentRecord) []any { return attachmentFields.into(a) },
 	)
 	list := make([]Attachment, len(records))
 	for i, a := range records {
@@ -72,7 +72,7 @@ func (f Files) readAttachments(ctx context.Context, q querier, where, runID stri
 // Attachments lists the files of a run, including prepared ones. While the run is locked they do
 // not change, except that prepared ones may expire.
 func (f FilesTx) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	return f.tx.s.Files.readAttachments(ctx, f.tx, "a.run_id = $1", runID)
+	return readAttachments(ctx, f.tx, "a.run_id = $1", runID)
 }
 
 // AddAttachments adds files to a run that is locked.

@@ -63,20 +63,15 @@ func scanAutomation(row scanner) (AutomationRow, error) {
 }
 
 // List returns a factory's automations by name.
-func (a Automations) List(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
-	return a.read(ctx, a.s, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
-}
-
-// List returns a factory's automations by name, within the transaction.
-func (a AutomationsTx) List(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
-	return a.tx.s.Automations.read(ctx, a.tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
+func (a automationReads) List(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
+	return a.read(ctx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
 // OfWebhook lists the enabled automations of the webhook's factory that it can start, by name.
 // One of their triggers selects the webhook by UID or name, or its events come from webhooks with
 // this signature scheme.
 func (a Automations) OfWebhook(ctx context.Context, w WebhookRow) ([]AutomationRow, error) {
-	return a.read(ctx, a.s, `WHERE a.enabled = 1 AND a.uid IN (
+	return a.read(ctx, `WHERE a.enabled = 1 AND a.uid IN (
 			SELECT w.automation_uid
 			FROM automation_webhooks w
 			WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3, $4)
@@ -91,7 +86,7 @@ func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + strin
 // OfSchedule lists the enabled automations that fire with a
 // schedule, in the order of their factories and names.
 func (a Automations) OfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
-	return a.read(ctx, a.s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
+	return a.read(ctx, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
 			SELECT c.automation_uid
 			FROM automation_schedules c
 			WHERE c.schedule_id = $2
@@ -99,10 +94,10 @@ func (a Automations) OfSchedule(ctx context.Context, team, scheduleID string) ([
 		ORDER BY a.factory_uid, a.name`, team, scheduleID)
 }
 
-func (a Automations) read(ctx context.Context, q querier, where string, args ...any) ([]AutomationRow, error) {
-	rows, err := q.query(ctx, automationColumns+where, args...)
+func (a automationReads) read(ctx context.Context, where string, args ...any) ([]AutomationRow, error) {
+	rows, err := a.q.query(ctx, automationColumns+where, args...)
 	if err != nil {
-		return nil, a.s.d.mapError(fmt.Errorf("list automations: %w", err))
+		return nil, a.q.store().d.mapError(fmt.Errorf("list automations: %w", err))
 	}
 	defer rows.Close()
 	out := []AutomationRow{}
@@ -113,28 +108,18 @@ func (a Automations) read(ctx context.Context, q querier, where string, args ...
 		}
 		out = append(out, r)
 	}
-	return out, a.s.d.mapError(rows.Err())
+	return out, a.q.store().d.mapError(rows.Err())
 }
 
-// Find reads one automation of a factory; absence is
-// penstock.CodeNotFound.
-func (a Automations) Find(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
-	return a.readOne(ctx, a.s, factoryUID, uid)
-}
-
-// Find reads one automation of a factory; after [Tx.Changed] no other transaction
-// changes it until the transaction ends. Absence is penstock.CodeNotFound.
-func (a AutomationsTx) Find(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
-	return a.tx.s.Automations.readOne(ctx, a.tx, factoryUID, uid)
-}
-
-func (a Automations) readOne(ctx context.Context, q querier, factoryUID, uid string) (AutomationRow, error) {
-	r, err := scanAutomation(q.row(ctx, automationColumns+"WHERE a.uid = $1 AND a.factory_uid = $2", uid, factoryUID))
+// Find reads one automation of a factory. In a transaction that has called [Tx.Changed], no other one
+// changes it until the end. Absence is penstock.CodeNotFound.
+func (a automationReads) Find(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
+	r, err := scanAutomation(a.q.row(ctx, automationColumns+"WHERE a.uid = $1 AND a.factory_uid = $2", uid, factoryUID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("automation", uid)
 	}
 	if err != nil {
-		return r, a.s.d.mapError(fmt.Errorf("read automation %s: %w", uid, err))
+		return r, a.q.store().d.mapError(fmt.Errorf("read automation %s: %w", uid, err))
 	}
 	return r, nil
 }

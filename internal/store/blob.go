@@ -45,25 +45,6 @@ func filled(list []string) []string {
 	return slices.Concat(list, slices.Repeat(list[len(list)-1:], ReferredAtOnce-len(list)))
 }
 
-// ID identifies this database, and databases that were restored from its backups.
-func (s *Store) ID(ctx context.Context) (string, error) {
-	return s.Settings.first(ctx, "database_id", penstock.NewID())
-}
-
-// first stores a setting unless it has a value, and returns its value.
-func (s Settings) first(ctx context.Context, name, value string) (string, error) {
-	err := s.s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO settings (name, value)
-			VALUES ($1, $2)
-			ON CONFLICT (name) DO NOTHING`, name, value)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return s.Value(ctx, name)
-}
-
 // Since returns the time since which files belong to this database. The first call sets it to
 // now. Older files belong to another database.
 func (f Files) Since(ctx context.Context, now penstock.Time) (penstock.Time, error) {

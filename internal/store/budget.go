@@ -38,12 +38,12 @@ var setBudget = budgetFields.update("", "uid = ? AND team = ?")
 
 // List returns the budgets of a team, the oldest first.
 func (bs Budgets) List(ctx context.Context, team string) ([]BudgetRow, error) {
-	return bs.read(ctx, bs.s, "b.team = $1 ORDER BY b.created_at, b.uid", team)
+	return bs.read(ctx, "b.team = $1 ORDER BY b.created_at, b.uid", team)
 }
 
 // Find reads one budget; absence is penstock.CodeNotFound.
 func (bs Budgets) Find(ctx context.Context, team, uid string) (BudgetRow, error) {
-	return bs.readOne(ctx, bs.s, team, uid)
+	return bs.readOne(ctx, team, uid)
 }
 
 // Lock reads a budget to change it in this transaction. Until the transaction ends, no call of the team
@@ -52,11 +52,11 @@ func (bs BudgetsTx) Lock(ctx context.Context, team, uid string) (BudgetRow, erro
 	if err := bs.lockTeam(ctx, team); err != nil {
 		return BudgetRow{}, err
 	}
-	return bs.tx.s.Budgets.readOne(ctx, bs.tx, team, uid)
+	return bs.readOne(ctx, team, uid)
 }
 
-func (bs Budgets) readOne(ctx context.Context, q querier, team, uid string) (BudgetRow, error) {
-	list, err := bs.read(ctx, q, "b.team = $1 AND b.uid = $2", team, uid)
+func (bs budgetReads) readOne(ctx context.Context, team, uid string) (BudgetRow, error) {
+	list, err := bs.read(ctx, "b.team = $1 AND b.uid = $2", team, uid)
 	if err == nil && len(list) == 0 {
 		return BudgetRow{}, penstock.NotFound("budget", uid)
 	}
@@ -66,9 +66,9 @@ func (bs Budgets) readOne(ctx context.Context, q querier, team, uid string) (Bud
 	return list[0], nil
 }
 
-func (bs Budgets) read(ctx context.Context, q querier, where string, args ...any) ([]BudgetRow, error) {
-	rows, err := q.query(ctx, "SELECT "+budgetFields.selected+" FROM budgets b WHERE "+where, args...)
-	list, err := collect(bs.s, rows, err, "budgets", func(b *BudgetRow) []any { return budgetFields.into(b) })
+func (bs budgetReads) read(ctx context.Context, where string, args ...any) ([]BudgetRow, error) {
+	rows, err := bs.q.query(ctx, "SELECT "+budgetFields.selected+" FROM budgets b WHERE "+where, args...)
+	list, err := collect(bs.q.store(), rows, err, "budgets", func(b *BudgetRow) []any { return budgetFields.into(b) })
 	for i := range list {
 		list[i].MaxCostUSD = penstock.USDOf(list[i].MaxCost)
 	}
@@ -217,7 +217,7 @@ var accountFields = newResource("budget_accounts", "a",
 )
 
 // accountKey is the key of the budget's account at a time.
-func (bs Budgets) accountKey(b BudgetRow, at penstock.Time) (AccountKey, error) {
+func (bs budgetReads) accountKey(b BudgetRow, at penstock.Time) (AccountKey, error) {
 	zone, err := bs.zone(b.TimeZone)
 	if err != nil {
 		return AccountKey{}, fmt.Errorf("read the time zone of budget %s: %w", b.UID, err)
@@ -227,14 +227,14 @@ func (bs Budgets) accountKey(b BudgetRow, at penstock.Time) (AccountKey, error) 
 }
 
 // zone reads a time zone once.
-func (bs Budgets) zone(name string) (*time.Location, error) {
-	known, _ := bs.s.zones.Load(name)
+func (bs budgetReads) zone(name string) (*time.Location, error) {
+	known, _ := bs.q.store().zones.Load(name)
 	if zone, ok := known.(*time.Location); ok {
 		return zone, nil
 	}
 	zone, err := penstock.ParseZone(name)
 	if err == nil {
-		bs.s.zones.Store(name, zone)
+		bs.q.store().zones.Store(name, zone)
 	}
 	return zone, err
 }
@@ -250,7 +250,7 @@ func (bs Budgets) Spent(ctx context.Context, list []BudgetRow, at penstock.Time)
 		}
 		keys = append(keys, key)
 	}
-	found, err := bs.accounts(ctx, bs.s, keys, "")
+	found, err := bs.accounts(ctx, keys, "")
 	out := map[string]Account{}
 	for key, a := range found {
 		out[key.Budget] = *a
@@ -261,7 +261,7 @@ func (bs Budgets) Spent(ctx context.Context, list []BudgetRow, at penstock.Time)
 // SpentByRun reads what a run and the runs below it have spent of its own budget. It is zero for a run without one.
 func (bs Budgets) SpentByRun(ctx context.Context, id string) (Account, error) {
 	key := AccountKey{Budget: id}
-	found, err := bs.accounts(ctx, bs.s, []AccountKey{key}, "")
+	found, err := bs.accounts(ctx, []AccountKey{key}, "")
 	if a := found[key]; a != nil {
 		return *a, err
 	}
@@ -269,8 +269,8 @@ func (bs Budgets) SpentByRun(ctx context.Context, id string) (Account, error) {
 }
 
 // accounts reads accounts in the order of their keys. Those that do not exist are absent.
-func (bs Budgets) accounts(
-	ctx context.Context, q querier, keys []AccountKey, lock string,
+func (bs budgetReads) accounts(
+	ctx context.Context, keys []AccountKey, lock string,
 ) (map[AccountKey]*Account, error) {
 	keys = slices.Clone(keys)
 	slices.SortFunc(keys, AccountKey.compare)
@@ -281,11 +281,11 @@ func (bs Budgets) accounts(
 		for i := 0; i < len(args); i += 2 {
 			either = append(either, fmt.Sprintf("(a.budget = $%d AND a.period_start = $%d)", i+1, i+2))
 		}
-		rows, err := q.query(ctx, "SELECT "+accountFields.selected+`
+		rows, err := bs.q.query(ctx, "SELECT "+accountFields.selected+`
 			FROM budget_accounts a
 			WHERE `+strings.Join(either, " OR ")+`
-			ORDER BY a.budget`+bs.s.d.bytewise+", a.period_start"+lock, args...)
-		list, err := collect(bs.s, rows, err, "accounts", func(a *Account) []any { return accountFields.into(a) })
+			ORDER BY a.budget`+bs.q.store().d.bytewise+", a.period_start"+lock, args...)
+		list, err := collect(bs.q.store(), rows, err, "accounts", func(a *Account) []any { return accountFields.into(a) })
 		if err != nil {
 			return nil, err
 		}
@@ -303,7 +303,7 @@ func (bs BudgetsTx) openAccount(ctx context.Context, b BudgetRow) error {
 	if err != nil {
 		return err
 	}
-	key, err := bs.tx.s.Budgets.accountKey(b, now)
+	key, err := bs.accountKey(b, now)
 	if err != nil {
 		return err
 	}

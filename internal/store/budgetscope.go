@@ -60,11 +60,11 @@ func (bs Budgets) ScopeNames(ctx context.Context, team string) (map[string]strin
 
 // Spent reads what was spent of a budget in the period that contains a time.
 func (bs BudgetsTx) Spent(ctx context.Context, b BudgetRow, at penstock.Time) (Account, error) {
-	key, err := bs.tx.s.Budgets.accountKey(b, at)
+	key, err := bs.accountKey(b, at)
 	if err != nil {
 		return Account{}, err
 	}
-	found, err := bs.tx.s.Budgets.accounts(ctx, bs.tx, []AccountKey{key}, "")
+	found, err := bs.accounts(ctx, []AccountKey{key}, "")
 	if a := found[key]; a != nil {
 		return *a, err
 	}

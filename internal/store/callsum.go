@@ -56,7 +56,7 @@ func (cs CallsTx) merge(ctx context.Context, runID string) error {
 	for _, c := range slices.SortedFunc(maps.Values(sums), byID) {
 		merged = append(merged, callFields.row(&c))
 	}
-	return cs.tx.s.d.insert(ctx, cs.tx, callFields.table, merged)
+	return cs.tx.insert(ctx, callFields.table, merged)
 }
 
 // plus is the sum of c and another call. It has the id and the time of c.

@@ -58,7 +58,7 @@ type caps struct {
 }
 
 // readCaps reads the budgets that apply to any of the payers.
-func (bs Budgets) readCaps(ctx context.Context, q querier, payers []payer) (caps, error) {
+func (bs budgetReads) readCaps(ctx context.Context, payers []payer) (caps, error) {
 	c := caps{runs: map[string]runCap{}}
 	uids, runs := map[string]map[string]bool{}, map[string]bool{}
 	for _, p := range payers {
@@ -79,17 +79,17 @@ func (bs Budgets) readCaps(ctx context.Context, q querier, payers []payer) (caps
 		for _, uid := range slices.Sorted(maps.Keys(uids[team])) {
 			args = append(args, uid)
 		}
-		list, err := bs.read(ctx, q, text+placeholders(2, len(args)-1)+")", args...)
+		list, err := bs.read(ctx, text+placeholders(2, len(args)-1)+")", args...)
 		if err != nil {
 			return c, err
 		}
 		c.shared = append(c.shared, list...)
 	}
 	for args := range chunks(slices.Sorted(maps.Keys(runs)), func(id string) []any { return []any{id} }) {
-		rows, err := q.query(ctx, `SELECT id, max_cost, max_tokens
+		rows, err := bs.q.query(ctx, `SELECT id, max_cost, max_tokens
 			FROM runs
 			WHERE id IN (`+placeholders(1, len(args))+`) AND (max_cost > 0 OR max_tokens > 0)`, args...)
-		list, err := collect(bs.s, rows, err, "budgets of runs", func(c *runCap) []any {
+		list, err := collect(bs.q.store(), rows, err, "budgets of runs", func(c *runCap) []any {
 			return []any{&c.id, &c.cost, &c.tokens}
 		})
 		if err != nil {
@@ -114,7 +114,7 @@ type limit struct {
 
 // limits lists the caps that apply to a run at a time, in the order of their keys. Accounts that do not
 // exist are empty.
-func (bs Budgets) limits(c caps, p payer, at penstock.Time) ([]limit, error) {
+func (bs budgetReads) limits(c caps, p payer, at penstock.Time) ([]limit, error) {
 	var list []limit
 	for i := range c.shared {
 		b := &c.shared[i]
@@ -198,7 +198,7 @@ func (l limit) shortOfTokens(needed int64) *penstock.BudgetShortage {
 // lockAccounts reads the accounts of the limits, creates those that do not exist, and locks all of them, in
 // the order of their keys, until the transaction ends.
 func (bs BudgetsTx) lockAccounts(ctx context.Context, keys []AccountKey) (map[AccountKey]*Account, error) {
-	found, err := bs.tx.s.Budgets.accounts(ctx, bs.tx, keys, bs.tx.s.d.lock)
+	found, err := bs.accounts(ctx, keys, bs.tx.s.d.lock)
 	if err != nil {
 		return nil, err
 	}
@@ -212,10 +212,10 @@ func (bs BudgetsTx) lockAccounts(ctx context.Context, keys []AccountKey) (map[Ac
 		return found, nil
 	}
 	// A missing row cannot be locked: another server may insert it, too.
-	if err := bs.tx.s.d.insert(ctx, bs.tx, newAccounts, rows); err != nil {
+	if err := bs.tx.insert(ctx, newAccounts, rows); err != nil {
 		return nil, fmt.Errorf("open accounts: %w", err)
 	}
-	return bs.tx.s.Budgets.accounts(ctx, bs.tx, keys, bs.tx.s.d.lock)
+	return bs.accounts(ctx, keys, bs.tx.s.d.lock)
 }
 
 var (
@@ -232,7 +232,7 @@ func (bs BudgetsTx) saveAccounts(ctx context.Context, changed map[AccountKey]*Ac
 	for _, key := range slices.SortedFunc(maps.Keys(changed), AccountKey.compare) {
 		rows = append(rows, accountFields.row(changed[key]))
 	}
-	if err := bs.tx.s.d.insert(ctx, bs.tx, setAccounts, rows); err != nil {
+	if err := bs.tx.insert(ctx, setAccounts, rows); err != nil {
 		return fmt.Errorf("count a call: %w", err)
 	}
 	return nil

@@ -20,16 +20,16 @@ type Clock struct {
 const clockColumns = `SELECT c.automation_uid, c.n, c.next_at, c.last_at, c.last_error, c.version
 	FROM automation_clocks c `
 
-func (a Automations) readClocks(ctx context.Context, q querier, where string, args ...any) ([]Clock, error) {
-	rows, err := q.query(ctx, clockColumns+where, args...)
-	return collect(a.s, rows, err, "clocks of automations", func(c *Clock) []any {
+func (a automationReads) readClocks(ctx context.Context, where string, args ...any) ([]Clock, error) {
+	rows, err := a.q.query(ctx, clockColumns+where, args...)
+	return collect(a.q.store(), rows, err, "clocks of automations", func(c *Clock) []any {
 		return []any{&c.AutomationUID, &c.N, &c.NextAt, &c.LastAt, &c.LastError, &c.version}
 	})
 }
 
 // FactoryClocks lists the clocks of a factory's automations, in no order.
 func (a Automations) FactoryClocks(ctx context.Context, factoryUID string) ([]Clock, error) {
-	return a.readClocks(ctx, a.s, `WHERE c.automation_uid IN (
+	return a.readClocks(ctx, `WHERE c.automation_uid IN (
 			SELECT a.uid
 			FROM automations a
 			WHERE a.factory_uid = $1
@@ -38,7 +38,7 @@ func (a Automations) FactoryClocks(ctx context.Context, factoryUID string) ([]Cl
 
 // Clocks lists the clocks of an automation in the order of its triggers.
 func (a AutomationsTx) Clocks(ctx context.Context, automationUID string) ([]Clock, error) {
-	return a.tx.s.Automations.readClocks(ctx, a.tx, "WHERE c.automation_uid = $1 ORDER BY c.n", automationUID)
+	return a.readClocks(ctx, "WHERE c.automation_uid = $1 ORDER BY c.n", automationUID)
 }
 
 // SetClocks replaces the clocks of an automation, in a transaction that has called [Tx.Changed]. A
@@ -79,11 +79,11 @@ func (a Automations) Due(ctx context.Context, now penstock.Time, limit int) ([]D
 		return nil, err
 	}
 	in := "IN (" + placeholders(1, len(uids)) + ")"
-	rows, err := a.read(ctx, a.s, "WHERE a.uid "+in, anys(uids)...)
+	rows, err := a.read(ctx, "WHERE a.uid "+in, anys(uids)...)
 	if err != nil {
 		return nil, err
 	}
-	clocks, err := a.readClocks(ctx, a.s, "WHERE c.automation_uid "+in+" ORDER BY c.n", anys(uids)...)
+	clocks, err := a.readClocks(ctx, "WHERE c.automation_uid "+in+" ORDER BY c.n", anys(uids)...)
 	if err != nil {
 		return nil, err
 	}

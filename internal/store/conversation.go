@@ -118,3 +118,73 @@ func (c ConversationsTx) Talking(ctx context.Context, conversationID string) (ru
 	}
 	return runID, nil
 }
+
+// Session is the agent's HOME that was saved after a turn of a conversation.
+type Session struct {
+	ConversationID, Team, Harness, SessionID, Blob string
+	Size                                           int64  // before encryption
+	SealedKey                                      []byte // of the blob; empty: not encrypted
+}
+
+// savedFields are the columns of a saved session.
+var (
+	savedFields = newResource("conversations", "c",
+		textColumn("id", func(v *Session) *string { return &v.ConversationID }),
+		textColumn("team", func(v *Session) *string { return &v.Team }),
+		textColumn("harness", func(v *Session) *string { return &v.Harness }).editable(),
+		textColumn("session_id", func(v *Session) *string { return &v.SessionID }).editable(),
+		textColumn("blob", func(v *Session) *string { return &v.Blob }).editable(),
+		numberColumn("size", func(v *Session) *int64 { return &v.Size }).editable(),
+		bytesColumn("sealed_key", func(v *Session) *[]byte { return &v.SealedKey }).editable(),
+		storedNumber("updated_at", func(*Session) penstock.Time { return penstock.Now() }).editable(),
+	)
+	saveSession = savedFields.upsert("id")
+)
+
+// SaveSession replaces a conversation's session and returns its old blob, which nothing refers to
+// any more, or "".
+func (c ConversationsTx) SaveSession(ctx context.Context, v Session) (old string, err error) {
+	err = c.tx.row(ctx, "SELECT blob FROM conversations WHERE id = $1", v.ConversationID).Scan(&old)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", err
+	}
+	_, err = c.tx.exec(ctx, saveSession, savedFields.row(&v)...)
+	return old, err
+}
+
+// Session reads the saved session of a conversation; absence is penstock.CodeNotFound.
+func (c Conversations) Session(ctx context.Context, conversationID string) (Session, error) {
+	v := Session{ConversationID: conversationID}
+	err := c.s.row(ctx, "SELECT "+savedFields.selected+`
+		FROM conversations c
+		WHERE c.id = $1`, conversationID).Scan(savedFields.into(&v)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return v, penstock.NotFound("saved session of conversation", conversationID)
+	}
+	return v, c.s.d.mapError(err)
+}
+
+// LiveSession returns the session of a conversation's active run, or "".
+func (c Conversations) LiveSession(ctx context.Context, conversationID string) (string, error) {
+	ids, err := c.s.strings(ctx, `SELECT session_id
+		FROM executions
+		WHERE conversation_id = $1 AND ended_at = 0
+		ORDER BY started_at DESC
+		LIMIT 1`, conversationID)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// EndedSession returns the conversation of a session whose sandbox has ended. It returns "" if the
+// sandbox still exists, or if the session does not.
+func (c Conversations) EndedSession(ctx context.Context, sessionID string) (string, error) {
+	ids, err := c.s.strings(ctx, `SELECT conversation_id
+		FROM executions
+		WHERE session_id = $1 AND ended_at <> 0`, sessionID)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}

@@ -37,14 +37,14 @@ func (d Definitions) Find(
 		return nil, Revision{}, err
 	}
 	// Read that revision, even if a newer one exists by now.
-	files, err := d.files(ctx, d.s, "since <= $2 AND (ended = 0 OR ended > $2)", factoryUID, list[0].Number)
+	files, err := readFiles(ctx, d.s, "since <= $2 AND (ended = 0 OR ended > $2)", factoryUID, list[0].Number)
 	return files, list[0], err
 }
 
 // Files reads the files of a factory within the transaction.
 // [Tx.Changed] keeps others from changing them.
 func (d DefinitionsTx) Files(ctx context.Context, factoryUID string) (map[string][]byte, error) {
-	return d.tx.s.Definitions.files(ctx, d.tx, "ended = 0", factoryUID)
+	return readFiles(ctx, d.tx, "ended = 0", factoryUID)
 }
 
 // EndedFiles reads the paths of files that a factory had once and no longer has.
@@ -73,7 +73,7 @@ func (d Definitions) FilesAt(
 		wanted = append(wanted, fmt.Sprintf("substr(path, 1, $%d) = $%d", n, n+1))
 		args = append(args, utf8.RuneCountInString(prefix), prefix)
 	}
-	return d.files(
+	return readFiles(
 		ctx, d.s, "since <= $2 AND (ended = 0 OR ended > $2) AND ("+strings.Join(wanted, " OR ")+")", factoryUID, args...,
 	)
 }
@@ -83,14 +83,14 @@ type file struct {
 	content []byte
 }
 
-func (d Definitions) files(
+func readFiles(
 	ctx context.Context, q querier, where, factoryUID string, args ...any,
 ) (map[string][]byte, error) {
 	rows, err := q.query(ctx, `SELECT path, content
 		FROM definition_files
 		WHERE factory_uid = $1 AND `+where, append([]any{factoryUID}, args...)...)
 	list, err := collect(
-		d.s, rows, err, "the files of a factory", func(f *file) []any { return []any{&f.path, &f.content} },
+		q.store(), rows, err, "the files of a factory", func(f *file) []any { return []any{&f.path, &f.content} },
 	)
 	files := make(map[string][]byte, len(list))
 	for _, f := range list {
@@ -127,11 +127,11 @@ type FileChange struct {
 
 // Changes lists the files that a revision changed, by path.
 func (d Definitions) Changes(ctx context.Context, factoryUID string, revision int64) ([]FileChange, error) {
-	before, err := d.files(ctx, d.s, "ended = $2", factoryUID, revision)
+	before, err := readFiles(ctx, d.s, "ended = $2", factoryUID, revision)
 	if err != nil {
 		return nil, err
 	}
-	after, err := d.files(ctx, d.s, "since = $2", factoryUID, revision)
+	after, err := readFiles(ctx, d.s, "since = $2", factoryUID, revision)
 	if err != nil {
 		return nil, err
 	}

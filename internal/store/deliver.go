@@ -215,7 +215,7 @@ func (ds DeliveriesTx) record(ctx context.Context, members []*deliver) (runs []*
 			continue
 		}
 		if size += len(m.entry.body); size > maxBodies && len(log) > 0 {
-			if err := ds.tx.s.d.insert(ctx, ds.tx, deliveryFields.table, log); err != nil {
+			if err := ds.tx.insert(ctx, deliveryFields.table, log); err != nil {
 				return nil, err
 			}
 			if _, err := ds.tx.flush(ctx); err != nil {
@@ -228,7 +228,7 @@ func (ds DeliveriesTx) record(ctx context.Context, members []*deliver) (runs []*
 			runs = append(runs, m.runs...)
 		}
 	}
-	return runs, ds.tx.s.d.insert(ctx, ds.tx, deliveryFields.table, log)
+	return runs, ds.tx.insert(ctx, deliveryFields.table, log)
 }
 
 // countDeliveries counts the deliveries, and records their senders. It comes last, because batches
@@ -258,7 +258,7 @@ func (ds DeliveriesTx) countDeliveries(ctx context.Context, members []*deliver) 
 	) {
 		rows = append(rows, []any{at[0], at[1], senders[at]})
 	}
-	if err := ds.tx.s.d.insert(ctx, ds.tx, sendersTable, rows); err != nil {
+	if err := ds.tx.insert(ctx, sendersTable, rows); err != nil {
 		return err
 	}
 	return ds.count(ctx, counts)
@@ -324,5 +324,5 @@ func (ds DeliveriesTx) count(ctx context.Context, counts map[Count]deliveryCount
 	}) {
 		rows = append(rows, []any{c.WebhookUID, c.Quarter, c.Kind, ds.tx.committer, counts[c].n, counts[c].last})
 	}
-	return ds.tx.s.d.insert(ctx, ds.tx, countsTable, rows)
+	return ds.tx.insert(ctx, countsTable, rows)
 }

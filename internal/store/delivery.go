@@ -228,24 +228,15 @@ func (ds Deliveries) search(
 }
 
 // Find reads one entry of a webhook's log; absence is penstock.CodeNotFound.
-func (ds Deliveries) Find(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
-	return ds.readOne(ctx, ds.s, webhookUID, id)
-}
-
-// Find reads one entry within the transaction.
-func (ds DeliveriesTx) Find(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
-	return ds.tx.s.Deliveries.readOne(ctx, ds.tx, webhookUID, id)
-}
-
-func (ds Deliveries) readOne(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
+func (ds deliveryReads) Find(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
 	d, _, err := scanDelivery(
-		webhookUID, q.row(ctx, selectDeliveries+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
+		webhookUID, ds.q.row(ctx, selectDeliveries+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, penstock.NotFound("delivery", id)
 	}
 	if err != nil {
-		return d, ds.s.d.mapError(fmt.Errorf("read delivery %s: %w", id, err))
+		return d, ds.q.store().d.mapError(fmt.Errorf("read delivery %s: %w", id, err))
 	}
 	return d, nil
 }
@@ -263,4 +254,24 @@ func (ds Deliveries) KnownSender(ctx context.Context, webhookUID, clientIP strin
 		WHERE webhook_uid = $1 AND client_ip = $2 AND last_at > $3`,
 		webhookUID, clientIP, int64(penstock.Now().Add(-KnownFor))).Scan(&n)
 	return n > 0, ds.s.d.mapError(err)
+}
+
+// DeliverySum is how many deliveries of an hour had one kind of outcome.
+type DeliverySum struct {
+	Hour int
+	Kind string // such as CountAccepted
+	N    int64
+}
+
+// Sum adds up the outcomes of the deliveries to all of a team's webhooks since from. from
+// must be the start of an hour of the last [penstock.MaxStatsHours].
+func (ds Deliveries) Sum(ctx context.Context, team string, from penstock.Time) ([]DeliverySum, error) {
+	rows, err := ds.s.query(ctx, `SELECT (c.quarter - $1) / 4 AS hour, c.kind, CAST(sum(c.n) AS BIGINT)
+		FROM webhooks w
+		JOIN webhook_counts c ON c.webhook_uid = w.uid
+		WHERE c.quarter >= $1 AND w.team = $2 AND w.deleted_at = 0
+		GROUP BY 1, 2`, Quarter(from), team)
+	return collect(
+		ds.s, rows, err, "sums of deliveries", func(d *DeliverySum) []any { return []any{&d.Hour, &d.Kind, &d.N} },
+	)
 }

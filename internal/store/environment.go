@@ -107,23 +107,14 @@ func (es Environments) List(ctx context.Context, v Viewer, byName bool) ([]penst
 }
 
 // Find reads an environment as the viewer may see it; absence is penstock.CodeNotFound.
-func (es Environments) Find(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
-	return es.readOne(ctx, es.s, v, uid)
-}
-
-// Find reads an environment within the transaction.
-func (es EnvironmentsTx) Find(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
-	return es.tx.s.Environments.readOne(ctx, es.tx, v, uid)
-}
-
-func (es Environments) readOne(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
+func (es environmentReads) Find(ctx context.Context, v Viewer, uid string) (penstock.Environment, error) {
 	const one = "WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0"
-	e, err := scanEnvironment(q.row(ctx, environmentColumns+one, flag(v.All), v.UID, uid, v.Team))
+	e, err := scanEnvironment(es.q.row(ctx, environmentColumns+one, flag(v.All), v.UID, uid, v.Team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, penstock.NotFound("environment", uid)
 	}
 	if err != nil {
-		return e, es.s.d.mapError(fmt.Errorf("read environment %s: %w", uid, err))
+		return e, es.q.store().d.mapError(fmt.Errorf("read environment %s: %w", uid, err))
 	}
 	return e, nil
 }

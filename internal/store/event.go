@@ -189,7 +189,7 @@ func (es EventsTx) insert(
 	for i, d := range drafts {
 		rows[i] = eventFields.row(eventAt(runID, execution, last-int64(len(drafts))+int64(i)+1, d))
 	}
-	if err := es.tx.s.d.insert(ctx, es.tx, eventFields.table, rows); err != nil {
+	if err := es.tx.insert(ctx, eventFields.table, rows); err != nil {
 		return err
 	}
 	for _, d := range drafts { // after the insert, because the deltas may be in the same batch as their message

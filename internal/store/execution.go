@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -40,4 +43,182 @@ func (e Executions) HeldRuns(ctx context.Context, v Viewer, limit int) ([]HeldRu
 			(*[]byte)(&h.Last.Data),
 		}
 	})
+}
+
+// HeldRun reads the run that l holds; otherwise penstock.ErrLeaseLost.
+func (e Executions) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
+	r, err := e.s.d.runBy(
+		ctx, e.s, `r.id = $1 AND EXISTS (
+			SELECT 1 FROM queue q WHERE q.run_id = r.id AND q.token = $2 AND q.token <> ''
+		)`,
+		l.RunID, l.Token,
+	)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		err = penstock.ErrLeaseLost
+	}
+	return r, err
+}
+
+// holds reports whether the lease is active. The run must be locked: except for a renewal, its
+// queue row changes only under that lock.
+func (e ExecutionsTx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
+	var one int
+	err := e.tx.row(ctx, `SELECT 1
+		FROM queue
+		WHERE run_id = $1 AND token = $2 AND token <> ''`, l.RunID, l.Token).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the lease of run %s: %w", l.RunID, err)
+	}
+	return true, nil
+}
+
+// Held reads the run that l holds, and locks it until the transaction ends.
+// penstock.ErrLeaseLost: the lease is no longer active.
+func (e ExecutionsTx) Held(ctx context.Context, l penstock.Lease) (RunRow, error) {
+	run, err := e.tx.Runs().Lock(ctx, l.RunID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return run, penstock.ErrLeaseLost
+	}
+	if err != nil {
+		return run, err
+	}
+	held, err := e.holds(ctx, l)
+	if err == nil && !held {
+		err = penstock.ErrLeaseLost
+	}
+	return run, err
+}
+
+// Turn returns the number of the current turn of a run's execution, from 1.
+func (e ExecutionsTx) Turn(ctx context.Context, runID string) (turn int, err error) {
+	err = e.tx.row(ctx, "SELECT turn FROM queue WHERE run_id = $1", runID).Scan(&turn)
+	return turn, err
+}
+
+// MarkTurnCounted records that the usage of a turn was counted. It returns false if it was counted
+// before, by a request whose response was lost. A turn without a number is always new.
+func (e ExecutionsTx) MarkTurnCounted(ctx context.Context, runID string, turn int) (bool, error) {
+	if turn == 0 {
+		return true, nil
+	}
+	n, err := e.tx.exec(ctx, `UPDATE queue
+		SET tallied = $1
+		WHERE run_id = $2 AND tallied < $1`, turn, runID)
+	return n > 0, err
+}
+
+// NextTurn begins the next turn.
+func (e ExecutionsTx) NextTurn(ctx context.Context, runID string) error {
+	_, err := e.tx.exec(ctx, "UPDATE queue SET turn = turn + 1 WHERE run_id = $1", runID)
+	return err
+}
+
+// Renew extends a lease by penstock.LeaseTime from the database's now.
+func (e Executions) Renew(ctx context.Context, l penstock.Lease) error {
+	return e.s.Write(ctx, func(tx *Tx) error {
+		n, err := tx.exec(ctx, `UPDATE queue
+			SET lease_until = `+tx.s.d.now+` + $1
+			WHERE run_id = $2 AND token = $3 AND token <> ''`,
+			penstock.LeaseTime.Milliseconds(), l.RunID, l.Token)
+		if err == nil && n == 0 {
+			err = penstock.ErrLeaseLost
+		}
+		return err
+	})
+}
+
+// Holds reports whether the lease is active, and returns the signal for its worker.
+func (e Executions) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Signal, err error) {
+	err = e.s.row(ctx, `SELECT
+			(SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting'),
+			CASE
+				WHEN q.interrupt = q.turn AND (r.prompt_state = 'handed' OR EXISTS (
+					SELECT 1 FROM followups f WHERE f.run_id = q.run_id AND f.state = 'handed'
+				)) THEN q.turn
+				ELSE 0
+			END
+		FROM queue q
+		JOIN runs r ON r.id = q.run_id
+		WHERE q.run_id = $1 AND q.token = $2 AND q.token <> ''`,
+		l.RunID, l.Token).Scan(&signal.Followups, &signal.Interrupt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return signal, penstock.ErrLeaseLost
+	}
+	return signal, e.s.d.mapError(err)
+}
+
+// Interrupt requests the end of the active turn of a worker's agent. asked is false if that was
+// requested before. The run must be locked. Without an active turn, the error is ErrNoTurn.
+func (e ExecutionsTx) Interrupt(ctx context.Context, runID string) (requested bool, err error) {
+	n, err := e.tx.exec(ctx, `UPDATE queue
+		SET interrupt = turn
+		WHERE run_id = $1 AND token <> '' AND interrupt <> turn
+			AND EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.state = 'INPROGRESS')
+			AND (
+				EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.prompt_state = 'handed')
+				OR EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $1 AND f.state = 'handed')
+			)`, runID)
+	if err != nil {
+		return false, fmt.Errorf("interrupt run %s: %w", runID, err)
+	}
+	if n > 0 {
+		return true, nil
+	}
+	before, err := e.Interrupted(ctx, runID)
+	if err == nil && !before {
+		err = ErrNoTurn
+	}
+	return false, err
+}
+
+// ForgetInterrupt drops the request to end the latest turn of the active execution.
+func (e ExecutionsTx) ForgetInterrupt(ctx context.Context, runID string) error {
+	_, err := e.tx.exec(ctx, `UPDATE queue
+		SET interrupt = 0
+		WHERE run_id = $1 AND interrupt <> 0`, runID)
+	if err != nil {
+		return fmt.Errorf("drop an interrupt of run %s: %w", runID, err)
+	}
+	return nil
+}
+
+// Interrupted reports whether the end of the latest turn of the active execution was requested.
+func (e ExecutionsTx) Interrupted(ctx context.Context, runID string) (bool, error) {
+	var n int
+	err := e.tx.row(ctx, `SELECT count(*)
+		FROM queue
+		WHERE run_id = $1 AND token <> '' AND interrupt = turn`, runID).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look for an interrupt of run %s: %w", runID, err)
+	}
+	return n > 0, nil
+}
+
+// LostLeases lists runs whose worker has not renewed in time.
+func (e Executions) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, error) {
+	rows, err := e.s.query(ctx, `SELECT run_id, token
+		FROM queue
+		WHERE token <> '' AND lease_until < `+e.s.d.now+`
+		ORDER BY lease_until
+		LIMIT $1`, limit)
+	return collect(e.s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
+}
+
+// Expired reports whether the lease is held and has expired by the database's clock, and prevents
+// its renewal until the transaction ends. The run must be locked.
+func (e ExecutionsTx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
+	var one int
+	err := e.tx.row(
+		ctx, `SELECT 1
+			FROM queue
+			WHERE run_id = $1 AND token = $2 AND lease_until < `+e.tx.s.d.now+e.tx.s.d.lock, l.RunID,
+		l.Token,
+	).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -164,11 +164,11 @@ func (fs Factories) List(
 		last := list[len(list)-1]
 		next = cursor{Filter: filter, Value: fold(last.Name), ID: last.UID}.encode()
 	}
-	return list, next, fs.setAgents(ctx, fs.s, list)
+	return list, next, fs.setAgents(ctx, list)
 }
 
 // setAgents fills in the agents of factories, by name.
-func (fs Factories) setAgents(ctx context.Context, q querier, list []FactoryRow) error {
+func (fs factoryReads) setAgents(ctx context.Context, list []FactoryRow) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (fs Factories) setAgents(ctx context.Context, q querier, list []FactoryRow)
 		args[i], at[list[i].UID] = list[i].UID, i
 		list[i].Agents = []penstock.FactoryAgent{}
 	}
-	agents, err := fs.s.Identities.read(ctx, q, `WHERE factory_uid <> ''
+	agents, err := readIdentities(ctx, fs.q, `WHERE factory_uid <> ''
 			AND factory_uid IN (`+placeholders(1, len(args))+`)
 			AND deleted_at = 0
 		ORDER BY folded, uid`, args...)
@@ -188,27 +188,18 @@ func (fs Factories) setAgents(ctx context.Context, q querier, list []FactoryRow)
 	return err
 }
 
-// Find reads one factory; absence is penstock.CodeNotFound.
-func (fs Factories) Find(ctx context.Context, team, uid string) (FactoryRow, error) {
-	return fs.readOne(ctx, fs.s, team, uid)
-}
-
-// Find reads one factory; after [Tx.Changed] no other transaction changes it until
-// the transaction ends. Absence is penstock.CodeNotFound.
-func (fs FactoriesTx) Find(ctx context.Context, team, uid string) (FactoryRow, error) {
-	return fs.tx.s.Factories.readOne(ctx, fs.tx, team, uid)
-}
-
-func (fs Factories) readOne(ctx context.Context, q querier, team, uid string) (FactoryRow, error) {
-	r, err := scanFactory(q.row(ctx, factoryColumns+"WHERE f.uid = $1 AND f.team = $2 AND f.deleted_at = 0", uid, team))
+// Find reads one factory. In a transaction that has called [Tx.Changed], no other one changes it until
+// the end. Absence is penstock.CodeNotFound.
+func (fs factoryReads) Find(ctx context.Context, team, uid string) (FactoryRow, error) {
+	r, err := scanFactory(fs.q.row(ctx, factoryColumns+"WHERE f.uid = $1 AND f.team = $2 AND f.deleted_at = 0", uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("factory", uid)
 	}
 	if err != nil {
-		return r, fs.s.d.mapError(fmt.Errorf("read factory %s: %w", uid, err))
+		return r, fs.q.store().d.mapError(fmt.Errorf("read factory %s: %w", uid, err))
 	}
 	one := []FactoryRow{r}
-	err = fs.setAgents(ctx, q, one)
+	err = fs.setAgents(ctx, one)
 	return one[0], err
 }
 
@@ -279,7 +270,7 @@ func (fs FactoriesTx) Revise(ctx context.Context, uid string) (revision int64, e
 // setNames rejects a name or alias that another factory of the team has as name or alias, so
 // that a reference by either is unique.
 func (fs FactoriesTx) setNames(ctx context.Context, r FactoryRow) error {
-	others, err := fs.tx.s.Factories.readNamed(ctx, fs.tx, r.Team, r.Name, r.Alias)
+	others, err := fs.Named(ctx, r.Team, r.Name, r.Alias)
 	if err != nil {
 		return err
 	}
@@ -302,17 +293,8 @@ func (n FactoryName) Called(name string) bool {
 }
 
 // Named lists the factories of a team that have one of two names as name or alias.
-func (fs Factories) Named(ctx context.Context, team, name, other string) ([]FactoryName, error) {
-	return fs.readNamed(ctx, fs.s, team, name, other)
-}
-
-// Named is [Factories.Named] in a transaction.
-func (fs FactoriesTx) Named(ctx context.Context, team, name, other string) ([]FactoryName, error) {
-	return fs.tx.s.Factories.readNamed(ctx, fs.tx, team, name, other)
-}
-
-func (fs Factories) readNamed(ctx context.Context, q querier, team, name, other string) ([]FactoryName, error) {
-	rows, err := q.query(ctx, `SELECT uid, name, alias
+func (fs factoryReads) Named(ctx context.Context, team, name, other string) ([]FactoryName, error) {
+	rows, err := fs.q.query(ctx, `SELECT uid, name, alias
 		FROM factories
 		WHERE team = $1
 			AND deleted_at = 0
@@ -320,7 +302,7 @@ func (fs Factories) readNamed(ctx context.Context, q querier, team, name, other 
 		ORDER BY uid`, team, fold(name),
 		fold(other))
 	return collect(
-		fs.s, rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} },
+		fs.q.store(), rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} },
 	)
 }
 
@@ -350,7 +332,7 @@ func (fs FactoriesTx) Delete(ctx context.Context, r FactoryRow) error {
 			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)
 		}
 	}
-	webhooks, err := fs.tx.s.Webhooks.read(ctx, fs.tx, "w.factory_uid = $1", r.UID)
+	webhooks, err := fs.tx.Webhooks().read(ctx, "w.factory_uid = $1", r.UID)
 	if err != nil {
 		return err
 	}

@@ -153,15 +153,3 @@ func (fs FollowupsTx) Deliver(ctx context.Context, id string) error {
 		WHERE id = $2 AND state = 'waiting'`, PromptDelivering, id)
 	return err
 }
-
-// SetPrompt records the delivery state of the run's own prompt.
-func (rs RunsTx) SetPrompt(ctx context.Context, runID, state string) error {
-	_, err := rs.tx.exec(ctx, "UPDATE runs SET prompt_state = $1 WHERE id = $2", state, runID)
-	return err
-}
-
-// SetResumable records whether another worker can continue from the saved session.
-func (rs RunsTx) SetResumable(ctx context.Context, runID string, resumable bool) error {
-	_, err := rs.tx.exec(ctx, "UPDATE runs SET resumable = $1 WHERE id = $2", flag(resumable), runID)
-	return err
-}

@@ -56,7 +56,7 @@ func (bs BudgetsTx) markUnfunded(ctx context.Context, members []*createRun) erro
 	if len(capped) == 0 {
 		return nil
 	}
-	limits, err := bs.tx.s.Budgets.limitsNow(ctx, bs.tx, payers)
+	limits, err := bs.limitsNow(ctx, payers)
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ func (bs BudgetsTx) markUnfunded(ctx context.Context, members []*createRun) erro
 }
 
 // limitsNow reads the limits that apply to each of the payers, without a lock.
-func (bs Budgets) limitsNow(ctx context.Context, q querier, payers []payer) ([][]limit, error) {
-	applied, err := bs.readCaps(ctx, q, payers)
+func (bs budgetReads) limitsNow(ctx context.Context, payers []payer) ([][]limit, error) {
+	applied, err := bs.readCaps(ctx, payers)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (bs Budgets) limitsNow(ctx context.Context, q querier, payers []payer) ([][
 			keys = append(keys, l.AccountKey)
 		}
 	}
-	accounts, err := bs.accounts(ctx, q, keys, "")
+	accounts, err := bs.accounts(ctx, keys, "")
 	for _, list := range lists {
 		withAccounts(list, accounts)
 	}
@@ -209,20 +209,20 @@ func (bs Budgets) blocking(ctx context.Context) ([]string, error) {
 func (bs Budgets) roomOf(ctx context.Context, budget string) (cost, tokens int64, err error) {
 	cost, tokens = math.MaxInt64, math.MaxInt64
 	c := caps{runs: map[string]runCap{}}
-	if c.shared, err = bs.read(ctx, bs.s, "b.uid = $1", budget); err != nil {
+	if c.shared, err = bs.read(ctx, "b.uid = $1", budget); err != nil {
 		return 0, 0, err
 	}
 	p := payer{run: budget, entries: []string{ofRun(budget).entry}}
 	if len(c.shared) > 0 {
 		p.team, p.entries = c.shared[0].Team, []string{ofScope(c.shared[0].Scope, c.shared[0].ScopeUID).entry}
-	} else if c, err = bs.readCaps(ctx, bs.s, []payer{p}); err != nil {
+	} else if c, err = bs.readCaps(ctx, []payer{p}); err != nil {
 		return 0, 0, err
 	}
 	list, err := bs.limits(c, p, penstock.Now())
 	if err != nil || len(list) == 0 {
 		return cost, tokens, err
 	}
-	accounts, err := bs.accounts(ctx, bs.s, []AccountKey{list[0].AccountKey}, "")
+	accounts, err := bs.accounts(ctx, []AccountKey{list[0].AccountKey}, "")
 	withAccounts(list, accounts)
 	if list[0].hasCost {
 		cost = list[0].roomCost()
@@ -240,7 +240,7 @@ func (bs BudgetsTx) Resume(ctx context.Context, id string) (resumed bool, err er
 	if err != nil || run.State != penstock.StateBlocked || run.BlockedBudget == "" {
 		return false, err
 	}
-	lists, err := bs.tx.s.Budgets.limitsNow(ctx, bs.tx, []payer{run.payer()})
+	lists, err := bs.limitsNow(ctx, []payer{run.payer()})
 	if err != nil {
 		return false, err
 	}

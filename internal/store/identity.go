@@ -45,13 +45,13 @@ func scanIdentity(row scanner) (penstock.Identity, error) {
 
 // List returns a team's agents by name.
 func (is Identities) List(ctx context.Context, team string) ([]penstock.Identity, error) {
-	return is.read(ctx, is.s, "WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
+	return readIdentities(ctx, is.s, "WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
 }
 
-func (is Identities) read(ctx context.Context, q querier, where string, args ...any) ([]penstock.Identity, error) {
+func readIdentities(ctx context.Context, q querier, where string, args ...any) ([]penstock.Identity, error) {
 	rows, err := q.query(ctx, identityColumns+where, args...)
 	if err != nil {
-		return nil, is.s.d.mapError(fmt.Errorf("list agents: %w", err))
+		return nil, q.store().d.mapError(fmt.Errorf("list agents: %w", err))
 	}
 	defer rows.Close()
 	out := []penstock.Identity{}
@@ -62,33 +62,33 @@ func (is Identities) read(ctx context.Context, q querier, where string, args ...
 		}
 		out = append(out, i)
 	}
-	return out, is.s.d.mapError(rows.Err())
+	return out, q.store().d.mapError(rows.Err())
 }
 
 // OfFactory lists a factory's agents by name, within the transaction.
 func (is IdentitiesTx) OfFactory(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
-	return is.tx.s.Identities.read(ctx, is.tx, `WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0
+	return readIdentities(ctx, is.tx, `WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0
 		ORDER BY folded, uid`, factoryUID)
 }
 
 // Find reads an agent; absence is penstock.CodeNotFound.
 func (is Identities) Find(ctx context.Context, team, uid string) (penstock.Identity, error) {
-	return is.readOne(ctx, is.s, "", team, uid)
+	return readIdentity(ctx, is.s, "", team, uid)
 }
 
 // Lock reads an agent and locks it until the transaction ends; absence is
 // penstock.CodeNotFound.
 func (is IdentitiesTx) Lock(ctx context.Context, team, uid string) (penstock.Identity, error) {
-	return is.tx.s.Identities.readOne(ctx, is.tx, is.tx.s.d.lock, team, uid)
+	return readIdentity(ctx, is.tx, is.tx.s.d.lock, team, uid)
 }
 
-func (is Identities) readOne(ctx context.Context, q querier, lock, team, uid string) (penstock.Identity, error) {
+func readIdentity(ctx context.Context, q querier, lock, team, uid string) (penstock.Identity, error) {
 	i, err := scanIdentity(q.row(ctx, identityColumns+"WHERE uid = $1 AND team = $2 AND deleted_at = 0"+lock, uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return i, penstock.NotFound("agent", uid)
 	}
 	if err != nil {
-		return i, is.s.d.mapError(fmt.Errorf("read agent %s: %w", uid, err))
+		return i, q.store().d.mapError(fmt.Errorf("read agent %s: %w", uid, err))
 	}
 	return i, nil
 }

@@ -188,20 +188,3 @@ func (ks Keys) Principal(ctx context.Context, team, uid string) (penstock.Actor,
 	}
 	return p.Actor, ks.s.d.mapError(err)
 }
-
-// Set stores a setting of the installation.
-func (s SettingsTx) Set(ctx context.Context, name, value string) error {
-	_, err := s.tx.exec(ctx, `INSERT INTO settings (name, value)
-		VALUES ($1, $2)
-		ON CONFLICT (name) DO UPDATE SET value = $2`, name, value)
-	return err
-}
-
-// Value reads a setting. It returns "" if it was never set.
-func (s Settings) Value(ctx context.Context, name string) (value string, err error) {
-	err = s.s.row(ctx, "SELECT value FROM settings WHERE name = $1", name).Scan(&value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return value, s.s.d.mapError(err)
-}

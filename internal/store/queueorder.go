@@ -8,10 +8,8 @@ import (
 )
 
 // Workers lists the connected workers.
-func (qu Queue) Workers(ctx context.Context) ([]Worker, error) { return qu.readWorkers(ctx, qu.s) }
-
-func (qu Queue) readWorkers(ctx context.Context, q querier) ([]Worker, error) {
-	rows, err := q.query(ctx, "SELECT "+workerFields.selected+`, COALESCE(working.n, 0)
+func (qu queueReads) Workers(ctx context.Context) ([]Worker, error) {
+	rows, err := qu.q.query(ctx, "SELECT "+workerFields.selected+`, COALESCE(working.n, 0)
 		FROM workers w
 		LEFT JOIN (
 			SELECT worker_id, count(*) AS n
@@ -21,7 +19,7 @@ func (qu Queue) readWorkers(ctx context.Context, q querier) ([]Worker, error) {
 		) AS working ON working.worker_id = w.id
 		WHERE w.last_seen_at > $1
 		ORDER BY w.host, w.id`, int64(penstock.Now().Add(-WorkerSeenFor)))
-	return collect(qu.s, rows, err, "workers", func(w *Worker) []any { return workerFields.into(w, &w.Working) })
+	return collect(qu.q.store(), rows, err, "workers", func(w *Worker) []any { return workerFields.into(w, &w.Working) })
 }
 
 // Competes reports whether runs that want a and b compete for a worker: one worker can execute
@@ -142,7 +140,7 @@ func (qu QueueTx) markCapacity(ctx context.Context, members []*createRun) error 
 	if len(members) == 0 {
 		return nil
 	}
-	workers, err := qu.tx.s.Queue.readWorkers(ctx, qu.tx)
+	workers, err := qu.Workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,4 +213,14 @@ func (v vacancies) queue(by Want) {
 			v.slots[want]--
 		}
 	}
+}
+
+// Length counts a team's runs that wait for a worker.
+func (qu Queue) Length(ctx context.Context, team string) (n int64, err error) {
+	err = qu.s.row(
+		ctx, `SELECT count(*)
+			FROM runs
+			WHERE team = $1 AND state = $2`, team, string(penstock.StateQueued),
+	).Scan(&n)
+	return n, qu.s.d.mapError(err)
 }

@@ -109,7 +109,7 @@ func (cs CallsTx) reserve(ctx context.Context, members []*reserveCall) error {
 	if err := cs.tx.Budgets().saveAccounts(ctx, changed); err != nil {
 		return err
 	}
-	return cs.tx.s.d.insert(ctx, cs.tx, callFields.table, rows)
+	return cs.tx.insert(ctx, callFields.table, rows)
 }
 
 // readLimits reads the caps that apply to the members, and locks their accounts.
@@ -118,13 +118,13 @@ func (cs CallsTx) readLimits(ctx context.Context, members []*reserveCall, now pe
 	for i, m := range members {
 		payers[i] = m.payer
 	}
-	applied, err := cs.tx.s.Budgets.readCaps(ctx, cs.tx, payers)
+	applied, err := cs.tx.Budgets().readCaps(ctx, payers)
 	if err != nil {
 		return err
 	}
 	var keys []AccountKey
 	for _, m := range members {
-		if m.limits, err = cs.tx.s.Budgets.limits(applied, m.payer, now); err != nil {
+		if m.limits, err = cs.tx.Budgets().limits(applied, m.payer, now); err != nil {
 			return err
 		}
 		for _, l := range m.limits {

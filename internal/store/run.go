@@ -214,7 +214,7 @@ func (rs RunsTx) createAll(ctx context.Context, members []*createRun) error {
 		{ancestorsTable, rows.ancestors},
 		{attachmentFields.table, rows.attachments},
 	} {
-		if err := rs.tx.s.d.insert(ctx, rs.tx, t.table, t.rows); err != nil {
+		if err := rs.tx.insert(ctx, t.table, t.rows); err != nil {
 			return err
 		}
 	}
@@ -299,20 +299,6 @@ func (d *dialect) runBy(ctx context.Context, q querier, where string, args ...an
 	return r, nil
 }
 
-// HeldRun reads the run that l holds; otherwise penstock.ErrLeaseLost.
-func (e Executions) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
-	r, err := e.s.d.runBy(
-		ctx, e.s, `r.id = $1 AND EXISTS (
-			SELECT 1 FROM queue q WHERE q.run_id = r.id AND q.token = $2 AND q.token <> ''
-		)`,
-		l.RunID, l.Token,
-	)
-	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		err = penstock.ErrLeaseLost
-	}
-	return r, err
-}
-
 // Ancestors lists the runs above one, in no order.
 func (rs Runs) Ancestors(ctx context.Context, runID string) ([]string, error) {
 	return rs.s.strings(ctx, "SELECT ancestor FROM run_ancestors WHERE run_id = $1", runID)
@@ -348,4 +334,33 @@ func collect[T any](s *Store, rows *sql.Rows, err error, what string, fields fun
 		out = append(out, v)
 	}
 	return out, s.d.mapError(rows.Err())
+}
+
+// ByReference lists the runs that made an artifact with this URL, newest
+// first.
+func (rs Runs) ByReference(ctx context.Context, team, url string) ([]string, error) {
+	return rs.s.strings(ctx, `SELECT run_id
+		FROM artifacts
+		WHERE team = $1 AND url = $2 AND url <> ''
+		ORDER BY created_at DESC, run_id DESC`, team, url)
+}
+
+// Touch marks a run as changed, because lists show something new of it.
+func (rs RunsTx) Touch(ctx context.Context, runID string) error {
+	_, err := rs.tx.exec(ctx, `UPDATE runs
+		SET updated_at = $1
+		WHERE id = $2`, int64(penstock.Now()), runID)
+	return err
+}
+
+// SetPrompt records the delivery state of the run's own prompt.
+func (rs RunsTx) SetPrompt(ctx context.Context, runID, state string) error {
+	_, err := rs.tx.exec(ctx, "UPDATE runs SET prompt_state = $1 WHERE id = $2", state, runID)
+	return err
+}
+
+// SetResumable records whether another worker can continue from the saved session.
+func (rs RunsTx) SetResumable(ctx context.Context, runID string, resumable bool) error {
+	_, err := rs.tx.exec(ctx, "UPDATE runs SET resumable = $1 WHERE id = $2", flag(resumable), runID)
+	return err
 }

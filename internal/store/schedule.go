@@ -145,7 +145,7 @@ func (ss Schedules) read(ctx context.Context, where string, args ...any) ([]Sche
 
 // Find reads a schedule that the viewer may see; absence is penstock.CodeNotFound.
 func (ss Schedules) Find(ctx context.Context, v Viewer, id string) (ScheduleRow, error) {
-	return ss.readOne(ctx, ss.s, v, id)
+	return readSchedule(ctx, ss.s, v, id)
 }
 
 // Lock reads a schedule that the viewer may see and locks it until the transaction ends.
@@ -155,17 +155,17 @@ func (ss SchedulesTx) Lock(ctx context.Context, v Viewer, id string) (ScheduleRo
 			return ScheduleRow{}, fmt.Errorf("lock schedule %s: %w", id, err)
 		}
 	}
-	return ss.tx.s.Schedules.readOne(ctx, ss.tx, v, id)
+	return readSchedule(ctx, ss.tx, v, id)
 }
 
-func (ss Schedules) readOne(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
+func readSchedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
 	const one = "WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)"
 	r, err := scanSchedule(q.row(ctx, scheduleColumns+one, id, v.Team, flag(v.All), v.UID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("schedule", id)
 	}
 	if err != nil {
-		return r, ss.s.d.mapError(fmt.Errorf("read schedule %s: %w", id, err))
+		return r, q.store().d.mapError(fmt.Errorf("read schedule %s: %w", id, err))
 	}
 	return r, nil
 }

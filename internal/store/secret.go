@@ -38,10 +38,10 @@ var (
 	setSecret = secretFields.update("", "team = ? AND name = ?")
 )
 
-func (ss Secrets) read(ctx context.Context, q querier, where string, args ...any) ([]SecretRow, error) {
-	rows, err := q.query(ctx, secretColumns+where+" ORDER BY s.name", args...)
+func (ss secretReads) read(ctx context.Context, where string, args ...any) ([]SecretRow, error) {
+	rows, err := ss.q.query(ctx, secretColumns+where+" ORDER BY s.name", args...)
 	var actors [][2]actorColumns
-	list, err := collect(ss.s, rows, err, "secrets", func(r *SecretRow) []any {
+	list, err := collect(ss.q.store(), rows, err, "secrets", func(r *SecretRow) []any {
 		actors = append(actors, [2]actorColumns{})
 		a := &actors[len(actors)-1]
 		return secretFields.into(r, slices.Concat(a[0].into(), a[1].into())...)
@@ -57,7 +57,7 @@ func (ss Secrets) read(ctx context.Context, q querier, where string, args ...any
 
 // List returns a team's secrets by name.
 func (ss Secrets) List(ctx context.Context, team string) ([]SecretRow, error) {
-	return ss.read(ctx, ss.s, "WHERE s.team = $1", team)
+	return ss.read(ctx, "WHERE s.team = $1", team)
 }
 
 // Named reads the existing secrets among names, by name.
@@ -66,7 +66,7 @@ func (ss Secrets) Named(ctx context.Context, team string, names []string) ([]Sec
 		return nil, nil
 	}
 	where, args := namedSecrets(team, names)
-	return ss.read(ctx, ss.s, where, args...)
+	return ss.read(ctx, where, args...)
 }
 
 func namedSecrets(team string, names []string) (where string, args []any) {
@@ -84,28 +84,19 @@ type SecretName struct {
 }
 
 // Names lists the names of a team's secrets.
-func (ss Secrets) Names(ctx context.Context, team string) ([]SecretName, error) {
-	return ss.readNames(ctx, ss.s, team)
-}
-
-// Names lists the names within the transaction.
-func (ss SecretsTx) Names(ctx context.Context, team string) ([]SecretName, error) {
-	return ss.tx.s.Secrets.readNames(ctx, ss.tx, team)
-}
-
-func (ss Secrets) readNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
-	rows, err := q.query(ctx, `SELECT name, webhook_uid, hosts
+func (ss secretReads) Names(ctx context.Context, team string) ([]SecretName, error) {
+	rows, err := ss.q.query(ctx, `SELECT name, webhook_uid, hosts
 		FROM secrets
 		WHERE team = $1
 		ORDER BY name`, team)
-	return collect(ss.s, rows, err, "names of secrets", func(n *SecretName) []any {
+	return collect(ss.q.store(), rows, err, "names of secrets", func(n *SecretName) []any {
 		return []any{&n.Name, &n.WebhookUID, &document{into: &n.Hosts}}
 	})
 }
 
 // Find reads one secret; absence is penstock.CodeNotFound.
 func (ss Secrets) Find(ctx context.Context, team, name string) (SecretRow, error) {
-	return ss.readOne(ctx, ss.s, team, name)
+	return ss.readOne(ctx, team, name)
 }
 
 // Lock reads one secret and locks it until the transaction ends; absence is
@@ -114,11 +105,11 @@ func (ss SecretsTx) Lock(ctx context.Context, team, name string) (SecretRow, err
 	if err := ss.lockNamed(ctx, team, []string{name}); err != nil {
 		return SecretRow{}, err
 	}
-	return ss.tx.s.Secrets.readOne(ctx, ss.tx, team, name)
+	return ss.readOne(ctx, team, name)
 }
 
-func (ss Secrets) readOne(ctx context.Context, q querier, team, name string) (SecretRow, error) {
-	list, err := ss.read(ctx, q, "WHERE s.team = $1 AND s.name = $2", team, name)
+func (ss secretReads) readOne(ctx context.Context, team, name string) (SecretRow, error) {
+	list, err := ss.read(ctx, "WHERE s.team = $1 AND s.name = $2", team, name)
 	if err == nil && len(list) == 0 {
 		err = penstock.NotFound("secret", name)
 	}
@@ -138,7 +129,7 @@ func (ss SecretsTx) Use(ctx context.Context, team string, names []string) ([]Sec
 		return nil, err
 	}
 	where, args := namedSecrets(team, names)
-	return ss.tx.s.Secrets.read(ctx, ss.tx, where, args...)
+	return ss.read(ctx, where, args...)
 }
 
 // lockNamed is a statement of its own, so that later statements see everything that was committed
@@ -281,22 +272,13 @@ var (
 
 // Users returns the resources that name a secret, or any of the team's secrets if name is "".
 // They are factories, environments, agents, automations, webhooks and active schedules.
-func (ss Secrets) Users(ctx context.Context, team, name string) ([]SecretUser, error) {
-	return ss.readUsers(ctx, ss.s, team, name)
-}
-
-// Users returns the users within the transaction.
-func (ss SecretsTx) Users(ctx context.Context, team, name string) ([]SecretUser, error) {
-	return ss.tx.s.Secrets.readUsers(ctx, ss.tx, team, name)
-}
-
-func (ss Secrets) readUsers(ctx context.Context, q querier, team, name string) ([]SecretUser, error) {
+func (ss secretReads) Users(ctx context.Context, team, name string) ([]SecretUser, error) {
 	text, args := secretUsersOfTeam, []any{team}
 	if name != "" {
 		text, args = secretUsersOfOne, []any{team, name}
 	}
-	rows, err := q.query(ctx, text, args...)
-	return collect(ss.s, rows, err, "users of secrets", func(u *SecretUser) []any {
+	rows, err := ss.q.query(ctx, text, args...)
+	return collect(ss.q.store(), rows, err, "users of secrets", func(u *SecretUser) []any {
 		return []any{&u.Secret, &u.Type, &u.UID, &u.Name, &u.FactoryUID, &u.FactoryName, &u.Personal, &u.Creator}
 	})
 }

@@ -106,7 +106,7 @@ func (cs CallsTx) addUnsent(ctx context.Context, l penstock.Lease, id string) er
 		return fmt.Errorf("read the lease of call %s: %w", id, err)
 	}
 	c.SettledAt = c.CreatedAt
-	return cs.tx.s.d.insert(ctx, cs.tx, newCalls, [][]any{callFields.row(&c)})
+	return cs.tx.insert(ctx, newCalls, [][]any{callFields.row(&c)})
 }
 
 // newCalls leaves calls unchanged that exist.
@@ -172,11 +172,11 @@ func (cs CallsTx) Counted(ctx context.Context, runID string, execution int) (boo
 // that do not exist are left to [CallsTx.sum].
 func (cs CallsTx) count(ctx context.Context, c *Call, reserved held) error {
 	p := c.payer()
-	applied, err := cs.tx.s.Budgets.readCaps(ctx, cs.tx, []payer{p})
+	applied, err := cs.tx.Budgets().readCaps(ctx, []payer{p})
 	if err != nil {
 		return err
 	}
-	limits, err := cs.tx.s.Budgets.limits(applied, p, c.CreatedAt)
+	limits, err := cs.tx.Budgets().limits(applied, p, c.CreatedAt)
 	if err != nil || len(limits) == 0 {
 		return err
 	}
@@ -188,7 +188,7 @@ func (cs CallsTx) count(ctx context.Context, c *Call, reserved held) error {
 	if c.Reported { // without a reservation, which creates them
 		accounts, err = cs.tx.Budgets().lockAccounts(ctx, keys)
 	} else {
-		accounts, err = cs.tx.s.Budgets.accounts(ctx, cs.tx, keys, cs.tx.s.d.lock)
+		accounts, err = cs.tx.Budgets().accounts(ctx, keys, cs.tx.s.d.lock)
 	}
 	if err != nil {
 		return err

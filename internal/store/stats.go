@@ -62,32 +62,17 @@ func sinceFilter(v Viewer, from penstock.Time) (text string, args []any) {
 	return text, args
 }
 
-// DeliverySum is how many deliveries of an hour had one kind of outcome.
-type DeliverySum struct {
-	Hour int
-	Kind string // such as CountAccepted
-	N    int64
-}
-
-// Sum adds up the outcomes of the deliveries to all of a team's webhooks since from. from
-// must be the start of an hour of the last [penstock.MaxStatsHours].
-func (ds Deliveries) Sum(ctx context.Context, team string, from penstock.Time) ([]DeliverySum, error) {
-	rows, err := ds.s.query(ctx, `SELECT (c.quarter - $1) / 4 AS hour, c.kind, CAST(sum(c.n) AS BIGINT)
-		FROM webhooks w
-		JOIN webhook_counts c ON c.webhook_uid = w.uid
-		WHERE c.quarter >= $1 AND w.team = $2 AND w.deleted_at = 0
-		GROUP BY 1, 2`, Quarter(from), team)
-	return collect(
-		ds.s, rows, err, "sums of deliveries", func(d *DeliverySum) []any { return []any{&d.Hour, &d.Kind, &d.N} },
-	)
-}
-
-// Length counts a team's runs that wait for a worker.
-func (qu Queue) Length(ctx context.Context, team string) (n int64, err error) {
-	err = qu.s.row(
-		ctx, `SELECT count(*)
-			FROM runs
-			WHERE team = $1 AND state = $2`, team, string(penstock.StateQueued),
-	).Scan(&n)
-	return n, qu.s.d.mapError(err)
+// Count counts all runs by state.
+func (rs Runs) Count(ctx context.Context) (map[penstock.State]int64, error) {
+	rows, err := rs.s.query(ctx, "SELECT state, count(*) FROM runs GROUP BY state")
+	type count struct {
+		state penstock.State
+		n     int64
+	}
+	counts, err := collect(rs.s, rows, err, "counts of runs", func(c *count) []any { return []any{&c.state, &c.n} })
+	out := map[penstock.State]int64{}
+	for _, c := range counts {
+		out[c.state] = c.n
+	}
+	return out, err
 }

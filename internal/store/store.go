@@ -59,7 +59,6 @@ type Store struct {
 	Settings  Settings
 
 	Environments Environments
-	Identities   Identities
 
 	Runs          Runs
 	Events        Events
@@ -81,6 +80,7 @@ type Store struct {
 	Deliveries Deliveries
 
 	Factories    Factories
+	Identities   Identities
 	Definitions  Definitions
 	Repositories Repositories
 
@@ -241,6 +241,7 @@ func (s *Store) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error
 type querier interface {
 	query(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 	row(ctx context.Context, text string, args ...any) scanner
+	store() *Store
 }
 
 // scanner is a *sql.Row, or an error.
@@ -249,6 +250,10 @@ type scanner interface{ Scan(into ...any) error }
 type noRow struct{ err error }
 
 func (n noRow) Scan(...any) error { return n.err }
+
+func (s *Store) store() *Store { return s }
+
+func (tx *Tx) store() *Store { return tx.s }
 
 func (s *Store) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	if stmt := s.stmts.prepared(ctx, s.read, text); stmt != nil {
@@ -300,6 +305,16 @@ func (tx *Tx) exec(ctx context.Context, text string, args ...any) (int64, error)
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+// insert adds rows that a table's ON CONFLICT clause may turn into updates.
+func (tx *Tx) insert(ctx context.Context, t table, rows [][]any) error {
+	return tx.s.d.insert(ctx, tx, t, rows)
+}
+
+// insertNew is insert, and returns how many rows are new.
+func (tx *Tx) insertNew(ctx context.Context, t table, rows [][]any) (int64, error) {
+	return tx.s.d.insertNew(ctx, tx, t, rows)
 }
 
 // maxStatements bounds the statements kept prepared: the texts of lists vary

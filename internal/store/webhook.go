@@ -76,10 +76,10 @@ var (
 
 // read reads rows that belong together in one statement, so that they are consistent on both
 // engines.
-func (ws Webhooks) read(ctx context.Context, q querier, where string, args ...any) ([]WebhookRow, error) {
-	rows, err := q.query(ctx, webhookColumns+where+" ORDER BY w.name, w.uid, s.n DESC", args...)
+func (ws webhookReads) read(ctx context.Context, where string, args ...any) ([]WebhookRow, error) {
+	rows, err := ws.q.query(ctx, webhookColumns+where+" ORDER BY w.name, w.uid, s.n DESC", args...)
 	if err != nil {
-		return nil, ws.s.d.mapError(fmt.Errorf("read webhooks: %w", err))
+		return nil, ws.q.store().d.mapError(fmt.Errorf("read webhooks: %w", err))
 	}
 	defer rows.Close()
 	now, out := penstock.Now(), []WebhookRow{}
@@ -99,7 +99,7 @@ func (ws Webhooks) read(ctx context.Context, q querier, where string, args ...an
 			last.Sealed = append(last.Sealed, secret)
 		}
 	}
-	return out, ws.s.d.mapError(rows.Err())
+	return out, ws.q.store().d.mapError(rows.Err())
 }
 
 func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
@@ -117,33 +117,25 @@ func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
 // ByUID reads a webhook of any team for a delivery, without its counts, in one round trip.
 // The webhook may be disabled or pending. Absence and deletion are penstock.CodeNotFound.
 func (ws Webhooks) ByUID(ctx context.Context, uid string) (WebhookRow, error) {
-	return ws.one(ctx, ws.s, uid, "w.uid = $1", uid)
-}
-
-// Find reads a webhook of a factory; absence is penstock.CodeNotFound.
-func (ws Webhooks) Find(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
-	return ws.readOne(ctx, ws.s, team, factoryUID, uid)
-}
-
-// Find reads a webhook within the transaction. [Tx.Changed] prevents changes by others.
-func (ws WebhooksTx) Find(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
-	return ws.tx.s.Webhooks.readOne(ctx, ws.tx, team, factoryUID, uid)
+	return ws.one(ctx, uid, "w.uid = $1", uid)
 }
 
 const webhookOfFactory = "w.team = $1 AND w.factory_uid = $2"
 
-func (ws Webhooks) readOne(ctx context.Context, q querier, team, factoryUID, uid string) (WebhookRow, error) {
-	w, err := ws.one(ctx, q, uid, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
+// Find reads a webhook of a factory. In a transaction that has called [Tx.Changed], no other one changes
+// it until the end. Absence is penstock.CodeNotFound.
+func (ws webhookReads) Find(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
+	w, err := ws.one(ctx, uid, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
 	if err != nil {
 		return w, err
 	}
 	list := []WebhookRow{w}
-	err = ws.fillCounts(ctx, q, list, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
+	err = ws.fillCounts(ctx, list, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
 	return list[0], err
 }
 
-func (ws Webhooks) one(ctx context.Context, q querier, uid, where string, args ...any) (WebhookRow, error) {
-	list, err := ws.read(ctx, q, where, args...)
+func (ws webhookReads) one(ctx context.Context, uid, where string, args ...any) (WebhookRow, error) {
+	list, err := ws.read(ctx, where, args...)
 	if err == nil && len(list) == 0 {
 		err = penstock.NotFound("webhook", uid)
 	}
@@ -155,23 +147,23 @@ func (ws Webhooks) one(ctx context.Context, q querier, uid, where string, args .
 
 // List returns a factory's webhooks by name.
 func (ws Webhooks) List(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
-	list, err := ws.read(ctx, ws.s, webhookOfFactory, team, factoryUID)
+	list, err := ws.read(ctx, webhookOfFactory, team, factoryUID)
 	if err != nil {
 		return nil, err
 	}
-	return list, ws.fillCounts(ctx, ws.s, list, webhookOfFactory, team, factoryUID)
+	return list, ws.fillCounts(ctx, list, webhookOfFactory, team, factoryUID)
 }
 
 // List returns a factory's webhooks by name, without their counts, within the
 // transaction.
 func (ws WebhooksTx) List(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
-	return ws.tx.s.Webhooks.read(ctx, ws.tx, webhookOfFactory, team, factoryUID)
+	return ws.read(ctx, webhookOfFactory, team, factoryUID)
 }
 
 // OfSecret lists the webhooks of a team whose managed secret has the
 // name, without their counts.
 func (ws WebhooksTx) OfSecret(ctx context.Context, team, name string) ([]WebhookRow, error) {
-	return ws.tx.s.Webhooks.read(ctx, ws.tx, "w.team = $1 AND w.secret_name = $2", team, name)
+	return ws.read(ctx, "w.team = $1 AND w.secret_name = $2", team, name)
 }
 
 // Count returns the number of a factory's webhooks.
@@ -297,21 +289,22 @@ const (
 
 // fillCounts sets the counts of the last 24 hours, to a quarter of an hour, and the time of the last
 // delivery.
-func (ws Webhooks) fillCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
+func (ws webhookReads) fillCounts(ctx context.Context, list []WebhookRow, where string, args ...any) error {
 	args = append(args, Quarter(penstock.Now())-quartersOfDay)
 	type count struct {
 		uid, kind string
 		n         int64
 		last      penstock.Time
 	}
-	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind,
+	rows, err := ws.q.query(ctx, `SELECT c.webhook_uid, c.kind,
 			CAST(sum(CASE WHEN c.quarter >= `+placeholders(len(args), 1)+` THEN c.n ELSE 0 END) AS BIGINT), max(c.last_at)
 		FROM webhooks w
 		JOIN webhook_counts c ON c.webhook_uid = w.uid
 		WHERE w.deleted_at = 0 AND `+where+`
 		GROUP BY c.webhook_uid, c.kind`, args...)
 	counts, err := collect(
-		ws.s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last} },
+		ws.q.store(), rows, err, "counts of deliveries",
+		func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last} },
 	)
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })

@@ -211,6 +211,9 @@ type source struct {
 	test    bool
 	sleeps  bool // mentions time.Sleep
 	imports []string
+
+	methods  map[string]int      // by the name of their type
+	embedded map[string][]string // types of the package, by the name of the struct
 }
 
 // violations compares the sources with the table, in a stable order.
@@ -327,6 +330,7 @@ func describe(name string, file *ast.File) source {
 			s.imports = append(s.imports, imported)
 		}
 	}
+	s.methods, s.embedded = describeTypes(file)
 	ast.Inspect(file, func(node ast.Node) bool {
 		if selector, ok := node.(*ast.SelectorExpr); ok && selector.Sel.Name == "Sleep" {
 			if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "time" {

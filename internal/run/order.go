@@ -28,13 +28,13 @@ const (
 // positions returns the position of each waiting run among the runs that wait for the same
 // workers, from 1. A run that no worker can execute does not block others.
 func (o *queueOrder) positions(
-	ctx context.Context, s *store.Store, workers []store.Worker, runs []store.RunRow,
+	ctx context.Context, db *store.Store, workers []store.Worker, runs []store.RunRow,
 ) (map[string]int, error) {
 	switch len(runs) {
 	case 0:
 		return nil, nil //nolint:nilnil // no run, no position
 	case 1:
-		ahead, err := s.Queue.Ahead(ctx, runs[0].ID)
+		ahead, err := db.Queue.Ahead(ctx, runs[0].ID)
 		n := 0
 		for want, count := range ahead {
 			if store.Competes(workers, want, runs[0].Wants()) {
@@ -45,7 +45,7 @@ func (o *queueOrder) positions(
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.refresh(ctx, s, runs); err != nil {
+	if err := o.refresh(ctx, db, runs); err != nil {
 		return nil, err
 	}
 	n := make(map[string]int, len(runs))
@@ -82,11 +82,11 @@ func enumerate(workers []store.Worker, waiting []store.WaitingRun, want store.Wa
 
 // refresh reads the queue unless the last read is at most a second old and has all runs that
 // can have a position. While the queue is short, a new run causes a new read.
-func (o *queueOrder) refresh(ctx context.Context, s *store.Store, runs []store.RunRow) error {
+func (o *queueOrder) refresh(ctx context.Context, db *store.Store, runs []store.RunRow) error {
 	if time.Since(o.at) <= orderMaxAge && o.knows(runs) {
 		return nil
 	}
-	waiting, err := s.Queue.Waiting(ctx, maxPositions)
+	waiting, err := db.Queue.Waiting(ctx, maxPositions)
 	if err != nil {
 		return err
 	}

@@ -7,18 +7,7 @@ import (
 
 // NamesOf returns the names of the factories of agents and automations, by the UIDs of these. Those
 // without a factory are absent.
-func (fs Factories) NamesOf(ctx context.Context, team string, uids []string) (map[string]string, error) {
-	return fs.s.factoryNames(ctx, fs.s, team, uids)
-}
-
-// NamesOf is [Factories.NamesOf] within the transaction.
-func (fs FactoriesTx) NamesOf(ctx context.Context, team string, uids []string) (map[string]string, error) {
-	return fs.tx.s.factoryNames(ctx, fs.tx, team, uids)
-}
-
-func (s *Store) factoryNames(
-	ctx context.Context, q querier, team string, uids []string,
-) (map[string]string, error) {
+func (fs factoryReads) NamesOf(ctx context.Context, team string, uids []string) (map[string]string, error) {
 	type named struct{ uid, factory string }
 	names := map[string]string{}
 	for args := range chunks(uids, func(uid string) []any { return []any{uid} }) {
@@ -28,8 +17,10 @@ func (s *Store) factoryNames(
 				JOIN factories f ON f.uid = n.factory_uid AND f.team = n.team
 				WHERE n.uid IN (%s) AND n.team = $%d`, table, placeholders(1, len(args)), len(args)+1)
 		}
-		rows, err := q.query(ctx, of("identities")+" UNION ALL "+of("automations"), append(args, team)...)
-		list, err := collect(s, rows, err, "names of factories", func(n *named) []any { return []any{&n.uid, &n.factory} })
+		rows, err := fs.q.query(ctx, of("identities")+" UNION ALL "+of("automations"), append(args, team)...)
+		list, err := collect(
+			fs.q.store(), rows, err, "names of factories", func(n *named) []any { return []any{&n.uid, &n.factory} },
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -44,6 +44,25 @@ func readDocument(t *testing.T, name string) string {
 	return string(content)
 }
 
+// sourcePath is the path of a file in the documents for contributors.
+var sourcePath = regexp.MustCompile("`([a-z][\\w./-]*/[\\w.-]+\\.(?:go|json|md|py|ts|yaml))`")
+
+// The files that the documents for contributors name exist, as a reader looks for them there.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	t.Parallel()
+	for _, document := range []string{"docs/architecture.md", "docs/which-file.md"} {
+		paths := sourcePath.FindAllStringSubmatch(readDocument(t, document), -1)
+		if len(paths) < 40 {
+			t.Errorf("%s names %d files, want at least 40", document, len(paths))
+		}
+		for _, path := range paths {
+			if _, err := os.Stat(path[1]); err != nil {
+				t.Errorf("%s names a file that does not exist: %s", document, path[1])
+			}
+		}
+	}
+}
+
 // Lines of documents are short enough to read beside each other. Rows of tables and lines that are
 // one long word, such as a link, cannot be broken.
 func TestDocumentsHaveShortLines(t *testing.T) {

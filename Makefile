@@ -29,29 +29,19 @@ build: ## build bin/penstock, with the dashboard where there is Node
 
 .PHONY: test
 test: build ## run every test of the repository, on SQLite and on a PostgreSQL of its own
-	@scripts/need postgresql bubblewrap $(if $(filter ./...,$(PACKAGES)),chromium)
+	@scripts/need postgresql bubblewrap
 	@scripts/npm-ci internal/webhook/testdata/senders
 	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),scripts/harness-packages .tools)
-	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/side-by-side \
-		$(PART) test-browser -- $(PART) test-clients -- \
-		scripts/with-postgres go test -timeout=30m -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
-
-# Not $(MAKE) in the line itself, with which `make -n test` would run the tests.
-PART = $(MAKE)
-
-# Parts of `make test` that mostly wait: for a browser, and for other languages, agents and a cluster.
-.PHONY: test-browser test-clients
-test-browser:
-	@:
-	@$(if $(filter ./...,$(PACKAGES)),scripts/test-web)
-test-clients:
-	@:
+	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web)
+	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python)
+	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript)
 	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 2 -run 'TestAgents/.*/turns')
-	@$(if $(filter ./...,$(PACKAGES)),scripts/test-python)
-	@$(if $(filter ./...,$(PACKAGES)),scripts/test-typescript)
 	@$(if $(filter ./... ./internal/launch%,$(PACKAGES)),scripts/kube-test --api $(TESTFLAGS))
 	@$(if $(filter ./...,$(PACKAGES)),go test -C tools/release ./...)
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
+		go test -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
 
+# The real agents start slowly beside other tests, so they run alone.
 TEST_AGENTS = PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_TEST_HARNESSES='$(CURDIR)/.tools/harnesses' \
 	go test -count=1 ./internal/harness
 
@@ -106,7 +96,7 @@ bench: build ## measure, as ratios to a bare handler in the same run: make bench
 .PHONY: check
 check: .tools/versitygw check-format lint check-generated vulncheck fuzz ## what CI runs: all checks, then the tests with the race detector
 	@scripts/need build-essential
-	@$(MAKE) test TESTFLAGS='-race $(WITHOUT_SQLITE) -count=1'
+	@$(MAKE) test TESTFLAGS='-race $(WITHOUT_SQLITE) -count=1 -timeout=20m'
 
 # SQLite is C translated to Go, with locks of its own, and not ours to test: to
 # watch it, too, takes two thirds of the time of all tests. A package that has

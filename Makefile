@@ -39,7 +39,7 @@ test: build ## run every test of the repository, on SQLite and on a PostgreSQL o
 	@$(if $(filter ./... ./internal/launch%,$(PACKAGES)),scripts/kube-test --api $(TESTFLAGS))
 	@$(if $(filter ./...,$(PACKAGES)),go test -C tools/release ./...)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
-		go test -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
+		go test -timeout=20m -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
 
 # The real agents start slowly beside other tests, so they run alone.
 TEST_AGENTS = PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_TEST_HARNESSES='$(CURDIR)/.tools/harnesses' \
@@ -96,7 +96,7 @@ bench: build ## measure, as ratios to a bare handler in the same run: make bench
 .PHONY: check
 check: .tools/versitygw check-format lint check-generated vulncheck fuzz ## what CI runs: all checks, then the tests with the race detector
 	@scripts/need build-essential
-	@$(MAKE) test TESTFLAGS='-race $(WITHOUT_SQLITE) -count=1 -timeout=20m'
+	@$(MAKE) test TESTFLAGS='-race $(WITHOUT_SQLITE) -count=1'
 
 # SQLite is C translated to Go, with locks of its own, and not ours to test: to
 # watch it, too, takes two thirds of the time of all tests. A package that has

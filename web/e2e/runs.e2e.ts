@@ -259,6 +259,8 @@ test('a filter is added and changed with the keyboard alone, and one that is onl
   await expect.poll(isAdd).toBe(true);
   expect(new URL(page.url()).searchParams.get('created_after')).toBe('2026-01-02T03:04:05Z');
   await add.press('Enter');
+  // Until the list has the focus, it would not get the letters.
+  await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('INPUT');
   await page.keyboard.type('Skill');
   await page.getByRole('option', { name: 'Skill', exact: true }).waitFor();
   await page.keyboard.press('ArrowDown');

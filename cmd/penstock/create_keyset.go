@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
+	"syscall"
 
 	"github.com/penstock-dev/penstock/internal/secret"
 )
@@ -17,18 +18,18 @@ type createKeysetCmd struct {
 }
 
 func (cmd *createKeysetCmd) Run(ctx context.Context, std *stdio) error {
-	switch _, err := os.Lstat(cmd.File); {
-	case err == nil:
-		return exitf(exitUsage, "%s exists already: without it, the secrets that it encrypted are lost", cmd.File)
-	case !errors.Is(err, fs.ErrNotExist):
-		return exitf(exitUsage, "cannot create the keyset: %w", err)
-	}
 	kms, err := cmd.KeysetKMS.open(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := secret.OpenKeyset(ctx, secret.KeysetFile{Path: cmd.File, KMS: kms}); err != nil {
-		return keysetError(err)
+	err = secret.KeysetFile{Path: cmd.File, KMS: kms}.Create(ctx)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return exitf(exitUsage, "%s exists already: without it, the secrets that it encrypted are lost", cmd.File)
+	case errors.Is(err, syscall.ENOTDIR):
+		return exitf(exitUsage, "cannot create the keyset: %w", err)
+	case err != nil:
+		return keysetError(fmt.Errorf("keyset %s: %w", cmd.File, err))
 	}
 	std.notef("wrote the keyset to %s. Keep a copy: without it, secrets cannot be decrypted", cmd.File)
 	return nil

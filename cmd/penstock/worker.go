@@ -214,14 +214,11 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 	if beside := filepath.Join(filepath.Dir(exe), "bwrap"); isFile(beside) { // see copyProgram
 		chosen.Bwrap = beside
 	}
-	if w.programRoot != "" {
-		var err error
-		if chosen.Bwrap, err = mountedBubblewrap(w.programRoot, dir); err != nil {
-			return err
-		}
-	}
 	w.choose(&chosen, filepath.Join(dir, dockerDir))
 	err := w.pullDefault(ctx, w.Sandbox, log)
+	if err == nil && w.programRoot != "" {
+		chosen.Bwrap, err = mountedBubblewrap(w.programRoot, dir)
+	}
 	if err == nil {
 		err = sandbox.Probe(ctx, chosen)
 	}

@@ -204,6 +204,9 @@ func (o observation) failed() decision {
 		d.reason, d.final = "WorkerFailed", t.ExitCode <= 128 // a signal comes from outside
 		d.message = fmt.Sprintf("The worker in the run's Pod failed before it began, with exit code %d%s",
 			t.ExitCode, details(t))
+		if t.ExitCode == cannotExecute {
+			d.message += o.mountHint()
+		}
 	default:
 		d.reason = "WorkerFailed"
 		d.message = fmt.Sprintf("The worker in the run's Pod ended with exit code %d%s", t.ExitCode, details(t))
@@ -308,13 +311,16 @@ func (o observation) waiting(name, reason, message string) (decision, bool) {
 	return d, true
 }
 
-// mountHint says what to do about a node that cannot mount the image of the worker. It says so in words
-// of its own, which depend on its version.
+// cannotExecute is the exit code of a shell for a program that it may not execute.
+const cannotExecute = 126
+
+// mountHint says what to do about a node that cannot mount the image of the worker, or whose runtime
+// executes nothing that is mounted. It says so in words of its own, which depend on its version.
 func (o observation) mountHint() string {
 	for _, v := range o.pod.Spec.Volumes {
 		if v["image"] != nil {
-			return " The Pod mounts the worker's image, for which its node needs containerd 2.1. If the node is older, " +
-				"start the launcher with --pod-copy-program."
+			return " The Pod mounts the worker's image, which not every node can. If that is the reason, start the launcher " +
+				"without --pod-mount-program."
 		}
 	}
 	return ""

@@ -309,7 +309,7 @@ func TestDecide(t *testing.T) {
 				waitingFor("CreateContainerError", `failed to generate spec: failed to mkdir ""`)(p)
 				p.Spec.Volumes = []map[string]any{{"image": map[string]any{"reference": "penstock:1"}}}
 			})},
-			action: lose, reason: "CreateContainerError", words: "start the launcher with --pod-copy-program",
+			action: lose, reason: "CreateContainerError", words: "start the launcher without --pod-mount-program",
 			state: penstock.StateFailed, code: penstock.CodeEnvironmentSetupFailed, final: true,
 		},
 		"a worker that could not start": {

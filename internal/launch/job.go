@@ -140,7 +140,7 @@ func (o Options) podSpec(a penstock.Assignment, secretName string) podSpec {
 // addProgram brings penstock and bubblewrap, which the image of the run need not have, from the image of
 // the launcher's settings.
 func (o Options) addProgram(spec *podSpec) {
-	if o.mount {
+	if o.MountProgram && !o.Unsealed {
 		o.mountProgram(spec)
 	} else {
 		o.copyProgram(spec)
@@ -149,7 +149,7 @@ func (o Options) addProgram(spec *podSpec) {
 
 // startMounted starts penstock wherever the mounted image has it.
 const startMounted = `for dir in /usr/local/bin /usr/bin /bin; do
-  [ ! -x ` + imageDir + `$dir/penstock ] || exec ` + imageDir + `$dir/penstock "$@"
+  [ ! -e ` + imageDir + `$dir/penstock ] || exec ` + imageDir + `$dir/penstock "$@"
 done
 echo "the image of --worker-image has no penstock in /usr/local/bin, /usr/bin or /bin" >&2
 exit 127`
@@ -169,7 +169,7 @@ func (o Options) mountProgram(spec *podSpec) {
 	})
 }
 
-// copyProgram has an init container copy what a cluster without volumes of images cannot mount.
+// copyProgram has an init container copy them, which works on every node.
 func (o Options) copyProgram(spec *podSpec) {
 	spec.Volumes = append(spec.Volumes, map[string]any{
 		"name": "program", "emptyDir": map[string]any{"sizeLimit": "1Gi"},

@@ -27,18 +27,23 @@ func TestPodCopiesTheProgramIntoOtherImages(t *testing.T) {
 	}
 }
 
-// Where the cluster can mount images, a Pod starts without a copy. Elsewhere, and where the operator
-// says so, it copies.
-func TestPodMountsTheProgramWhereTheClusterCan(t *testing.T) {
+// A Pod with another image mounts the worker's only if the operator says so, and it is sealed. A
+// launcher whose cluster refuses such Pods does not start.
+func TestPodMountsTheProgramIfTheOperatorSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		change func(*fakeCluster, *Options)
-		mounts bool
+		change  func(*fakeCluster, *Options)
+		mounts  bool
+		refused string
 	}{
-		"with volumes of images":    {func(*fakeCluster, *Options) {}, true},
-		"without volumes of images": {func(f *fakeCluster, _ *Options) { f.noImages = true }, false},
-		"as the operator says":      {func(_ *fakeCluster, o *Options) { o.CopyProgram = true }, false},
-		"unsealed":                  {func(_ *fakeCluster, o *Options) { o.Unsealed = true }, false},
+		"by default":             {func(*fakeCluster, *Options) {}, false, ""},
+		"as the operator says":   {func(_ *fakeCluster, o *Options) { o.MountProgram = true }, true, ""},
+		"unsealed":               {func(_ *fakeCluster, o *Options) { o.MountProgram, o.Unsealed = true, true }, false, ""},
+		"copied by an older API": {func(f *fakeCluster, _ *Options) { f.noImages = true }, false, ""},
+		"refused by an older API": {
+			func(f *fakeCluster, o *Options) { f.noImages, o.MountProgram = true, true },
+			true, "start without --pod-mount-program",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,8 +54,9 @@ func TestPodMountsTheProgramWhereTheClusterCan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Preflight(t.Context()); err != nil {
-				t.Fatal(err)
+			err = l.Preflight(t.Context())
+			if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+				t.Fatalf("got %v, want %q", err, test.refused)
 			}
 			spec := l.newJob(penstock.Assignment{
 				Lease: penstock.Lease{RunID: "r", ExecutionID: 1}, Runner: &penstock.RunnerSpec{Image: "other:1"},

@@ -48,9 +48,8 @@ type Options struct {
 	NodeSelector                map[string]string
 	Tolerations                 []Toleration
 	RuntimeClass, PriorityClass string
-	// CopyProgram makes Pods copy WorkerImage's programs into other images, also where the cluster can
-	// mount them.
-	CopyProgram bool
+	// MountProgram makes sealed Pods with other images mount WorkerImage, instead of copying its programs.
+	MountProgram bool
 	// Unsealed makes the Pod the sandbox, for clusters that refuse the sealed Pod.
 	Unsealed bool
 	// StartTimeout is the longest time until the worker in a Pod has started; default: 10 min.
@@ -61,8 +60,6 @@ type Options struct {
 	KeepJobs time.Duration
 	// Claim is the template of claims; see queue.Options.
 	Claim penstock.ClaimRequest
-
-	mount bool // Pods mount WorkerImage; see Preflight
 }
 
 // Launcher claims runs and executes them in Pods.

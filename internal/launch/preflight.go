@@ -64,7 +64,6 @@ func (l *Launcher) Preflight(ctx context.Context) error {
 				"ServiceAccount:\n%s", strings.Join(missing, ", "), l.Namespace, Role(l.Namespace),
 		)
 	}
-	l.mount = !l.CopyProgram && !l.Unsealed && l.mounts(ctx)
 	trial := penstock.Assignment{Lease: penstock.Lease{RunID: penstock.NewID(), ExecutionID: 1}}
 	made, err := l.cluster.createJob(ctx, l.newJob(trial), true)
 	switch code := answered(err); {
@@ -83,21 +82,23 @@ func (l *Launcher) Preflight(ctx context.Context) error {
 		return fmt.Errorf("%w: its API drops the field hostUsers. Enable user namespaces, or accept the Pod as the only "+
 			"sandbox with --allow-unsealed", ErrUnsealed)
 	}
+	if l.MountProgram && !l.Unsealed {
+		return l.tryMount(ctx)
+	}
 	return nil
 }
 
-// mounts reports whether the API accepts a Pod that mounts an image. Kubernetes has such volumes by
-// default since 1.35. Without them, it drops the field, and refuses the volume that is left.
-func (l *Launcher) mounts(ctx context.Context) bool {
-	o := l.Options
-	o.mount = true
-	_, err := l.cluster.createJob(ctx, o.newJob(penstock.Assignment{
-		Lease: penstock.Lease{RunID: penstock.NewID(), ExecutionID: 1}, Runner: &penstock.RunnerSpec{Image: "another"},
-	}), true)
-	if err != nil {
-		l.Log.InfoContext(ctx, "the cluster cannot mount images, so Pods copy penstock into other images", "error", err)
+// tryMount returns an error if the API refuses a Pod that mounts an image. An API that has no such
+// volumes drops the field, and refuses the volume that is left.
+func (l *Launcher) tryMount(ctx context.Context) error {
+	trial := penstock.Assignment{
+		Lease:  penstock.Lease{RunID: penstock.NewID(), ExecutionID: 1},
+		Runner: &penstock.RunnerSpec{Image: l.WorkerImage + "-other"},
 	}
-	return err == nil
+	if _, err := l.cluster.createJob(ctx, l.newJob(trial), true); err != nil {
+		return fmt.Errorf("the cluster refuses a Pod that mounts an image; start without --pod-mount-program: %w", err)
+	}
+	return nil
 }
 
 // elsewhere reports whether the API names the fields that it refuses, and none of them seals the Pod.

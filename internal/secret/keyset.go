@@ -55,7 +55,8 @@ func OpenKeyset(ctx context.Context, file KeysetFile) (*Keyset, error) {
 	k := &Keyset{file: file}
 	found, err := file.read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = file.create(ctx); err == nil {
+		// If two processes start at once, one creates the file, and both use it.
+		if err = file.Create(ctx); err == nil || errors.Is(err, fs.ErrExist) {
 			found, err = file.read(ctx)
 		}
 	}

@@ -126,17 +126,13 @@ func (f KeysetFile) encode(ctx context.Context, handle *keyset.Handle) ([]byte, 
 	return content.Bytes(), err
 }
 
-func (f KeysetFile) create(ctx context.Context) error {
+// Create writes a new keyset. If the file exists, the error is [fs.ErrExist], and the file stays as it is.
+func (f KeysetFile) Create(ctx context.Context) error {
 	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err != nil {
 		return err
 	}
-	// Link, not rename: if two processes start at once, one wins, and both use its file.
-	err = f.place(ctx, handle, os.Link)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
+	return f.place(ctx, handle, os.Link) // not rename, which replaces a file
 }
 
 // place writes a keyset to a new file beside its path, and moves it there. It flushes the file to

@@ -178,13 +178,6 @@ func (b *bench) startsInImage(ctx context.Context, layers []string) error {
 	if err != nil {
 		return err
 	}
-	b.out.row(row{
-		what: "start of a sandbox in this image, p50", penstock: millis(inside), bare: millis(outside),
-		ratio: ratio(float64(inside), float64(outside)), aim: upTo(float64(inside), 4*float64(outside), "ratio ≤ 4"),
-	})
-	b.out.row(row{
-		what: "the same, beside the program bwrap", penstock: millis(inside), bare: millis(alone),
-		ratio: ratio(float64(inside), float64(alone)),
-	})
+	b.startRows("start of a sandbox in this image, p50", 4, inside, outside, alone)
 	return nil
 }

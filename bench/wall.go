@@ -244,15 +244,21 @@ func (b *bench) starts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.out.row(row{
-		what: "start of a sealed sandbox with its proof, p50", penstock: millis(sealed), bare: millis(without),
-		ratio: ratio(float64(sealed), float64(without)), aim: upTo(float64(sealed), 2*float64(without), "ratio ≤ 2"),
-	})
-	b.out.row(row{
-		what: "the same, beside the program bwrap", penstock: millis(sealed), bare: millis(alone),
-		ratio: ratio(float64(sealed), float64(alone)),
-	})
+	b.startRows("start of a sealed sandbox with its proof, p50", 2, sealed, without, alone)
 	return nil
+}
+
+// startRows prints a start beside another kind of sandbox, of which it may take limit times as long, and
+// beside the program bwrap.
+func (b *bench) startRows(what string, limit float64, start, other, alone time.Duration) {
+	b.out.row(row{
+		what: what, penstock: millis(start), bare: millis(other), ratio: ratio(float64(start), float64(other)),
+		aim: upTo(float64(start), limit*float64(other), fmt.Sprintf("ratio ≤ %.3g", limit)),
+	})
+	b.out.row(row{
+		what: "the same, beside the program bwrap", penstock: millis(start), bare: millis(alone),
+		ratio: ratio(float64(start), float64(alone)),
+	})
 }
 
 // medianStarts starts sandboxes of two kinds and the program bwrap in turns, and returns the median of

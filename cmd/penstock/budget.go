@@ -72,11 +72,7 @@ func (cmd *budgetListCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) e
 }
 
 func budgetScope(b penstock.SharedBudget) string {
-	name := string(b.Scope) + " " + cmp.Or(b.ScopeName, b.ScopeUID)
-	if b.FactoryName != "" {
-		name += " (" + b.FactoryName + ")"
-	}
-	return strings.TrimSpace(name)
+	return strings.TrimSpace(string(b.Scope) + " " + withFactory(cmp.Or(b.ScopeName, b.ScopeUID), b.FactoryName))
 }
 
 // dollars writes an amount with as many digits as it needs, and at least those of cents.

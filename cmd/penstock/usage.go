@@ -57,10 +57,7 @@ func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {
 	return perform(ctx, c, http.MethodGet, "usage?"+query.Encode(), nil, func(r penstock.UsageReport) error {
 		var rows [][]string
 		for _, row := range r.Rows {
-			name := cmp.Or(row.Name, row.Key, "(none)")
-			if row.FactoryName != "" {
-				name += " (" + row.FactoryName + ")"
-			}
+			name := withFactory(cmp.Or(row.Name, row.Key, "(none)"), row.FactoryName)
 			rows = append(rows, usageColumns(name, row.UsageSum))
 		}
 		if r.OmittedRows > 0 {
@@ -69,6 +66,14 @@ func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {
 		rows = append(rows, usageColumns("total", r.Total))
 		return std.table([]string{"GROUP", "CALLS", "INPUT", "CACHED", "OUTPUT", "COST", "RESERVED"}, rows)
 	})
+}
+
+// withFactory adds the factory, if there is one: names of agents and automations are unique only within it.
+func withFactory(name, factory string) string {
+	if factory == "" {
+		return name
+	}
+	return name + " (" + factory + ")"
 }
 
 func usageColumns(name string, u penstock.UsageSum) []string {

@@ -3,6 +3,7 @@ package secret_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -116,6 +117,29 @@ func TestKeysetIsMadeOnceByManyAtOnce(t *testing.T) {
 	for _, k := range sets {
 		wantOpen(t, k, sealed, "c", "v")
 	}
+}
+
+func TestOnlyOneOfManyCreatesAKeyset(t *testing.T) {
+	t.Parallel()
+	file := secret.KeysetFile{Path: filepath.Join(t.TempDir(), "keyset.json")}
+	errs := make([]error, 8)
+	var together sync.WaitGroup
+	for i := range errs {
+		together.Go(func() { errs[i] = file.Create(t.Context()) })
+	}
+	together.Wait()
+	created := 0
+	for _, err := range errs {
+		if err == nil {
+			created++
+		} else if !errors.Is(err, fs.ErrExist) {
+			t.Error(err)
+		}
+	}
+	if created != 1 {
+		t.Errorf("%d callers created the keyset, want one", created)
+	}
+	openFile(t, file)
 }
 
 // A server keeps working while the key is rotated, the rotation is killed half-way, and it is

@@ -105,8 +105,8 @@ func (c control) ReportLoss(ctx context.Context, l penstock.Lease, loss penstock
 // maxLossText limits the message of a loss, in bytes.
 const maxLossText = 4096
 
-// endLaunched ends or requeues a run whose process is lost. held is false if the
-// execution had ended already; its timeline then gets the loss. final means that the run has ended.
+// endLaunched ends or requeues a run whose process is lost. held is false if the execution had ended
+// already; its timeline then gets the loss, unless it has succeeded. final means that the run has ended.
 func (s *Executions) endLaunched(
 	ctx context.Context, tx *store.Tx, l penstock.Lease, loss penstock.Loss,
 ) (held, final bool, err error) {
@@ -125,7 +125,8 @@ func (s *Executions) endLaunched(
 	}
 	adopted, givenUp, err := tx.Executions().Launched(ctx, l)
 	if errors.Is(err, penstock.ErrLeaseLost) {
-		if len(events) == 0 {
+		succeeded := run.State == penstock.StateSucceeded && run.ExecutionID == l.ExecutionID
+		if len(events) == 0 || succeeded {
 			return false, false, nil
 		}
 		return false, false, tx.Executions().AppendLoss(ctx, l, events[0])

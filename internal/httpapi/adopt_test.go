@@ -24,6 +24,7 @@ func TestAdoption(t *testing.T) {
 		"a loss that is requeued":               lossRequeued,
 		"a loss of a worker that may be alive":  lossUncertain,
 		"a loss after the end of the execution": lossAfter,
+		"a loss after success":                  lossAfterSuccess,
 		"a loss by a foreign launcher":          lossForeign,
 		"the list of workers":                   launchedOnWorkerList,
 	})
@@ -322,6 +323,21 @@ func lossAfter(t *testing.T, w *world, c penstock.Control) {
 	}
 	if got := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil).field("state"); got != "QUEUED" {
 		t.Errorf("got state %s", got)
+	}
+}
+
+// Somebody may delete the Pod of a run that has just succeeded.
+func lossAfterSuccess(t *testing.T, w *world, c penstock.Control) {
+	id := w.newRun("x")
+	l := launch(t, c).Lease
+	g := agent{t: t, control: c, a: adopt(t, c, l)}
+	g.append(g.state(penstock.StatePending), g.state(penstock.StateInProgress))
+	g.succeed()
+	if err := c.ReportLoss(t.Context(), l, loss()); !errors.Is(err, penstock.ErrLeaseLost) {
+		t.Errorf("got %v, want ErrLeaseLost", err)
+	}
+	if got := w.timeline(id); strings.Contains(got, "pod_lost") {
+		t.Errorf("got timeline %s", got)
 	}
 }
 

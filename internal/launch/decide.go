@@ -13,6 +13,7 @@ import (
 type observation struct {
 	job     *job // nil: it does not exist
 	pod     *pod // nil: it does not exist
+	gone    *pod // without pod: how it was seen last, if it was
 	hadPod  bool // it existed before
 	adopted bool // the worker in the Pod has the execution
 	events  []event
@@ -102,16 +103,18 @@ func (o observation) look() decision {
 		return deadline()
 	}
 	switch {
+	case o.pod == nil && o.gone != nil && inOrder(o.gone): // the Job is about to say so
+		return o.succeeded()
 	case o.pod == nil && (o.hadPod || failed): // it may have gone before anybody saw it
-		return gone(podDeleted, "The Pod of the run was deleted.")
+		return o.deleted()
 	case o.pod == nil:
 		return o.noPod()
-	case o.pod.Status.Phase == "Succeeded":
+	case inOrder(o.pod):
 		return o.succeeded()
 	case o.pod.Status.Phase == "Failed" || mainTerminated(o.pod) != nil:
 		return o.failed()
 	case o.pod.Meta.DeletionTimestamp != nil:
-		return o.leaving()
+		return leaving(o.pod)
 	}
 	return o.starting()
 }
@@ -122,6 +125,17 @@ func gone(reason, message string) decision {
 		action: lose, reason: reason, message: message, state: penstock.StateError,
 		code: penstock.CodeInfrastructureTimeout,
 	}
+}
+
+// deleted is the loss of a Pod that is gone. How it was seen last may say why.
+func (o observation) deleted() decision {
+	d := gone(podDeleted, "The Pod of the run was deleted.")
+	if o.gone != nil {
+		if why, ok := disrupted(o.gone); ok {
+			d.reason, d.message = why.reason, why.message
+		}
+	}
+	return d
 }
 
 func deadline() decision {
@@ -144,18 +158,14 @@ func (o observation) noPod() decision {
 // succeeded is about a worker that has ended in order: the run has ended, or the worker has returned it
 // to the queue because its Pod is being deleted. Only the Pod says why.
 func (o observation) succeeded() decision {
-	d := decision{action: end}
-	switch {
-	case o.pod != nil && o.pod.Meta.DeletionTimestamp != nil:
-		if d = o.leaving(); d.reason == podDeleted {
-			d.message = "The Pod of the run was deleted."
-		}
-	case o.pod == nil && o.before == podDeleted:
-		d = gone(podDeleted, "The Pod of the run was deleted.")
-	default:
-		return d
+	if o.pod != nil {
+		o.gone = o.pod
 	}
-	d.action, d.state, d.code, d.certain = lose, penstock.StateError, penstock.CodeInfrastructureTimeout, true
+	if o.gone == nil || !stopped(o.gone) {
+		return decision{action: end}
+	}
+	d := o.deleted()
+	d.certain = true
 	return d
 }
 
@@ -163,9 +173,7 @@ func (o observation) succeeded() decision {
 func (o observation) failed() decision {
 	p := o.pod
 	d := decision{action: lose, certain: true, state: penstock.StateError, code: penstock.CodeInfrastructureTimeout}
-	if t := mainTerminated(p); t != nil && t.ExitCode == 0 {
-		return o.succeeded() // the Pod is about to say so
-	} else if t != nil && t.ExitCode == exitNotAdopted {
+	if t := mainTerminated(p); t != nil && t.ExitCode == exitNotAdopted {
 		return decision{action: end} // it was cancelled, or another Pod has it
 	}
 	if p.Status.Reason == "DeadlineExceeded" {
@@ -237,9 +245,28 @@ func disrupted(p *pod) (decision, bool) {
 	return d, true
 }
 
+// inOrder reports whether the worker in a Pod ended in order. The Pod says so a moment later.
+func inOrder(p *pod) bool {
+	t := mainTerminated(p)
+	return p.Status.Phase == "Succeeded" || t != nil && t.ExitCode == 0
+}
+
+// stopped reports whether a Pod was deleted before its worker ended. Times of the API are whole seconds.
+func stopped(p *pod) bool {
+	if p.Meta.DeletionTimestamp == nil {
+		return false
+	}
+	t := mainTerminated(p)
+	if t == nil || t.FinishedAt == nil {
+		return true
+	}
+	deleted := p.Meta.DeletionTimestamp.Add(-time.Duration(p.Meta.DeletionGracePeriodSeconds) * time.Second)
+	return !t.FinishedAt.Before(deleted)
+}
+
 // leaving explains a Pod that is being deleted. Its worker has a chance to requeue the run.
-func (o observation) leaving() decision {
-	d, ok := disrupted(o.pod)
+func leaving(p *pod) decision {
+	d, ok := disrupted(p)
 	if ok && d.reason == "NodeLost" { // nobody there can end it
 		return d
 	}
@@ -311,47 +338,6 @@ func (o observation) waiting(name, reason, message string) (decision, bool) {
 	return d, true
 }
 
-// cannotExecute is the exit code of a shell for a program that it may not execute.
-const cannotExecute = 126
-
-// mountHint says what to do about a node that cannot mount the image of the worker, or whose runtime
-// executes nothing that is mounted. It says so in words of its own, which depend on its version.
-func (o observation) mountHint() string {
-	for _, v := range o.pod.Spec.Volumes {
-		if v["image"] != nil {
-			return " The Pod mounts the worker's image, which not every node can. If that is the reason, start the launcher " +
-				"without --pod-mount-program."
-		}
-	}
-	return ""
-}
-
-// image is the image that a container waits for: one that it mounts, if the message names that, or its
-// own.
-func (o observation) image(name, message string) string {
-	for _, v := range o.pod.Spec.Volumes {
-		mounted, _ := v["image"].(map[string]any)
-		if reference, ok := mounted["reference"].(string); ok && strings.Contains(message, reference) {
-			return reference
-		}
-	}
-	for _, c := range slices.Concat(o.pod.Spec.InitContainers, o.pod.Spec.Containers) {
-		if c.Name == name {
-			return c.Image
-		}
-	}
-	return ""
-}
-
-// pullError prefers the event of the failure: while it backs off, the container's message does not
-// say why.
-func (o observation) pullError(message string) string {
-	if e, ok := last(o.events, "Pod", "Failed"); ok && strings.HasPrefix(e.Message, "Failed to pull") {
-		return e.Message
-	}
-	return message
-}
-
 // ended reports whether all containers of the Pod have ended.
 func ended(p *pod) bool { return p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" }
 
@@ -362,17 +348,6 @@ func mainTerminated(p *pod) *terminatedState {
 		}
 	}
 	return nil
-}
-
-// memoryLimit is the memory limit of the worker's container, or "".
-func memoryLimit(p *pod) string {
-	for _, c := range p.Spec.Containers {
-		if limits, ok := c.Resources["limits"].(map[string]any); ok && c.Name == mainContainer {
-			limit, _ := limits["memory"].(string)
-			return limit
-		}
-	}
-	return ""
 }
 
 func mainRunning(p *pod) bool {
@@ -392,30 +367,4 @@ func last(events []event, kind, reason string) (found event, ok bool) {
 		}
 	}
 	return found, ok
-}
-
-// details adds the words of a container's end to a sentence. A process that was killed has not said why.
-func details(t *terminatedState) string {
-	if t.Message == "" || t.ExitCode > 128 {
-		return "."
-	}
-	return ": " + sentence(t.Message)
-}
-
-// maxWords limits the text of the cluster in a message, in bytes.
-const maxWords = 1000
-
-// sentence cleans a text of the cluster, which may have been written by a hostile program.
-func sentence(text string) string {
-	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8("…"+text[len(text)-maxWords:], "")
-	}
-	return strings.TrimRight(text, ".") + "."
 }

@@ -14,7 +14,7 @@ func aJob(conditions ...condition) *job {
 	return &job{Meta: meta{Name: "j"}, Status: jobStatus{Conditions: conditions}}
 }
 
-func aPod(phase string, change func(*pod)) *pod {
+func aPod(phase string, changes ...func(*pod)) *pod {
 	p := &pod{
 		Meta: meta{Name: "p", OwnerReferences: []owner{{Kind: "Job", Name: "j"}}},
 		Spec: podSpec{
@@ -26,7 +26,7 @@ func aPod(phase string, change func(*pod)) *pod {
 		},
 		Status: podStatus{Phase: phase},
 	}
-	if change != nil {
+	for _, change := range changes {
 		change(p)
 	}
 	return p
@@ -46,8 +46,28 @@ func waitingFor(reason, message string) func(*pod) {
 func terminated(code int, reason, message string) func(*pod) {
 	return func(p *pod) {
 		p.Status.Containers = []containerStatus{{
-			Name: mainContainer, State: containerState{Terminated: &terminatedState{code, reason, message}},
+			Name: mainContainer,
+			State: containerState{
+				Terminated: &terminatedState{ExitCode: code, Reason: reason, Message: message},
+			},
 		}}
+	}
+}
+
+// endedAt is a worker that has ended in order.
+func endedAt(at time.Time) func(*pod) {
+	return func(p *pod) {
+		terminated(0, "Completed", "")(p)
+		p.Status.Containers[0].State.Terminated.FinishedAt = &at
+	}
+}
+
+// deletedAt is a Pod that was deleted with a grace period.
+func deletedAt(at time.Time) func(*pod) {
+	const grace = 30 // seconds
+	return func(p *pod) {
+		over := at.Add(time.Duration(grace) * time.Second)
+		p.Meta.DeletionTimestamp, p.Meta.DeletionGracePeriodSeconds = &over, grace
 	}
 }
 
@@ -70,6 +90,7 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	const start = 10 * time.Minute
 	now := time.Now()
+	complete := aJob(condition{Type: "Complete", Status: "True"})
 	for name, test := range map[string]struct {
 		o       observation
 		action  action
@@ -186,7 +207,8 @@ func TestDecide(t *testing.T) {
 		"an init container that failed": {
 			o: observation{job: aJob(), pod: aPod("Failed", func(p *pod) {
 				p.Status.Init = []containerStatus{{
-					Name: initContainer, State: containerState{Terminated: &terminatedState{1, "Error", "no space left"}},
+					Name:  initContainer,
+					State: containerState{Terminated: &terminatedState{ExitCode: 1, Message: "no space left"}},
 				}}
 			})},
 			action: lose, reason: "InitFailed",
@@ -276,12 +298,50 @@ func TestDecide(t *testing.T) {
 			action: lose, reason: "Evicted", words: "drained", state: penstock.StateError,
 			code: penstock.CodeInfrastructureTimeout, certain: true,
 		},
-		"a Pod that was being deleted and is gone": {
+		"a worker that returned its run in a Pod that is gone": {
+			o: observation{job: complete, adopted: true, hadPod: true, gone: aPod("Succeeded", func(p *pod) {
+				deletedAt(now)(p)
+				endedAt(now.Add(time.Second))(p)
+			})},
+			action: lose, reason: "PodDeleted", words: "was deleted", state: penstock.StateError,
+			code: penstock.CodeInfrastructureTimeout, certain: true,
+		},
+		"a worker that was never seen to end in a Pod that is gone": {
 			o: observation{
-				job: aJob(condition{Type: "Complete", Status: "True"}), adopted: true, hadPod: true, before: "PodDeleted",
+				job: complete, adopted: true, hadPod: true, gone: aPod("Running", running, deletedAt(now)),
 			},
 			action: lose, reason: "PodDeleted", words: "was deleted", state: penstock.StateError,
 			code: penstock.CodeInfrastructureTimeout, certain: true,
+		},
+		"a worker that returned its run in an evicted Pod that is gone": {
+			o: observation{job: complete, adopted: true, hadPod: true, gone: aPod("Succeeded", func(p *pod) {
+				deletedAt(now)(p)
+				p.Status.Conditions = []condition{disruption("EvictionByEvictionAPI", "drained")}
+			})},
+			action: lose, reason: "Evicted", words: "drained", state: penstock.StateError,
+			code: penstock.CodeInfrastructureTimeout, certain: true,
+		},
+		"a Pod that was deleted after its run had ended": {
+			o: observation{
+				job: complete, adopted: true, hadPod: true,
+				gone: aPod("Succeeded", endedAt(now), deletedAt(now.Add(2*time.Second))),
+			},
+			action: end,
+		},
+		"a Pod that is being deleted after its run has ended": {
+			o: observation{
+				job: complete, adopted: true, hadPod: true,
+				pod: aPod("Succeeded", endedAt(now), deletedAt(now.Add(2*time.Second))),
+			},
+			action: end,
+		},
+		"an evicted Pod that is gone": {
+			o: observation{job: aJob(), adopted: true, hadPod: true, gone: aPod("Running", func(p *pod) {
+				running(p)
+				p.Status.Conditions = []condition{disruption("EvictionByEvictionAPI", "drained")}
+			})},
+			action: lose, reason: "Evicted", words: "drained", state: penstock.StateError,
+			code: penstock.CodeInfrastructureTimeout,
 		},
 		"a Job deleted by hand": {
 			o: observation{adopted: true, hadPod: true}, action: lose, reason: "JobDeleted", words: "Job of the run was deleted",
@@ -290,7 +350,7 @@ func TestDecide(t *testing.T) {
 		"an init container that was killed": {
 			o: observation{job: aJob(), pod: aPod("Failed", func(p *pod) {
 				p.Status.Init = []containerStatus{{
-					Name: initContainer, State: containerState{Terminated: &terminatedState{137, "Error", ""}},
+					Name: initContainer, State: containerState{Terminated: &terminatedState{ExitCode: 137}},
 				}}
 			})},
 			action: lose, reason: "InitFailed", words: "failed with exit code 137.", state: penstock.StateFailed,

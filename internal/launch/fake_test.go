@@ -229,13 +229,13 @@ func (f *fakeCluster) only() string {
 }
 
 // pod changes the Pod of the only Job, and creates it if it does not exist.
-func (f *fakeCluster) pod(phase string, change func(*pod)) {
+func (f *fakeCluster) pod(phase string, changes ...func(*pod)) {
 	name := f.only()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.version++
 	_, exists := f.pods[name]
-	p := aPod(phase, change)
+	p := aPod(phase, changes...)
 	p.Meta.Name, p.Meta.OwnerReferences = name+"-x", []owner{{Kind: "Job", Name: name}}
 	f.pods[name] = *p
 	kind := "ADDED"
@@ -243,6 +243,23 @@ func (f *fakeCluster) pod(phase string, change func(*pod)) {
 		kind = "MODIFIED"
 	}
 	f.say(kind, *p)
+}
+
+// leave deletes the Pod of the only Job, which is complete. Watches get nothing but the last state.
+func (f *fakeCluster) leave(changes ...func(*pod)) {
+	name := f.only()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := aPod("Succeeded", changes...)
+	p.Meta = meta{
+		Name: name + "-x", OwnerReferences: []owner{{Kind: "Job", Name: name}},
+		DeletionTimestamp: p.Meta.DeletionTimestamp, DeletionGracePeriodSeconds: p.Meta.DeletionGracePeriodSeconds,
+	}
+	j := f.jobs[name]
+	j.Status.Conditions = []condition{{Type: "Complete", Status: "True"}}
+	f.jobs[name] = j
+	delete(f.pods, name)
+	f.say("DELETED", p)
 }
 
 // plane is a control plane for launchers: the part of the real one that they use, with its rules.
@@ -347,6 +364,9 @@ func (p *plane) ReportLoss(_ context.Context, l penstock.Lease, loss penstock.Lo
 	}
 	h, ok := p.find(l)
 	if !ok {
+		if h != nil && h.over && loss.Reason != "" { // it goes to the timeline all the same
+			p.losses, p.lostAt = append(p.losses, loss), append(p.lostAt, time.Now())
+		}
 		return penstock.ErrLeaseLost
 	}
 	givenUp := time.Until(h.until) < penstock.GivenUp
@@ -374,10 +394,10 @@ func (p *plane) renew(id string) {
 }
 
 // finish is the end of a run by its worker, or by a cancel.
-func (p *plane) finish(id string) {
+func (p *plane) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held[id].over = true
+	p.held["run-1"].over = true
 }
 
 func (p *plane) lost() (losses []penstock.Loss, at []time.Time) {

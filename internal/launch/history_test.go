@@ -73,7 +73,8 @@ func TestHistoriesOfLostPods(t *testing.T) {
 			script: func(h *history) {
 				h.f.pod("Failed", func(p *pod) {
 					p.Status.Init = []containerStatus{{
-						Name: initContainer, State: containerState{Terminated: &terminatedState{1, "Error", "disk full"}},
+						Name:  initContainer,
+						State: containerState{Terminated: &terminatedState{ExitCode: 1, Message: "disk full"}},
 					}}
 				})
 			},
@@ -132,6 +133,24 @@ func TestHistoriesOfLostPods(t *testing.T) {
 				h.f.set(func(f *fakeCluster) { delete(f.pods, name) })
 			},
 			within: 30 * time.Second, reason: "PodDeleted",
+		},
+		"a Pod deleted by hand, whose worker returned its run, and that was gone before anybody looked": {
+			script: func(h *history) {
+				start(h)
+				h.p.finish()
+				h.f.leave(endedAt(time.Now()), deletedAt(time.Now()))
+			},
+			within: 15 * time.Second, reason: "PodDeleted",
+		},
+		"a Pod deleted by hand, whose worker returned its run, while nobody watched": {
+			script: func(h *history) {
+				start(h)
+				h.f.pod("Running", running, deletedAt(time.Now()))
+				h.p.finish()
+				h.f.expire()
+				h.f.leave(endedAt(time.Now()), deletedAt(time.Now()))
+			},
+			within: 15 * time.Second, reason: "PodDeleted",
 		},
 		"a Job deleted by hand": {
 			script: func(h *history) {
@@ -251,11 +270,26 @@ func TestHistoryOfARun(t *testing.T) {
 			time.Sleep(time.Minute)
 			h.p.renew("run-1")
 		}
-		h.p.finish("run-1")
+		h.p.finish()
 		h.f.pod("Succeeded", terminated(0, "Completed", ""))
 		time.Sleep(time.Minute)
 		if losses, _ := h.p.lost(); len(losses) > 0 || h.p.happened() != "pod_created" {
 			t.Errorf("got losses %+v, timeline %s", losses, h.p.happened())
+		}
+	})
+}
+
+// Who deletes the Pod of a run that has ended does not stop that run.
+func TestAPodDeletedAfterItsRunIsNoLoss(t *testing.T) {
+	bubble(t, func(h *history) {
+		h.f.pod("Running", running)
+		h.p.adopt("run-1")
+		time.Sleep(5 * time.Second)
+		h.p.finish()
+		h.f.leave(endedAt(time.Now()), deletedAt(time.Now().Add(time.Second)))
+		time.Sleep(time.Minute)
+		if losses, _ := h.p.lost(); len(losses) > 0 {
+			t.Errorf("got losses %+v", losses)
 		}
 	})
 }
@@ -291,7 +325,7 @@ func TestADeletedPodWhoseWorkerIsAliveKeepsItsRun(t *testing.T) {
 		if losses, _ := h.p.lost(); len(losses) > 0 {
 			t.Errorf("got losses %+v", losses)
 		}
-		h.p.finish("run-1")
+		h.p.finish()
 	})
 }
 
@@ -318,7 +352,7 @@ func TestACancelRemovesAPodThatWaits(t *testing.T) {
 	bubble(t, func(h *history) {
 		h.f.pod("Pending", waitingFor("ContainerCreating", ""))
 		time.Sleep(10 * time.Second)
-		h.p.finish("run-1")
+		h.p.finish()
 		time.Sleep(15 * time.Second)
 		if name := h.f.only(); name != "" {
 			t.Errorf("the Job %s is still there", name)

@@ -13,7 +13,9 @@ type meta struct {
 	Labels            map[string]string `json:"labels,omitempty"`
 	OwnerReferences   []owner           `json:"ownerReferences,omitempty"`
 	CreationTimestamp *time.Time        `json:"creationTimestamp,omitempty"`
-	DeletionTimestamp *time.Time        `json:"deletionTimestamp,omitempty"`
+	DeletionTimestamp *time.Time        `json:"deletionTimestamp,omitempty"` // the end of the grace period
+	// DeletionGracePeriodSeconds is the length of that period, from the call that deleted the object.
+	DeletionGracePeriodSeconds int64 `json:"deletionGracePeriodSeconds,omitempty"`
 }
 
 type owner struct {
@@ -131,9 +133,10 @@ type containerState struct {
 }
 
 type terminatedState struct {
-	ExitCode int    `json:"exitCode"`
-	Reason   string `json:"reason,omitempty"`
-	Message  string `json:"message,omitempty"`
+	ExitCode   int        `json:"exitCode"`
+	Reason     string     `json:"reason,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 }
 
 type secret struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 )
@@ -17,6 +18,7 @@ type view struct {
 	mu      sync.Mutex
 	jobs    map[string]job
 	pods    map[string]pod       // by the name of their Job
+	gone    map[string]pod       // as they were seen last, while their Job exists
 	touched map[string]time.Time // when the watch last changed a Pod
 	seen    time.Time            // when the last complete read began
 	waiting map[string]chan struct{}
@@ -31,6 +33,7 @@ const (
 func newView(c *cluster, selector string, log *slog.Logger) *view {
 	return &view{
 		cluster: c, selector: selector, log: log, waiting: map[string]chan struct{}{}, touched: map[string]time.Time{},
+		gone: map[string]pod{},
 	}
 }
 
@@ -93,10 +96,24 @@ func (v *view) read(ctx context.Context) (version string, err error) {
 			v.pods[name] = p
 		}
 	}
+	v.remember(before)
 	for _, c := range v.waiting {
 		nudge(c)
 	}
 	return pods.Meta.ResourceVersion, nil
+}
+
+// remember keeps the Pods that are gone since the last read, and forgets those without a Job.
+func (v *view) remember(before map[string]pod) {
+	for name, p := range before {
+		if _, exists := v.pods[name]; !exists {
+			v.gone[name] = p
+		}
+	}
+	maps.DeleteFunc(v.gone, func(name string, _ pod) bool {
+		_, exists := v.jobs[name]
+		return !exists
+	})
 }
 
 // watch applies changes of Pods as they come. When a watch expires or breaks, it waits for the next
@@ -132,6 +149,7 @@ func (v *view) change(kind string, p pod) {
 	v.touched[name] = time.Now()
 	if kind == "DELETED" {
 		delete(v.pods, name)
+		v.gone[name] = p
 	} else {
 		v.pods[name] = p
 	}
@@ -170,6 +188,8 @@ func (v *view) look(name string, created time.Time) (o observation, fresh bool) 
 	}
 	if p, ok := v.pods[name]; ok {
 		o.pod = &p
+	} else if p, ok := v.gone[name]; ok {
+		o.gone = &p
 	}
 	return o, v.seen.After(created) && time.Since(v.seen) < freshFor
 }

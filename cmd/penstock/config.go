@@ -57,7 +57,7 @@ type harnessSettings struct {
 
 // BeforeResolve reads the file, and uses it for flags that neither the command line nor the
 // environment sets.
-func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path, settings *fileSettings) error {
+func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path, settings *fileSettings) error {
 	path, given := ctx.FlagValue(trace.Flag).(configFile)
 	if !given || path == "" {
 		return nil
@@ -66,7 +66,11 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	if err != nil {
 		return exitf(exitConfig, "read the configuration: %w", err)
 	}
-	values, err := parseConfig(content, flagNames(k.Model.Node), settings)
+	all, err := newParser(&cli{}, &stdio{}) // the file may have flags of other commands, too
+	if err != nil {
+		return err
+	}
+	values, err := parseConfig(content, flagNames(all.Model.Node), settings)
 	if err != nil {
 		return exitf(exitConfig, "configuration %s: %w", path, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	_ "time/tzdata" // container images of runs often have no time zones, and the commands in a run need them
 
@@ -101,15 +102,15 @@ func run(args []string) int {
 	ctx, stop := untilSignal()
 	defer stop()
 
-	parser, err := newParser(&cli{}, std, kong.BindTo(ctx, (*context.Context)(nil)))
-	if err != nil {
-		return std.fail(err)
-	}
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
 	case args[0] == "help":
 		args = append(args[1:], "--help")
+	}
+	parser, err := newParser(commandLine(args[0]), std, kong.BindTo(ctx, (*context.Context)(nil)))
+	if err != nil {
+		return std.fail(err)
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
@@ -135,8 +136,29 @@ func untilSignal() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// newParser builds kong's model of the command line for target.
-func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, error) {
+// commandLine returns the cli without other commands than the first word of the command line, if that
+// is a command. The parser takes longer to prepare all commands than most of them take to run.
+func commandLine(first string) any {
+	if first == "complete" { // it completes all of them
+		return &cli{}
+	}
+	var fields []reflect.StructField
+	found := false
+	for field := range reflect.TypeFor[cli]().Fields() {
+		_, isCommand := field.Tag.Lookup("cmd")
+		if isCommand && strings.ToLower(field.Name) != first {
+			continue
+		}
+		fields, found = append(fields, field), found || isCommand
+	}
+	if !found {
+		return &cli{}
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
+}
+
+// newParser builds kong's model of the command line for target, a pointer to a cli or a part of it.
+func newParser(target any, std *stdio, options ...kong.Option) (*kong.Kong, error) {
 	parser, err := kong.New(target, append([]kong.Option{
 		kong.Name("penstock"),
 		kong.Description(description),
@@ -245,41 +267,45 @@ func explainUsage(err error, args []string) error {
 // plainUsage rewrites errors of the parser that are hard to read. The parser has no types for them.
 // Texts that it does not know stay as they are.
 func plainUsage(text string) string {
-	for _, w := range parserWords {
+	for _, w := range parserWords() {
 		text = w.theirs.ReplaceAllString(text, w.ours)
 	}
 	return strings.ReplaceAll(text, `","`, `", "`)
 }
 
-var parserWords = []struct {
+type parserWord struct {
 	theirs *regexp.Regexp
 	ours   string
-}{
-	{
-		regexp.MustCompile(`expected duration but got ("[^"]*")(?:: time: [^(]*[^( ])?`),
-		"must be a duration such as 90s or 24h, not $1",
-	},
-	{
-		regexp.MustCompile(`expected a valid \d+ bit u?int but got ("[^"]*")(?: \(\w+\))?`),
-		"must be a whole number, not $1",
-	},
-	{regexp.MustCompile(`expected an int but got ("[^"]*")(?: \(\w+\))?`), "must be a whole number, not $1"},
-	{regexp.MustCompile(`expected a float but got ("[^"]*")(?: \(\w+\))?`), "must be a number, not $1"},
-	{regexp.MustCompile(`expected bool but got ("[^"]*")(?: \(\w+\))?`), "must be true or false, not $1"},
-	{regexp.MustCompile(`^(--\S+|<\S+>) must be one of (?:"",)?(.*) but got (".*")$`), "$1: must be one of $2, not $3"},
-	{
-		regexp.MustCompile(`expected \S+ value but got "[^"]*" \([^)]*\); perhaps try (.*)\?$`),
-		"needs a value; if the value begins with -, write $1",
-	},
-	{regexp.MustCompile(`bool value must be .* but got (".*")`), "must be true or false, not $1"},
-	{regexp.MustCompile(`missing value, expecting "<?[^"]*"`), "needs a value"},
-	{regexp.MustCompile(`expected "<key>=<value>" but got (".*")`), "must have the form KEY=VALUE, not $1"},
-	{regexp.MustCompile(`^expected "(<[^"]*)"$`), "missing argument $1"},
-	{regexp.MustCompile(`^missing flags: (\S+)$`), "missing flag $1"},
-	{regexp.MustCompile(`^expected one of (.*)$`), "missing command: one of $1"},
-	{regexp.MustCompile(`\(from envar (\w+)=`), "(from the environment: $1="},
-	{regexp.MustCompile(`can't be used together`), "cannot be used together"},
 }
+
+var parserWords = sync.OnceValue(func() []parserWord {
+	return []parserWord{
+		{
+			regexp.MustCompile(`expected duration but got ("[^"]*")(?:: time: [^(]*[^( ])?`),
+			"must be a duration such as 90s or 24h, not $1",
+		},
+		{
+			regexp.MustCompile(`expected a valid \d+ bit u?int but got ("[^"]*")(?: \(\w+\))?`),
+			"must be a whole number, not $1",
+		},
+		{regexp.MustCompile(`expected an int but got ("[^"]*")(?: \(\w+\))?`), "must be a whole number, not $1"},
+		{regexp.MustCompile(`expected a float but got ("[^"]*")(?: \(\w+\))?`), "must be a number, not $1"},
+		{regexp.MustCompile(`expected bool but got ("[^"]*")(?: \(\w+\))?`), "must be true or false, not $1"},
+		{regexp.MustCompile(`^(--\S+|<\S+>) must be one of (?:"",)?(.*) but got (".*")$`), "$1: must be one of $2, not $3"},
+		{
+			regexp.MustCompile(`expected \S+ value but got "[^"]*" \([^)]*\); perhaps try (.*)\?$`),
+			"needs a value; if the value begins with -, write $1",
+		},
+		{regexp.MustCompile(`bool value must be .* but got (".*")`), "must be true or false, not $1"},
+		{regexp.MustCompile(`missing value, expecting "<?[^"]*"`), "needs a value"},
+		{regexp.MustCompile(`expected "<key>=<value>" but got (".*")`), "must have the form KEY=VALUE, not $1"},
+		{regexp.MustCompile(`^expected "(<[^"]*)"$`), "missing argument $1"},
+		{regexp.MustCompile(`^missing flags: (\S+)$`), "missing flag $1"},
+		{regexp.MustCompile(`^expected one of (.*)$`), "missing command: one of $1"},
+		{regexp.MustCompile(`\(from envar (\w+)=`), "(from the environment: $1="},
+		{regexp.MustCompile(`can't be used together`), "cannot be used together"},
+	}
+})
 
 // dropEmptyVariables removes variables with an empty value, which compose files often pass. An
 // empty value means the default.

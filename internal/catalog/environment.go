@@ -142,10 +142,16 @@ func nameUsers(p penstock.Principal, users []store.EnvironmentUser) string {
 	return strings.Join(names, ", ")
 }
 
+// Lengths of names, in bytes. They are not in the patterns, which would be slow to compile.
+const (
+	maxImageName  = 255
+	maxGitHubName = 100
+)
+
 var (
-	imageName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
-	githubOwner = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
-	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]{0,99}$`)
+	imageName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
+	githubOwner = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`)
 )
 
 // checkEnvironment returns all errors of a configuration, and makes its name canonical.
@@ -157,7 +163,7 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	c.Name = strings.TrimSpace(c.Name)
 	field.Name(bad, c.Name, false)
 	field.Text(bad, "/description", c.Description, field.MaxDescription)
-	if c.DockerImage != "" && !imageName.MatchString(c.DockerImage) {
+	if c.DockerImage != "" && (len(c.DockerImage) > maxImageName || !imageName.MatchString(c.DockerImage)) {
 		bad(
 			"/docker_image",
 			"is not a valid image reference; use a lower-case name, such as registry.example.com/team/app:1.2",
@@ -218,10 +224,10 @@ func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *p
 	}
 	for i, r := range c.GitHubRepos {
 		at := fmt.Sprintf("/github_repos/%d", i)
-		if !githubOwner.MatchString(r.Owner) {
+		if len(r.Owner) > maxGitHubName || !githubOwner.MatchString(r.Owner) {
 			bad(at+"/owner", "is not the name of a GitHub user or organization")
 		}
-		if !githubRepo.MatchString(r.Repo) || strings.Trim(r.Repo, ".") == "" {
+		if len(r.Repo) > maxGitHubName || !githubRepo.MatchString(r.Repo) || strings.Trim(r.Repo, ".") == "" {
 			bad(at+"/repo", "is not the name of a repository, without its owner")
 		}
 		once(at, strings.ToLower(githubURL(r)))

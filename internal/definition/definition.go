@@ -237,7 +237,7 @@ func (p *parser) secret(d *document, path ...any) { p.secretFor(d, p.known.RunSe
 
 func (p *parser) secretFor(d *document, judge func(string) (problem, nearest string), path ...any) {
 	at := d.find(path...)
-	if at == nil || judge == nil || !patterns["secret"].MatchString(at.Value) {
+	if at == nil || judge == nil || !patterns()["secret"].MatchString(at.Value) {
 		return
 	}
 	if problem, near := judge(at.Value); problem != "" {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -122,9 +123,8 @@ const (
 	aliasInner = `[^\x00-\x1f!-,/:-@\[-\^\x60{-\x7f]`
 )
 
-var patterns = compilePatterns()
-
-func compilePatterns() map[string]*regexp.Regexp {
+// patterns are those of rules, compiled when a file is read first: most processes read none.
+var patterns = sync.OnceValue(func() map[string]*regexp.Regexp {
 	compiled := map[string]*regexp.Regexp{}
 	for name, r := range rules {
 		if r.pattern != "" {
@@ -132,7 +132,7 @@ func compilePatterns() map[string]*regexp.Regexp {
 		}
 	}
 	return compiled
-}
+})
 
 func schemeNames() []string {
 	var names []string
@@ -162,7 +162,7 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 	case slices.Contains(r.enum, value):
 	case r.enum != nil && !r.open:
 		d.mustf(at, code, nearest(value, r.spellings()), "be %s, not %s", alternatives(r.enum), quote(value))
-	case r.pattern != "" && !patterns[name].MatchString(value), r.valid != nil && !r.valid(value):
+	case r.pattern != "" && !patterns()[name].MatchString(value), r.valid != nil && !r.valid(value):
 		if strings.TrimSpace(value) != "" {
 			d.mustf(at, code, "", "%s, not %s", r.description, quote(value))
 			break

@@ -112,7 +112,7 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 			at("type"), InvalidReference, nearest(h.Type, p.known.Harnesses), "the server has no harness %s; it has %s",
 			quote(h.Type), list(p.known.Harnesses),
 		)
-	case p.known.Harnesses == nil && !slices.Contains(names, h.Type) && patterns["harness"].MatchString(h.Type) &&
+	case p.known.Harnesses == nil && !slices.Contains(names, h.Type) && patterns()["harness"].MatchString(h.Type) &&
 		nearest(h.Type, names) != "":
 		d.warnf(
 			at("type"), InvalidReference, nearest(h.Type, names),

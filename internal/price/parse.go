@@ -19,7 +19,7 @@ import (
 
 // builtin is made by `make prices`.
 //
-//go:embed prices.json
+//go:embed prices.yaml
 var builtin []byte
 
 // Builtin is the text of the built-in price list, in the format that Parse reads.

@@ -3,7 +3,7 @@
 // that the provider ran.
 //
 // All arithmetic is in integers: prices are pico-dollars per token, costs are nano-dollars, rounded
-// up once per call. The built-in prices are generated from public price lists (prices.json). A
+// up once per call. The built-in prices are generated from public price lists (prices.yaml). A
 // model without a price has no known cost; it is never free.
 package price
 

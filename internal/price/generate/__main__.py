@@ -1,4 +1,4 @@
-"""Writes prices.json from the two price lists, and prints where they disagree.
+"""Writes prices.yaml from the two price lists, and prints where they disagree.
 
 Usage: python3 generate FOLDER GENAI_VERSION LITELLM_VERSION DAY. The folder holds both packages
 unpacked. `make prices` calls this; it is the only part that uses the network.
@@ -180,24 +180,21 @@ def dump(value: Any) -> str:
 
 
 def write(entries: dict[str, dict[str, Any]], day: str, versions: list[str]) -> None:
-    """The file, one rate a line."""
+    """The file, one rate a line. As one JSON value, it would take twice as long to read."""
     sources = [
         {"name": "genai-prices", "version": versions[0], "license": "MIT",
          "copyright": "Copyright (c) Pydantic Services Inc. 2025 to present"},
         {"name": "litellm", "version": versions[1], "license": "MIT", "copyright": "Copyright (c) 2023 Berri AI"},
     ]
-    out = ["{", f' "date": "{day}",', ' "sources": [']
-    out += [",\n".join("  " + json.dumps(s) for s in sources), " ],", ' "models": {']
-    models = []
+    out = [f'date: "{day}"', "sources:", *("  - " + dump(s) for s in sources), "models:"]
     for name in sorted(entries):
         entry = entries[name]
-        head = {k: entry[k] for k in ("free", "source", "lists", "window", "max_output", "regions", "tools") if entry.get(k)}
-        line = f'  "{name}": ' + dump(head)
+        out.append(f"  {name}:")
+        head = ("free", "source", "lists", "window", "max_output", "regions", "tools")
+        out += [f"    {key}: {dump(entry[key])}" for key in head if entry.get(key)]
         if entry.get("rates"):
-            line = line[:-1] + ', "rates": [\n' + ",\n".join("   " + dump(row) for row in entry["rates"]) + "\n  ]}"
-        models.append(line)
-    out += [",\n".join(models), " }", "}"]
-    (HERE / "prices.json").write_text("\n".join(out) + "\n")
+            out += ["    rates:", *("      - " + dump(row) for row in entry["rates"])]
+    (HERE / "prices.yaml").write_text("\n".join(out) + "\n")
 
 
 def main() -> None:

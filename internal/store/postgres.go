@@ -17,8 +17,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresConnections is the size of a replica's pool, without the connection that listens.
-const postgresConnections = 24
+// The size of a replica's pool, without the connection that listens. The parameter of the URL has the
+// name that it has for pgx's own pool.
+const (
+	postgresConnections  = 24
+	leastConnections     = 4 // two committers, and readers beside them
+	mostConnections      = 1000
+	connectionsParameter = "pool_max_conns"
+)
 
 // idleTimeout bounds how long a transaction may be idle between two statements. Then PostgreSQL
 // ends it and releases its locks. A replica whose machine is gone cannot do so, and the operating
@@ -29,6 +35,10 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrURL, err)
+	}
+	connections, err := poolSize(config.RuntimeParams)
+	if err != nil {
+		return err
 	}
 	config.RuntimeParams["application_name"] = "penstock"
 	// Without prepared statements, the server may be a pooler of connections, which refuses these
@@ -45,8 +55,8 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	config.DialFunc = dialPostgres
 	s.d = postgresDialect()
 	s.read = stdlib.OpenDB(*config)
-	s.read.SetMaxOpenConns(postgresConnections)
-	s.read.SetMaxIdleConns(postgresConnections)
+	s.read.SetMaxOpenConns(connections)
+	s.read.SetMaxIdleConns(connections)
 	s.read.SetConnMaxIdleTime(5 * time.Minute)
 	s.close = append(s.close, s.read.Close)
 	if err := s.read.PingContext(ctx); err != nil {
@@ -58,6 +68,21 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	}
 	s.listen(ctx, config)
 	return nil
+}
+
+// poolSize takes the size of the pool out of the parameters, which the server would refuse.
+func poolSize(parameters map[string]string) (int, error) {
+	text, given := parameters[connectionsParameter]
+	if !given {
+		return postgresConnections, nil
+	}
+	delete(parameters, connectionsParameter)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < leastConnections || n > mostConnections {
+		return 0, fmt.Errorf("%w: %s must be a whole number from %d to %d, not %q",
+			ErrURL, connectionsParameter, leastConnections, mostConnections, text)
+	}
+	return n, nil
 }
 
 // notConnected distinguishes errors for which another attempt may succeed.

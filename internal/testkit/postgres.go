@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,10 @@ func EmptyEngines(t *testing.T, test func(t *testing.T, url string)) {
 	eachEngine(t, test, sqliteURL, Postgres)
 }
 
+// fewConnections in a URL makes the store connect less: to connect takes longer than what most tests
+// do with a connection.
+const fewConnections = "&pool_max_conns=5"
+
 func eachEngine(t *testing.T, test func(t *testing.T, url string), sqlite, postgres func(testing.TB) string) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -34,7 +39,7 @@ func eachEngine(t *testing.T, test func(t *testing.T, url string), sqlite, postg
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, postgres(t))
+		test(t, postgres(t)+fewConnections)
 	})
 }
 
@@ -87,14 +92,25 @@ func inDatabase(server, name string) (string, error) {
 	return u.String(), nil
 }
 
+// maintenance is the connection to the server that creates and drops databases. It lives as long as
+// the process, since to connect takes as long as to create a database.
+var maintenance struct {
+	sync.Mutex
+	*pgx.Conn
+}
+
 func execPostgres(server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return err
+	maintenance.Lock()
+	defer maintenance.Unlock()
+	if maintenance.Conn == nil || maintenance.IsClosed() {
+		conn, err := pgx.Connect(ctx, server)
+		if err != nil {
+			return err
+		}
+		maintenance.Conn = conn
 	}
-	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, statement)
+	_, err := maintenance.Exec(ctx, statement)
 	return err
 }

@@ -1,4 +1,4 @@
-import { expect, test } from './world.ts';
+import { browserAt, chromiumWithWindows, expect, test } from './world.ts';
 
 test('settings show what the server can do', async ({ world }) => {
   const { page } = world;
@@ -19,7 +19,10 @@ test('settings show what the server can do', async ({ world }) => {
   await world.look('settings');
 });
 
-test('a run that one started notifies when it blocks and when it fails', async ({ world }) => {
+// Without windows, a browser shows no notifications.
+const withWindows = test.extend({ browser: [browserAt(chromiumWithWindows), { scope: 'worker' }] });
+
+withWindows('a run that one started notifies when it blocks and when it fails', async ({ world }) => {
   const { page, server, context } = world;
   await context.grantPermissions(['notifications']);
   // The page shows real notifications; this only takes note of them.

@@ -7,7 +7,8 @@ export default defineConfig({
     root: fileURLToPath(new URL('.', import.meta.url)),
     include: ['**/*.e2e.ts'],
     pool: 'forks',
-    maxWorkers: 2, // each has a server and a browser
+    isolate: false, // nothing is left in a module; to load them takes longer than many tests
+    maxWorkers: 3, // each has a server and a browser
     testTimeout: 240_000, // a machine that is busy is no reason to fail
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000, interval: 50 } },

@@ -106,6 +106,8 @@ function Fields({ factory, possible, create, creating, error, close }: FieldsPro
           searchable
           openOnFocus={false}
           selectFirstOptionOnChange
+          // Without it, the list forgets a moment after it opens which option it has marked, and Enter does nothing.
+          selectFirstOptionOnDropdownOpen
           allowDeselect={false}
           nothingFoundMessage="No matches. Choose how the sender authenticates."
           data={sendersOf(schemes.data ?? [])}

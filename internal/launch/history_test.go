@@ -294,6 +294,43 @@ func TestAPodDeletedAfterItsRunIsNoLoss(t *testing.T) {
 	})
 }
 
+// A worker can adopt a run and return it before the launcher hears of either.
+func TestALauncherThatHearsOfTheAdoptionLate(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, test := range map[string]struct {
+		gone *pod // or nil: it has never been seen
+		want string
+	}{
+		"the Pod was deleted":           {aPod("Succeeded", endedAt(now), deletedAt(now)), "PodDeleted"},
+		"the run has ended":             {aPod("Succeeded", endedAt(now)), ""},
+		"it was cancelled before a Pod": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlane()
+			p.held["run-1"] = &heldRun{over: true}
+			l, err := New(options(newFake(t), p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := &launched{l: l, name: "penstock-run-1-1", begun: now, log: l.Log}
+			x.Lease.RunID = "run-1"
+			l.view.jobs, l.view.seen = map[string]job{x.name: *aJob()}, now.Add(time.Second)
+			if test.gone != nil {
+				l.view.gone[x.name] = *test.gone
+			}
+			if x.stillActive(t.Context()) {
+				t.Error("it is followed further")
+			}
+			losses, _ := p.lost()
+			if got := len(losses); got != 0 && losses[0].Reason != test.want || (got == 0) != (test.want == "") {
+				t.Errorf("got losses %+v, want %q", losses, test.want)
+			}
+		})
+	}
+}
+
 // A worker that fails right after it has adopted the run is not one that failed before: the launcher
 // hears of an adoption only with its next heartbeat.
 func TestAnAdoptionThatTheLauncherHasNotSeenCounts(t *testing.T) {

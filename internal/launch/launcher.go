@@ -8,6 +8,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -260,8 +261,8 @@ func (x *launched) follow(lease context.Context) {
 	}
 }
 
-// stillActive finds out why the launcher has lost its lease: the worker has adopted it, or the run
-// was cancelled. Then a Pod that has not started never will.
+// stillActive finds out why the launcher has lost its lease: the worker has adopted it, and may have
+// ended meanwhile, or the run was cancelled. Then a Pod that has not started never will.
 func (x *launched) stillActive(ctx context.Context) bool {
 	err := x.l.Control.ReportLoss(ctx, x.Lease, penstock.Loss{
 		State: penstock.StateError, Unadopted: true,
@@ -275,25 +276,38 @@ func (x *launched) stillActive(ctx context.Context) bool {
 		return true // unknown: the Pod shows it
 	}
 	x.adopted = true
-	if o, fresh := x.l.view.look(x.name, x.begun); fresh && (o.pod == nil || !mainRunning(o.pod)) {
-		x.remove(ctx)
-		return false
+	o, fresh := x.look()
+	if !fresh || o.pod != nil && mainRunning(o.pod) {
+		return true
 	}
-	return true
+	last := cmp.Or(o.pod, o.gone)
+	if d := decide(o); d.action == lose && last != nil && mainTerminated(last) != nil { // the worker has returned the run
+		if err := x.lose(ctx, d); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
+			return true
+		}
+	}
+	x.remove(ctx)
+	return false
+}
+
+// look returns what is known now. It is not fresh while the API does not answer: what was seen before
+// may be wrong.
+func (x *launched) look() (o observation, fresh bool) {
+	o, fresh = x.l.view.look(x.name, x.begun)
+	x.hadPod = x.hadPod || o.pod != nil
+	o.hadPod, o.adopted, o.start = x.hadPod, x.adopted, x.l.StartTimeout
+	o.elapsed, o.before, o.waited = time.Since(x.begun), x.before.reason, time.Since(x.since)
+	if o.job != nil && o.job.Meta.CreationTimestamp != nil {
+		o.elapsed = max(o.elapsed, time.Since(*o.job.Meta.CreationTimestamp))
+	}
+	return o, fresh
 }
 
 // step decides once. It returns true if nothing is left to do.
 func (x *launched) step(ctx context.Context) bool {
-	o, fresh := x.l.view.look(x.name, x.begun)
-	x.hadPod = x.hadPod || o.pod != nil
+	o, fresh := x.look()
 	if !fresh {
-		return false // the API does not answer: what was seen before may be wrong
-	}
-	o.hadPod, o.adopted, o.start = x.hadPod, x.adopted, x.l.StartTimeout
-	now := time.Now()
-	o.elapsed, o.before, o.waited = now.Sub(x.begun), x.before.reason, now.Sub(x.since)
-	if o.job != nil && o.job.Meta.CreationTimestamp != nil {
-		o.elapsed = max(o.elapsed, now.Sub(*o.job.Meta.CreationTimestamp))
+		return false
 	}
 	if !x.adopted && (o.pod == nil || !mainRunning(o.pod)) && o.job != nil {
 		o.events = x.events(ctx, o)
@@ -316,7 +330,7 @@ func (x *launched) step(ctx context.Context) bool {
 		return true
 	default:
 		if d.reason != x.before.reason {
-			x.before, x.since = d, now
+			x.before, x.since = d, time.Now()
 			if !x.adopted {
 				x.waits(ctx, d)
 			}

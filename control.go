@@ -68,8 +68,8 @@ type Claims interface {
 	// ReportLoss reports that the process is gone that has adopted l, or was to adopt it. l is the
 	// lease of the launcher. The run ends or is requeued, as loss says. ErrLeaseLost means that
 	// the execution has ended already; the timeline of the run then has the loss all the same, once,
-	// if the loss has a reason. ErrRenewed means that the worker has adopted it or may be alive, so
-	// the loss does not count.
+	// if the loss has a reason and the run has not succeeded. ErrRenewed means that the worker has
+	// adopted it or may be alive, so the loss does not count.
 	ReportLoss(ctx context.Context, l Lease, loss Loss) error
 }
 

@@ -187,10 +187,7 @@ func (s *storage) postgresTool(ctx context.Context, std *stdio, program string, 
 	if address.User != nil {
 		address.User = url.User(address.User.Username())
 	}
-	// PostgreSQL's own programs refuse what only our driver knows.
-	for _, name := range []string{
-		"password", "pool_max_conns", "default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity",
-	} {
+	for _, name := range append(store.DriverParameters(), "password") {
 		query.Del(name)
 	}
 	address.RawQuery = query.Encode()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -130,6 +131,13 @@ func TestPostgresMaintenance(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{Database: database})
 	first := startRun(t, client(s), "look around", "--wait")
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
+	for _, name := range store.DriverParameters() {
+		value := "8"
+		if name == "default_query_exec_mode" {
+			value = "exec"
+		}
+		database += "&" + name + "=" + value
+	}
 	call(t, nil, "backup", "--database", database, "--data", s.Data, "--to", file).want(t, 0, "backed up")
 	s.Stop()
 

@@ -142,7 +142,7 @@ func nameUsers(p penstock.Principal, users []store.EnvironmentUser) string {
 	return strings.Join(names, ", ")
 }
 
-// Lengths of names, in bytes. They are not in the patterns, which would be slow to compile.
+// The longest names, in bytes. They are not in the patterns, which would be slow to compile.
 const (
 	maxImageName  = 255
 	maxGitHubName = 100

@@ -106,7 +106,8 @@ func (c control) ReportLoss(ctx context.Context, l penstock.Lease, loss penstock
 const maxLossText = 4096
 
 // endLaunched ends or requeues a run whose process is lost. held is false if the execution had ended
-// already; its timeline then gets the loss, unless it has succeeded. final means that the run has ended.
+// already; the timeline of the run then gets the loss, unless the run has succeeded. final means that
+// the run has ended.
 func (s *Executions) endLaunched(
 	ctx context.Context, tx *store.Tx, l penstock.Lease, loss penstock.Loss,
 ) (held, final bool, err error) {

@@ -102,14 +102,15 @@ func (o observation) look() decision {
 	if overdue && (o.pod == nil || ended(o.pod)) {
 		return deadline()
 	}
+	if o.pod == nil && o.gone != nil && (ended(o.gone) || mainTerminated(o.gone) != nil) {
+		o.pod = o.gone // it ended before it was deleted
+	}
 	switch {
-	case o.pod == nil && o.gone != nil && inOrder(o.gone): // the Job is about to say so
-		return o.succeeded()
 	case o.pod == nil && (o.hadPod || failed): // it may have gone before anybody saw it
 		return o.deleted()
 	case o.pod == nil:
 		return o.noPod()
-	case inOrder(o.pod):
+	case inOrder(o.pod): // the Job is about to say so
 		return o.succeeded()
 	case o.pod.Status.Phase == "Failed" || mainTerminated(o.pod) != nil:
 		return o.failed()
@@ -251,8 +252,12 @@ func inOrder(p *pod) bool {
 	return p.Status.Phase == "Succeeded" || t != nil && t.ExitCode == 0
 }
 
-// stopped reports whether a Pod was deleted before its worker ended. Times of the API are whole seconds.
+// stopped reports whether a Pod was stopped before its worker ended, which then ended in order. It
+// takes the clocks of the node and of the API for the same. Their times are whole seconds.
 func stopped(p *pod) bool {
+	if _, ok := disrupted(p); ok && p.Status.Phase == "Failed" { // without an exit code that says so
+		return true
+	}
 	if p.Meta.DeletionTimestamp == nil {
 		return false
 	}
@@ -260,7 +265,11 @@ func stopped(p *pod) bool {
 	if t == nil || t.FinishedAt == nil {
 		return true
 	}
-	deleted := p.Meta.DeletionTimestamp.Add(-time.Duration(p.Meta.DeletionGracePeriodSeconds) * time.Second)
+	grace := p.Meta.DeletionGracePeriodSeconds
+	if grace == 0 { // the deletion is almost complete, and its time is that of its last step
+		grace = int64(p.Spec.TerminationGracePeriodSeconds)
+	}
+	deleted := p.Meta.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 	return !t.FinishedAt.Before(deleted)
 }
 

@@ -306,6 +306,14 @@ func TestDecide(t *testing.T) {
 			action: lose, reason: "PodDeleted", words: "was deleted", state: penstock.StateError,
 			code: penstock.CodeInfrastructureTimeout, certain: true,
 		},
+		"a worker that returned its run in a Pod whose deletion took its time": {
+			o: observation{job: complete, adopted: true, hadPod: true, gone: aPod("Succeeded", endedAt(now), func(p *pod) {
+				last := now.Add(2 * time.Second)
+				p.Meta.DeletionTimestamp, p.Spec.TerminationGracePeriodSeconds = &last, 30
+			})},
+			action: lose, reason: "PodDeleted", words: "was deleted", state: penstock.StateError,
+			code: penstock.CodeInfrastructureTimeout, certain: true,
+		},
 		"a worker that was never seen to end in a Pod that is gone": {
 			o: observation{
 				job: complete, adopted: true, hadPod: true, gone: aPod("Running", running, deletedAt(now)),
@@ -334,6 +342,28 @@ func TestDecide(t *testing.T) {
 				pod: aPod("Succeeded", endedAt(now), deletedAt(now.Add(2*time.Second))),
 			},
 			action: end,
+		},
+		"a worker that returned its run because its node was short of memory": {
+			o: observation{job: aJob(), adopted: true, pod: aPod("Failed", func(p *pod) {
+				endedAt(now)(p)
+				p.Status.Reason, p.Status.Message = "Evicted", "The node was low on resource: memory."
+			})},
+			action: lose, reason: "Evicted", words: "low on resource", state: penstock.StateError,
+			code: penstock.CodeInfrastructureTimeout, certain: true,
+		},
+		"a worker that returned its run because its node was shut down": {
+			o: observation{job: aJob(), adopted: true, pod: aPod("Failed", func(p *pod) {
+				endedAt(now)(p)
+				p.Status.Conditions = []condition{disruption("TerminationByKubelet", "Pod was terminated in response to shutdown.")}
+			})},
+			action: lose, reason: "TerminationByKubelet", words: "in response to shutdown", state: penstock.StateError,
+			code: penstock.CodeInfrastructureTimeout, certain: true,
+		},
+		"a Pod that was killed for its memory and is gone": {
+			o: observation{
+				job: aJob(), adopted: true, hadPod: true, gone: aPod("Failed", terminated(137, "OOMKilled", "")),
+			},
+			action: lose, reason: "OOMKilled", words: "limit of 512Mi", state: penstock.StateFailed, final: true, certain: true,
 		},
 		"an evicted Pod that is gone": {
 			o: observation{job: aJob(), adopted: true, hadPod: true, gone: aPod("Running", func(p *pod) {

@@ -393,7 +393,7 @@ func (p *plane) renew(id string) {
 	p.held[id].until = time.Now().Add(penstock.LeaseTime)
 }
 
-// finish is the end of a run by its worker, or by a cancel.
+// finish is the end of a run by its worker, but for a success, or by a cancel.
 func (p *plane) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

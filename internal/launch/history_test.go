@@ -279,7 +279,7 @@ func TestHistoryOfARun(t *testing.T) {
 	})
 }
 
-// Who deletes the Pod of a run that has ended does not stop that run.
+// Deleting the Pod of a run that has ended is no loss.
 func TestAPodDeletedAfterItsRunIsNoLoss(t *testing.T) {
 	bubble(t, func(h *history) {
 		h.f.pod("Running", running)

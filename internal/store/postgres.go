@@ -26,6 +26,15 @@ const (
 	connectionsParameter = "pool_max_conns"
 )
 
+// DriverParameters are parameters of a URL that PostgreSQL's own programs refuse: those of the store
+// and its driver, and a setting of the server.
+func DriverParameters() []string {
+	return []string{
+		connectionsParameter, idleTimeout,
+		"default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity",
+	}
+}
+
 // idleTimeout bounds how long a transaction may be idle between two statements. Then PostgreSQL
 // ends it and releases its locks. A replica whose machine is gone cannot do so, and the operating
 // system of the database would notice only hours later.

@@ -27,9 +27,9 @@ func EmptyEngines(t *testing.T, test func(t *testing.T, url string)) {
 	eachEngine(t, test, sqliteURL, Postgres)
 }
 
-// fewConnections in a URL makes the store connect less: to connect takes longer than what most tests
-// do with a connection.
-const fewConnections = "&pool_max_conns=5"
+// poolSize is the parameter with which a store connects less: to connect takes longer than what most
+// tests do with a connection.
+const poolSize = "pool_max_conns"
 
 func eachEngine(t *testing.T, test func(t *testing.T, url string), sqlite, postgres func(testing.TB) string) {
 	t.Helper()
@@ -39,8 +39,24 @@ func eachEngine(t *testing.T, test func(t *testing.T, url string), sqlite, postg
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, postgres(t)+fewConnections)
+		test(t, withParameter(t, postgres(t), poolSize, "5"))
 	})
+}
+
+// withParameter sets a parameter of a URL, or removes it if the value is empty.
+func withParameter(tb testing.TB, address, name, value string) string {
+	tb.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	query := u.Query()
+	query.Del(name)
+	if value != "" {
+		query.Set(name, value)
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // Postgres creates an empty database for the test, on the server in PENSTOCK_TEST_POSTGRES, and
@@ -50,10 +66,12 @@ func Postgres(tb testing.TB) string {
 	return postgresFrom(tb, postgresServer(tb), "template1")
 }
 
+const postgresVariable = "PENSTOCK_TEST_POSTGRES"
+
 // postgresServer returns the server for tests.
 func postgresServer(tb testing.TB) string {
 	tb.Helper()
-	server := os.Getenv("PENSTOCK_TEST_POSTGRES")
+	server := os.Getenv(postgresVariable)
 	if server == "" {
 		if os.Getenv("CI") != "" {
 			tb.Fatal("PENSTOCK_TEST_POSTGRES is not set: run the tests with scripts/with-postgres")
@@ -67,11 +85,11 @@ func postgresServer(tb testing.TB) string {
 func postgresFrom(tb testing.TB, server, template string) string {
 	tb.Helper()
 	name := "test_" + strings.ReplaceAll(penstock.NewID(), "-", "")
-	if err := execPostgres(server, "CREATE DATABASE "+name+" TEMPLATE "+template+""); err != nil {
+	if err := execPostgres("CREATE DATABASE " + name + " TEMPLATE " + template + ""); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := execPostgres(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := execPostgres("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -99,13 +117,13 @@ var maintenance struct {
 	*pgx.Conn
 }
 
-func execPostgres(server, statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+func execPostgres(statement string) error {
 	maintenance.Lock()
 	defer maintenance.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	if maintenance.Conn == nil || maintenance.IsClosed() {
-		conn, err := pgx.Connect(ctx, server)
+		conn, err := pgx.Connect(ctx, os.Getenv(postgresVariable))
 		if err != nil {
 			return err
 		}

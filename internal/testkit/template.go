@@ -59,7 +59,7 @@ func migratedPostgres(tb testing.TB) string {
 // postgresTemplate creates the database that tests copy, unless another process has created it on
 // this server. It returns its name, which identifies the schema.
 var postgresTemplate = sync.OnceValues(func() (string, error) {
-	server := os.Getenv("PENSTOCK_TEST_POSTGRES")
+	server := os.Getenv(postgresVariable)
 	name, err := schemaName()
 	if err != nil {
 		return "", err

@@ -180,16 +180,16 @@ def dump(value: Any) -> str:
 
 
 def write(entries: dict[str, dict[str, Any]], day: str, versions: list[str]) -> None:
-    """The file, one rate a line. As one JSON value, it would take twice as long to read."""
+    """The file, one rate a line. As one JSON value, it would take twice as long to parse."""
     sources = [
         {"name": "genai-prices", "version": versions[0], "license": "MIT",
          "copyright": "Copyright (c) Pydantic Services Inc. 2025 to present"},
         {"name": "litellm", "version": versions[1], "license": "MIT", "copyright": "Copyright (c) 2023 Berri AI"},
     ]
-    out = [f'date: "{day}"', "sources:", *("  - " + dump(s) for s in sources), "models:"]
+    out = [f'date: "{day}"', "sources:", *("  - " + json.dumps(s) for s in sources), "models:"]
     for name in sorted(entries):
         entry = entries[name]
-        out.append(f"  {name}:")
+        out.append(f"  {json.dumps(name)}:")
         head = ("free", "source", "lists", "window", "max_output", "regions", "tools")
         out += [f"    {key}: {dump(entry[key])}" for key in head if entry.get(key)]
         if entry.get("rates"):

@@ -10,7 +10,7 @@ import { Server } from './server.js';
 
 const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 if (!executablePath && process.env.CI) {
-  throw new Error('Chromium is missing: scripts/need chromium-headless-shell');
+  throw new Error('Chromium is missing: scripts/need chromium');
 }
 
 const project = inject('project');

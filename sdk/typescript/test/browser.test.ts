@@ -8,7 +8,12 @@ import { root } from './install.js';
 import { want } from './scenario.js';
 import { Server } from './server.js';
 
-const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+const executablePath = [
+  '/usr/bin/chromium-headless-shell',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+].find(existsSync);
 if (!executablePath && process.env.CI) {
   throw new Error('Chromium is missing: scripts/need chromium');
 }

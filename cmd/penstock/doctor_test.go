@@ -132,7 +132,7 @@ func TestPostgresMaintenance(t *testing.T) {
 	first := startRun(t, client(s), "look around", "--wait")
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
 	for _, name := range store.DriverParameters() {
-		value := "8"
+		value := "1000" // such as milliseconds
 		if name == "default_query_exec_mode" {
 			value = "exec"
 		}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ type observation struct {
 	before  string        // that reason
 	start   time.Duration // the longest time until the worker in the Pod has started
 }
+
+// lastSeen returns the Pod as it is, or as it was before it was gone, or nil.
+func (o observation) lastSeen() *pod { return cmp.Or(o.pod, o.gone) }
 
 // What to do about an execution.
 type action int
@@ -131,8 +135,8 @@ func gone(reason, message string) decision {
 // deleted is the loss of a Pod that is gone. How it was seen last may say why.
 func (o observation) deleted() decision {
 	d := gone(podDeleted, "The Pod of the run was deleted.")
-	if o.gone != nil {
-		if why, ok := disrupted(o.gone); ok {
+	if p := o.lastSeen(); p != nil {
+		if why, ok := disrupted(p); ok {
 			d.reason, d.message = why.reason, why.message
 		}
 	}
@@ -159,10 +163,7 @@ func (o observation) noPod() decision {
 // succeeded is about a worker that has ended in order: the run has ended, or the worker has returned it
 // to the queue because its Pod is being deleted. Only the Pod says why.
 func (o observation) succeeded() decision {
-	if o.pod != nil {
-		o.gone = o.pod
-	}
-	if o.gone == nil || !stopped(o.gone) {
+	if p := o.lastSeen(); p == nil || !stopped(p) {
 		return decision{action: end}
 	}
 	d := o.deleted()

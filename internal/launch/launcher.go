@@ -8,7 +8,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -280,8 +279,9 @@ func (x *launched) stillActive(ctx context.Context) bool {
 	if !fresh || o.pod != nil && mainRunning(o.pod) {
 		return true
 	}
-	last := cmp.Or(o.pod, o.gone)
-	if d := decide(o); d.action == lose && last != nil && mainTerminated(last) != nil { // the worker has returned the run
+	p := o.lastSeen()
+	workerEnded := p != nil && mainTerminated(p) != nil
+	if d := decide(o); workerEnded && d.action == lose { // it has returned the run
 		if err := x.lose(ctx, d); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
 			return true
 		}

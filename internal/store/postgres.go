@@ -17,20 +17,22 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// The size of a replica's pool, without the connection that listens. The parameter of the URL has the
-// name that it has for pgx's own pool.
+// The size of a replica's pool, without the connection that listens.
 const (
-	postgresConnections  = 24
-	leastConnections     = 4 // two committers, and readers beside them
-	mostConnections      = 1000
-	connectionsParameter = "pool_max_conns"
+	postgresConnections = 24
+	leastConnections    = 4 // two committers, and readers beside them
+	mostConnections     = 1000
 )
+
+// PoolParameter is the parameter of a PostgreSQL URL that sets the size of the pool. It has the name
+// that it has for pgx's own pool. Only the store knows it.
+const PoolParameter = "pool_max_conns"
 
 // DriverParameters are parameters of a URL that PostgreSQL's own programs refuse: those of the store
 // and its driver, and a setting of the server.
 func DriverParameters() []string {
 	return []string{
-		connectionsParameter, idleTimeout,
+		PoolParameter, idleTimeout,
 		"default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity",
 	}
 }
@@ -81,15 +83,15 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 
 // poolSize takes the size of the pool out of the parameters, which the server would refuse.
 func poolSize(parameters map[string]string) (int, error) {
-	text, given := parameters[connectionsParameter]
+	text, given := parameters[PoolParameter]
 	if !given {
 		return postgresConnections, nil
 	}
-	delete(parameters, connectionsParameter)
+	delete(parameters, PoolParameter)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < leastConnections || n > mostConnections {
 		return 0, fmt.Errorf("%w: %s must be a whole number from %d to %d, not %q",
-			ErrURL, connectionsParameter, leastConnections, mostConnections, text)
+			ErrURL, PoolParameter, leastConnections, mostConnections, text)
 	}
 	return n, nil
 }

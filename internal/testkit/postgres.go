@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
 )
 
 // Engines runs a test once per engine, with the URL of a fresh database that has the schema and no
@@ -27,10 +28,6 @@ func EmptyEngines(t *testing.T, test func(t *testing.T, url string)) {
 	eachEngine(t, test, sqliteURL, Postgres)
 }
 
-// poolSize is the parameter with which a store connects less: to connect takes longer than what most
-// tests do with a connection.
-const poolSize = "pool_max_conns"
-
 func eachEngine(t *testing.T, test func(t *testing.T, url string), sqlite, postgres func(testing.TB) string) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -39,7 +36,8 @@ func eachEngine(t *testing.T, test func(t *testing.T, url string), sqlite, postg
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, withParameter(t, postgres(t), poolSize, "5"))
+		// To connect takes longer than what most tests do with a connection.
+		test(t, withParameter(t, postgres(t), store.PoolParameter, "5"))
 	})
 }
 

@@ -72,7 +72,7 @@ func HoldWrites(t *testing.T, url, table string) (release func()) {
 // open opens a database independently of the store.
 func open(t *testing.T, url string) *sql.DB {
 	t.Helper()
-	driver, source := "pgx", withParameter(t, url, poolSize, "") // which only the store knows
+	driver, source := "pgx", withParameter(t, url, store.PoolParameter, "")
 	if path, ok := strings.CutPrefix(url, "sqlite://"); ok {
 		driver, source = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
 	}

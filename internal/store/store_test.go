@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -54,6 +57,20 @@ func TestWriteOfADisconnectedCaller(t *testing.T) {
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
+// pgx removes prepared statements that an error has made invalid before the next statement, and
+// may find only then that the connection is closed.
+func TestClosedConnectionIsUnavailable(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		err := s.Write(t.Context(), func(*store.Tx) error {
+			return fmt.Errorf("failed to deallocate cached statement(s): %w", pgconn.ErrConnClosed)
+		})
+		if got, ok := errors.AsType[*penstock.Error](err); !ok || got.Code != penstock.CodeUnavailable {
+			t.Errorf("got %v, want %s", err, penstock.CodeUnavailable)
 		}
 	})
 }

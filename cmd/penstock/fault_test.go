@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -216,14 +218,20 @@ func smallDisk(t *testing.T, size string) (dir string, grow func()) {
 	}
 }
 
+// noise is a text that PostgreSQL cannot compress.
+func noise(n int) string {
+	random := make([]byte, n/2)
+	_, _ = rand.Read(random) // never fails
+	return hex.EncodeToString(random)
+}
+
 // outlives fills the disk, makes room again, and checks that every acknowledged run exists.
 func outlives(t *testing.T, s *testkit.Server, grow func()) {
 	t.Helper()
-	prompt := strings.Repeat("x", 20_000)
 	var ids []string
 	refused := 0
 	for refused < 3 {
-		id, ok := createRun(t, s, prompt)
+		id, ok := createRun(t, s, noise(20_000))
 		if !ok {
 			refused++
 			continue
@@ -234,7 +242,7 @@ func outlives(t *testing.T, s *testkit.Server, grow func()) {
 	}
 	grow()
 	testkit.Eventually(t, 30*time.Second, func() error {
-		id, ok := createRun(t, s, prompt)
+		id, ok := createRun(t, s, noise(20_000))
 		if !ok {
 			return fmt.Errorf("still 503 with room on the disk")
 		}

@@ -20,9 +20,11 @@ func Eventually(tb testing.TB, within time.Duration, check func() error) {
 	}
 }
 
-// poll calls check often at first, then twenty times a second, and once more at the end.
+// poll calls check often at first, less often the longer it takes, but at least four times a second,
+// and once more at the end.
 func poll(within time.Duration, check func() error) error {
-	deadline := time.Now().Add(within)
+	began := time.Now()
+	deadline := began.Add(within)
 	pause := time.Millisecond
 	for {
 		err := check()
@@ -34,6 +36,6 @@ func poll(within time.Duration, check func() error) error {
 			return fmt.Errorf("still not after %s: %w", within, err)
 		}
 		<-time.After(min(pause, left))
-		pause = min(2*pause, 50*time.Millisecond)
+		pause = min(2*pause, max(50*time.Millisecond, time.Since(began)/40), 250*time.Millisecond)
 	}
 }

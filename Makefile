@@ -4,10 +4,13 @@
 VCS := $(if $(shell git rev-parse --verify HEAD 2>/dev/null),true,false)
 GO_BUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
 
-# What `make test` hands to go test; `make check` adds the race detector.
-TESTFLAGS =
-# How many tests of a package run at once: most of them wait for processes.
+# What `make test` hands to go test: -short leaves out what takes long, also of other tests than Go's.
+# `make check` runs all tests, with the race detector.
+TESTFLAGS = -short
+SHORT = $(filter -short,$(TESTFLAGS))
+# How many tests of a package, and of how many packages, run at once: most of them wait for processes.
 PARALLEL = 4
+AT_ONCE = $(shell echo $$(($$(nproc) + 1)))
 # Which packages: make test PACKAGES=./internal/store/...
 PACKAGES = ./...
 
@@ -28,18 +31,17 @@ build: ## build bin/penstock, with the dashboard where there is Node
 	@$(GO_BUILD) -o bin/penstock ./cmd/penstock
 
 .PHONY: test
-test: build ## run every test of the repository, on SQLite and on a PostgreSQL of its own
+test: build ## run the tests, on SQLite and on a PostgreSQL of its own; make test TESTFLAGS= runs them all
 	@scripts/need postgresql bubblewrap
 	@scripts/npm-ci internal/webhook/testdata/senders
 	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),scripts/harness-packages .tools)
-	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web)
-	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python)
-	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript)
-	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 2 -run 'TestAgents/.*/turns')
-	@$(if $(filter ./... ./internal/launch%,$(PACKAGES)),scripts/kube-test --api $(TESTFLAGS))
+	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web $(if $(SHORT),--short))
+	@$(if $(filter ./...,$(PACKAGES)),$(MAKE) -j2 test-kube-api test-python test-typescript)
+	@$(if $(filter ./internal/launch%,$(PACKAGES)),$(MAKE) test-kube-api)
+	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 5 -run 'TestAgents/.*/turns' -skip 'TestAgents/(builtin|reference)')
 	@$(if $(filter ./...,$(PACKAGES)),go test -C tools/release ./...)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
-		go test -timeout=20m -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
+		go test -timeout=20m -p $(AT_ONCE) -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
 
 # The real agents start slowly beside other tests, so they run alone.
 TEST_AGENTS = PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_TEST_HARNESSES='$(CURDIR)/.tools/harnesses' \
@@ -56,6 +58,10 @@ test-python: build ## run the checks and tests of the Python SDK against a real 
 .PHONY: test-typescript
 test-typescript: build ## run the checks and tests of the TypeScript SDK against a real server
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript
+
+.PHONY: test-kube-api
+test-kube-api: ## test the launcher with the real API server of Kubernetes, if make kube-test has built it
+	@scripts/kube-test --api $(TESTFLAGS)
 
 .PHONY: dev-web
 dev-web: ## serve the dashboard's sources with reload, for a server at PENSTOCK_URL
@@ -94,7 +100,7 @@ bench: build ## measure, as ratios to a bare handler in the same run: make bench
 	@PENSTOCK_TEST_POSTGRES_OPTIONS='-c fsync=on -c full_page_writes=on' scripts/with-postgres go run ./bench $(BENCHFLAGS)
 
 .PHONY: check
-check: .tools/versitygw check-format lint check-generated vulncheck fuzz ## what CI runs: all checks, then the tests with the race detector
+check: .tools/versitygw check-format lint check-generated vulncheck fuzz ## what CI runs: all checks, then all tests, with the race detector
 	@scripts/need build-essential
 	@$(MAKE) test TESTFLAGS='-race $(WITHOUT_SQLITE) -count=1'
 

@@ -153,6 +153,7 @@ func (b *billing) bill(tag string) int64 {
 // PENSTOCK_CAP_RUNS to the number of runs on each engine.
 func TestTheCapHoldsWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	runs := 8
 	if text := os.Getenv("PENSTOCK_CAP_RUNS"); text != "" {
 		var err error

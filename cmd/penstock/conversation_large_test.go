@@ -18,6 +18,7 @@ import (
 // The server returns a conversation of 50 MB completely, four times at once, with little memory.
 func TestLargeConversationTakesLittleMemory(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	const messages, size, atOnce, atMost = 1000, 50_000, 4, 128 << 20
 	database := "sqlite://" + filepath.Join(t.TempDir(), "penstock.db")
 	s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker"}})

@@ -118,6 +118,7 @@ func TestFactoryValidateHandlesAnyFiles(t *testing.T) {
 			if size < 100<<10 {
 				wantFindings(t, folder, tree.want)
 			} else { // the formats differ in what they print, not in what they read
+				testkit.TakesLong(t)
 				wantJSON(t, folder, tree.want)
 			}
 		})

@@ -250,6 +250,7 @@ func TestRepositoryThatNoFactoryCanComeFrom(t *testing.T) {
 // The repository has 100 MB. The factory is a small part of it.
 func TestRepositoryThatIsLarge(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	w := serveTracked(t, testkit.ServeOptions{Args: asked})
 	files := map[string]string{}
 	for path, content := range acmeFiles() {

@@ -153,6 +153,7 @@ func (b *balancer) halt(to *target) {
 // new ones migrate the database that the old ones use. No request fails.
 func TestRollingUpgradeFailsNoRequest(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	previous := testkit.PreviousBinary(t)
 	args := []string{"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "0"}
 	old := testkit.ServeOptions{Database: testkit.Postgres(t), Args: args, Binary: previous}

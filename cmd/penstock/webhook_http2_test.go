@@ -158,6 +158,7 @@ func secureHooks(t *testing.T) (*served, penstock.Webhook) {
 // such floods, and valid deliveries pass.
 func TestFloodsOfHTTP2(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	s, w := secureHooks(t)
 	path := "/webhooks/w/" + w.UID
 	transport := &http.Transport{

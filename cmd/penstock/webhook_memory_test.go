@@ -39,6 +39,7 @@ func worst() map[string]string {
 // server's memory stays small.
 func TestMemoryUnderLargeBodies(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	const atOnce, most = 1000, 512 << 20 // the bodies have 250 MB
 	testkit.Engines(t, func(t *testing.T, database string) {
 		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: noWorker})

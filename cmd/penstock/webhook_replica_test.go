@@ -115,6 +115,7 @@ func triggers(w penstock.Webhook, filter any) map[string]any {
 // the change.
 func TestChangesApplyImmediatelyUnderLoad(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	replicas(t, noWorker, func(t *testing.T, servers []*hooked) {
 		here, there := servers[0], servers[len(servers)-1]
 		w := here.tokenHook("busy")

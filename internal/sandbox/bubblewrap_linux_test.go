@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 func TestBubblewrapShowsNothingElseOfTheHost(t *testing.T) {
@@ -340,6 +342,7 @@ func TestTheOperatorCanAllowUserNamespaces(t *testing.T) {
 // every user: the sandbox without walls, killed servers, and the count of a tree's files.
 func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an unprivileged user already")
 	}

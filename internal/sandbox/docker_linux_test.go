@@ -375,6 +375,7 @@ func TestNoPermissionOnTheSocketOfDocker(t *testing.T) {
 // The usual worker is not root, but in the group of the daemon's socket.
 func TestDockerAsAnUnprivilegedUser(t *testing.T) {
 	t.Parallel()
+	testkit.TakesLong(t)
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an unprivileged user already")
 	}

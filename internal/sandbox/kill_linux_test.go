@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 // hostile starts processes marked with $1 that ignore all signals they can, in separate sessions,
@@ -181,6 +183,7 @@ func TestKilledServerLeavesNoProcess(t *testing.T) {
 
 // A frozen server can neither renew its leases nor end its trees before they expire.
 func TestFrozenServerLeavesNoProcess(t *testing.T) {
+	testkit.TakesLong(t)
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		m := mark()
 		cmd := server(t, s.Kind(), m, "SANDBOX_TEST_SILENCE=3s")
@@ -200,6 +203,7 @@ func TestFrozenServerLeavesNoProcess(t *testing.T) {
 
 // A server can be killed at any moment of a start.
 func TestServerKilledWhileItStartsTreesLeavesNoProcess(t *testing.T) {
+	testkit.TakesLong(t)
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		for range 8 {
 			m := mark()

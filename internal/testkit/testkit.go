@@ -20,6 +20,15 @@ func Eventually(tb testing.TB, within time.Duration, check func() error) {
 	}
 }
 
+// TakesLong skips a test that takes a large part of the machine, unless all tests run, as in `make
+// check`. `make test` passes -short.
+func TakesLong(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("this test takes long: make check runs it")
+	}
+}
+
 // poll calls check often at first, less often the longer it takes, but at least four times a second,
 // and once more at the end.
 func poll(within time.Duration, check func() error) error {

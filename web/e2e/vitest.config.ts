@@ -8,7 +8,7 @@ export default defineConfig({
     include: ['**/*.e2e.ts'],
     pool: 'forks',
     isolate: false, // nothing is left in a module; to load them takes longer than many tests
-    maxWorkers: 3, // each has a server and a browser
+    maxWorkers: 4, // each has a server and a browser
     testTimeout: 240_000, // a machine that is busy is no reason to fail
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000, interval: 50 } },

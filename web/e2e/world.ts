@@ -16,6 +16,9 @@ const headlessShell = '/usr/bin/chromium-headless-shell';
 /** The browser of most tests. The headless shell takes a third less of the machine than the full browser. */
 const executable = process.env.CHROMIUM ?? (existsSync(headlessShell) ? headlessShell : fullChromium);
 
+/** Whether `make test` runs, which leaves out what takes long. */
+export const short = process.env.PENSTOCK_TEST_SHORT !== undefined;
+
 /** How long something may take that a person waits for; a busy machine takes longer than they would. */
 export const patience = 60_000;
 
@@ -30,7 +33,7 @@ export interface World {
   newPage(): Promise<Page>;
   /**
    * Looks at the whole page as it is now: screenshots NAME-light, -dark and -narrow in test-results/screenshots, and no serious finding of axe
-   * in any of them; nothing stands out of the page, and no cell or button cuts off what is in it. Waits until nothing is being loaded. On PostgreSQL it does nothing: pages look the same on both engines.
+   * in any of them; nothing stands out of the page, and no cell or button cuts off what is in it. Waits until nothing is being loaded. It does nothing on PostgreSQL, since pages look the same on both engines, and in `make test`, since it takes a third of the tests' time.
    */
   look(name: string, page?: Page): Promise<void>;
 }
@@ -97,15 +100,18 @@ function worldOf(server: Server, context: BrowserContext, page: Page): World {
       const response = await context.request.post(`${server.url}/api/v1/session`, { data: { api_key: key } });
       expect(response.status()).toBe(201);
       const { secret } = await response.json();
-      const other = await context.newPage(); // so that the history of the page itself begins with the dashboard
-      await other.goto(`${server.url}/healthz`);
-      await other.evaluate((value) => localStorage.setItem('penstock.session', value), secret);
-      await other.close();
+      await at.addInitScript((value) => {
+        if (sessionStorage.getItem('signed in') !== value) {
+          // once: the test may sign out
+          sessionStorage.setItem('signed in', value);
+          localStorage.setItem('penstock.session', value);
+        }
+      }, secret);
       await at.goto(server.url + to);
       await at.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' });
     },
     look: async (name, at = page) => {
-      if (onPostgres) {
+      if (onPostgres || short) {
         return;
       }
       mkdirSync(screenshots, { recursive: true });
@@ -144,7 +150,9 @@ const contrastOnly: RunOptions = { runOnly: { type: 'rule', values: ['color-cont
 
 /** Fails for each serious finding of axe. The page's policy allows no script element; an evaluation over the debugger is none. */
 async function requireAccessible(page: Page, rules: RunOptions, name: string): Promise<void> {
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => 'axe' in window))) {
+    await page.evaluate(axe.source);
+  }
   const options: RunOptions = { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], ...rules };
   const results: AxeResults = await page.evaluate((how) => (window as unknown as { axe: typeof axe }).axe.run(document, how), options);
   const serious = results.violations

@@ -91,6 +91,7 @@ var examples = []example{
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
+		testkit.TakesLongOnPostgres(t, database)
 		w := &world{testkit.Serve(t, testkit.ServeOptions{Database: database}), database}
 		for _, ex := range examples {
 			t.Run(ex.folder, func(t *testing.T) {

@@ -116,6 +116,7 @@ func TestKillLosesNothing(t *testing.T) {
 	const all, slots = 54, 4
 	bases := map[string]int{"sqlite": 7_000_000, "postgres": 8_000_000}
 	testkit.Engines(t, func(t *testing.T, database string) {
+		testkit.TakesLongOnPostgres(t, database)
 		scheme, _, _ := strings.Cut(database, ":")
 		base := bases[scheme]
 		s := testkit.Serve(

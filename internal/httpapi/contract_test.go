@@ -49,6 +49,7 @@ func TestRoutesAndContractAgree(t *testing.T) {
 func TestEveryResponseFollowsTheContract(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
+		testkit.TakesLongOnPostgres(t, url)
 		contract := testkit.NewContract(t)
 		check := func(w *world) *world {
 			w.client.Transport = contract.Transport(t, w.client.Transport)

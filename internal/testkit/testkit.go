@@ -7,6 +7,7 @@ package testkit
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -26,6 +27,14 @@ func TakesLong(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("this test takes long: make check runs it")
+	}
+}
+
+// TakesLongOnPostgres is [TakesLong] for a test of both engines whose part on SQLite `make test` runs.
+func TakesLongOnPostgres(tb testing.TB, url string) {
+	tb.Helper()
+	if strings.HasPrefix(url, "postgres:") {
+		TakesLong(tb)
 	}
 }
 

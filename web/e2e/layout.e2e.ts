@@ -1,4 +1,4 @@
-import { expect, short, test, type World } from './world.ts';
+import { expect, test, type World } from './world.ts';
 
 /** Something of every kind, so that no list is empty. */
 async function fill({ server: { api } }: World) {
@@ -24,7 +24,7 @@ async function fill({ server: { api } }: World) {
 /** How far things may have moved, as Chromium sums it up (CLS): the best pages of the web stay below a tenth. */
 const still = 0.02;
 
-test.skipIf(short)('nothing jumps while a page loads', async ({ world }) => {
+test('nothing jumps while a page loads', async ({ world }) => {
   const { page, server, context } = world;
   const { uid, wuid, auid, run } = await fill(world);
   await context.addInitScript(() => {

@@ -1,11 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+/** What measures how well the pages work, and starts a browser of its own for it: `make test` leaves it out. */
+const measured = ['clicks', 'layout', 'long-run', 'notifications', 'on-call'].map((name) => `**/${name}.e2e.ts`);
+
 export default defineConfig({
   resolve: { alias: { '@penstock/sdk': fileURLToPath(new URL('../../sdk/typescript/src/index.ts', import.meta.url)) } },
   test: {
     root: fileURLToPath(new URL('.', import.meta.url)),
     include: ['**/*.e2e.ts'],
+    exclude: process.env.PENSTOCK_TEST_SHORT ? measured : [],
     pool: 'forks',
     isolate: false, // nothing is left in a module; to load them takes longer than many tests
     maxWorkers: 4, // each has a server and a browser

@@ -17,7 +17,7 @@ const headlessShell = '/usr/bin/chromium-headless-shell';
 const executable = process.env.CHROMIUM ?? (existsSync(headlessShell) ? headlessShell : fullChromium);
 
 /** Whether `make test` runs, which leaves out what takes long. */
-export const short = process.env.PENSTOCK_TEST_SHORT !== undefined;
+const short = process.env.PENSTOCK_TEST_SHORT !== undefined;
 
 /** How long something may take that a person waits for; a busy machine takes longer than they would. */
 export const patience = 60_000;

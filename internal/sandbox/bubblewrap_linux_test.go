@@ -346,7 +346,8 @@ func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an unprivileged user already")
 	}
-	same := "Test/^process$|TestFrozenServer|TestServerKilledWhile|TestTreeThatUsesTooMuchIsEnded/^(empty_files|deep_folder)$"
+	same := "Test/^process$|TestFrozenServer|TestServerKilledWhile|" +
+		"TestTreeThatUsesTooMuchIsEnded/^(empty_files|deep_folder)$"
 	if out, err := asNobody(t, "-test.timeout=5m", "-test.skip="+same).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

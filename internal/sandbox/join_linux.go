@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -85,6 +86,7 @@ func superviseContainer() int {
 		return 2
 	}
 	_ = unix.SetNonblock(aliveFD, true)
+	keepThreads(spareThreads)
 	return superviseUntil(os.NewFile(aliveFD, "alive"))
 }
 
@@ -116,4 +118,25 @@ func enterContainer(file int) error {
 		return fmt.Errorf("filter system calls: %w", errno)
 	}
 	return nil
+}
+
+// spareThreads is how many threads the supervisor of a container needs at most: for reads, waits and
+// signals, while one goroutine runs. With its others they are fewer than [overhead].
+const spareThreads = 8
+
+// keepThreads makes the runtime start n threads, which it keeps. In a container the supervisor counts
+// toward the limit of processes. A runtime that cannot start a thread ends the process, so a program
+// that uses up the limit would end its supervisor.
+func keepThreads(n int) {
+	var locked, done sync.WaitGroup
+	locked.Add(n)
+	for range n {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			locked.Done()
+			locked.Wait()
+		})
+	}
+	done.Wait()
 }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** What measures how well the pages work, and starts a browser of its own for it: `make test` leaves it out. */
+/** What `make test` leaves out: measures of the pages, and notifications, which need the full browser. */
 const measured = ['clicks', 'layout', 'long-run', 'notifications', 'on-call'].map((name) => `**/${name}.e2e.ts`);
 
 export default defineConfig({

@@ -198,6 +198,73 @@ def test_a_proxy_is_used() -> None:
         assert proxy.requests[0].startswith(b"GET http://localhost:9/api/v1/me ")
 
 
+@pytest.mark.parametrize(
+    "skipped",
+    [
+        "localhost,fd00::/8",
+        "[::1]",
+        "::1/128,10.0.0.0/8",
+        "fe80::1%eth0,*.internal",
+        "a:b:c",
+        ",,",
+        "127.0.0.0/8",
+    ],
+)
+def test_what_no_proxy_may_hold(skipped: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with faulty(respond(ME)) as server:
+        monkeypatch.setenv("NO_PROXY", skipped)
+        with Penstock(api_key=KEY, base_url=server.url) as client:
+            assert client.me.get().team == "t"
+
+
+@pytest.mark.parametrize("skipped", ["192.0.2.0/24", "192.0.2.1", "[2001:db8::1],192.0.2.0/25"])
+def test_no_proxy_with_the_network_of_the_api_skips_the_proxy(
+    skipped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with faulty(raw(b"")) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        monkeypatch.setenv("NO_PROXY", skipped)
+        with (
+            Penstock(api_key=KEY, base_url="https://192.0.2.1", retries=0, timeout=0.1) as client,
+            pytest.raises(APIConnectionError),
+        ):
+            client.me.get()
+        assert proxy.requests == []
+
+
+@pytest.mark.parametrize(
+    "proxy", ["socks5://127.0.0.1:1", "socks5h://127.0.0.1:1", "ftp://secret@x", "http://[::1"]
+)
+def test_a_proxy_that_cannot_be_used_is_named_when_it_is_needed(
+    proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with AsyncPenstock(api_key=KEY, base_url="https://192.0.2.1") as client:
+            await client.me.get()
+
+    with faulty(respond(ME)) as server:
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        with Penstock(api_key=KEY, base_url=server.url) as client:
+            assert client.me.get().team == "t"
+        with (
+            Penstock(api_key=KEY, base_url="https://192.0.2.1") as client,
+            pytest.raises(PenstockError, match="ALL_PROXY") as caught,
+        ):
+            client.me.get()
+        assert "secret" not in str(caught.value)
+        with pytest.raises(PenstockError, match="ALL_PROXY"):
+            anyio.run(main)
+        with pytest.raises(PenstockError, match=r"^proxy is"):
+            Penstock(api_key=KEY, base_url=server.url, proxy=proxy)
+
+
+def test_a_key_is_taken_as_a_file_holds_it() -> None:
+    with faulty(respond(ME)) as server:
+        for key in (KEY + "\n", KEY + "\r\n", " " + KEY, "\ufeff" + KEY):
+            with Penstock(api_key=key, base_url=server.url) as client:
+                assert client.me.get().team == "t"
+
+
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
 def test_no_proxy_of_the_environment_sees_the_key(
     name: str, monkeypatch: pytest.MonkeyPatch

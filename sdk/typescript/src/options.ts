@@ -115,10 +115,11 @@ export function checkCount(name: string, value: number): number {
 }
 
 function keyOf(given: string | null | undefined): string | null {
-  const key = given === undefined ? environment('PENSTOCK_API_KEY') : given;
-  if (key === null) {
+  const value = given === undefined ? environment('PENSTOCK_API_KEY') : given;
+  if (value === null) {
     return null;
   }
+  const key = typeof value === 'string' ? value.trim() : value; // a key that was read from a file ends with a line end
   if (key === undefined || key === '') {
     throw new PenstockError('no API key: pass apiKey or set PENSTOCK_API_KEY (null sends no key)');
   }

@@ -151,7 +151,8 @@ describe('wrong arguments are found before anything is sent:', () => {
   test.each<[string, ConstructorParameters<typeof Penstock>[0], string]>([
     ['no key', {}, 'no API key'],
     ['an empty key', { apiKey: '' }, 'no API key'],
-    ['a key with a line end', { apiKey: 'psk_secret\n' }, 'apiKey contains invalid characters'],
+    ['a key of two lines', { apiKey: 'psk_secret\npsk_other' }, 'apiKey contains invalid characters'],
+    ['a key of white space', { apiKey: '\r\n' }, 'no API key'],
     ['a URL that is none', { apiKey: 'k', baseURL: 'penstock.example.com' }, 'baseURL must be'],
     ['a URL with a password', { apiKey: 'k', baseURL: 'https://u:p@penstock.example.com' }, 'baseURL must be'],
     ['a URL of another kind', { apiKey: 'k', baseURL: 'ftp://penstock.example.com' }, 'baseURL must be'],
@@ -189,6 +190,16 @@ describe('a client', () => {
       expect(urls).toEqual(['https://penstock.example.com/api/v1/me']);
     },
   );
+
+  test.each(['psk_key\n', 'psk_key\r\n', ' psk_key', '\ufeffpsk_key\n'])('takes the key %j as a file holds it', async (apiKey) => {
+    const asked: (string | null)[] = [];
+    const fetch: TestTransport['fetch'] = async (_url, init) => {
+      asked.push(new Headers(init.headers).get('Authorization'));
+      return Response.json({});
+    };
+    await new Penstock({ apiKey, baseURL: 'https://penstock.example.com', fetch }).me.get();
+    expect(asked).toEqual(['Bearer psk_key']);
+  });
 
   test('takes key and URL from the environment', async () => {
     vi.stubEnv('PENSTOCK_API_KEY', 'psk_env');

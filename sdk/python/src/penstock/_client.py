@@ -7,15 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 import httpx
 from typing_extensions import ParamSpec, Self, Unpack
 
 from ._async_resources import AsyncResources
 from ._connection import AsyncConnection, Connection
-from ._exchange import DIRECT, Settings, settings
+from ._exchange import Settings, settings
 from ._operation import Call, check_retries, is_json, make_call, to_json
 from ._options import Options, PostOptions, Timeout
+from ._proxies import mounts, through
 from ._raw import RawResponse
 from ._resource import AsyncResource, Resource
 from ._resources import Resources
@@ -51,8 +53,7 @@ class Penstock(Resources):
     ) -> None:
         told = settings(api_key, base_url, timeout, retries, own_http=_own(proxy, http_client))
         self._owns_http = http_client is None
-        direct = DIRECT if proxy is None else None
-        http = http_client or httpx.Client(proxy=proxy, mounts=direct)
+        http = http_client or httpx.Client(**_transports(httpx.HTTPTransport, proxy, told))
         super().__init__(Connection(http, told))
 
     def with_options(
@@ -171,8 +172,9 @@ class AsyncPenstock(AsyncResources):
     ) -> None:
         told = settings(api_key, base_url, timeout, retries, own_http=_own(proxy, http_client))
         self._owns_http = http_client is None
-        direct = DIRECT if proxy is None else None
-        http = http_client or httpx.AsyncClient(proxy=proxy, mounts=direct)
+        http = http_client or httpx.AsyncClient(
+            **_transports(httpx.AsyncHTTPTransport, proxy, told)
+        )
         super().__init__(AsyncConnection(http, told))
 
     def with_options(
@@ -275,6 +277,13 @@ def _own(proxy: object, http_client: object) -> bool:
     if proxy is not None and http_client is not None:
         raise TypeError("with an http_client, the proxy belongs there")
     return http_client is None
+
+
+def _transports(make: Any, proxy: str | httpx.Proxy | None, told: Settings) -> dict[str, Any]:
+    """How an httpx client of our own connects."""
+    if proxy is not None:
+        return {"transport": through(make, proxy)}
+    return {"transport": make(), "mounts": mounts(make, urlsplit(told.base_url).hostname or "")}
 
 
 def _changed(told: Settings, timeout: Any, retries: Any) -> Settings:

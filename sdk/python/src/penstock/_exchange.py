@@ -28,8 +28,6 @@ logger = logging.getLogger("penstock")
 
 PREFIX = "/api/v1"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-DIRECT = {"http://localhost": None, "http://127.0.0.1": None, "http://[::1]": None}
-"""What HTTP_PROXY does not hold for: there the key would cross the network in the clear."""
 MAX_HOPS = 5
 TRANSPORT_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError)
 """What a driver passes to `exchange` instead of a response."""
@@ -58,7 +56,7 @@ def settings(
     own_http: bool,
 ) -> Settings:
     """Read arguments and environment; PenstockError or ValueError where they do not do."""
-    key = api_key or os.environ.get("PENSTOCK_API_KEY", "").strip()
+    key = (api_key or os.environ.get("PENSTOCK_API_KEY", "")).removeprefix("\ufeff").strip()
     if not key:
         raise PenstockError("no API key: pass api_key or set PENSTOCK_API_KEY")
     if not key.isascii() or not key.isprintable() or " " in key:

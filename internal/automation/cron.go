@@ -3,7 +3,6 @@ package automation
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -48,14 +47,32 @@ func namesPlace(text string) bool {
 	return strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=")
 }
 
-var cronBound = regexp.MustCompile(`^(?:end|beginning) of range \((\d+)\) (above maximum|below minimum) \((\d+)\)`)
+// cronFields are the fields of an expression in their order, with the values that each allows.
+var cronFields = [...]struct{ name, values string }{
+	{"minute", "0 to 59"},
+	{"hour", "0 to 23"},
+	{"day of the month", "1 to 31"},
+	{"month", "1 to 12 or JAN to DEC"},
+	{"weekday", "0 to 7 or SUN to SAT"},
+}
 
-// plainCronError rewrites errors of the parser that call a single number a range.
-func plainCronError(err error) string {
-	if part := cronBound.FindStringSubmatch(err.Error()); part != nil {
-		return fmt.Sprintf("%s is %s of %s", part[1], strings.Replace(part[2], " ", " the ", 1), part[3])
+// cronProblem returns what is wrong with an invalid expression. The parser's errors speak of its own code.
+func cronProblem(text string) string {
+	fields := strings.Fields(text)
+	if len(fields) > 0 && strings.HasPrefix(fields[0], "@") {
+		return "this @ form does not exist, or its interval is too short"
 	}
-	return err.Error()
+	if len(fields) != len(cronFields) {
+		return fmt.Sprintf("it has %d instead of five fields", len(fields))
+	}
+	for i, field := range cronFields {
+		alone := []string{"*", "*", "*", "*", "*"}
+		alone[i] = fields[i]
+		if _, err := cronParser.Parse(strings.Join(alone, " ")); err != nil {
+			return fmt.Sprintf("the %s %.40q is not %s, nor *, a range, a list or a step of them", field.name, fields[i], field.values)
+		}
+	}
+	return "its fields do not go together"
 }
 
 func parseCronIn(text string, place *time.Location) (cronTimes, error) {
@@ -68,9 +85,9 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
 		return cronTimes{}, fmt.Errorf(
-			"%q is not valid: %s; use five fields (minute hour day month weekday), @hourly, @daily, @weekly, @monthly, "+
+			"%.80q is not valid: %s; use five fields (minute hour day month weekday), @hourly, @daily, @weekly, @monthly, "+
 				"@yearly, or @every with an interval of at least a minute, such as @every 1h30m",
-			text, plainCronError(err),
+			text, cronProblem(text),
 		)
 	}
 	fields := strings.Fields(text)

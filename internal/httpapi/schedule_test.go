@@ -33,7 +33,7 @@ func TestTheTimesOfASchedule(t *testing.T) {
 		before = at
 	}
 	for _, tt := range []struct{ cron, zone, want string }{
-		{"whenever", "UTC", `cron: \"whenever\" is not valid: expected exactly 5 fields, found 1`},
+		{"whenever", "UTC", `cron: \"whenever\" is not valid: it has 1 instead of five fields; use five fields`},
 		{"0 0 31 2 *", "UTC", "cron: never matches a date"},
 		{"TZ=UTC 0 7 * * *", "UTC", "cron: must not name a time zone"},
 		{"0 7 * * *", "Mars/Base", "timezone: must be an IANA time zone"},

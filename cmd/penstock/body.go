@@ -35,8 +35,12 @@ func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 	if err != nil {
 		return nil, exitf(exitUsage, "--file: %w", err)
 	}
+	text, err := decodeText("--file "+b.File, content)
+	if err != nil {
+		return nil, err
+	}
 	body := map[string]any{}
-	if content = bytes.TrimSpace(content); saysNothing(content) {
+	if content = bytes.TrimSpace([]byte(text)); saysNothing(content) {
 		return nil, exitf(exitUsage, "--file %s is empty", b.File)
 	}
 	if bytes.HasPrefix(content, []byte("{")) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,13 +32,21 @@ type storage struct {
 func defaultDataDir() string {
 	base := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(base) { // the specification ignores relative paths
-		home, err := os.UserHomeDir()
-		if err != nil {
-			home = string(filepath.Separator)
-		}
-		base = filepath.Join(home, ".local", "share")
+		base = filepath.Join(homeDir(), ".local", "share")
 	}
 	return filepath.Join(base, "penstock")
+}
+
+// homeDir returns HOME or, where a service manager or cron sets none, the folder that the system's list of
+// users names, so that a server and the commands of the same user find the same files.
+func homeDir() string {
+	if home := os.Getenv("HOME"); filepath.IsAbs(home) {
+		return home
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		return u.HomeDir
+	}
+	return string(filepath.Separator)
 }
 
 func defaultHost() string {

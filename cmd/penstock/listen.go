@@ -67,9 +67,14 @@ func (l *listening) checkAddress() error {
 		return nil
 	}
 	u, err := url.Parse(l.PublicURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" ||
-		u.RawQuery != "" || u.User != nil {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
 		return exitf(exitUsage, "--public-url %q is not a URL such as https://penstock.example.com", l.PublicURL)
+	}
+	if strings.Trim(u.Path, "/") != "" {
+		return exitf(
+			exitUsage, "--public-url %s: the server cannot be below a path: give it a host name or a port of its own, such "+
+				"as %s://penstock.%s", l.PublicURL, u.Scheme, u.Host,
+		)
 	}
 	return nil
 }

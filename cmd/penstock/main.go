@@ -96,7 +96,7 @@ func run(args []string) int {
 		return std.fail(copyProgram(args[1]))
 	}
 	dropEmptyVariables()
-	if err := refuseSecrets(args); err != nil {
+	if err := checkArguments(args); err != nil {
 		return std.fail(err)
 	}
 	ctx, stop := untilSignal()
@@ -255,6 +255,9 @@ func explainUsage(err error, args []string) error {
 	switch {
 	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a secret value, so do not repeat it
 		text = "cannot parse the arguments. " + howToGiveValue
+	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, isText):
+		text = "a text that begins with - is read as a flag: write -- before it, after all flags, or pass - and write the text " +
+			"to standard input"
 	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret):
 		text += "\na secret is never an argument, because other users of this machine could read it"
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "key") }) {
@@ -262,6 +265,12 @@ func explainUsage(err error, args []string) error {
 		}
 	}
 	return exitf(exitUsage, "%s\nsee: %s --help", text, command)
+}
+
+// isText reports whether an argument that begins with - cannot be a flag.
+func isText(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return strings.HasPrefix(name, "-") && strings.ContainsAny(name, " \t\r\n")
 }
 
 // plainUsage rewrites errors of the parser that are hard to read. The parser has no types for them.

@@ -186,7 +186,8 @@ func TestUsage(t *testing.T) {
 		},
 		"certificate without its key": {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "must be set together"},
 		"public address with a path": {
-			args: []string{"serve", "--public-url", "https://x.example/y"}, code: 64, says: "--public-url",
+			args: []string{"serve", "--public-url", "https://x.example/y"}, code: 64,
+			says: "--public-url https://x.example/y: the server cannot be below a path",
 		},
 		"no slots": {
 			args: []string{"serve", "--concurrency", "0"}, code: 64, says: "--concurrency must be at least 1",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -40,11 +39,14 @@ var secretShapes = []struct {
 	},
 }
 
-// refuseSecrets returns a usage error if an argument looks like a secret, because everybody on the
-// machine can see arguments, and shells store them. The message names the place of the argument,
-// never its text.
-func refuseSecrets(args []string) error {
+// checkArguments returns a usage error if an argument looks like a secret, because everybody on the
+// machine can see arguments, and shells store them; or if it is not UTF-8, because the parser would
+// replace its characters. The message names the place of the argument, never its text.
+func checkArguments(args []string) error {
 	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return exitf(exitUsage, "argument %d is not UTF-8 text: use a terminal with UTF-8, or - and standard input", i+1)
+		}
 		for _, s := range secretShapes {
 			if s.shape.MatchString(arg) {
 				return exitf(
@@ -91,8 +93,8 @@ func (s *stdio) apiKey(file string) (string, error) {
 	default:
 		return "", exitf(exitNotAllowed, "no API key: %s", howToGiveKey)
 	}
-	key = strings.TrimSpace(key)
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	key, err := decodeText(from, []byte(key))
+	if key = strings.TrimSpace(key); err != nil || key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", &exitError{exitNotAllowed, fmt.Errorf("%s contains no API key", from)}
 	}
 	return key, nil
@@ -109,14 +111,19 @@ func (s *stdio) secretFrom(flag, file string) (string, error) {
 		}
 		defer in.Close()
 	}
-	content, err := io.ReadAll(io.LimitReader(in, penstock.MaxSecretBytes+2)) // one line end more than the limit
+	// Enough to see that a value exceeds the limit, also one in UTF-16 with a mark and a line end.
+	content, err := io.ReadAll(io.LimitReader(in, 2*(penstock.MaxSecretBytes+4)))
 	if err != nil {
 		return "", exitf(exitUsage, "%s: %w", flag, err)
 	}
-	if bytes.IndexByte(content, '\n') >= len(content)-1 {
-		content = bytes.TrimSuffix(bytes.TrimSuffix(content, []byte("\n")), []byte("\r"))
+	value, err := decodeText("the value", content)
+	if err != nil {
+		return checkSecret(string(content)) // its error says what to do with a binary secret
 	}
-	return checkSecret(string(content))
+	if strings.IndexByte(value, '\n') >= len(value)-1 {
+		value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
+	}
+	return checkSecret(value)
 }
 
 // askSecret asks for a secret, without showing it.

@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // stdio has the standard streams of a command.
@@ -54,7 +56,17 @@ func (s *stdio) text(argument string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
-	return string(content), nil
+	return decodeText("standard input", content)
+}
+
+// decodeText returns text that another program wrote, as UTF-8: without a byte order mark, and from
+// UTF-16 if it begins with one, as PowerShell writes it. Any other encoding is a usage error.
+func decodeText(source string, content []byte) (string, error) {
+	decoded, _, err := transform.Bytes(unicode.BOMOverride(transform.Nop), content)
+	if err != nil || !utf8.Valid(decoded) {
+		return "", exitf(exitUsage, "%s is not UTF-8 text: convert it, such as with iconv -f LATIN1 -t UTF-8", source)
+	}
+	return string(decoded), nil
 }
 
 // json prints a value of the API, indented, with every field that the server

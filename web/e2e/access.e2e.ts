@@ -24,7 +24,7 @@ test('a secret is stored, gets another value, and is deleted, and nothing shows 
 
   const schedule = await server.api.schedules.create({
     name: 'nightly',
-    cron_schedule: '@daily',
+    cron_schedule: '0 0 29 2 *',
     prompt: 'x',
     agent_config: { secrets: ['DEPLOY_TOKEN'] },
   });

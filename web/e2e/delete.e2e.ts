@@ -8,7 +8,7 @@ test('everything is deleted by one dialog, which begins on the safe choice and l
   const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'] } }];
   const automation = await api.automations.create(uid, { name: 'fix', prompt: 'x', triggers });
   await api.secrets.create({ name: 'TOKEN', value: 'a-value-of-mine' });
-  await api.schedules.create({ name: 'nightly', cron_schedule: '@daily', prompt: 'x', agent_config: { secrets: ['TOKEN'] } });
+  await api.schedules.create({ name: 'nightly', cron_schedule: '0 0 29 2 *', prompt: 'x', agent_config: { secrets: ['TOKEN'] } });
   await api.environments.create({ name: 'linux' });
   await api.keys.create({ name: 'reader', scopes: ['runs:read'] });
   const { definition } = await api.factories.get(uid);

@@ -256,8 +256,8 @@ func explainUsage(err error, args []string) error {
 	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a secret value, so do not repeat it
 		text = "cannot parse the arguments. " + howToGiveValue
 	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, isText):
-		text = "a text that begins with - is read as a flag: write -- before it, after all flags, or pass - and write the text " +
-			"to standard input"
+		text = "a text that begins with - is read as a flag: write -- before it, after all flags, or pass - and write " +
+			"the text to standard input"
 	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret):
 		text += "\na secret is never an argument, because other users of this machine could read it"
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "key") }) {

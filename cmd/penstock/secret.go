@@ -94,7 +94,9 @@ func (s *stdio) apiKey(file string) (string, error) {
 		return "", exitf(exitNotAllowed, "no API key: %s", howToGiveKey)
 	}
 	key, err := decodeText(from, []byte(key))
-	if key = strings.TrimSpace(key); err != nil || key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	key = strings.TrimSpace(key)
+	invalid := func(r rune) bool { return r <= ' ' || r > '~' }
+	if err != nil || key == "" || strings.ContainsFunc(key, invalid) {
 		return "", &exitError{exitNotAllowed, fmt.Errorf("%s contains no API key", from)}
 	}
 	return key, nil

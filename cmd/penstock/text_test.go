@@ -66,7 +66,7 @@ func TestTextOfOtherPrograms(t *testing.T) {
 	for name, tt := range map[string]struct{ stdin, argument, says string }{
 		"Latin-1":                {"caf\xe9", "-", "standard input is not UTF-8 text: convert it"},
 		"Latin-1 as an argument": {"", "caf\xe9", "argument 3 is not UTF-8 text"},
-		"a list item":            {"", "- fix it", "write -- before it, after all flags, or pass - and write the text to standard input"},
+		"a list item":            {"", "- fix it", "write -- before it, after all flags, or pass -"},
 		"a diff":                 {"", "--- a/file\n+++ b/file", "write -- before it"},
 		"a dash before words":    {"", "--all tests fail", "write -- before it"},
 	} {

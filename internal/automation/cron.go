@@ -69,7 +69,9 @@ func cronProblem(text string) string {
 		alone := []string{"*", "*", "*", "*", "*"}
 		alone[i] = fields[i]
 		if _, err := cronParser.Parse(strings.Join(alone, " ")); err != nil {
-			return fmt.Sprintf("the %s %.40q is not %s, nor *, a range, a list or a step of them", field.name, fields[i], field.values)
+			return fmt.Sprintf(
+				"the %s %.40q is not %s, nor *, a range, a list or a step of them", field.name, fields[i], field.values,
+			)
 		}
 	}
 	return "its fields do not go together"

@@ -112,6 +112,7 @@ const (
 	TimelineFollowupDelivered   = "followup_delivered"
 	TimelineSetupStep           = "setup_step"
 	TimelineImageNotUsed        = "image_not_used"
+	TimelineUnbornBranch        = "unborn_branch"        // a repository was checked out on a branch without commits
 	TimelineImageReady          = "image_ready"          // the container image of the run is pulled, or was in the cache
 	TimelineRequeued            = "run_requeued"         // the lease was lost, or the worker requeued the run
 	TimelineWorkspaceReused     = "workspace_reused"     // a follow-up reused the files of the previous execution

@@ -151,7 +151,7 @@ const (
 var (
 	imageName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
 	githubOwner = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
-	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`)
+	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 )
 
 // checkEnvironment returns all errors of a configuration, and makes its name canonical.
@@ -240,7 +240,7 @@ func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *p
 		if err := git.CheckRef(r.Ref); err != nil {
 			bad(at+"/ref", "%s", err)
 		}
-		once(at, r.URL)
+		once(at, r.URL+" "+r.Ref) // a space ends no URL
 	}
 }
 

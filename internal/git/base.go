@@ -11,10 +11,13 @@ import (
 // commit where attributes made git convert files, such as eol=crlf.
 const filesRef = "refs/penstock/files"
 
-// keepBase makes base a bare repository whose HEAD is commit, and whose filesRef has the files of
-// the checkout in dir. It shares the mirror's objects through hard links. Removing the mirror does
+// keepBase makes base a bare repository whose HEAD is commit, unless that is "", and whose filesRef
+// has the files of the checkout in dir. It shares the mirror's objects through hard links. Removing the mirror does
 // not damage it.
 func (m *mirror) keepBase(ctx context.Context, lock *os.File, commit, dir, base string) error {
+	if commit == "" {
+		return m.keepEmptyBase(ctx, lock, base)
+	}
 	err := m.runAll(ctx, lock, base, []command{
 		{args: []string{"clone", "--quiet", "--local", "--bare", "--template=", "--", m.path, base}},
 		in(base, "update-ref", "--no-deref", "HEAD", commit),
@@ -44,6 +47,22 @@ func (m *mirror) keepBase(ctx context.Context, lock *os.File, commit, dir, base 
 		return err
 	}
 	tree, err := m.run(ctx, command{args: []string{"write-tree"}, repo: base, local: true, lock: lock})
+	if err != nil {
+		return err
+	}
+	return m.runAll(ctx, lock, base, []command{in(base, "update-ref", filesRef, strings.TrimSpace(tree))})
+}
+
+// keepEmptyBase makes base a bare repository whose HEAD has no commit, and whose filesRef is empty.
+func (m *mirror) keepEmptyBase(ctx context.Context, lock *os.File, base string) error {
+	init, err := m.initLike(ctx, lock, unborn, base, "--bare")
+	if err == nil {
+		err = m.runAll(ctx, lock, base, []command{init})
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := m.run(ctx, command{args: []string{"mktree"}, repo: base, local: true, lock: lock})
 	if err != nil {
 		return err
 	}

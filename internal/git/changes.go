@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -106,11 +107,19 @@ func (w *comparer) run() (penstock.RepositoryChanges, []byte, error) {
 	if _, err := os.Stat(filepath.Join(w.Base, "HEAD")); err != nil {
 		return found, nil, ErrNoBase
 	}
-	commit, err := w.git(w.Base, "rev-parse", "HEAD", filesRef)
+	tree, err := w.git(w.Base, "rev-parse", filesRef)
 	if err != nil {
 		return found, nil, err
 	}
-	found.Base, w.tree, _ = strings.Cut(strings.TrimSpace(commit), "\n")
+	w.tree = strings.TrimSpace(tree)
+	commit, err := w.git(w.Base, "rev-parse", "--verify", "--quiet", "HEAD")
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.ExitCode() == 1 {
+		err = nil // an unborn branch was checked out
+	}
+	if err != nil {
+		return found, nil, err
+	}
+	found.Base = strings.TrimSpace(commit)
 	if err := w.prepare(); err != nil {
 		return found, nil, err
 	}

@@ -32,7 +32,8 @@ func checkOutForChanges(t *testing.T, origin string) *checkedOut {
 		t.Fatal(err)
 	}
 	var err error
-	o.commit, err = o.cache.CheckoutWithBase(t.Context(), Source{URL: fileURL(origin)}, o.dir, o.base)
+	checkout, err := o.cache.CheckoutWithBase(t.Context(), Source{URL: fileURL(origin)}, o.dir, o.base)
+	o.commit = checkout.Commit
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,9 @@ func (m *mirror) update(ctx context.Context, lock *os.File, ref string) (target,
 	}
 	if ref == "" {
 		var err error
-		if ref, err = m.defaultBranch(ctx, lock); err != nil {
+		if ref, err = m.defaultBranch(ctx, lock); errors.Is(err, errUnborn) {
+			return m.updateUnborn(ctx, lock)
+		} else if err != nil {
 			return target{}, err
 		}
 		defer func() { m.setHead(ctx, lock, ref) }()
@@ -29,7 +32,15 @@ func (m *mirror) update(ctx context.Context, lock *os.File, ref string) (target,
 	if err != nil {
 		return target{}, err
 	}
-	return m.find(ctx, lock, ref)
+	t, err := m.find(ctx, lock, ref)
+	if !errors.Is(err, errUnknownRef) || strings.HasPrefix(ref, "refs/") {
+		return t, err
+	}
+	// In a repository without commits, no branch exists yet.
+	if branches, listing := m.branches(ctx, lock, "refs/"); listing != nil || len(branches) > 0 {
+		return t, errors.Join(err, listing)
+	}
+	return target{branch: ref}, nil
 }
 
 // bring updates the mirror. It creates the mirror again if it is missing or damaged.
@@ -53,6 +64,8 @@ func (m *mirror) fetchRefs(ctx context.Context, lock *os.File, path, ref string)
 	}
 	from, to, probe := m.wanted(ctx, lock, ref)
 	switch {
+	case ref == "": // no branch is wanted more than the others
+		return false, err
 	case errors.Is(probe, errUnknownRef):
 		return false, probe
 	case probe != nil:
@@ -81,9 +94,13 @@ func (m *mirror) create(ctx context.Context, lock *os.File, ref string) (err err
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
-	init := command{
-		args: []string{"init", "--quiet", "--bare", "--template=", "--initial-branch=" + unborn, "--", temp}, lock: lock,
+	format, err := m.objectFormat(ctx, lock)
+	if err != nil {
+		return err
 	}
+	init := command{lock: lock, args: []string{
+		"init", "--quiet", "--bare", "--template=", "--object-format=" + format, "--initial-branch=" + unborn, "--", temp,
+	}}
 	if _, err := m.run(ctx, init); err != nil {
 		return err
 	}
@@ -94,6 +111,28 @@ func (m *mirror) create(ctx context.Context, lock *os.File, ref string) (err err
 		return err
 	}
 	return os.Rename(temp, m.path)
+}
+
+// objectFormat asks the remote for the format of its ids, which a mirror must have, too. Most remotes
+// show it with the id of HEAD. An unborn HEAD has no id.
+func (m *mirror) objectFormat(ctx context.Context, lock *os.File) (string, error) {
+	out, err := m.ask(ctx, lock, "--", m.remote.url, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if id, _, _ := strings.Cut(out, "\t"); id != "" {
+		return formatOf(id), nil
+	}
+	_, format, err := m.askUnborn(ctx, lock)
+	return format, err
+}
+
+// formatOf returns the format of an id.
+func formatOf(id string) string {
+	if len(id) == 2*sha256.Size {
+		return "sha256"
+	}
+	return "sha1"
 }
 
 // fetch fetches refs of the remote into the repository at path. It removes refs in this range that

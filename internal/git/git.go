@@ -110,25 +110,35 @@ type Source struct {
 }
 
 // Checkout creates a repository in dir with the files of src, and returns the commit id. It
-// contacts the remote each time, but fetches only objects that the mirror lacks. dir must be
-// missing or empty, and is restored after an error. Git runs in dir, so nobody else must be able to
-// write there yet.
+// contacts the remote each time, but fetches only objects that the mirror lacks. If src is a branch
+// without commits, such as that of an empty repository, dir is on this branch, without files, and
+// the commit id is "". dir must be missing or empty, and is restored after an error. Git runs in
+// dir, so nobody else must be able to write there yet.
 //
 // The repository is independent. Its objects are copies, because with hard links an agent could
 // write to the mirror. origin is the URL without credentials, and a branch is checked out as a
 // branch that tracks its remote. Submodules are not fetched, and LFS files are pointers. Symbolic
 // links may point anywhere, so open files below dir with os.Root on the host.
 func (c *Cache) Checkout(ctx context.Context, src Source, dir string) (commit string, err error) {
-	return c.CheckoutWithBase(ctx, src, dir, "")
+	checkout, err := c.CheckoutWithBase(ctx, src, dir, "")
+	return checkout.Commit, err
+}
+
+// Checkout says what was checked out.
+type Checkout struct {
+	Commit string // "": the repository is on an unborn branch, as git clone leaves an empty one
+	Branch string // "" for a tag or a commit
+	// Branches are the first few that exist instead of an unborn one.
+	Branches []string
 }
 
 // CheckoutWithBase does the same as Checkout, and also keeps what Changes compares with in the
 // folder base, unless that is "". base must be missing or empty, and is restored after an error.
 // Nobody else may ever be able to write there.
-func (c *Cache) CheckoutWithBase(ctx context.Context, src Source, dir, base string) (commit string, err error) {
+func (c *Cache) CheckoutWithBase(ctx context.Context, src Source, dir, base string) (Checkout, error) {
 	remote, err := c.remote(src)
 	if err != nil {
-		return "", err
+		return Checkout{}, err
 	}
 	undo, err := prepare(dir)
 	undoBase := func() error { return nil }
@@ -136,28 +146,28 @@ func (c *Cache) CheckoutWithBase(ctx context.Context, src Source, dir, base stri
 		undoBase, err = prepare(base)
 	}
 	if err != nil {
-		return "", fmt.Errorf("check out %s: %w", remote.url, err)
+		return Checkout{}, fmt.Errorf("check out %s: %w", remote.url, err)
 	}
-	commit, err = c.checkoutRemote(ctx, remote, src.Ref, dir, base)
+	checkout, err := c.checkoutRemote(ctx, remote, src.Ref, dir, base)
 	if err != nil {
-		return "", fmt.Errorf("check out %s: %w", remote.url, remote.hide(errors.Join(err, undo(), undoBase())))
+		return Checkout{}, fmt.Errorf("check out %s: %w", remote.url, remote.hide(errors.Join(err, undo(), undoBase())))
 	}
-	return commit, nil
+	return checkout, nil
 }
 
-func (c *Cache) checkoutRemote(ctx context.Context, r remote, ref, dir, base string) (string, error) {
+func (c *Cache) checkoutRemote(ctx context.Context, r remote, ref, dir, base string) (Checkout, error) {
 	if err := CheckRef(ref); err != nil {
-		return "", err
+		return Checkout{}, err
 	}
 	m := c.mirror(r)
 	for retried := false; ; retried = true {
-		commit, err := m.checkout(ctx, ref, dir, base)
+		checkout, err := m.checkout(ctx, ref, dir, base)
 		if _, broken := errors.AsType[*brokenError](err); retried || ctx.Err() != nil || !broken {
-			return commit, err
+			return checkout, err
 		}
 		// The copy only reads our own disk, so the mirror is damaged: create it again.
 		if err := errors.Join(m.discard(ctx), empty(dir), empty(base)); err != nil {
-			return "", err
+			return Checkout{}, err
 		}
 	}
 }

@@ -63,7 +63,7 @@ func headOf(refs map[string]string, branch string) (Head, error) {
 	}
 	commit := refs["HEAD"]
 	if !commitID.MatchString(commit) {
-		return Head{}, fmt.Errorf("%w as its default branch, or no commits", ErrNoBranch)
+		return Head{}, fmt.Errorf("%w: its default branch has no commits", ErrNoBranch)
 	}
 	branch = strings.TrimPrefix(refs["ref: HEAD"], "refs/heads/")
 	if err := CheckRef(branch); err != nil {

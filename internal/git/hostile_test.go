@@ -38,6 +38,9 @@ func TestURLs(t *testing.T) {
 		"https://github.com/owner/repo", "https://github.com/owner/repo.git", "https://user:pass@host.example:8443/a/b.git",
 		"https://10.0.0.1/r", "https://[::1]/r", "ssh://git@host/owner/repo.git", "ssh://host:2222/~/repo",
 		"git@github.com:owner/repo.git", "host:repo", "me@[::1]:repo",
+		"https://host/an org/_git/my app", "https://host/an%20org/c%2B%2B.git", "git@host:my app.git",
+		"https://host/größe/日本",
+		"ssh://ann%40example.com@host/repo", "https://host/org/.github", "https://host/org/-rf",
 	} {
 		if err := CheckURL(raw, false); err != nil {
 			t.Errorf("%s: %v", raw, err)
@@ -56,7 +59,7 @@ func TestURLs(t *testing.T) {
 		"https://h/" + strings.Repeat("a", maxURL): "more than 2048",
 		"--upload-pack=touch x":                    "begins with a dash",
 		"-u:x":                                     "begins with a dash",
-		"ext::sh -c touch% x":                      "space",
+		"ext::sh -c touch% x":                      "neither https",
 		"ext::sh":                                  "neither https",
 		"ext::https://host/r":                      "names no repository",
 		"fd::17/foo":                               "neither https",
@@ -69,7 +72,9 @@ func TestURLs(t *testing.T) {
 		"https://host":                             "names no repository",
 		"https:///repo":                            "no valid host name",
 		"https://-host/repo":                       "no valid host name",
-		"https://ho st/repo":                       "space",
+		"https://ho st/repo":                       "cannot be parsed",
+		" https://host/repo":                       "begins or ends with a space",
+		"https://host/repo ":                       "begins or ends with a space",
 		"https://host/repo?x=y":                    "query",
 		"https://host/repo#x":                      "fragment",
 		"https://host/a\nb":                        "control",
@@ -94,6 +99,21 @@ func TestURLs(t *testing.T) {
 	}
 	if err := CheckURL("file://host/repo", true); err == nil {
 		t.Error("file URL with a host: got no error")
+	}
+}
+
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		".github": ".github", "c++": "c++", "a\t b": "a b", "größe": "größe", "a%2e%2e": "a%2e%2e", "-rf": "_-rf", "~": "~",
+		"": "repository", ".": "repository", "..": "repository", "...": "repository", ".git": "repository",
+		".GIT": "repository",
+		"a/b":  "a_b", `a\b`: "a_b", "a\x00b": "a b", "a\u202eb": "a_b", "\xff": "_",
+		strings.Repeat("é", 150): strings.Repeat("é", 100),
+	} {
+		if got := Folder(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -40,30 +40,32 @@ func (c *Cache) mirror(r remote) *mirror {
 
 // target is a resolved ref.
 type target struct {
-	commit string
-	branch string // "" if the ref is not a branch
+	commit string   // "": the branch has no commit yet
+	branch string   // "" if the ref is not a branch
+	others []string // branches that exist, if it has no commit
 }
 
 // checkout updates the mirror and copies it to dir and base.
-func (m *mirror) checkout(ctx context.Context, ref, dir, base string) (string, error) {
+func (m *mirror) checkout(ctx context.Context, ref, dir, base string) (Checkout, error) {
 	lock, err := m.lock(ctx)
 	if err != nil {
-		return "", err
+		return Checkout{}, err
 	}
 	defer lock.Close()
 	t, err := m.update(ctx, lock, ref)
 	if err != nil {
-		return "", err
+		return Checkout{}, err
 	}
 	// Any number of copies may run at the same time. Another process may update the mirror between
 	// the two locks, but our commit stays in it for two weeks (gc.pruneExpire).
 	if err := waitLock(ctx, lock, filelock.Shared); err != nil {
-		return "", err
+		return Checkout{}, err
 	}
+	checkout := Checkout{Commit: t.commit, Branch: t.branch, Branches: t.others}
 	if err := m.copy(ctx, lock, t, dir); err != nil || base == "" {
-		return t.commit, err
+		return checkout, err
 	}
-	return t.commit, m.keepBase(ctx, lock, t.commit, dir, base)
+	return checkout, m.keepBase(ctx, lock, t.commit, dir, base)
 }
 
 // lock takes the exclusive lock of the mirror, a file beside it. It is released when we and every
@@ -92,8 +94,12 @@ func waitLock(ctx context.Context, f *os.File, kind int) error {
 	return nil
 }
 
+// errUnborn means that the remote's HEAD names a branch without commits: the repository is empty, or
+// has only other branches.
+var errUnborn = errors.New("the default branch has no commits")
+
 // defaultBranch asks the remote for its default branch, or for the commit of its HEAD if it has
-// none.
+// none. If its HEAD has no commit, the error is errUnborn.
 func (m *mirror) defaultBranch(ctx context.Context, lock *os.File) (string, error) {
 	out, err := m.ask(ctx, lock, "--symref", "--", m.remote.url, "HEAD")
 	if err != nil {
@@ -109,7 +115,7 @@ func (m *mirror) defaultBranch(ctx context.Context, lock *os.File) (string, erro
 		}
 	}
 	if ref == "" {
-		return "", errors.New("the repository has no default branch, or no commits")
+		return "", errUnborn
 	}
 	if !commitID.MatchString(ref) && (!strings.HasPrefix(ref, "refs/heads/") || CheckRef(ref) != nil) {
 		return "", fmt.Errorf("the repository's default branch has the name %q, which is not allowed", ref)
@@ -157,7 +163,7 @@ func (m *mirror) find(ctx context.Context, lock *os.File, ref string) (target, e
 			if !ok {
 				branch = ""
 			}
-			return target{commit, branch}, nil
+			return target{commit: commit, branch: branch}, nil
 		} else if ctx.Err() != nil {
 			return target{}, err
 		}
@@ -178,6 +184,9 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 		"clone", "--quiet", "--local", "--no-hardlinks", "--no-checkout", "--template=",
 		"--origin=origin", "--no-recurse-submodules", "--", m.path, dir,
 	}}
+	if t.commit == "" {
+		return m.copyUnborn(ctx, lock, t.branch, dir)
+	}
 	if err := m.countable(ctx, lock, t.commit); err != nil {
 		return err
 	}
@@ -192,6 +201,32 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 			in(dir, "checkout", "--quiet", "--no-track", "-B", t.branch, t.commit, "--"))
 	}
 	return m.runAll(ctx, lock, dir, steps)
+}
+
+// copyUnborn makes dir an independent repository on a branch without commits.
+func (m *mirror) copyUnborn(ctx context.Context, lock *os.File, branch, dir string) error {
+	init, err := m.initLike(ctx, lock, branch, dir)
+	if err != nil {
+		return err
+	}
+	const heads = "+refs/heads/*:refs/remotes/origin/*"
+	return m.runAll(ctx, lock, dir, []command{
+		init,
+		in(dir, "config", "remote.origin.url", m.remote.url),
+		in(dir, "config", "remote.origin.fetch", heads),
+		in(dir, "config", "branch."+branch+".remote", "origin"),
+		in(dir, "config", "branch."+branch+".merge", "refs/heads/"+branch),
+		in(dir, "fetch", "--quiet", "--no-write-fetch-head", "--", m.path, heads, "+refs/tags/*:refs/tags/*"),
+	})
+}
+
+// initLike returns the command that creates a repository whose ids have the mirror's format.
+func (m *mirror) initLike(ctx context.Context, lock *os.File, branch, dir string, options ...string) (command, error) {
+	format, err := m.run(ctx, command{args: []string{"rev-parse", "--show-object-format"}, repo: m.path, lock: lock})
+	args := append([]string{"init", "--quiet"}, options...)
+	return command{args: append(
+		args, "--template=", "--initial-branch="+branch, "--object-format="+strings.TrimSpace(format), "--", dir,
+	)}, err
 }
 
 // runAll runs commands that read only the mirror and write to dir.

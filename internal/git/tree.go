@@ -78,7 +78,7 @@ func (m *mirror) files(ctx context.Context, ref string, s Selection) ([]File, er
 	}
 	defer lock.Close()
 	t, err := m.update(ctx, lock, ref)
-	if err != nil {
+	if err != nil || t.commit == "" {
 		return nil, err
 	}
 	if err := waitLock(ctx, lock, filelock.Shared); err != nil {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // remote is a checked URL and its separate credentials.
@@ -25,7 +27,7 @@ var (
 	// [user@]host:path, the common form of ssh remotes.
 	scpURL   = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([^:].*)$`)
 	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
-	userName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`)
+	userName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._@+-]*$`)
 )
 
 // CheckURL returns an error if the URL of a remote is invalid. Valid are https: and ssh: (also as
@@ -88,8 +90,10 @@ func parse(raw string, local bool) (*url.URL, error) {
 		return nil, fmt.Errorf("the URL has more than %d bytes", maxURL)
 	case strings.HasPrefix(raw, "-"):
 		return nil, errors.New("the URL begins with a dash")
-	case strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }):
-		return nil, errors.New("the URL contains a space, a backslash or a control character")
+	case strings.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }):
+		return nil, errors.New("the URL contains a backslash, a line break or another control character")
+	case strings.HasPrefix(raw, " ") || strings.HasSuffix(raw, " "):
+		return nil, errors.New("the URL begins or ends with a space")
 	}
 	if !strings.Contains(raw, "://") {
 		m := scpURL.FindStringSubmatch(raw)
@@ -192,4 +196,33 @@ func PublicURL(raw string) string {
 		u.User = nil
 	}
 	return u.String()
+}
+
+// maxFolder limits the name of a folder, in bytes. File systems allow 255, and callers may add to it.
+const maxFolder = 200
+
+// Folder returns the folder that git clone would make for a repository with this name, or a safe
+// form of it: without characters that are not printable, and never empty, an option, or a name with
+// another meaning.
+func Folder(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			return ' ' // as git does
+		case r == '/' || r == '\\' || r == utf8.RuneError || !unicode.IsGraphic(r):
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.Join(strings.Fields(name), " ")
+	if len(name) > maxFolder {
+		name = strings.TrimSpace(strings.ToValidUTF8(name[:maxFolder], ""))
+	}
+	switch {
+	case strings.Trim(name, ".") == "" || strings.EqualFold(name, ".git"):
+		return "repository"
+	case name[0] == '-':
+		return "_" + name
+	}
+	return name
 }

@@ -64,6 +64,9 @@ func (p *preparation) prepare(ctx context.Context) error {
 	if err := p.setUpAgent(); err != nil {
 		return err
 	}
+	if err := p.writeGitIdentity(); err != nil {
+		return err
+	}
 	if err := p.box.useImage(ctx); err != nil {
 		return err
 	}

@@ -151,14 +151,6 @@ func TestFailedSetupFailsTheRun(t *testing.T) {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP", Ref: "nope"}}},
 			want:        "The worker cannot clone the repository app: ",
 		},
-		"two repositories of one name": {
-			claimed: func(a *penstock.Assignment) {
-				a.Environment.Config.Repos = []penstock.GitRepo{
-					{URL: "file:///a/app"}, {URL: "file:///a/app.git"}, {URL: "file:///b/a/app"},
-				}
-			},
-			want: "cannot be the name of a directory",
-		},
 		"a skill is not there": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.SkillSpec = "release" },

@@ -7,9 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -34,10 +32,7 @@ func (p *preparation) repoDirs() []string {
 // checkOut clones each repository of the environment into a directory with its name. It leaves an
 // existing directory unchanged, because it has the agent's work.
 func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentConfig) error {
-	var err error
-	if p.repos, err = p.repositories(config); err != nil {
-		return err
-	}
+	p.repos = p.repositories(config)
 	for _, r := range p.repos {
 		if _, err := p.box.space.root.Lstat(r.dir); err == nil {
 			continue
@@ -70,18 +65,33 @@ func (p *preparation) clone(ctx context.Context, r repository) error {
 		return err
 	}
 	dir := filepath.Join(p.box.space.dir, name)
-	_, err := p.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
+	checkout, err := p.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
 	if err == nil {
 		err = os.Rename(dir, filepath.Join(p.box.space.work, r.dir))
 	}
 	if err != nil {
 		return errors.Join(err, remove())
 	}
+	if checkout.Commit == "" {
+		p.sayUnborn(r, checkout)
+	}
 	return nil
 }
 
+// sayUnborn reports a repository without files on the timeline.
+func (p *preparation) sayUnborn(r repository, checkout git.Checkout) {
+	payload := map[string]any{
+		"repository": r.dir, "branch": checkout.Branch, "message": "The repository has no commits yet.",
+	}
+	if checkout.Branches != nil {
+		payload["branches"] = checkout.Branches
+		payload["message"] = "The default branch of the repository has no commits. Set ref to check out another branch."
+	}
+	p.timeline(penstock.TimelineUnbornBranch, payload)
+}
+
 // repositories lists the repositories to check out with their directories.
-func (p *preparation) repositories(config penstock.EnvironmentConfig) ([]repository, error) {
+func (p *preparation) repositories(config penstock.EnvironmentConfig) []repository {
 	var list []repository
 	for _, r := range config.GitHubRepos {
 		source := git.Source{URL: "https://github.com/" + r.Owner + "/" + r.Repo + ".git"}
@@ -93,24 +103,31 @@ func (p *preparation) repositories(config penstock.EnvironmentConfig) ([]reposit
 		list = append(list, repository{owner: r.Owner, name: r.Repo, source: source})
 	}
 	for _, r := range config.Repos {
-		owner, name := splitURL(r.URL)
+		owner, name := git.Names(r.URL)
 		list = append(list, repository{owner: owner, name: name, source: git.Source{URL: r.URL, Ref: r.Ref}})
 	}
 	for i := range list {
 		p.authorize(&list[i].source)
 	}
-	taken := map[string]bool{".penstock": true}
+	placeRepositories(list)
+	return list
+}
+
+// placeRepositories gives each repository a folder of its own. Of two with one name, the later one
+// gets its owner's name, too, or a number.
+func placeRepositories(list []repository) {
+	taken := map[string]bool{".penstock": true, "event-payload.json": true} // which we write ourselves
 	for i := range list {
 		r := &list[i]
-		if r.dir = r.name; taken[r.dir] {
-			r.dir = r.owner + "-" + r.name
+		r.dir = git.Folder(r.name)
+		if taken[r.dir] && r.owner != "" {
+			r.dir = git.Folder(r.owner + "-" + r.name)
 		}
-		if !repoName.MatchString(r.dir) || taken[r.dir] {
-			return nil, setupFailed("The name of the repository %q cannot be the name of a directory.", r.dir)
+		for n, first := 2, r.dir; taken[r.dir]; n++ {
+			r.dir = first + "-" + strconv.Itoa(n)
 		}
 		taken[r.dir] = true
 	}
-	return list, nil
 }
 
 // authorize sets the credential that the network policy has for the repository's host, as the proxy
@@ -135,22 +152,6 @@ func (p *preparation) authorize(source *git.Source) {
 	if value, granted := p.NetworkSecrets[credential.Secret]; granted {
 		source.Username, source.Password = credential.User, value
 	}
-}
-
-var repoName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-
-// splitURL reads the last two parts of a repository's URL.
-func splitURL(url string) (owner, name string) {
-	parts := strings.FieldsFunc(
-		strings.TrimSuffix(strings.TrimRight(url, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' },
-	)
-	if n := len(parts); n > 0 {
-		name = parts[n-1]
-		if n > 1 {
-			owner = parts[n-2]
-		}
-	}
-	return owner, name
 }
 
 // evictEvery is the interval for removing unused mirrors.

@@ -45,6 +45,7 @@ OURS: dict[str, set[str]] = {
         "setup_step",
         "changes_saved",
         "image_not_used",
+        "unborn_branch",
         "image_ready",
         "run_requeued",
         "workspace_reused",

@@ -1,0 +1,28 @@
+package worker
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+)
+
+// gitConfigs are the files in HOME in which git looks for an identity.
+var gitConfigs = []string{".gitconfig", ".config/git/config"}
+
+// writeGitIdentity gives the workspace an identity for commits, without which git refuses them. It is
+// in HOME, so that repositories that the agent creates have it, too, and that a repository's own
+// configuration and the run's variables, such as GIT_AUTHOR_NAME, win. A file that an earlier
+// execution left stays.
+func (p *preparation) writeGitIdentity() error {
+	for _, name := range gitConfigs {
+		if _, err := p.box.space.homeRoot.Lstat(name); err == nil {
+			return nil
+		}
+	}
+	host := ""
+	if u, err := url.Parse(p.w.PublicURL); err == nil {
+		host = u.Hostname()
+	}
+	text := "[user]\n\tname = Penstock agent\n\temail = agent@" + cmp.Or(host, "localhost") + "\n"
+	return put(p.box.space.homeRoot, gitConfigs[0], 0o644, strings.NewReader(text))
+}

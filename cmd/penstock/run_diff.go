@@ -43,6 +43,10 @@ func (cmd *runDiffCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 				return err
 			}
 		}
+		if patches := patchesOf(found); !cmd.Stat && len(patches) > 1 {
+			std.notef("the patch of each repository has its own paths; to apply one, add --repository with one of: %s",
+				cleanLine(strings.Join(patches, ", ")))
+		}
 		var failed error
 		for _, r := range found {
 			if !cmd.Stat && r.PatchURL != "" {
@@ -56,21 +60,33 @@ func (cmd *runDiffCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	})
 }
 
+// patchesOf returns the names of the repositories that have a patch.
+func patchesOf(repositories []penstock.RepositoryChanges) (names []string) {
+	for _, r := range repositories {
+		if r.PatchURL != "" {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
 // noteChanges reports what the patch does not show. It returns an error if the changes are unknown.
 func noteChanges(std *stdio, r penstock.RepositoryChanges) error {
 	switch {
 	case r.Error != "":
 		return exitf(exitFailed, "the changes of %s are unknown: %s", cleanLine(r.Name), cleanLine(r.Error))
-	case len(r.Files) == 0:
+	case len(r.Files) == 0 && r.FilesOmitted == 0:
 		std.notef("no changes in %s", cleanLine(r.Name))
 	}
 	for _, f := range r.Files {
 		if f.Truncated {
-			std.notef("not in the patch, because it is too large: %s", cleanLine(r.Name+"/"+f.Path))
+			std.notef(
+				"not in the patch, because it is too large, or git could not apply it: %s", cleanLine(r.Name+"/"+f.Path),
+			)
 		}
 	}
 	if r.FilesOmitted > 0 {
-		std.notef("%d more files of %s have changed", r.FilesOmitted, cleanLine(r.Name))
+		std.notef("%d more files of %s have changed, and are not in the patch", r.FilesOmitted, cleanLine(r.Name))
 	}
 	return nil
 }
@@ -109,11 +125,12 @@ func (c *client) printPatch(ctx context.Context, id, repository string) error {
 	}
 	defer response.Body.Close()
 	lines := bufio.NewReader(response.Body)
-	inHunk := false
+	inHunk, inData := false, false
 	for {
 		line, err := lines.ReadString('\n')
 		text := strings.TrimSuffix(cleanText(line), "\n")
-		if line != "" {
+		inData = inData && !strings.HasPrefix(line, "diff --git ")
+		if line != "" && !inData {
 			var color string
 			color, inHunk = diffColor(text, inHunk)
 			if color != "" {
@@ -123,6 +140,7 @@ func (c *client) printPatch(ctx context.Context, id, repository string) error {
 				return err
 			}
 		}
+		inData = inData || text == "GIT binary patch" // its lines are only for git
 		switch {
 		case err == io.EOF:
 			return nil

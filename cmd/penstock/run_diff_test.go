@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +31,23 @@ func TestRunDiff(t *testing.T) {
 		call(t, env, "run", "diff", id, "--stat").want(t, 0, "app/a.txt", "modified", "+1", "-1", "app/new.txt", "added")
 		call(t, env, "run", "diff", id, "-o", "json").want(t, 0, `"patch_url"`, `"branch": "main"`)
 		call(t, env, "run", "diff", id, "--repository", "other").want(t, 64, `no changes of a repository "other"`)
+		other := testkit.NewRepository(t, t.TempDir(), ".github")
+		other.Commit("first", map[string]string{"b.txt": "one\n"})
+		call(t, env, "environment", "create", "two", "--repo", repo.URL(), "--repo", other.URL()).want(t, 0)
+		binary := startRun(
+			t, env, `demo: run printf '\000\001' > app/a.bin; echo two > app/a.txt; echo two > .github/b.txt`,
+			"--environment", "two", "--wait",
+		)
+		both := call(t, env, "run", "diff", binary)
+		both.want(t, 0, "GIT binary patch", "b/b.txt")
+		if !strings.Contains(both.err, "add --repository with one of: app, .github") {
+			t.Errorf("two patches without a word: %q", both.err)
+		}
+		repo.GitWith(call(t, env, "run", "diff", binary, "--repository", "app").out, "apply")
+		if text, err := os.ReadFile(filepath.Join(repo.Dir, "a.bin")); err != nil || string(text) != "\x00\x01" {
+			t.Errorf("after git apply, a.bin has %q, %v", text, err)
+		}
+		other.GitWith(call(t, env, "run", "diff", binary, "--repository", ".github").out, "apply")
 		none := startRun(t, env, "demo: say hello", "--wait")
 		call(t, env, "run", "diff", none).want(t, 0, "no repository")
 		gone := startRun(t, env, "demo: run rm -rf app", "--environment", "app", "--wait")

@@ -25,17 +25,24 @@ func (w *comparer) diff(found *penstock.RepositoryChanges) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	patch := &patch{files: files, left: penstock.MaxPatchBytes, mask: w.Mask}
+	all := &patch{files: files, left: penstock.MaxPatchBytes, mask: w.Mask}
 	// A prefix that no configuration changes.
-	err = w.compareTrees(command{stdout: patch}, "--patch", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+	err = w.compareTrees(
+		command{stdout: all}, "--patch", "--binary", "--full-index", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
+	)
+	if err == nil {
+		err = all.end()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := patch.end(); err != nil {
+	kept, err := w.applicable(found.Base, all)
+	if err != nil {
 		return nil, err
 	}
 	for _, f := range w.changed {
-		if f.large {
+		listed := func(other penstock.FileChange) bool { return other.Path == f.path }
+		if f.large && !slices.ContainsFunc(files, listed) { // a folder in its place lists it
 			files = append(files, penstock.FileChange{Path: f.path, Status: f.status(), Truncated: true})
 		}
 	}
@@ -45,7 +52,7 @@ func (w *comparer) diff(found *penstock.RepositoryChanges) ([]byte, error) {
 		found.Truncated = found.Truncated || files[i].Truncated
 	}
 	found.Files, found.Truncated = files, found.Truncated || found.FilesOmitted > 0
-	return patch.kept.Bytes(), nil
+	return kept, nil
 }
 
 func (w *comparer) shownPath(path string) string {

@@ -13,7 +13,7 @@ type patch struct {
 	files []penstock.FileChange // in the order of the output
 	left  int                   // bytes
 	mask  func(string) string
-	kept  bytes.Buffer
+	parts []patchPart
 
 	n       int    // files that have begun
 	line    []byte // not complete yet
@@ -22,8 +22,14 @@ type patch struct {
 	full    bool // the active file does not fit
 }
 
+// patchPart is the part of a patch about one file.
+type patchPart struct {
+	file int // in the list of files
+	text string
+}
+
 // fileHeader begins the part of a file. No line of a file's content begins like this, because it has
-// a prefix.
+// a prefix, or has no spaces.
 const fileHeader = "diff --git "
 
 // Write implements io.Writer.
@@ -68,7 +74,7 @@ func (p *patch) endFile() {
 		p.files[p.n-1].Truncated = true
 	} else {
 		p.left -= len(text)
-		p.kept.WriteString(text)
+		p.parts = append(p.parts, patchPart{p.n - 1, text})
 	}
 	p.section.Reset()
 	p.full = false

@@ -71,6 +71,19 @@ func (o *checkedOut) write(name, content string) {
 	}
 }
 
+// mustApply applies a patch to a new checkout of the commit, and returns its folder.
+func (o *checkedOut) mustApply(patch string) (dir string) {
+	o.t.Helper()
+	dir = filepath.Join(o.t.TempDir(), "fresh")
+	git(o.t, o.t.TempDir(), "clone", "-q", "--", git(o.t, o.dir, "config", "remote.origin.url"), dir)
+	apply := exec.Command("git", "apply")
+	apply.Dir, apply.Stdin = dir, strings.NewReader(patch)
+	if out, err := apply.CombinedOutput(); err != nil {
+		o.t.Fatalf("git apply: %v\n%s\n%s", err, out, patch)
+	}
+	return dir
+}
+
 // originWith makes a repository with one commit of these files.
 func originWith(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -147,15 +160,10 @@ func TestChangesOfEveryKind(t *testing.T) {
 	if strings.Contains(patch, "root:") {
 		t.Error("the patch has the content of a file outside of the checkout")
 	}
-	fresh := checkOutForChanges(t, strings.TrimPrefix(git(t, o.dir, "config", "remote.origin.url"), "file://"))
-	apply := exec.Command("git", "apply", "--exclude=picture.png")
-	apply.Dir, apply.Stdin = fresh.dir, strings.NewReader(patch)
-	if out, err := apply.CombinedOutput(); err != nil {
-		t.Fatalf("git apply: %v\n%s\n%s", err, out, patch)
-	}
-	for _, name := range []string{"becomes", "edit.txt", "folder/file", "new name.txt", "tracked.log"} {
+	fresh := o.mustApply(patch)
+	for _, name := range []string{"becomes", "edit.txt", "folder/file", "new name.txt", "tracked.log", "picture.png"} {
 		a, errA := os.ReadFile(filepath.Join(o.dir, name))
-		b, errB := os.ReadFile(filepath.Join(fresh.dir, name))
+		b, errB := os.ReadFile(filepath.Join(fresh, name))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s: %q and %q, %v %v", name, a, b, errA, errB)
 		}
@@ -223,12 +231,14 @@ func TestSecretsInChangesAreMasked(t *testing.T) {
 	t.Parallel()
 	o := checkOutForChanges(t, originWith(t, map[string]string{
 		"config": "key=hunter2hunter2\nx=1\n", "same": "hunter2hunter2\n",
+		"far": "hunter2hunter2\n" + lines(20, "line") + "x=1\n",
 	}))
 	const pem = "-----BEGIN\nAAAA\nBBBB\n-----END"
 	o.mask = func(s string) string {
 		return strings.ReplaceAll(strings.ReplaceAll(s, "hunter2hunter2", "***"), pem, "***")
 	}
 	o.write("config", "key=hunter2hunter2\nx=2\n")
+	o.write("far", "hunter2hunter2\n"+lines(20, "line")+"x=2\n")
 	o.write("key.pem", pem+"\n")
 	o.write("hunter2hunter2.txt", "a name\n")
 	found, patch := o.must()
@@ -237,9 +247,12 @@ func TestSecretsInChangesAreMasked(t *testing.T) {
 			t.Errorf("the patch shows %q:\n%s", text, patch)
 		}
 	}
-	if len(found.Files) != 3 || !strings.Contains(patch, "-x=1\n+x=2\n") {
-		t.Errorf("found %+v\n%s", found.Files, patch)
+	// A part with a masked line of the commit would not apply.
+	if len(found.Files) != 4 || strings.Count(patch, "-x=1\n+x=2\n") != 1 || !strings.Contains(patch, "b/far") ||
+		!found.Files[0].Truncated || found.Files[0].Path != "config" || !found.Truncated {
+		t.Errorf("found %+v\n%s", found, patch)
 	}
+	o.mustApply(patch)
 }
 
 // Everything that a hostile agent can put into a checkout: nothing of it is executed, nothing

@@ -691,7 +691,7 @@ export interface RepositoryChanges {
   name: string;
   /** URL of the repository, without credentials. */
   url: string;
-  /** Id of the commit that was checked out. Absent if it is unknown. */
+  /** Id of the commit that was checked out, to which `git apply` applies the patch. Absent if it is unknown, or if the branch had no commits. */
   base?: string;
   /** Branch that the repository is on at the end of the turn. Absent without a branch. */
   branch?: string;
@@ -701,7 +701,7 @@ export interface RepositoryChanges {
   files: FileChange[];
   /** Number of further changed files. They are not in the patch either. */
   files_omitted?: number;
-  /** Whether the patch lacks files because it would exceed 1 MiB. */
+  /** Whether the patch lacks files. They are marked or omitted. */
   truncated?: boolean;
   /** Where the patch is. It needs an API key, like every request. Absent without a patch. */
   patch_url?: string;
@@ -719,9 +719,9 @@ export interface FileChange {
   additions: number;
   /** Removed lines. 0 for a binary file. */
   deletions: number;
-  /** Whether the file is binary. The patch then only says that it differs. */
+  /** Whether the file is binary. The patch then has it as a `GIT binary patch`. */
   binary: boolean;
-  /** Whether the patch lacks the file because it is too large. */
+  /** Whether the patch lacks the file: it is too large, or `git apply` would refuse its part, for example because it has a masked secret of the commit. */
   truncated?: boolean;
 }
 

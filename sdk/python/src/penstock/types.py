@@ -1182,7 +1182,9 @@ class RepositoryChanges(Model):
     """URL of the repository, without credentials."""
 
     base: str | None = None
-    """Id of the commit that was checked out. Absent if it is unknown."""
+    """Id of the commit that was checked out, to which `git apply` applies the patch. Absent if it
+    is unknown, or if the branch had no commits.
+    """
 
     branch: str | None = None
     """Branch that the repository is on at the end of the turn. Absent without a branch."""
@@ -1197,7 +1199,7 @@ class RepositoryChanges(Model):
     """Number of further changed files. They are not in the patch either."""
 
     truncated: bool | None = None
-    """Whether the patch lacks files because it would exceed 1 MiB."""
+    """Whether the patch lacks files. They are marked or omitted."""
 
     patch_url: str | None = None
     """Where the patch is. It needs an API key, like every request. Absent without a patch."""
@@ -1222,10 +1224,12 @@ class FileChange(Model):
     """Removed lines. 0 for a binary file."""
 
     binary: bool
-    """Whether the file is binary. The patch then only says that it differs."""
+    """Whether the file is binary. The patch then has it as a `GIT binary patch`."""
 
     truncated: bool | None = None
-    """Whether the patch lacks the file because it is too large."""
+    """Whether the patch lacks the file: it is too large, or `git apply` would refuse its part, for
+    example because it has a masked secret of the commit.
+    """
 
 
 class TimelineResponse(Model):

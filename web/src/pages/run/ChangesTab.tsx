@@ -88,7 +88,12 @@ function Repository({ runId, repository, updatedAt }: { runId: string; repositor
           label={`Changed files of ${name}`}
           columns={[
             { header: 'File', main: true, cell: ({ path }) => <span className="mono">{path}</span> },
-            { header: 'Change', width: '18%', cell: ({ status, binary }) => formatWord(status) + (binary ? ', binary' : '') },
+            {
+              header: 'Change',
+              width: '18%',
+              cell: ({ status, binary, truncated }) =>
+                formatWord(status) + (binary ? ', binary' : '') + (truncated ? ', not in the patch' : ''),
+            },
             { header: 'Added', width: '14%', numeric: true, cell: ({ additions }) => `+${formatNumber(additions)}` },
             { header: 'Removed', width: '14%', numeric: true, cell: ({ deletions }) => `−${formatNumber(deletions)}` },
           ]}
@@ -100,7 +105,7 @@ function Repository({ runId, repository, updatedAt }: { runId: string; repositor
       {(files_omitted > 0 || truncated) && (
         <Text size="sm" c="dimmed">
           {files_omitted > 0 && `${formatCount(files_omitted, 'more file')} changed. `}
-          {truncated && 'The patch omits files, because it is limited to 1 MiB.'}
+          {truncated && 'The patch omits files that are too large, or that git could not apply.'}
         </Text>
       )}
       {patch_url && <Patch runId={runId} repository={name} updatedAt={updatedAt} />}

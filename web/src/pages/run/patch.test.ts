@@ -14,7 +14,14 @@ index 1..2 100644
 diff --git a/b.png b/b.png
 new file mode 100644
 index 0..3
-Binary files /dev/null and b/b.png differ
+GIT binary patch
+literal 8
+PcmXS6C}+rL;9>v(2tom6
+
+literal 0
+HcmV?d00001
+
+diff --git a/c b/c
 `;
   expect(patchLines(patch)).toEqual([
     { kind: 'file', text: 'a/a.sql b/a.sql' },
@@ -25,7 +32,8 @@ Binary files /dev/null and b/b.png differ
     { kind: 'gap', text: '\\ No newline at end of file' },
     { kind: 'file', text: 'a/b.png b/b.png' },
     { kind: 'gap', text: 'new file mode 100644' },
-    { kind: 'gap', text: 'Binary files /dev/null and b/b.png differ' },
+    { kind: 'gap', text: 'Binary file' },
+    { kind: 'file', text: 'a/c b/c' },
   ]);
   expect(patchLines('')).toEqual([]);
 });

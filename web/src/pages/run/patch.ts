@@ -10,10 +10,17 @@ const kinds: Record<string, PatchLine['kind']> = { '+': 'added', '-': 'removed',
 export function patchLines(patch: string): PatchLine[] {
   const lines: PatchLine[] = [];
   let inHead = false;
+  let inBinary = false; // its lines are data
   for (const line of patch === '' ? [] : patch.replace(/\n$/, '').split('\n')) {
     if (line.startsWith('diff --git ')) {
       inHead = true;
+      inBinary = false;
       lines.push({ kind: 'file', text: line.slice('diff --git '.length) });
+    } else if (inBinary) {
+      continue;
+    } else if (line === 'GIT binary patch') {
+      inBinary = true;
+      lines.push({ kind: 'gap', text: 'Binary file' });
     } else if (line.startsWith('@@')) {
       inHead = false;
       lines.push({ kind: 'gap', text: line });

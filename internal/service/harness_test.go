@@ -68,3 +68,51 @@ func TestHarnessesListTheirModels(t *testing.T) {
 		}
 	})
 }
+
+// A worker reports its harnesses with each call. What it reported before does not count.
+func TestHarnessesFollowTheWorkers(t *testing.T) {
+	const missing = "No connected worker has it: install it with penstock harness install codex."
+	worlds(t, nil, func(w *world) {
+		hello := func(id string, harnesses []string, agents ...penstock.AgentState) {
+			w.t.Helper()
+			c := penstock.ClaimRequest{
+				WorkerID: id, Host: id, Harnesses: harnesses, Agents: agents, Capacity: 1, Busy: 1,
+			}
+			if _, err := w.Executions.Control().Claim(w.t.Context(), c); !errors.Is(err, penstock.ErrNoWork) {
+				w.t.Fatal(err)
+			}
+		}
+		listed := func(step string, want penstock.HarnessInfo) {
+			w.t.Helper()
+			list, err := w.Catalog.Harnesses(w.t.Context(), w.admin)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			want.Name, want.Usable, want.Models = "codex", want.Workers > 0, []string{}
+			i := slices.IndexFunc(list, func(h penstock.HarnessInfo) bool { return h.Name == "codex" })
+			if diff := cmp.Diff(want, list[i]); diff != "" {
+				w.t.Errorf("%s (-want +got):\n%s", step, diff)
+			}
+		}
+		plain, both := []string{"builtin"}, []string{"builtin", "codex"}
+		codex := func(version, reason string) penstock.AgentState {
+			return penstock.AgentState{Name: "codex", Version: version, Reason: reason}
+		}
+		hello("a", plain)
+		listed("not installed", penstock.HarnessInfo{Reason: missing})
+		hello("a", plain, codex("1", "It is being checked."))
+		listed("being checked", penstock.HarnessInfo{Version: "1", Reason: "It is being checked."})
+		hello("a", both, codex("1", ""))
+		listed("ready", penstock.HarnessInfo{Version: "1", Workers: 1})
+		hello("b", plain, codex("2", "Its check failed."))
+		listed("broken on another worker", penstock.HarnessInfo{Version: "1", Workers: 1})
+		hello("b", both, codex("1", ""))
+		listed("ready on both", penstock.HarnessInfo{Version: "1", Workers: 2})
+		hello("a", plain, codex("1", "Its check failed."))
+		listed("broken on one of two", penstock.HarnessInfo{Version: "1", Workers: 1})
+		hello("b", plain)
+		listed("removed from the other", penstock.HarnessInfo{Version: "1", Reason: "Its check failed."})
+		hello("a", plain)
+		listed("removed from both", penstock.HarnessInfo{Reason: missing})
+	})
+}

@@ -162,17 +162,18 @@ type Worker struct {
 	ConnectedAt, LastSeenAt penstock.Time
 }
 
-// workerFields are the columns of a worker.
+// workerFields are the columns of a worker. Each registration stores all of them again, because they
+// change while a worker runs: it installs a harness, a check of one ends, or another program takes its id.
 var workerFields = newResource("workers", "w",
 	textColumn("id", func(w *Worker) *string { return &w.ID }),
-	textColumn("host", func(w *Worker) *string { return &w.Host }),
-	textColumn("version", func(w *Worker) *string { return &w.Version }),
-	textColumn("platform", func(w *Worker) *string { return &w.Platform }),
-	flagColumn("local", func(w *Worker) *bool { return &w.Local }),
-	flagColumn("strict_image", func(w *Worker) *bool { return &w.StrictImage }),
-	listColumn("harnesses", func(w *Worker) *[]string { return &w.Harnesses }),
-	listColumn("providers", func(w *Worker) *[]string { return &w.Providers }),
-	jsonColumn("agents", func(w *Worker) *[]penstock.AgentState { return &w.Agents }),
+	textColumn("host", func(w *Worker) *string { return &w.Host }).editable(),
+	textColumn("version", func(w *Worker) *string { return &w.Version }).editable(),
+	textColumn("platform", func(w *Worker) *string { return &w.Platform }).editable(),
+	flagColumn("local", func(w *Worker) *bool { return &w.Local }).editable(),
+	flagColumn("strict_image", func(w *Worker) *bool { return &w.StrictImage }).editable(),
+	listColumn("harnesses", func(w *Worker) *[]string { return &w.Harnesses }).editable(),
+	listColumn("providers", func(w *Worker) *[]string { return &w.Providers }).editable(),
+	jsonColumn("agents", func(w *Worker) *[]penstock.AgentState { return &w.Agents }).editable(),
 	numberColumn("capacity", func(w *Worker) *int { return &w.Capacity }).editable(),
 	numberColumn("busy", func(w *Worker) *int { return &w.Busy }).editable(),
 	numberColumn("connected_at", func(w *Worker) *penstock.Time { return &w.ConnectedAt }),

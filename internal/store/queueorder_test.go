@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -132,6 +134,44 @@ func TestDeadWorkersAreForgotten(t *testing.T) {
 		}
 		if len(workers) != 1 || workers[0].ID != "started" {
 			t.Errorf("got %v, want the one that was started", workers)
+		}
+	})
+}
+
+// Everything that a worker reports is that of its latest call, except when it connected.
+func TestAWorkerThatRegistersAgainReplacesItsRow(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		hello := func(c penstock.ClaimRequest) store.Worker {
+			t.Helper()
+			c.WorkerID = "w"
+			if err := s.Queue.Hello(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			workers, err := s.Queue.Workers(t.Context())
+			if err != nil || len(workers) != 1 {
+				t.Fatalf("got %+v, %v", workers, err)
+			}
+			return workers[0]
+		}
+		first := hello(penstock.ClaimRequest{
+			Host: "a", Version: "1", Platform: "linux/x86_64", Local: true, StrictImage: true, Launch: true,
+			Harnesses: []string{"builtin", "codex"}, Models: []string{"openai/"}, Capacity: 1, Busy: 1,
+			Agents: []penstock.AgentState{{Name: "codex", Version: "1"}},
+		})
+		got := hello(penstock.ClaimRequest{Host: "b", Version: "2", Platform: "linux/aarch64", Harnesses: []string{"claude"}})
+		want := store.Worker{
+			ID: "w", Host: "b", Version: "2", Platform: "linux/aarch64", Harnesses: []string{"claude"},
+			ConnectedAt: first.ConnectedAt, LastSeenAt: got.LastSeenAt,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		want.Harnesses = nil
+		if got := hello(penstock.ClaimRequest{Host: "b", Version: "2", Platform: "linux/aarch64"}); got.Can(
+			store.Want{Harness: "claude"},
+		) || got.Harnesses != nil {
+			t.Errorf("a worker without a harness has %v", got.Harnesses)
 		}
 	})
 }

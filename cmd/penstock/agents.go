@@ -26,6 +26,10 @@ type agents struct {
 	log   *slog.Logger
 	// install are NAME or NAME@VERSION, to be installed first.
 	install []string
+	// passed has the checks that agents passed, also before a restart; "" disables it.
+	passed passedChecks
+	// fingerprint identifies what a check of a program tries; nil disables passed.
+	fingerprint func(program harness.Program) (string, error)
 
 	mu    sync.Mutex
 	known map[string]knownAgent
@@ -35,10 +39,11 @@ type agents struct {
 type knownAgent struct {
 	program   harness.Program
 	installed time.Time // the newest change of the program's folders
+	files     string    // fingerprint of what was checked; "" if it is unknown
 	checked   bool
 	err       error     // of the last check
 	failures  int       // checks that failed one after the other
-	again     time.Time // when the next check is due, after a failed one
+	again     time.Time // when the next check is due, or after a passed one the next look at the files
 }
 
 const (
@@ -93,8 +98,8 @@ func (a *agents) installAll(ctx context.Context) {
 	}
 }
 
-// look reads which versions are in use. It checks those that are new or installed again, and
-// those whose next check is due.
+// look reads which versions are in use. It checks those that are new or installed again, those whose
+// files have changed, and those whose next check is due.
 func (a *agents) look(ctx context.Context) {
 	for _, preset := range harness.Presets() {
 		program, ok := installedProgram(a.store, preset)
@@ -111,15 +116,32 @@ func (a *agents) look(ctx context.Context) {
 		same := known && before.program.Installed == program.Installed && before.program.Node == program.Node &&
 			before.installed.Equal(now.installed)
 		switch {
-		case !same:
-			a.set(preset.Name, now)
-		case before.err == nil || time.Now().Before(before.again):
+		case same && time.Now().Before(before.again):
 			continue
-		default:
-			now = before // its runs still wait for the same reason
+		case same && before.err != nil:
+			now.checked, now.err, now.failures, now.again = true, before.err, before.failures, before.again
 		}
+		now.files = a.identify(now.program)
+		if same && before.err == nil && before.files == now.files {
+			before.again = time.Now().Add(checkSeldom)
+			a.set(preset.Name, before)
+			continue
+		}
+		a.set(preset.Name, now)
 		a.tryOut(ctx, preset, now)
 	}
+}
+
+// identify returns the fingerprint of a program, or "" if it cannot be read. The check then finds out why.
+func (a *agents) identify(p harness.Program) string {
+	if a.fingerprint == nil {
+		return ""
+	}
+	files, err := a.fingerprint(p)
+	if err != nil {
+		a.log.Warn("cannot read the files of an installed agent", "error", err)
+	}
+	return files
 }
 
 // changed is the time of the newest change of a program's folders.
@@ -134,6 +156,13 @@ func changed(p harness.Program) time.Time {
 }
 
 func (a *agents) tryOut(ctx context.Context, preset harness.Preset, k knownAgent) {
+	if !k.checked && a.passed != "" && a.passed.has(preset.Name, k.files) {
+		k.checked, k.again = true, time.Now().Add(checkSeldom)
+		a.log.Info("agent ready; it passed its check before, with the same files", "harness", preset.Name,
+			"version", k.program.Version)
+		a.set(preset.Name, k)
+		return
+	}
 	start := time.Now()
 	k.err = a.check(ctx, preset, k.program)
 	if ctx.Err() != nil {
@@ -141,10 +170,12 @@ func (a *agents) tryOut(ctx context.Context, preset harness.Preset, k knownAgent
 	}
 	k.checked = true
 	took := time.Since(start).Round(time.Millisecond)
+	files := k.files
 	if k.err == nil {
-		k.failures = 0
+		k.failures, k.again = 0, time.Now().Add(checkSeldom)
 		a.log.Info("agent ready", "harness", preset.Name, "version", k.program.Version, "checked", took)
 	} else {
+		files = ""
 		k.failures++
 		wait := pause(k.failures)
 		k.again = time.Now().Add(wait)
@@ -152,6 +183,11 @@ func (a *agents) tryOut(ctx context.Context, preset harness.Preset, k knownAgent
 			"an installed agent cannot be used", "harness", preset.Name, "version", k.program.Version, "error", k.err,
 			"next_check_in", wait,
 		)
+	}
+	if a.passed != "" {
+		if err := a.passed.set(preset.Name, files); err != nil {
+			a.log.Warn("cannot store the check of an agent; a restart repeats it", "harness", preset.Name, "error", err)
+		}
 	}
 	a.set(preset.Name, k)
 }
@@ -162,11 +198,14 @@ func (a *agents) set(name string, k knownAgent) {
 	a.known[name] = k
 }
 
+// beingChecked is the reason until the first check of a version ends.
+const beingChecked = "It is being checked."
+
 // reason says why the agent cannot be used, "" if it can.
 func (k knownAgent) reason() string {
 	switch {
 	case !k.checked:
-		return "It is being checked."
+		return beingChecked
 	case k.err == nil:
 		return ""
 	}
@@ -207,6 +246,19 @@ type agentChecker struct {
 	dir     string          // data folder
 	log     *slog.Logger
 	record  func(penstock.Draft)
+}
+
+// fingerprint identifies what a check of a program tries: this release, the sandbox and the files.
+func (c agentChecker) fingerprint(program harness.Program) (string, error) {
+	exe, err := os.Executable()
+	if err != nil || c.sandbox == nil {
+		return "", err
+	}
+	roots := []string{exe, program.Installed}
+	if program.Node != "" {
+		roots = append(roots, program.Node)
+	}
+	return fingerprint(fmt.Sprint(buildVersion(), revision(), c.sandbox.Kind(), c.open), roots...)
 }
 
 func (c agentChecker) check(ctx context.Context, preset harness.Preset, program harness.Program) error {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -51,59 +53,71 @@ func failing(todo, format string, args ...any) finding {
 // checkTime limits one check.
 const checkTime = 20 * time.Second
 
-// harnessesTime bounds the check of all installed harnesses. The check starts each of them.
-const harnessesTime = 3 * time.Minute
+// check is one check of doctor, or several that share a beginning.
+type check struct {
+	name  string
+	limit time.Duration // 0: checkTime
+	look  func(context.Context) finding
+	// each reports several findings, each as soon as it is known. It replaces look.
+	each func(context.Context, func(finding))
+}
 
-func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
-	type check struct {
-		name string
-		look func(context.Context) finding
+func (c check) run(ctx context.Context, report func(finding)) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.limit, checkTime))
+	defer cancel()
+	if c.each != nil {
+		c.each(ctx, report)
+		return
 	}
+	report(c.look(ctx))
+}
+
+func (cmd *doctorCmd) checks(settings *fileSettings) []check {
+	one := func(name string, look func(context.Context) finding) check { return check{name: name, look: look} }
 	checks := []check{
-		{"data folder", func(context.Context) finding { return ownFolder(cmd.Data, "--data") }},
-		{"disk space", func(context.Context) finding { return diskSpace(cmd.Data, "--data") }},
-		{"database", cmd.database},
-		{"keyset", cmd.keyset},
-		{"bubblewrap", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "bubblewrap") }},
-		{"docker", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "docker") }},
-		{"process", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "process") }},
-		{"images", cmd.images},
-		{"harnesses", cmd.harnesses},
-		{"git", gitProgram},
-		{"models", modelProviders},
-		{"clock", systemClock},
-		{"address", cmd.address},
+		one("data folder", func(context.Context) finding { return ownFolder(cmd.Data, "--data") }),
+		one("disk space", func(context.Context) finding { return diskSpace(cmd.Data, "--data") }),
+		one("database", cmd.database),
+		one("keyset", cmd.keyset),
+		one("bubblewrap", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "bubblewrap") }),
+		one("docker", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "docker") }),
+		one("process", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "process") }),
+		one("images", cmd.images),
+		{name: "harnesses", limit: harnessesTime, each: cmd.harnesses},
+		one("git", gitProgram),
+		one("models", func(context.Context) finding { return modelProviders(settings) }),
+		one("clock", systemClock),
+		one("address", cmd.address),
 	}
 	if dir := string(cmd.Blobs); cmd.Blobs.isBucket() {
-		checks = append(checks, check{"blobs", cmd.bucket})
+		checks = append(checks, one("blobs", cmd.bucket))
 	} else if dir != "" {
 		checks = append(checks,
-			check{"blobs", func(context.Context) finding { return ownFolder(dir, "--blobs") }},
-			check{"blobs' space", func(context.Context) finding { return diskSpace(dir, "--blobs") }})
+			one("blobs", func(context.Context) finding { return ownFolder(dir, "--blobs") }),
+			one("blobs' space", func(context.Context) finding { return diskSpace(dir, "--blobs") }))
 	}
+	return checks
+}
+
+// Run prints each finding at once, because some checks take minutes.
+func (cmd *doctorCmd) Run(ctx context.Context, std *stdio, settings *fileSettings) error {
 	var report struct {
 		OK     bool      `json:"ok"`
 		Checks []finding `json:"checks"`
 	}
 	report.OK = true
-	for _, check := range checks {
-		limit := checkTime
-		if check.name == "harnesses" {
-			limit = harnessesTime
-		}
-		limited, cancel := context.WithTimeout(ctx, limit)
-		f := check.look(limited)
-		cancel()
-		f.Check = check.name
-		report.OK = report.OK && f.Status != checkFail
-		report.Checks = append(report.Checks, f)
-		if cmd.Output == "table" { // at once, because some checks take some time
-			if _, err := fmt.Fprintf(std.out, "%-5s %-12s %s\n", f.Status, f.Check, cleanLine(f.Found)); err != nil {
-				return err
+	var failed error
+	for _, c := range cmd.checks(settings) {
+		c.run(ctx, func(f finding) {
+			f.Check = c.name
+			report.OK = report.OK && f.Status != checkFail
+			report.Checks = append(report.Checks, f)
+			if cmd.Output == "table" && failed == nil {
+				failed = f.print(std.out)
 			}
-			if f.Todo != "" {
-				fmt.Fprintf(std.out, "      %-12s → %s\n", "", cleanLine(f.Todo))
-			}
+		})
+		if failed != nil {
+			return failed
 		}
 	}
 	if cmd.Output == "json" {
@@ -115,4 +129,12 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+func (f finding) print(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "%-5s %-12s %s\n", f.Status, f.Check, cleanLine(f.Found))
+	if err == nil && f.Todo != "" {
+		_, err = fmt.Fprintf(out, "      %-12s → %s\n", "", cleanLine(f.Todo))
+	}
+	return err
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/penstock-dev/penstock/internal/harness"
-	"github.com/penstock-dev/penstock/internal/install"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -224,49 +220,6 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	return ok("works; not selected")
 }
 
-// harnesses starts each installed harness as a worker does.
-func (cmd *doctorCmd) harnesses(ctx context.Context) finding {
-	store := install.Open(cmd.path(harnessDir))
-	installed, err := store.List()
-	if err != nil {
-		return failing("", "%v", err)
-	}
-	if len(installed) == 0 {
-		return ok("no harness is installed, so runs use the built-in one; penstock harness install NAME installs another")
-	}
-	o := sandbox.Options{
-		Kind: cmd.Sandbox, AllowOpenNetwork: cmd.AllowOpenNetwork, AllowUserNamespaces: cmd.AllowUserNamespaces,
-	}
-	release, err := cmd.chooseAside(&o, cmd.Data)
-	if err != nil {
-		return failing("", "%v", err)
-	}
-	defer release()
-	box, err := openSandbox(ctx, o)
-	if err != nil {
-		return failing("see the check of the sandbox", "%v", err)
-	}
-	checker := agentChecker{
-		sandbox: box, open: cmd.AllowOpenNetwork, dir: os.TempDir(), log: slog.New(slog.DiscardHandler),
-	}
-	var works, fails []string
-	for _, preset := range harness.Presets() {
-		program, current := installedProgram(store, preset)
-		if !current {
-			continue
-		}
-		if err := checker.check(ctx, preset, program); err != nil {
-			fails = append(fails, fmt.Sprintf("%s %s: %v", preset.Name, program.Version, err))
-		} else {
-			works = append(works, preset.Name+" "+program.Version)
-		}
-	}
-	if len(fails) > 0 {
-		return failing("install another version: penstock harness install NAME@VERSION", "%s", strings.Join(fails, "; "))
-	}
-	return ok("%s", strings.Join(works, ", "))
-}
-
 // gitProgram checks git, which clones repositories.
 func gitProgram(ctx context.Context) finding {
 	out, err := exec.CommandContext(ctx, "git", "--version").Output()
@@ -277,10 +230,14 @@ func gitProgram(ctx context.Context) finding {
 }
 
 // modelProviders checks which models runs can name.
-func modelProviders(context.Context) finding {
+func modelProviders(settings *fileSettings) finding {
 	var named []string
-	for _, p := range allProviders(&fileSettings{}) {
-		named = append(named, vendorOf(p.Name).title)
+	for _, p := range allProviders(settings) {
+		name := p.Name
+		if v := vendorOf(p.Name); v != nil {
+			name = v.title
+		}
+		named = append(named, name)
 	}
 	if len(named) == 0 {
 		return warn(

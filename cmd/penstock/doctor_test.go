@@ -1,11 +1,13 @@
 package main_test
 
 import (
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -195,4 +197,57 @@ func TestDatabasePasswordIsNotInTheProcessList(t *testing.T) {
 		t, []string{"PATH=/nowhere", "PENSTOCK_DATABASE=postgres://db.example/x"}, "backup", "--data", dir, "--to",
 		filepath.Join(dir, "b.tar"),
 	).want(t, 78, "postgresql-client")
+}
+
+// fakeHarness installs a harness that is no program.
+func fakeHarness(t *testing.T, data, name, version string) {
+	t.Helper()
+	dir := filepath.Join(data, "harnesses", name)
+	err := errors.Join(
+		os.MkdirAll(filepath.Join(dir, version, "node_modules"), 0o700),
+		os.Symlink(version, filepath.Join(dir, "current")),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each harness has a line of its own, and a running server is not doubted: its worker has tried it.
+func TestDoctorReportsEachHarness(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fakeHarness(t, data, "codex", "0.0.7")
+	fakeHarness(t, data, "qwen", "0.0.8")
+	args := []string{"--data", data, "--sandbox", "process", "--allow-open-network"}
+	r := examine(t, 1, nil, args...)
+	var found []string
+	for _, c := range r.Checks {
+		if c.Check == "harnesses" {
+			found = append(found, c.Status+" "+c.Found)
+		}
+	}
+	if len(found) != 2 || !strings.HasPrefix(found[0], "fail codex 0.0.7: ") ||
+		!strings.HasPrefix(found[1], "fail qwen 0.0.8: ") {
+		t.Errorf("got %q", found)
+	}
+
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--sandbox", "process", "--allow-open-network"}})
+	fakeHarness(t, s.Data, "codex", "0.0.9")
+	address := strings.TrimPrefix(s.URL, "http://")
+	testkit.Eventually(t, 30*time.Second, func() error {
+		got := call(t, nil, "doctor", "--data", s.Data, "--listen", address, "--sandbox", "process", "--allow-open-network")
+		if !strings.Contains(got.out, "codex 0.0.9 in the running server: Its check failed: ") {
+			return errors.New(got.out)
+		}
+		return nil
+	})
+}
+
+func TestDoctorKnowsTheProvidersOfTheConfigurationFile(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "penstock.yaml", "providers:\n  ollama: {api: openai, base_url: http://127.0.0.1:1/v1}\n")
+	r := examine(
+		t, 0, nil, "--config", file, "--data", t.TempDir(), "--sandbox", "process", "--allow-open-network",
+	)
+	r.want(t, "models", "ok", "ollama")
 }

@@ -123,6 +123,8 @@ func (w *working) worker(
 	installed := &agents{
 		store: install.Open(filepath.Join(dir, harnessDir)), check: checker.check, log: log,
 		known: map[string]knownAgent{}, install: w.InstallHarnesses,
+		passed:      passedChecks(filepath.Join(dir, harnessDir, passedFile)),
+		fingerprint: checker.fingerprint,
 	}
 	o.Agents = installed.list
 	wk, err := worker.New(o)

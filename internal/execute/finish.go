@@ -202,56 +202,13 @@ func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRo
 	return consume(ctx, tx, c)
 }
 
-// leaseBatch bounds one pass over lost leases.
-const leaseBatch = 100
-
-// maxLost is how often a run may lose its worker before it ends: the run itself may crash the
-// workers.
-const maxLost = 5
-
-// EndLostLeases requeues or ends the runs of lost workers.
-func (s *Executions) EndLostLeases(ctx context.Context) error {
-	lost, err := s.store.Executions.LostLeases(ctx, leaseBatch)
-	if err != nil {
-		return err
-	}
-	for _, l := range lost {
-		if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.endLost(ctx, tx, l) }); err != nil {
-			return fmt.Errorf("end the lost lease of run %s: %w", l.RunID, err)
-		}
-	}
-	return nil
-}
-
-func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease) error {
-	run, err := tx.Runs().Lock(ctx, l.RunID)
-	if err != nil {
-		return err
-	}
-	if over, err := tx.Executions().Expired(ctx, l); err != nil || !over || !run.State.Held() {
-		return err
-	}
-	if run.TimesLost < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
-		return s.requeueHeld(ctx, tx, run, store.LeaseLost)
-	}
-	message := "The worker was lost while the agent worked, and the agent's session cannot be resumed."
-	if run.TimesLost >= maxLost {
-		message = fmt.Sprintf("The run lost its worker %d times.", run.TimesLost+1)
-	}
-	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
-		return err
-	}
-	return tx.Runs().Move(ctx, store.Move{
-		Run: run, To: penstock.StateError,
-		TimelineEvent: penstock.TimelineErrored, Payload: map[string]any{"reason": store.LeaseLost},
-		Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true},
-	})
-}
+// overdueBatch bounds one pass over overdue runs.
+const overdueBatch = 100
 
 // EndOverdue ends runs that have waited longer than the queue timeout.
 func (s *Executions) EndOverdue(ctx context.Context) error {
 	before := penstock.Now().Add(-s.queueTimeout)
-	ids, err := s.store.Queue.WaitingSince(ctx, before, leaseBatch)
+	ids, err := s.store.Queue.WaitingSince(ctx, before, overdueBatch)
 	if err != nil || len(ids) == 0 {
 		return err
 	}

@@ -1,6 +1,7 @@
 // Package queue runs leased work. It claims work while slots are free, and renews each lease
-// until its work has returned. If a lease cannot be renewed, the work is cancelled early enough
-// to stop its processes before the lease expires.
+// until its work has returned. If a lease cannot be renewed, the work must pause its processes before
+// the lease expires ([Job.Left]). It continues once the lease is renewed, which the control plane
+// allows if nobody else has taken the work.
 //
 // There are two ways to stop. [Runner.Drain] claims no more and finishes the current work.
 // If the context of [Runner.Run] is cancelled, the runner also claims no more, but asks the current
@@ -19,9 +20,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ErrNotRenewed is the cause of work that ended because its lease could not be renewed in time.
-// The work can report nothing more, and another worker may claim it after [Options.Margin].
-var ErrNotRenewed = errors.New("the lease could not be renewed in time")
+// ErrNotRenewed is the cause of work that ended because its lease could not be renewed for too long.
+// The work can report nothing more, and another worker may have it.
+var ErrNotRenewed = errors.New("the lease could not be renewed for too long")
 
 // errReturned ends the renewals of finished work.
 var errReturned = errors.New("the work has returned")
@@ -56,6 +57,9 @@ type Job struct {
 	// HandBack is closed when the worker stops and should requeue the work. The lease continues
 	// until Work returns.
 	HandBack <-chan struct{}
+	// Left returns how long the processes of the work may run from now on. At zero or less they must
+	// not run, because another worker may have the work.
+	Left func() time.Duration
 }
 
 // Options say what to run and how.
@@ -67,17 +71,20 @@ type Options struct {
 	// Update, unless it is nil, brings a copy of the template up to date before each claim.
 	Update func(*penstock.ClaimRequest)
 	// Work executes one assignment and returns when all of it has ended. The context is the lease: it
-	// ends with the cause penstock.ErrLeaseLost when the control plane ended the lease, and with
-	// ErrNotRenewed when the lease expires.
+	// ends with the cause penstock.ErrLeaseLost when the control plane ended the lease. It ends with
+	// ErrNotRenewed after Patience, and when the lease expires while the runner stops.
 	Work func(lease context.Context, job Job)
 	// Held are assignments that another process has claimed and left. Run works on them first.
 	Held []penstock.Assignment
 	Log  *slog.Logger
 	// LeaseTime is how long a lease is valid; penstock.LeaseTime by default.
 	LeaseTime time.Duration
-	// Margin is how long before its end a lease is given up if it cannot be renewed. Work needs
-	// this time to stop its processes. 7 s by default.
+	// Margin is how long before the end of a lease its work must pause. It needs this time to stop its
+	// processes. 7 s by default.
 	Margin time.Duration
+	// Patience is how long renewals of a lease may fail before its work is cancelled. It does not count
+	// the time for which this process is stopped or the machine sleeps. 10 min by default.
+	Patience time.Duration
 }
 
 // Runner claims and executes work.
@@ -99,6 +106,9 @@ func New(o Options) *Runner {
 	}
 	if o.Margin == 0 {
 		o.Margin = 7 * time.Second
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Minute
 	}
 	return &Runner{o: o, slots: make(chan struct{}, o.Claim.Capacity)}
 }
@@ -250,9 +260,10 @@ func (r *Runner) execute(stop context.Context, a penstock.Assignment, claimed ti
 	handBack, followups, interrupts := make(chan struct{}), make(chan struct{}, 1), make(chan int, 1)
 	defer context.AfterFunc(stop, func() { close(handBack) })()
 
+	held := &holding{renewed: claimed, valid: r.o.LeaseTime - r.o.Margin, stop: stop, end: end}
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		r.renew(lease, end, a.Lease, claimed, func(s penstock.Signal) {
+		r.renew(lease, held, a.Lease, func(s penstock.Signal) {
 			if s.Followups > 0 {
 				select {
 				case followups <- struct{}{}:
@@ -268,7 +279,9 @@ func (r *Runner) execute(stop context.Context, a penstock.Assignment, claimed ti
 			}
 		})
 	})
-	r.o.Work(lease, Job{Assignment: a, Followups: followups, Interrupts: interrupts, HandBack: handBack})
+	r.o.Work(lease, Job{
+		Assignment: a, Followups: followups, Interrupts: interrupts, HandBack: handBack, Left: held.left,
+	})
 	end(errReturned)
 	renewing.Wait()
 	if cause := context.Cause(lease); !errors.Is(cause, errReturned) {
@@ -277,41 +290,74 @@ func (r *Runner) execute(stop context.Context, a penstock.Assignment, claimed ti
 	return nil
 }
 
-// renew renews a lease until its context ends, and ends the context when the lease is lost. The
-// lease counts from the start of the last successful renewal, by the monotonic clock, because
-// the control plane cannot have renewed it earlier.
-func (r *Runner) renew(
-	lease context.Context, end context.CancelCauseFunc, l penstock.Lease, good time.Time, notify func(penstock.Signal),
-) {
-	left := func() time.Duration { return r.o.LeaseTime - r.o.Margin - time.Since(good) }
-	expiry := time.AfterFunc(left(), func() { end(ErrNotRenewed) })
-	defer expiry.Stop()
-	log := r.o.Log.With("run_id", l.RunID, "execution_id", l.ExecutionID)
+// holding is a lease that a runner renews.
+type holding struct {
+	valid time.Duration   // after a renewal
+	stop  context.Context //nolint:containedctx // ends when the runner stops
+	end   context.CancelCauseFunc
 
-	wait := time.Duration(0) // the first renewal only restores the full lease
+	mu      sync.Mutex
+	renewed time.Time // when the last successful renewal began: the control plane has not done it earlier
+}
+
+// left returns how long the lease is still valid, with a margin.
+func (h *holding) left() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// The monotonic clock does not count the sleep of a machine. The wall clock does, but may be set
+	// back.
+	return h.valid - max(time.Since(h.renewed), time.Now().Round(0).Sub(h.renewed.Round(0)))
+}
+
+// renewedAt records a successful renewal.
+func (h *holding) renewedAt(t time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewed = t
+}
+
+// renew renews a lease until its context ends. It ends the context when the lease is lost.
+func (r *Runner) renew(lease context.Context, h *holding, l penstock.Lease, notify func(penstock.Signal)) {
+	log := r.o.Log.With("run_id", l.RunID, "execution_id", l.ExecutionID)
+	paused := func() bool { return h.left() <= 0 }
+	wait := time.Duration(0) // a renewal that restores the full lease returns at once
+	var tried time.Duration  // since the last renewal
 	for failures := 0; lease.Err() == nil; {
-		start := time.Now()
-		ctx, cancel := context.WithTimeout(lease, wait+callTime)
+		start, most := time.Now(), wait+callTime
+		ctx, cancel := context.WithTimeout(lease, most)
 		signal, err := r.o.Leases.Heartbeat(ctx, l, wait)
 		cancel()
 		switch {
 		case lease.Err() != nil:
 		case errors.Is(err, penstock.ErrLeaseLost):
-			end(penstock.ErrLeaseLost)
+			h.end(penstock.ErrLeaseLost)
 		case err != nil:
 			failures++
+			pause := min(backoff(failures), time.Second)
+			tried += min(time.Since(start), most) + pause
+			if tried > r.o.Patience || h.stop.Err() != nil && paused() {
+				h.end(ErrNotRenewed)
+				break
+			}
 			log.WarnContext(
-				lease, "cannot renew the lease", "attempt", failures, "left", left().Round(time.Second), "error", err,
+				lease, "cannot renew the lease", "attempt", failures, "left", h.left().Round(time.Second),
+				"paused", paused(), "error", err,
 			)
-			sleep(lease, min(backoff(failures), time.Second))
+			sleep(lease, pause)
+			wait = 0
 		default:
-			good, failures = start, 0
-			expiry.Reset(left())
+			late := paused()
+			h.renewedAt(start)
+			failures, tried = 0, 0
 			notify(signal)
 			if wait > 0 {
 				sleep(lease, minHeartbeat-time.Since(start))
 			}
-			wait = heartbeatWait
+			if wait = heartbeatWait; paused() { // this process was stopped meanwhile, or the machine slept
+				wait = 0
+			} else if late {
+				log.WarnContext(lease, "the lease was renewed late; nobody else has taken the run")
+			}
 		}
 	}
 	switch cause := context.Cause(lease); {

@@ -185,12 +185,54 @@ func TestLeaseIsRenewedWellBeforeItsEnd(t *testing.T) {
 	})
 }
 
-func TestWorkIsCancelledBeforeItsLeaseExpires(t *testing.T) {
+// troubles are ways in which no lease can be renewed.
+var troubles = map[string]func(*leases){
+	"calls fail":         func(l *leases) { l.fail = errors.New("connection refused") },
+	"calls never return": func(l *leases) { l.hang = true },
+}
+
+// pause waits until the work of a lease must not run any more.
+func pause(job queue.Job) {
+	for job.Left() > 0 {
+		time.Sleep(time.Second / 10)
+	}
+}
+
+// The work pauses before another worker can get it. If nobody has taken it, it continues.
+func TestWorkPausesWhileItsLeaseCannotBeRenewed(t *testing.T) {
 	t.Parallel()
-	for name, trouble := range map[string]func(*leases){
-		"calls fail":         func(l *leases) { l.fail = errors.New("connection refused") },
-		"calls never return": func(l *leases) { l.hang = true },
-	} {
+	for name, trouble := range troubles {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLeases("a")
+				_, stop := start(l, 1, func(lease context.Context, job queue.Job) {
+					time.Sleep(12 * time.Second)
+					l.set(trouble)
+					pause(job)
+					if left := l.leaseLeft("a"); left < 6*time.Second || left > 10*time.Second {
+						t.Errorf("paused with %v of the lease left", left)
+					}
+					time.Sleep(5 * time.Minute)
+					l.set(func(l *leases) { // the control plane restarts and keeps the lease
+						l.fail, l.hang = nil, false
+						l.until["a"] = time.Now().Add(time.Hour)
+					})
+					time.Sleep(12 * time.Second)
+					if lease.Err() != nil || job.Left() < 10*time.Second {
+						t.Errorf("after the return the work may run for %v (%v)", job.Left(), context.Cause(lease))
+					}
+				})
+				time.Sleep(10 * time.Minute)
+				stop()
+			})
+		})
+	}
+}
+
+func TestWorkIsCancelledAfterAllPatience(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range troubles {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -198,16 +240,44 @@ func TestWorkIsCancelledBeforeItsLeaseExpires(t *testing.T) {
 				_, stop := start(l, 1, func(lease context.Context, _ queue.Job) {
 					time.Sleep(12 * time.Second)
 					l.set(trouble)
+					began := time.Now()
 					<-lease.Done()
 					if cause := context.Cause(lease); !errors.Is(cause, queue.ErrNotRenewed) {
 						t.Errorf("got cause %v, want ErrNotRenewed", cause)
 					}
-					if left := l.leaseLeft("a"); left < 6*time.Second || left > 10*time.Second {
-						t.Errorf("cancelled with %v of the lease left", left)
+					if took := time.Since(began); took < 9*time.Minute || took > 12*time.Minute {
+						t.Errorf("cancelled after %v", took)
 					}
 				})
-				time.Sleep(time.Minute)
+				time.Sleep(15 * time.Minute)
 				stop()
+			})
+		})
+	}
+}
+
+// A runner that stops does not wait for a control plane that is away.
+func TestStoppedRunnerGivesUpALeaseThatExpires(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range troubles {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLeases("a")
+				_, stop := start(l, 1, func(lease context.Context, job queue.Job) {
+					<-job.HandBack
+					<-lease.Done()
+					if cause := context.Cause(lease); !errors.Is(cause, queue.ErrNotRenewed) {
+						t.Errorf("got cause %v, want ErrNotRenewed", cause)
+					}
+				})
+				time.Sleep(12 * time.Second)
+				l.set(trouble)
+				began := time.Now()
+				stop()
+				if took := time.Since(began); took > 45*time.Second {
+					t.Errorf("stopped after %v", took)
+				}
 			})
 		})
 	}
@@ -410,6 +480,7 @@ func TestOnceReturnsWhyTheLeaseEnded(t *testing.T) {
 				l.set(func(l *leases) { l.fail = errors.New("connection refused") })
 				<-lease.Done()
 			},
+			Patience: time.Minute,
 		})
 		if err := r.Once(t.Context(), nil); !errors.Is(err, queue.ErrNotRenewed) {
 			t.Errorf("got %v, want ErrNotRenewed", err)

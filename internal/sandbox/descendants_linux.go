@@ -33,6 +33,8 @@ type procStat struct {
 	parent int
 	start  uint64 // in clock ticks after boot; together with the PID, it identifies a process
 	zombie bool   // it has ended, and nobody has waited for it yet
+	// stopped means that it runs only after SIGCONT, or when its tracer lets it.
+	stopped bool
 }
 
 func readStat(pid int) (procStat, bool) {
@@ -47,5 +49,8 @@ func readStat(pid int) (procStat, bool) {
 	}
 	parent, err1 := strconv.Atoi(string(fields[1]))
 	start, err2 := strconv.ParseUint(string(fields[19]), 10, 64)
-	return procStat{parent, start, string(fields[0]) == "Z"}, err1 == nil && err2 == nil
+	state := string(fields[0])
+	return procStat{
+		parent: parent, start: start, zombie: state == "Z", stopped: state == "T" || state == "t",
+	}, err1 == nil && err2 == nil
 }

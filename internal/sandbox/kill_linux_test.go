@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,23 +184,80 @@ func TestKilledServerLeavesNoProcess(t *testing.T) {
 	})
 }
 
-// A frozen server can neither renew its leases nor end its trees before they expire.
-func TestFrozenServerLeavesNoProcess(t *testing.T) {
+// A stopped server cannot renew its leases. Its trees must do nothing after the leases have expired,
+// and continue if the server does.
+func TestTreeIsStoppedWhileItsServerIs(t *testing.T) {
 	testkit.TakesLong(t)
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		m := mark()
 		cmd := server(t, s.Kind(), m, "SANDBOX_TEST_SILENCE=3s")
 		eventually(t, 10*time.Second, "hostile tree", func() bool { return sleeping(m) == hostileCount })
 		<-time.After(4 * time.Second)
-		if n := sleeping(m); n != hostileCount {
-			t.Fatalf("of a server that runs %d of %d processes are left", n, hostileCount)
+		tree := slices.DeleteFunc(marked(m), func(pid int) bool { return pid == cmd.Process.Pid })
+		for range 2 {
+			if n := sleeping(m); n != hostileCount || stopped(tree) != 0 {
+				t.Fatalf("of a server that runs %d of %d processes are left, %d stopped", n, hostileCount, stopped(tree))
+			}
+			if err := cmd.Process.Signal(unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, 20*time.Second, "a stopped tree", func() bool { return stopped(tree) == len(tree) })
+			if err := cmd.Process.Signal(unix.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, 20*time.Second, "a tree that runs", func() bool { return stopped(tree) == 0 })
 		}
-		if err := cmd.Process.Signal(unix.SIGSTOP); err != nil {
-			t.Fatal(err)
+		_ = cmd.Process.Signal(unix.SIGSTOP)
+		eventually(t, 20*time.Second, "a stopped tree", func() bool { return stopped(tree) == len(tree) })
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		eventually(t, time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
+	})
+}
+
+// stopped counts the processes that have got a SIGSTOP.
+func stopped(pids []int) (n int) {
+	for _, pid := range pids {
+		if stat, exists := readStat(pid); exists && stat.stopped {
+			n++
 		}
-		eventually(
-			t, 20*time.Second, "no process left", func() bool { return slices.Equal(marked(m), []int{cmd.Process.Pid}) },
-		)
+	}
+	return n
+}
+
+// A tree runs only as long as it is allowed to. What it has stopped itself stays stopped, and a shell
+// does not take a process for stopped by its user.
+func TestTreeIsStoppedWhenItMayNotRun(t *testing.T) {
+	eachKind(t, func(t *testing.T, s Sandbox) {
+		m := mark()
+		var left atomic.Int64
+		left.Store(int64(time.Minute))
+		sp := spec(t, `sleep "$1" & sleep "$1" & sleep 0.5; kill -STOP $!
+			sh -c 'sleep 3; : "$1"' sh "$1"; echo "ended $?"; read line`, m)
+		sp.Left = func() time.Duration { return time.Duration(left.Load()) }
+		if s.Kind() != Docker { // whose image has no bash; that shell has job control without a terminal
+			sp.Argv[0], sp.Argv[2] = "bash", "set -m; "+sp.Argv[2]
+		}
+		r := start(t, s, sp)
+		eventually(t, 10*time.Second, "all processes", func() bool { return sleeping(m) == 2 && stopped(marked(m)) == 1 })
+		tree := marked(m)
+		left.Store(0)
+		eventually(t, 10*time.Second, "a stopped tree", func() bool { return stopped(tree) == len(tree) })
+		left.Store(int64(time.Minute))
+		eventually(t, 10*time.Second, "one stopped process", func() bool { return stopped(tree) == 1 })
+		var last string
+		for lines := bufio.NewScanner(r.Stdout()); !strings.HasPrefix(last, "ended") && lines.Scan(); {
+			last = lines.Text()
+		}
+		if last != "ended 0" {
+			t.Errorf("got %q, want the end of the command", last)
+		}
+		left.Store(-1)
+		eventually(t, 10*time.Second, "a stopped tree", func() bool { return stopped(tree) >= 2 })
+		r.Kill()
+		if left := marked(m); len(left) > 0 {
+			t.Errorf("processes left: %v", left)
+		}
 	})
 }
 

@@ -3,7 +3,8 @@
 //
 // All kinds have the same contract, and one test suite (suite_linux_test.go) checks it.
 // [Supervise], a small process that is started from this program, runs between the worker and the
-// tree. If the worker is killed, Supervise outlives it just long enough to kill the tree.
+// tree. If the worker is killed, Supervise outlives it just long enough to kill the tree. If the
+// worker is stopped, Supervise freezes the tree until the worker runs again.
 //
 // A tree is sealed if [Spec] has a Relay: its network namespace has only loopback, and before its
 // program starts, checks prove that nothing else can be reached (see [Proof]).
@@ -111,6 +112,9 @@ type Spec struct {
 	Stderr io.Writer
 	// Limits bound the tree as a whole.
 	Limits Limits
+	// Left returns how long the tree may run from now on. It is asked regularly. At zero or less, the
+	// tree is frozen; it continues when Left returns more. nil: as long as this process runs.
+	Left func() time.Duration
 	// Exceeded, unless it is nil, is called once with the first resource whose limit the tree
 	// exceeds, before the tree is killed for it. Wait returns after it has returned.
 	Exceeded func(Resource)
@@ -228,10 +232,10 @@ type Options struct {
 	DockerRuntime string
 	// DockerImage is the image of trees without Spec.Image. The daemon has it.
 	DockerImage string
-	// Silence is how long this process may be frozen (stopped, stuck in the kernel) before
-	// its trees are killed without it. A worker that is frozen for longer could not kill
-	// them before its leases end. The default is two thirds of penstock.LeaseTime, which
-	// leaves the time between two renewals.
+	// Silence is how long this process may be frozen (stopped, stuck in the kernel) before its
+	// trees are frozen as well. Otherwise they would work on after their leases have ended. They
+	// continue with this process. The default is two thirds of penstock.LeaseTime, which leaves
+	// the time between two renewals.
 	Silence time.Duration
 	// AllowOpenNetwork accepts sandboxes that reach the network of the host. Without it, the kind
 	// Process is rejected, and [Probe] requires that this machine can seal a tree.

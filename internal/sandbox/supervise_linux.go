@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 
 // The open descriptors of the supervisor. Its standard streams are those of the tree.
 const (
-	controlFD = 3 // an order, then ticks; the tree is killed when it ends or is silent
+	controlFD = 3 // an order, then ticks; the tree is frozen when it is silent and killed when it ends
 	reportFD  = 4 // reports, from the supervisor to the worker
 	proofFD   = 5 // only with order.Proof: a socket between the worker and Enter
 	firstFD   = 3 // in the program: the first of order.Files
@@ -47,7 +48,7 @@ type order struct {
 	Root bool
 	// Overlay, unless it is nil, is mounted before the program starts.
 	Overlay *overlay
-	// Silence is the longest time between two ticks.
+	// Silence is the longest time that the tree may run after a tick. See allowance.
 	Silence time.Duration
 }
 
@@ -66,8 +67,8 @@ const codeCannotExecute = 127
 
 // Supervise is the hidden command "supervise", which only this package starts. It runs one
 // program and adopts every orphan of its tree. It kills the whole tree when the program ends,
-// when the worker asks for it, and when the worker is gone or frozen. It returns the exit code
-// for this process.
+// when the worker asks for it, and when the worker is gone. While the worker is stopped, the tree is
+// frozen. It returns the exit code for this process.
 func Supervise() int { return superviseUntil(nil) }
 
 // superviseUntil is Supervise, which also ends when the file of alive ends, unless that is nil.
@@ -97,7 +98,7 @@ func superviseUntil(alive *os.File) int {
 	released := make(chan struct{})
 	go func() {
 		defer close(released)
-		awaitSilence(control, s.silence)
+		s.follow(control)
 		end()
 	}()
 	if alive != nil {
@@ -126,24 +127,6 @@ func superviseUntil(alive *os.File) int {
 	return 0
 }
 
-// awaitSilence returns when the worker has closed control, or has sent nothing for the given
-// time.
-func awaitSilence(control *os.File, silence time.Duration) {
-	ticks := make([]byte, 64)
-	for {
-		_ = control.SetReadDeadline(time.Now().Add(silence))
-		_, err := control.Read(ticks)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// We may have been stopped ourselves: then there are ticks to read.
-			_ = control.SetReadDeadline(time.Now().Add(silence / 10))
-			_, err = control.Read(ticks)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
 // keepFromProgram closes all descriptors above the standard streams in the program: ours, and
 // those that the worker inherited.
 func keepFromProgram() error {
@@ -166,7 +149,9 @@ func keepFromProgram() error {
 
 // supervised is the tree of one supervisor.
 type supervised struct {
-	silence time.Duration // see order
+	silence time.Duration  // see order
+	signals sync.Mutex     // held while the tree is frozen, thawed or killed
+	frozen  map[int]uint64 // the processes that follow has stopped, with their start
 	pid     int
 	started chan error    // one value: nil, or why the program has not started
 	exited  chan struct{} // closed when the program has ended
@@ -358,34 +343,6 @@ func (s *supervised) reap() {
 			}
 			ended = true
 			close(s.exited)
-		}
-	}
-}
-
-// end kills the tree and returns when it is empty. It freezes processes before it kills them:
-// a frozen process cannot fork, nor start another when one dies.
-func (s *supervised) end() {
-	const freezes = 100 // after these, a tree that still grows is killed as it runs
-	frozen := map[int]bool{}
-	for round := 0; ; round++ {
-		fresh := false
-		tree := descendants(os.Getpid())
-		for _, pid := range tree {
-			if !frozen[pid] {
-				frozen[pid], fresh = true, true
-				_ = unix.Kill(pid, unix.SIGSTOP)
-			}
-		}
-		if fresh && round < freezes {
-			continue
-		}
-		for _, pid := range tree {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-		select {
-		case <-s.empty:
-			return
-		case <-time.After(time.Millisecond):
 		}
 	}
 }

@@ -135,6 +135,7 @@ func (m *machine) begin(
 	o.Silence = m.silence
 	err = gob.NewEncoder(s.control).Encode(o)
 	if err == nil {
+		go t.tick(m.silence, spec.Left)
 		err = in.Decode(&first)
 	}
 	if err != nil || !first.Started {
@@ -149,7 +150,6 @@ func (m *machine) begin(
 	}
 	t.begun(first.PID)
 	t.gauges = t.gaugesOf(spec)
-	go t.tick(m.silence / 10)
 	go func() {
 		defer close(t.done)
 		defer unbind()
@@ -199,17 +199,20 @@ func (t *tree) await(in *gob.Decoder) {
 	t.finishStderr()
 }
 
-// tick shows the supervisor that this process runs, until the end of the tree.
-func (t *tree) tick(every time.Duration) {
-	clock := time.NewTicker(every)
+// tick tells the supervisor regularly how long the tree may run, until the end of the tree.
+func (t *tree) tick(silence time.Duration, left func() time.Duration) {
+	if left == nil {
+		left = func() time.Duration { return silence }
+	}
+	clock := time.NewTicker(silence / 20)
 	defer clock.Stop()
 	for {
 		select {
 		case <-t.done:
 			return
 		case <-clock.C:
-			// The pipe holds days of ticks that a stopped supervisor does not read.
-			if _, err := t.control.Write([]byte{0}); err != nil {
+			// The pipe holds hours of ticks that a stopped supervisor does not read.
+			if _, err := t.control.Write([]byte{allowance(left(), silence)}); err != nil {
 				return
 			}
 		}

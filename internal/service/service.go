@@ -195,7 +195,7 @@ type job struct {
 
 func (s *Service) jobs() []job {
 	return []job{
-		{"end lost leases", "", time.Second, s.Executions.EndLostLeases},
+		{"end lost leases", "", time.Second, s.Executions.SweepLeases()},
 		{"continue runs whose budgets have room", store.TopicBudgets, time.Second, s.Executions.ResumeFunded},
 		{"count abandoned calls as spent", "", 10 * time.Minute, s.Executions.SettleAbandoned},
 		{"end runs that waited too long", "", 30 * time.Second, s.Executions.EndOverdue},

@@ -192,10 +192,14 @@ func (w *world) timelineTypes(id string) []string {
 	return types
 }
 
-// loseLease makes the lease look as if its worker had been silent for long.
+// loseLease makes the lease look as if its worker had been silent for long. A server that has just
+// started would wait for the worker.
 func (w *world) loseLease(l penstock.Lease) {
 	w.t.Helper()
 	testkit.Exec(w.t, w.url, "UPDATE queue SET lease_until = 1 WHERE token = '"+l.Token+"'")
+	if err := w.Executions.EndLostLeases(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func readAll(t *testing.T, r io.ReadCloser) string {

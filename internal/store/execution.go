@@ -197,14 +197,27 @@ func (e ExecutionsTx) Interrupted(ctx context.Context, runID string) (bool, erro
 	return n > 0, nil
 }
 
-// LostLeases lists runs whose worker has not renewed in time.
-func (e Executions) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, error) {
-	rows, err := e.s.query(ctx, `SELECT run_id, token
-		FROM queue
-		WHERE token <> '' AND lease_until < `+e.s.d.now+`
-		ORDER BY lease_until
+// LostLease is the lease of a worker that has not renewed it in time.
+type LostLease struct {
+	penstock.Lease
+	WorkerID string
+	Expired  int64 // how long ago, in milliseconds
+	// MayReturn means that the worker has not said that it stops. A launcher never returns to an
+	// execution.
+	MayReturn bool
+}
+
+// LostLeases lists the leases that have expired, the longest first.
+func (e Executions) LostLeases(ctx context.Context, limit int) ([]LostLease, error) {
+	rows, err := e.s.query(ctx, `SELECT q.run_id, q.token, q.worker_id, `+e.s.d.now+` - q.lease_until,
+			EXISTS (SELECT 1 FROM workers w WHERE w.id = q.worker_id AND w.launcher = 0)
+		FROM queue q
+		WHERE q.token <> '' AND q.lease_until < `+e.s.d.now+`
+		ORDER BY q.lease_until
 		LIMIT $1`, limit)
-	return collect(e.s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
+	return collect(e.s, rows, err, "lost leases", func(l *LostLease) []any {
+		return []any{&l.RunID, &l.Token, &l.WorkerID, &l.Expired, &l.MayReturn}
+	})
 }
 
 // Expired reports whether the lease is held and has expired by the database's clock, and prevents

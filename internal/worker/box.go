@@ -80,7 +80,7 @@ func (b *box) start(ctx context.Context, spec sandbox.Spec) (sandbox.Running, er
 	spec.Dir, spec.Home, spec.Limits = b.space.work, b.space.home, b.w.Limits
 	spec.Image = b.image.sandbox()
 	spec.ReadOnly = append(spec.ReadOnly, b.agentMounts()...)
-	spec.Tmp, spec.Shm, spec.Exceeded = b.w.Tmp, b.w.Shm, b.exceed
+	spec.Tmp, spec.Shm, spec.Exceeded, spec.Left = b.w.Tmp, b.w.Shm, b.exceed, b.Left
 	if spec.Relay = b.outlet.socket; spec.Relay != "" {
 		spec.ReadOnly = append(spec.ReadOnly, sandbox.Mount{Source: b.outlet.trust, Target: insideTrust})
 	}

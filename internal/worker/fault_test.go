@@ -103,6 +103,9 @@ func TestLostRunIsResumedWithItsSession(t *testing.T) {
 		})
 		deaf.Store(true)
 		testkit.Exec(t, w.url, "UPDATE queue SET lease_until = 1")
+		if err := w.Executions.EndLostLeases(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		testkit.Eventually(t, timeout, func() error {
 			if run := w.get(id); run.ExecutionID != 2 {
 				return fmt.Errorf("execution %d is %s", run.ExecutionID, run.State)
@@ -176,13 +179,16 @@ func TestDrainedWorkerFinishesWhatItHas(t *testing.T) {
 	}
 }
 
-// A worker that cannot reach the control plane ends its runs before their leases expire, because
-// then another worker gets them.
-func TestSandboxStopsBeforeItsLeaseExpires(t *testing.T) {
+// A worker that cannot reach the control plane freezes its runs before their leases expire, because
+// then another worker gets them. If nobody has taken them, they continue, and nothing is repeated.
+func TestRunIsFrozenWhileItsLeaseCannotBeRenewed(t *testing.T) {
+	testkit.TakesLong(t)
 	w := newWorld(t)
 	mark := marker()
-	wk, _ := w.start(in(newSandbox(t, sandbox.Bubblewrap)))
-	id := w.create(penstock.RunRequest{}, "demo: run sleep 600; : "+mark)
+	box, dir := newSandbox(t, sandbox.Bubblewrap), t.TempDir()
+	w.start(func(o *worker.Options) { o.Sandbox, o.Dir = box, dir })
+	id := w.create(penstock.RunRequest{}, "demo: run echo begin >> log; while [ ! -e stop ]; do sleep 0.1; : "+mark+"; done; cat log",
+		"demo: say done")
 	testkit.Eventually(t, timeout, func() error {
 		if len(processes(mark)) == 0 {
 			return errors.New("it does not work yet")
@@ -192,21 +198,44 @@ func TestSandboxStopsBeforeItsLeaseExpires(t *testing.T) {
 	w.control.set(func(c *control) { c.before = func(string) error { return errAway } })
 	cut := time.Now()
 	testkit.Eventually(t, 40*time.Second, func() error {
-		if left := processes(mark); len(left) > 0 {
-			return fmt.Errorf("still there: %q", left)
+		if state := processState(mark); state != "T" {
+			return fmt.Errorf("the command is in state %s", state)
 		}
 		return nil
 	})
-	gone := time.Since(cut)
-	if run := w.get(id); run.State != penstock.StateInProgress || gone > penstock.LeaseTime {
-		t.Errorf("gone after %v, when the run was %s", gone, run.State)
+	frozen := time.Since(cut)
+	if run := w.get(id); run.State != penstock.StateInProgress || frozen > penstock.LeaseTime {
+		t.Errorf("frozen after %v, when the run was %s", frozen, run.State)
 	}
-	testkit.Eventually(t, 10*time.Second, func() error {
-		if wk.Busy() != 0 {
-			return errors.New("the slot is not free")
+	w.control.set(func(c *control) { c.before = nil })
+	testkit.Eventually(t, timeout, func() error {
+		if state := processState(mark); state == "T" || state == "" {
+			return fmt.Errorf("the command is in state %q", state)
 		}
 		return nil
 	})
+	if err := os.WriteFile(filepath.Join(dir, "runs", id, "work", "stop"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if run := w.becomes(id, penstock.StateSucceeded); run.ExecutionID != 1 {
+		t.Errorf("it took %d executions", run.ExecutionID)
+	}
+	if out := w.outputs(id, "run_command"); len(out) != 1 || strings.Count(out[0], "begin") != 1 {
+		t.Errorf("got %q, want the command once", out)
+	}
+}
+
+// processState is the state of a process with a mark, as in /proc/PID/stat; "": no such process.
+func processState(mark string) string {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		line, _ := os.ReadFile(f)
+		stat, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "stat"))
+		if _, fields, found := strings.Cut(string(stat), ") "); found && strings.Contains(string(line), mark) {
+			return fields[:1]
+		}
+	}
+	return ""
 }
 
 // Failed calls, and successful calls whose responses are lost, leave a log that has every event

@@ -4,7 +4,7 @@
 //
 // It reaches the control plane only through penstock.Control, in process or over a network. An
 // execution always ends in one of four ways: with a result, requeued, cancelled, or abandoned
-// before its lease ends because the lease cannot be renewed.
+// because its lease is lost. While the lease cannot be renewed, its sandbox is frozen.
 package worker
 
 import (

@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// allowances is how many steps the time between two ticks has. A tick is one byte: the number of
+// steps for which the tree may run without another tick. 0 freezes it at once.
+const allowances = 100
+
+// allowance returns the tick for the time that a tree may run.
+func allowance(left, silence time.Duration) byte {
+	return byte(max(0, min(left*allowances/silence, allowances)))
+}
+
+// follow reads the ticks of the worker, and returns when the worker has closed control. If the time
+// that the last tick allows is over, it freezes the tree: then the worker does not run, or its lease
+// is about to expire, and another worker may get the run. The tree runs again after the next tick
+// that allows it. A tree that is frozen loses nothing if nobody else took its run.
+func (s *supervised) follow(control *os.File) {
+	ticks := make([]byte, 64)
+	for until := time.Now().Add(s.silence); ; {
+		_ = control.SetReadDeadline(until)
+		n, err := control.Read(ticks)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			// We may have been stopped ourselves: then there are ticks to read.
+			_ = control.SetReadDeadline(time.Now().Add(s.silence / allowances))
+			n, err = control.Read(ticks)
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) || err == nil && ticks[n-1] == 0:
+			s.freeze()
+			until = time.Time{} // a silent worker runs again, or control ends
+		case err != nil:
+			return
+		default:
+			s.thaw()
+			until = time.Now().Add(time.Duration(ticks[n-1]) * s.silence / allowances)
+		}
+	}
+}
+
+// freeze stops every process of the tree that is not stopped already.
+func (s *supervised) freeze() {
+	const rounds = 100 // after these, some processes continue each other, or hang in the kernel
+	s.signals.Lock()
+	defer s.signals.Unlock()
+	if s.frozen == nil {
+		s.frozen = map[int]uint64{}
+	}
+	for range rounds {
+		running := false
+		for _, pid := range descendants(os.Getpid()) {
+			stat, exists := readStat(pid)
+			if !exists || stat.stopped {
+				continue
+			}
+			running = running || !stat.zombie
+			s.frozen[pid] = stat.start
+			_ = unix.Kill(pid, unix.SIGSTOP)
+		}
+		if !running {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// thaw continues the processes that freeze has stopped. Children come first: a shell with job control
+// would take a stopped child for a job that its user has stopped.
+func (s *supervised) thaw() {
+	s.signals.Lock()
+	defer s.signals.Unlock()
+	if len(s.frozen) == 0 {
+		return
+	}
+	for _, pid := range slices.Backward(descendants(os.Getpid())) {
+		if stat, exists := readStat(pid); exists && s.frozen[pid] == stat.start {
+			_ = unix.Kill(pid, unix.SIGCONT)
+		}
+	}
+	s.frozen = nil
+}
+
+// end kills the tree and returns when it is empty. It freezes processes before it kills them:
+// a frozen process cannot fork, nor start another when one dies.
+func (s *supervised) end() {
+	const freezes = 100 // after these, a tree that still grows is killed as it runs
+	s.signals.Lock()
+	defer s.signals.Unlock()
+	frozen := map[int]bool{}
+	for round := 0; ; round++ {
+		fresh := false
+		tree := descendants(os.Getpid())
+		for _, pid := range tree {
+			if !frozen[pid] {
+				frozen[pid], fresh = true, true
+				_ = unix.Kill(pid, unix.SIGSTOP)
+			}
+		}
+		if fresh && round < freezes {
+			continue
+		}
+		for _, pid := range tree {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		select {
+		case <-s.empty:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

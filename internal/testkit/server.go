@@ -149,6 +149,17 @@ func (s *Server) Kill9() {
 	s.running = nil
 }
 
+// Signal sends the running server a signal, such as SIGSTOP and SIGCONT.
+func (s *Server) Signal(signal syscall.Signal) {
+	s.tb.Helper()
+	if err := s.alive(); err != nil {
+		s.tb.Fatal(err)
+	}
+	if err := s.running.Process.Signal(signal); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
 // Restart starts the server again, on the same folder and port. It first stops a running server.
 func (s *Server) Restart() {
 	s.tb.Helper()

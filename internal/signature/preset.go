@@ -62,7 +62,7 @@ var presets = []Preset{
 	},
 	{
 		Scheme: "linear", Sender: "Linear",
-		Forms: hmacHex("Linear-Signature", "").bodyTime("webhookTimestamp").idHeader("Linear-Delivery"),
+		Forms: hmacHex("Linear-Signature", "").bodyTime("webhookTimestamp", 24*time.Hour).idHeader("Linear-Delivery"),
 		Hint:  "In Linear: Settings, API, your webhook, Signing secret.",
 	},
 	{
@@ -260,8 +260,12 @@ func (f layouts) field(name, template string) layouts {
 	return f.signs(template).unit(UnitSeconds, Tolerance).each(func(f *Form) { f.TimestampField = name })
 }
 
-func (f layouts) bodyTime(key string) layouts {
-	return f.unit(UnitMilliseconds, time.Minute).each(func(f *Form) { f.TimestampBody = key })
+// bodyTime is for a time in the body. A retry has the bytes of the first attempt, so it may be as old
+// as maxAge, and counts once.
+func (f layouts) bodyTime(key string, maxAge time.Duration) layouts {
+	return f.unit(UnitMilliseconds, time.Minute).each(func(f *Form) {
+		f.TimestampBody, f.MaxAge, f.Once = key, maxAge, true
+	})
 }
 
 func (f layouts) idHeader(header string) layouts {

@@ -60,6 +60,11 @@ type Form struct {
 	TimestampBody  string        `json:"timestamp_body,omitempty"`
 	TimestampUnit  TimestampUnit `json:"timestamp_unit,omitempty"`
 	Tolerance      time.Duration `json:"-"` // before and after our time
+	// MaxAge is how old a time may be if that is more than Tolerance: the sender repeats the bytes
+	// of the first attempt.
+	MaxAge time.Duration `json:"-"`
+	// With Once, the same signed bytes count once, whether or not the webhook has a replay guard.
+	Once bool `json:"once,omitempty"`
 
 	// The sender's own id of a delivery is in the header IDHeader or in the body under the
 	// top-level key IDBody; without both, the sender has no id.
@@ -105,9 +110,12 @@ func (f Form) MarshalJSON() ([]byte, error) {
 
 		Headers          []string `json:"headers"`
 		ToleranceSeconds int      `json:"tolerance_seconds,omitempty"`
+		MaxAgeSeconds    int      `json:"max_age_seconds,omitempty"`
 		TimeSigned       bool     `json:"time_signed"`
 		IDSigned         bool     `json:"id_signed"`
-	}{plain(f), f.Headers(), int(f.Tolerance / time.Second), f.SignsTime(), f.SignsID()})
+	}{
+		plain(f), f.Headers(), int(f.Tolerance / time.Second), int(f.MaxAge / time.Second), f.SignsTime(), f.SignsID(),
+	})
 }
 
 // Preset describes one scheme.

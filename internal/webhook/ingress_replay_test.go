@@ -124,7 +124,11 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 			}
 			open := hook(false)
 			send(open, "a", now, body)
-			if d := send(open, "b", now, body); d.Outcome != penstock.OutcomeAccepted {
+			want := ""
+			if forms[0].Once {
+				want = "replayed_signature"
+			}
+			if d := send(open, "b", now, body); d.Reason != want || (d.Outcome == penstock.OutcomeDuplicate) != forms[0].Once {
 				t.Errorf("%s: without the guard: %s %q", name, d.Label, d.Reason)
 			}
 		}

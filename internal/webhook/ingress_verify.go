@@ -107,7 +107,8 @@ func (d *intake) verifySignature(secrets []string, at []int) (*penstock.InboundD
 		return a, nil
 	}
 	d.identify(a, proof.ID)
-	if signed := a.IdentitySource == penstock.IdentityProvider && proof.IDSigned; d.plan.Snapshot.ReplayGuard && !signed {
+	signed := a.IdentitySource == penstock.IdentityProvider && proof.IDSigned
+	if (d.plan.Snapshot.ReplayGuard || proof.Once) && !signed {
 		a.Guard, a.SignedSum = true, proof.SignedSum
 	}
 	if proof.Handshake != nil {

@@ -49,6 +49,7 @@ type Proof struct {
 	ID         string
 	TimeSigned bool // the signature covers a time, so the delivery cannot be sent again later
 	IDSigned   bool // the signature covers ID, so the delivery cannot be sent under another
+	Once       bool // the same signed bytes count once
 	// SignedSum is the SHA-256 of the signed text if it contains more than the body, such as
 	// the time. It is nil if only the body is signed.
 	SignedSum []byte
@@ -171,7 +172,7 @@ func (v *Verifier) Verify(r Request, secrets []string) (Proof, *Failure) {
 
 // look reads the id and the handshake of a verified delivery.
 func (v *Verifier) look(f *form, r *Request) (Proof, *Failure) {
-	proof := Proof{TimeSigned: f.SignsTime(), IDSigned: f.SignsID()}
+	proof := Proof{TimeSigned: f.SignsTime(), IDSigned: f.SignsID(), Once: f.Once}
 	if f.IDHeader != "" {
 		proof.ID = headerID(r.Header, f.idHeader)
 	}

@@ -357,7 +357,7 @@ func (f *form) checkTime(text string, now time.Time) *Failure {
 		age = now.Unix()*1000 - signed // as senders compare: whole seconds
 	}
 	switch tolerance := f.Tolerance.Milliseconds(); {
-	case age > tolerance:
+	case age > max(tolerance, f.MaxAge.Milliseconds()):
 		return &Failure{Stale, where, "has a timestamp that is too old"}
 	case age < -tolerance:
 		return &Failure{Future, where, "has a timestamp that is too far ahead"}

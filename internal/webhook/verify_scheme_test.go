@@ -115,8 +115,9 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"now":                         {fmt.Sprintf(`{"webhookTimestamp":%d}`, now), "valid"},
 		"beside a lone surrogate":     {fmt.Sprintf(`{"data":{"title":"\ud83d"},"webhookTimestamp":%d}`, now), "valid"},
-		"60 s ago":                    {fmt.Sprintf(`{"webhookTimestamp":%d}`, now-60_000), "valid"},
-		"60.001 s ago":                {fmt.Sprintf(`{"webhookTimestamp":%d}`, now-60_001), "stale"},
+		"a retry after an hour":       {fmt.Sprintf(`{"webhookTimestamp":%d}`, now-3_600_000), "valid"},
+		"24 h ago":                    {fmt.Sprintf(`{"webhookTimestamp":%d}`, now-86_400_000), "valid"},
+		"24 h and 1 ms ago":           {fmt.Sprintf(`{"webhookTimestamp":%d}`, now-86_400_001), "stale"},
 		"60 s ahead":                  {fmt.Sprintf(`{"webhookTimestamp":%d}`, now+60_000), "valid"},
 		"60.001 s ahead":              {fmt.Sprintf(`{"webhookTimestamp":%d}`, now+60_001), "future"},
 		"in seconds":                  {fmt.Sprintf(`{"webhookTimestamp":%d}`, now/1000), "stale"},

@@ -2805,6 +2805,10 @@ export interface SignatureForm {
   timestamp_unit?: Open<'s' | 'ms' | 'rfc3339' | 'any'>;
   /** Maximum difference between the timestamp and the server's time, in both directions. */
   tolerance_seconds?: number;
+  /** Maximum age of the timestamp, if it is more than `tolerance_seconds`: the sender repeats a delivery with the bytes of the first attempt. */
+  max_age_seconds?: number;
+  /** Whether the same signed bytes under another id are a duplicate even without `replay_guard`. */
+  once?: boolean;
   /** The header with the sender's delivery id. */
   id_header?: string;
   /** The key of the body with the delivery id. */

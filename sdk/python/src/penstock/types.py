@@ -3775,6 +3775,14 @@ class SignatureForm(Model):
     tolerance_seconds: int | None = None
     """Maximum difference between the timestamp and the server's time, in both directions."""
 
+    max_age_seconds: int | None = None
+    """Maximum age of the timestamp, if it is more than `tolerance_seconds`: the sender repeats a
+    delivery with the bytes of the first attempt.
+    """
+
+    once: bool | None = None
+    """Whether the same signed bytes under another id are a duplicate even without `replay_guard`."""
+
     id_header: str | None = None
     """The header with the sender's delivery id."""
 

@@ -166,7 +166,8 @@ export function factsOf(preset: SignaturePreset): string[] {
       .join(' or ')}.`,
   ];
   if (form.tolerance_seconds) {
-    facts.push(`The timestamp can differ from the server’s clock by up to ${form.tolerance_seconds} s.`);
+    const old = form.max_age_seconds ? ` A retry can be up to ${form.max_age_seconds / 3600} h old. The same bytes count once.` : '';
+    facts.push(`The timestamp can differ from the server’s clock by up to ${form.tolerance_seconds} s.${old}`);
   }
   const id = form.id_header ? `the header ${form.id_header}` : form.id_body ? `${form.id_body} in the body` : undefined;
   facts.push(id ? `The delivery ID comes from ${id}.` : 'Deliveries have no ID. Two deliveries with the same body are duplicates.');

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -105,8 +106,36 @@ func (c *Config) settleModel(layers []Layer, sources map[string]string, from map
 	}
 }
 
+// LayerRequest is the strongest layer: the request for the run.
+const LayerRequest = "request"
+
 // layerServer is the weakest layer: the defaults of the server.
 const layerServer = "server"
+
+// CameFrom returns the configuration key of a pointer, and the name of the layer of its value.
+func (r *Run) CameFrom(pointer string) (key, layer string) {
+	parts := strings.Split(pointer[1:], "/")
+	key = parts[0]
+	if len(parts) > 1 {
+		name := parts[1]
+		if i, err := strconv.Atoi(name); err == nil && key == "secrets" && i < len(r.Config.Secrets) {
+			name = r.Config.Secrets[i]
+		}
+		if layer, own := r.ConfigSources[key+"/"+name]; own {
+			return key, layer
+		}
+	}
+	return key, r.ConfigSources[key]
+}
+
+// RequestedSecrets reports whether the request for the run named managed secrets. Agents, automations
+// and factories name theirs for every caller.
+func (r *Run) RequestedSecrets() bool {
+	return r.Config != nil && slices.ContainsFunc(r.Config.SecretUses(), func(use SecretUse) bool {
+		_, layer := r.CameFrom(use.Pointer)
+		return layer == LayerRequest
+	})
+}
 
 // sameProgram reports whether the model of a layer fits h. other is the harness of that layer.
 // Without one, the model fits every harness.

@@ -1,8 +1,10 @@
 package catalog
 
+import "github.com/penstock-dev/penstock"
+
 // The layers of a run's configuration, the strongest first.
 const (
-	LayerRequest    = "request"
+	LayerRequest    = penstock.LayerRequest
 	LayerAutomation = "automation"
 	LayerAgent      = "agent"
 	LayerFactory    = "factory"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -61,7 +60,7 @@ func (s *Catalog) filesOf(ctx context.Context, run store.RunRow, beginnings ...s
 // Misplaced corrects the pointer of an error about a run's configuration: it points to the
 // request's field, or to the source of the key.
 func Misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
-	key, layer := CameFrom(&run.Run, e.Pointer)
+	key, layer := run.CameFrom(e.Pointer)
 	switch layer {
 	case LayerAgent:
 		e.Pointer, e.Detail = "/agent_identity_uid", "the agent's "+key+": "+e.Detail
@@ -71,20 +70,4 @@ func Misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
 		e.Pointer, e.Detail = "/config/"+key, "as the "+layer+" has it: "+e.Detail
 	}
 	return e
-}
-
-// CameFrom returns the configuration key of a pointer, and the layer of its value.
-func CameFrom(run *penstock.Run, pointer string) (key, layer string) {
-	parts := strings.Split(pointer[1:], "/")
-	key = parts[0]
-	if len(parts) > 1 {
-		name := parts[1]
-		if i, err := strconv.Atoi(name); err == nil && key == "secrets" && i < len(run.Config.Secrets) {
-			name = run.Config.Secrets[i]
-		}
-		if layer, own := run.ConfigSources[key+"/"+name]; own {
-			return key, layer
-		}
-	}
-	return key, run.ConfigSources[key]
 }

@@ -67,7 +67,7 @@ func (s *Runs) Create(
 	if err := s.files.putAttachments(ctx, run, req.Attachments); err != nil {
 		return penstock.RunCreated{}, err
 	}
-	if req.ConversationID == "" {
+	if !run.Continues {
 		created.AtCapacity, err = s.store.Runs.Create(ctx, run)
 	} else {
 		created.AtCapacity, err = s.continueConversation(ctx, p, run)
@@ -251,7 +251,7 @@ func (s *Runs) setConversation(
 	if err != nil {
 		return err
 	}
-	run.ConversationID = req.ConversationID
+	run.ConversationID, run.Continues = req.ConversationID, true
 	return nil
 }
 
@@ -261,14 +261,14 @@ func (s *Runs) continueConversation(
 	ctx context.Context, p penstock.Principal, run *store.NewRun,
 ) (atCapacity bool, err error) {
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		talking, err := tx.Conversations().Talking(ctx, run.ConversationID)
+		floor, err := tx.Conversations().Enter(ctx, run.ConversationID, speaks(p))
 		if err != nil {
 			return err
 		}
-		if talking != "" {
-			return errConversationBusy(talking)
+		if floor.Talking != "" {
+			return errConversationBusy(floor.Talking)
 		}
-		atCapacity, err = tx.Runs().Create(ctx, run)
+		atCapacity, err = tx.Runs().Continue(ctx, floor, run)
 		return err
 	})
 	if s.responses.LostRace(ctx, p, err) {

@@ -9,27 +9,9 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
-	"github.com/penstock-dev/penstock/internal/catalog"
 	"github.com/penstock-dev/penstock/internal/field"
 	"github.com/penstock-dev/penstock/internal/store"
 )
-
-// mayInstruct returns an error if the request of the run named secrets and p may not name them:
-// a message could make the agent reveal them.
-func mayInstruct(p penstock.Principal, run *penstock.Run) error {
-	if p.May(penstock.ScopeSecretsUse) || run.Config == nil {
-		return nil
-	}
-	for _, use := range run.Config.SecretUses() {
-		if _, layer := catalog.CameFrom(run, use.Pointer); layer == catalog.LayerRequest {
-			return penstock.Errorf(penstock.CodeNotAuthorized,
-				"the request for this run named managed secrets; a follow-up to its agent needs the scope %s, which the key does "+
-					"not have",
-				penstock.ScopeSecretsUse)
-		}
-	}
-	return nil
-}
 
 // FollowUp sends a message to a run. While the run waits or works, the message is queued, and
 // the agent gets it in order in a later turn. For a blocked run, the message is the answer. For a
@@ -71,9 +53,6 @@ func (s *Runs) followUpRun(
 	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.FollowupRequest,
 	accepted penstock.FollowupAccepted,
 ) (penstock.FollowupAccepted, error) {
-	if err := mayInstruct(p, &run.Run); err != nil {
-		return accepted, err
-	}
 	if err := s.checkFollowup(ctx, run, &req); err != nil {
 		return accepted, err
 	}
@@ -86,7 +65,7 @@ func (s *Runs) followUpRun(
 	}
 	accepted.FollowupID = f.ID
 	done, err := access.Act(ctx, s.responses, p, func(tx *store.Tx) (_ penstock.FollowupAccepted, err error) {
-		accepted.Outcome, err = followUp(ctx, tx, run, f)
+		accepted.Outcome, err = followUp(ctx, tx, p, run, f)
 		return accepted, err
 	})
 	if err != nil {
@@ -130,8 +109,10 @@ const (
 )
 
 // followUp stores a message for the run in its current state, and returns what happens to it.
-func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Followup) (outcome string, err error) {
-	talking, err := tx.Conversations().Talking(ctx, seen.ConversationID)
+func followUp(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, f store.Followup,
+) (outcome string, err error) {
+	floor, err := tx.Conversations().Enter(ctx, seen.ConversationID, speaks(p))
 	if err != nil {
 		return "", err
 	}
@@ -139,8 +120,8 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 	if err != nil {
 		return "", err
 	}
-	if run.State.Done() && talking != "" {
-		return "", errConversationBusy(talking)
+	if run.State.Done() && floor.Talking != "" {
+		return "", errConversationBusy(floor.Talking)
 	}
 	n, size, err := tx.Followups().Waiting(ctx, run.ID)
 	if err != nil {
@@ -155,7 +136,7 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 		return "", err
 	}
 	f.CreatedAt = penstock.Now()
-	if err := tx.Followups().Add(ctx, run.ID, f); err != nil {
+	if err := tx.Followups().Add(ctx, floor, run, f); err != nil {
 		return "", err
 	}
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}

@@ -65,6 +65,9 @@ func (s *Files) prepare(
 		})
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.PreparedAttachments, error) {
+		if _, err := tx.Conversations().Enter(ctx, run.ConversationID, speaks(p)); err != nil {
+			return none, err
+		}
 		if _, err := tx.Runs().Lock(ctx, run.ID); err != nil {
 			return none, err
 		}

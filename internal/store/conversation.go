@@ -98,8 +98,100 @@ func inTurn(events []penstock.Event) []penstock.Event {
 	return ordered
 }
 
-// Talking returns the active run of a conversation, or "".
-func (c ConversationsTx) Talking(ctx context.Context, conversationID string) (runID string, err error) {
+// Bound is what a caller must be allowed to put text before the agent of a conversation. The agent
+// knows what all runs of the conversation knew, also those that are no longer kept.
+type Bound struct {
+	Secrets  bool     `json:"secrets,omitempty"`  // a request for a run named managed secrets
+	Personal []string `json:"personal,omitempty"` // the creators of personal runs, each once
+}
+
+// with adds what a run of the conversation knew.
+func (b Bound) with(run RunRow) Bound {
+	b.Secrets = b.Secrets || run.RequestedSecrets()
+	if creator := uidOf(run.Creator); run.Personal && !slices.Contains(b.Personal, creator) {
+		b.Personal = append(b.Personal, creator)
+	}
+	return b
+}
+
+// bound reads what a conversation requires of those who speak in it.
+func (c ConversationsTx) bound(ctx context.Context, conversationID string) (b Bound, err error) {
+	err = c.tx.row(ctx, "SELECT bound FROM conversations WHERE id = $1", conversationID).Scan(&document{into: &b})
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return b, fmt.Errorf("read conversation %s: %w", conversationID, err)
+	}
+	rows, err := c.tx.query(ctx, `SELECT personal, creator, config, config_sources
+		FROM runs
+		WHERE conversation_id = $1`, conversationID)
+	if err != nil {
+		return b, fmt.Errorf("read conversation %s: %w", conversationID, err)
+	}
+	defer rows.Close()
+	for rows.Next() { // one by one, because together they may be large
+		run := RunRow{Run: penstock.Run{Creator: &penstock.Actor{}}}
+		config, sources := document{into: &run.Config}, document{into: &run.ConfigSources}
+		if err := rows.Scan(&run.Personal, &run.Creator.UID, &config, &sources); err != nil {
+			return b, fmt.Errorf("read conversation %s: %w", conversationID, err)
+		}
+		b = b.with(run)
+	}
+	return b, rows.Err()
+}
+
+// remember keeps what a run that is removed adds to the bound of its conversation, as long as the
+// conversation has a saved session.
+func (c ConversationsTx) remember(ctx context.Context, run RunRow) error {
+	var before Bound
+	err := c.tx.row(ctx, "SELECT bound FROM conversations WHERE id = $1"+c.tx.s.d.lock, run.ConversationID).
+		Scan(&document{into: &before})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read conversation %s: %w", run.ConversationID, err)
+	}
+	if _, err := c.tx.exec(ctx, `UPDATE conversations
+		SET bound = $1
+		WHERE id = $2`, marshal(before.with(run)), run.ConversationID); err != nil {
+		return fmt.Errorf("remember who may speak in conversation %s: %w", run.ConversationID, err)
+	}
+	return nil
+}
+
+// Floor is the right to put text before the agent of a conversation in this transaction. Only
+// [ConversationsTx.Enter] grants it.
+type Floor struct {
+	conversation string
+	Talking      string // the active run of the conversation, or ""
+}
+
+// in returns an error unless the floor is that of the conversation, which is a bug of the caller.
+func (f Floor) in(conversationID string) error {
+	if f.conversation == "" || f.conversation != conversationID {
+		return fmt.Errorf("the caller has not entered conversation %s", conversationID)
+	}
+	return nil
+}
+
+// Enter locks a conversation until the transaction ends, and grants the floor unless may returns an
+// error for what the conversation requires.
+func (c ConversationsTx) Enter(ctx context.Context, conversationID string, may func(Bound) error) (Floor, error) {
+	talking, err := c.talking(ctx, conversationID)
+	if err != nil {
+		return Floor{}, err
+	}
+	bound, err := c.bound(ctx, conversationID)
+	if err == nil {
+		err = may(bound)
+	}
+	if err != nil {
+		return Floor{}, err
+	}
+	return Floor{conversationID, talking}, nil
+}
+
+// talking locks the runs of a conversation, and returns the active one, or "".
+func (c ConversationsTx) talking(ctx context.Context, conversationID string) (runID string, err error) {
 	if lock := c.tx.s.d.lock; lock != "" {
 		// Ordered by id, like every transaction that locks several runs.
 		if _, err := c.tx.exec(

@@ -39,17 +39,21 @@ var followupFields = newResource("followups", "f",
 	jsonColumn("attachments", func(f *followupRow) *[]string { return &f.attachments }),
 )
 
-// Add stores a message that waits for the agent. Its attachments must exist already.
-func (fs FollowupsTx) Add(ctx context.Context, runID string, f Followup) error {
+// Add stores a message that waits for the agent of a run, by the floor of the run's conversation. Its
+// attachments must exist already.
+func (fs FollowupsTx) Add(ctx context.Context, floor Floor, run RunRow, f Followup) error {
+	if err := floor.in(run.ConversationID); err != nil {
+		return err
+	}
 	f.State = PromptWaiting
-	row := followupRow{Followup: f, runID: runID}
+	row := followupRow{Followup: f, runID: run.ID}
 	for _, a := range f.Attachments {
 		row.attachments = append(row.attachments, a.ID)
 	}
 	if err := followupFields.add(ctx, fs.tx, &row); err != nil {
-		return fmt.Errorf("store a follow-up of run %s: %w", runID, err)
+		return fmt.Errorf("store a follow-up of run %s: %w", run.ID, err)
 	}
-	fs.tx.Nudge(RunTopic(runID))
+	fs.tx.Nudge(RunTopic(run.ID))
 	return nil
 }
 

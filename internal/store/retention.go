@@ -49,6 +49,9 @@ func (rs RunsTx) Remove(ctx context.Context, id string, before penstock.Time) (b
 	if blobs, err = rs.filesOf(ctx, run); err != nil {
 		return nil, err
 	}
+	if err := rs.tx.Conversations().remember(ctx, run); err != nil {
+		return nil, err
+	}
 	if err := rs.forgetDelivery(ctx, run); err != nil {
 		return nil, err
 	}

@@ -76,6 +76,8 @@ type NewRun struct {
 	Attachments []Attachment
 	Ancestors   []string // the parent and all above it
 	Notes       []Note   // on the timeline, after its creation
+	// Continues means that ConversationID is a conversation of other runs: see [RunsTx.Continue].
+	Continues bool
 	// ParentNetwork is the network in the parent's request, which limits its children; nil: no
 	// limit.
 	ParentNetwork *penstock.Network
@@ -157,6 +159,9 @@ func (c *createRun) kind() int   { return kindCreateRun }
 // run.State says then, and not in the queue. atCapacity reports that no worker had a free slot for it. If the key of
 // the kept response exists already, the error is ErrReplay.
 func (rs Runs) Create(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
+	if run.Continues {
+		return false, Floor{}.in(run.ConversationID)
+	}
 	m := newCreateRun(run)
 	if err := rs.s.commits.do(ctx, m); err != nil {
 		return false, err // the committer may still use m
@@ -164,8 +169,23 @@ func (rs Runs) Create(ctx context.Context, run *NewRun) (atCapacity bool, err er
 	return m.atCapacity, nil
 }
 
-// Create stores a run within the transaction.
+// Continue stores a run that continues a conversation, by its floor.
+func (rs RunsTx) Continue(ctx context.Context, floor Floor, run *NewRun) (atCapacity bool, err error) {
+	if err := floor.in(run.ConversationID); err != nil {
+		return false, err
+	}
+	return rs.create(ctx, run)
+}
+
+// Create stores a run within the transaction. A run that continues a conversation needs [RunsTx.Continue].
 func (rs RunsTx) Create(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
+	if run.Continues {
+		return false, Floor{}.in(run.ConversationID)
+	}
+	return rs.create(ctx, run)
+}
+
+func (rs RunsTx) create(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
 	m := newCreateRun(run)
 	if err := rs.createAll(ctx, []*createRun{m}); err != nil {
 		return false, err

@@ -241,9 +241,13 @@ func TestEveryBadEndRecordsFollowupsAsUndelivered(t *testing.T) {
 				bring(t, s, run.ID, from)
 				waits, given := penstock.NewID(), penstock.NewID()
 				must(t, s, func(tx *store.Tx) error {
+					floor, err := tx.Conversations().Enter(
+						t.Context(), run.ConversationID, func(store.Bound) error { return nil },
+					)
 					return errors.Join(
-						tx.Followups().Add(t.Context(), run.ID, store.Followup{ID: waits, Message: "waits"}),
-						tx.Followups().Add(t.Context(), run.ID, store.Followup{ID: given, Message: "given"}),
+						err,
+						tx.Followups().Add(t.Context(), floor, run.RunRow, store.Followup{ID: waits, Message: "waits"}),
+						tx.Followups().Add(t.Context(), floor, run.RunRow, store.Followup{ID: given, Message: "given"}),
 						tx.Followups().Deliver(t.Context(), given))
 				})
 				if err := move(t, s, run.ID, to); err != nil {

@@ -116,6 +116,28 @@ func parseContract(data []byte) (*Contract, error) {
 	return c, nil
 }
 
+// appendFields appends the names of the fields of ref's objects.
+func appendFields(names []string, ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) []string {
+	if ref == nil || ref.Value == nil || done[ref.Value] {
+		return names
+	}
+	s := ref.Value
+	done[s] = true
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	for _, child := range childrenOf(s) {
+		names = appendFields(names, child, done)
+	}
+	return names
+}
+
+// childrenOf lists the schemas inside of one.
+func childrenOf(s *openapi3.Schema) []*openapi3.SchemaRef {
+	children := slices.Concat(s.OneOf, s.AnyOf, s.AllOf, openapi3.SchemaRefs{s.Items, s.AdditionalProperties.Schema})
+	return slices.AppendSeq(children, maps.Values(s.Properties))
+}
+
 // closeSchema forbids undeclared fields in ref's objects, unless the document mentions them itself.
 func closeSchema(ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) {
 	if ref == nil || ref.Value == nil || done[ref.Value] {
@@ -126,14 +148,25 @@ func closeSchema(ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) {
 	if s.Properties != nil && s.AdditionalProperties.Has == nil && s.AdditionalProperties.Schema == nil {
 		s.AdditionalProperties.Has = new(bool)
 	}
-	children := slices.Concat(s.OneOf, s.AnyOf, s.AllOf, openapi3.SchemaRefs{s.Items, s.AdditionalProperties.Schema})
-	for _, child := range slices.AppendSeq(children, maps.Values(s.Properties)) {
+	for _, child := range childrenOf(s) {
 		closeSchema(child, done)
 	}
 }
 
 // Routes lists the operations, by path and method.
 func (c *Contract) Routes() []Route { return slices.Clone(c.routes) }
+
+// Fields lists the names of the fields of an operation's request body, also of those inside others.
+func (c *Contract) Fields(r Route) (names []string) {
+	op := c.requests.Paths.Value(strings.TrimPrefix(r.Path, c.base)).GetOperation(r.Method)
+	if op.RequestBody == nil {
+		return nil
+	}
+	for _, media := range op.RequestBody.Value.Content {
+		names = appendFields(names, media.Schema, map[*openapi3.Schema]bool{})
+	}
+	return names
+}
 
 // Report shows, for each operation, how often each declared status was seen.
 func (c *Contract) Report() string {

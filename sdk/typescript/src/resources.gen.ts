@@ -1396,8 +1396,9 @@ export class RunsResource extends Waiting {
    * It never changes afterwards. The run's `agent_config` shows the result.
    *
    * A request that names managed secrets (`config.secrets`, `config.harness_auth_secrets`, or `${{ secrets.NAME }}`
-   * in `config.mcp_servers`) also requires the scope `secrets:use`, or it returns 403. So does a follow-up to such a
-   * run. Runs never receive a secret that the server generated for a webhook. Errors reveal whether a secret exists
+   * in `config.mcp_servers`) also requires the scope `secrets:use`, or it returns 403. So does everything that brings
+   * text to the conversation of such a run, also after later runs without secrets: `conversation_id`, follow-ups and
+   * their attachments. Only its creator and admins can continue a conversation with a personal run. Runs never receive a secret that the server generated for a webhook. Errors reveal whether a secret exists
    * only to callers with `secrets:manage`.
    *
    * If a harness or worker host is known but no connected worker supports it, the request still succeeds. The run

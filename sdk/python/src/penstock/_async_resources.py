@@ -34,9 +34,11 @@ class AsyncRuns(AsyncRunsBase):
 
         A request that names managed secrets (`config.secrets`, `config.harness_auth_secrets`,
         or `${{ secrets.NAME }}` in `config.mcp_servers`) also requires the scope `secrets:use`,
-        or it returns 403. So does a follow-up to such a run. Runs never receive a secret that
-        the server generated for a webhook. Errors reveal whether a secret exists only to
-        callers with `secrets:manage`.
+        or it returns 403. So does everything that brings text to the conversation of such a
+        run, also after later runs without secrets: `conversation_id`, follow-ups and their
+        attachments. Only its creator and admins can continue a conversation with a personal
+        run. Runs never receive a secret that the server generated for a webhook. Errors reveal
+        whether a secret exists only to callers with `secrets:manage`.
 
         If a harness or worker host is known but no connected worker supports it, the request
         still succeeds. The run stays QUEUED, and its `status_message` names what is missing.

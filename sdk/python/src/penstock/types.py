@@ -2759,10 +2759,11 @@ KeyScope: TypeAlias = (
 )
 """A permission of a key. `admin` includes all others. `worker` lets a key serve as a worker.
 `secrets:use` lets a request for a run or a schedule name managed secrets, which the agent can
-read, and allows follow-ups to such runs. The secrets of agents, automations and factories do
-not require it: with `factories:manage`, a caller can give any secret to the runs of an agent.
-`metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope of an execution's key: it
-can read its own run and add artifacts to it. It cannot be given to other keys.
+read, and continue the conversations of such runs. The secrets of agents, automations and
+factories do not require it: with `factories:manage`, a caller can give any secret to the runs
+of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope of an
+execution's key: it can read its own run and add artifacts to it. It cannot be given to other
+keys.
 """
 
 SecretHosts: TypeAlias = list[str]

@@ -100,6 +100,17 @@ func (r Reservation) OutputWithin(tokens int64) int64 {
 	return -1
 }
 
+// ExplainUnpriced says what has no price, and how to set it.
+func (r Reservation) ExplainUnpriced() string {
+	what := fmt.Sprintf("the model %q of the provider %q has no price", r.Model, r.Provider)
+	if r.UnpricedPart != "" {
+		what = fmt.Sprintf("%.40s in the prompt has no price for the model %q of the provider %q", r.UnpricedPart, r.Model,
+			r.Provider)
+	}
+	return "A budget applies to this run, and " + what + ". Set one with prices of the provider in the server's " +
+		"configuration, or with --prices. The command `penstock prices` shows the known prices."
+}
+
 // Check returns an error if no call can have the settlement's id.
 func (s Settlement) Check() error {
 	if s.ID == "" || len(s.ID) > MaxCallID {

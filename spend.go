@@ -9,9 +9,11 @@ type Reservation struct {
 	// Unbounded says why there is no bound, such as a field of the request that is not known; ""
 	// if there is one. Such a call is only sent if no cap applies.
 	Unbounded string `json:"unbounded,omitempty"`
-	// Unpriced means that the model has no price, so that the costs below are unknown. Such a call
+	// Unpriced means that the model or a part of the prompt has no price, so that the costs below are unknown. Such a call
 	// is only sent if no cap on costs applies.
 	Unpriced bool `json:"unpriced,omitzero"`
+	// UnpricedPart is what has no price, such as audio. Empty means the model.
+	UnpricedPart string `json:"unpriced_part,omitzero"`
 	// InputTokens is the most tokens that the provider can count besides output.
 	InputTokens int64 `json:"input_tokens"`
 	// InputCost is the most that everything but output can cost, in nano-dollars.

@@ -58,7 +58,7 @@ func allProviders(settings *fileSettings) providers {
 		}
 		if set, ok := settings.Providers[v.Name]; ok {
 			p.Key, p.BaseURL = cmp.Or(set.Key, p.Key), cmp.Or(set.BaseURL, p.BaseURL)
-			p.Models = set.Models
+			p.Models, p.TokensPerSecond, p.LimitIncludesThinking = set.Models, set.TokensPerSecond, set.LimitIncludesThinking
 			if set.BaseURL != "" {
 				p.Setting = "providers." + v.Name + ".base_url"
 			}
@@ -72,6 +72,7 @@ func allProviders(settings *fileSettings) providers {
 			set := settings.Providers[name]
 			all = append(all, gateway.Provider{
 				Name: name, API: gateway.API(set.API), BaseURL: set.BaseURL, Key: set.Key, Models: set.Models,
+				TokensPerSecond: set.TokensPerSecond, LimitIncludesThinking: set.LimitIncludesThinking,
 				Setting: "providers." + name + ".base_url",
 			})
 		}
@@ -173,6 +174,9 @@ type providerSettings struct {
 	Models  []string `yaml:"models"` // empty: the provider lists them
 	// Prices is "free", one price, or prices by model; docs/prices.md has the format.
 	Prices *price.Provider `yaml:"prices"`
+	// TokensPerSecond and LimitIncludesThinking are those of gateway.Provider.
+	TokensPerSecond       int64 `yaml:"tokens_per_second"`
+	LimitIncludesThinking *bool `yaml:"limit_includes_thinking"`
 }
 
 func (s *fileSettings) readProviders(node *yaml.Node) error {
@@ -194,6 +198,7 @@ func (s *fileSettings) readProviders(node *yaml.Node) error {
 func (p *providerSettings) read(name string, document map[string]yaml.Node) error {
 	fields := map[string]any{
 		"api": &p.API, "base_url": &p.BaseURL, "key": &p.Key, "models": &p.Models, "prices": &p.Prices,
+		"tokens_per_second": &p.TokensPerSecond, "limit_includes_thinking": &p.LimitIncludesThinking,
 	}
 	if err := loadFields(document, fields); err != nil {
 		return err
@@ -201,6 +206,8 @@ func (p *providerSettings) read(name string, document map[string]yaml.Node) erro
 	p.Key, p.BaseURL = os.Expand(p.Key, os.Getenv), os.Expand(p.BaseURL, os.Getenv)
 	v := vendorOf(name)
 	switch {
+	case p.TokensPerSecond < 0:
+		return errors.New("tokens_per_second must not be negative")
 	case v != nil && p.API != "" && p.API != string(v.API):
 		return fmt.Errorf("api: the provider %s speaks %s", name, v.API)
 	case v != nil:

@@ -29,11 +29,13 @@ type bound struct {
 	uses    int64 // of all tools that the provider runs
 	tools   map[string]int64
 	opaque  string // what makes the length of the prompt unknown, such as an image; "" if nothing does
+	remote  bool   // the provider fetches or keeps a part of the prompt, which can change until it reads it
 	audio   bool
 	writes  bool // the provider may write to its cache
 	long    bool // …for the longer time
 	tiers   []string
 	regions []string
+	tier    string // that the request names; "" is the account's
 
 	// Output of one completion.
 	output      int64
@@ -41,7 +43,7 @@ type bound struct {
 	completions int64
 	limits      []limit // the edits that set it
 	fixed       bool    // it cannot be lowered
-	hidden      bool    // the model may think without sending a byte of it
+	thinking    int64   // of one completion, beside output
 }
 
 // limit is an edit that puts a number of tokens into the body.
@@ -58,6 +60,9 @@ func (c *checker) bound(root *node, header http.Header, size int64) *bound {
 	}
 	var most int64
 	b.window, most = b.prices.Limits(b.provider, b.model)
+	if b.window == 0 && b.prices.Free(b.provider, b.model) {
+		b.window = freeWindow
+	}
 	if c.u.API == Anthropic && strings.Contains(strings.Join(header.Values("Anthropic-Beta"), ","), "context-1m") {
 		b.window = max(b.window, 1_000_000)
 	}
@@ -80,6 +85,10 @@ func (c *checker) bound(root *node, header http.Header, size int64) *bound {
 	}
 	return b
 }
+
+// freeWindow is the window of a model that is free and does not name one. It is longer than that of any
+// model that people run themselves, and costs nothing.
+const freeWindow = 10_000_000
 
 // deny says why there is no bound. The first reason stays.
 func (b *bound) deny(field, why string) {
@@ -108,7 +117,8 @@ func (b *bound) reservation(id string, whole bool) penstock.Reservation {
 	}
 	// A request for a billion completions, or for a model with a very long name.
 	return penstock.Reservation{
-		ID: id, Provider: shorten(r.Provider), Model: shorten(r.Model), Unpriced: r.Unpriced, Completions: 1,
+		ID: id, Provider: shorten(r.Provider), Model: shorten(r.Model), Completions: 1,
+		Unpriced: r.Unpriced, UnpricedPart: r.UnpricedPart,
 		Unbounded: cmp.Or(r.Unbounded, "it asks for more than can be counted"),
 	}
 }
@@ -119,7 +129,8 @@ func shorten(name string) string { return name[:min(len(name), 200)] }
 func (b *bound) amounts(id string, whole bool) penstock.Reservation {
 	r := penstock.Reservation{
 		ID: id, Provider: b.provider, Model: b.model, Unbounded: b.unbounded,
-		InputTokens: b.input(), Output: b.output, LeastOutput: min(b.least, b.output), Completions: b.completions,
+		InputTokens: b.input(), Output: min(b.output+b.thinking, maxCount),
+		LeastOutput: min(b.least, b.output) + b.thinking, Completions: b.completions,
 	}
 	if whole || b.fixed {
 		r.LeastOutput = r.Output
@@ -133,6 +144,10 @@ func (b *bound) amounts(id string, whole bool) penstock.Reservation {
 		if r.Unbounded == "" {
 			r.Unbounded = "the price list has no price for the service tier, speed or region of this request"
 		}
+		return r
+	}
+	if b.audio && rates.NoAudio {
+		r.Unpriced, r.UnpricedPart = true, "audio"
 		return r
 	}
 	r.OutputPrice = rates.Output
@@ -199,10 +214,11 @@ func times(a, b int64) int64 {
 	return int64(low)
 }
 
-// limitEdits put the limit of the output into the body. A request that has this limit already
-// is not changed.
-func (b *bound) limitEdits(body []byte, n int64) []edit {
+// limitEdits put the limit of the output into the body, which is what was granted but for the thinking
+// beside it. A request that has this limit already is not changed.
+func (b *bound) limitEdits(body []byte, granted int64) []edit {
 	var edits []edit
+	n := granted - b.thinking
 	for _, l := range b.limits {
 		text := l.before + itoa(n) + l.after
 		if string(body[l.start:l.end]) != text {

@@ -84,14 +84,14 @@ func (p *prompter) anthropicFields(root *node) {
 	p.oneOf(root, "service_tier", "auto", "standard_only")
 	p.oneOf(root, "speed", "standard", "fast")
 	if root.member("speed").text() == "fast" {
-		b.tiers = append(b.tiers, "fast")
+		b.tier, b.tiers = "fast", append(b.tiers, "fast")
 	}
 	b.regions = nil // a workspace has a default
 	if region := root.member("inference_geo"); region.isSet() {
 		b.regions = []string{region.text()}
 	}
 	if c := root.member("container"); c.isSet() {
-		b.opaque = "/container"
+		b.opaque, b.remote = "/container", true
 	}
 	management := root.member("context_management")
 	for i := range management.fields() {
@@ -134,11 +134,12 @@ func (p *prompter) openaiFields(root *node) {
 		b.tiers = p.priced(append(b.tiers, "flex", "priority", "fast"))
 	case "default", "standard", "scale":
 	case "priority", "fast":
+		b.tier = tier
 		if b.tiers = p.priced(append(b.tiers, "priority", "fast")); len(b.tiers) == 1 {
 			b.deny("/service_tier", "names a tier that has no price")
 		}
 	default:
-		b.tiers = append(b.tiers, tier)
+		b.tier, b.tiers = tier, append(b.tiers, tier)
 	}
 	b.regions = []string{openaiRegion(p.c.u)}
 	if options := root.member("prompt_cache_options"); options.isSet() {
@@ -157,6 +158,7 @@ func (p *prompter) openaiFields(root *node) {
 	for _, state := range []string{"previous_response_id", "conversation", "prompt"} {
 		if root.member(state).isSet() {
 			b.opaque = "/" + state
+			b.remote = b.remote || state != "previous_response_id" // others can change, or are not counted
 		}
 	}
 	if p.c.r.operation == CompactResponse {
@@ -180,10 +182,10 @@ func (p *prompter) geminiFields(root *node) {
 		"SERVICE_TIER_UNSPECIFIED", "SERVICE_TIER_STANDARD", "SERVICE_TIER_FLEX", "SERVICE_TIER_PRIORITY")
 	tier := strings.TrimPrefix(strings.ToLower(root.member("serviceTier").text()), "service_tier_")
 	if tier == "flex" || tier == "priority" {
-		b.tiers = append(b.tiers, tier)
+		b.tier, b.tiers = tier, append(b.tiers, tier)
 	}
 	if root.member("cachedContent").isSet() {
-		b.opaque = "/cachedContent"
+		b.opaque, b.remote = "/cachedContent", true
 	}
 	config := root.member("generationConfig")
 	for i := range config.fields() {

@@ -26,36 +26,25 @@ func (c *checker) outputLimit(b *bound, root *node, most int64) {
 	}
 	switch c.r.operation {
 	case Messages:
-		c.messagesLimit(b, root)
+		c.setLimit(b, root, root, "max_tokens", "")
 	case ChatCompletions:
 		c.chatLimit(b, root)
 	case Responses:
 		b.least = leastResponses
 		c.setLimit(b, root, root, "max_output_tokens", "")
-		b.hidden = true
 	case GenerateContent, StreamGenerate:
 		c.geminiLimit(b, root)
 	case CompactResponse:
-		b.fixed, b.hidden = true, true // it has no such field
+		b.fixed = true // it has no such field
 		if most == 0 {
 			b.deny("/model", "is a model whose greatest output is not in the price list")
 		}
 	}
 	b.output = min(b.output, maxCount)
-}
-
-func (c *checker) messagesLimit(b *bound, root *node) {
-	c.setLimit(b, root, root, "max_tokens", "")
-	thinking := root.member("thinking")
-	kind := thinking.member2("type").text()
-	b.hidden = kind != "disabled" // some models think if the request does not say
-	if budget, ok := wholeNumber(thinking.member2("budget_tokens"), false); ok {
-		b.least = budget + 1
-	}
+	c.addThinking(b, root, most)
 }
 
 func (c *checker) chatLimit(b *bound, root *node) {
-	b.hidden = true
 	b.completions = c.count(b, root.member("n"), "/n")
 	if root.member("prediction").isSet() {
 		b.fixed = true
@@ -85,8 +74,6 @@ func (c *checker) geminiLimit(b *bound, root *node) {
 	} else {
 		c.setLimit(b, root, config, "maxOutputTokens", "")
 	}
-	budget, ok := wholeNumber(config.member2("thinkingConfig").member2("thinkingBudget"), true)
-	b.hidden = !ok || budget != 0
 	b.completions = c.count(b, config.member2("candidateCount"), "/generationConfig/candidateCount")
 }
 
@@ -128,7 +115,7 @@ func (c *checker) setLimit(b *bound, root, parent *node, name, wrap string) {
 	switch {
 	case !ok:
 		b.deny("/"+name, "is not a whole number")
-	case v > 0, c.u.API == Anthropic && v == 0: // 0 fills Anthropic's cache; elsewhere it is no limit
+	case v > 0, v == 0 && c.u.API == Anthropic && isVendor(c.u): // 0 fills Anthropic's cache; elsewhere it is no limit
 		b.output = v
 	}
 }

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // promptRule says how much of a prompt the body of a request does not show.
@@ -97,11 +99,61 @@ func (n *node) all() []*node {
 }
 
 // unclear notes a part whose number of tokens the body does not show.
-func (p *prompter) unclear(at, kind string) {
+func (p *prompter) unclear(at, kind string, part *node) {
 	if p.b.opaque == "" {
 		p.b.opaque = at
 	}
-	p.b.audio = p.b.audio || kind != "image" && kind != "image_url" && kind != "input_image"
+	p.b.audio = p.b.audio || p.mayBeAudio(kind, part)
+	p.b.remote = p.b.remote || fetched(part)
+}
+
+// silentParts are parts without audio, by their types, and the beginnings of their media types.
+var silentParts = []string{
+	"image", "image_url", "input_image", "file", "input_file", "document", "image/", "application/pdf", "text/",
+	"computer_screenshot", "computer_call", "computer_call_output",
+}
+
+// mayBeAudio reports whether a part can be audio, also that of a video. Anthropic's API has none.
+func (p *prompter) mayBeAudio(kind string, part *node) bool {
+	if p.c.u.API == Anthropic && isVendor(p.c.u) {
+		return false
+	}
+	silent := slices.ContainsFunc(silentParts, func(s string) bool {
+		return kind == s || strings.HasSuffix(s, "/") && strings.HasPrefix(kind, s)
+	})
+	return !silent || hears(part)
+}
+
+// hears reports whether a part names a media type of audio or video.
+func hears(n *node) bool {
+	return holds(n, func(text string) bool {
+		text = strings.ToLower(strings.TrimPrefix(text, "data:"))
+		return strings.HasPrefix(text, "audio/") || strings.HasPrefix(text, "video/")
+	})
+}
+
+// fetched reports whether a part names a source outside of the request. The provider may get something
+// else there than when it counted.
+func fetched(n *node) bool {
+	return holds(n, func(text string) bool {
+		text = strings.ToLower(strings.TrimSpace(text))
+		return strings.Contains(text, "://") && !strings.HasPrefix(text, "data:")
+	})
+}
+
+// holds reports whether a text in n is one that is looked for. Only the first bytes of data are looked at.
+func holds(n *node, match func(string) bool) bool {
+	const most = 4 << 10
+	switch {
+	case n == nil:
+		return false
+	case n.isString() && len(n.raw) > most && !bytes.ContainsAny(n.raw[:most], "\\ "):
+		return match(string(n.raw[1:most]))
+	case n.isString():
+		return match(n.text())
+	}
+	return slices.ContainsFunc(n.items, func(item node) bool { return holds(&item, match) }) ||
+		slices.ContainsFunc(n.members, func(m member) bool { return holds(&m.value, match) })
 }
 
 // parts looks for parts by their types, in messages and in results of tools.
@@ -114,7 +166,7 @@ func (p *prompter) parts(n *node, at string) {
 	}
 	kind := n.member("type")
 	if kind.isSet() && !slices.Contains(p.rules.text, kind.text()) {
-		p.unclear(at, kind.text())
+		p.unclear(at, kind.text(), n)
 		return
 	}
 	for i := range n.members {
@@ -122,7 +174,7 @@ func (p *prompter) parts(n *node, at string) {
 		switch {
 		case p.c.opaque(place{at, ""}, kind.text(), m.name), m.name == "tools":
 		case m.name == "audio" && m.value.isSet():
-			p.unclear(at+"/audio", "audio")
+			p.unclear(at+"/audio", "audio", &m.value)
 		default:
 			p.parts(&m.value, at+"/"+m.name)
 		}
@@ -134,7 +186,7 @@ func (p *prompter) items(input *node) {
 	for i := range input.items {
 		item, at := &input.items[i], "/input/"+strconv.Itoa(i)
 		if item.member("id").isSet() && !hasContent(item) {
-			p.unclear(at, item.member("type").text())
+			p.unclear(at, item.member("type").text(), item)
 			continue
 		}
 		p.parts(item, at)
@@ -149,19 +201,11 @@ func (p *prompter) geminiParts(content *node, at string) {
 		for j := range part.members {
 			m := &part.members[j]
 			if !slices.Contains(p.rules.text, m.name) {
-				p.unclear(at+"/"+m.name, geminiMedia(&m.value))
+				p.unclear(at+"/"+m.name, strings.ToLower(m.value.member("mimeType").text()), &m.value)
 			}
 			p.geminiParts(&m.value, at+"/"+m.name)
 		}
 	}
-}
-
-// geminiMedia is "image" for a part that is one.
-func geminiMedia(part *node) string {
-	if mime := part.member("mimeType").text(); len(mime) > len("image/") && mime[:len("image/")] == "image/" {
-		return "image"
-	}
-	return ""
 }
 
 // tool counts the instructions of a tool, or the uses of one that the provider runs.

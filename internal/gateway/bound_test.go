@@ -304,7 +304,7 @@ func TestNoCallCostsMoreThanItsReservation(t *testing.T) {
 	for name, draw := range operations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list := table(t, spendPrices)
+			list := table(t)
 			b := &biller{table: list}
 			p := newPurse(1 << 60)
 			r := newRig(t, b.serve, gateway.SessionOptions{Spend: p, Prices: list, ProviderTools: []string{"web_search"}})

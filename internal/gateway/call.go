@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -91,6 +93,13 @@ type activeCall struct {
 
 	reservation *penstock.Reservation // nil if the call is not counted
 	reserved    penstock.Reserved
+
+	agent    context.Context //nolint:containedctx // ends when the agent hangs up or the session ends
+	turn     int64           // of the session
+	begun    time.Time       // when the request was sent
+	cut      bool            // the agent or the worker ended the call, not the provider
+	finished atomic.Bool     // the model has generated everything
+	ownError bool            // the provider returned an error in the form of its API
 }
 
 type callKey struct{}

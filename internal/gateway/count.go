@@ -34,11 +34,11 @@ var countedFields = map[Operation][]string{
 }
 
 // countPrompt asks the provider how many tokens the prompt has, and reports whether that made
-// the bound smaller.
+// the bound smaller. A prompt of which the request does not hold every part is never counted.
 func (a *asking) countPrompt(ctx context.Context) bool {
 	b := a.c.checked.bound
 	path, body := a.c.countRequest()
-	if path == "" || b.unbounded != "" {
+	if path == "" || b.unbounded != "" || b.remote {
 		return false
 	}
 	n, err := a.askForCount(ctx, path, body)

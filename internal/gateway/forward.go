@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,11 +37,14 @@ func (s *Session) forward(w http.ResponseWriter, r *http.Request, c *activeCall)
 	c.RequestBytes = int64(len(c.body))
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	ctx, end := c.upstream(r.Context())
+	defer end()
 	defer func() { // also if the proxy panics to cut the agent's connection
 		c.Sent = c.Status != 0 || sent.Load()
 		c.settle()
 	}()
-	s.g.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	c.begun = time.Now()
+	s.g.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, trace)))
 }
 
 func callOf(r *http.Request) *activeCall {
@@ -122,14 +126,23 @@ func onResponse(res *http.Response) error {
 		return errors.New("the provider switched protocols")
 	case res.StatusCode >= 300 && res.StatusCode < 400 && res.Header.Get("Location") != "":
 		return errRedirect
-	case res.StatusCode >= 400:
+	}
+	if res.StatusCode >= 400 {
+		if compressed(res) { // the key must be found
+			if err := decode(res); err != nil {
+				return fmt.Errorf("read an error of provider %s: %w", c.u.Name, err)
+			}
+		}
 		if err := c.readProblem(res); err != nil {
 			return err
 		}
 	}
 	c.responded(res.StatusCode >= 400)
 	c.reader = newReader(c, res)
-	c.reader.cut = func() { c.responded(true) }
+	c.reader.cut = func() {
+		c.Problem = strings.ReplaceAll(c.reader.tally.problem, cmp.Or(c.key(), "\x00"), "***")
+		c.responded(true)
+	}
 	res.Body = c.reader
 	if c.reader.hiding {
 		res.Header.Del("Content-Length")
@@ -149,7 +162,7 @@ func (c *activeCall) readProblem(res *http.Response) error {
 	if key := c.key(); key != "" {
 		body = bytes.ReplaceAll(body, []byte(key), []byte("***"))
 	}
-	c.Problem = problemOf(body)
+	c.Problem, c.ownError = problemOf(body), isOwnError(res.StatusCode, body)
 	rest := res.Body
 	res.Body = struct {
 		io.Reader
@@ -165,6 +178,7 @@ func (c *activeCall) readProblem(res *http.Response) error {
 // failed responds if no response came.
 func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
 	c := callOf(r)
+	c.cut = c.gone()
 	if r.Context().Err() != nil { // the agent has hung up, or the execution has ended
 		panic(http.ErrAbortHandler)
 	}
@@ -195,6 +209,10 @@ func (c *activeCall) settle() {
 		c.Complete = c.reader.complete()
 		c.ResponseModel = c.reader.tally.model
 		c.Usage = c.reader.tally.total()
+		if c.Complete && c.reader.tally.stale {
+			c.Usage = nil
+		}
+		c.cut = c.Status < 400 && c.reader.cutByUs()
 	}
 	if !c.Operation.Generates() || !c.Sent || c.rejected() {
 		c.Usage = &Usage{}

@@ -40,6 +40,12 @@ type Provider struct {
 	Models []string
 	// Vendor is the provider whose name the ids of the models have; empty means Name.
 	Vendor string
+	// TokensPerSecond is the most that the provider generates for one completion; 0 means 10,000. It bounds
+	// what a failed call can have used.
+	TokensPerSecond int64
+	// LimitIncludesThinking says whether the output limit of a request includes the tokens of thinking.
+	// Nil means that it does for the vendors' own APIs, and for requests that do not ask for thinking.
+	LimitIncludesThinking *bool
 	// Setting names the setting that BaseURL comes from, for errors: OPENAI_BASE_URL.
 	// Empty means "the base URL of provider NAME".
 	Setting string

@@ -156,12 +156,14 @@ models:
     max_output: 65536
     rates:
     - {input: 0.3, output: 2.5, cache_read: 0.03, audio: 1, audio_cache_read: 0.1}
-    - {above: 200000, input: 0.6, output: 4}
-    - {tiers: [priority], input: 0.54, output: 4.5}
+    - {above: 200000, input: 0.6, output: 4, audio: 2}
+    - {tiers: [priority], input: 0.54, output: 4.5, audio: 1.8}
   openai/gpt-plain: {input: 1, output: 2}
 `
 
-func table(t *testing.T, text string) *price.Table {
+func table(t *testing.T) *price.Table { return priceTable(t, spendPrices) }
+
+func priceTable(t *testing.T, text string) *price.Table {
 	t.Helper()
 	list, err := price.Parse([]byte(text))
 	if err != nil {
@@ -173,5 +175,5 @@ func table(t *testing.T, text string) *price.Table {
 // spending returns the options of a session that counts against a purse.
 func spending(t *testing.T, p *purse) gateway.SessionOptions {
 	t.Helper()
-	return gateway.SessionOptions{Spend: p, Prices: table(t, spendPrices)}
+	return gateway.SessionOptions{Spend: p, Prices: table(t)}
 }

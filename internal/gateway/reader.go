@@ -17,22 +17,26 @@ import (
 type reader struct {
 	body   io.ReadCloser
 	bytes  int64  // that came
-	begun  int64  // of them before the current event
+	plain  int64  // the same, after decoding
+	begun  int64  // of the latter, before the current event
 	output int64  // of them that can be output, in events that have ended
 	end    error  // io.EOF if the whole response came
+	ours   bool   // …but it came after the agent had gone
 	cut    func() // called if the provider ends a good response too early; nil: never
+	call   *activeCall
+	unpack *unpacker // nil unless the response is compressed
 	scan   *scanner
 	events *events // nil unless the response is a stream of events
 	tally  tally
 	read   *reading
 
-	separate bool // the usage can come after the end
+	warned   bool // cut was called
 	hiding   bool // the usage chunk is left out
 	hide     bool // the event that has just ended is
 	released bool // a part of the current event was passed on
 	held     []byte
 	out      []byte // to be returned before the next read
-	fed      int64  // of bytes, before the piece that is being read
+	fed      int64  // of plain, before the piece that is being read
 	chunk    []byte // that is being read, if hiding
 	done     int    // of chunk
 }
@@ -42,15 +46,19 @@ const maxHeld = 64 << 10
 
 // newReader wraps the body of a response.
 func newReader(c *activeCall, res *http.Response) *reader {
-	r := &reader{body: res.Body, read: readings[c.Operation]}
+	r := &reader{body: res.Body, call: c, read: readings[c.Operation]}
 	r.tally.received = c.s.ids.add
 	encoding := res.Header.Get("Content-Encoding")
-	if r.read == nil || res.StatusCode != http.StatusOK || encoding != "" && encoding != "identity" {
+	packed := compressed(res)
+	if r.read == nil || res.StatusCode/100 != 2 || encoding != "" && encoding != "identity" && !packed {
 		return r
+	}
+	if packed {
+		r.unpack = newUnpacker(r.readPlain)
 	}
 	r.scan = newScanner(r.read.paths, func(path int, raw []byte) { r.read.do[path](&r.tally, raw) })
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "text/event-stream") {
-		r.hiding, r.separate = c.checked.hideUsage, c.Operation == ChatCompletions
+		r.hiding = c.checked.hideUsage && !packed
 		r.events = &events{scan: r.scan, data: r.eventData, ended: r.eventEnded}
 	}
 	return r
@@ -82,12 +90,43 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 }
 
-// Close implements io.Closer.
-func (r *reader) Close() error { return r.body.Close() }
+// Close implements io.Closer. If the gateway reads on, it first reads the rest.
+func (r *reader) Close() error {
+	if r.end == nil && r.call.readsOn() {
+		piece := make([]byte, 4<<10)
+		for r.end == nil && !r.counted() {
+			_, _ = r.Read(piece) // the error is r.end
+		}
+	}
+	if r.end == nil && r.unpack != nil {
+		r.unpack.stop()
+	}
+	return r.body.Close()
+}
+
+// counted reports whether the usage of the whole response is known.
+func (r *reader) counted() bool { return r.complete() && r.tally.usage != nil && !r.tally.stale }
+
+// cutByUs reports whether the response ended because the agent or the worker did.
+func (r *reader) cutByUs() bool { return r.ours || r.end == nil && !(r.tally.failed && r.single()) }
+
+// single reports whether the request asked for one completion. Others may go on after one has ended.
+func (r *reader) single() bool {
+	return r.call.checked.bound == nil || r.call.checked.bound.completions == 1
+}
 
 func (r *reader) feed(p []byte) {
-	r.fed = r.bytes
 	r.bytes += int64(len(p))
+	if r.unpack != nil {
+		r.unpack.write(p)
+		return
+	}
+	r.readPlain(p)
+}
+
+func (r *reader) readPlain(p []byte) {
+	r.fed = r.plain
+	r.plain += int64(len(p))
 	switch {
 	case r.events != nil:
 		r.events.write(p)
@@ -101,14 +140,26 @@ func (r *reader) ended(err error) {
 		return
 	}
 	r.end = err
+	r.ours = r.ours || !r.warned && r.call.gone()
+	if r.unpack != nil {
+		r.unpack.close()
+	}
 	if r.events != nil && r.scan.whole() { // a cut event says nothing
 		r.events.finish()
 	}
 	// Without a scanner, the response is an error, and was reported. If the agent has hung up, the
 	// context of its request has ended.
-	if r.cut != nil && r.scan != nil && !r.complete() && !errors.Is(err, context.Canceled) {
+	if r.scan != nil && !r.complete() && !errors.Is(err, context.Canceled) {
+		r.warn()
+	}
+}
+
+// warn reports once that the provider did not complete the response.
+func (r *reader) warn() {
+	if r.cut != nil && !r.warned {
 		r.cut()
 	}
+	r.warned = true
 }
 
 // sift feeds a chunk and puts what passes into r.out, unless the whole chunk passes as it is.
@@ -135,13 +186,19 @@ func (r *reader) eventData(has bool) {
 		r.tally.part.known = true
 		return
 	}
+	t := &r.tally
 	done := r.events.isDone()
-	r.tally.last = r.tally.last || r.tally.ends || done
-	if r.separate {
-		r.tally.stale = (r.tally.stale || r.tally.ends) && !r.tally.hasUsage && !done
+	t.last, t.whole = t.last || t.ends || done, t.whole || done
+	t.stale = !t.hasUsage && (t.stale || t.output)
+	r.hide = r.hiding && t.hasUsage && !t.choices
+	t.hasUsage, t.choices, t.ends, t.output = false, false, false, false
+	if t.last && r.single() {
+		r.call.finished.Store(true)
 	}
-	r.hide = r.hiding && r.tally.hasUsage && !r.tally.choices
-	r.tally.hasUsage, r.tally.choices, r.tally.ends = false, false, false
+	if t.failed && !r.warned {
+		r.ours = r.call.gone()
+		r.warn()
+	}
 }
 
 // eventEnded passes the event on, or leaves it out.
@@ -160,13 +217,19 @@ func (r *reader) eventEnded(offset int) {
 
 // outputBytes are the bytes that can be output of the model.
 func (r *reader) outputBytes() int64 {
-	return r.output + r.bytes - r.begun
+	return r.output + r.plain - r.begun
 }
 
 // complete reports whether the whole response came.
 func (r *reader) complete() bool {
-	if r.events != nil {
-		return r.tally.last
+	ended := errors.Is(r.end, io.EOF)
+	switch {
+	case r.tally.failed && !r.tally.counted:
+		return false
+	case r.tally.failed && r.events != nil:
+		return ended || r.single()
+	case r.events != nil: // one of several completions can end before the others
+		return r.tally.whole || r.tally.last && ended
 	}
-	return errors.Is(r.end, io.EOF)
+	return ended && (r.scan == nil || r.scan.whole())
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -56,6 +57,7 @@ type Session struct {
 	mu    sync.Mutex
 	over  bool
 	calls sync.WaitGroup
+	turns atomic.Int64 // that the worker has ended
 	spending
 }
 
@@ -68,13 +70,18 @@ func (g *Gateway) Session(opts SessionOptions) *Session {
 	return s
 }
 
-// Close ends the calls in flight, waits until each is settled, and refuses new ones.
-func (s *Session) Close() {
+// End refuses new calls, and ends those in flight. It returns when no response is read any more.
+func (s *Session) End() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
 	s.end(errSessionOver)
 	s.calls.Wait()
+}
+
+// Close is End, and waits until each call is settled.
+func (s *Session) Close() {
+	s.End()
 	s.settling.Wait()
 }
 
@@ -140,7 +147,7 @@ func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, f
 	if refusal != nil {
 		return nil, refusal
 	}
-	c := &activeCall{s: s, u: u, target: u.address(found.path, query), route: found}
+	c := &activeCall{s: s, u: u, target: u.address(found.path, query), route: found, turn: s.turns.Load()}
 	c.Call = Call{
 		Provider: u.Name, API: u.API, Operation: found.operation, Host: u.base.Hostname(), Port: u.port(),
 		Started: time.Now(),

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"net/http"
+	"maps"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -25,11 +25,9 @@ func (c *activeCall) settlement() penstock.Settlement {
 	for _, other := range u.Others {
 		s.Tokens = s.Tokens.Add(other.TokenUsage)
 	}
-	if c.reservation.Unpriced {
-		return s
-	}
 	cost, exact := c.cost(u)
 	switch {
+	case c.reservation.Unpriced && !exact:
 	case exact || c.reserved.Capped:
 		s.Cost, s.Estimated = &cost, s.Estimated || !exact
 	case estimated:
@@ -38,8 +36,8 @@ func (c *activeCall) settlement() penstock.Settlement {
 	return s
 }
 
-// known is the usage of a call: the provider's, or an upper bound if the response was cut. It is
-// nil if nothing is known.
+// known is the usage of a call: the provider's, or an upper bound of it. It is nil if the reservation
+// is all that is known.
 func (c *activeCall) known() (u *Usage, estimated bool) {
 	if c.rejected() {
 		return &Usage{}, false
@@ -47,52 +45,49 @@ func (c *activeCall) known() (u *Usage, estimated bool) {
 	if c.Complete && c.Usage != nil {
 		return c.Usage, false
 	}
-	if c.Status != http.StatusOK || c.reservation.Unbounded != "" || c.ResponseBytes == 0 {
+	if c.reservation.Unbounded != "" || c.cut && c.ResponseBytes == 0 {
 		return nil, false
 	}
+	b := c.checked.bound
 	u = &Usage{}
 	if c.Usage != nil {
 		*u = *c.Usage
 	}
-	if c.Usage == nil || c.checked.bound.uses > 0 { // a tool of the provider may have read more
-		// It is unknown what came from the cache, so all tokens count at the highest price.
-		*u = Usage{TokenUsage: penstock.TokenUsage{Input: c.reservation.InputTokens, Output: u.Output}}
+	if c.unread() { // it is unknown what came from the cache, so all tokens count at the highest price
+		*u = Usage{TokenUsage: penstock.TokenUsage{Input: b.input(), Output: u.Output}, ServerTools: maps.Clone(b.tools)}
 	}
 	u.Output = max(u.Output, c.mostOutput())
 	return u, true
 }
 
-// mostOutput returns the maximum output of the model in an interrupted response: a token has at
-// least one byte. The response may not contain the model's thoughts, so under a cap the output
-// limit counts.
+// unread reports whether the input is unknown: the response did not report it, or a tool of the provider
+// may have read more since. Some servers report 0 until the end.
+func (c *activeCall) unread() bool {
+	return c.Usage == nil || c.Usage.Total() == c.Usage.Output || c.checked.bound.uses > 0
+}
+
+// mostOutput returns the most that the model can have generated for a response that is not complete. Who
+// cuts a response does not know what the provider has generated and not sent, such as the arguments of
+// a tool. So the whole limit counts under a cap. Without one, the count is an estimate: a token has at
+// least one byte.
 func (c *activeCall) mostOutput() int64 {
 	limit := c.reserved.Output
-	if !c.reserved.Capped || limit == 0 {
+	if !c.reserved.Capped {
 		limit = c.reservation.Output
 	}
 	limit = times(limit, max(1, c.reservation.Completions))
-	if c.reserved.Capped && c.checked.bound.hidden {
+	switch {
+	case c.cut && c.reserved.Capped:
 		return limit
+	case c.cut:
+		return min(limit, c.OutputBytes)
 	}
-	return min(c.OutputBytes, limit)
+	return min(limit, max(c.possibleOutput(), c.OutputBytes))
 }
-
-// rejected reports whether the provider refused the request without working on it.
-func (c *activeCall) rejected() bool {
-	switch c.Status {
-	case http.StatusRequestTimeout:
-		return false
-	case http.StatusServiceUnavailable, statusOverloaded:
-		return true
-	}
-	return c.Status >= 300 && c.Status < 500
-}
-
-// statusOverloaded is Anthropic's status for a request that it did not begin.
-const statusOverloaded = 529
 
 // cost is the cost of usage. It is not exact if the provider used a tier, region or tool without a
-// price, or if the usage is an estimate. Then it uses the highest prices of the request.
+// price, if it does not confirm the tier that was asked for, or if the usage is an estimate. Then it uses
+// the highest prices of the request.
 func (c *activeCall) cost(u *Usage) (cost penstock.CallCost, exact bool) {
 	prices, b := c.s.opts.Prices, c.checked.bound
 	at := price.Call{
@@ -100,8 +95,8 @@ func (c *activeCall) cost(u *Usage) (cost penstock.CallCost, exact bool) {
 		Tier: c.tier(u.Tier), Speed: u.Speed, Region: c.region(u.Region),
 	}
 	parts, ok := prices.Parts(at)
-	known := c.rejected() || c.Usage != nil && (c.Complete || b.uses == 0)
-	if !ok || !known {
+	confirmed := b.tier == "" || u.Tier+u.Speed != ""
+	if !ok || !c.rejected() && !(c.Complete && c.Usage != nil && confirmed) {
 		return c.dearest(u), false
 	}
 	exact = true

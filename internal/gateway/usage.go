@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -14,8 +15,13 @@ type tally struct {
 	usage *Usage
 	ends  bool // the current event is the provider's last
 	last  bool // that event came
-	stale bool // the response ended after this usage, and nothing marks it as final
+	whole bool // nothing follows it, whatever the request asked for
+	stale bool // the model went on after this usage
 	part  part // of the current event
+
+	failed  bool   // the provider reports an error
+	counted bool   // …with what was used until then
+	problem string // its message
 
 	// Fields next to the usage.
 	tier    string
@@ -23,8 +29,10 @@ type tally struct {
 	others  []OtherUsage
 	queries int64 // web searches of Gemini
 
-	choices, hasUsage bool // of a chunk of a chat completion
-	deltas            bool // a stream of the Responses API has had one
+	choices  bool // of a chunk of a chat completion
+	hasUsage bool // of the current event
+	output   bool // the current event has output
+	deltas   bool // a stream of the Responses API has had one
 }
 
 // part counts the bytes of one event that can be output of the model.
@@ -43,9 +51,28 @@ func (p part) most(size int64) int64 {
 }
 
 // content counts a value of output.
-func content(t *tally, raw []byte) { t.part.content += int64(len(raw)) }
+func content(t *tally, raw []byte) {
+	t.part.content += int64(len(raw))
+	switch string(raw) {
+	case `""`, "null", "[]", "{}", `"assistant"`:
+	default:
+		t.output = true
+	}
+}
 
-func isOdd(t *tally, _ []byte) { t.part.odd = true }
+func isOdd(t *tally, _ []byte) { t.part.odd, t.output = true, true }
+
+// fails reads an error in a response that began well.
+func fails(t *tally, raw []byte) {
+	switch string(raw) {
+	case "null", "false", `""`, "{}":
+		return
+	}
+	t.failed, t.counted, t.problem = true, t.hasUsage, problemOf(slices.Concat([]byte(`{"error":`), raw, []byte("}")))
+}
+
+// counts notes that the current event has usage.
+func (t *tally) counts() { t.hasUsage, t.counted = true, t.failed }
 
 // reading says where an API puts what a tally holds: paths of JSON with what to do with
 // each value.
@@ -115,6 +142,7 @@ func anthropicReading() *reading {
 	rules := append(under("", message...), under("message.", message...)...)
 	return newReading(append(
 		rules,
+		rule{"error", fails},
 		rule{"delta.container.id", hasID},
 		rule{"content_block.content.content.*.file_id", hasID},
 		rule{"message.content.*?", isOdd},
@@ -133,7 +161,7 @@ func anthropicReading() *reading {
 		rule{"type", func(t *tally, raw []byte) {
 			switch text(raw) {
 			case "message_stop":
-				t.ends, t.part.known = true, true
+				t.ends, t.whole, t.part.known = true, true, true
 			case "message_start", "message_delta", "content_block_delta", "content_block_stop", "ping":
 				t.part.known = true
 			}
@@ -207,6 +235,7 @@ func anthropicUsage(t *tally, raw []byte) {
 	if json.Unmarshal(raw, &u) != nil || string(raw) == "null" {
 		return
 	}
+	t.counts()
 	if t.usage == nil {
 		t.usage = &Usage{}
 	}
@@ -267,6 +296,7 @@ type openaiDetails struct {
 
 // openaiUsage turns counts that include their parts into disjoint ones.
 func (t *tally) openaiUsage(input, output int64, in, out openaiDetails) {
+	t.counts()
 	t.usage = &Usage{
 		TokenUsage: penstock.TokenUsage{
 			Input: max(0, input-in.Cached-in.CacheWrite), Output: output, CacheRead: in.Cached, CacheWrite: in.CacheWrite,
@@ -280,7 +310,7 @@ func (t *tally) openaiUsage(input, output int64, in, out openaiDetails) {
 
 // total returns the usage, nil if the response has none.
 func (t *tally) total() *Usage {
-	if t.usage == nil || t.stale {
+	if t.usage == nil {
 		return nil
 	}
 	u := *t.usage

@@ -19,7 +19,11 @@ func geminiReading() *reading {
 		{"candidates.*.groundingMetadata.webSearchQueries.*?", func(t *tally, _ []byte) { t.queries++ }},
 		{"promptFeedback.blockReason", endsHere},
 	}
-	return newReading(append(under("", response...), under("*.", response...)...)...)
+	rules := append(under("", response...), under("*.", response...)...)
+	return newReading(append(rules, rule{"error", fails}, rule{"*.error", func(t *tally, raw []byte) {
+		t.hasUsage = false // that was another item
+		fails(t, raw)
+	}})...)
 }
 
 func geminiUsage(t *tally, raw []byte) {
@@ -41,6 +45,7 @@ func geminiUsage(t *tally, raw []byte) {
 	}
 	// The prompt includes what was cached, the candidates exclude the thoughts, and the
 	// results of tools are in neither.
+	t.counts()
 	t.usage = &Usage{
 		TokenUsage: penstock.TokenUsage{
 			Input: max(0, u.Prompt-u.Cached) + u.ToolPrompt, Output: u.Candidates + u.Thoughts, CacheRead: u.Cached,

@@ -13,6 +13,8 @@ func chatReading() *reading {
 		rule{"model", modelIs},
 		rule{"usage", chatUsage},
 		rule{"service_tier", tierIs},
+		rule{"error", fails},
+		rule{"choices.*.error", fails},
 		rule{"choices.*?", func(t *tally, _ []byte) { t.choices = true }},
 		rule{"choices.*.message.audio.id", hasID},
 		rule{"choices.*.message?", isOdd},
@@ -54,7 +56,6 @@ func chatUsage(t *tally, raw []byte) {
 	if string(raw) == "null" || json.Unmarshal(raw, &u) != nil {
 		return
 	}
-	t.hasUsage = true
 	t.openaiUsage(u.Prompt, u.Completion, u.In, u.Out)
 }
 
@@ -69,6 +70,7 @@ func responsesReading() *reading {
 		{"id", hasID},
 		{"model", modelIs},
 		{"service_tier", tierIs},
+		{"error", fails},
 		{"conversation.id", hasID},
 		{"usage", responsesUsage},
 		{"tool_usage", responsesTools},
@@ -94,7 +96,9 @@ var repeats = []string{
 func responsesEvent(t *tally, raw []byte) {
 	switch kind := text(raw); {
 	case kind == "response.completed", kind == "response.incomplete", kind == "response.failed":
-		t.ends = true
+		t.ends, t.whole = true, true
+	case kind == "error": // its message stands beside its type
+		t.failed, t.counted = true, false
 	case kind == "response.created", kind == "response.queued", kind == "response.in_progress": // the request
 		t.part.known = true
 	case strings.HasSuffix(kind, ".delta"):

@@ -80,7 +80,7 @@ func checkDay(t *testing.T, id string, d day) {
 		for i, b := range bands {
 			r := b.rate
 			switch {
-			case slices.Min(r[:]) < 0:
+			case slices.Min(r[:audio]) < 0 || min(r[audio], r[audioCacheRead]) < unpriced:
 				t.Errorf("%s: a price below zero: %v", id, r)
 			case r[output] == 0 || r[input] == 0:
 				t.Errorf("%s: input or output costs nothing: %v", id, r)

@@ -231,8 +231,8 @@ func (m *model) add(r row) error {
 	return nil
 }
 
-// rate fills in what a row leaves out: cached tokens cost what input costs, a longer lifetime what
-// the shorter one does, and audio what text does.
+// rate fills in what a row leaves out: cached tokens cost what the same tokens cost otherwise, and a longer
+// lifetime what the shorter one does. Audio has no price then: it can cost many times what text does.
 func (r row) rate() rate {
 	var out rate
 	set := func(kind int, price *decimal, otherwise int64) {
@@ -246,8 +246,8 @@ func (r row) rate() rate {
 	set(cacheRead, r.CacheRead, out[input])
 	set(cacheWrite, r.CacheWrite, out[input])
 	set(cacheWriteLong, r.CacheWriteLong, out[cacheWrite])
-	set(audio, r.Audio, out[input])
-	set(audioCacheRead, r.AudioCacheRead, out[cacheRead])
+	set(audio, r.Audio, unpriced)
+	set(audioCacheRead, r.AudioCacheRead, out[audio])
 	return out
 }
 

@@ -46,7 +46,7 @@ type Usage struct {
 }
 
 // Cost returns what a call costs in nano-dollars, rounded up; more than an int64 holds is
-// [math.MaxInt64]. It is false if the model, tier, region or a tool has no known price, or if a
+// [math.MaxInt64]. It is false if the model, tier, region, audio or a tool has no known price, or if a
 // count is negative.
 func (t *Table) Cost(c Call) (nano int64, ok bool) {
 	parts, ok := t.Parts(c)
@@ -66,7 +66,8 @@ func (t *Table) Parts(c Call) (penstock.CallCost, bool) {
 	u := c.Usage
 	rate, ok := m.rate(c)
 	uplift, known := m.uplift(c.Region)
-	if !ok || !known {
+	silent := u.Audio > 0 && rate[audio] == unpriced || u.AudioCacheRead > 0 && rate[audioCacheRead] == unpriced
+	if !ok || !known || silent {
 		return penstock.CallCost{}, false
 	}
 	tools := new(big.Int)

@@ -111,6 +111,12 @@ func TestUnknownPrices(t *testing.T) {
 		},
 		"a count below zero": {Model: "claude-opus-5-5", Usage: price.Usage{Output: -1}},
 		"uses below zero":    {Model: "claude-opus-5-5", Usage: price.Usage{Tools: map[string]int64{"web_search": -1}}},
+		"audio without a price of its own": {
+			Model: "gpt-4o-audio-preview", Usage: price.Usage{Input: 9, Audio: 2},
+		},
+		"cached audio without a price of its own": {
+			Model: "gpt-4o-audio-preview", Usage: price.Usage{CacheRead: 9, AudioCacheRead: 2},
+		},
 		"more audio than input": {
 			Model: "gemini-2.5-flash", Usage: price.Usage{Input: 1, Audio: 2},
 		},

@@ -40,8 +40,10 @@ const (
 	kinds
 )
 
-// rate is what a token of each kind costs, in pico-dollars.
+// rate is what a token of each kind costs, in pico-dollars. Audio may be unpriced.
 type rate [kinds]int64
+
+const unpriced = -1
 
 type model struct {
 	free      bool
@@ -74,6 +76,12 @@ func (t *Table) Sources() []Source { return slices.Clone(t.sources) }
 func (t *Table) Known(provider, name string) bool {
 	_, ok := t.find(provider, name)
 	return ok
+}
+
+// Free reports whether a model costs nothing.
+func (t *Table) Free(provider, name string) bool {
+	m, ok := t.find(provider, name)
+	return ok && m.free
 }
 
 // Limits returns the greatest number of tokens of a model's prompt and of its output; 0 is unknown.
@@ -175,6 +183,7 @@ type Rates struct {
 	Free           bool  // everything is 0, also tools that Tools does not have
 	Input          int64 // text
 	Audio          int64 // audio or text, cached or not, whichever costs more
+	NoAudio        bool  // audio has no price
 	CacheRead      int64 // text
 	CacheWrite     int64 // for the shorter lifetime
 	CacheWriteLong int64 // for either lifetime, whichever costs more
@@ -193,6 +202,7 @@ func (t *Table) Dearest(q Query) (Rates, bool) {
 		return Rates{Free: true}, true
 	}
 	var top rate
+	noAudio := false
 	first, last := m.on(q.At), m.on(q.At.AddDate(0, 0, 1))
 	for _, d := range []day{first, last} {
 		tiers := q.Tiers
@@ -206,6 +216,7 @@ func (t *Table) Dearest(q Query) (Rates, bool) {
 				return Rates{}, false
 			}
 			for _, b := range bands {
+				noAudio = noAudio || b.rate[audio] == unpriced
 				for kind := range top {
 					if q.Prompt == 0 || q.Prompt > b.above {
 						top[kind] = max(top[kind], b.rate[kind])
@@ -221,6 +232,7 @@ func (t *Table) Dearest(q Query) (Rates, bool) {
 	return Rates{
 		Input:          raise(top[input], factor),
 		Audio:          raise(max(top[input], top[audio], top[cacheRead], top[audioCacheRead]), factor),
+		NoAudio:        noAudio,
 		CacheRead:      raise(top[cacheRead], factor),
 		CacheWrite:     raise(top[cacheWrite], factor),
 		CacheWriteLong: raise(max(top[cacheWrite], top[cacheWriteLong]), factor),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -317,12 +316,7 @@ func (m *reserveCall) unbounded() *penstock.SpendRefusal {
 			Detail: "A budget applies to this run, and the call has no upper bound: " + m.Unbounded,
 		}
 	case m.Unpriced && capped:
-		return &penstock.SpendRefusal{
-			Code: penstock.CodeUnpricedModel,
-			Detail: fmt.Sprintf("A budget applies to this run, and the model %q of the provider %q has no price. Set one with "+
-				"prices of the provider in the server's configuration, or with --prices. The command `penstock prices` shows "+
-				"the known prices.", m.Model, m.Provider),
-		}
+		return &penstock.SpendRefusal{Code: penstock.CodeUnpricedModel, Detail: m.ExplainUnpriced()}
 	}
 	return nil
 }

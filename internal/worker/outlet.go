@@ -170,11 +170,12 @@ func (o *outlet) close() {
 	if o == nil {
 		return
 	}
-	stop := o.spend.closing()
 	if o.models != nil {
+		o.models.End()
+		stop := o.spend.closing()
 		o.models.Close()
+		stop()
 	}
-	stop()
 	if o.stop != nil {
 		o.stop()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/harness"
+	"github.com/penstock-dev/penstock/internal/queue"
 )
 
 // conversation is what the agent is asked and does, turn by turn. It stores the session of the agent
@@ -83,8 +84,10 @@ func (c *conversation) prompt(ctx context.Context, p penstock.Prompt) (penstock.
 	c.begun = true
 	stopSaving := c.keepSaving()
 	interrupt, stopListening := c.interrupted()
+	defer context.AfterFunc(ctx, func() { c.learnUsage(ctx) })()
 	c.box.outlet.problem.forget()
 	result, err := c.agent.Prompt(ctx, harness.Message{Text: brief.Text(), Images: brief.Images()}, interrupt)
+	c.learnUsage(ctx)
 	stopListening()
 	stopSaving()
 	ignored := errors.Is(err, harness.ErrInterruptIgnored)
@@ -112,6 +115,15 @@ func (c *conversation) prompt(ctx context.Context, p penstock.Prompt) (penstock.
 	return result, err
 }
 
+// learnUsage lets the gateway read the calls of a turn to their end that was stopped from outside, unless
+// the worker or its lease ends, too.
+func (c *conversation) learnUsage(ctx context.Context) {
+	cause := context.Cause(ctx)
+	if cause != nil && !errors.Is(cause, errHandBack) && !errors.Is(cause, queue.ErrNotRenewed) {
+		c.box.outlet.models.EndTurn()
+	}
+}
+
 // interrupted returns a channel that is closed to end the active turn.
 func (c *conversation) interrupted() (interrupt <-chan struct{}, stop func()) {
 	cut, over := make(chan struct{}), make(chan struct{})
@@ -121,6 +133,7 @@ func (c *conversation) interrupted() (interrupt <-chan struct{}, stop func()) {
 			select {
 			case turn := <-c.Interrupts:
 				if turn == c.turn {
+					c.box.outlet.models.EndTurn()
 					close(cut)
 					return
 				}

@@ -120,8 +120,8 @@ def values(line: dict[str, Any]) -> dict[str, Any]:
 def shorten(rate: Rate) -> dict[str, str]:
     """A rate without the kinds that cost what they cost by default."""
     kept = {kind: rate[kind] for kind in KINDS if kind in rate}
-    for kind, default in (("cache_write_long", "cache_write"), ("audio_cache_read", "cache_read"), ("audio", "input"),
-                          ("cache_write", "input"), ("cache_read", "input")):
+    for kind, default in (("cache_write_long", "cache_write"), ("audio_cache_read", "audio"), ("cache_write", "input"),
+                          ("cache_read", "input")):
         if kind in kept and kept[kind] == kept.get(default, kept["input"]):
             del kept[kind]
     return {kind: text(value) for kind, value in kept.items()}

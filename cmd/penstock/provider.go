@@ -58,7 +58,8 @@ func allProviders(settings *fileSettings) providers {
 		}
 		if set, ok := settings.Providers[v.Name]; ok {
 			p.Key, p.BaseURL = cmp.Or(set.Key, p.Key), cmp.Or(set.BaseURL, p.BaseURL)
-			p.Models, p.TokensPerSecond, p.LimitIncludesThinking = set.Models, set.TokensPerSecond, set.LimitIncludesThinking
+			p.Models, p.AllowFields = set.Models, set.AllowFields
+			p.TokensPerSecond, p.LimitIncludesThinking = set.TokensPerSecond, set.LimitIncludesThinking
 			if set.BaseURL != "" {
 				p.Setting = "providers." + v.Name + ".base_url"
 			}
@@ -72,8 +73,8 @@ func allProviders(settings *fileSettings) providers {
 			set := settings.Providers[name]
 			all = append(all, gateway.Provider{
 				Name: name, API: gateway.API(set.API), BaseURL: set.BaseURL, Key: set.Key, Models: set.Models,
-				TokensPerSecond: set.TokensPerSecond, LimitIncludesThinking: set.LimitIncludesThinking,
-				Setting: "providers." + name + ".base_url",
+				AllowFields: set.AllowFields, TokensPerSecond: set.TokensPerSecond,
+				LimitIncludesThinking: set.LimitIncludesThinking, Setting: "providers." + name + ".base_url",
 			})
 		}
 	}
@@ -172,6 +173,8 @@ type providerSettings struct {
 	BaseURL string   `yaml:"base_url"`
 	Key     string   `yaml:"key"`
 	Models  []string `yaml:"models"` // empty: the provider lists them
+	// AllowFields are fields of requests that the provider needs and the gateway does not know.
+	AllowFields []string `yaml:"allow_fields"`
 	// Prices is "free", one price, or prices by model; docs/prices.md has the format.
 	Prices *price.Provider `yaml:"prices"`
 	// TokensPerSecond and LimitIncludesThinking are those of gateway.Provider.
@@ -198,7 +201,8 @@ func (s *fileSettings) readProviders(node *yaml.Node) error {
 func (p *providerSettings) read(name string, document map[string]yaml.Node) error {
 	fields := map[string]any{
 		"api": &p.API, "base_url": &p.BaseURL, "key": &p.Key, "models": &p.Models, "prices": &p.Prices,
-		"tokens_per_second": &p.TokensPerSecond, "limit_includes_thinking": &p.LimitIncludesThinking,
+		"allow_fields": &p.AllowFields, "tokens_per_second": &p.TokensPerSecond,
+		"limit_includes_thinking": &p.LimitIncludesThinking,
 	}
 	if err := loadFields(document, fields); err != nil {
 		return err

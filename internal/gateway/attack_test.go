@@ -343,7 +343,7 @@ func TestAttackIDsOfOtherRuns(t *testing.T) {
 		},
 		attempt{messages, `{"model":"m","messages":[{"content":[{"type":"tool_result","tool_use_id":"toolu_1"}]}]}`, ""},
 		attempt{messages, `{"model":"m","metadata":{"user_id":"u"}}`, ""},
-		attempt{messages, `{"model":"m","something_new_id":"x"}`, no},
+		attempt{messages, `{"model":"m","diagnostics":{"previous_message_id":"x"}}`, no},
 		attempt{generates, `{"cachedContent":"cachedContents/1"}`, no},
 		attempt{generates, `{"cached_content":"cachedContents/1"}`, no},
 		attempt{generates, `{"contents":[{"parts":[{"fileData":{"fileUri":"files/1"}}]}]}`, no},

@@ -6,48 +6,6 @@ import (
 	"strings"
 )
 
-// costlessFields are the fields at the top of a request that do not change what it costs at
-// most, and those that the bound reads. Under a cap, any other field is refused.
-var costlessFields = map[API][]string{
-	Anthropic: {
-		"model", "messages", "system", "max_tokens", "metadata", "stop_sequences", "stream", "temperature", "top_k", "top_p",
-		"thinking", "tools", "tool_choice", "service_tier", "speed", "inference_geo", "cache_control", "context_management",
-		"output_config", "output_format", "diagnostics", "fallback_credit_token", "container", "anthropic_version",
-	},
-	OpenAI: {
-		"model", "stream", "stream_options", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "user", "metadata",
-		"store", "tools", "tool_choice", "parallel_tool_calls", "service_tier", "safety_identifier", "prompt_cache_key",
-		"prompt_cache_retention", "prompt_cache_options", "top_logprobs", "reasoning", "background",
-	},
-	Gemini: {
-		"model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig", "labels",
-		"cachedContent", "serviceTier", "store",
-	},
-}
-
-// operationFields are the fields of one of OpenAI's APIs. Compatible servers read the last ones of
-// chat completions.
-var operationFields = map[Operation][]string{
-	ChatCompletions: {
-		"messages", "max_tokens", "max_completion_tokens", "n", "frequency_penalty", "presence_penalty", "logit_bias",
-		"logprobs", "functions", "function_call", "reasoning_effort", "response_format", "verbosity", "modalities",
-		"enable_thinking", "preserve_thinking", "thinking", "thinking_budget", "chat_template_kwargs", "usage",
-		"repetition_penalty", "tool_stream", "do_sample", "cache_prompt", "reasoning_split", "vl_high_resolution_images",
-	},
-	Responses: {
-		"input", "instructions", "max_output_tokens", "max_tool_calls", "previous_response_id", "conversation", "prompt",
-		"include", "client_metadata", "truncation", "text",
-	},
-	CompactResponse: {"input", "instructions", "previous_response_id", "client_metadata", "text"},
-}
-
-// generationFields are the fields of Gemini's generationConfig.
-var generationFields = []string{
-	"temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "responseMimeType",
-	"responseSchema", "responseJsonSchema", "presencePenalty", "frequencyPenalty", "seed", "responseLogprobs", "logprobs",
-	"thinkingConfig", "mediaResolution", "responseModalities",
-}
-
 // ambiguousModel matches models that search, or call other models, without a tool in the request.
 var ambiguousModel = regexp.MustCompile(`-search-(preview|api)|:online$|deep-research|multi-agent`)
 
@@ -64,8 +22,7 @@ func (p *prompter) fields(root *node) {
 	b, api := p.b, p.c.u.API
 	for i := range root.members {
 		m := &root.members[i]
-		if m.value.isSet() && !slices.Contains(costlessFields[api], m.name) &&
-			!slices.Contains(operationFields[p.c.r.operation], m.name) {
+		if m.value.isSet() && !p.c.fields.costless("", m.name) {
 			b.deny("/"+m.name, "is not known to the model gateway")
 		}
 	}
@@ -190,7 +147,7 @@ func (p *prompter) geminiFields(root *node) {
 	config := root.member("generationConfig")
 	for i := range config.fields() {
 		m := &config.members[i]
-		if m.value.isSet() && !slices.Contains(generationFields, m.name) {
+		if m.value.isSet() && !p.c.fields.costless("generationConfig", m.name) {
 			b.deny("/generationConfig/"+m.name, "is not known to the model gateway")
 		}
 	}

@@ -67,7 +67,7 @@ func (p *prompter) request(root *node) {
 	case OpenAI:
 		p.parts(root.member("messages"), "/messages")
 		if input := root.member("input"); input.isArray() {
-			p.items(input)
+			p.items(root, input)
 		}
 	case Gemini:
 		p.geminiParts(root.member("systemInstruction"), "/systemInstruction")
@@ -75,9 +75,19 @@ func (p *prompter) request(root *node) {
 			p.geminiParts(content, "/contents/"+strconv.Itoa(i))
 		}
 	}
-	if tools := root.member("tools"); tools.isSet() {
-		for i, tool := range tools.all() {
-			p.tool(root, tool, "/tools/"+strconv.Itoa(i))
+	p.tools(root, root.member("tools"), "/tools")
+}
+
+// tools counts tools, also those of a namespace.
+func (p *prompter) tools(root, tools *node, at string) {
+	if !tools.isSet() {
+		return
+	}
+	for i, tool := range tools.all() {
+		at := at + "/" + strconv.Itoa(i)
+		p.tool(root, tool, at)
+		if tool.member("type").text() == "namespace" {
+			p.tools(root, tool.member("tools"), at+"/tools")
 		}
 	}
 }
@@ -172,7 +182,7 @@ func (p *prompter) parts(n *node, at string) {
 	for i := range n.members {
 		m := &n.members[i]
 		switch {
-		case p.c.opaque(place{at, ""}, kind.text(), m.name), m.name == "tools":
+		case p.c.opaque(at, m.name), m.name == "tools":
 		case m.name == "audio" && m.value.isSet():
 			p.unclear(at+"/audio", "audio", &m.value)
 		default:
@@ -181,13 +191,20 @@ func (p *prompter) parts(n *node, at string) {
 	}
 }
 
-// items reads the input of the Responses API. An item may stand for one that the provider keeps.
-func (p *prompter) items(input *node) {
+// items reads the input of the Responses API. An item may stand for one that the provider keeps, or bring
+// tools.
+func (p *prompter) items(root, input *node) {
 	for i := range input.items {
 		item, at := &input.items[i], "/input/"+strconv.Itoa(i)
 		if item.member("id").isSet() && !hasContent(item) {
 			p.unclear(at, item.member("type").text(), item)
 			continue
+		}
+		if kind := item.member("type").text(); kind == "additional_tools" || kind == "tool_search_output" {
+			p.tools(root, item.member("tools"), at+"/tools")
+			if kind == "additional_tools" {
+				continue
+			}
 		}
 		p.parts(item, at)
 	}

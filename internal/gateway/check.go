@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // checker examines one request.
 type checker struct {
-	s *Session
-	u *upstream
-	r route
+	s      *Session
+	u      *upstream
+	r      route
+	fields fieldList
 
 	model string
 }
@@ -34,9 +34,8 @@ type checked struct {
 	root      *node  // nil for calls that are not counted
 }
 
-// check examines a body. It looks at every field outside of what the client itself
-// defines (schemas, arguments of its tools), so that a field that is not known here yet is
-// still found by its name: a URL, an id, a model, tools.
+// check examines a body. Outside of what the client itself defines (schemas, arguments of its tools), it
+// accepts only fields that the list of the API has, and looks at each: a URL, an id, a model, tools.
 func (s *Session) check(u *upstream, r route, body []byte, header http.Header) (checked, *Refusal) {
 	root, err := parse(body, u.API == Gemini)
 	if err != nil {
@@ -45,7 +44,7 @@ func (s *Session) check(u *upstream, r route, body []byte, header http.Header) (
 	if !root.isObject() {
 		return checked{}, invalid("", "The body must be a JSON object.")
 	}
-	c := &checker{s: s, u: u, r: r}
+	c := &checker{s: s, u: u, r: r, fields: schemaOf(u.API, r.operation)}
 	if refusal := c.top(&root); refusal != nil {
 		refusal.Model = c.model
 		return checked{}, refusal
@@ -107,15 +106,7 @@ func (c *checker) topModel(root *node) *Refusal {
 		}
 		c.model = n.text()
 	}
-	if refusal := c.allowModel(c.model, "/model"); refusal != nil {
-		return refusal
-	}
-	for i, other := range root.member("models").list() { // of routers: models to try next
-		if refusal := c.allowModel(other.text(), "/models/"+strconv.Itoa(i)); refusal != nil {
-			return refusal
-		}
-	}
-	return nil
+	return c.allowModel(c.model, "/model")
 }
 
 // list returns the items of an array, none for any other node.
@@ -128,6 +119,9 @@ func (n *node) list() []node {
 
 // allowModel checks a model against the policies of the run.
 func (c *checker) allowModel(model, at string) *Refusal {
+	if strings.Contains(model, "://") { // routers take it, also after the name of a provider, for an address
+		return refuse(at, "The model is a URL. The model gateway forwards only names of models.")
+	}
 	if searchingModel.MatchString(model) && !allowsTool(c.s.opts.ProviderTools, "web_search") {
 		return refuse(at, fmt.Sprintf(
 			"The model %.80q searches the web. Add web_search to network.provider_tools to allow it.", model))
@@ -164,11 +158,14 @@ func hasContent(item *node) bool {
 	switch kind {
 	case "item_reference":
 		return false
-	case "reasoning", "compaction":
+	case "reasoning", "compaction", "context_compaction":
 		return item.member("encrypted_content").isSet()
+	case "additional_tools":
+		return item.member("tools").isArray()
 	case "message", "":
 		return item.member("role").isSet() && item.member("content").isSet()
-	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call":
+	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call",
+		"configuration_update", "compaction_trigger":
 		return true
 	}
 	return strings.HasSuffix(kind, "_output")

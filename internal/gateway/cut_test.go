@@ -161,7 +161,7 @@ func TestBodiesPassUnchanged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
 	for _, c := range []struct{ path, sent, want string }{
-		{chat, "{ \"model\" : \"m\",\n\"x\":1.50e3, \"s\":\"\\u00e9\\/\" }\n", ""},
+		{chat, "{ \"model\" : \"m\",\n\"top_p\":1.50e3, \"user\":\"\\u00e9\\/\" }\n", ""},
 		{messages, `{"model":"m","stream":true}`, ""},
 		{response, `{"model":"m","stream":true}`, ""},
 		{chat, `{"model":"m","stream":false}`, ""},
@@ -175,12 +175,12 @@ func TestBodiesPassUnchanged(t *testing.T) {
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"n":1}`,
 		},
 		{
-			chat, `{"model":"m","stream":true,"stream_options":{"include_usage":false,"x":2}}`,
-			`{"model":"m","stream":true,"stream_options":{"include_usage":true,"x":2}}`,
+			chat, `{"model":"m","stream":true,"stream_options":{"include_usage":false,"include_obfuscation":false}}`,
+			`{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}`,
 		},
 		{
-			chat, `{"model":"m","stream":true,"stream_options":{ "x":2}}`,
-			`{"model":"m","stream":true,"stream_options":{"include_usage":true, "x":2}}`,
+			chat, `{"model":"m","stream":true,"stream_options":{ "include_obfuscation":false}}`,
+			`{"model":"m","stream":true,"stream_options":{"include_usage":true, "include_obfuscation":false}}`,
 		},
 		{chat, `{"model":"m","stream":true,"stream_options":{"include_usage": true}}`, ""},
 	} {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,12 +53,25 @@ func callOf(r *http.Request) *activeCall {
 	return c
 }
 
-// notForwarded are headers that say how a request came here or how to read it, besides
-// X-Forwarded-… and those that belong to one connection.
-var notForwarded = []string{
-	"Forwarded", "Via", "X-Real-Ip", "Te", "Expect", "X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
-	"X-Goog-Fieldmask", "Content-Encoding",
+// forwardedHeaders are the headers of requests that reach a provider: the content of the request, what
+// the vendors' SDKs and the agents say about themselves, and what a call needs. Any other header may
+// choose a model, an account, an address or how the body is read.
+var forwardedHeaders = []string{
+	"Accept", "Content-Length", "Content-Type", "User-Agent", "Idempotency-Key",
+	"Anthropic-Beta", "Anthropic-Version", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "X-Client-App",
+	"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id",
+	"Openai-Beta", "Originator", "Version", "Session-Id", "Session_id", "Conversation_id", "Thread-Id",
+	"X-Client-Request-Id",
+	"X-Codex-Beta-Features", "X-Codex-Installation-Id", "X-Codex-Turn-Metadata", "X-Codex-Turn-State", "X-Codex-Window-Id",
+	"X-Codex-Parent-Thread-Id", "X-Openai-Subagent", "X-Openai-Internal-Codex-Responses-Lite",
+	"X-Responsesapi-Include-Timing-Metrics",
+	"X-Goog-Api-Client",
+	"X-Dashscope-Authtype", "X-Dashscope-Cachecontrol", "X-Dashscope-Useragent",
+	"X-Session-Affinity", "X-Session-Id", "X-Parent-Session-Id", "Http-Referer", "X-Title",
 }
+
+// stainless begins the headers in which OpenAI's and Anthropic's SDKs describe themselves.
+const stainless = "X-Stainless-"
 
 func rewrite(r *httputil.ProxyRequest) {
 	c := callOf(r.In)
@@ -75,12 +89,9 @@ func rewrite(r *httputil.ProxyRequest) {
 
 // cleanHeader makes the header of an agent that of a request to the provider.
 func (c *activeCall) cleanHeader(h http.Header) {
-	for _, name := range notForwarded {
-		h.Del(name)
-	}
 	for name := range h {
-		if strings.HasPrefix(name, "X-Forwarded-") {
-			h.Del(name)
+		if !strings.HasPrefix(name, stainless) && !slices.Contains(forwardedHeaders, name) {
+			delete(h, name)
 		}
 	}
 	c.u.authorize(h, c.key())

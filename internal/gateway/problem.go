@@ -13,12 +13,14 @@ import (
 // Refusal is a request that the gateway did not forward.
 type Refusal struct {
 	Provider string // "" if the path names none
-	Host     string // of a source by URL that is not allowed; else ""
-	Port     int    // goes with Host
-	Model    string // if it was known
-	Field    string // of the body, as a JSON pointer; "" if the refusal is not about one
-	Reason   string // a sentence for people
-	Status   int    // that the agent got
+	// Operation is that of the request, "" if its path is not forwarded.
+	Operation Operation
+	Host      string // of a source by URL that is not allowed; else ""
+	Port      int    // goes with Host
+	Model     string // if it was known
+	Field     string // of the body, as a JSON pointer; "" if the refusal is not about one
+	Reason    string // a sentence for people
+	Status    int    // that the agent got
 	// Spend is set if the call has no room in a budget, or could not be counted.
 	Spend *penstock.SpendRefusal
 }

@@ -46,6 +46,9 @@ type Provider struct {
 	// LimitIncludesThinking says whether the output limit of a request includes the tokens of thinking.
 	// Nil means that it does for the vendors' own APIs, and for requests that do not ask for thinking.
 	LimitIncludesThinking *bool
+	// AllowFields are fields of requests that the list of the API lacks, and that the provider needs: a
+	// field of the top by its name, any other after the field that holds it: messages.field.
+	AllowFields []string
 	// Setting names the setting that BaseURL comes from, for errors: OPENAI_BASE_URL.
 	// Empty means "the base URL of provider NAME".
 	Setting string
@@ -84,6 +87,11 @@ func (p Provider) check() (*url.URL, error) {
 	}
 	if strings.ContainsFunc(p.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, fmt.Errorf("provider %s: its key has a space or a character outside ASCII", p.Name)
+	}
+	for _, field := range p.AllowFields {
+		if err := checkAllowed(p.API, field); err != nil {
+			return nil, fmt.Errorf("provider %s: allow_fields: %w", p.Name, err)
+		}
 	}
 	base.Path = strings.TrimRight(base.Path, "/")
 	base.RawPath = ""
@@ -133,17 +141,8 @@ func (u *upstream) port() int {
 	return 443
 }
 
-// credentials are the headers that hold a credential, or choose whose it is, in any of the APIs.
-var credentials = []string{
-	"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Goog-User-Project", "Cookie",
-	"Openai-Organization", "Openai-Project", "Anthropic-Workspace-Id", "Anthropic-Organization-Id",
-}
-
-// authorize replaces the agent's placeholder.
+// authorize adds the key to the header of a request.
 func (u *upstream) authorize(h http.Header, key string) {
-	for _, name := range credentials {
-		h.Del(name)
-	}
 	if key == "" {
 		return
 	}

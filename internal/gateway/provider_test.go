@@ -75,6 +75,9 @@ type rig struct {
 	refused []gateway.Refusal
 }
 
+// allowed are fields that the operator of a rig allows.
+var allowed = []string{"operators", "messages.operators"}
+
 // newRig starts a gateway that uses one server as the provider of all APIs.
 func newRig(t *testing.T, response http.HandlerFunc, opts gateway.SessionOptions) *rig {
 	t.Helper()
@@ -83,9 +86,9 @@ func newRig(t *testing.T, response http.HandlerFunc, opts gateway.SessionOptions
 	r.gateway, err = gateway.New(gateway.Options{
 		MaxRequestBytes: 1 << 20,
 		Providers: []gateway.Provider{
-			{Name: "anthropic", API: gateway.Anthropic, BaseURL: r.URL, Key: realKey},
-			{Name: "openai", API: gateway.OpenAI, BaseURL: r.URL + "/v1", Key: realKey},
-			{Name: "gemini", API: gateway.Gemini, BaseURL: r.URL + "/", Key: realKey},
+			{Name: "anthropic", API: gateway.Anthropic, BaseURL: r.URL, Key: realKey, AllowFields: allowed},
+			{Name: "openai", API: gateway.OpenAI, BaseURL: r.URL + "/v1", Key: realKey, AllowFields: allowed},
+			{Name: "gemini", API: gateway.Gemini, BaseURL: r.URL + "/", Key: realKey, AllowFields: allowed},
 		},
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +15,7 @@ const prefix = "/model/"
 // Operation is a call that the gateway forwards.
 type Operation string
 
-// The operations. Those that do not generate cost nothing.
+// The operations. Those that do not generate cost nothing. The zero value is none.
 const (
 	Messages         Operation = "messages"
 	CountTokens      Operation = "count_tokens" // of all APIs
@@ -29,7 +30,7 @@ const (
 
 // Generates reports whether a call of this kind costs tokens.
 func (o Operation) Generates() bool {
-	return o != CountTokens && o != ListModels && o != RetrieveResponse
+	return o != "" && o != CountTokens && o != ListModels && o != RetrieveResponse
 }
 
 // route is where a request goes.
@@ -121,30 +122,36 @@ func matchPath(api API, method, path string) (route, bool) {
 	return route{operation: operation, model: model}, ok
 }
 
-// checkQuery returns the query to send. Google's query can carry a credential, choose
-// another encoding, leave out the usage and override the method, so only two of its
-// parameters pass.
+// queries are the query parameters that reach a provider, by its API. Google's key is the agent's
+// placeholder, which is left out.
+var queries = map[API][]string{
+	Anthropic: {"beta", "limit", "after_id", "before_id"},
+	OpenAI: {
+		"client_version", "include", "include[]", "stream", "starting_after", "include_obfuscation", "limit", "after",
+		"order",
+	},
+	Gemini: {"alt", "prettyPrint"},
+}
+
+var placeholders = []string{"key", "access_token", "oauth_token"}
+
+// checkQuery returns the query to send. A query can carry a credential, name another model, choose
+// another encoding, leave out the usage or override the method.
 func checkQuery(api API, raw string) (string, *Refusal) {
 	query, err := url.ParseQuery(raw)
 	if err != nil || strings.Contains(raw, ";") {
 		return "", invalid("", "The query of the request is malformed.")
 	}
-	if api != Gemini {
-		return raw, nil
-	}
 	kept := url.Values{}
 	for name, values := range query {
-		switch name {
-		case "key", "access_token", "oauth_token": // the placeholder
-		case "alt":
-			if len(values) != 1 || values[0] != "sse" && values[0] != "json" {
-				return "", refuse("", "The query parameter alt must be sse or json.")
-			}
-			kept[name] = values
-		case "prettyPrint":
-			kept[name] = values
-		default:
+		switch {
+		case api == Gemini && slices.Contains(placeholders, name):
+		case !slices.Contains(queries[api], name):
 			return "", refuse("", fmt.Sprintf("The model gateway does not forward the query parameter %.50q.", name))
+		case name == "alt" && (len(values) != 1 || values[0] != "sse" && values[0] != "json"):
+			return "", refuse("", "The query parameter alt must be sse or json.")
+		default:
+			kept[name] = values
 		}
 	}
 	return kept.Encode(), nil

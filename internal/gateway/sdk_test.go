@@ -50,7 +50,11 @@ func vendor(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, contentType := response[0], "application/json"
-	if body == "" || r.Header.Get("Accept") == "text/event-stream" || r.Header.Get("X-Test-Stream") != "" {
+	sent, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if body == "" || strings.Contains(string(sent), `"stream":true`) {
 		body, contentType = response[1], "text/event-stream"
 	}
 	w.Header().Set("Content-Type", contentType)
@@ -182,7 +186,7 @@ func askAnthropic(t *testing.T, r *rig) (string, error) {
 func streamAnthropic(t *testing.T, r *rig) (string, error) {
 	t.Helper()
 	client, params := anthropicSDK(t, r)
-	stream := client.Messages.NewStreaming(t.Context(), params, anthropicoption.WithHeader("X-Test-Stream", "1"))
+	stream := client.Messages.NewStreaming(t.Context(), params)
 	defer stream.Close()
 	var message anthropic.Message
 	for stream.Next() {
@@ -221,7 +225,7 @@ func askChat(t *testing.T, r *rig) (string, error) {
 func streamChat(t *testing.T, r *rig) (string, error) {
 	t.Helper()
 	client := openaiSDK(t, r)
-	stream := client.Chat.Completions.NewStreaming(t.Context(), chatParams(), option.WithHeader("X-Test-Stream", "1"))
+	stream := client.Chat.Completions.NewStreaming(t.Context(), chatParams())
 	defer stream.Close()
 	text := ""
 	for stream.Next() {
@@ -253,7 +257,7 @@ func askResponses(t *testing.T, r *rig) (string, error) {
 func streamResponses(t *testing.T, r *rig) (string, error) {
 	t.Helper()
 	client := openaiSDK(t, r)
-	stream := client.Responses.NewStreaming(t.Context(), responsesParams(), option.WithHeader("X-Test-Stream", "1"))
+	stream := client.Responses.NewStreaming(t.Context(), responsesParams())
 	defer stream.Close()
 	text := ""
 	for stream.Next() {

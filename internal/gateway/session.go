@@ -130,11 +130,11 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c, refusal := s.prepare(w, r, u, found)
-	if refusal != nil {
-		s.refuse(w, r, u, refusal)
-		return
+	if refusal == nil {
+		refusal = s.count(ctx, r, c)
 	}
-	if refusal := s.count(ctx, r, c); refusal != nil {
+	if refusal != nil {
+		refusal.Operation = found.operation
 		s.refuse(w, r, u, refusal)
 		return
 	}

@@ -6,11 +6,34 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // plainHost matches the authority of a URL that every parser reads alike: a name or an IP
 // address, and perhaps a port. It has no user, no percent sign and no backslash.
 var plainHost = regexp.MustCompile(`^([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+
+// schemeStart matches the start of a URL: any scheme and a slash, or a scheme that is fetched, since some
+// parsers read http:host as http://host. A name such as model:8b has no scheme.
+var schemeStart = regexp.MustCompile(
+	`(?i)^(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|ftps?|file|gs|s3|oss|wss?|blob|az|ipfs|cid):)`)
+
+// beginsLikeURL reports whether a string begins with a scheme other than data:. It ignores what parsers
+// of URLs leave out: white space, control characters and invisible ones.
+func beginsLikeURL(n *node) bool {
+	const most = 256 // of a string that may be a picture
+	text := string(n.raw[1:min(len(n.raw), most)])
+	if strings.Contains(text, `\`) {
+		text = n.text()
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, text[:min(len(text), most)])
+	return schemeStart.MatchString(text) && !strings.HasPrefix(strings.ToLower(text), "data:")
+}
 
 // source checks a URL that the provider would fetch.
 func (c *checker) source(n *node, at string) *Refusal {

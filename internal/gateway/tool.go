@@ -30,12 +30,14 @@ var toolGroups = map[string]string{
 	"url_context": "web_fetch",
 	"mcp_toolset": "mcp", "mcp_servers": "mcp",
 	"code_interpreter": "code_execution", "programmatic_tool_calling": "code_execution", "hosted_shell": "code_execution",
+	"enable_code_interpreter": "code_execution",
 }
 
 // providerFields are fields at the top of a request that turn on a tool of the provider.
 // Compatible servers read the last ones.
 var providerFields = []string{
 	"mcp_servers", "mcpServers", "web_search_options", "plugins", "search_parameters", "search_options", "enable_search",
+	"enable_code_interpreter",
 }
 
 var (

@@ -6,23 +6,27 @@ import (
 	"strings"
 )
 
-// place is where an object stands.
+// place is where a value stands.
 type place struct {
 	pointer string // JSON pointer; "" is the top
 	key     string // by which its parent, or its parent's list, has it
+	mark    mark   // of its field
+	scope   scope
 }
+
+// scope says which fields an object may have.
+type scope uint8
+
+const (
+	scopeListed scope = iota // those of the list
+	scopeNames               // names of the client's choice, each with what the list says
+	scopeOpen                // any, below a field that the operator allows
+)
 
 // labels are fields that end like ids and name nothing that a provider keeps.
 var labels = []string{
 	"call_id", "tool_call_id", "tool_use_id", "parent_tool_use_id", "caller_id", "user_id", "request_id", "session_id",
-	"trace_id", "client_request_id",
-}
-
-// results are objects, by type, in which a URL says where something came from: they
-// are the provider's own results, which the agent sends back.
-var results = map[API][]string{
-	Anthropic: {"web_search_result", "web_search_result_location", "web_fetch_result"},
-	OpenAI:    {"url_citation", "open_page", "find_in_page"},
+	"trace_id", "client_request_id", "tab_id", "download_id",
 }
 
 // object checks the fields of an object and everything below it.
@@ -30,13 +34,17 @@ func (c *checker) object(n *node, at place) *Refusal {
 	kind := n.member("type").text()
 	for i := range n.members {
 		m := &n.members[i]
-		if c.opaque(at, kind, m.name) {
+		inside, refusal := c.enter(n, i, at)
+		switch {
+		case refusal != nil:
+			return refusal
+		case inside.mark&markOpaque != 0, c.cites(at, kind, m):
 			continue
 		}
-		if refusal := c.field(m, at, kind); refusal != nil {
+		if refusal := c.field(m, at, inside, kind); refusal != nil {
 			return refusal
 		}
-		if refusal := c.below(&m.value, place{at.pointer + "/" + m.name, m.name}); refusal != nil {
+		if refusal := c.below(&m.value, inside); refusal != nil {
 			return refusal
 		}
 	}
@@ -44,11 +52,16 @@ func (c *checker) object(n *node, at place) *Refusal {
 }
 
 func (c *checker) below(n *node, at place) *Refusal {
-	if n.isObject() {
+	switch {
+	case n.isObject():
 		return c.object(n, at)
+	case n.isString() && at.mark&(markText|markModel) == 0 && beginsLikeURL(n):
+		return c.source(n, at.pointer)
 	}
 	for i := range n.items {
-		if refusal := c.below(&n.items[i], place{at.pointer + "/" + strconv.Itoa(i), at.key}); refusal != nil {
+		inside := at
+		inside.pointer += "/" + strconv.Itoa(i)
+		if refusal := c.below(&n.items[i], inside); refusal != nil {
 			return refusal
 		}
 	}
@@ -56,31 +69,76 @@ func (c *checker) below(n *node, at place) *Refusal {
 }
 
 // field checks one field by its name.
-func (c *checker) field(m *member, at place, kind string) *Refusal {
-	pointer := at.pointer + "/" + m.name
-	folded := strings.ToLower(strings.ReplaceAll(m.name, "_", ""))
+func (c *checker) field(m *member, at, inside place, kind string) *Refusal {
+	folded := fold(m.name)
 	switch {
-	case m.name == "tools":
-		return c.tools(&m.value, pointer)
-	case m.name == "model" && at.pointer != "" && at.key != "moderation" && m.value.isString():
-		return c.allowModel(m.value.text(), pointer)
+	case m.name == "tools" && !strings.HasSuffix(at.key, "_results"): // there, their names
+		return c.tools(&m.value, inside.pointer)
+	case c.u.API == Anthropic && m.name == "definition" && at.key == "tool":
+		return c.tools(&m.value, inside.pointer)
+	case inside.mark&markModel != 0, inside.scope == scopeOpen && namesModels(folded):
+		if inside.pointer == "/model" {
+			return nil // topModel has checked it
+		}
+		return c.models(&m.value, inside.pointer)
+	case inside.mark&markText != 0:
+		return nil
 	case strings.HasSuffix(folded, "url"), strings.HasSuffix(folded, "uri"), strings.HasSuffix(folded, "urls"),
 		strings.HasSuffix(folded, "uris"):
-		if at.key == "url_citation" || slices.Contains(results[c.u.API], kind) ||
-			c.u.API == OpenAI && at.key == "sources" && kind == "url" {
-			return nil
-		}
-		return c.source(&m.value, pointer)
+		return c.source(&m.value, inside.pointer)
 	case c.namesState(m, at, kind):
-		return c.ids(&m.value, pointer)
+		return c.ids(&m.value, inside.pointer)
 	}
 	return nil
+}
+
+// namesModels reports whether a field that is not listed names models: fallbacks, models and their kin.
+func namesModels(folded string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(folded, "s"), "model") || strings.Contains(folded, "fallback")
+}
+
+// models checks a field in which each string is a model. Objects are walked like any other.
+func (c *checker) models(n *node, at string) *Refusal {
+	for i := range n.items {
+		if refusal := c.models(&n.items[i], at+"/"+strconv.Itoa(i)); refusal != nil {
+			return refusal
+		}
+	}
+	if !n.isString() || !n.isSet() {
+		return nil
+	}
+	return c.allowModel(n.text(), at)
+}
+
+// citing are objects, by type, in which a URL says where something came from: they are the provider's
+// own results, which the agent sends back, and results of searches that the client made.
+var citing = map[API][]string{
+	Anthropic: {
+		"web_search_result", "web_search_result_location", "web_fetch_result", "search_result", "search_result_location",
+	},
+	OpenAI: {"url_citation", "open_page", "find_in_page"},
+}
+
+// cites reports whether a field holds text by the type of its object: where something came from, or a
+// document that is plain text.
+func (c *checker) cites(at place, kind string, m *member) bool {
+	if !m.value.isString() {
+		return false
+	}
+	switch m.name {
+	case "url", "source":
+		return at.key == "url_citation" || slices.Contains(citing[c.u.API], kind) ||
+			c.u.API == OpenAI && at.key == "sources" && kind == "url"
+	case "data":
+		return c.u.API == Anthropic && at.key == "source" && kind == "text"
+	}
+	return false
 }
 
 // namesState reports whether a field holds the id of something that the provider keeps.
 func (c *checker) namesState(m *member, at place, kind string) bool {
 	switch m.name {
-	case "cachedContent", "conversation", "container", "fileSearchStoreNames", "vector_store_ids":
+	case "cachedContent", "cached_content", "conversation", "container", "fileSearchStoreNames", "vector_store_ids":
 		return true
 	case "id":
 		return slices.Contains([]string{"conversation", "container", "prompt", "audio", "voice"}, at.key)
@@ -108,45 +166,18 @@ func (c *checker) ids(n *node, at string) *Refusal {
 	return nil
 }
 
-// opaque reports whether a field holds data of the client that the provider passes on to
-// the model as it is: schemas, arguments and results of the client's tools.
-func (c *checker) opaque(at place, kind, name string) bool {
-	if name == "schema" {
-		return kind == "json_schema" || at.key == "json_schema"
-	}
-	top := at.pointer == ""
-	switch c.u.API {
-	case Anthropic:
-		switch name {
-		case "input":
-			return kind == "tool_use" || kind == "server_tool_use" || kind == "mcp_tool_use"
-		case "input_schema", "input_examples":
-			return at.key == "tools"
-		case "metadata":
-			return top
-		}
-	case OpenAI:
-		switch name {
-		case "parameters":
-			return at.key == "function" || at.key == "functions" || kind == "function" || kind == "tool_search"
-		case "arguments":
-			return kind == "tool_search_call"
-		case "metadata", "client_metadata", "logit_bias":
-			return top
-		}
-	case Gemini:
-		switch name {
-		case "args":
-			return at.key == "functionCall" || at.key == "toolCall"
-		case "response":
-			return at.key == "functionResponse" || at.key == "toolResponse" || at.key == "functionDeclarations"
-		case "parameters", "parametersJsonSchema", "responseJsonSchema", "responseSchema":
-			return at.key == "functionDeclarations" || at.key == "generationConfig"
-		case "partMetadata":
-			return at.key == "parts"
-		case "labels":
-			return top
+// opaque reports whether a field holds data of the client that the provider passes on to the model as it
+// is: schemas, arguments and results of the client's tools. Pointer is that of its object.
+func (c *checker) opaque(pointer, name string) bool {
+	return c.fields.at(holderOf(pointer))[name]&markOpaque != 0
+}
+
+// holderOf returns the field that holds the value at a pointer, "" for the top.
+func holderOf(pointer string) string {
+	for _, part := range slices.Backward(strings.Split(pointer, "/")) {
+		if _, err := strconv.Atoi(part); err != nil {
+			return part
 		}
 	}
-	return false
+	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/acp"
+	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
 // revealing is an MCP server with a tool that prints its environment.
@@ -27,6 +30,22 @@ func revealing() int {
 		return 1
 	}
 	return 0
+}
+
+// callModel sends bodies to a provider, and does not care about the responses.
+func callModel(ctx context.Context, bodies []string) {
+	for _, body := range bodies {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+sandbox.RelayAddress+
+			"/model/local/v1/chat/completions", strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		r.Header.Set("Content-Type", "application/json")
+		if res, err := http.DefaultTransport.RoundTrip(r); err == nil {
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}
+	}
 }
 
 // misbehave is an agent that does what the last line of its prompt says, which no agent should do.
@@ -48,7 +67,12 @@ func misbehave(what string) int {
 		Prompt: func(ctx context.Context, r acp.PromptRequest) (acp.PromptResponse, error) {
 			lines := strings.Split(strings.TrimSpace(r.Prompt[0].Text), "\n")
 			end := acp.PromptResponse{StopReason: acp.StopEndTurn}
-			switch what := lines[len(lines)-1]; what {
+			what := lines[len(lines)-1]
+			if bodies, found := strings.CutPrefix(what, "calls "); found {
+				callModel(ctx, strings.Split(bodies, " "))
+				return end, nil
+			}
+			switch what {
 			case "never ends":
 				say(ctx, r.SessionID, "I begin.")
 				select {}

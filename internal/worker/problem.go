@@ -11,13 +11,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/gateway"
 )
 
-// providerProblem is the failure of the agent's latest call of a model. Agents report such a failure
-// in many ways, and some not at all.
+// providerProblem is the failure or refusal of the agent's latest call of a model. Agents report it in
+// many ways, and some not at all.
 type providerProblem struct {
 	mu       sync.Mutex
-	call     *gateway.Call // nil if the latest call succeeded
-	failures int           // calls that failed one after the other
-	since    time.Time     // when the first of them began
+	message  *penstock.StatusMessage // nil if the latest call succeeded
+	answered bool                    // a call of the run's model has succeeded in this turn
+	failures int                     // calls that failed one after the other
+	since    time.Time               // when the first of them began
 }
 
 // Some agents try again for ever. Both limits together end a turn whose calls only fail.
@@ -28,24 +29,50 @@ const (
 
 // responded keeps a call that failed. A later call that does not replaces it.
 func (o *outlet) responded(c gateway.Call) {
-	if c.Operation.Generates() && o.problem.keep(c) {
+	if c.Operation.Generates() && o.problem.responded(c, o.task.model()) {
 		o.task.stop(errProvider)
 	}
 }
 
-// keep reports whether the agent has tried often enough.
-func (p *providerProblem) keep(c gateway.Call) (enough bool) {
+// refusedCall keeps a call that the gateway refused. The demo needs no model: only its commands call one.
+func (o *outlet) refusedCall(r gateway.Refusal) {
+	model := o.task.model()
+	if r.Operation.Generates() && model != penstock.ModelOffline &&
+		o.problem.failed(r.Model, model, refusalMessage(r), time.Now()) {
+		o.task.stop(errProvider)
+	}
+}
+
+// responded reports whether the agent of a run with this model has tried often enough.
+func (p *providerProblem) responded(c gateway.Call, own string) (enough bool) {
+	if c.Failed {
+		return p.failed(c.Model, own, problemMessage(c), c.Started)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !c.Failed {
-		p.call = nil
+	p.message = nil
+	p.answered = p.answered || ownModel(c.Model, own)
+	return false
+}
+
+// failed keeps a call that failed. Agents also call other models than that of the run, such as for a
+// title: once the run's own has answered, its turn does not depend on them.
+func (p *providerProblem) failed(model, own string, message penstock.StatusMessage, begun time.Time) (enough bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answered && !ownModel(model, own) {
 		return false
 	}
-	p.call = &c
+	p.message = &message
 	if p.failures++; p.failures == 1 {
-		p.since = c.Started
+		p.since = begun
 	}
 	return p.failures >= mostFailures && time.Since(p.since) >= failingTime
+}
+
+// ownModel reports whether a call is for the model of the run, which may be unknown.
+func ownModel(model, own string) bool {
+	return model == "" || own == "" || strings.HasSuffix("/"+own, "/"+model)
 }
 
 // settled counts a call, and ends the failures before it if it was complete.
@@ -62,22 +89,31 @@ func (o *outlet) settled(c gateway.Call) {
 func (p *providerProblem) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.call, p.failures = nil, 0
+	p.message, p.answered, p.failures = nil, false, 0
 }
 
 // explain returns the result of a turn with the failure as its reason, if the turn ended with one.
 func (p *providerProblem) explain(result penstock.Result) penstock.Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.call == nil || result.State != penstock.StateFailed && result.State != penstock.StateSucceeded {
+	if p.message == nil || result.State != penstock.StateFailed && result.State != penstock.StateSucceeded {
 		return result
 	}
-	message := problemMessage(*p.call)
-	result.Message, result.State = &message, penstock.StateFailed
-	if message.ErrorCode.OurFault() {
+	result.Message, result.State = p.message, penstock.StateFailed
+	if p.message.ErrorCode.OurFault() {
 		result.State = penstock.StateError
 	}
 	return result
+}
+
+// refusalMessage returns what a person has to know about a call that the gateway refused.
+func refusalMessage(r gateway.Refusal) penstock.StatusMessage {
+	code := penstock.CodeInvalidRequest
+	return penstock.StatusMessage{
+		Message: fmt.Sprintf("The model gateway refused a request of the agent to the provider %s: %s",
+			r.Provider, r.Reason),
+		ErrorCode: code, Retryable: code.Retryable(),
+	}
 }
 
 // problemMessage returns what a person has to know about a call that failed.

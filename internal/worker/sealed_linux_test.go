@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/worker"
@@ -84,6 +85,44 @@ func TestReceivedIDsComeWithTheSession(t *testing.T) {
 	w.becomes(other, penstock.StateSucceeded)
 	if out := strings.Join(w.outputs(other, "run_command"), ""); !strings.Contains(out, refused) {
 		t.Errorf("another run got %q", out)
+	}
+}
+
+// A turn that ends with a call that the gateway refused has failed, whatever the agent says. A call for
+// another model than the run's, such as for a title, does not matter once the run's own has answered.
+func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
+	const good, bad, other = `{"model":"m"}`, `{"model":"m","surprise":1}`, `{"model":"small","surprise":1}`
+	w := newWorld(t)
+	w.startSealed(func(o *worker.Options) {
+		program := o.Harnesses["misbehaving"]
+		program.API, program.Setup = "openai", func(harness.Setting) harness.Setup { return harness.Setup{} }
+		o.Harnesses = maps.Clone(o.Harnesses)
+		o.Harnesses["misbehaving"] = program
+	})
+	for _, test := range []struct {
+		calls string
+		want  penstock.State
+	}{
+		{bad, penstock.StateFailed},
+		{bad + " " + good, penstock.StateSucceeded},
+		{good + " " + bad, penstock.StateFailed},
+		{good + " " + other, penstock.StateSucceeded},
+		{other, penstock.StateFailed},
+		{other + " " + good, penstock.StateSucceeded},
+		{bad + " " + other, penstock.StateFailed},
+		{`{"model":`, penstock.StateFailed},
+	} {
+		id := w.create(penstock.RunRequest{Config: &penstock.Config{
+			Harness: &penstock.Harness{Type: "misbehaving", ModelID: "local/m"},
+		}}, "calls "+test.calls)
+		run := w.becomes(id, test.want)
+		if test.want == penstock.StateSucceeded {
+			continue
+		}
+		const says = "The model gateway refused a request of the agent to the provider local: "
+		if m := run.StatusMessage; m == nil || m.ErrorCode != penstock.CodeInvalidRequest || !strings.HasPrefix(m.Message, says) {
+			t.Errorf("after %s, the run says %+v", test.calls, m)
+		}
 	}
 }
 

@@ -73,7 +73,11 @@ func (s *spender) closing() (stop func()) {
 // flight have settled.
 func (o *outlet) refused(r gateway.Refusal) {
 	o.traffic.refused(r)
-	if r.Spend == nil || !o.spend.keep(*r.Spend) {
+	if r.Spend == nil {
+		o.refusedCall(r)
+		return
+	}
+	if !o.spend.keep(*r.Spend) {
 		return
 	}
 	o.served.Go(func() {

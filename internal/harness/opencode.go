@@ -8,7 +8,8 @@ var opencode = Preset{
 	argv: []string{"{agent}/node_modules/" + map[string]string{
 		"amd64": "opencode-linux-x64-baseline", "arm64": "opencode-linux-arm64",
 	}[runtime.GOARCH] + "/bin/opencode", "acp"},
-	state: []string{".local/share/opencode"},
+	models: []string{"gpt-6.1-sol", "qwen3-coder-plus", "glm-4.7"},
+	state:  []string{".local/share/opencode"},
 	setup: func(s Setting) Setup {
 		// It would download its plug-in library into each folder of settings. These files mark the
 		// library as installed in HOME.

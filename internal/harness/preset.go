@@ -1,10 +1,14 @@
 package harness
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // Preset is an installable agent that Penstock can run.
@@ -18,9 +22,11 @@ type Preset struct {
 	// command.
 	Shell, Argument string
 
-	argv  []string
-	mode  string
-	state []string
+	// models is what Models lists; empty means the models of the catalog for API.
+	models []string
+	argv   []string
+	mode   string
+	state  []string
 	// skills is Program.Skills.
 	skills string
 	noise  []string
@@ -41,6 +47,23 @@ func PresetOf(name string) (Preset, bool) {
 		return Preset{}, false
 	}
 	return presets[i], true
+}
+
+// Models lists models that people use with the agent. An agent may speak to a model that it knows in its
+// own way, so a check with any other name says little.
+func (p Preset) Models() []string {
+	if len(p.models) > 0 {
+		return slices.Clone(p.models)
+	}
+	prefix := map[string]string{"gemini": "google"}[p.API]
+	prefix = cmp.Or(prefix, p.API) + "/"
+	var list []string
+	for _, m := range penstock.Models() {
+		if name, found := strings.CutPrefix(m.ID, prefix); found {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // Program returns the installed agent with its version and folder, and the folder of Node.js.

@@ -8,6 +8,7 @@ var qwen = Preset{
 		[]string{"--expose-gc", "--require", "{home}/" + qwenDrainFile},
 		"@qwen-code/qwen-code/cli.js", "--acp", "--auth-type", "openai",
 	),
+	models: []string{"qwen3-coder-plus", "qwen3.5-plus", "deepseek-reasoner"},
 	mode:   "yolo",
 	state:  []string{".qwen/tmp", ".qwen/projects", ".qwen/todos"},
 	skills: ".qwen/skills",

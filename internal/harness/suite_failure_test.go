@@ -141,9 +141,22 @@ var failures = []struct {
 
 const overflow = "prompt is too long: 300000 tokens > 200000 maximum"
 
+// testRefusal is a run whose requests the gateway does not forward.
+func testRefusal(t *testing.T, s *suite) {
+	t.Helper()
+	name := s.models.add("scripted-search-preview", &trial.Model{Turns: []trial.Turn{{Text: spoken}}})
+	j := s.startNamed(t, name, map[string]any{"prompt": "Say something."})
+	j.reaches(penstock.StateFailed)
+	if m := j.get().StatusMessage; m == nil || m.ErrorCode != penstock.CodeInvalidRequest ||
+		!strings.HasPrefix(m.Message, "The model gateway refused ") || !strings.Contains(m.Message, "searches the web") {
+		t.Errorf("the run says %+v\n%s", m, strings.Join(j.lines(), "\n"))
+	}
+}
+
 // testFailures is point 4: what the provider can do to a run, and cancelling it in each phase.
 func testFailures(t *testing.T, s *suite) {
 	t.Run("cancel", func(t *testing.T) { testCancels(t, s) })
+	t.Run("a refusal of the gateway", func(t *testing.T) { testRefusal(t, s) })
 	for _, f := range failures {
 		t.Run(f.name, func(t *testing.T) {
 			model := &failing{times: f.times, fail: f.fail, model: trial.Model{Turns: []trial.Turn{{Text: spoken}}}}

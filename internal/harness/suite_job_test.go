@@ -39,7 +39,13 @@ func (s *suite) run(t *testing.T, prompt string, turns ...trial.Turn) *job {
 // that does.
 func (s *suite) start(t *testing.T, model http.Handler, request map[string]any) *job {
 	t.Helper()
-	settings := map[string]any{"type": s.name, "model_id": "scripted/" + s.models.add(model)}
+	return s.startNamed(t, s.models.add("", model), request)
+}
+
+// startNamed is start for a model that has a name already.
+func (s *suite) startNamed(t *testing.T, model string, request map[string]any) *job {
+	t.Helper()
+	settings := map[string]any{"type": s.name, "model_id": "scripted/" + model}
 	config, _ := request["config"].(map[string]any)
 	config = maps.Clone(config)
 	if config == nil {

@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,8 @@ type subject struct {
 	api string
 	// shell is the model's tool for commands, and argument its parameter for the command.
 	shell, argument string
+	// models are names that people use.
+	models []string
 	// installed means that it is a package of scripts/harness-packages.
 	installed bool
 }
@@ -71,7 +74,9 @@ func subjects() []subject {
 		{name: reference, api: "openai", shell: "run", argument: "command"},
 	}
 	for _, p := range harness.Presets() {
-		list = append(list, subject{name: p.Name, api: p.API, shell: p.Shell, argument: p.Argument, installed: true})
+		list = append(list, subject{
+			name: p.Name, api: p.API, shell: p.Shell, argument: p.Argument, models: p.Models(), installed: true,
+		})
 	}
 	return list
 }
@@ -178,11 +183,11 @@ harnesses:
 	return file
 }
 
-// add adds a model, and returns its name.
-func (m *models) add(model http.Handler) (name string) {
+// add adds a model, and returns its name: a new one if it has none.
+func (m *models) add(name string, model http.Handler) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name = fmt.Sprintf("model-%d", len(m.named)+1)
+	name = cmp.Or(name, fmt.Sprintf("model-%d", len(m.named)+1))
 	m.named[name] = model
 	return name
 }

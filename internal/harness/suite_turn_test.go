@@ -28,6 +28,30 @@ func testTurns(t *testing.T, s *suite) {
 	s.startWorker()
 	testPlainTurns(t, s) // until the lease of the killed worker is over
 	moved.endMoved()
+	for i, name := range s.subject.models {
+		t.Run(name, func(t *testing.T) {
+			if i > 0 {
+				testkit.TakesLong(t)
+			}
+			testNamedModel(t, s, name)
+		})
+	}
+}
+
+// testNamedModel does a turn with a model that the agent may know. Some agents offer such a model other
+// tools, or the same ones in another way.
+func testNamedModel(t *testing.T, s *suite, name string) {
+	t.Helper()
+	const shows = "echo as $((6*7)) people do"
+	model := &trial.Model{Turns: []trial.Turn{s.command(shows), {Text: "It is shown."}}}
+	j := s.startNamed(t, s.models.add(name, model), map[string]any{"prompt": "Show it."})
+	j.reaches(penstock.StateSucceeded)
+	want := []string{
+		"user: Show it.", "run_command: " + shows, "completed: as 42 people do", "assistant: It is shown.",
+	}
+	if diff := cmp.Diff(want, j.lines()); diff != "" {
+		t.Errorf("the conversation with %s (-want +got):\n%s", name, diff)
+	}
 }
 
 func testPlainTurns(t *testing.T, s *suite) {

@@ -1,6 +1,9 @@
 package trial
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // chat is OpenAI's Chat Completions.
 func (a *reply) chat(t Turn) {
@@ -32,13 +35,22 @@ func (a *reply) chat(t Turn) {
 	_, _ = fmt.Fprint(a.w, "data: [DONE]\n\n")
 }
 
+// codeTool is Codex's tool that takes JavaScript, which calls the other tools.
+const codeTool = "exec"
+
 // responses is OpenAI's Responses.
 func (a *reply) responses(t Turn) {
 	item := object{
 		"type": "message", "id": a.id("msg"), "role": "assistant", "status": "completed",
 		"content": []object{{"type": "output_text", "text": t.Text, "annotations": []object{}}},
 	}
-	if t.Tool != "" {
+	switch {
+	case t.Tool != "" && !slices.Contains(a.tools, t.Tool) && slices.Contains(a.tools, codeTool):
+		item = object{
+			"type": "custom_tool_call", "id": a.id("ctc"), "call_id": a.id("call"), "name": codeTool, "status": "completed",
+			"input": fmt.Sprintf("const done = await tools.%s(%s);\ntext(done.output ?? done);", t.Tool, text(t.Input)),
+		}
+	case t.Tool != "":
 		item = object{
 			"type": "function_call", "id": a.id("fc"), "call_id": a.id("call"), "name": t.Tool, "status": "completed",
 			"arguments": string(text(t.Input)),

@@ -22,15 +22,15 @@ type control struct {
 	result  *penstock.Result
 }
 
-// newControl creates a run of a harness with the scripted model.
-func newControl(harnessName string) *control {
+// newControl creates a run of a harness with a model.
+func newControl(harnessName, model string) *control {
 	id := penstock.NewID()
 	return &control{
 		done: make(chan struct{}),
 		waiting: &penstock.Assignment{
 			Lease: penstock.Lease{RunID: id, ExecutionID: 1, Token: penstock.NewID()},
 			Run: penstock.Run{ID: id, Config: &penstock.Config{
-				Harness: &penstock.Harness{Type: harnessName, ModelID: provider + "/" + modelName},
+				Harness: &penstock.Harness{Type: harnessName, ModelID: provider + "/" + model},
 			}},
 			Prompts: []penstock.Prompt{{ID: penstock.NewID(), Text: "Print a line with the shell."}},
 			Network: &penstock.NetworkPolicy{}, TimeLimit: trialTime,

@@ -13,10 +13,12 @@ import (
 // Model is a model provider that follows a script. It speaks all the APIs of the gateway.
 //
 // The request alone determines which turn of the script it gets: the number of turns of the model
-// in the conversation. Requests without tools are for the agent itself, such as for a title, and
-// get one word.
+// in the conversation. Requests without tools, and those for another model, are for the agent itself,
+// such as for a title, and get one word.
 type Model struct {
 	Turns []Turn
+	// Name is the model of the conversation; "" is any.
+	Name string
 
 	mu    sync.Mutex
 	calls []ModelCall
@@ -24,7 +26,9 @@ type Model struct {
 
 // Turn is one turn of the model: a text or a tool call.
 type Turn struct {
-	Text  string
+	Text string
+	// Tool is what the model calls. If the request has it only inside of a tool that takes code, the model
+	// calls it from there.
 	Tool  string
 	Input map[string]any
 	// Namespace is the tool's namespace, for OpenAI's Responses.
@@ -66,8 +70,15 @@ type request struct {
 }
 
 type message struct {
-	Role string `json:"role"`
-	Type string `json:"type"`
+	Role  string            `json:"role"`
+	Type  string            `json:"type"`
+	Tools []json.RawMessage `json:"tools"` // of additional_tools
+}
+
+// items are the items of OpenAI's Responses.
+func (r request) items() (items []message) {
+	_ = json.Unmarshal(r.Input, &items) // a text has none
+	return items
 }
 
 // ServeHTTP implements http.Handler.
@@ -129,12 +140,13 @@ func TurnOf(body []byte) int {
 // next returns the turn for a request.
 func (m *Model) next(path string, body []byte, req request, a *reply) Turn {
 	a.n = req.turns()
-	call := ModelCall{Path: path, Model: a.model, Tools: req.toolNames(), Turn: a.n, Body: body}
+	a.tools = req.toolNames()
+	call := ModelCall{Path: path, Model: a.model, Tools: a.tools, Turn: a.n, Body: body}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, call)
 	switch {
-	case len(req.Tools) == 0:
+	case len(call.Tools) == 0, m.Name != "" && m.Name != a.model:
 		return Turn{Text: "Scripted"}
 	case a.n < len(m.Turns):
 		return m.Turns[a.n]
@@ -144,10 +156,8 @@ func (m *Model) next(path string, body []byte, req request, a *reply) Turn {
 
 // turns counts the turns of the model.
 func (r request) turns() int {
-	var items []message
-	_ = json.Unmarshal(r.Input, &items) // a text has none
 	n := 0
-	for _, item := range slices.Concat(r.Messages, r.Contents, items) {
+	for _, item := range slices.Concat(r.Messages, r.Contents, r.items()) {
 		if item.Role == "assistant" || item.Role == "model" || item.Type == "function_call" ||
 			item.Type == "custom_tool_call" {
 			n++
@@ -158,10 +168,19 @@ func (r request) turns() int {
 
 // toolNames returns the names of the tools in the request.
 func (r request) toolNames() []string {
+	names := toolNames(r.Tools)
+	for _, item := range r.items() {
+		names = append(names, toolNames(item.Tools)...)
+	}
+	return names
+}
+
+func toolNames(tools []json.RawMessage) []string {
 	var names []string
-	for _, raw := range r.Tools {
+	for _, raw := range tools {
 		var tool struct {
-			Name     string `json:"name"`
+			Name     string            `json:"name"`
+			Tools    []json.RawMessage `json:"tools"` // of a namespace
 			Function struct {
 				Name string `json:"name"`
 			} `json:"function"`
@@ -171,13 +190,14 @@ func (r request) toolNames() []string {
 		}
 		_ = json.Unmarshal(raw, &tool) // a tool of another form has no name
 		for _, name := range []string{tool.Name, tool.Function.Name} {
-			if name != "" {
+			if name != "" && tool.Tools == nil {
 				names = append(names, name)
 			}
 		}
 		for _, d := range tool.Declarations {
 			names = append(names, d.Name)
 		}
+		names = append(names, toolNames(tool.Tools)...)
 	}
 	return names
 }
@@ -187,6 +207,7 @@ type reply struct {
 	w      http.ResponseWriter
 	model  string
 	n      int // of the turn
+	tools  []string
 	stream bool
 	send   func(Turn)
 }

@@ -39,7 +39,6 @@ const (
 	// trialTime limits a check. Even a slow machine starts an agent within seconds.
 	trialTime = 2 * time.Minute
 	provider  = "trial"
-	modelName = "scripted-model"
 )
 
 // said is the text that the scripted model makes the agent's shell print.
@@ -52,7 +51,7 @@ func Check(ctx context.Context, o Options) error {
 	if o.Program.Installed == "" || o.Sandbox == nil {
 		return errors.New("it needs a sandbox, and this worker has none")
 	}
-	script := &Model{Turns: []Turn{
+	script := &Model{Name: o.Preset.Models()[0], Turns: []Turn{
 		{Tool: o.Preset.Shell, Input: map[string]any{
 			o.Preset.Argument: "printf 'penstock trial %d\\n' 42", "description": "Print a line",
 		}},
@@ -108,7 +107,7 @@ func execute(ctx context.Context, o Options, dir, address string) (*control, err
 		return nil, err
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	c := newControl(o.Preset.Name)
+	c := newControl(o.Preset.Name, o.Preset.Models()[0])
 	c.record = o.Record
 	w, err := worker.New(worker.Options{
 		Control: c, Log: quiet, Host: "trial", Local: true, Concurrency: 1, Dir: dir, KeepWorkspaces: -1,

@@ -182,6 +182,8 @@ type Assignment struct {
 	// RegistryLogin is USER:PASSWORD for the registry of the image, the value of the secret that the
 	// runner or the environment names for it. It stays with the worker.
 	RegistryLogin string `json:"registry_login,omitempty"`
+	// RegistryHosts are the hosts of that secret. The login goes to no other.
+	RegistryHosts []string `json:"registry_hosts,omitempty"`
 	// APIKey is the agent's key for its own run. It is valid as long as the lease.
 	APIKey    string        `json:"api_key"`
 	TimeLimit time.Duration `json:"time_limit,omitzero"` // of max_duration_minutes

@@ -7,23 +7,22 @@ type RunImage struct {
 	Reference string
 	// Secret is the managed secret with the credentials for its registry, USER:PASSWORD, or "".
 	Secret string
-	// SecretHost is the host that must be among the hosts of Secret, or "": then none must.
+	// SecretHost is where the credentials go, as the hosts of Secret must list it, or "" without a
+	// Secret. It ends with the port of the registry unless that is 443.
 	SecretHost string
 }
 
 // ImageOf returns the image of a run, whose zero value is none. A runner's image takes precedence
 // over the environment's. Both arguments may be nil.
 func ImageOf(runner *RunnerSpec, environment *EnvironmentSpec) RunImage {
+	var image RunImage
 	if runner != nil && runner.Image != "" {
-		return RunImage{Reference: runner.Image, Secret: runner.RegistrySecret}
+		image = RunImage{Reference: runner.Image, Secret: runner.RegistrySecret}
+	} else if environment != nil {
+		image = RunImage{Reference: environment.Config.DockerImage, Secret: environment.Config.DockerImageSecret}
 	}
-	if environment == nil {
-		return RunImage{}
-	}
-	c := environment.Config
-	image := RunImage{Reference: c.DockerImage, Secret: c.DockerImageSecret}
 	if image.Secret != "" {
-		image.SecretHost = registryHost(c.DockerImage)
+		image.SecretHost = registryHost(image.Reference)
 	}
 	return image
 }
@@ -41,8 +40,12 @@ func ImageRegistry(reference string) string {
 	return registry
 }
 
-// registryHost returns the host of an image's registry, in the form that the hosts of a secret have.
+// registryHost returns where the credentials for an image's registry go, in the form that the hosts of
+// a secret have.
 func registryHost(reference string) string {
-	host, _, _ := strings.Cut(ImageRegistry(reference), ":")
-	return CanonicalHost(host)
+	host, port, found := strings.Cut(ImageRegistry(reference), ":")
+	if !found || port == "443" {
+		return CanonicalHost(host)
+	}
+	return CanonicalHost(host) + ":" + port
 }

@@ -154,11 +154,17 @@ func TestBundledSkillsWork(t *testing.T) {
 func TestRemoteWorkerGetsTheSettingsOfTheFactory(t *testing.T) {
 	t.Parallel()
 	h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}}), t: t}
-	startWorker(t, h.Server, "--host", "box")
-	registry := testkit.NewRegistry(t)
+	registry := testkit.NewTLSRegistry(t)
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(authority, registry.CA, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	startWorker(t, h.Server, "--host", "box", "--private-network", "127.0.0.0/8", "--ca-file", authority)
 	registry.Username, registry.Password = "bot", "registry-password"
 	h.ask(
-		http.MethodPost, "/secrets", map[string]string{"name": "REGISTRY", "value": "bot:registry-password"},
+		http.MethodPost, "/secrets", map[string]any{
+			"name": "REGISTRY", "value": "bot:registry-password", "hosts": []string{registry.Host},
+		},
 		http.StatusCreated, nil,
 	)
 	digest := registry.Push(t, "tools", nil, testkit.HostImage(t, "sh", "cat", "sleep"), []testkit.ImageFile{

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/image"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
@@ -24,13 +25,16 @@ type imaging struct {
 // imageDir is the folder of the images in a data folder.
 const imageDir = "images"
 
-// images opens the images of a data folder.
-func (i imaging) images(data string) *image.Store {
+// images opens the images of a data folder. outbound opens the connections to registries; nil: those of
+// an operator's own command.
+func (i imaging) images(data string, outbound *egress.Outbound) *image.Store {
 	mirrors := map[string]string{}
 	for _, m := range i.ImageMirror {
 		mirrors[m.registry] = m.host
 	}
-	return image.Open(filepath.Join(data, imageDir), image.Options{MaxBytes: int64(i.ImageCache), Mirrors: mirrors})
+	return image.Open(filepath.Join(data, imageDir), image.Options{
+		MaxBytes: int64(i.ImageCache), Mirrors: mirrors, Outbound: outbound,
+	})
 }
 
 // byteSize is a size in bytes, written as in 20GB or 512MiB.
@@ -101,7 +105,7 @@ func (*imagePullCmd) Help() string {
 }
 
 func (cmd *imagePullCmd) Run(ctx context.Context, std *stdio, in *imageCmds) error {
-	i, err := in.images(in.Data).Acquire(ctx, cmd.Image, image.Login{})
+	i, err := in.images(in.Data, nil).Acquire(ctx, cmd.Image, image.Login{})
 	if err != nil {
 		return err
 	}
@@ -128,7 +132,7 @@ type imageLine struct {
 }
 
 func (cmd *imageListCmd) Run(std *stdio, in *imageCmds) error {
-	records, err := in.images(in.Data).List()
+	records, err := in.images(in.Data, nil).List()
 	if err != nil {
 		return err
 	}
@@ -155,7 +159,7 @@ type imageRemoveCmd struct {
 }
 
 func (cmd *imageRemoveCmd) Run(std *stdio, in *imageCmds) error {
-	switch err := in.images(in.Data).Remove(cmd.Image); {
+	switch err := in.images(in.Data, nil).Remove(cmd.Image); {
 	case errors.Is(err, image.ErrInUse):
 		return exitf(exitFailed, "a run uses the image %s, or another image is being pulled; try again later", cmd.Image)
 	case errors.Is(err, image.ErrUnknown):

@@ -222,7 +222,9 @@ func (cmd *serveCmd) openBack(
 	if err != nil {
 		return nil, errors.Join(err, b.store.Close())
 	}
-	b.repositories = cmd.repositories(ctx, log, cmd.Data)
+	if b.repositories, err = cmd.repositories(ctx, log, cmd.Data); err != nil {
+		return nil, errors.Join(err, b.store.Close())
+	}
 	list, err := newModelList(log, settings)
 	if err != nil {
 		return nil, errors.Join(err, b.store.Close())

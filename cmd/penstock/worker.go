@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,9 +16,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/docker"
 	"github.com/penstock-dev/penstock/internal/gateway"
-	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/httpapi"
 	"github.com/penstock-dev/penstock/internal/install"
@@ -33,7 +30,7 @@ type working struct {
 	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
 	Sandbox                string         `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, docker, or process, which isolates nothing."`
 	AllowOpenNetwork       bool           `help:"Do not seal runs: let them reach every network of this machine. --sandbox process cannot isolate runs, so it needs this flag."`
-	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host; repeatable. None by default."`
+	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host, and from which its images and repositories may come; repeatable. None by default."`
 	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. With it, Penstock checks the names of hosts, but not their IP addresses."`
 	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) to trust in addition to those of this system, in runs and in the proxy that forwards their requests."`
 	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
@@ -90,14 +87,8 @@ func (w *working) worker(
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
-	if !o.OwnImage {
-		o.Images = w.images(dir)
-	}
-	if w.Sandbox == sandbox.Docker {
-		if o.Images, err = docker.New(w.DockerHost); err != nil {
-			return nil, exitf(exitConfig, "--docker-host: %w", err)
-		}
-		o.DefaultImage = w.DockerImage
+	if err := w.setImages(&o, dir); err != nil {
+		return nil, err
 	}
 	if o.Prices, err = settings.prices(w.Prices); err != nil {
 		return nil, err
@@ -172,40 +163,8 @@ func ownRoutes() []string {
 	return list
 }
 
-// network returns the network settings for runs.
-func (w *working) network() (worker.Network, error) {
-	n := worker.Network{Open: w.PrivateNetwork, SystemRoots: os.Getenv("SSL_CERT_FILE")}
-	if w.UpstreamProxy != "" {
-		upstream, err := url.Parse(w.UpstreamProxy)
-		if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
-			return n, errors.New("--upstream-proxy must be an http or https URL, such as http://proxy.corp.example:3128")
-		}
-		n.Upstream = upstream
-	}
-	if w.CAFile != "" {
-		content, err := os.ReadFile(w.CAFile)
-		if err != nil {
-			return n, fmt.Errorf("--ca-file: %w", err)
-		}
-		n.CA = content
-	}
-	return n, nil
-}
-
 // defaultMemory returns a quarter of this machine's memory in MiB, or 0 if it is unknown.
 func defaultMemory() string { return strconv.FormatInt(sandbox.MachineMemory()/4>>20, 10) }
-
-// repositories opens the mirrors below dir. It returns nil without git.
-func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string) *git.Cache {
-	cache, err := git.Open(
-		ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.AllowLocalRepositories, Env: gitEnvironment()},
-	)
-	if err != nil {
-		log.Warn("git is not available: this worker cannot prepare environments with repositories", "error", err)
-		return nil
-	}
-	return cache
-}
 
 // enclose chooses the sandbox. If this machine cannot have the chosen kind, only demo/offline
 // runs, which executes nothing that others wrote.
@@ -342,9 +301,13 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 		return err
 	}
 	cmd.programRoot = cmd.ProgramRoot
+	repositories, err := cmd.repositories(ctx, log, cmd.Data)
+	if err != nil {
+		return orderly(err)
+	}
 	w, err := cmd.worker(ctx, log, cmd.Data, worker.Options{
 		Control: control, BaseURL: c.base.String(), PublicURL: c.base.String(),
-		Repositories: cmd.repositories(ctx, log, cmd.Data), OwnImage: cmd.OwnImage,
+		Repositories: repositories, OwnImage: cmd.OwnImage,
 	}, settings)
 	if err != nil {
 		return orderly(err)

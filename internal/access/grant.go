@@ -161,15 +161,17 @@ func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]strin
 	return s.grantNamed(ctx, run.Team, run.Config.SecretNames())
 }
 
-// GrantRegistry reads the credentials for the registry of an image, "" if it names none. It returns a
-// *GrantError if the run cannot use them.
-func (s *Secrets) GrantRegistry(ctx context.Context, team string, image penstock.RunImage) (string, error) {
+// GrantRegistry reads the credentials for the registry of an image, "" if it names none, and the hosts
+// that may get them. It returns a *GrantError if the run cannot use them.
+func (s *Secrets) GrantRegistry(
+	ctx context.Context, team string, image penstock.RunImage,
+) (login string, hosts []string, err error) {
 	if image.Secret == "" {
-		return "", nil
+		return "", nil, nil
 	}
 	found, err := s.store.Secrets.Named(ctx, team, []string{image.Secret})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	values, err := s.grantNames(team, []string{image.Secret}, found)
 	if denied, ok := errors.AsType[*GrantError](err); ok {
@@ -177,15 +179,15 @@ func (s *Secrets) GrantRegistry(ctx context.Context, team string, image penstock
 			image.Reference, penstock.ImageRegistry(image.Reference))
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if image.SecretHost != "" && !slices.Contains(SecretHosts(found)[image.Secret], image.SecretHost) {
-		return "", newGrantError(
-			"The environment sends the secret %s to the registry %s of its image, but the secret does not list the host %s.",
+	if hosts = SecretHosts(found)[image.Secret]; !slices.Contains(hosts, image.SecretHost) {
+		return "", nil, newGrantError(
+			"The run sends the secret %s to the registry %s of its image, but the secret does not list the host %s.",
 			image.Secret, penstock.ImageRegistry(image.Reference), image.SecretHost,
 		)
 	}
-	return values[image.Secret], nil
+	return values[image.Secret], hosts, nil
 }
 
 func (s *Secrets) grantNamed(ctx context.Context, team string, names []string) (map[string]string, error) {

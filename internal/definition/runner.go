@@ -78,6 +78,16 @@ func (r Runner) Spec() penstock.RunnerSpec {
 	return spec
 }
 
+// registrySecret returns the check of the secret that a runner sends to the registry of its image.
+func (p *parser) registrySecret(spec penstock.RunnerSpec) func(name string) (problem, nearest string) {
+	if p.known.NetworkSecret == nil {
+		return p.known.RunSecret
+	}
+	return func(name string) (problem, nearest string) {
+		return p.known.NetworkSecret(name, penstock.ImageOf(&spec, nil).SecretHost)
+	}
+}
+
 // runners reads all runners.
 func (p *parser) runners() []Runner {
 	return each(p, KindRunner, func(at place, d *document) Runner {
@@ -117,7 +127,7 @@ func (p *parser) runners() []Runner {
 				d.badf(child(platform, "arch"), InvalidValue, "macos supports only the arch aarch64")
 			}
 		}
-		p.secret(d, "platform", "linux", "registryCredentialSecretName")
+		p.secretFor(d, p.registrySecret(r.Spec()), "platform", "linux", "registryCredentialSecretName")
 		return r
 	})
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+
+	"github.com/penstock-dev/penstock/internal/egress"
 )
 
 // DefaultHost is the address of the daemon that Docker's own client uses.
@@ -25,6 +27,9 @@ const DefaultHost = "unix:///var/run/docker.sock"
 
 // Daemon is a Docker daemon. It is safe for concurrent use.
 type Daemon struct {
+	// Outbound checks where pulls go. Default: everywhere.
+	Outbound *egress.Outbound
+
 	client *client.Client
 	socket string
 }
@@ -41,7 +46,7 @@ func New(host string) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use the Docker daemon %s: %w", host, err)
 	}
-	return &Daemon{c, socket}, nil
+	return &Daemon{client: c, socket: socket}, nil
 }
 
 // Host returns the address of the daemon.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/moby/moby/api/types/registry"
 	"github.com/moby/moby/client"
 
+	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/image"
 )
 
@@ -96,8 +99,35 @@ func (i *localImage) image(ref name.Reference) *image.Image {
 	return &image.Image{Name: i.id, Digest: digest, Env: i.env, Size: i.size}
 }
 
+// mayPull returns a *image.PullError if the registry of ref has an address that is not allowed, or if it
+// would make the daemon send the login to a host that must not get it. The daemon connects by itself, so
+// this only binds registries that do not change their response.
+func (d *Daemon) mayPull(ctx context.Context, reference string, ref name.Reference, login image.Login) error {
+	transport := http.DefaultTransport
+	if d.Outbound != nil {
+		address := ref.Context().RegistryStr()
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			address = net.JoinHostPort(address, "443")
+		}
+		if err := d.Outbound.Check(ctx, address); err != nil {
+			_, blocked := errors.AsType[*egress.BlockedError](err)
+			return &image.PullError{Image: reference, Reason: err.Error(), Retryable: !blocked}
+		}
+		own := d.Outbound.Transport()
+		defer own.CloseIdleConnections()
+		transport = own
+	}
+	if login.IsZero() {
+		return nil
+	}
+	return image.CheckLogin(ctx, ref, login, transport)
+}
+
 // pull lets the daemon pull an image.
 func (d *Daemon) pull(ctx context.Context, reference string, ref name.Reference, login image.Login) error {
+	if err := d.mayPull(ctx, reference, ref, login); err != nil {
+		return err
+	}
 	auth, err := registryAuth(ref, login)
 	if err != nil {
 		return err
@@ -141,7 +171,7 @@ func temporary(refused *jsonstream.Error) bool { return refused.Code == 0 || ref
 // this machine.
 func registryAuth(ref name.Reference, login image.Login) (string, error) {
 	auth := registry.AuthConfig{Username: login.Username, Password: login.Password}
-	if login == (image.Login{}) {
+	if login.IsZero() {
 		known, err := authn.DefaultKeychain.Resolve(ref.Context())
 		if err != nil {
 			return "", fmt.Errorf("find the credentials of %s: %w", ref.Context().RegistryStr(), err)

@@ -165,7 +165,9 @@ func (s *Executions) describeLaunch(
 		a.Environment = &environment
 	}
 	a.Runner = row.Runner
-	a.RegistryLogin, err = s.secrets.GrantRegistry(ctx, row.Team, penstock.ImageOf(a.Runner, a.Environment))
+	a.RegistryLogin, a.RegistryHosts, err = s.secrets.GrantRegistry(
+		ctx, row.Team, penstock.ImageOf(a.Runner, a.Environment),
+	)
 	return err
 }
 

@@ -24,6 +24,8 @@ const (
 	maxStderr = 4 << 10 // of an error
 )
 
+const defaultSSH = "ssh -oBatchMode=yes -oStrictHostKeyChecking=yes"
+
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // command is one call of git.
@@ -66,6 +68,11 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	}
 	git := exec.CommandContext(ctx, c.program, args...)
 	git.Env = c.environment(cmd)
+	way, err := c.guard.open(ctx, c.env, cmd.remote)
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", cmd.name(), err)
+	}
+	git.Env = append(git.Env, way.env...)
 	git.Dir = c.dir
 	// End git's children with it, because they hold our pipes.
 	git.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -91,7 +98,8 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 			watch(ctx, cmd.watch, c.max, cancel)
 		}()
 	}
-	err := git.Run()
+	err = git.Run()
+	way.close()
 	if err == nil && watching != nil && diskUse(cmd.watch) > c.max {
 		cancel(ErrTooLarge)
 	}
@@ -105,6 +113,9 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	}
 	if stdout.left < 0 {
 		return "", fmt.Errorf("git %s: %w", cmd.name(), errLongOutput)
+	}
+	if reason := way.reason(); err != nil && reason != nil {
+		return "", fmt.Errorf("git %s: %w", cmd.name(), reason)
 	}
 	if err != nil {
 		return "", &runError{
@@ -151,7 +162,7 @@ func (c *Cache) environment(cmd command) []string {
 		"GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1",
 		"GIT_ALLOW_PROTOCOL=" + protocols,
 		"GIT_ALLOC_LIMIT=" + c.memory,
-		"GIT_SSH_COMMAND=ssh -oBatchMode=yes -oStrictHostKeyChecking=yes",
+		"GIT_SSH_COMMAND=" + defaultSSH,
 	}
 	env = append(env, c.env...)
 	config := append(slices.Clip(settings), cmd.config...)

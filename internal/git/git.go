@@ -60,6 +60,7 @@ type Cache struct {
 	memory  string        // the memory limit of git for one object
 	listing time.Duration // time limit for listing a folder
 	client  *http.Client  // nil: only git contacts remotes
+	guard   *Guard        // nil: git connects by itself
 	formats sync.Map      // object formats (sha1 or sha256) of remotes with protocol version 2, by URL
 }
 

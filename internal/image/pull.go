@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -23,33 +22,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/filelock"
 )
-
-// Login is a user of a registry. Its zero value is nobody: then the credentials of this machine
-// apply, those of Docker (config.json) and its helpers.
-type Login struct {
-	Username, Password string
-	// Secret is the managed secret that has both, for errors.
-	Secret string
-}
-
-// ParseLogin reads USER:PASSWORD, as in an Authorization header of HTTP.
-func ParseLogin(text string) (Login, error) {
-	user, password, ok := strings.Cut(strings.TrimSpace(text), ":")
-	if !ok || user == "" || password == "" {
-		return Login{}, errors.New("the credentials of a registry have the form USER:PASSWORD")
-	}
-	return Login{Username: user, Password: password}, nil
-}
-
-// Doubt says what may be wrong with the credentials that were sent to a registry.
-func (l Login) Doubt() string {
-	if l.Secret == "" {
-		return "its credentials are missing or wrong"
-	}
-	return "the credentials in the secret " + l.Secret + " are wrong"
-}
 
 // Acquire returns the image of a reference, such as alpine:3.22 or
 // registry.example.com/team/app@sha256:…, and pulls what is missing. A tag is resolved by its
@@ -110,10 +85,11 @@ func (p *pull) options(source name.Reference) []remote.Option {
 		remote.WithUserAgent("penstock"),
 		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}),
 	}
-	if p.login != (Login{}) && source.Context().RegistryStr() == p.registry {
-		return append(o, remote.WithAuth(&authn.Basic{Username: p.login.Username, Password: p.login.Password}))
+	if !p.login.IsZero() && source.Context().RegistryStr() == p.registry {
+		return append(o, remote.WithTransport(guarded{p.login, p.s.transport}),
+			remote.WithAuth(&authn.Basic{Username: p.login.Username, Password: p.login.Password}))
 	}
-	return append(o, remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	return append(o, remote.WithTransport(p.s.transport), remote.WithAuthFromKeychain(authn.DefaultKeychain))
 }
 
 // sources are the references to ask, a mirror first.
@@ -307,6 +283,12 @@ func (e *PullError) Error() string { return "pull the image " + e.Image + ": " +
 // explain says what the registry's refusal means. The errors of the library may hold addresses with
 // tokens of a storage service, so they are not shown as they are.
 func (p *pull) explain(err error) error {
+	if refused, ok := errors.AsType[*loginError](err); ok {
+		return &PullError{p.image, refused.reason, false}
+	}
+	if blocked, ok := errors.AsType[*egress.BlockedError](err); ok {
+		return &PullError{p.image, blocked.Error(), false}
+	}
 	if response, ok := errors.AsType[*transport.Error](err); ok {
 		var reason string
 		switch code := response.StatusCode; code {

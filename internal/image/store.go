@@ -13,19 +13,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/filelock"
 )
 
 // Store keeps images in a folder. It is safe for concurrent use.
 type Store struct {
-	dir string
-	o   Options
+	dir       string
+	o         Options
+	transport http.RoundTripper // of requests to registries
 }
 
 // Options configure a [Store].
@@ -36,6 +41,9 @@ type Options struct {
 	// Mirrors maps the host of a registry (docker.io, registry.example.com:5000) to the host that is
 	// asked before it.
 	Mirrors map[string]string
+	// Outbound opens the connections to registries, and wherever they lead. Default: every address is
+	// allowed, and the proxy is that of the environment.
+	Outbound *egress.Outbound
 }
 
 // Image is an unpacked image that is in use. [Image.Release] ends the use.
@@ -88,7 +96,13 @@ func (r Record) Size() (n int64) {
 }
 
 // Open returns the store in dir. The folder is created with the first image.
-func Open(dir string, o Options) *Store { return &Store{dir, o} }
+func Open(dir string, o Options) *Store {
+	s := &Store{dir, o, remote.DefaultTransport}
+	if o.Outbound != nil {
+		s.transport = o.Outbound.Transport()
+	}
+	return s
+}
 
 func (s *Store) layers() string { return filepath.Join(s.dir, "layers") }
 func (s *Store) images() string { return filepath.Join(s.dir, "images") }

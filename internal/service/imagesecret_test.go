@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,12 +20,14 @@ func TestTheSecretOfAnEnvironmentsImage(t *testing.T) {
 			return penstock.EnvironmentConfig{Name: "app", DockerImage: image, DockerImageSecret: secret}
 		}
 		const pointer, ours = "/docker_image_secret", "registry.test:5000/team/app:1"
-		w.setHosts("REGISTRY", "registry.test")
+		w.setHosts("REGISTRY", "registry.test:5000")
 		for name, wrong := range map[string]penstock.EnvironmentConfig{
 			"a secret that does not exist": config(ours, "NONE"),
 			"an invalid name":              config(ours, "not a name"),
 			"a secret without the host":    config(ours, "UNUSED"),
 			"another registry":             config("thief.test/team/app:1", "REGISTRY"),
+			"another port":                 config("registry.test:5001/team/app:1", "REGISTRY"),
+			"the usual port":               config("registry.test/team/app:1", "REGISTRY"),
 			"no image":                     config("", "REGISTRY"),
 		} {
 			for _, p := range []penstock.Principal{w.admin, manager} {
@@ -60,8 +63,8 @@ func TestTheSecretOfAnEnvironmentsImage(t *testing.T) {
 		if a, err := w.Executions.Control().Claim(ctx, anyWorker); err == nil {
 			w.t.Errorf("a worker got %q", a.RegistryLogin)
 		}
-		const want = "The environment sends the secret REGISTRY to the registry registry.test:5000 of its image, but the " +
-			"secret does not list the host registry.test."
+		const want = "The run sends the secret REGISTRY to the registry registry.test:5000 of its image, but the " +
+			"secret does not list the host registry.test:5000."
 		if run := w.get(id); run.State != penstock.StateFailed || run.StatusMessage.Message != want ||
 			run.StatusMessage.ErrorCode != penstock.CodeEnvironmentSetupFailed {
 			w.t.Errorf("the run is %s: %+v", run.State, run.StatusMessage)
@@ -72,6 +75,65 @@ func TestTheSecretOfAnEnvironmentsImage(t *testing.T) {
 		}
 		if err := w.Secrets.Delete(ctx, w.admin, "REGISTRY"); err != nil {
 			w.t.Errorf("a secret that nothing names any more: %v", err)
+		}
+	})
+}
+
+// A runner's file names a secret for the registry of its image only if the secret lists that registry.
+// If it no longer does, the next execution does not get the value.
+func TestTheSecretOfARunnersImage(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.secret("REGISTRY", "bot:password")
+		w.secret("UNUSED", "bot:password")
+		w.setHosts("REGISTRY", "registry.test:5000")
+		files := func(image, secret string) map[string]string {
+			return map[string]string{
+				"factory.yaml":         "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline, runner: r}\n",
+				"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+				"runners/r.yaml": "platform: {linux: {dockerImage: '" + image + "', registryCredentialSecretName: " +
+					secret + "}}\n",
+			}
+		}
+		manager := w.as("manager", penstock.ScopeFactoriesManage, penstock.ScopeSecretsUse, penstock.ScopeRunsWrite)
+		for name, wrong := range map[string]map[string]string{
+			"a secret without hosts": files("registry.test:5000/app", "UNUSED"),
+			"another registry":       files("thief.test/app", "REGISTRY"),
+			"another port":           files("registry.test:5001/app", "REGISTRY"),
+			"the usual port":         files("registry.test/app", "REGISTRY"),
+			"no registry":            files("app", "REGISTRY"),
+			"the host as a path":     files("thief.test/registry.test:5000/app", "REGISTRY"),
+			"Docker Hub":             files("index.docker.io/app", "REGISTRY"),
+		} {
+			for _, p := range []penstock.Principal{w.admin, manager} {
+				_, err := w.Factories.Create(ctx, p, penstock.FactoryRequest{Files: wrong})
+				found := findings(err)
+				if len(found) != 1 || found[0].Path != "runners/r.yaml" || !strings.Contains(found[0].Message, "host") {
+					w.t.Errorf("%s: got %v", name, err)
+				}
+			}
+		}
+		f := w.defineFactory(files("registry.test:5000/app", "REGISTRY"))
+		id := w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID}).ID
+		claim := anyWorker
+		claim.Platform = "linux/x86_64"
+		a, err := w.Executions.Control().Claim(ctx, claim)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if a.Lease.RunID != id || a.RegistryLogin != "bot:password" ||
+			cmp.Diff([]string{"registry.test:5000"}, a.RegistryHosts) != "" {
+			w.t.Errorf("got %q for %v", a.RegistryLogin, a.RegistryHosts)
+		}
+		w.finish(a.Lease, penstock.Result{State: penstock.StateFailed})
+		w.setHosts("REGISTRY")
+		id = w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID}).ID
+		if a, err := w.Executions.Control().Claim(ctx, claim); err == nil {
+			w.t.Errorf("a worker got %q", a.RegistryLogin)
+		}
+		if run := w.get(id); run.State != penstock.StateFailed ||
+			!strings.Contains(run.StatusMessage.Message, "does not list the host registry.test:5000") {
+			w.t.Errorf("the run is %s: %+v", run.State, run.StatusMessage)
 		}
 	})
 }

@@ -31,6 +31,7 @@ func assignedRunner() map[string]string {
 func TestRunKeepsItsRunner(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.secret("REGISTRY", "value")
+		w.setHosts("REGISTRY", "docker.io")
 		f := w.defineFactory(assignedRunner())
 		id := w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID}).ID
 		claim := anyWorker
@@ -69,6 +70,7 @@ func TestRunKeepsItsRunner(t *testing.T) {
 func TestUnknownRunnerIsRefused(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.secret("REGISTRY", "value")
+		w.setHosts("REGISTRY", "docker.io")
 		f := w.defineFactory(assignedRunner())
 		alone := w.createAgent(penstock.IdentityRequest{Name: new("alone"), DefaultRunnerUID: new("here")})
 		for name, tt := range map[string]struct {
@@ -106,6 +108,7 @@ func TestRunWaitsForItsPlatform(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		w.secret("REGISTRY", "value")
+		w.setHosts("REGISTRY", "docker.io")
 		f := w.defineFactory(assignedRunner())
 		apples := w.create(penstock.RunRequest{Prompt: "1", AgentIdentityUID: agentUID(w.t, f, "apples")}).ID
 		arm := w.create(penstock.RunRequest{Prompt: "2", AgentIdentityUID: agentUID(w.t, f, "arm")}).ID
@@ -157,6 +160,7 @@ func TestFactoryUsesSecrets(t *testing.T) {
 		for _, name := range append(names, "UNUSED") {
 			w.secret(name, "value of "+name)
 		}
+		w.setHosts("REGISTRY", "docker.io")
 		files := assignedRunner()
 		files["factory.yaml"] = "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\n" +
 			"mcpServers: {wiki: {url: 'https://wiki.example', headers: {Authorization: 'Bearer ${{ secrets.WIKI }}'}}}\n" +

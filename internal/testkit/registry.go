@@ -3,6 +3,8 @@ package testkit
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,20 +37,58 @@ type Registry struct {
 	Username, Password string
 	// Tokens makes the registry ask for a token, which it gives to its user, as public registries do.
 	Tokens bool
+	// Realm is where the registry sends logins with Tokens. Default: its own address.
+	Realm string
+	// CA is the certificate of a registry with TLS, in PEM.
+	CA []byte
 	// Blobs counts the downloads of layers and configurations.
 	Blobs atomic.Int64
 	// Status, if it is not 0, is the response to each request.
 	Status atomic.Int64
 	// Hold, unless it is nil, is called before a layer or a configuration is sent.
 	Hold func(*http.Request)
+	// Got counts the requests with a user and a password.
+	Got atomic.Int64
+
+	server *httptest.Server
 }
 
 // NewRegistry starts a registry that ends with the test.
 func NewRegistry(tb testing.TB) *Registry {
 	tb.Helper()
 	r := &Registry{}
+	r.server = httptest.NewServer(r.handler())
+	return r.started(tb)
+}
+
+// NewTLSRegistry is NewRegistry with TLS, without which no registry gets the login of a secret.
+func NewTLSRegistry(tb testing.TB) *Registry {
+	tb.Helper()
+	r := &Registry{}
+	r.server = httptest.NewUnstartedServer(r.handler())
+	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	r.server.StartTLS()
+	r.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
+	return r.started(tb)
+}
+
+func (r *Registry) started(tb testing.TB) *Registry {
+	tb.Helper()
+	tb.Cleanup(r.server.Close)
+	at, err := url.Parse(r.server.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Host = at.Host
+	return r
+}
+
+func (r *Registry) handler() http.Handler {
 	images := registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if _, _, ok := request.BasicAuth(); ok {
+			r.Got.Add(1)
+		}
 		if status := r.Status.Load(); status != 0 {
 			w.WriteHeader(int(status))
 			return
@@ -63,14 +103,7 @@ func NewRegistry(tb testing.TB) *Registry {
 			}
 		}
 		images.ServeHTTP(w, request)
-	}))
-	tb.Cleanup(server.Close)
-	at, err := url.Parse(server.URL)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r.Host = at.Host
-	return r
+	})
 }
 
 // authorize reports whether r continues with a request. Otherwise it has responded.
@@ -86,7 +119,7 @@ func (r *Registry) authorize(w http.ResponseWriter, request *http.Request) bool 
 	case r.Tokens && !asks && request.Header.Get("Authorization") == "Bearer "+token, !r.Tokens && known:
 		return true
 	case r.Tokens:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="images"`)
+		w.Header().Set("WWW-Authenticate", `Bearer realm="`+cmp.Or(r.Realm, r.server.URL+"/token")+`",service="images"`)
 	default:
 		w.Header().Set("WWW-Authenticate", `Basic realm="images"`)
 	}
@@ -136,7 +169,8 @@ func (r *Registry) PushArchives(tb testing.TB, repository string, env []string, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = remote.Write(ref, image, remote.WithAuth(&authn.Basic{Username: r.Username, Password: r.Password}))
+	err = remote.Write(ref, image, remote.WithAuth(&authn.Basic{Username: r.Username, Password: r.Password}),
+		remote.WithTransport(r.server.Client().Transport))
 	if err != nil {
 		tb.Fatal(err)
 	}

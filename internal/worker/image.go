@@ -129,7 +129,7 @@ func (t *task) registryLogin() (image.Login, error) {
 		return login, setupFailed("The worker cannot use the secret %s for the registry %s of the image: %s.",
 			of.Secret, penstock.ImageRegistry(of.Reference), err)
 	}
-	login.Secret = of.Secret
+	login.Secret, login.Hosts = of.Secret, t.RegistryHosts
 	return login, nil
 }
 

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/docker"
+	"github.com/penstock-dev/penstock/internal/egress"
 	"github.com/penstock-dev/penstock/internal/image"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -18,14 +21,20 @@ import (
 
 func TestTheSecretOfAnImage(t *testing.T) {
 	w := newWorld(t)
-	images := image.Open(t.TempDir(), image.Options{})
-	w.useImageSecrets(inImages(newSandbox(t, sandbox.Bubblewrap), images), true)
+	w.useImageSecrets(func(o *worker.Options, out *egress.Outbound) {
+		inImages(newSandbox(t, sandbox.Bubblewrap), image.Open(t.TempDir(), image.Options{Outbound: out}))(o)
+	}, true)
 }
 
 func TestTheSecretOfAnImageInDocker(t *testing.T) {
 	w := newWorld(t)
 	daemon := testkit.SharedDocker(t)
-	w.useImageSecrets(inDocker(t, daemon, ""), false)
+	w.useImageSecrets(func(o *worker.Options, out *egress.Outbound) {
+		inDocker(t, daemon, "")(o)
+		if images, ok := o.Images.(*docker.Daemon); ok {
+			images.Outbound = out
+		}
+	}, false)
 }
 
 // logged is a log that a test can read while others write to it.
@@ -49,8 +58,14 @@ func (l *logged) String() string {
 // useImageSecrets pulls images from registries with the secrets of environments. Without the right
 // one, the error names the registry and the secret. final reports whether the worker knows that
 // another attempt is of no use.
-func (w *world) useImageSecrets(change func(*worker.Options), final bool) {
-	basic, tokens := testkit.NewRegistry(w.t), testkit.NewRegistry(w.t)
+func (w *world) useImageSecrets(change func(*worker.Options, *egress.Outbound), final bool) {
+	basic, tokens := testkit.NewTLSRegistry(w.t), testkit.NewTLSRegistry(w.t)
+	outbound, err := egress.NewOutbound(egress.OutboundOptions{
+		Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, CA: append(basic.CA, tokens.CA...),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	const right, wrong = "right:of:the:registry", "wrong-but-secret"
 	for _, r := range []*testkit.Registry{basic, tokens} {
 		r.Username, r.Password = "bot", right
@@ -62,14 +77,14 @@ func (w *world) useImageSecrets(change func(*worker.Options), final bool) {
 	for name, value := range map[string]*string{
 		"RIGHT": new("bot:" + right), "WRONG": new("bot:" + wrong), "SHAPELESS": new("bot-" + right), "PENDING": nil,
 	} {
-		request := penstock.SecretRequest{Name: name, Value: value, Hosts: []string{"127.0.0.1"}}
+		request := penstock.SecretRequest{Name: name, Value: value, Hosts: []string{basic.Host, tokens.Host}}
 		if _, err := w.Secrets.Create(w.t.Context(), w.admin, request); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 	log := &logged{}
 	w.start(func(o *worker.Options) {
-		change(o)
+		change(o, outbound)
 		o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	run := func(r *testkit.Registry, secret string) string {

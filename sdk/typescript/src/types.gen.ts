@@ -1571,7 +1571,7 @@ export interface CloudEnvironmentConfig {
   description?: string | undefined;
   /** The container image of the runs. Workers with the sandbox bubblewrap or docker pull it; a run whose image cannot be pulled fails. Workers with the sandbox process use the host's tools and record this on the timeline. */
   docker_image?: string | undefined;
-  /** Name of the managed secret with the credentials for the registry of `docker_image`, as `USER:PASSWORD`. Its `hosts` must include the host of the registry (`docker.io` for names without one). Only workers get the value. If absent, the credentials of the worker's machine apply. */
+  /** Name of the managed secret with the credentials for the registry of `docker_image`, as `USER:PASSWORD`. Its `hosts` must include the registry (`docker.io` for names without one), with its port unless that is 443. Only workers get the value. If absent, the credentials of the worker's machine apply. */
   docker_image_secret?: string | undefined;
   /** GitHub repositories to clone. */
   github_repos?: GitHubRepo[] | undefined;
@@ -1909,7 +1909,9 @@ export interface SetSecretRequest {
 
 /**
  * Hosts to which the proxy of a sealed run may send the secret: exact names in lower case and ASCII, or IP
- * addresses. A rule with the secret as its credential works for these only. A change replaces the whole list.
+ * addresses. A rule with the secret as its credential works for these only. A worker also logs in to image
+ * registries at these hosts, at port 443. `HOST:PORT` stands for a registry at another port. A change replaces the
+ * whole list.
  */
 export type SecretHosts = string[];
 

@@ -671,9 +671,9 @@ class CloudEnvironmentConfig(TypedDict, total=False):
 
     docker_image_secret: str
     """Name of the managed secret with the credentials for the registry of `docker_image`, as
-    `USER:PASSWORD`. Its `hosts` must include the host of the registry (`docker.io` for names
-    without one). Only workers get the value. If absent, the credentials of the worker's machine
-    apply.
+    `USER:PASSWORD`. Its `hosts` must include the registry (`docker.io` for names without one),
+    with its port unless that is 443. Only workers get the value. If absent, the credentials of
+    the worker's machine apply.
     """
 
     github_repos: Sequence[GitHubRepo | InstanceOf[types.GitHubRepo]]

@@ -2481,9 +2481,9 @@ class CloudEnvironmentConfig(Model):
 
     docker_image_secret: str | None = None
     """Name of the managed secret with the credentials for the registry of `docker_image`, as
-    `USER:PASSWORD`. Its `hosts` must include the host of the registry (`docker.io` for names
-    without one). Only workers get the value. If absent, the credentials of the worker's machine
-    apply.
+    `USER:PASSWORD`. Its `hosts` must include the registry (`docker.io` for names without one),
+    with its port unless that is 443. Only workers get the value. If absent, the credentials of
+    the worker's machine apply.
     """
 
     github_repos: list[GitHubRepo] | None = None
@@ -2768,8 +2768,9 @@ keys.
 
 SecretHosts: TypeAlias = list[str]
 """Hosts to which the proxy of a sealed run may send the secret: exact names in lower case and
-ASCII, or IP addresses. A rule with the secret as its credential works for these only. A change
-replaces the whole list.
+ASCII, or IP addresses. A rule with the secret as its credential works for these only. A worker
+also logs in to image registries at these hosts, at port 443. `HOST:PORT` stands for a registry
+at another port. A change replaces the whole list.
 """
 
 
@@ -2805,7 +2806,8 @@ class Secret(Model):
     hosts: SecretHosts | None = None
     """Hosts to which the proxy of a sealed run may send the secret: exact names in lower case and
     ASCII, or IP addresses. A rule with the secret as its credential works for these only. A
-    change replaces the whole list.
+    worker also logs in to image registries at these hosts, at port 443. `HOST:PORT` stands for
+    a registry at another port. A change replaces the whole list.
     """
 
     webhook_uid: str | None = None

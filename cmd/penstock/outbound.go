@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/docker"
+	"github.com/penstock-dev/penstock/internal/egress"
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/worker"
+)
+
+// network returns the network settings for runs.
+func (w *working) network() (worker.Network, error) {
+	n := worker.Network{Open: w.PrivateNetwork, SystemRoots: os.Getenv("SSL_CERT_FILE")}
+	if w.UpstreamProxy != "" {
+		upstream, err := url.Parse(w.UpstreamProxy)
+		if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
+			return n, errors.New("--upstream-proxy must be an http or https URL, such as http://proxy.corp.example:3128")
+		}
+		n.Upstream = upstream
+	}
+	if w.CAFile != "" {
+		content, err := os.ReadFile(w.CAFile)
+		if err != nil {
+			return n, fmt.Errorf("--ca-file: %w", err)
+		}
+		n.CA = content
+	}
+	return n, nil
+}
+
+// outbound opens the connections that this process makes for runs itself. Without a wall, runs reach
+// every network of this machine anyway.
+func (w *working) outbound() (*egress.Outbound, error) {
+	n, err := w.network()
+	if err != nil {
+		return nil, err
+	}
+	o := egress.OutboundOptions{
+		Networks: n.Open, Upstream: n.Upstream, NoProxy: cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy")), CA: n.CA,
+		Trusted: w.ownRegistries(),
+	}
+	if w.AllowOpenNetwork {
+		o.Networks = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	}
+	return egress.NewOutbound(o)
+}
+
+// ownRegistries lists HOST:PORT of the registries that the operator has chosen.
+func (w *working) ownRegistries() (list []string) {
+	for _, m := range w.ImageMirror {
+		host, _, _ := strings.Cut(m.host, "/")
+		list = append(list, withPorts(host)...)
+	}
+	if w.DockerImage != "" {
+		list = append(list, withPorts(penstock.ImageRegistry(w.DockerImage))...)
+	}
+	return list
+}
+
+// withPorts returns the addresses at which a registry may be reached.
+func withPorts(host string) []string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return []string{host}
+	}
+	return []string{net.JoinHostPort(host, "443"), net.JoinHostPort(host, "80")}
+}
+
+// setImages chooses where the images of runs come from.
+func (w *working) setImages(o *worker.Options, dir string) error {
+	outbound, err := w.outbound()
+	if err != nil {
+		return exitf(exitConfig, "%w", err)
+	}
+	if !o.OwnImage {
+		o.Images = w.images(dir, outbound)
+	}
+	if w.Sandbox == sandbox.Docker {
+		daemon, err := docker.New(w.DockerHost)
+		if err != nil {
+			return exitf(exitConfig, "--docker-host: %w", err)
+		}
+		daemon.Outbound = outbound
+		o.Images, o.DefaultImage = daemon, w.DockerImage
+	}
+	return nil
+}
+
+// repositories opens the mirrors of the repositories of environments below dir. It returns nil without
+// git.
+func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string) (*git.Cache, error) {
+	outbound, err := w.outbound()
+	if err != nil {
+		return nil, exitf(exitConfig, "%w", err)
+	}
+	cache, err := git.Open(
+		ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.AllowLocalRepositories, Env: gitEnvironment()},
+	)
+	if err != nil {
+		log.Warn("git is not available: this worker cannot prepare environments with repositories", "error", err)
+		return nil, nil //nolint:nilnil // a worker without git executes other runs
+	}
+	return cache.Guarded(git.Guard{Dial: outbound.Dial, Direct: outbound.Direct}), nil
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -215,9 +216,21 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	case kind == sandbox.Docker && chosen && cmd.DockerImage == "":
 		return ok("the daemon responds; no container was tried without --docker-image")
 	case chosen:
-		return ok("works")
+		return ok("works; %s", userLimits(o))
 	}
 	return ok("works; not selected")
+}
+
+// userLimits says whether runs share what the kernel counts for each user.
+func userLimits(o sandbox.Options) string {
+	box, err := sandbox.New(o)
+	if err == nil {
+		err = sandbox.SharesUser(box)
+	}
+	if err != nil {
+		return fmt.Sprintf("runs share the kernel's limits for each user, such as inotify instances (%v)", err)
+	}
+	return "each run has a user of its own"
 }
 
 // gitProgram checks git, which clones repositories.

@@ -50,7 +50,9 @@ func TestRunSurvivesASleep(t *testing.T) {
 	testkit.TakesLong(t)
 	for name, sleepers := range map[string]func(*testing.T, *testkit.Server) []signaled{
 		"of the server with its worker": func(_ *testing.T, s *testkit.Server) []signaled { return []signaled{s} },
-		"of a worker":                   func(t *testing.T, s *testkit.Server) []signaled { return []signaled{startWorker(t, s)} },
+		"of a worker": func(t *testing.T, s *testkit.Server) []signaled {
+			return []signaled{startWorker(t, s)}
+		},
 		"of the server alone": func(t *testing.T, s *testkit.Server) []signaled {
 			startWorker(t, s)
 			return []signaled{s}

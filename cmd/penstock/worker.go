@@ -171,6 +171,7 @@ func defaultMemory() string { return strconv.FormatInt(sandbox.MachineMemory()/4
 func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string, o *worker.Options) error {
 	chosen := sandbox.Options{
 		Kind: w.Sandbox, Exe: exe, AllowOpenNetwork: w.AllowOpenNetwork, AllowUserNamespaces: w.AllowUserNamespaces,
+		Trees: w.Concurrency,
 	}
 	if beside := filepath.Join(filepath.Dir(exe), "bwrap"); isFile(beside) { // see copyProgram
 		chosen.Bwrap = beside
@@ -193,9 +194,14 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 					"use Linux 6.12 or later with Landlock",
 			)
 		}
-		o.Sandbox, err = sandbox.New(chosen)
 		o.OpenNetwork = w.AllowOpenNetwork
-		return err
+		if o.Sandbox, err = sandbox.New(chosen); err != nil {
+			return err
+		}
+		if why := sandbox.SharesUser(o.Sandbox); why != nil {
+			log.Info("runs share the limits that the kernel has for each user; see docs/limits.md", "reason", why)
+		}
+		return nil
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -174,6 +174,11 @@ var attacks = map[string][]attackOn{
 			append(denied, unix.EROFS),
 		},
 		{
+			"what only root may read in /proc", ownFiles,
+			func(prey) error { return readOfRoot() },
+			absent,
+		},
+		{
 			"the sysrq trigger", ownFiles,
 			func(prey) error { return openFile("/proc/sysrq-trigger", os.O_WRONLY) },
 			append(denied, unix.EROFS, unix.ENOENT),

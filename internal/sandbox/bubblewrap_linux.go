@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -68,6 +70,9 @@ type bubblewrap struct {
 	userNamespaces bool         // see Options
 	disablesUsers  func() error // errNoDisable, or nil
 	sizes          func() bool  // whether bwrap can bound a tmpfs
+	users          userPool
+	trees          int // see Options
+	standing       func() (standing, error)
 }
 
 func newBubblewrap(m machine, opts Options) (Sandbox, error) {
@@ -83,6 +88,8 @@ func newBubblewrap(m machine, opts Options) (Sandbox, error) {
 		return nil, fmt.Errorf("bubblewrap is not installed (%w): install the package bubblewrap", err)
 	}
 	b := &bubblewrap{machine: m, bwrap: bwrap, path: opts.Path, userNamespaces: opts.AllowUserNamespaces}
+	b.users.ids = cmp.Or(opts.Users, subordinateIDs("/etc/subuid", "/etc/subgid"))
+	b.trees, b.standing = cmp.Or(opts.Trees, defaultTrees), sync.OnceValues(b.tryStandings)
 	b.disablesUsers = sync.OnceValue(b.tryDisableUsers)
 	b.sizes = sync.OnceValue(func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -135,19 +142,16 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 			return nil, err
 		}
 	}
-	filter := seccompFilter(b.userNamespaces)
+	has, _ := b.standing()
+	filter := seccompFilter(b.userNamespaces, has != own)
 	if filter == nil && spec.Relay != "" {
 		return nil, fmt.Errorf("sandbox: no system call filter for %s, so it cannot be sealed", runtime.GOARCH)
 	}
-	o, p := b.order(spec, filter)
-	tree, err := b.launch(ctx, o, spec)
+	tree, want, err := b.launchAs(ctx, has, spec, filter)
 	if err != nil || spec.Relay == "" {
 		return newRunning(tree, err)
 	}
-	err = tree.prove(ctx, intention{
-		environment: string(o.Files[environmentFile]), mounts: p.mounts, userNamespaces: b.userNamespaces,
-	})
-	if err != nil {
+	if err = tree.prove(ctx, want); err != nil {
 		tree.Kill()
 		tree.closeOurs()
 		if ctx.Err() != nil {
@@ -155,6 +159,33 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 		}
 	}
 	return newRunning(tree, err)
+}
+
+// launchAs starts a tree that has a standing, and returns what its proof expects.
+func (b *bubblewrap) launchAs(ctx context.Context, has standing, spec Spec, filter []byte) (*tree, intention, error) {
+	user := 0
+	if has == own {
+		if user = b.users.take(); user == 0 {
+			return nil, intention{}, errors.New("sandbox: all users of the worker's range are in use")
+		}
+	}
+	o, p := b.order(spec, filter, user)
+	if has == bounded {
+		o.Bounds = shareOf(b.trees)
+	}
+	want := intention{
+		environment: string(o.Files[environmentFile]), mounts: p.mounts, userNamespaces: b.userNamespaces,
+	}
+	t, err := b.launch(ctx, o, spec)
+	if err != nil {
+		b.users.free(user)
+		return nil, want, err
+	}
+	go func() {
+		<-t.done
+		b.users.free(user)
+	}()
+	return t, want, nil
 }
 
 // newRunning keeps a nil tree from becoming a Running that is not nil.
@@ -172,7 +203,7 @@ const environmentFile = 3
 // which every user of the machine can see. The environment and the standard streams bypass
 // bwrap and go to Enter: bwrap remains the first process of the sandbox, and all others there
 // can read its memory and take its descriptors.
-func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
+func (b *bubblewrap) order(spec Spec, filter []byte, user int) (order, *profile) {
 	env := strings.Join(environment(b.path, insideUser, b.Layout(spec), spec.Env), "\x00")
 	files := [][]byte{nil, []byte(passwd), []byte(group), environmentFile: []byte(env)}
 	add := func(content []byte) string {
@@ -180,7 +211,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 		return strconv.Itoa(firstFD + len(files) - 1)
 	}
 	fd := func(i int) string { return strconv.Itoa(firstFD + i) }
-	p := b.profile(spec)
+	p := b.profile(spec, user != 0)
 	data := func(fd, at string) {
 		p.add("--ro-bind-data", fd, at)
 		p.on = append(p.on, point{Path: at[1:]})
@@ -194,7 +225,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 	}
 	var image *overlay
 	if spec.Image != nil {
-		image = &overlay{spec.Image.Layers, spec.Image.Dir, p.points()}
+		image = p.overlay(spec.Image)
 	} else {
 		p.seal("/")
 	}
@@ -219,6 +250,8 @@ func (b *bubblewrap) order(spec Spec, filter []byte) (order, *profile) {
 		Apart:     true,
 		Proof:     spec.Relay != "",
 		Root:      os.Geteuid() == 0,
+		User:      user,
+		Lent:      p.lent,
 		Overlay:   image,
 		AwaitRead: true, // bwrap reads the block-fd when everything is set up
 	}, p
@@ -235,8 +268,8 @@ func namespaces() []string {
 }
 
 // profile lists everything that the tree sees, in the order of mounting.
-func (b *bubblewrap) profile(spec Spec) *profile {
-	p := &profile{args: namespaces()}
+func (b *bubblewrap) profile(spec Spec, ownUser bool) *profile {
+	p := &profile{args: namespaces(), lends: ownUser}
 	files := slices.Clone(etc)
 	if spec.Relay != "" {
 		p.add("--unshare-net")
@@ -247,7 +280,8 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 		p.add("--disable-userns")
 	}
 	if spec.Image != nil {
-		p.add("--bind", filepath.Join(spec.Image.Dir, imageRoot), "/")
+		p.layers, p.changes = p.lend(filepath.Dir(spec.Image.Layers[0]), false), p.lend(spec.Image.Dir, true)
+		p.add("--bind", filepath.Join(p.changes, imageRoot), "/")
 		p.expect("/", expectedMount{writable: true})
 		files = slices.DeleteFunc(files, func(name string) bool { return !slices.Contains(etcNames, name) })
 	} else {
@@ -292,7 +326,7 @@ func (b *bubblewrap) profile(spec Spec) *profile {
 
 // programs shows the programs and libraries of the host.
 func (p *profile) programs() {
-	p.share("/usr", "/usr", false)
+	p.add("--ro-bind", "/usr", "/usr")
 	p.expect("/usr", expectedMount{below: true})
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if target, err := os.Readlink(dir); err == nil {
@@ -327,7 +361,11 @@ func (p *profile) proc() {
 			p.expect(file, expectedMount{below: true})
 		}
 	}
-	for _, name := range procHidden {
+	hidden := procHidden
+	if os.Geteuid() == 0 && !p.lends {
+		hidden = slices.Concat(hidden, procOfRoot())
+	}
+	for _, name := range hidden {
 		file := path.Join("/proc", name)
 		info, err := os.Stat(file)
 		switch {
@@ -341,6 +379,38 @@ func (p *profile) proc() {
 		}
 	}
 }
+
+// procOfRoot lists what only root may read in /proc, except what belongs to processes or networks. A
+// tree of root has no capabilities, but to the kernel its user is the owner of these files, such as
+// the tables of all memory pages and of the kernel's caches.
+var procOfRoot = sync.OnceValue(func() (names []string) {
+	_ = filepath.WalkDir("/proc", func(file string, entry fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(file, "/proc/")
+		if err != nil || file == "/proc" {
+			return nil // it has gone
+		}
+		if process := strings.Trim(name, "0123456789") == ""; process || slices.Contains(procPerReader, name) {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil // a link
+		}
+		info, err := entry.Info()
+		if err != nil || info.Mode().Type() == fs.ModeSymlink || info.Mode().Perm()&0o004 != 0 ||
+			slices.Contains(procReadOnly, name) || slices.Contains(procHidden, name) {
+			return nil
+		}
+		names = append(names, name)
+		if entry.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return names
+})
+
+// procPerReader are folders of /proc whose content depends on who reads it.
+var procPerReader = []string{"self", "thread-self", "net", "sys/net", "sys/user"}
 
 func exists(file string) bool {
 	_, err := os.Stat(file)

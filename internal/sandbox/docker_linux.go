@@ -114,7 +114,7 @@ func (d *dockerKind) Start(ctx context.Context, spec Spec) (Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter := seccompFilter(false)
+	filter := seccompFilter(false, true)
 	if filter == nil && spec.Relay != "" {
 		return nil, fmt.Errorf("sandbox: no system call filter for %s, so it cannot be sealed", runtime.GOARCH)
 	}

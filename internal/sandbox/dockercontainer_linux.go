@@ -55,12 +55,16 @@ func (d *dockerKind) container(ctx context.Context, spec Spec, can docker.Info) 
 	c := &launching{kind: d, mounts: map[string]expectedMount{}}
 	c.limits, c.says = dockerLimits(spec.Limits, can)
 	uid, gid := dockerUser(can)
+	masked := dockerMasked
+	if uid == 0 {
+		masked = slices.Concat(masked, under("/proc", procOfRoot()))
+	}
 	c.spec = docker.Container{
 		Image: image, Runtime: d.runtime, User: fmt.Sprintf("%d:%d", uid, gid),
 		Argv:   []string{insideExe, "enter", joinArg},
 		Env:    []string{"GOMAXPROCS=1"},
 		Labels: map[string]string{folderLabel: d.dir, processLabel: processName()},
-		Masked: dockerMasked, ReadOnly: under("/proc", procReadOnly),
+		Masked: masked, ReadOnly: under("/proc", procReadOnly),
 		HostNetwork: spec.Relay == "",
 		Memory:      c.limits.Memory, Processes: int64(c.limits.Processes), CPUs: c.limits.CPUs,
 		Tmpfs: map[string]string{
@@ -164,7 +168,7 @@ func (c *launching) expect() {
 	}
 	c.mounts["/dev/mqueue"] = expectedMount{writable: true, optional: true}
 	c.mounts["/etc/hostname"] = expectedMount{optional: true}
-	for _, at := range dockerMasked {
+	for _, at := range c.spec.Masked {
 		if at != "/sys" { // an empty folder that is read-only, or /dev/null
 			c.mounts[at] = expectedMount{writable: true, optional: true}
 		}

@@ -45,7 +45,9 @@ func (s *supervised) follow(control *os.File) {
 	}
 }
 
-// freeze stops every process of the tree that is not stopped already.
+// freeze stops every process of the tree that is not stopped already. A process must be stopped
+// before its children: a shell with job control would take a child for a job that its user has
+// stopped.
 func (s *supervised) freeze() {
 	const rounds = 100 // after these, some processes continue each other, or hang in the kernel
 	s.signals.Lock()
@@ -63,6 +65,7 @@ func (s *supervised) freeze() {
 			running = running || !stat.zombie
 			s.frozen[pid] = stat.start
 			_ = unix.Kill(pid, unix.SIGSTOP)
+			awaitStop(pid)
 		}
 		if !running {
 			return
@@ -71,8 +74,18 @@ func (s *supervised) freeze() {
 	}
 }
 
-// thaw continues the processes that freeze has stopped. Children come first: a shell with job control
-// would take a stopped child for a job that its user has stopped.
+// awaitStop returns when a process has stopped or ended, or after some milliseconds: it may hang in
+// the kernel.
+func awaitStop(pid int) {
+	for wait := 20 * time.Microsecond; wait < 10*time.Millisecond; wait *= 2 {
+		if stat, exists := readStat(pid); !exists || stat.stopped || stat.zombie {
+			return
+		}
+		<-time.After(wait)
+	}
+}
+
+// thaw continues the processes that freeze has stopped, children first.
 func (s *supervised) thaw() {
 	s.signals.Lock()
 	defer s.signals.Unlock()

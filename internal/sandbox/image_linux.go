@@ -71,11 +71,17 @@ func (i *Image) create() error {
 // upper is the folder with the changes of the tree.
 func (i *Image) upper() string { return filepath.Join(i.Dir, imageUpper) }
 
-// forkMounting starts the program of o with the overlay mounted, in new namespaces. In between, it
-// runs this program as "enter mount". The program gets two more descriptors: the overlay and the
-// program.
+// outer is what the namespaces around bwrap have.
+type outer struct {
+	Overlay *overlay       `json:"overlay"` // nil: none
+	Bounds  map[string]int `json:"bounds"`  // see order
+}
+
+// forkMounting starts the program of o with the overlay mounted and the bounds set, in new namespaces.
+// In between, it runs this program as "enter mount". The program gets two more descriptors: these
+// settings and the program.
 func (o order) forkMounting(program string, fds []uintptr) (pid int, err error) {
-	text, err := json.Marshal(o.Overlay)
+	text, err := json.Marshal(outer{o.Overlay, o.Bounds})
 	if err != nil {
 		return 0, err
 	}
@@ -104,11 +110,11 @@ func (o order) forkMounting(program string, fds []uintptr) (pid int, err error) 
 	})
 }
 
-// mountArg makes Enter mount an overlay.
+// mountArg makes Enter set up the namespaces around bwrap.
 const mountArg = "mount"
 
-// enterMount mounts the overlay that the first descriptor describes and becomes the program of the
-// second one. It returns only if that fails.
+// enterMount sets up what the first descriptor describes and becomes the program of the second one.
+// It returns only if that fails.
 func enterMount(args []string) error {
 	if len(args) < 3 {
 		return errors.New("penstock enter is started by a sandbox, never by hand")
@@ -119,15 +125,20 @@ func enterMount(args []string) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	file := os.NewFile(uintptr(settings), "overlay")
-	var o overlay
+	file := os.NewFile(uintptr(settings), "settings")
+	var o outer
 	err := json.NewDecoder(io.LimitReader(file, 1<<20)).Decode(&o)
 	_ = file.Close()
 	if err != nil {
-		return fmt.Errorf("read the overlay: %w", err)
+		return fmt.Errorf("read the settings: %w", err)
 	}
-	if err := o.mount(); err != nil {
-		return err
+	for name, n := range o.Bounds { // the kernel may not know one, and /proc/sys may be read-only
+		_ = write(filepath.Join("/proc/sys/user", name), strconv.Itoa(n))
+	}
+	if o.Overlay != nil {
+		if err := o.Overlay.mount(); err != nil {
+			return err
+		}
 	}
 	unix.CloseOnExec(program)
 	return syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args[2:], []string{})
@@ -222,6 +233,15 @@ func (p *profile) points() (out []point) {
 		}
 	}
 	return out
+}
+
+// overlay is how the file system of an image is mounted for the user of the tree.
+func (p *profile) overlay(i *Image) *overlay {
+	o := &overlay{Dir: p.changes, Points: p.points()}
+	for _, layer := range i.Layers {
+		o.Layers = append(o.Layers, filepath.Join(p.layers, filepath.Base(layer)))
+	}
+	return o
 }
 
 // mountOn notes that source, a file or folder, is mounted on a path.

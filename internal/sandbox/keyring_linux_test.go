@@ -32,7 +32,7 @@ func TestEachSandboxHasItsOwnSessionKeyring(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, added := unix.ENOKEY.Error(), "<nil>"
-		if Isolates(s.Kind()) && seccompFilter(false) != nil {
+		if Isolates(s.Kind()) && seccompFilter(false, true) != nil {
 			before, added = unix.ENOSYS.Error(), unix.ENOSYS.Error()
 		}
 		want := fmt.Sprintf(

@@ -15,6 +15,10 @@ type profile struct {
 	args   []string
 	mounts map[string]expectedMount // by their path in the sandbox
 	on     []point                  // what an image needs for them
+	lends  bool                     // the tree has a user of its own
+	lent   []lent
+	// Of an image: the folder with its layers, and that with the changes, as the tree's user sees them.
+	layers, changes string
 }
 
 // expectedMount is what a proof expects at a path.
@@ -51,9 +55,18 @@ func (p *profile) share(source, at string, writable bool) {
 	if writable {
 		option = "--bind"
 	}
-	p.add(option, source, at)
+	p.add(option, p.lend(source, writable), at)
 	p.mountOn(source, at)
 	p.expect(at, expectedMount{writable: writable, same: source})
+}
+
+// lend returns the path at which the user of the tree finds a file or folder of the worker.
+func (p *profile) lend(source string, writable bool) string {
+	if !p.lends {
+		return source
+	}
+	p.lent = append(p.lent, lent{source, writable})
+	return lentAt(len(p.lent) - 1)
 }
 
 // seal makes the file system at a path read-only.

@@ -240,11 +240,24 @@ type Options struct {
 	// AllowOpenNetwork accepts sandboxes that reach the network of the host. Without it, the kind
 	// Process is rejected, and [Probe] requires that this machine can seal a tree.
 	AllowOpenNetwork bool
+	// Users are users of the machine. If this process is root, each tree of the kind Bubblewrap gets
+	// one of them for itself, so that it does not use up what the kernel allows each user. The
+	// default is the range of this process's user in /etc/subuid and /etc/subgid.
+	Users IDRange
+	// Trees is how many trees run at once at most. Where they share the worker's user, each can take
+	// only a part of what the kernel allows that user. 4 by default.
+	Trees int
 	// AllowUserNamespaces lets trees of the kind Bubblewrap create user namespaces, and with
 	// them mounts and other namespaces. In one, a hostile program reaches far more of the
 	// kernel. Without it, the kind needs a bwrap that can disable them.
 	AllowUserNamespaces bool
 }
+
+// IDRange is a range of users of the machine that belong to nobody else, and of groups with the same
+// numbers. Zero: none.
+type IDRange struct{ First, Count int }
+
+const defaultTrees = 4
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

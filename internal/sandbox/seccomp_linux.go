@@ -78,12 +78,13 @@ func refusal(errno unix.Errno) bpf.RetConstant {
 }
 
 // seccompFilter is the filter of every process of a sandbox, as bwrap reads it. It is nil
-// for processors that we do not know.
-func seccompFilter(userNamespaces bool) []byte {
+// for processors that we do not know. sharesUser refuses larger pipes than the kernel makes, because
+// their memory counts for the user.
+func seccompFilter(userNamespaces, sharesUser bool) []byte {
 	if nativeArch == 0 {
 		return nil
 	}
-	program, err := bpf.Assemble(filterProgram(userNamespaces))
+	program, err := bpf.Assemble(filterProgram(userNamespaces, sharesUser))
 	if err != nil {
 		panic("sandbox: the seccomp filter cannot be assembled: " + err.Error())
 	}
@@ -99,7 +100,7 @@ func seccompFilter(userNamespaces bool) []byte {
 // and a 64-bit program can make calls of another one (int 0x80, x32). All of those are
 // refused. The kernel remembers which calls are allowed whatever their arguments, so the
 // length of the list costs nothing.
-func filterProgram(userNamespaces bool) []bpf.Instruction {
+func filterProgram(userNamespaces, sharesUser bool) []bpf.Instruction {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetArch, Size: 4},
 		equals(nativeArch, 1), enosys,
@@ -129,6 +130,10 @@ func filterProgram(userNamespaces bool) []bpf.Instruction {
 	// Both put characters into the input of a terminal.
 	on(unix.SYS_IOCTL, argument(1), equals(unix.TIOCSTI, 2), equals(unix.TIOCLINUX, 1), allow, eperm)
 	on(unix.SYS_PERSONALITY, personalityRule()...)
+	if sharesUser {
+		on(unix.SYS_FCNTL, argument(1), equals(unix.F_SETPIPE_SZ, 1), allow, argument(2),
+			bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: defaultPipe, SkipTrue: 1}, allow, eperm)
+	}
 	return append(p, allow)
 }
 
@@ -163,6 +168,9 @@ func personalityRule() []bpf.Instruction {
 	rule := []bpf.Instruction{argument(0), unless(query, 1), allow}
 	return append(rule, withoutBits(^uint32(linux32|uname26|noRandom), 1), eperm, allow)
 }
+
+// defaultPipe is the size of a new pipe, in bytes.
+const defaultPipe = 64 << 10
 
 // x32Bit marks the system calls of x32, which have the numbers of amd64 otherwise.
 const x32Bit = 0x4000_0000

@@ -53,7 +53,7 @@ func filterVM(t *testing.T, userNamespaces bool) *bpf.VM {
 	if nativeArch == 0 {
 		t.Skip("there is no filter for " + runtime.GOARCH)
 	}
-	vm, err := bpf.NewVM(filterProgram(userNamespaces))
+	vm, err := bpf.NewVM(filterProgram(userNamespaces, true))
 	if err != nil {
 		t.Fatal(err)
 	}

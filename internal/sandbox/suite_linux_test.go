@@ -44,6 +44,9 @@ func TestMain(m *testing.M) {
 		syscall.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == "fill":
 		fill()
+	case len(os.Args) > 1 && os.Args[1] == "hoard":
+		hoard()
+		syscall.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == "hello":
 		fmt.Println("hello from this program")
 		syscall.Exit(0) // likewise: with coverage on, os.Exit prints a warning
@@ -54,7 +57,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var kinds = []string{Bubblewrap, Process, Docker}
+var kinds = []string{Bubblewrap, ownUser, Process, Docker}
+
+// ownUser is the kind Bubblewrap of a worker that is root and has a range of users.
+const ownUser = "bubblewrap-with-own-users"
 
 // eachKind runs test for every kind of sandbox, at the same time.
 func eachKind(t *testing.T, test func(t *testing.T, s Sandbox)) {
@@ -70,6 +76,12 @@ func eachKind(t *testing.T, test func(t *testing.T, s Sandbox)) {
 func open(t testing.TB, kind string) Sandbox {
 	t.Helper()
 	opts := Options{Kind: kind, Exe: self(t), AllowOpenNetwork: kind == Process}
+	if kind == ownUser {
+		if os.Geteuid() != 0 {
+			t.Skip("only root can give each tree a user of its own")
+		}
+		opts.Kind, opts.Users = Bubblewrap, IDRange{2_000_000, 1000}
+	}
 	if kind == Docker {
 		opts.Dir = t.TempDir()
 		opts.DockerHost, opts.DockerImage = dockerHost(t)
@@ -81,6 +93,9 @@ func open(t testing.TB, kind string) Sandbox {
 		t.Skip(err)
 	}
 	s, err := New(opts)
+	if err == nil && kind == ownUser {
+		err = SharesUser(s)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,12 @@ type order struct {
 	// in /proc. So the program is executed from a copy, and devices are read-only if we may
 	// mount.
 	Root bool
+	// User, unless it is 0, is the user of the supervisor and the tree. Lent is what the worker lends
+	// to that user; see lentAt.
+	User int
+	Lent []lent
+	// Bounds are written to files of /proc/sys/user, if possible, for all that the program starts.
+	Bounds map[string]int
 	// Overlay, unless it is nil, is mounted before the program starts.
 	Overlay *overlay
 	// Silence is the longest time that the tree may run after a tick. See allowance.
@@ -177,7 +183,11 @@ func superviseTree(control io.Reader) (*supervised, error) {
 	if err := leaveSessionKeyring(); err != nil {
 		return nil, err
 	}
-	if o.Root {
+	if o.User != 0 {
+		if err := becomeUser(o.User, o.Lent); err != nil {
+			return nil, err
+		}
+	} else if o.Root {
 		if err := guardDevices(); err != nil && !errors.Is(err, os.ErrPermission) {
 			return nil, err
 		}
@@ -275,7 +285,7 @@ func (o order) fork(fds []uintptr) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if o.Root {
+	if o.Root && o.User == 0 {
 		copied, err := copyProgram(path)
 		if err != nil {
 			return 0, err
@@ -283,7 +293,7 @@ func (o order) fork(fds []uintptr) (pid int, err error) {
 		defer copied.Close()
 		path = copied.Name()
 	}
-	if o.Overlay != nil {
+	if o.Overlay != nil || len(o.Bounds) > 0 {
 		return o.forkMounting(path, fds)
 	}
 	return syscall.ForkExec(path, o.Argv, &syscall.ProcAttr{

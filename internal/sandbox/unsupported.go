@@ -23,3 +23,6 @@ func Enter([]string) int { return 2 }
 
 // SeparatesSockets is false: sandboxes exist on Linux only.
 func SeparatesSockets() bool { return false }
+
+// SharesUser fails as New does.
+func SharesUser(Sandbox) error { return errLinux }

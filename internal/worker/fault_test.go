@@ -187,8 +187,10 @@ func TestRunIsFrozenWhileItsLeaseCannotBeRenewed(t *testing.T) {
 	mark := marker()
 	box, dir := newSandbox(t, sandbox.Bubblewrap), t.TempDir()
 	w.start(func(o *worker.Options) { o.Sandbox, o.Dir = box, dir })
-	id := w.create(penstock.RunRequest{}, "demo: run echo begin >> log; while [ ! -e stop ]; do sleep 0.1; : "+mark+"; done; cat log",
-		"demo: say done")
+	id := w.create(
+		penstock.RunRequest{},
+		"demo: run echo begin >> log; while [ ! -e stop ]; do sleep 0.1; : "+mark+"; done; cat log", "demo: say done",
+	)
 	testkit.Eventually(t, timeout, func() error {
 		if len(processes(mark)) == 0 {
 			return errors.New("it does not work yet")

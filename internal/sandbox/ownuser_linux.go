@@ -1,0 +1,281 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel counts much for each user: inotify instances, memory of pipes, descriptors in transit.
+// If the worker is root and has a range of users, each tree gets a user of the machine for itself.
+// Its files keep the worker as their owner: the tree sees them through mounts that map one to the
+// other. Otherwise a tree has the worker's user, in a user namespace with bounds.
+
+// subordinateIDs is the range of users that the machine gives to the user of this process
+// (subuid(5)), as far as it gives the same groups.
+func subordinateIDs(subuid, subgid string) IDRange {
+	names := []string{strconv.Itoa(os.Getuid())}
+	if u, err := user.Current(); err == nil {
+		names = append(names, u.Username)
+	}
+	find := func(file string) (r IDRange) {
+		content, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(content)) {
+			fields := strings.Split(strings.TrimSpace(line), ":")
+			if len(fields) != 3 || fields[0] != names[0] && fields[0] != names[len(names)-1] {
+				continue
+			}
+			first, err1 := strconv.Atoi(fields[1])
+			count, err2 := strconv.Atoi(fields[2])
+			if errors.Join(err1, err2) == nil && first > 0 && count > 0 {
+				return IDRange{first, count}
+			}
+		}
+		return r
+	}
+	users, groups := find(subuid), find(subgid)
+	if users.First != groups.First {
+		return IDRange{}
+	}
+	return IDRange{users.First, min(users.Count, groups.Count)}
+}
+
+// userPool gives out the users of a range.
+type userPool struct {
+	ids IDRange
+
+	mu   sync.Mutex
+	used map[int]bool
+}
+
+// take returns a user that no other tree of this process has, or 0. Other programs with the same
+// range begin at its start, so this begins at its end.
+func (p *userPool) take() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := p.ids.First + p.ids.Count - 1; id >= p.ids.First && p.ids.First > 0; id-- {
+		if !p.used[id] {
+			if p.used == nil {
+				p.used = map[int]bool{}
+			}
+			p.used[id] = true
+			return id
+		}
+	}
+	return 0
+}
+
+func (p *userPool) free(id int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.used, id)
+}
+
+// lentDir is where the supervisor mounts what it lends to the tree's user, in its own mount
+// namespace. That user cannot go through the folders of the worker. bwrap shows a new folder here.
+const lentDir = "/dev/shm"
+
+// lent is a file or folder of the worker that the tree's user sees as its own.
+type lent struct {
+	Source   string
+	Writable bool
+}
+
+// lentAt is the path of the lent file with a number.
+func lentAt(i int) string { return filepath.Join(lentDir, strconv.Itoa(i)) }
+
+// becomeUser makes this process, a supervisor that is root, one of the user id, without any right of
+// root. What it lends is mounted before. All that it starts counts for the user.
+func becomeUser(id int, files []lent) error {
+	space, err := ownerMap(id)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(space)
+	err = unix.Unshare(unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+	}
+	if err != nil {
+		return fmt.Errorf("make a mount namespace: %w", err)
+	}
+	var trees []int
+	for _, f := range files {
+		tree, err := f.clone(space)
+		if err != nil {
+			return fmt.Errorf("map the owner of %s: %w", f.Source, err)
+		}
+		trees = append(trees, tree)
+	}
+	if err := unix.Mount("tmpfs", lentDir, "tmpfs", unix.MS_NODEV|unix.MS_NOSUID, "mode=755"); err != nil {
+		return fmt.Errorf("mount %s: %w", lentDir, err)
+	}
+	for i, tree := range trees {
+		if err := attach(tree, lentAt(i)); err != nil {
+			return fmt.Errorf("mount %s: %w", files[i].Source, err)
+		}
+	}
+	err = errors.Join(syscall.Setgroups([]int{}), syscall.Setresgid(id, id, id), syscall.Setresuid(id, id, id))
+	if err != nil {
+		return fmt.Errorf("become user %d: %w", id, err)
+	}
+	// Otherwise /proc/self belongs to root. In its process namespace, the tree does not see us.
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+}
+
+// ownerMap returns a user namespace in which our own user and group are called id.
+func ownerMap(id int) (fd int, err error) {
+	ids := func(ours int) []syscall.SysProcIDMap {
+		return []syscall.SysProcIDMap{{ContainerID: ours, HostID: id, Size: 1}}
+	}
+	// The child stops before its first instruction. Nothing of it ever runs.
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"penstock", "enter"}, &syscall.ProcAttr{
+		Dir: "/", Env: []string{},
+		Sys: &syscall.SysProcAttr{
+			Ptrace: true, Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWUSER,
+			UidMappings: ids(os.Geteuid()), GidMappings: ids(os.Getegid()),
+		},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("make a user namespace: %w", err)
+	}
+	fd, err = unix.Open(fmt.Sprintf("/proc/%d/ns/user", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	_ = unix.Kill(pid, unix.SIGKILL)
+	for {
+		var status unix.WaitStatus
+		if _, waitErr := unix.Wait4(pid, &status, unix.WALL, nil); waitErr != nil && !errors.Is(waitErr, unix.EINTR) ||
+			status.Exited() || status.Signaled() {
+			return fd, err
+		}
+	}
+}
+
+// clone returns a copy of the mount of f, in which the files of root belong to the user of space.
+func (f lent) clone(space int) (tree int, err error) {
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
+	if !f.Writable { // the mounts of the host below it stay in sight
+		flags |= unix.AT_RECURSIVE
+	}
+	if tree, err = unix.OpenTree(unix.AT_FDCWD, f.Source, flags); err != nil {
+		return 0, err
+	}
+	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(space), //nolint:gosec // a descriptor
+	})
+	if err != nil && f.Writable {
+		return 0, errors.Join(err, unix.Close(tree))
+	}
+	return tree, nil // a file that is only read may belong to another user
+}
+
+// attach mounts a tree at a new path.
+func attach(tree int, at string) error {
+	defer unix.Close(tree)
+	var stat unix.Stat_t
+	err := unix.Fstatat(tree, "", &stat, unix.AT_EMPTY_PATH)
+	if err == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+		err = os.Mkdir(at, 0o700)
+	} else if err == nil {
+		err = os.WriteFile(at, nil, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// standing is what a tree can take from others of what the kernel counts for each user.
+type standing int
+
+const (
+	shared  standing = iota // all
+	bounded                 // a share of inotify and fanotify, and no large pipes
+	own                     // nothing: it has a user of its own
+)
+
+// tryStandings returns the best standing that trees can have here, and why it is not a better one.
+func (b *bubblewrap) tryStandings() (standing, error) {
+	why := b.try(own)
+	if why == nil {
+		return own, nil
+	}
+	if err := b.try(bounded); err != nil {
+		return shared, fmt.Errorf("%w; %w", why, err)
+	}
+	return bounded, why
+}
+
+// try starts a trivial tree. The error says why it does not work.
+func (b *bubblewrap) try(s standing) error {
+	if s == own && os.Geteuid() != 0 {
+		return errors.New("only a worker that is root can give each run a user of its own")
+	}
+	if s == own && b.users.ids.First == 0 {
+		return errors.New("root has no range of users in /etc/subuid and /etc/subgid")
+	}
+	trial := &bubblewrap{
+		machine: b.machine, bwrap: b.bwrap, path: b.path, userNamespaces: b.userNamespaces, trees: b.trees,
+		disablesUsers: b.disablesUsers, sizes: b.sizes, users: userPool{ids: b.users.ids},
+		standing: func() (standing, error) { return s, nil },
+	}
+	dir, err := os.MkdirTemp("", "penstock-user-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	const script = "umask 077; echo > file && cat file"
+	result, err := Run(ctx, trial, Spec{Dir: dir, Home: dir, Argv: []string{"/bin/sh", "-c", script}})
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(filepath.Join(dir, "file"))
+	if err != nil || result.Code != 0 {
+		return fmt.Errorf("a trial of user limits ended with %s: %s", result.Exit, strings.TrimSpace(result.Output))
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
+		return errors.New("the files of a run with a user of its own do not belong to the worker")
+	}
+	return nil
+}
+
+// SharesUser says why the trees of s use up what the kernel allows the user of the worker, or nil if
+// each has a user of its own.
+func SharesUser(s Sandbox) error {
+	b, ok := s.(*bubblewrap)
+	if !ok {
+		return errors.New("a sandbox of kind " + s.Kind() + " has the user of the worker")
+	}
+	_, why := b.standing()
+	return why
+}
+
+// shareOf bounds what one tree of the worker's user can take: all trees together at most half. The
+// names are those of /proc/sys/user, the values those that the kernel allows the user.
+func shareOf(trees int) map[string]int {
+	bounds := map[string]int{}
+	for name, limit := range map[string]string{
+		"max_inotify_instances": "/proc/sys/fs/inotify/max_user_instances",
+		"max_inotify_watches":   "/proc/sys/fs/inotify/max_user_watches",
+		"max_fanotify_groups":   "/proc/sys/fs/fanotify/max_user_groups",
+		"max_fanotify_marks":    "/proc/sys/fs/fanotify/max_user_marks",
+	} {
+		content, err := os.ReadFile(limit)
+		n, numberErr := strconv.Atoi(strings.TrimSpace(string(content)))
+		if err == nil && numberErr == nil {
+			bounds[name] = max(1, n/2/trees)
+		}
+	}
+	return bounds
+}

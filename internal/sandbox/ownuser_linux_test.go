@@ -1,0 +1,192 @@
+package sandbox
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// hoard takes all that the kernel allows its user, and keeps it until its standard input ends. First
+// it prints what it has got: instances of inotify, pipes of 1 MiB, and the size of a new pipe.
+func hoard() {
+	var got struct{ watchers, pipes, size int }
+	var first [2]int
+	if err := unix.Pipe(first[:]); err == nil {
+		got.size, _ = unix.FcntlInt(uintptr(first[0]), unix.F_GETPIPE_SZ, 0)
+	}
+	for ; got.watchers < 10_000; got.watchers++ {
+		if _, err := unix.InotifyInit(); err != nil {
+			break
+		}
+	}
+	for range 4000 { // their memory counts, even if they are not larger than usual
+		var pipe [2]int
+		if err := unix.Pipe(pipe[:]); err != nil {
+			break
+		}
+		if _, err := unix.FcntlInt(uintptr(pipe[0]), unix.F_SETPIPE_SZ, 1<<20); err == nil {
+			got.pipes++
+		}
+	}
+	fmt.Println(got.watchers, got.pipes, got.size)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// startHoard starts a tree that takes all it can, and returns what it has got.
+func startHoard(t *testing.T, s Sandbox, image *Image) (watchers, pipes, size int) {
+	t.Helper()
+	sp := spec(t, "")
+	sp.Image = image
+	sp.Argv = []string{s.Layout(sp).Exe, "hoard"}
+	r := start(t, s, sp)
+	line, err := bufio.NewReader(r.Stdout()).ReadString('\n')
+	if err == nil {
+		_, err = fmt.Sscan(line, &watchers, &pipes, &size)
+	}
+	if err != nil {
+		t.Fatalf("%v in %q", err, line)
+	}
+	return watchers, pipes, size
+}
+
+// A run takes all that the kernel allows its user. Another run and the worker still get theirs. Not
+// parallel: other tests have the same user.
+func TestAttackLimitsOfTheUser(t *testing.T) {
+	tried := testkit.NewAttacks(t, section)
+	tried.Run("all inotify instances of the worker's user", "a user of its own, or a share of them", func(t *testing.T) {
+		for _, kind := range []string{Bubblewrap, ownUser} {
+			s := openIf(t, kind)
+			if s == nil {
+				continue
+			}
+			for range 2 {
+				if watchers, _, _ := startHoard(t, s, nil); watchers == 0 || watchers >= 10_000 {
+					t.Errorf("%s: a run got %d", kind, watchers)
+				}
+			}
+			fd, err := unix.InotifyInit()
+			if err != nil {
+				t.Errorf("%s: the worker: %v", kind, err)
+			}
+			_ = unix.Close(fd)
+		}
+	})
+	const pipesStoppedBy = "a user of its own, or pipes that do not grow"
+	tried.Run("the memory for pipes of the worker's user", pipesStoppedBy, func(t *testing.T) {
+		if _, pipes, _ := startHoard(t, open(t, Bubblewrap), nil); pipes > 0 {
+			t.Errorf("a run with the worker's user got %d large pipes", pipes)
+		}
+		s := openIf(t, ownUser)
+		if s == nil {
+			return
+		}
+		for _, image := range []*Image{nil, pulled(t), nil} {
+			watchers, pipes, size := startHoard(t, s, image)
+			if watchers == 0 || pipes == 0 || size != defaultPipe {
+				t.Errorf("after others, a run got %d watchers and %d large pipes; its first pipe had %d bytes", watchers, pipes, size)
+			}
+		}
+	})
+}
+
+// To the machine, a tree with its own user is nobody. Its files belong to the worker.
+func TestFilesOfATreeWithItsOwnUserBelongToTheWorker(t *testing.T) {
+	t.Parallel()
+	s := open(t, ownUser)
+	sp := spec(t, `id -u; stat -c %u . before
+		umask 077; echo new > file; mkdir folder; ln -s file link; echo more >> before
+		cat /lent/secret; read wait`)
+	if err := os.WriteFile(filepath.Join(sp.Dir, "before"), []byte("old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	secret := t.TempDir()
+	if err := os.WriteFile(filepath.Join(secret, "secret"), []byte("only for its owner\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sp.ReadOnly = []Mount{{Source: secret, Target: "/lent"}}
+	r := start(t, s, sp)
+	out := bufio.NewReader(r.Stdout())
+	for _, want := range []string{"1000", "1000", "1000", "only for its owner"} {
+		if line, err := out.ReadString('\n'); strings.TrimSpace(line) != want {
+			t.Fatalf("got %q, %v, want %q", line, err, want)
+		}
+	}
+	tree, ok := r.(*tree)
+	if !ok {
+		t.Fatal("another kind of sandbox")
+	}
+	for _, pid := range append(descendants(tree.pid()), tree.pid()) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil { // it has ended
+			continue
+		}
+		if !strings.Contains(string(status), "Uid:\t2000") || !strings.Contains(string(status), "Groups:\t \n") {
+			t.Errorf("process %d is not one of the run's user:\n%s", pid, status)
+		}
+	}
+	for _, name := range []string{"before", "file", "folder", "link"} {
+		var stat unix.Stat_t
+		if err := unix.Lstat(filepath.Join(sp.Dir, name), &stat); err != nil || stat.Uid != 0 || stat.Gid != 0 {
+			t.Errorf("%s belongs to %d:%d (%v)", name, stat.Uid, stat.Gid, err)
+		}
+	}
+}
+
+// Two trees at the same time have two users; a user is free again after the end of its tree.
+func TestEachTreeHasItsOwnUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give each tree a user of its own")
+	}
+	s, err := New(Options{Exe: self(t), Users: IDRange{2_100_000, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := func() Spec { return spec(t, "echo; read wait") }
+	one, other := start(t, s, wait()), start(t, s, wait())
+	if _, err := s.Start(t.Context(), wait()); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a third tree: got %v", err)
+	}
+	one.Kill()
+	start(t, s, wait()).Kill()
+	other.Kill()
+}
+
+func TestSubordinateIDs(t *testing.T) {
+	t.Parallel()
+	line := func(ids string) string { return fmt.Sprintf("%d:%s\n", os.Getuid(), ids) }
+	for name, test := range map[string]struct {
+		subuid, subgid string
+		want           IDRange
+	}{
+		"none":             {"", "", IDRange{}},
+		"of another user":  {"somebody:100000:65536\n", "somebody:100000:65536\n", IDRange{}},
+		"by number":        {"a:1:2\n" + line("100000:65536"), line("100000:100"), IDRange{100000, 100}},
+		"not for groups":   {line("100000:65536"), "", IDRange{}},
+		"other groups":     {line("100000:9"), line("200000:9"), IDRange{}},
+		"not numbers":      {line("x:9"), line("x:9"), IDRange{}},
+		"the users of all": {line("0:9"), line("0:9"), IDRange{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			files := [2]string{filepath.Join(dir, "subuid"), filepath.Join(dir, "subgid")}
+			for i, content := range []string{test.subuid, test.subgid} {
+				if err := os.WriteFile(files[i], []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := subordinateIDs(files[0], files[1]); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}

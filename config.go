@@ -122,6 +122,8 @@ type MCPServer struct {
 	Env     map[string]string `json:"env,omitempty"`
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
+	// Required ends the run if the server does not work. Otherwise the run continues without it.
+	Required bool `json:"required,omitempty"`
 }
 
 // maxConfigName bounds the name by which runs are found, in bytes.

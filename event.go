@@ -122,6 +122,7 @@ const (
 	TimelineInterrupted         = "turn_interrupted"     // it has ended
 	TimelineAnyWorker           = "any_worker"           // hosted execution was requested: any worker may claim it
 	TimelineMCPNotUsed          = "mcp_server_not_used"  // managed MCP servers are not supported
+	TimelineMCPFailed           = "mcp_server_failed"    // an MCP server did not start, or stopped working
 	TimelineSandboxVerified     = "sandbox_verified"     // checked before the agent started; lists the checks
 	TimelineNetworkDenied       = "network_denied"       // the policy rejected a host for the first time
 	TimelineBudgetThreshold     = "budget_threshold"     // a call brought a budget to one of its notify_at

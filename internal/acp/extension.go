@@ -30,10 +30,25 @@ const (
 	// environment variables for commands and MCP servers of the session. It may contain secrets.
 	MetaEnvironment = "penstock.dev/environment"
 
+	// MetaRequiredServers, on session/new and session/load, is a []string: the names of the MCP servers
+	// without which the session must not start or continue.
+	MetaRequiredServers = "penstock.dev/required-mcp-servers"
+
+	// MethodServerFailed is the agent's request with a ServerFailure, each time that an MCP server does
+	// not start or stops working. The response is empty.
+	MethodServerFailed = "_penstock/mcp_server_failed"
+
 	// MethodArtifact is the agent's request to store an artifact of the run: an ArtifactRequest,
 	// with an ArtifactResponse as response. The model sees an error.
 	MethodArtifact = "_penstock/artifact"
 )
+
+// ServerFailure is an MCP server that does not work.
+type ServerFailure struct {
+	SessionID string `json:"sessionId"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
+}
 
 // Blocked is the question that ended a turn.
 type Blocked struct {

@@ -55,6 +55,9 @@ type Config struct {
 	// each further attempt. Default: 1 s.
 	Backoff time.Duration
 
+	// ServerStart is how long an MCP server may take until it has listed its tools. Default: 1 min.
+	ServerStart time.Duration
+
 	// Stall is how long a model's response may make no progress. Default: 5 min.
 	Stall time.Duration
 }
@@ -78,6 +81,7 @@ func (c Config) withDefaults() Config {
 	c.MaxSteps = cmp.Or(c.MaxSteps, 200)
 	c.Backoff = cmp.Or(c.Backoff, time.Second)
 	c.Stall = cmp.Or(c.Stall, 5*time.Minute)
+	c.ServerStart = cmp.Or(c.ServerStart, startTime)
 	var keys []string
 	for _, p := range c.Providers {
 		keys = append(keys, p.Key)

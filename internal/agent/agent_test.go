@@ -56,6 +56,7 @@ type harness struct {
 	changed   chan struct{} // closed and replaced with every update
 	updates   []acp.Update
 	artifacts []acp.ArtifactRequest
+	failed    []acp.ServerFailure
 }
 
 // start runs an agent over real pipes. The harness keeps its state and workspace across restarts.
@@ -134,6 +135,16 @@ func (h *harness) update(_ context.Context, n acp.SessionNotification) {
 }
 
 func (h *harness) extension(_ context.Context, method string, params json.RawMessage) (any, error) {
+	if method == acp.MethodServerFailed {
+		var failed acp.ServerFailure
+		if err := json.Unmarshal(params, &failed); err != nil {
+			return nil, err
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.failed = append(h.failed, failed)
+		return struct{}{}, nil
+	}
 	var r acp.ArtifactRequest
 	if err := json.Unmarshal(params, &r); err != nil || method != acp.MethodArtifact {
 		return nil, &acp.Error{Code: acp.CodeInvalidParams, Message: method}

@@ -1,111 +1,188 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/net/http/httpproxy"
 
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
 const (
-	// startTime limits the time until an MCP server has listed its tools.
+	// startTime limits the time until an MCP server has listed its tools. All servers of a session start
+	// at the same time.
 	startTime = time.Minute
+
+	// legacyTime limits the first attempt at a server whose URL ends in /sse. Some servers with the
+	// transport HTTP+SSE never respond to it.
+	legacyTime = 10 * time.Second
 
 	// callTime limits one call of an MCP tool.
 	callTime = 10 * time.Minute
 
 	// closeTime is how long an MCP server has to end by itself.
 	closeTime = 2 * time.Second
+
+	// maxConnects limits how often a session connects to one server, so that it does not restart a
+	// broken one for ever.
+	maxConnects = 5
+
+	// maxNoise limits how many lines of a server that are no messages are logged.
+	maxNoise = 20
 )
 
-// mcpServer is a connected MCP server.
+// mcpServer is an MCP server of a session. One that does not work stays in the session: a call of its
+// tools connects to it again.
 type mcpServer struct {
-	name    string
-	session *mcp.ClientSession
-	process *process // nil for a remote one
-	tools   []tool
+	described acp.MCPServer
+	required  bool
+	owner     *session
+	cwd       string
+	tools     []tool
+
+	// The fields below change with the connection. Only the session's turn and its start use them.
+	connects int
+	client   *mcp.ClientSession // nil: not connected
+	process  *process           // nil for a remote one
+	remote   *remoteClient      // nil for a local one
+	printed  *output            // what a local one wrote besides its messages
+	release  context.CancelFunc // ends the connection
+	problem  string             // why it does not work; "" if it does
 }
 
-// startServer connects to a server and lists its tools.
-func startServer(ctx context.Context, s *session, described acp.MCPServer, cwd string) (*mcpServer, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	m := &mcpServer{name: described.Name}
-	var said output
-	transport, err := m.transport(s, described, cwd, &said)
-	if err != nil {
-		return nil, err
+// connect connects to the server and lists its tools.
+func (m *mcpServer) connect(ctx context.Context) error {
+	m.disconnect()
+	if m.connects++; m.connects > maxConnects {
+		return fmt.Errorf("it failed %d times, and is not started again", maxConnects)
 	}
-	client := mcp.NewClient(
-		&mcp.Implementation{Name: "penstock-agent", Version: s.agent.cfg.Version},
-		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}},
-	)
-	m.session, err = client.Connect(ctx, transport, nil)
-	if err == nil {
-		err = m.listTools(ctx)
+	limit := m.owner.agent.cfg.ServerStart
+	if m.described.Type != "http" {
+		return m.attempt(ctx, limit, m.start)
 	}
-	if err != nil {
-		m.close()
-		if stderr := strings.TrimSpace(said.String()); stderr != "" {
-			return nil, fmt.Errorf("%w; it printed: %s", err, cut(clean(stderr), 2000))
-		}
-		return nil, err
+	at, err := url.Parse(m.described.URL)
+	if err != nil || at.Host == "" {
+		return errors.New("its URL is not valid")
 	}
-	return m, nil
-}
-
-func (m *mcpServer) transport(
-	s *session, described acp.MCPServer, cwd string, stderr io.Writer,
-) (mcp.Transport, error) {
-	switch described.Type {
-	case "", "stdio":
-		return m.start(s, described, cwd, stderr)
-	case "http":
-		headers := http.Header{}
-		for _, h := range described.Headers {
-			headers.Add(h.Name, h.Value)
-		}
+	headers := http.Header{}
+	for _, h := range m.described.Headers {
+		headers.Add(h.Name, h.Value)
+	}
+	m.remote = newRemoteClient(m.owner.env, at, headers)
+	sse := strings.HasSuffix(strings.TrimRight(at.Path, "/"), "/sse")
+	first := limit
+	if sse {
+		first = min(limit, legacyTime)
+	}
+	err = m.attempt(ctx, first, func() (mcp.Transport, error) {
 		return &mcp.StreamableClientTransport{
-			Endpoint:             described.URL,
-			HTTPClient:           remoteClient(s.env, headers),
-			DisableStandaloneSSE: true,
+			Endpoint: m.described.URL, HTTPClient: &m.remote.Client, DisableStandaloneSSE: true,
 		}, nil
+	})
+	if err == nil || ctx.Err() != nil || !sse && !m.remote.old() {
+		return m.remote.explain(err)
 	}
-	return nil, fmt.Errorf("servers of type %q are not supported", described.Type)
+	err = m.remote.explain(err)
+	m.remote = newRemoteClient(m.owner.env, at, headers)
+	legacy := m.attempt(ctx, limit, func() (mcp.Transport, error) {
+		return &mcp.SSEClientTransport{Endpoint: m.described.URL, HTTPClient: &m.remote.Client}, nil
+	})
+	switch {
+	case legacy == nil:
+		return nil
+	case m.remote.strayed():
+		return errOtherHost
+	}
+	return err
+}
+
+// attempt connects through one transport. The connection lives until release, and not only as long as
+// ctx, because one transport uses the context of its beginning for all of it.
+func (m *mcpServer) attempt(ctx context.Context, limit time.Duration, open func() (mcp.Transport, error)) error {
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	m.release = func() { end(context.Canceled) }
+	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	defer stop()
+	late := time.AfterFunc(limit, func() { end(fmt.Errorf("it was not ready within %s", limit)) })
+	defer late.Stop()
+	transport, err := open()
+	if err == nil {
+		client := mcp.NewClient(
+			&mcp.Implementation{Name: "penstock-agent", Version: m.owner.agent.cfg.Version},
+			&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}},
+		)
+		m.client, err = client.Connect(life, transport, nil)
+	}
+	if err == nil {
+		err = m.listTools(life)
+	}
+	if err != nil {
+		p, printed := m.process, m.printed
+		ended := life.Err() == nil && m.ended()
+		if life.Err() != nil {
+			err = context.Cause(life)
+		}
+		m.disconnect()
+		return withOutput(err, ended, p, printed)
+	}
+	m.problem = ""
+	return nil
+}
+
+// ended reports whether a local server has ended by itself. The end of its output comes a little before.
+func (m *mcpServer) ended() bool {
+	if m.process == nil {
+		return false
+	}
+	select {
+	case <-m.process.exited:
+		return true
+	case <-time.After(drainFor):
+		return false
+	}
+}
+
+// withOutput adds to an error how a local server ended, and what it printed. The process is reaped.
+func withOutput(err error, ended bool, p *process, printed *output) error {
+	if p == nil {
+		return err
+	}
+	if ended {
+		err = fmt.Errorf("it ended (%s)", p.cmd.ProcessState)
+	}
+	if text := strings.TrimSpace(printed.String()); text != "" {
+		const most = 2000
+		return fmt.Errorf("%w; it printed: %s", err, cut(clean(text), most))
+	}
+	return err
 }
 
 // start runs a stdio server in a process group of its own, so that everything that it starts ends
 // with it.
-func (m *mcpServer) start(s *session, described acp.MCPServer, cwd string, stderr io.Writer) (mcp.Transport, error) {
-	env := slices.Clone(s.env)
-	for _, v := range described.Env {
+func (m *mcpServer) start() (mcp.Transport, error) {
+	if kind := m.described.Type; kind != "" && kind != "stdio" {
+		return nil, fmt.Errorf("servers of type %q are not supported", kind)
+	}
+	env := slices.Clone(m.owner.env)
+	for _, v := range m.described.Env {
 		env = append(env, v.Name+"="+v.Value)
 	}
-	program, err := lookPath(described.Command, cwd, env)
+	program, err := lookPath(m.described.Command, m.cwd, env)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, described.Args...) //nolint:noctx // it lives as long as the session; close ends it
-	cmd.Args[0] = described.Command
-	cmd.Dir, cmd.Env, cmd.Stderr = cwd, env, stderr
+	m.printed = &output{}
+	cmd := exec.Command(program, m.described.Args...) //nolint:noctx // it lives as long as the session; disconnect ends it
+	cmd.Args[0] = m.described.Command
+	cmd.Dir, cmd.Env, cmd.Stderr = m.cwd, env, m.printed
 	cmd.SysProcAttr = childAttr()
 	cmd.WaitDelay = drainFor
 	in, err := cmd.StdinPipe()
@@ -121,163 +198,73 @@ func (m *mcpServer) start(s *session, described acp.MCPServer, cwd string, stder
 		return nil, p.err
 	}
 	m.process = p
-	return &mcp.IOTransport{Reader: out, Writer: in}, nil
+	return &mcp.IOTransport{Reader: NewMessageLines(out, m.noise()), Writer: in}, nil
 }
 
-// remoteClient adds the headers, which may contain secrets, only to requests to the server itself.
-// It follows no redirects. A sealed session has its proxy and its certificates in env, which is not
-// the environment of this process.
-func remoteClient(env []string, headers http.Header) *http.Client {
-	variables := map[string]string{}
-	for _, entry := range env {
-		name, value, _ := strings.Cut(entry, "=")
-		variables[name] = value
-	}
-	transport := &http.Transport{ForceAttemptHTTP2: true, TLSHandshakeTimeout: startTime}
-	proxy := httpproxy.Config{
-		HTTPProxy:  cmp.Or(variables["http_proxy"], variables["HTTP_PROXY"]),
-		HTTPSProxy: cmp.Or(variables["https_proxy"], variables["HTTPS_PROXY"]),
-		NoProxy:    cmp.Or(variables["no_proxy"], variables["NO_PROXY"]),
-	}
-	find := proxy.ProxyFunc()
-	transport.Proxy = func(r *http.Request) (*url.URL, error) { return find(r.URL) }
-	if bundle, err := os.ReadFile(variables["SSL_CERT_FILE"]); err == nil {
-		roots := x509.NewCertPool()
-		roots.AppendCertsFromPEM(bundle)
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
-	return &http.Client{
-		Transport:     headerTransport{transport, headers},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// noise logs what a server prints to its standard output besides messages.
+func (m *mcpServer) noise() func(line []byte) {
+	lines, printed := 0, m.printed
+	return func(line []byte) {
+		const most = 500
+		_, _ = printed.Write(append(slices.Clone(line), '\n')) // keeps the end in memory
+		if lines++; lines <= maxNoise {
+			m.owner.agent.cfg.Log.Warn("an MCP server wrote a line that is no message; it was skipped",
+				"server", m.described.Name, "line", cut(clean(string(line)), most))
+		}
 	}
 }
 
-type headerTransport struct {
-	next    http.RoundTripper
-	headers http.Header
+// disconnect ends the connection, and a local server with everything that it has started.
+func (m *mcpServer) disconnect() {
+	if m.client != nil {
+		m.hangUp()
+	}
+	if m.release != nil {
+		m.release()
+	}
+	if p := m.process; p != nil {
+		select {
+		case <-p.exited:
+		case <-time.After(closeTime):
+		}
+		p.kill()
+		p.reap()
+	}
+	m.client, m.process, m.release = nil, nil, nil
 }
 
-func (t headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	maps.Copy(r.Header, t.headers)
-	return t.next.RoundTrip(r)
-}
-
-// close ends the server and everything that it has started.
-func (m *mcpServer) close() {
-	if m.session != nil {
-		// Nothing can be done if closing fails.
-		_ = m.session.Close()
-	}
-	if m.process == nil {
-		return
-	}
+// hangUp ends the session at the server, without waiting for a server that hangs.
+func (m *mcpServer) hangUp() {
+	closed := make(chan struct{})
+	client := m.client
+	go func() {
+		defer close(closed)
+		_ = client.Close() // nothing can be done if closing fails
+	}()
 	select {
-	case <-m.process.exited:
+	case <-closed:
 	case <-time.After(closeTime):
 	}
-	m.process.kill()
-	m.process.reap()
 }
 
+// listTools reads the tools of a server. Those of an earlier connection stay, because the model knows
+// them.
 func (m *mcpServer) listTools(ctx context.Context) error {
-	if m.session.InitializeResult().Capabilities.Tools == nil {
+	if m.client.InitializeResult().Capabilities.Tools == nil {
 		return nil
 	}
-	for t, err := range m.session.Tools(ctx, nil) {
+	var tools []tool
+	for t, err := range m.client.Tools(ctx, nil) {
 		if err != nil {
 			return fmt.Errorf("list its tools: %w", err)
 		}
-		m.tools = append(m.tools, tool{
-			name: mcpToolName(m.name, t.Name), public: toolCallMCP, kind: acp.ToolOther,
+		tools = append(tools, tool{
+			name: mcpToolName(m.described.Name, t.Name), public: toolCallMCP, kind: acp.ToolOther,
 			description: t.Description, schema: objectSchema(t.InputSchema), prepare: m.prepare(t.Name),
 		})
 	}
+	if m.tools == nil {
+		m.tools = tools
+	}
 	return nil
-}
-
-// objectSchema returns a tool's schema. Providers require the schema of an object.
-func objectSchema(schema any) json.RawMessage {
-	object, ok := schema.(map[string]any)
-	if !ok || object["type"] != "object" {
-		return json.RawMessage(`{"type":"object"}`)
-	}
-	return mustJSON(object)
-}
-
-// mcpToolName returns the name of a tool for the model, with characters and a length that every
-// provider accepts.
-func mcpToolName(server, tool string) string {
-	const most = 64
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, "mcp__"+server+"__"+tool)
-	if len(name) <= most {
-		return name
-	}
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	return fmt.Sprintf("%s_%08x", name[:most-9], h.Sum32())
-}
-
-// shownCall is the report of a call to the client.
-type shownCall struct {
-	Server    string          `json:"server"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
-}
-
-func (m *mcpServer) prepare(name string) func(*session, json.RawMessage) (prepared, error) {
-	return func(_ *session, input json.RawMessage) (prepared, error) {
-		return prepared{
-			title: m.name + ": " + name,
-			shown: mustJSON(shownCall{m.name, name, input}),
-			run: func(ctx context.Context, _ *call) (result, error) {
-				return m.call(ctx, name, input)
-			},
-		}, nil
-	}
-}
-
-func (m *mcpServer) call(ctx context.Context, name string, input json.RawMessage) (result, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	response, err := m.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: input})
-	if errors.Is(err, context.DeadlineExceeded) {
-		return result{}, fmt.Errorf("the MCP server did not respond within %s", callTime)
-	}
-	if err != nil {
-		return result{}, err
-	}
-	return result{text: cut(contentText(response), maxReadBytes), failed: response.IsError}, nil
-}
-
-// contentText returns a result as text. It names parts that are not text.
-func contentText(response *mcp.CallToolResult) string {
-	var texts []string
-	for _, c := range response.Content {
-		switch c := c.(type) {
-		case *mcp.TextContent:
-			texts = append(texts, c.Text)
-		case *mcp.EmbeddedResource:
-			if c.Resource != nil && c.Resource.Text != "" {
-				texts = append(texts, c.Resource.Text)
-			} else {
-				texts = append(texts, "[a binary resource was left out]")
-			}
-		case *mcp.ResourceLink:
-			texts = append(texts, "[resource "+c.URI+"]")
-		default:
-			texts = append(texts, fmt.Sprintf("[%T was left out]", c))
-		}
-	}
-	if len(texts) == 0 && response.StructuredContent != nil {
-		if raw, err := json.Marshal(response.StructuredContent); err == nil {
-			texts = append(texts, string(raw))
-		}
-	}
-	return strings.Join(texts, "\n")
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,6 +37,12 @@ func newTestMCP() *mcp.Server {
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return nil, nil, errors.New("as asked")
 		})
+	mcp.AddTool(server, &mcp.Tool{Name: "die", Description: "Ends the server"},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			_, _ = os.Stderr.WriteString("out of memory\n")
+			os.Exit(7)
+			return nil, nil, nil
+		})
 	mcp.AddTool(server, &mcp.Tool{Name: "hang", Description: "Never returns"},
 		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 			<-ctx.Done()
@@ -49,6 +56,17 @@ func serveTestMCP(mode string) {
 	if mode == "broken" {
 		_, _ = os.Stderr.WriteString("cannot reach the database\n")
 		os.Exit(3)
+	}
+	switch mode {
+	case "mute": // it never responds
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	case "noisy":
+		os.Stdout = noisy(os.Stdout)
+	case "orphan": // its child keeps its output open when it ends
+		child := exec.Command("sleep", "600")
+		child.Stdout = os.Stdout
+		_ = child.Start()
 	}
 	if file, ok := strings.CutPrefix(mode, "child:"); ok {
 		child := exec.Command("sleep", "600")
@@ -162,10 +180,10 @@ func TestToolsOfARemoteServer(t *testing.T) {
 	t.Cleanup(server.Close)
 	h := start(t, nil)
 	remote := acp.MCPServer{Name: "far", Type: "http", URL: server.URL}
-	if _, err := h.NewSession(
-		h.ctx, acp.NewSessionRequest{Cwd: h.workspace, MCPServers: []acp.MCPServer{remote}},
-	); err == nil {
-		t.Error("a session with a server that refuses has started")
+	h.open(remote)
+	if got := h.reason("far"); !strings.Contains(got, "401") || !strings.Contains(got, "who are you?") ||
+		!strings.Contains(got, "header") {
+		t.Errorf("the reason is %q", got)
 	}
 	remote.Headers = []acp.Variable{{Name: "Authorization", Value: "Bearer sesame"}}
 	id := h.open(remote)
@@ -188,10 +206,9 @@ func TestHeadersDoNotFollowARedirect(t *testing.T) {
 	remote := acp.MCPServer{
 		Name: "r", Type: "http", URL: server.URL, Headers: []acp.Variable{{Name: "X-Secret", Value: "s"}},
 	}
-	if _, err := h.NewSession(
-		h.ctx, acp.NewSessionRequest{Cwd: h.workspace, MCPServers: []acp.MCPServer{remote}},
-	); err == nil {
-		t.Error("the redirect was followed")
+	h.open(remote)
+	if got := h.reason("r"); !strings.Contains(got, "307") || !strings.Contains(got, "final address") {
+		t.Errorf("the reason is %q", got)
 	}
 	select {
 	case got := <-leaked:
@@ -200,7 +217,7 @@ func TestHeadersDoNotFollowARedirect(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotStartFailsTheSession(t *testing.T) {
+func TestAServerThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -220,9 +237,23 @@ func TestAServerThatDoesNotStartFailsTheSession(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h := start(t, nil)
-			_, err := h.NewSession(h.ctx, acp.NewSessionRequest{Cwd: h.workspace, MCPServers: []acp.MCPServer{tt.server}})
+			id := h.open(tt.server, acp.MCPServer{Name: "ok", Command: os.Args[0], Env: testServer("plain").Env})
+			reason := h.reason(tt.server.Name)
+			for _, want := range tt.want[1:] {
+				if !strings.Contains(reason, want) {
+					t.Errorf("reason %q does not say %q", reason, want)
+				}
+			}
+			h.say(id, "demo: call mcp__ok__greet {\"name\":\"Ada\"}", acp.StopEndTurn)
+			if c := h.call(toolCallMCP); !strings.Contains(c.Output, "hello Ada") {
+				t.Errorf("beside it, the other server is of no use: %+v", c)
+			}
+			_, err := h.NewSession(h.ctx, acp.NewSessionRequest{
+				Cwd: h.workspace, MCPServers: []acp.MCPServer{tt.server},
+				Meta: acp.NewMeta(acp.MetaRequiredServers, []string{tt.server.Name}),
+			})
 			if err == nil {
-				t.Fatal("the session has started")
+				t.Fatal("the session has started without a server that it requires")
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -72,6 +71,12 @@ func (e *modelError) Error() string {
 	return fmt.Sprintf("%s returned %d: %s", e.provider, e.status, e.message)
 }
 
+// closedUntil returns the message with the time at which the provider accepts requests again.
+func (e *modelError) closedUntil() string {
+	return fmt.Sprintf("%s; it accepts requests again at %s", strings.TrimRight(e.message, ". "),
+		time.Now().Add(e.retryAfter).UTC().Format("2006-01-02 15:04 UTC"))
+}
+
 // forClient returns the error for the client.
 func (e *modelError) forClient(modelID string, attempts int) error {
 	return &acp.Error{
@@ -95,9 +100,7 @@ func httpFailure(provider string, status int, message string, header http.Header
 	e := &modelError{provider: provider, status: status, message: message}
 	e.transient = status == http.StatusRequestTimeout || status == http.StatusConflict ||
 		status == http.StatusTooManyRequests || status >= 500
-	if s, err := strconv.Atoi(header.Get("Retry-After")); err == nil && s > 0 {
-		e.retryAfter = time.Duration(s) * time.Second
-	}
+	e.retryAfter = penstock.RetryAfter(header.Get("Retry-After"), header.Get("Date"), time.Now())
 	return e
 }
 

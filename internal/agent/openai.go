@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 
-	"github.com/google/uuid"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
@@ -19,17 +19,19 @@ import (
 const openaiURL = "https://api.openai.com/v1/"
 
 // openaiModel is a client of OpenAI's Chat Completions API, or of a compatible one.
-type openaiModel struct{ chat openai.ChatCompletionService }
+type openaiModel struct {
+	client openai.Client
+	name   string // of the provider
+}
 
-// newOpenAI creates only the service, because the library's full client would read its settings
-// from the environment.
+// newOpenAI does not use the library's constructor, because that reads settings from the environment.
 func newOpenAI(p Provider, client *http.Client) openaiModel {
-	return openaiModel{openai.NewChatCompletionService(
+	return openaiModel{name: p.Name, client: openai.Client{Options: []option.RequestOption{
 		option.WithBaseURL(cmp.Or(p.BaseURL, openaiURL)),
 		option.WithHTTPClient(client),
 		option.WithAPIKey(p.Key),
 		option.WithMaxRetries(0), // the turn retries itself
-	)}
+	}}}
 }
 
 func (m openaiModel) stream(ctx context.Context, r request, emit func(partKind, string)) (reply, error) {
@@ -39,101 +41,21 @@ func (m openaiModel) stream(ctx context.Context, r request, emit func(partKind, 
 		Tools:         openaiTools(r.tools),
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
 	}
-	chunks := m.chat.NewStreaming(ctx, params)
-	defer chunks.Close()
-	var response openaiResponse
-	for chunks.Next() {
-		response.add(chunks.Current(), emit)
+	var raw *http.Response
+	err := m.client.Post(ctx, "chat/completions", params, &raw, option.WithJSONSet("stream", true))
+	if err != nil {
+		return reply{}, m.failure(err)
 	}
-	if err := chunks.Err(); err != nil {
-		return reply{usage: openaiUsage(response.usage)}, openaiFailure(err)
+	defer raw.Body.Close()
+	response := chatResponse{provider: m.name, header: raw.Header, emit: emit, assembly: newChatCalls(r.tools)}
+	err = response.read(raw)
+	if err == nil {
+		err = response.incomplete()
 	}
-	if response.finish == "" {
-		err := errors.New("the response of the model ended too early")
-		return reply{usage: openaiUsage(response.usage)}, failure(openaiID, err)
+	if err != nil {
+		return reply{usage: openaiUsage(response.usage)}, err
 	}
 	return response.reply(), nil
-}
-
-// openaiResponse assembles a response from its chunks. Compatible servers differ in details, so it
-// requires little.
-type openaiResponse struct {
-	text, thought, refusal string
-	calls                  []openaiCall
-	finish                 string
-	usage                  openai.CompletionUsage
-}
-
-type openaiCall struct {
-	index           int64
-	id, name, input string
-}
-
-func (a *openaiResponse) add(chunk openai.ChatCompletionChunk, emit func(partKind, string)) {
-	if chunk.JSON.Usage.Valid() {
-		a.usage = chunk.Usage
-	}
-	if len(chunk.Choices) == 0 {
-		return
-	}
-	choice := chunk.Choices[0]
-	a.finish = cmp.Or(choice.FinishReason, a.finish)
-	delta := choice.Delta
-	if delta.Content != "" {
-		a.text += delta.Content
-		emit(partText, delta.Content)
-	}
-	if delta.Refusal != "" {
-		a.refusal += delta.Refusal
-		emit(partText, delta.Refusal)
-	}
-	// An extension that many servers have.
-	var thought string
-	if f, ok := delta.JSON.ExtraFields["reasoning_content"]; ok && json.Unmarshal([]byte(f.Raw()), &thought) == nil &&
-		thought != "" {
-		a.thought += thought
-		emit(partThought, thought)
-	}
-	for _, c := range delta.ToolCalls {
-		call := a.call(c.Index)
-		call.id = cmp.Or(call.id, c.ID)
-		call.name += c.Function.Name
-		call.input += c.Function.Arguments
-	}
-}
-
-func (a *openaiResponse) call(index int64) *openaiCall {
-	for i := range a.calls {
-		if a.calls[i].index == index {
-			return &a.calls[i]
-		}
-	}
-	a.calls = append(a.calls, openaiCall{index: index})
-	return &a.calls[len(a.calls)-1]
-}
-
-func (a *openaiResponse) reply() reply {
-	var parts []part
-	if a.thought != "" {
-		parts = append(parts, part{Kind: partThought, Text: a.thought, Provider: openaiID})
-	}
-	if said := a.text + a.refusal; said != "" {
-		parts = append(parts, text(said))
-	}
-	r := reply{usage: openaiUsage(a.usage)}
-	switch {
-	case a.refusal != "" || a.finish == "content_filter":
-		r.stop = stopRefused
-	case a.finish == "length":
-		r.stop = stopLength
-	}
-	for _, c := range a.calls {
-		parts = append(parts, part{
-			Kind: partCall, CallID: cmp.Or(c.id, "call_"+uuid.NewString()), Tool: c.name, Input: validInput(c.input),
-		})
-	}
-	r.parts = parts
-	return r
 }
 
 // openaiUsage makes the counts disjoint, because the count of the prompt includes cached tokens.
@@ -147,16 +69,19 @@ func openaiUsage(u openai.CompletionUsage) penstock.TokenUsage {
 	}
 }
 
-func openaiFailure(err error) error {
-	var e *openai.Error
-	if !errors.As(err, &e) {
-		return failure(openaiID, err)
+func (m openaiModel) failure(err error) error {
+	e, ok := errors.AsType[*openai.Error](err)
+	if !ok {
+		return failure(m.name, err)
 	}
 	header := http.Header{}
+	var body []byte
 	if e.Response != nil {
 		header = e.Response.Header
+		body, _ = io.ReadAll(e.Response.Body) // the library keeps it in memory
 	}
-	failed := httpFailure(openaiID, e.StatusCode, cmp.Or(e.Message, e.RawJSON(), e.Error()), header)
+	message := cmp.Or(penstock.ErrorText(header.Get("Content-Type"), body), e.Message, http.StatusText(e.StatusCode))
+	failed := httpFailure(m.name, e.StatusCode, message, header)
 	if e.Code == "insufficient_quota" { // has the status 429, but waiting does not help
 		failed.transient = false
 	}

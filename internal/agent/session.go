@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,8 +38,8 @@ type session struct {
 	saved savedSession
 }
 
-// openSession opens the workspace and starts the MCP servers. If one does not start, it returns an
-// error, because a task should not continue without its tools.
+// openSession opens the workspace and starts the MCP servers. A server that does not start is reported
+// to the client and to the model. If the run needs it, openSession returns an error instead.
 func openSession(ctx context.Context, a *agent, saved savedSession, with setup) (*session, error) {
 	s := &session{agent: a, saved: saved, tools: map[string]tool{}}
 	files, err := openWorkspace(with.cwd, with.moreDirs)
@@ -51,18 +52,68 @@ func openSession(ctx context.Context, a *agent, saved savedSession, with setup) 
 	for _, t := range builtinTools() {
 		s.add(t)
 	}
-	for _, described := range with.servers {
-		server, err := startServer(ctx, s, described, with.cwd)
-		if err != nil {
-			s.close()
-			return nil, &acp.Error{Code: acp.CodeInternal, Message: fmt.Sprintf("MCP server %q: %v", described.Name, err)}
+	if err := s.startServers(ctx, with); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// startServers starts all servers at the same time, so that one that hangs does not delay the others.
+func (s *session) startServers(ctx context.Context, with setup) error {
+	var required []string
+	with.meta.Read(acp.MetaRequiredServers, &required)
+	failures := make([]error, len(with.servers))
+	var starting sync.WaitGroup
+	for i, described := range with.servers {
+		m := &mcpServer{
+			described: described, required: slices.Contains(required, described.Name), owner: s, cwd: with.cwd,
 		}
-		s.servers = append(s.servers, server)
-		for _, t := range server.tools {
+		s.servers = append(s.servers, m)
+		starting.Go(func() { failures[i] = m.connect(ctx) })
+	}
+	starting.Wait()
+	for i, m := range s.servers {
+		if failures[i] != nil {
+			err := m.broken(ctx, failures[i])
+			if needed, ok := errors.AsType[*requiredError](err); ok {
+				return needed.forClient()
+			}
+			if ctx.Err() != nil {
+				return err
+			}
+		}
+		for _, t := range m.tools {
 			s.add(t)
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// reportServer reports to the client that an MCP server does not work. Other clients than the worker
+// do not know this request.
+func (s *session) reportServer(ctx context.Context, m *mcpServer) {
+	s.agent.cfg.Log.Warn("an MCP server does not work", "server", m.described.Name, "error", m.problem)
+	failed := acp.ServerFailure{SessionID: s.saved.ID, Name: m.described.Name, Reason: clean(m.problem)}
+	if err := s.agent.client.Call(ctx, acp.MethodServerFailed, failed, nil); err != nil {
+		s.agent.cfg.Log.Info("the client did not take the report about an MCP server", "error", err)
+	}
+}
+
+// checkServers notices the local servers that have ended since. It returns an error if the run needs one.
+func (s *session) checkServers(ctx context.Context) error {
+	for _, m := range s.servers {
+		if !m.lost() {
+			continue
+		}
+		p, printed := m.process, m.printed
+		m.disconnect()
+		err := m.broken(ctx, withOutput(nil, true, p, printed))
+		if needed, ok := errors.AsType[*requiredError](err); ok {
+			return needed.forClient()
+		}
+	}
+	return nil
 }
 
 func (s *session) add(t tool) {
@@ -77,9 +128,11 @@ func (s *session) add(t tool) {
 func (s *session) close() {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	var closing sync.WaitGroup
 	for _, server := range s.servers {
-		server.close()
+		closing.Go(server.disconnect)
 	}
+	closing.Wait()
 	s.servers = nil
 	s.files.close()
 }
@@ -229,6 +282,11 @@ started the task, its payload is in event-payload.json. If there is an AGENTS.md
 	}
 	for _, k := range s.skills {
 		fmt.Fprintf(&b, "- %s: %s\n", k.Name, k.Description)
+	}
+	for _, m := range s.servers {
+		if m.problem != "" {
+			fmt.Fprintf(&b, "\nThe MCP server %s does not work now: %s\n", m.described.Name, cut(clean(m.problem), 1000))
+		}
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -141,6 +142,9 @@ func (s *session) invoke(ctx context.Context, wanted part) (result, error) {
 	}
 	r.text = clean(r.text)
 	s.update(ctx, acp.Update{Kind: acp.UpdateToolCallUpdate, ToolCall: r.end(c, meta)})
+	if needed, ok := errors.AsType[*requiredError](err); ok {
+		return result{}, needed.forClient()
+	}
 	return r, nil
 }
 

@@ -23,7 +23,14 @@ const (
 	maxStepBytes = 192 << 10
 
 	maxAttempts = 5
-	maxPause    = time.Minute
+	maxPause    = time.Minute // without the header Retry-After
+
+	// maxRetryAfter is the longest wait that a provider may ask for.
+	maxRetryAfter = 10 * time.Minute
+
+	// brokenResponse marks the text of a response that did not come to its end. The model does not see
+	// that text.
+	brokenResponse = "This response of the model was interrupted and does not count."
 )
 
 // prompt does one turn. It saves the history after every step, so that the session can be loaded
@@ -63,6 +70,9 @@ func (t *turn) run(ctx context.Context) (acp.StopReason, error) {
 	for range s.agent.cfg.MaxSteps {
 		if full, err := t.makeRoom(); err != nil || full {
 			return acp.StopMaxTokens, err
+		}
+		if err := s.checkServers(ctx); err != nil {
+			return "", err
 		}
 		response, err := t.ask(ctx)
 		if err != nil {
@@ -126,7 +136,7 @@ func (t *turn) callAll(ctx context.Context, calls []part) error {
 }
 
 // ask requests the model's next response. It retries a few times if the model is not available. The
-// client keeps the text of a broken response, and the next attempt begins a new message.
+// client keeps the text of a broken response, so it gets a mark, and the next attempt begins a new message.
 func (t *turn) ask(ctx context.Context) (reply, error) {
 	s := t.session
 	t.modelID = s.model()
@@ -136,25 +146,35 @@ func (t *turn) ask(ctx context.Context) (reply, error) {
 	}
 	pause := s.agent.cfg.Backoff
 	for attempt := 1; ; attempt++ {
-		messageID := uuid.NewString()
+		messageID, spoke := uuid.NewString(), false
 		response, err := m.stream(ctx, request{
 			model: name, system: s.systemPrompt(), tools: s.specs, history: s.saved.History,
-		}, func(kind partKind, text string) { s.say(ctx, kind, text, messageID) })
+		}, func(kind partKind, text string) {
+			spoke = spoke || kind == partText
+			s.say(ctx, kind, text, messageID)
+		})
 		if err == nil {
+			ownIDs(response.parts, s.saved.History)
 			return response, nil
 		}
 		t.spend(ctx, response.usage) // the provider also charges for a broken response
 		if ctx.Err() != nil {
 			return reply{}, context.Cause(ctx)
 		}
-		var failed *modelError
-		if !errors.As(err, &failed) {
+		failed, ok := errors.AsType[*modelError](err)
+		if !ok {
 			return reply{}, err
+		}
+		if spoke {
+			s.say(ctx, partText, "\n\n["+brokenResponse+"]", messageID)
+		}
+		if failed.transient && failed.retryAfter > maxRetryAfter {
+			failed.transient, failed.message = false, failed.closedUntil()
 		}
 		if !failed.transient || attempt == maxAttempts {
 			return reply{}, failed.forClient(t.modelID, attempt)
 		}
-		wait := min(max(pause, failed.retryAfter), maxPause)
+		wait := max(min(pause, maxPause), failed.retryAfter)
 		s.agent.cfg.Log.Warn("the model is not available; retrying",
 			"model", t.modelID, "attempt", attempt, "pause", wait, "error", failed)
 		select {

@@ -53,6 +53,8 @@ type MCPServer struct {
 	Env     map[string]string `json:"env,omitzero" about:"The program's environment."`
 	URL     string            `json:"url,omitzero" about:"A server that is reached over HTTP."`
 	Headers map[string]string `json:"headers,omitzero" about:"Headers of each request to it."`
+
+	Required bool `json:"required,omitzero" about:"Ends the run if the server does not work."`
 }
 
 // settings checks the shared keys below a path. above are the layers that they
@@ -210,7 +212,9 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 
 // Server returns m in the vocabulary of the server.
 func (m MCPServer) Server() penstock.MCPServer {
-	return penstock.MCPServer{ID: m.ID, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, Headers: m.Headers}
+	return penstock.MCPServer{
+		ID: m.ID, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, Headers: m.Headers, Required: m.Required,
+	}
 }
 
 func serverOf(m penstock.MCPServer) MCPServer {
@@ -218,7 +222,9 @@ func serverOf(m penstock.MCPServer) MCPServer {
 	if id == "" {
 		id = m.WarpID
 	}
-	return MCPServer{ID: id, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, Headers: m.Headers}
+	return MCPServer{
+		ID: id, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, Headers: m.Headers, Required: m.Required,
+	}
 }
 
 func servers[A, B any](all map[string]A, convert func(A) B) map[string]B {

@@ -52,6 +52,7 @@ type acpAgent struct {
 	mu       sync.Mutex
 	listens  bool // updates are new: the agent is not replaying an old session
 	usage    turnUsage
+	failures int           // reports of MCP servers that do not work
 	question chan question // of the active turn to the user; room for one
 }
 
@@ -101,7 +102,7 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 		return err
 	}
 	a.capable = hello.Capabilities
-	servers, err := mcpServers(a.session.MCPServers, hello.Capabilities.MCP)
+	servers, err := a.mcpServers(hello.Capabilities.MCP)
 	if err != nil {
 		return err
 	}
@@ -140,6 +141,13 @@ func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer
 	}
 	if p.EnvForTools {
 		meta = meta.With(acp.MetaEnvironment, s.Env)
+		var required []string
+		for name, server := range s.MCPServers {
+			if server.Required {
+				required = append(required, name)
+			}
+		}
+		meta = meta.With(acp.MetaRequiredServers, required)
 	}
 	if s.Load != "" && a.capable.LoadSession {
 		loaded, err := a.client.LoadSession(
@@ -163,17 +171,20 @@ func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer
 	return nil
 }
 
-// mcpServers converts the servers of the configuration to the protocol's form.
-func mcpServers(servers map[string]penstock.MCPServer, can acp.MCPCapabilities) ([]acp.MCPServer, error) {
+// mcpServers converts the servers of the configuration to the protocol's form. It leaves out those that
+// the agent cannot use, unless the run needs them.
+func (a *acpAgent) mcpServers(can acp.MCPCapabilities) ([]acp.MCPServer, error) {
 	var list []acp.MCPServer
-	for name, s := range servers {
+	for name, s := range a.session.MCPServers {
 		switch {
 		case s.Command != "":
 			list = append(list, acp.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: variables(s.Env)})
-		case !can.HTTP:
+		case !can.HTTP && s.Required:
 			return nil, penstock.Errorf(
 				penstock.CodeAgentProcessFailed, "the agent does not support MCP servers over HTTP, such as %s", name,
 			)
+		case !can.HTTP:
+			a.serverFailed(name, "The agent does not support MCP servers over HTTP.")
 		default:
 			list = append(list, acp.MCPServer{Name: name, Type: "http", URL: s.URL, Headers: variables(s.Headers)})
 		}
@@ -301,7 +312,16 @@ func (a *acpAgent) permission(ctx context.Context, r acp.PermissionRequest) (out
 // extension handles our own requests.
 func (a *acpAgent) extension(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
 	defer a.contain(ctx, method, &err)
-	if method != acp.MethodArtifact {
+	switch method {
+	case acp.MethodArtifact:
+	case acp.MethodServerFailed:
+		var r acp.ServerFailure
+		if err := json.Unmarshal(params, &r); err != nil {
+			return nil, &acp.Error{Code: acp.CodeInvalidParams, Message: err.Error()}
+		}
+		a.serverFailed(r.Name, r.Reason)
+		return struct{}{}, nil
+	default:
 		return nil, &acp.Error{Code: acp.CodeMethodNotFound, Message: "method not found: " + method}
 	}
 	var r acp.ArtifactRequest
@@ -313,6 +333,25 @@ func (a *acpAgent) extension(ctx context.Context, method string, params json.Raw
 		return nil, err
 	}
 	return acp.ArtifactResponse{ArtifactUID: uid}, nil
+}
+
+// serverFailed records that an MCP server does not work. The number of reports is limited, because
+// agents are not trusted.
+func (a *acpAgent) serverFailed(name, reason string) {
+	const most, longest = 100, 2000
+	a.mu.Lock()
+	a.failures++
+	failures := a.failures
+	a.mu.Unlock()
+	if _, ours := a.session.MCPServers[name]; !ours || failures > most {
+		return
+	}
+	if len(reason) > longest {
+		reason = reason[:runeCut([]byte(reason), longest)] + "…"
+	}
+	a.session.Record(penstock.Timeline(
+		penstock.Now(), penstock.TimelineMCPFailed, map[string]any{"name": name, "reason": reason},
+	))
 }
 
 // contain is deferred around the handling of messages from the agent. It turns a panic there into

@@ -398,6 +398,15 @@ func TestMissingAgentCapabilitiesAreReported(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.session.MCPServers = map[string]penstock.MCPServer{"remote": {URL: "https://example.com/mcp"}}
+	if _, err := s.agent("reports"); err != nil {
+		t.Errorf("MCP over HTTP, not required: got %v", err)
+	}
+	failed := s.events(penstock.EventTimeline)
+	if len(failed) != 1 || !strings.Contains(string(failed[0].Data), penstock.TimelineMCPFailed) ||
+		!strings.Contains(string(failed[0].Data), `"remote"`) {
+		t.Errorf("the timeline has %v", failed)
+	}
+	s.session.MCPServers = map[string]penstock.MCPServer{"remote": {URL: "https://example.com/mcp", Required: true}}
 	if _, err := s.agent("reports"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed ||
 		!strings.Contains(err.Error(), "over HTTP, such as remote") {
 		t.Errorf("MCP over HTTP: got %v", err)

@@ -580,6 +580,13 @@ class MCPServerConfig(TypedDict, total=False):
     headers: Mapping[str, str]
     """Headers to send to it."""
 
+    required: bool
+    """Whether the run ends if the server does not start or stops working. Otherwise the run
+    continues without it: the timeline shows `mcp_server_failed`, and the agent is told. The
+    built-in agent watches its servers. Other agents start and watch theirs themselves, so there
+    it only applies to what the worker sees.
+    """
+
 
 ArtifactType: TypeAlias = Literal[
     "PLAN", "PULL_REQUEST", "SCREENSHOT", "FILE", "EXTERNAL_REFERENCE"

@@ -1116,6 +1116,13 @@ class MCPServerConfig(Model):
     headers: dict[str, str] | None = None
     """Headers to send to it."""
 
+    required: bool | None = None
+    """Whether the run ends if the server does not start or stops working. Otherwise the run
+    continues without it: the timeline shows `mcp_server_failed`, and the agent is told. The
+    built-in agent watches its servers. Other agents start and watch theirs themselves, so there
+    it only applies to what the worker sees.
+    """
+
 
 class RunNetwork(Model):
     """What a run may reach, and what it reached."""
@@ -1278,6 +1285,7 @@ class TimelineEvent(Model):
             "workspace_reused",
             "any_worker",
             "mcp_server_not_used",
+            "mcp_server_failed",
             "sandbox_verified",
             "network_denied",
             "budget_threshold",
@@ -1304,6 +1312,8 @@ class TimelineEvent(Model):
     run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`,
     and `errors` if something could not be computed. `any_worker` has the requested
     `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server.
+    `mcp_server_failed` has the `name` of a server that did not start or stopped working, and
+    the `reason`.
     `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was
     `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy
     refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of

@@ -65,6 +65,7 @@ const events: Record<string, string> = {
   image_ready: 'Image ready',
   any_worker: 'Any worker may execute it',
   mcp_server_not_used: 'MCP server not used',
+  mcp_server_failed: 'MCP server does not work',
   sandbox_verified: 'Sandbox checked: it has no network of its own',
   network_denied: 'Host refused by the network policy',
   budget_threshold: 'Budget reached a threshold',

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -184,17 +185,18 @@ type FactorySettings struct {
 	AgentDefaults      AgentDefaults    `json:"agent_defaults"`
 	Network            *Network         `json:"network,omitempty"` // of all its runs
 	Models             *ModelPolicy     `json:"models,omitempty"`
-	ScorerDefaults     struct{}         `json:"scorer_defaults"` // files cannot set any
+	ScorerDefaults     struct{}         `json:"scorer_defaults"` // the keys of the files are not used yet
 	Scoring            struct{}         `json:"scoring"`         // likewise
 }
 
 // CodeForge is a service that hosts repositories.
 type CodeForge string
 
-// The hosts of a factory's repositories. Files do not name a host; their repositories are on
-// GitHub.
+// The hosts of a factory's repositories. Files that do not name a host have repositories on GitHub.
+// Others are shown as the files write them.
 const (
 	ForgeGitHub CodeForge = "GITHUB"
+	ForgeGitLab CodeForge = "GITLAB"
 	ForgeNone   CodeForge = "NONE" // of a factory without repositories
 )
 
@@ -216,8 +218,9 @@ type AgentDefaults struct {
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
 }
 
-// SettingsOf returns the settings of a factory with these defaults and repositories.
-func SettingsOf(defaults Overrides, repositories []WorkRepository) FactorySettings {
+// SettingsOf returns the settings of a factory with these defaults, repositories, and hosts of
+// repositories that its files name.
+func SettingsOf(defaults Overrides, repositories []WorkRepository, forges []CodeForge) FactorySettings {
 	settings := FactorySettings{
 		Repositories: []WorkRepository{}, CodeForge: ForgeNone,
 		CredentialStrategy: cmp.Or(defaults.CredentialStrategy, "EXECUTOR"),
@@ -236,11 +239,21 @@ func SettingsOf(defaults Overrides, repositories []WorkRepository) FactorySettin
 	for _, name := range defaults.Secrets {
 		settings.AgentDefaults.Secrets = append(settings.AgentDefaults.Secrets, NamedSecret{Name: name})
 	}
+	if len(repositories) > 0 {
+		settings.CodeForge = ForgeGitHub
+	}
+	if len(forges) > 0 && !slices.Contains(forges, settings.CodeForge) {
+		settings.CodeForge = forges[0]
+	}
 	for _, r := range repositories {
-		settings.CodeForge, r.CodeForge = ForgeGitHub, ForgeGitHub
+		if len(forges) <= 1 { // otherwise the files do not say where it is
+			r.CodeForge = settings.CodeForge
+		}
 		settings.Repositories = append(settings.Repositories, r)
 	}
-	settings.CodeForges = []CodeForge{settings.CodeForge}
+	if settings.CodeForges = forges; len(forges) == 0 {
+		settings.CodeForges = []CodeForge{settings.CodeForge}
+	}
 	return settings
 }
 

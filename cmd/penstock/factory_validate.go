@@ -17,10 +17,12 @@ import (
 type factoryValidateCmd struct {
 	Folder string `arg:"" optional:"" default:"." help:"Folder with the factory's files; by default the current folder."`
 	Format string `default:"text" enum:"text,json,github" help:"Output format: text (one line per finding, like a compiler), json, or github (annotations for a GitHub workflow)."`
+	Strict bool   `help:"Treat warnings as errors, and also what is kept but not used."`
 }
 
 func (cmd *factoryValidateCmd) Help() string {
-	return "Each finding has a file, line, column and code. Exits with 1 if there is an error; warnings do not count."
+	return "Each finding has a file, line, column and code. Exits with 1 if there is an error; warnings and notes do " +
+		"not count without --strict."
 }
 
 func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
@@ -34,6 +36,9 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	}
 	_, more := definition.Parse(files, definition.Known{CheckCron: automation.CheckCron, Model: settings.checkModel})
 	found = append(found, more...)
+	if cmd.Strict {
+		definition.Strict(found)
+	}
 	if err := cmd.print(std, found); err != nil {
 		return err
 	}

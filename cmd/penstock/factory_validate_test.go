@@ -59,6 +59,23 @@ func TestFactoryValidate(t *testing.T) {
 		t.Errorf("got %+v", response)
 	}
 
+	later := t.TempDir()
+	writeBelow(t, later, "factory.yaml",
+		"schemaVersion: v1alpha1\nname: Example\nscoring: {}\nagentDefaults: {model: auto}\n")
+	writeBelow(t, later, "agents/foreman/agent.md", "---\nagentType: FOREMAN\n---\n")
+	writeBelow(t, later, "docs/plan.txt", "not a part of the factory\n")
+	got = call(t, nil, "factory", "validate", later)
+	got.want(t, 0, "is valid")
+	if !strings.Contains(got.out, "factory.yaml:3:1: FF_UNKNOWN_FIELD (note) the key scoring is kept, and not used yet") {
+		t.Errorf("got %q", got.out)
+	}
+	got = call(t, nil, "factory", "validate", "--strict", later)
+	got.want(t, 1, "")
+	if !strings.Contains(got.out, "factory.yaml:3:1: FF_UNKNOWN_FIELD the key scoring") ||
+		!strings.Contains(got.out, "docs/plan.txt:1:1: FF_UNSUPPORTED_PATH (note)") {
+		t.Errorf("got %q", got.out)
+	}
+
 	valid, err := filepath.Abs("../../internal/definition/testdata/valid")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ type Agent struct {
 	Network            *Network           `json:"network,omitzero" about:"What its runs may reach, in addition to the other layers."`
 	Models             *Models            `json:"models,omitzero" about:"The models that its runs may use; the factory must allow them, too."`
 	Settings
+	Later
+	Named
 
 	Prompt string `json:"-" body:"prompt"`
 }

@@ -15,6 +15,8 @@ type Automation struct {
 	CredentialStrategy string    `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials its runs work with."`
 	Triggers           []Trigger `json:"triggers" about:"The events that start runs; each event starts one run, even where several match it."`
 	Settings
+	Later
+	Named
 
 	Prompt string `json:"-" body:"prompt"`
 }

@@ -35,6 +35,7 @@ type field struct {
 	null     bool   // null means that the key is absent
 	empty    bool   // so does an empty text
 	body     bool   // the text below the front matter, which has no key
+	unused   string // why its value is kept, but not used; "" for other keys
 	kind     reflect.Type
 }
 
@@ -72,7 +73,8 @@ func readFields(t reflect.Type) []field {
 		unset := f.Tag.Get("unset")
 		fields = append(fields, field{
 			written: f.Tag.Get("written") == "always", null: unset != "", empty: unset == "null or empty",
-			index: f.Index, key: key, alias: f.Tag.Get("alias"), required: options != "omitzero",
+			unused: f.Tag.Get("unused"),
+			index:  f.Index, key: key, alias: f.Tag.Get("alias"), required: options != "omitzero",
 			rule: f.Tag.Get("rule"), about: f.Tag.Get("about"), value: f.Tag.Get("default"), kind: f.Type,
 		})
 	}
@@ -182,9 +184,31 @@ func (d *document) object(node *yaml.Node, v reflect.Value) {
 		}
 		given[f.key] = key
 		d.subject = f.key
+		if f.unused != "" {
+			d.notef(key, UnknownField, "the key %s is kept, and %s", f.key, f.unused)
+			keep(value, v.FieldByIndex(f.index))
+			continue
+		}
 		d.value(value, v.FieldByIndex(f.index), f.rule)
 	}
 	d.missing(node, fields, given)
+}
+
+// keep reads the value of a key that is not used. It is not checked, because the public schema may
+// give it another form.
+func keep(value *yaml.Node, v reflect.Value) {
+	switch v.Interface().(type) {
+	case Tree:
+		v.SetBytes(jsonOf(value))
+	case []string:
+		var list []string
+		for _, item := range value.Content {
+			if isText(item) {
+				list = append(list, item.Value)
+			}
+		}
+		v.Set(reflect.ValueOf(list))
+	}
 }
 
 // dropUnset removes keys whose value means that they are absent, so that no later check sees them.
@@ -208,17 +232,16 @@ func (d *document) unknown(key *yaml.Node, fields []field) {
 	if d.full() {
 		return
 	}
-	var known []string
+	var known, used []string
 	for _, f := range fields {
-		if !f.body {
-			known = append(known, f.key)
+		if f.body {
+			continue
+		}
+		if known = append(known, f.key); f.unused == "" {
+			used = append(used, f.key)
 		}
 	}
-	if key.Value == "name" && d.root != nil && slices.Contains(d.root.Content, key) {
-		d.badf(key, UnknownField, "the key name is not allowed: the name comes from the path of the file")
-		return
-	}
-	d.nearf(key, UnknownField, nearest(key.Value, known), "unknown key %s; allowed are %s", quote(key.Value), list(known))
+	d.nearf(key, UnknownField, nearest(key.Value, known), "unknown key %s; allowed are %s", quote(key.Value), list(used))
 }
 
 func (d *document) missing(node *yaml.Node, fields []field, given map[string]*yaml.Node) {

@@ -113,6 +113,15 @@ func HasErrors(findings []Diagnostic) bool {
 	return slices.ContainsFunc(findings, func(d Diagnostic) bool { return d.Severity == SeverityError })
 }
 
+// Strict makes errors of the findings about a factory's own files. Notes about other files stay notes.
+func Strict(all []Diagnostic) {
+	for i := range all {
+		if all[i].Severity == SeverityWarning || all[i].Code != UnsupportedPath {
+			all[i].Severity = SeverityError
+		}
+	}
+}
+
 // maxFindings limits the findings of a hostile tree.
 const maxFindings = 1000
 

@@ -44,9 +44,18 @@ func (d *document) mustf(at *yaml.Node, code Code, nearest, format string, args 
 }
 
 func (d *document) warnf(at *yaml.Node, code Code, nearest, format string, args ...any) {
-	found := Diagnostic{
-		Code: code, Message: fmt.Sprintf(format, args...), Path: d.path, Nearest: nearest, Severity: SeverityWarning,
-	}
+	d.remark(at, Diagnostic{
+		Code: code, Message: fmt.Sprintf(format, args...), Nearest: nearest, Severity: SeverityWarning,
+	})
+}
+
+// notef reports what there is nothing to fix about.
+func (d *document) notef(at *yaml.Node, code Code, format string, args ...any) {
+	d.remark(at, Diagnostic{Code: code, Message: fmt.Sprintf(format, args...), Severity: SeverityNote})
+}
+
+func (d *document) remark(at *yaml.Node, found Diagnostic) {
+	found.Path = d.path
 	found.Line, found.Column = d.position(at)
 	d.add(found)
 }

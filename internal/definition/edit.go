@@ -214,7 +214,7 @@ func (d *document) changes(now, next reflect.Value, written bool) []KeyChange {
 		there := d.find(spelled) != nil
 		missing := f.required || written && f.written && !value.IsZero()
 		switch {
-		case f.body:
+		case f.body, f.unused != "": // the API does not know it
 		case f.text(old) == f.text(value) && (there || !missing):
 		case value.IsZero() && !f.required:
 			changes = append(changes, KeyChange{Key: spelled, Remove: true})

@@ -22,6 +22,20 @@ type Factory struct {
 	Network            *Network             `json:"network,omitzero" about:"What all runs of the factory may reach."`
 	Models             *Models              `json:"models,omitzero" about:"The models that all runs of the factory may use."`
 	AgentDefaults      Settings             `json:"agentDefaults" about:"How agents work unless they say otherwise; exactly one of model and harness."`
+	CodeForges         []string             `json:"codeForges,omitzero" unused:"not used yet" about:"The hosts of its repositories: GITHUB, GITLAB. Shown, and not used yet."`
+	Later
+}
+
+// Named has a key that people copy from other tools into documents whose path names them.
+type Named struct {
+	Label Tree `json:"name,omitzero" unused:"has no effect: the name comes from the path of the file" about:"No effect; the path names it."`
+}
+
+// Later has keys of the public schema that are kept, and not used yet.
+type Later struct {
+	Scoring         Tree `json:"scoring,omitzero" unused:"not used yet" about:"Kept, and not used yet."`
+	ScorerDefaults  Tree `json:"scorerDefaults,omitzero" unused:"not used yet" about:"Kept, and not used yet."`
+	SelfImprovement Tree `json:"selfImprovement,omitzero" unused:"not used yet" about:"Kept, and not used yet."`
 }
 
 // Repository is a repository that the factory works on.

@@ -11,7 +11,7 @@ type Scorer struct {
 	SamplingRate    *float64 `json:"samplingRate,omitzero" rule:"percent" about:"How many of the runs it judges, in percent." default:"25"`
 	Model           string   `json:"model" rule:"name" about:"The model that judges."`
 	Output          string   `json:"output,omitzero" rule:"output" about:"The form of what it finds." default:"\"classification\""`
-	SelfImprovement bool     `json:"selfImprovement,omitzero" about:"Whether failures may lead to proposed changes of this tree." default:"false"`
+	SelfImprovement Tree     `json:"selfImprovement,omitzero" about:"Whether failures may lead to proposed changes of this tree." default:"false"`
 	Enabled         *bool    `json:"enabled,omitzero" about:"Whether it judges runs." default:"true"`
 	Rubric          string   `json:"-" body:"rubric"`
 }

@@ -261,6 +261,11 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	for _, r := range f.Repositories {
 		row.WorksOn = append(row.WorksOn, penstock.WorkRepository{Owner: r.Owner, Repo: r.Name})
 	}
+	for _, name := range f.CodeForges {
+		if forge := penstock.CodeForge(name); forge == penstock.ForgeGitHub || forge == penstock.ForgeGitLab {
+			row.CodeForges = append(row.CodeForges, forge)
+		}
+	}
 	row.UpdatedAt = penstock.Now()
 	a.factory = row
 	return a.tx.Factories().Set(ctx, row)

@@ -16,7 +16,7 @@ const filesRef = "refs/penstock/files"
 // not damage it.
 func (m *mirror) keepBase(ctx context.Context, lock *os.File, commit, dir, base string) error {
 	if commit == "" {
-		return m.keepEmptyBase(ctx, lock, base)
+		return keepEmptyBase(ctx, m, lock, base)
 	}
 	err := m.runAll(ctx, lock, base, []command{
 		{args: []string{"clone", "--quiet", "--local", "--bare", "--template=", "--", m.path, base}},
@@ -54,8 +54,8 @@ func (m *mirror) keepBase(ctx context.Context, lock *os.File, commit, dir, base 
 }
 
 // keepEmptyBase makes base a bare repository whose HEAD has no commit, and whose filesRef is empty.
-func (m *mirror) keepEmptyBase(ctx context.Context, lock *os.File, base string) error {
-	init, err := m.initLike(ctx, lock, unborn, base, "--bare")
+func keepEmptyBase(ctx context.Context, m *mirror, lock *os.File, base string) error {
+	init, err := initLike(ctx, m, lock, unborn, base, "--bare")
 	if err == nil {
 		err = m.runAll(ctx, lock, base, []command{init})
 	}

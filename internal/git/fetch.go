@@ -19,7 +19,7 @@ func (m *mirror) update(ctx context.Context, lock *os.File, ref string) (target,
 	if ref == "" {
 		var err error
 		if ref, err = m.defaultBranch(ctx, lock); errors.Is(err, errUnborn) {
-			return m.updateUnborn(ctx, lock)
+			return updateUnborn(ctx, m, lock)
 		} else if err != nil {
 			return target{}, err
 		}
@@ -37,7 +37,7 @@ func (m *mirror) update(ctx context.Context, lock *os.File, ref string) (target,
 		return t, err
 	}
 	// In a repository without commits, no branch exists yet.
-	if branches, listing := m.branches(ctx, lock, "refs/"); listing != nil || len(branches) > 0 {
+	if branches, listing := branchesOf(ctx, m, lock, "refs/"); listing != nil || len(branches) > 0 {
 		return t, errors.Join(err, listing)
 	}
 	return target{branch: ref}, nil
@@ -94,7 +94,7 @@ func (m *mirror) create(ctx context.Context, lock *os.File, ref string) (err err
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
-	format, err := m.objectFormat(ctx, lock)
+	format, err := remoteFormat(ctx, m, lock)
 	if err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (m *mirror) create(ctx context.Context, lock *os.File, ref string) (err err
 	return os.Rename(temp, m.path)
 }
 
-// objectFormat asks the remote for the format of its ids, which a mirror must have, too. Most remotes
+// remoteFormat asks the remote for the format of its ids, which a mirror must have, too. Most remotes
 // show it with the id of HEAD. An unborn HEAD has no id.
-func (m *mirror) objectFormat(ctx context.Context, lock *os.File) (string, error) {
+func remoteFormat(ctx context.Context, m *mirror, lock *os.File) (string, error) {
 	out, err := m.ask(ctx, lock, "--", m.remote.url, "HEAD")
 	if err != nil {
 		return "", err
@@ -123,7 +123,7 @@ func (m *mirror) objectFormat(ctx context.Context, lock *os.File) (string, error
 	if id, _, _ := strings.Cut(out, "\t"); id != "" {
 		return formatOf(id), nil
 	}
-	_, format, err := m.askUnborn(ctx, lock)
+	_, format, err := askUnborn(ctx, m, lock)
 	return format, err
 }
 

@@ -185,7 +185,7 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 		"--origin=origin", "--no-recurse-submodules", "--", m.path, dir,
 	}}
 	if t.commit == "" {
-		return m.copyUnborn(ctx, lock, t.branch, dir)
+		return copyUnborn(ctx, m, lock, t.branch, dir)
 	}
 	if err := m.countable(ctx, lock, t.commit); err != nil {
 		return err
@@ -204,8 +204,8 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 }
 
 // copyUnborn makes dir an independent repository on a branch without commits.
-func (m *mirror) copyUnborn(ctx context.Context, lock *os.File, branch, dir string) error {
-	init, err := m.initLike(ctx, lock, branch, dir)
+func copyUnborn(ctx context.Context, m *mirror, lock *os.File, branch, dir string) error {
+	init, err := initLike(ctx, m, lock, branch, dir)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (m *mirror) copyUnborn(ctx context.Context, lock *os.File, branch, dir stri
 }
 
 // initLike returns the command that creates a repository whose ids have the mirror's format.
-func (m *mirror) initLike(ctx context.Context, lock *os.File, branch, dir string, options ...string) (command, error) {
+func initLike(ctx context.Context, m *mirror, lock *os.File, branch, dir string, options ...string) (command, error) {
 	format, err := m.run(ctx, command{args: []string{"rev-parse", "--show-object-format"}, repo: m.path, lock: lock})
 	args := append([]string{"init", "--quiet"}, options...)
 	return command{args: append(

@@ -13,8 +13,8 @@ const maxBranches = 5
 
 // updateUnborn fetches everything of a remote whose HEAD names a branch without commits, and returns
 // this branch.
-func (m *mirror) updateUnborn(ctx context.Context, lock *os.File) (target, error) {
-	branch, _, err := m.askUnborn(ctx, lock)
+func updateUnborn(ctx context.Context, m *mirror, lock *os.File) (target, error) {
+	branch, _, err := askUnborn(ctx, m, lock)
 	if err != nil {
 		return target{}, err
 	}
@@ -24,14 +24,14 @@ func (m *mirror) updateUnborn(ctx context.Context, lock *os.File) (target, error
 	if commit, err := m.resolve(ctx, lock, "refs/heads/"+branch); err == nil {
 		return target{commit: commit, branch: branch}, nil // somebody has just pushed it
 	}
-	others, err := m.branches(ctx, lock, "refs/heads/")
+	others, err := branchesOf(ctx, m, lock, "refs/heads/")
 	return target{branch: branch, others: others}, err
 }
 
 // askUnborn returns the branch that the remote's HEAD names and that has no commits, and the format of
 // the remote's ids. Only a clone reports them, and only with version 2 of Git's protocol. For other
 // remotes, they are "main" and "sha1".
-func (m *mirror) askUnborn(ctx context.Context, lock *os.File) (branch, format string, err error) {
+func askUnborn(ctx context.Context, m *mirror, lock *os.File) (branch, format string, err error) {
 	temp := m.path + ".new"
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	if err := os.RemoveAll(temp); err != nil {
@@ -61,8 +61,8 @@ func (m *mirror) askUnborn(ctx context.Context, lock *os.File) (branch, format s
 	return branch, strings.TrimSpace(format), err
 }
 
-// branches lists the first few refs of the mirror below a prefix, without the prefix.
-func (m *mirror) branches(ctx context.Context, lock *os.File, prefix string) ([]string, error) {
+// branchesOf lists the first few refs of the mirror below a prefix, without the prefix.
+func branchesOf(ctx context.Context, m *mirror, lock *os.File, prefix string) ([]string, error) {
 	out, err := m.run(ctx, command{
 		args: []string{"for-each-ref", "--count=" + strconv.Itoa(maxBranches), "--format=%(refname)", prefix},
 		repo: m.path, local: true, lock: lock,

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -296,5 +297,54 @@ func TestAForemanGoesWithItsFactory(t *testing.T) {
 		}
 		w.mustBe(d.RunID, penstock.StateQueued)
 		w.createFactory("acme", "a") // the names are free again
+	})
+}
+
+// A tree of the newest public schema is applied. Its keys that have no effect yet are kept, also by an
+// edit, and a note names each.
+func TestKeysThatAreNotUsedYetAreKept(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		const later = "scoring: {enabled: true}\nscorerDefaults:\n  model: auto\n  labels: [1e400, 0x10]\n" +
+			"selfImprovement:\n  schedule: \"0 9 * * 1\"\n"
+		f := w.defineFactory(map[string]string{
+			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nrepositories: [{owner: acme, name: shop}]\n" +
+				"codeForges: [GITLAB, SOMETHING_NEWER]\n" + later + "agentDefaults: {model: auto}\n",
+			"agents/lead/agent.md": "---\nname: The Lead\nagentType: FOREMAN\nselfImprovement: true\n---\nLead.\n",
+		})
+		if f.CodeForge != penstock.ForgeGitLab || f.Repositories[0].CodeForge != penstock.ForgeGitLab ||
+			!slices.Equal(f.CodeForges, []penstock.CodeForge{penstock.ForgeGitLab}) {
+			w.t.Errorf("the hosts are %v, %v", f.CodeForge, f.CodeForges)
+		}
+		description := "New."
+		if _, err := w.Resources.UpdateIdentity(
+			ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Description: &description},
+		); err != nil {
+			w.t.Fatal(err)
+		}
+		if _, err := w.Factories.Update(ctx, w.admin, f.UID, penstock.FactoryRequest{Description: &description}); err != nil {
+			w.t.Fatal(err)
+		}
+		d, err := w.Factories.Definition(ctx, w.admin, f.UID, 0)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if text := d.Files["factory.yaml"]; !strings.Contains(text, later) ||
+			!strings.Contains(text, "GITLAB, SOMETHING_NEWER") || !strings.Contains(text, "description: New.") {
+			w.t.Errorf("factory.yaml is\n%s", text)
+		}
+		if text := d.Files["agents/lead/agent.md"]; !strings.Contains(text, "name: The Lead\n") ||
+			!strings.Contains(text, "selfImprovement: true\n") || !strings.Contains(text, "description: New.") {
+			w.t.Errorf("agent.md is\n%s", text)
+		}
+		checked, err := w.Factories.Validate(ctx, w.admin, d.Files)
+		if err != nil || len(checked.Diagnostics) != 6 {
+			w.t.Errorf("got %v, %+v, want six notes", err, checked.Diagnostics)
+		}
+		for _, found := range checked.Diagnostics {
+			if found.Severity != "note" || !strings.Contains(found.Message, " is kept, and ") {
+				w.t.Errorf("got %+v", found)
+			}
+		}
 	})
 }

@@ -23,6 +23,8 @@ type FactoryRow struct {
 type FactoryConfig struct {
 	Defaults penstock.Overrides        `json:"defaults,omitzero"`
 	WorksOn  []penstock.WorkRepository `json:"works_on,omitempty"` // without their forges
+	// CodeForges are the hosts that the files name.
+	CodeForges []penstock.CodeForge `json:"code_forges,omitempty"`
 	// Every run gets these, in addition to those of stronger layers.
 	Secrets    []string                      `json:"secrets,omitempty"`
 	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
@@ -87,7 +89,7 @@ func scanFactory(row scanner) (FactoryRow, error) {
 	if r.Source == penstock.FactoryRepository {
 		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
 	}
-	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
+	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn, r.CodeForges)
 	r.FactorySettings.Network, r.FactorySettings.Models = r.Network, r.Models
 	return *r, nil
 }

@@ -2101,9 +2101,9 @@ export interface Factory {
   network?: Network;
   /** The models that all its runs may use, as in factory.yaml. */
   models?: ModelPolicy;
-  /** Defaults of scorers. Always empty, because the files cannot set any. */
+  /** Defaults of scorers. Always empty: the key `scorerDefaults` of the files is kept, and not used yet. */
   scorer_defaults: Record<string, unknown>;
-  /** Settings of scoring. Always empty, because the files cannot set any. */
+  /** Settings of scoring. Always empty: the key `scoring` of the files is kept, and not used yet. */
   scoring: Record<string, unknown>;
 }
 
@@ -2118,10 +2118,10 @@ export interface WorkRepository {
 }
 
 /**
- * Host of repositories. The files of a factory do not name a host, so it is `GITHUB`, or `NONE` without
- * repositories.
+ * Host of repositories, as `codeForges` of factory.yaml names it. Without this key, it is `GITHUB`, or
+ * `NONE` without repositories.
  */
-export type CodeForge = Open<'GITHUB' | 'NONE'>;
+export type CodeForge = Open<'GITHUB' | 'GITLAB' | 'NONE'>;
 
 /** Defaults of a factory's agents, as in `agentDefaults` of factory.yaml. */
 export interface FactoryAgentDefaults {

@@ -3014,10 +3014,12 @@ class Factory(Model):
     """The models that all its runs may use, as in factory.yaml."""
 
     scorer_defaults: dict[str, Any]
-    """Defaults of scorers. Always empty, because the files cannot set any."""
+    """Defaults of scorers. Always empty: the key `scorerDefaults` of the files is kept, and not
+    used yet.
+    """
 
     scoring: dict[str, Any]
-    """Settings of scoring. Always empty, because the files cannot set any."""
+    """Settings of scoring. Always empty: the key `scoring` of the files is kept, and not used yet."""
 
 
 class WorkRepository(Model):
@@ -3033,9 +3035,9 @@ class WorkRepository(Model):
     """URL."""
 
 
-CodeForge: TypeAlias = Literal["GITHUB", "NONE"] | str
-"""Host of repositories. The files of a factory do not name a host, so it is `GITHUB`, or `NONE`
-without repositories.
+CodeForge: TypeAlias = Literal["GITHUB", "GITLAB", "NONE"] | str
+"""Host of repositories, as `codeForges` of factory.yaml names it. Without this key, it is
+`GITHUB`, or `NONE` without repositories.
 """
 
 

@@ -164,11 +164,12 @@ type InboundDelivery struct {
 	Secret     int // index in WebhookSnapshot.Secrets of the secret that matched; -1: none
 
 	IdentitySource IdentitySource
-	Identity       string // empty if the source is IdentityBody
-	Guard          bool   // the same signed bytes with another identity are a replay
-	SignedSum      []byte // SHA-256 of the signed bytes, if more than the body is signed
-	Handshake      bool   // starts no run and claims no identity
-	Unverified     bool   // does not count against the rate limit: the sender has proved nothing yet
+	Identity       string   // empty if the source is IdentityBody
+	Guard          bool     // the same signed bytes with another identity are a replay
+	SignedSum      []byte   // SHA-256 of the signed bytes, if more than the body is signed
+	PaidBy         []string // keys that pay for its runs, besides those of the automations
+	Handshake      bool     // starts no run and claims no identity
+	Unverified     bool     // does not count against the rate limit: the sender has proved nothing yet
 }
 
 // DeliveryResult says what happened to an InboundDelivery.

@@ -36,6 +36,8 @@ func Scopes() []Scope {
 type Principal struct {
 	Team   string
 	KeyUID string
+	// Makers are the keys that made the caller's key, the nearest first.
+	Makers []string
 	Actor  Actor
 	Scopes []Scope
 	RunID  string // of an execution's own key
@@ -50,6 +52,25 @@ type Principal struct {
 func (p Principal) May(scope Scope) bool {
 	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, ScopeAdmin) ||
 		scope == ScopeFactoriesRead && slices.Contains(p.Scopes, ScopeFactoriesManage)
+}
+
+// PaidBy lists the keys that pay for what p causes: its own, and those that made it.
+func (p Principal) PaidBy() []string {
+	if p.KeyUID == "" {
+		return p.Makers
+	}
+	return MorePayers([]string{p.KeyUID}, p.Makers...)
+}
+
+// MorePayers returns a list of keys with more of them, each once. It does not change the list.
+func MorePayers(keys []string, more ...string) []string {
+	keys = slices.Clip(keys)
+	for _, key := range more {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // Key is an API key without its secret.

@@ -5,6 +5,7 @@ import "encoding/json"
 // TestDelivery is a delivery that the server sends to one of its own webhooks.
 type TestDelivery struct {
 	Payload json.RawMessage `json:"payload"` // nil: an example
+	PaidBy  []string        `json:"-"`       // the keys of the caller
 }
 
 // WebhookVerification is a request of a sender, to find out why it is rejected.

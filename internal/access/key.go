@@ -72,7 +72,8 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 func (s *Keys) principalOf(k store.KeyRow) penstock.Principal {
 	s.usedKeys.Mark(k.UID)
 	return penstock.Principal{
-		Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, ExpiresAt: k.ExpiresAt, AgentUID: k.AgentUID,
+		Team: k.Team, KeyUID: k.UID, Makers: k.Makers, Actor: k.Owner, Scopes: k.Scopes, ExpiresAt: k.ExpiresAt,
+		AgentUID: k.AgentUID,
 	}
 }
 
@@ -162,8 +163,26 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 		if err := tx.Keys().AddPrincipal(ctx, p.Team, k.Owner); err != nil {
 			return k, err
 		}
-		return k, tx.Keys().Add(ctx, store.KeyRow{Key: k, Team: p.Team, Hash: HashKey(key)})
+		makers, err := makersFor(ctx, tx, p)
+		if err != nil {
+			return k, err
+		}
+		return k, tx.Keys().Add(ctx, store.KeyRow{Key: k, Team: p.Team, Hash: HashKey(key), Makers: makers})
 	})
+}
+
+// maxMakers is how many keys may count the spending of one key as theirs.
+const maxMakers = 50
+
+// makersFor returns the keys that pay for what a key does that p makes. Revoked keys without a budget,
+// such as those that a key replaced, are left out, because no budget can ever count for them.
+func makersFor(ctx context.Context, tx *store.Tx, p penstock.Principal) ([]string, error) {
+	makers, err := tx.Keys().Budgeted(ctx, p.Team, p.PaidBy())
+	if err == nil && len(makers) > maxMakers {
+		err = penstock.Errorf(penstock.CodeConflict, "the key was made through %d other keys that are in use, the most "+
+			"that is possible; create the new key with one of those", len(makers)-1)
+	}
+	return makers, err
 }
 
 // setAgent makes an agent the owner of a key. It locks the agent until the key is stored, so

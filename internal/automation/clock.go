@@ -168,7 +168,7 @@ func (s *Schedules) runsWith(ctx context.Context, r store.ScheduleRow, now penst
 	var runs []*store.NewRun
 	for _, row := range rows {
 		run, err := s.automations.automationRun(
-			ctx, row, Cause{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule},
+			ctx, row, Cause{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule, PaidBy: payersOf(r)},
 		)
 		if err != nil {
 			if _, broken := WhyBroken(err); !broken {

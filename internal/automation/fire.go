@@ -30,6 +30,7 @@ type Cause struct {
 	DeliveryID string
 	TriggerURL string
 	Payload    filter.Value // of the delivery, for the title
+	PaidBy     []string     // keys that pay for the run, besides those of the automation
 	Envelope   string       // what the prompt says about the event, after the automation's own; "": nothing
 }
 
@@ -61,7 +62,9 @@ func (s *Automations) Run(
 	if err != nil {
 		return penstock.RunCreated{}, err
 	}
-	run, err := s.automationRun(ctx, row, Cause{Source: source, At: penstock.Now(), Envelope: byHand})
+	run, err := s.automationRun(ctx, row, Cause{
+		Source: source, At: penstock.Now(), Envelope: byHand, PaidBy: p.Makers,
+	})
 	if why, broken := WhyBroken(err); broken {
 		err = penstock.Errorf(penstock.CodeConflict, "the automation cannot start runs: %s", why)
 	}
@@ -96,7 +99,9 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	if err != nil {
 		return nil, penstock.Invalid("/title", "%s", err)
 	}
-	p := penstock.Principal{Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}}
+	p := penstock.Principal{
+		Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, Makers: a.PaidBy,
+	}
 	run, err := s.runs.New(
 		ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a},
 	)
@@ -113,6 +118,7 @@ func (t *RunTemplate) Stamp(on Cause) *store.NewRun {
 	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.At, on.At
 	run.Source, run.Schedule, run.TriggerURL = on.Source, on.schedule, on.TriggerURL
 	run.WebhookUID, run.DeliveryID = on.WebhookUID, on.DeliveryID
+	run.Payers = penstock.MorePayers(run.Payers, on.PaidBy...)
 	run.Metadata = penstock.Provenance(run.AutomationID, on.WebhookUID, on.DeliveryID)
 	run.Title = cmp.Or(t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() }), run.Title)
 	if on.Envelope != "" {

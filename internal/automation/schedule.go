@@ -72,7 +72,7 @@ func (s *Schedules) Create(
 	now := penstock.Now()
 	r := store.ScheduleRow{
 		Schedule: penstock.Schedule{ID: penstock.NewID(), CreatedAt: now, CreatedBy: &p.Actor},
-		Team:     p.Team, Version: 1,
+		Team:     p.Team, Version: 1, PaidBy: p.PaidBy(),
 	}
 	if err := s.define(ctx, p, &r, req, now); err != nil {
 		return penstock.Schedule{}, err
@@ -123,6 +123,7 @@ func (s *Schedules) Replace(
 		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron
 		r.Name, r.Cron, r.Enabled = checked.Name, checked.Cron, checked.Enabled
 		r.Prompt, r.Personal = checked.Prompt, checked.Personal
+		r.ChangedBy = p.PaidBy()
 		r.Mode, r.Config, r.AgentUID, r.Metadata = checked.Mode, checked.Config, checked.AgentUID, checked.Metadata
 		if sameTimes { // @every continues from its last time
 			r.NextAt = next
@@ -171,7 +172,7 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 		if err != nil {
 			return err
 		}
-		r.Enabled = true
+		r.Enabled, r.ChangedBy = true, penstock.MorePayers(r.ChangedBy, p.PaidBy()...)
 		return planSchedule(r, now)
 	})
 }
@@ -329,10 +330,18 @@ func (s *Schedules) tryRun(ctx context.Context, p penstock.Principal, r store.Sc
 // creatorOf returns the principal of a schedule's runs: the creator of the schedule, with only
 // the right to create them. The author of the configuration had the right to name its secrets.
 func creatorOf(r store.ScheduleRow) penstock.Principal {
-	return penstock.Principal{
+	p := penstock.Principal{
 		Team: r.Team, Actor: *r.CreatedBy, Scopes: []penstock.Scope{penstock.ScopeRunsWrite, penstock.ScopeSecretsUse},
+		Makers: payersOf(r),
 	}
+	if len(p.Makers) > 0 { // whose run it is in sums by key
+		p.KeyUID, p.Makers = p.Makers[0], p.Makers[1:]
+	}
+	return p
 }
+
+// payersOf lists the keys that pay for the runs that a schedule starts.
+func payersOf(r store.ScheduleRow) []string { return penstock.MorePayers(r.PaidBy, r.ChangedBy...) }
 
 func requestOf(r store.ScheduleRow) penstock.RunRequest {
 	shared := !r.Personal

@@ -140,6 +140,7 @@ func (s *Deliveries) replayDelivery(
 			Headers: old.Headers, PayloadSHA256: hex.EncodeToString(sum[:]),
 		},
 		WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Body: body,
+		PaidBy: p.PaidBy(),
 	}
 	if err := s.ingress.start(ctx, plan, document, old.Headers, d); err != nil {
 		return penstock.Delivery{}, err

@@ -137,6 +137,7 @@ func (s *Ingress) evaluate(
 			ID: penstock.NewID(), WebhookUID: p.row.UID, Outcome: a.Outcome, Reason: a.Reason, HTTPStatus: a.Status,
 			Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers,
 		},
+		PaidBy:        a.PaidBy,
 		WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Logged: limits.LoggedRejections,
 	}
 	if !a.Unverified {
@@ -227,6 +228,7 @@ func (s *Ingress) begin(
 	run := template.Stamp(automation.Cause{
 		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
 		TriggerURL: s.deliveryURL(p.row, d.ID), Payload: payload, Envelope: envelope(p.row, d.ID),
+		PaidBy: d.PaidBy,
 	})
 	d.Starts = append(d.Starts, run)
 	match.WouldTrigger, match.RunID = true, run.ID

@@ -211,6 +211,7 @@ func (a *application) automation(
 
 // storeAutomation stores an automation with its identity and its clocks.
 func (a *application) storeAutomation(ctx context.Context, row, before store.AutomationRow, there bool) error {
+	row.PaidBy = a.p.PaidBy()
 	put := a.tx.Automations().Add
 	if there {
 		put = a.tx.Automations().Set

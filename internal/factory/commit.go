@@ -23,6 +23,7 @@ func (s *Repositories) applySnapshot(
 	}
 	p := penstock.Principal{
 		Team: row.Team, Actor: repositoryActor(row), Scopes: []penstock.Scope{penstock.ScopeFactoriesManage},
+		Makers: row.PaidBy,
 	}
 	if row.NamesSecrets {
 		p.Scopes = append(p.Scopes, penstock.ScopeSecretsManage)

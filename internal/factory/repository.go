@@ -63,7 +63,7 @@ func (s *Repositories) createFromRepository(
 			ctx,
 			store.RepositoryRow{
 				Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL),
-				NamesSecrets: namesSecrets,
+				NamesSecrets: namesSecrets, PaidBy: p.PaidBy(),
 			},
 		); err != nil {
 			return penstock.Factory{}, err
@@ -99,6 +99,7 @@ func (s *Repositories) moveRepository(
 	case repository != *r.Repository:
 		err := tx.Repositories().Move(ctx, store.RepositoryRow{
 			Repository: repository, FactoryUID: r.UID, Place: placeOf(repository.URL), NamesSecrets: namesSecrets,
+			PaidBy: p.PaidBy(),
 		})
 		if err != nil {
 			return penstock.Factory{}, err

@@ -34,7 +34,7 @@ func (h webhookTrials) deliver(c *call) error {
 	if err != nil {
 		return err
 	}
-	req.Payload = json.RawMessage(payload)
+	req.Payload, req.PaidBy = json.RawMessage(payload), c.principal.PaidBy()
 	hook, err := h.webhook(c)
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func (s *Runs) New(
 			Source: from.Source, Schedule: from.Schedule, TriggerURL: from.TriggerURL, Creator: &p.Actor, Executor: &p.Actor,
 			Metadata: req.Metadata,
 		},
-		Team: p.Team, Personal: req.Team != nil && !*req.Team, KeyUID: p.KeyUID,
+		Team: p.Team, Personal: req.Team != nil && !*req.Team, KeyUID: p.KeyUID, Payers: p.Makers,
 	}}
 	if from.Automation != nil {
 		run.AutomationID = from.Automation.UID

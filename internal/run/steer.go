@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -139,8 +140,11 @@ func followUp(
 	if err := tx.Followups().Add(ctx, floor, run, f); err != nil {
 		return "", err
 	}
+	if err := chargeSender(ctx, tx, p, run); err != nil {
+		return "", err
+	}
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
-	if run.State.Done() || run.State == penstock.StateBlocked && run.BlockedBudget == "" {
+	if restarts(run) {
 		return penstock.FollowupHandoff, tx.Runs().Move(
 			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
@@ -153,6 +157,32 @@ func followUp(
 		outcome = penstock.FollowupLive
 	}
 	return cmp.Or(outcome, penstock.FollowupQueued), tx.Runs().Touch(ctx, run.ID)
+}
+
+// restarts reports whether a follow-up starts a new execution of the run at once.
+func restarts(run store.RunRow) bool {
+	return run.State.Done() || run.State == penstock.StateBlocked && run.BlockedBudget == ""
+}
+
+// chargeSender makes the key of a follow-up pay for the execution that gets it. A key whose budget is
+// spent cannot send one to a run for which it does not pay yet: the run of another key would end or
+// wait for that budget.
+func chargeSender(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow) error {
+	var before []string
+	if !restarts(run) {
+		before = run.Senders
+	}
+	paying := penstock.MorePayers([]string{run.KeyUID}, penstock.MorePayers(run.Payers, before...)...)
+	added := slices.DeleteFunc(p.PaidBy(), func(key string) bool { return slices.Contains(paying, key) })
+	short, err := tx.Budgets().ShortOfKeys(ctx, run.Team, added)
+	if err != nil {
+		return err
+	}
+	if short != nil {
+		return penstock.Errorf(penstock.CodeBudgetExceeded, "the key that sends a follow-up pays for what the agent does "+
+			"with it: %s", short.Explain(false))
+	}
+	return tx.Runs().SetSenders(ctx, run.ID, penstock.MorePayers(before, added...))
 }
 
 // Interrupt requests the end of the agent's current turn. The run then continues with the next

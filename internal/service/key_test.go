@@ -50,7 +50,7 @@ func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		want := penstock.Principal{
-			Team: store.DefaultTeam, KeyUID: k.UID, Actor: w.admin.Actor,
+			Team: store.DefaultTeam, KeyUID: k.UID, Makers: []string{w.admin.KeyUID}, Actor: w.admin.Actor,
 			Scopes: []penstock.Scope{penstock.ScopeRunsRead, penstock.ScopeRunsWrite},
 		}
 		if diff := cmp.Diff(want, p); diff != "" {

@@ -15,6 +15,7 @@ type AutomationRow struct {
 	penstock.Automation // without Problems and the fields that come from clocks
 	Team                string
 	FactoryUID          string
+	PaidBy              []string // the keys that gave it its present form, and pay for its runs
 }
 
 // automationData has the fields of an automation without a column of their own.
@@ -37,6 +38,7 @@ var automationFields = newResource("automations", "a",
 	jsonColumn("data", func(r *automationRecord) *automationData { return &r.data }).editable(),
 	numberColumn("created_at", func(r *automationRecord) *penstock.Time { return &r.CreatedAt }),
 	numberColumn("updated_at", func(r *automationRecord) *penstock.Time { return &r.UpdatedAt }).editable(),
+	listColumn("paid_by", func(r *automationRecord) *[]string { return &r.PaidBy }).editable(),
 )
 
 var (

@@ -110,9 +110,9 @@ func (cs Calls) List(ctx context.Context, runID string) ([]Call, error) {
 	return collect(cs.s, rows, err, "calls", func(c *Call) []any { return callFields.into(c) })
 }
 
-// Bequeath lists what a child of the run inherits: the run itself, its scopes of budgets, and what the run
-// has inherited, the nearest first. The calls of the child count for the budgets of all of them. So no run
-// can escape a cap by starting others.
+// Bequeath lists what a child of the run inherits: the run itself, its scopes of budgets, the other keys
+// that pay for it, and what the run has inherited, the nearest first. The calls of the child count for the
+// budgets of all of them. So no run can escape a cap by starting others.
 func (r RunRow) Bequeath() []string {
 	list := []string{ofRun(r.ID).entry}
 	for _, scope := range []struct {
@@ -128,7 +128,7 @@ func (r RunRow) Bequeath() []string {
 			list = append(list, ofScope(scope.of, scope.uid).entry)
 		}
 	}
-	for _, entry := range r.Inherited {
+	for _, entry := range r.above() {
 		if !slices.Contains(list, entry) {
 			list = append(list, entry)
 		}

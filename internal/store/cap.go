@@ -13,13 +13,24 @@ import (
 // payer is a run whose calls are counted.
 type payer struct {
 	run, team string
-	// entries are what its calls count for: the run itself and its scopes of budgets, then those
-	// of the runs above, the nearest first.
+	// entries are what its calls count for: the run itself and its scopes of budgets, then the other
+	// keys that pay for it, then those of the runs above, the nearest first.
 	entries   []string
-	inherited []string // the latter alone
+	inherited []string // without the run itself and its scopes
 }
 
-func (r RunRow) payer() payer { return payer{r.ID, r.Team, r.Bequeath(), r.Inherited} }
+func (r RunRow) payer() payer { return payer{r.ID, r.Team, r.Bequeath(), r.above()} }
+
+// above lists what the run's calls count for besides the run itself and its scopes of budgets.
+func (r RunRow) above() []string {
+	var list []string
+	for _, key := range penstock.MorePayers(r.Payers, r.Senders...) {
+		if key != r.KeyUID {
+			list = append(list, ofScope(penstock.BudgetOfKey, key).entry)
+		}
+	}
+	return penstock.MorePayers(list, r.Inherited...)
+}
 
 // payer is the run that made a call.
 func (c Call) payer() payer {
@@ -107,9 +118,10 @@ type limit struct {
 	*Account
 	cost, tokens       int64
 	hasCost, hasTokens bool
-	own                bool      // of the run itself
-	notifyAt           []float64 // shares of cost to report
-	refuses            bool      // the run is FAILED, not BLOCKED
+	own                bool                 // of the run itself
+	notifyAt           []float64            // shares of cost to report
+	refuses            bool                 // the run is FAILED, not BLOCKED
+	scope              penstock.BudgetScope // "" for the budget of a run
 }
 
 // limits lists the caps that apply to a run at a time, in the order of their keys. Accounts that do not
@@ -127,7 +139,7 @@ func (bs budgetReads) limits(c caps, p payer, at penstock.Time) ([]limit, error)
 		}
 		list = append(list, limit{
 			Account: &Account{AccountKey: key}, cost: b.MaxCost, hasCost: true, notifyAt: b.NotifyAt,
-			refuses: b.Action == penstock.BudgetRefuse,
+			refuses: b.Action == penstock.BudgetRefuse, scope: b.Scope,
 		})
 	}
 	for _, entry := range p.entries {

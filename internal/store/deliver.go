@@ -29,6 +29,7 @@ type NewDelivery struct {
 	Guard         string        // the key of the signed bytes, which it also claims; "": it claims none
 	GuardUntil    penstock.Time // when that claim ends; 0: with the log entry, if Guard is the key of the body
 	Body          []byte        // of an accepted delivery
+	PaidBy        []string      // keys that pay for its runs: somebody sent it through the API
 	Starts        []*NewRun     // the runs that it starts if it is accepted
 	Rate          int           // maximum per minute; 0: no limit, and it does not count
 	Logged        int           // maximum of equal rejections that are logged in a minute; 0: no limit

@@ -89,6 +89,27 @@ func (bs budgetReads) limitsNow(ctx context.Context, payers []payer) ([][]limit,
 	return lists, err
 }
 
+// ShortOfKeys returns what the first spent budget of one of the keys lacks, or nil.
+func (bs budgetReads) ShortOfKeys(ctx context.Context, team string, keys []string) (*penstock.BudgetShortage, error) {
+	p := payer{team: team}
+	for _, key := range keys {
+		p.entries = append(p.entries, ofScope(penstock.BudgetOfKey, key).entry)
+	}
+	if len(p.entries) == 0 {
+		return nil, nil //nolint:nilnil // nothing is short
+	}
+	lists, err := bs.limitsNow(ctx, []payer{p})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lists[0] {
+		if l.spent() && l.scope == penstock.BudgetOfKey {
+			return l.shortOfCost(0), nil
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing is short
+}
+
 // hold makes the run BLOCKED or FAILED if one of the limits is spent.
 func (c *createRun) hold(limits []limit) {
 	var spent *limit

@@ -17,6 +17,7 @@ type KeyRow struct {
 	Team      string
 	Hash      string // SHA-256 of the key, hex
 	RevokedAt penstock.Time
+	Makers    []string // the keys that made it, the nearest first
 }
 
 // Active reports whether the key is valid at now.
@@ -42,6 +43,7 @@ var keyFields = newResource("api_keys", "k",
 	numberColumn("expires_at", func(k *KeyRow) *penstock.Time { return &k.ExpiresAt }),
 	numberColumn("revoked_at", func(k *KeyRow) *penstock.Time { return &k.RevokedAt }).unset(),
 	numberColumn("last_used_at", func(k *KeyRow) *penstock.Time { return &k.LastUsedAt }).unset(),
+	listColumn("makers", func(k *KeyRow) *[]string { return &k.Makers }),
 )
 
 // principal is the row of a person or service account.
@@ -131,6 +133,25 @@ func (ks KeysTx) Add(ctx context.Context, k KeyRow) error {
 		return penstock.Errorf(penstock.CodeConflict, "this key exists already")
 	}
 	return err
+}
+
+// Budgeted returns those of the keys for which a budget exists, or can be created, in their order.
+func (ks KeysTx) Budgeted(ctx context.Context, team string, keys []string) ([]string, error) {
+	var budgeted []string
+	for _, uid := range keys { // few
+		var one int
+		err := ks.tx.row(ctx, `SELECT 1
+			WHERE EXISTS (SELECT 1 FROM api_keys WHERE team = $1 AND uid = $2 AND revoked_at = 0)
+				OR EXISTS (SELECT 1 FROM budgets WHERE team = $1 AND scope = 'key' AND scope_uid = $2)`, team, uid).Scan(&one)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return nil, fmt.Errorf("look for budgets of key %s: %w", uid, err)
+		default:
+			budgeted = append(budgeted, uid)
+		}
+	}
+	return budgeted, nil
 }
 
 // Revoke revokes a key from the next request on. It returns false if the key does not exist.

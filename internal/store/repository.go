@@ -14,8 +14,9 @@ type RepositoryRow struct {
 	penstock.Repository
 
 	FactoryUID, Team string
-	Place            string // the name of the repository in push notices; "": it has none
-	NamesSecrets     bool   // the caller who connected it may manage secrets, so its webhooks may name any secret
+	Place            string   // the name of the repository in push notices; "": it has none
+	PaidBy           []string // the keys that pay for the runs of its automations
+	NamesSecrets     bool     // the caller who connected it may manage secrets, so its webhooks may name any secret
 
 	Head                      string // the branch that was last followed
 	Commit                    string // the newest commit whose result is known, or ""
@@ -61,6 +62,7 @@ var (
 		textColumn("path", func(r *RepositoryRow) *string { return &r.Path }).editable(),
 		textColumn("secret", func(r *RepositoryRow) *string { return &r.Secret }).editable(),
 		flagColumn("names_secrets", func(r *RepositoryRow) *bool { return &r.NamesSecrets }).editable(),
+		listColumn("paid_by", func(r *RepositoryRow) *[]string { return &r.PaidBy }).editable(),
 		numberColumn("asked", func(r *RepositoryRow) *int64 { return &r.PollsRequested }).unset(),
 		numberColumn("done", func(r *RepositoryRow) *int64 { return &r.PollsDone }).unset(),
 	)

@@ -167,14 +167,14 @@ func (cs CallsTx) readPayers(ctx context.Context, members []*reserveCall) (now p
 	found := map[string]heldRun{}
 	for args := range chunks(runsOf(members), func(id string) []any { return []any{id} }) {
 		rows, err := cs.tx.query(ctx, `SELECT r.id, r.execution_id, r.team, r.factory_uid, r.agent_uid, r.automation_id,
-				r.key_uid, r.inherited, q.token, `+cs.tx.s.d.now+`
+				r.key_uid, r.payers, r.senders, r.inherited, q.token, `+cs.tx.s.d.now+`
 			FROM queue q
 			JOIN runs r ON r.id = q.run_id
 			WHERE q.token <> '' AND q.run_id IN (`+placeholders(1, len(args))+")", args...)
 		list, err := collect(cs.tx.s, rows, err, "leases", func(r *heldRun) []any {
 			return []any{
-				&r.ID, &r.ExecutionID, &r.Team, &r.FactoryUID, &r.AgentUID, &r.AutomationID, &r.KeyUID, (*words)(&r.Inherited),
-				&r.token, &now,
+				&r.ID, &r.ExecutionID, &r.Team, &r.FactoryUID, &r.AgentUID, &r.AutomationID, &r.KeyUID,
+				(*words)(&r.Payers), (*words)(&r.Senders), (*words)(&r.Inherited), &r.token, &now,
 			}
 		})
 		if err != nil {

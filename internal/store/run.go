@@ -36,7 +36,9 @@ type RunRow struct {
 	// reset when the agent works, and by a follow-up after the run's end.
 	NotGivenSince penstock.Time
 
-	KeyUID   string // of the key whose request created it
+	KeyUID   string   // of the key whose request created it, or its schedule
+	Payers   []string // other keys that pay for it: see [penstock.Principal.PaidBy]
+	Senders  []string // the keys that pay for follow-ups to its present execution
 	AgentUID string
 	// MaxCost, in nano-dollars, and MaxTokens are the run's own budget, which Config.Budget shows
 	// as it is read. 0: no cap.
@@ -371,6 +373,14 @@ func (rs RunsTx) Touch(ctx context.Context, runID string) error {
 		SET updated_at = $1
 		WHERE id = $2`, int64(penstock.Now()), runID)
 	return err
+}
+
+// SetSenders records which keys pay for the follow-ups to the present execution of a run.
+func (rs RunsTx) SetSenders(ctx context.Context, runID string, keys []string) error {
+	if _, err := rs.tx.exec(ctx, "UPDATE runs SET senders = $1 WHERE id = $2", joined(keys), runID); err != nil {
+		return fmt.Errorf("record who pays for follow-ups to run %s: %w", runID, err)
+	}
+	return nil
 }
 
 // SetPrompt records the delivery state of the run's own prompt.

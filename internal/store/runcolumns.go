@@ -58,6 +58,7 @@ var runFields = newResource("runs", "r",
 	numberColumn("max_cost", func(r *RunRow) *int64 { return &r.MaxCost }).from(maxCost),
 	numberColumn("max_tokens", func(r *RunRow) *int64 { return &r.MaxTokens }).from(maxTokens),
 	listColumn("inherited", func(r *RunRow) *[]string { return &r.Inherited }),
+	listColumn("payers", func(r *RunRow) *[]string { return &r.Payers }),
 
 	// These get their values later.
 	numberColumn("started_at", func(r *RunRow) *penstock.Time { return &r.StartedAt }).unset(),
@@ -75,6 +76,7 @@ var runFields = newResource("runs", "r",
 	textColumn("blocked_budget", func(r *RunRow) *string { return &r.BlockedBudget }).unset(),
 	numberColumn("needed_cost", func(r *RunRow) *int64 { return &r.NeededCost }).unset(),
 	numberColumn("needed_tokens", func(r *RunRow) *int64 { return &r.NeededTokens }).unset(),
+	listColumn("senders", func(r *RunRow) *[]string { return &r.Senders }).unset(),
 ).cutAfter("metadata", "definition_revision")
 
 var (

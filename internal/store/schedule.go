@@ -18,6 +18,9 @@ type ScheduleRow struct {
 	LastAt            penstock.Time // when it last started a run, 0: never
 	NextAt            penstock.Time // 0 while it is paused
 	Version           int64         // counts the changes by callers
+	// PaidBy are the key that made it and the keys that made that one, ChangedBy those of the callers
+	// that gave it its present form. They pay for its runs.
+	PaidBy, ChangedBy []string
 }
 
 // scheduleData has the fields of a schedule without a column of their own.
@@ -56,6 +59,8 @@ var scheduleFields = newResource("schedules", "s",
 	numberColumn("last_at", func(r *scheduleRecord) *penstock.Time { return &r.LastAt }).unset(),
 	numberColumn("next_at", func(r *scheduleRecord) *penstock.Time { return &r.NextAt }).editable(),
 	textColumn("last_error", func(r *scheduleRecord) *string { return &r.lastError }).unset(),
+	listColumn("paid_by", func(r *scheduleRecord) *[]string { return &r.PaidBy }),
+	listColumn("changed_by", func(r *scheduleRecord) *[]string { return &r.ChangedBy }).editable(),
 )
 
 var (

@@ -143,7 +143,7 @@ func (cs CallsTx) AddReported(ctx context.Context, run RunRow, c Call) error {
 	}
 	p := run.payer()
 	c.Team, c.RunID, c.ExecutionID, c.State, c.Reported = run.Team, run.ID, run.ExecutionID, CallSettled, true
-	c.CreatedAt, c.SettledAt, c.inherited, c.total = now, now, run.Inherited, c.Tokens.Total()
+	c.CreatedAt, c.SettledAt, c.inherited, c.total = now, now, p.inherited, c.Tokens.Total()
 	c.FactoryUID, c.AgentUID = p.nearest(penstock.BudgetOfFactory), p.nearest(penstock.BudgetOfAgent)
 	c.AutomationID, c.KeyUID = p.nearest(penstock.BudgetOfAutomation), p.nearest(penstock.BudgetOfKey)
 	if err := callFields.add(ctx, cs.tx, &c); err != nil {

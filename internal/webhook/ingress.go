@@ -116,6 +116,7 @@ type intake struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	received time.Time
+	paidBy   []string // keys that pay for its runs: a test
 
 	uid, token string
 	hasToken   bool
@@ -322,7 +323,7 @@ func (d *intake) inbound() *penstock.InboundDelivery {
 	}
 	return &penstock.InboundDelivery{
 		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.TimeOf(d.received), Size: max(0, size), Body: d.body.bytes,
-		Headers: d.headers(), ClientIP: d.clientIP, Secret: -1,
+		Headers: d.headers(), ClientIP: d.clientIP, Secret: -1, PaidBy: d.paidBy,
 	}
 }
 

@@ -55,7 +55,7 @@ func (in *Ingress) SendTest(
 			return "", penstock.Errorf(penstock.CodeConflict, "%s", err)
 		}
 	}
-	return in.post(ctx, path, request, client)
+	return in.post(ctx, path, request, client, req.PaidBy)
 }
 
 // acceptingPlan returns the current plan of a webhook and its valid secrets. A webhook that accepts
@@ -81,15 +81,17 @@ func (r *Request) fill(body map[string]any) {
 	}
 }
 
-// post handles a request that nobody has sent over the network.
-func (in *Ingress) post(ctx context.Context, path string, request Request, client netip.Addr) (string, error) {
+// post handles a request that nobody has sent over the network. paidBy are the keys that pay for its runs.
+func (in *Ingress) post(
+	ctx context.Context, path string, request Request, client netip.Addr, paidBy []string,
+) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, request.Method, path, bytes.NewReader(request.Body))
 	if err != nil {
 		return "", err
 	}
 	r.Header, r.RemoteAddr = request.Header, netip.AddrPortFrom(client, 0).String()
 	w := &recorder{header: http.Header{}}
-	d := &intake{in: in, w: w, r: r, received: request.Now}
+	d := &intake{in: in, w: w, r: r, received: request.Now, paidBy: paidBy}
 	end := in.span(d)
 	defer func() {
 		d.body.free()

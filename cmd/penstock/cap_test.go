@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -33,8 +35,9 @@ providers:
 `
 )
 
-// billing is a provider that bills each call it receives, by the tag in the prompt. It breaks some
-// calls, and holds others until the fault of the round.
+// billing is a provider that bills each call by the tag in the prompt, before it sends anything. It says
+// little of what it has generated until the end, waits, buffers, compresses, breaks off, and stands behind
+// a proxy that fails. It holds some calls until the fault of the round.
 type billing struct {
 	*httptest.Server
 	t *testing.T
@@ -60,53 +63,126 @@ func newBilling(t *testing.T, seed uint64) *billing {
 
 var tagged = regexp.MustCompile(`tag-[0-9a-z]+`)
 
-func (b *billing) serve(w http.ResponseWriter, r *http.Request) {
+// billed is what the provider does with one call.
+type billed struct {
+	tag           string
+	stream        bool
+	input, output int64
+	fate          float64
+	delay         time.Duration
+	held          chan struct{} // until it is closed, the call waits
+	begun         time.Time
+}
+
+// draw reads a request.
+func (b *billing) draw(r *http.Request) (c billed, ok bool) {
 	body, err := io.ReadAll(r.Body)
 	var request struct {
 		Stream    bool  `json:"stream"`
 		MaxTokens int64 `json:"max_tokens"`
+		Thinking  int64 `json:"thinking_budget"`
 	}
 	if err != nil || json.Unmarshal(body, &request) != nil || !strings.HasSuffix(r.URL.Path, "/chat/completions") {
-		http.Error(w, "not a call", http.StatusNotFound)
-		return
+		return c, false
 	}
 	b.mu.Lock()
-	input, output := int64(len(body)/3), b.rng.Int64N(request.MaxTokens+1)
-	fate, held := b.rng.Float64(), b.held
-	if fate < 0.1 {
-		input, output = 0, 0 // the provider fails before it works
+	defer b.mu.Unlock()
+	c = billed{
+		tag: string(tagged.Find(body)), stream: request.Stream, begun: time.Now(), fate: b.rng.Float64(), held: b.held,
+		input: int64(len(body) / 3), output: b.rng.Int64N(request.MaxTokens + request.Thinking + 1),
+		delay: time.Duration(b.rng.IntN(30)) * time.Millisecond,
 	}
-	text := strings.Repeat("x", int(output))
-	b.bills[string(tagged.Find(body))] += input*billedInput + output*billedOutput
 	b.calls++
 	close(b.reach)
 	b.reach = make(chan struct{})
-	b.mu.Unlock()
-	if fate < 0.1 {
-		http.Error(w, `{"error":{"message":"broken"}}`, http.StatusInternalServerError)
-		return
-	}
-	if fate > 0.8 {
-		select {
-		case <-held:
-		case <-r.Context().Done():
-			return
-		}
-	}
-	usage := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":%d}`, input, output)
-	if !request.Stream {
+	return c, true
+}
+
+func (b *billing) charge(tag string, input, output int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bills[tag] += input*billedInput + output*billedOutput
+}
+
+func (b *billing) serve(w http.ResponseWriter, r *http.Request) {
+	c, ok := b.draw(r)
+	switch {
+	case !ok:
+		http.Error(w, "not a call", http.StatusNotFound)
+	case c.fate < 0.06: // the provider fails before it works
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"id":"x","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q}}],%s}`,
-			text, usage)
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"error":{"message":"broken"}}`)
+	case c.fate < 0.3:
+		b.fail(w, r, c)
+	default:
+		b.charge(c.tag, c.input, c.output)
+		if c.fate > 0.85 {
+			select {
+			case <-c.held:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		c.wait(r)
+		c.respond(w)
+	}
+}
+
+// wait lasts as long as the provider takes.
+func (c billed) wait(r *http.Request) {
+	timer := time.NewTimer(c.delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+	}
+}
+
+// fail bills what can be generated until the failure.
+func (b *billing) fail(w http.ResponseWriter, r *http.Request, c billed) {
+	if c.stream && c.fate > 0.16 {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, firstChunk)
+		_ = http.NewResponseController(w).Flush()
+	}
+	c.wait(r)
+	output := min(c.output, int64(time.Since(c.begun).Seconds()*10_000))
+	if r.Context().Err() != nil { // nobody stops it any more
+		output = c.output
+	}
+	b.charge(c.tag, c.input, output)
+	switch {
+	case c.stream && c.fate > 0.22:
+		_, _ = io.WriteString(w, `data: {"error":{"message":"overloaded","code":502}}`+"\n\ndata: [DONE]\n\n")
+	case c.fate > 0.16:
+		panic(http.ErrAbortHandler)
+	default:
+		http.Error(w, "<html><h1>502 Bad Gateway</h1></html>", []int{500, 502, 503, 504}[int(c.fate*1000)%4])
+	}
+}
+
+const firstChunk = `data: {"id":"x","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":` +
+	`{"name":"write","arguments":""}}]}}]}` + "\n\n"
+
+func (c billed) respond(w http.ResponseWriter) {
+	usage := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":%d}`, c.input, c.output)
+	text := `{"id":"x","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"}}],` + usage + `}`
+	kind := "application/json"
+	if c.stream {
+		text = firstChunk + `data: {"id":"x","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` +
+			"\n\n" + `data: {"id":"x","model":"m","choices":[],` + usage + "}\n\ndata: [DONE]\n\n"
+		kind = "text/event-stream"
+	}
+	w.Header().Set("Content-Type", kind)
+	if c.fate > 0.75 && c.fate < 0.85 {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		_, _ = io.WriteString(z, text)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprintf(w, "data: {\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", text)
-	if fate < 0.2 { // the stream is cut before its usage
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	fmt.Fprintf(w, "data: {\"id\":\"x\",\"model\":\"m\",\"choices\":[],%s}\n\ndata: [DONE]\n\n", usage)
+	_, _ = io.WriteString(w, text)
 }
 
 // await waits until n more calls have arrived, or over is closed.
@@ -241,13 +317,15 @@ type cappedRun struct {
 	limit int64 // in nano-dollars
 }
 
-// start makes an agent send calls, 16 at a time.
+// start makes an agent send calls, 16 at a time. Some agents hang up soon.
 func (w *capWorld) start(r cappedRun) (id string) {
 	w.t.Helper()
-	prompt := fmt.Sprintf(`demo: run seq %d | xargs -P 16 -I@ curl -sN --max-time 20 -o /dev/null `+
+	patience := []string{"20", "0.0@", "0.@"}[w.rng.IntN(3)] // @ is the number of the call
+	second := []string{"", `"enable_thinking":true,"thinking_budget":300,`}[w.rng.IntN(2)]
+	prompt := fmt.Sprintf(`demo: run seq %d | xargs -P 16 -I@ curl -sN --max-time %s -o /dev/null `+
 		`http://127.0.0.1:3128/model/billing/v1/chat/completions -H 'Content-Type: application/json' `+
-		`-d '{"model":"m","max_tokens":400,"stream":%t,"messages":[{"role":"user","content":"%s"}]}'; echo all calls ended`,
-		10+w.rng.IntN(40), w.rng.IntN(2) == 0, r.tag)
+		`-d '{"model":"m","max_tokens":400,%s"stream":%t,"messages":[{"role":"user","content":"%s"}]}'; echo all calls ended`,
+		10+w.rng.IntN(40), patience, second, w.rng.IntN(2) == 0, r.tag)
 	body, err := json.Marshal(penstock.RunRequest{Prompt: prompt, Config: &penstock.Config{
 		ModelID: penstock.ModelOffline, Budget: &penstock.Budget{MaxCostUSD: penstock.USDOf(r.limit)},
 	}})

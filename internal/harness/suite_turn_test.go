@@ -42,7 +42,7 @@ func testTurns(t *testing.T, s *suite) {
 // tools, or the same ones in another way.
 func testNamedModel(t *testing.T, s *suite, name string) {
 	t.Helper()
-	const shows = "echo as $((6*7)) people do"
+	const shows = "printf 'as %d people do\\n' 42"
 	model := &trial.Model{Turns: []trial.Turn{s.command(shows), {Text: "It is shown."}}}
 	j := s.startNamed(t, s.models.add(name, model), map[string]any{"prompt": "Show it."})
 	j.reaches(penstock.StateSucceeded)

@@ -120,7 +120,8 @@ func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
 			continue
 		}
 		const says = "The model gateway refused a request of the agent to the provider local: "
-		if m := run.StatusMessage; m == nil || m.ErrorCode != penstock.CodeInvalidRequest || !strings.HasPrefix(m.Message, says) {
+		m := run.StatusMessage
+		if m == nil || m.ErrorCode != penstock.CodeInvalidRequest || !strings.HasPrefix(m.Message, says) {
 			t.Errorf("after %s, the run says %+v", test.calls, m)
 		}
 	}

@@ -255,3 +255,48 @@ func TestAttackHeadersAndQueries(t *testing.T) {
 		}
 	}
 }
+
+// What compatible servers read beside the vendors' fields passes.
+func TestFieldsOfCompatibleServersPass(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
+	for name, fields := range map[string]string{
+		"vLLM": `"top_k":20,"min_p":0,"repetition_penalty":1.05,"chat_template_kwargs":{"enable_thinking":false},` +
+			`"guided_json":{"type":"object"},"structured_outputs":{"json":{}},"include_reasoning":true,"min_tokens":1,` +
+			`"skip_special_tokens":false,"thinking_token_budget":100`,
+		"SGLang": `"separate_reasoning":true,"regex":"https?://.*","continue_final_message":false,"stop_token_ids":[1]`,
+		"llama.cpp": `"cache_prompt":true,"id_slot":0,"grammar":"root ::= x","timings_per_token":true,` +
+			`"reasoning_format":"auto"`,
+		"Ollama":    `"keep_alive":"5m","options":{"num_ctx":32768},"think":true,"reasoning_effort":"none"`,
+		"LM Studio": `"ttl":300,"draft_model":"small","repeat_penalty":1.1`,
+		"DashScope": `"enable_thinking":true,"thinking_budget":1000,"vl_high_resolution_images":true,` +
+			`"metadata":{"sessionId":` +
+			`"s"},"preserve_thinking":true,"messages":[{"role":"user","content":[{"type":"text","text":"x","cache_control":` +
+			`{"type":"ephemeral"}},{"type":"video","video":["data:image/png;base64,AA"],"fps":2,"max_pixels":9}]}]`,
+		"DeepSeek": `"thinking":{"type":"enabled"},"messages":[{"role":"assistant","reasoning_content":"https://x",` +
+			`"content":` +
+			`"y","prefix":true}]`,
+		"Mistral": `"random_seed":1,"safe_prompt":false,"prompt_mode":"reasoning","messages":[{"role":"assistant",` +
+			`"content":[` +
+			`{"type":"thinking","thinking":[{"type":"text","text":"x"}]},{"type":"text","text":"y"}]}]`,
+		"Z.ai": `"thinking":{"type":"enabled","clear_thinking":false},"do_sample":true,"tool_stream":true,` +
+			`"request_id":"r"`,
+		"Moonshot": `"messages":[{"role":"assistant","content":"","partial":true}],"prompt_cache_key":"k"`,
+		"MiniMax": `"reasoning_split":true,"messages":[{"role":"assistant",` +
+			`"reasoning_details":[{"type":"reasoning.text",` +
+			`"id":"r","format":"x","index":0,"text":"https://x"}]}]`,
+		"OpenRouter": `"models":["m"],"route":"fallback","provider":{"order":["a"],"allow_fallbacks":false,` +
+			`"sort":"price"},` +
+			`"reasoning":{"effort":"high","exclude":false},"usage":{"include":true},"transforms":["middle-out"]`,
+		"Groq": `"reasoning_format":"parsed","service_tier":"auto"`,
+		"Google": `"extra_body":{"google":{"thinking_config":{"include_thoughts":true,"thinking_budget":9}}},` +
+			`"messages":[` +
+			`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"},` +
+			`"extra_content":{"google":{"thought_signature":"s"}}}]}]`,
+	} {
+		body := `{"model":"m",` + fields + `}`
+		if res, said := r.send(t, http.MethodPost, chat, body); res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s returned %d %s", name, body, res.StatusCode, said)
+		}
+	}
+}

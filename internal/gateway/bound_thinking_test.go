@@ -64,7 +64,7 @@ func TestASecondLimitOfTheOutputIsPartOfTheBound(t *testing.T) {
 		`"reasoning_effort":"none",`:                                                       0,
 		`"chat_template_kwargs":{"enable_thinking":false},`:                                0,
 		`"preserve_thinking":true,"reasoning_split":true,`:                                 0,
-		`"metadata":{"thinking_budget":"9"},"tool_choice":{"type":"x","thinking":"deep"},`: 0,
+		`"metadata":{"thinking_budget":"9"},"logit_bias":{"type":1,"thinking":1,"123":1},`: 0,
 	} {
 		t.Run(fields, func(t *testing.T) {
 			t.Parallel()

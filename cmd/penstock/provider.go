@@ -58,8 +58,8 @@ func allProviders(settings *fileSettings) providers {
 		}
 		if set, ok := settings.Providers[v.Name]; ok {
 			p.Key, p.BaseURL = cmp.Or(set.Key, p.Key), cmp.Or(set.BaseURL, p.BaseURL)
-			p.Models, p.AllowFields = set.Models, set.AllowFields
-			p.TokensPerSecond, p.LimitIncludesThinking = set.TokensPerSecond, set.LimitIncludesThinking
+			p.Models = set.Models
+			p = set.describe(p)
 			if set.BaseURL != "" {
 				p.Setting = "providers." + v.Name + ".base_url"
 			}
@@ -71,11 +71,10 @@ func allProviders(settings *fileSettings) providers {
 	for _, name := range slices.Sorted(maps.Keys(settings.Providers)) {
 		if vendorOf(name) == nil {
 			set := settings.Providers[name]
-			all = append(all, gateway.Provider{
+			all = append(all, set.describe(gateway.Provider{
 				Name: name, API: gateway.API(set.API), BaseURL: set.BaseURL, Key: set.Key, Models: set.Models,
-				AllowFields: set.AllowFields, TokensPerSecond: set.TokensPerSecond,
-				LimitIncludesThinking: set.LimitIncludesThinking, Setting: "providers." + name + ".base_url",
-			})
+				Setting: "providers." + name + ".base_url",
+			}))
 		}
 	}
 	return all
@@ -88,12 +87,21 @@ func vendorOf(name string) *vendor {
 	return nil
 }
 
+// describe returns a provider with what its entry says about its requests and responses.
+func (s providerSettings) describe(p gateway.Provider) gateway.Provider {
+	p.AllowFields = s.AllowFields
+	p.TokensPerSecond, p.LimitIncludesThinking = s.TokensPerSecond, s.LimitIncludesThinking
+	return p
+}
+
 // withVendors adds the vendors without a key on this machine, because a run may have its own key.
-func (p providers) withVendors() providers {
+func (p providers) withVendors(settings *fileSettings) providers {
 	all := slices.Clone(p)
 	for _, v := range vendors {
 		if !slices.ContainsFunc(p, func(p gateway.Provider) bool { return p.Name == v.Name }) {
-			all = append(all, gateway.Provider{Name: v.Name, API: v.API, Setting: v.URL})
+			all = append(all, settings.Providers[v.Name].describe(gateway.Provider{
+				Name: v.Name, API: v.API, Setting: v.URL,
+			}))
 		}
 	}
 	return all
@@ -235,10 +243,10 @@ func (s *fileSettings) harnessProviders(log *slog.Logger) []gateway.Provider {
 			if key == "" || strings.Contains(env[v.URL], "{gateway}") {
 				continue
 			}
-			p := gateway.Provider{
+			p := s.Providers[v.Name].describe(gateway.Provider{
 				Name: name + "-" + v.Name, API: v.API, Key: key, BaseURL: env[v.URL], Vendor: v.Name,
 				Setting: "harnesses." + name + ".env." + v.URL,
-			}
+			})
 			list = append(list, p)
 			env[v.Key], env[v.URL] = gatewayKey, p.AgentURL("{gateway}")
 			log.Warn("a key in the environment of a harness stays with the worker: its programs reach the provider through "+

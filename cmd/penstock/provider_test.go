@@ -59,6 +59,7 @@ func TestProvidersOfTheConfigurationFile(t *testing.T) {
 		"without an API":   {"providers: {local: {base_url: 'http://127.0.0.1:1/v1'}}", "api is missing"},
 		"without a URL":    {"providers: {local: {api: openai}}", "base_url is missing"},
 		"another's API":    {"providers: {anthropic: {api: openai}}", "speaks anthropic"},
+		"fields as a text": {"providers: {openai: {allow_fields: {}}}", "allow_fields"},
 		"price of no kind": {"providers: {local: {api: openai, base_url: 'http://x', prices: cheap}}", "prices"},
 	} {
 		_, err := parseConfig([]byte(test.content), nil, &fileSettings{})
@@ -79,5 +80,34 @@ func TestProvidersOfTheConfigurationFile(t *testing.T) {
 	cost, known := table.Cost(price.Call{Model: "local/any", At: time.Now(), Usage: price.Usage{Input: 1000}})
 	if !known || cost != 0 {
 		t.Errorf("a free provider costs %d, known %v", cost, known)
+	}
+}
+
+// The fields that an entry allows hold for the provider, also if the key is that of a run or of a harness.
+func TestAllowedFieldsReachTheGateway(t *testing.T) {
+	t.Parallel()
+	var settings fileSettings
+	_, err := parseConfig([]byte(`
+providers:
+  local: {api: openai, base_url: "http://127.0.0.1:1/v1", allow_fields: [sampler, messages.hint]}
+  anthropic: {allow_fields: [hint]}
+harnesses:
+  claude: {command: [/bin/claude], env: {ANTHROPIC_API_KEY: sk-1}}
+`), nil, &settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(allProviders(&settings).withVendors(&settings), settings.harnessProviders(slog.New(slog.DiscardHandler))...)
+	got := map[string][]string{}
+	for _, p := range all {
+		if len(p.AllowFields) > 0 {
+			got[p.Name] = p.AllowFields
+		}
+	}
+	want := map[string][]string{
+		"local": {"sampler", "messages.hint"}, "anthropic": {"hint"}, "claude-anthropic": {"hint"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -233,7 +233,7 @@ func (cmd *serveCmd) openBack(
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: models,
-		Programs: settings.programs(), Providers: allProviders(settings).withVendors().apis(),
+		Programs: settings.programs(), Providers: allProviders(settings).withVendors(settings).apis(),
 		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(), Prices: prices,
 		Defaults:     penstock.Config{ModelID: defaultModel},
 		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns, PresignDownloads: cmd.BlobDownloads == presigned,

@@ -95,7 +95,7 @@ func (w *working) worker(
 	}
 	p := allProviders(settings)
 	if o.Gateway, err = gateway.New(gateway.Options{
-		Providers: slices.Concat(p.withVendors(), settings.harnessProviders(log)), Log: log,
+		Providers: slices.Concat(p.withVendors(settings), settings.harnessProviders(log)), Log: log,
 	}); err != nil {
 		return nil, exitf(exitConfig, "%w", err)
 	}

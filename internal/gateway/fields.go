@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"regexp"
@@ -197,7 +198,7 @@ func (c *checker) enter(n *node, i int, at place) (place, *Refusal) {
 	}
 	return inside, refuse(inside.pointer, fmt.Sprintf("The model gateway does not know the field %.200s, and so does not "+
 		"forward it. If the provider %s needs it, an administrator can add %.100q to providers.%s.allow_fields.",
-		inside.pointer, c.u.Name, setting, c.u.Name))
+		inside.pointer, c.u.Name, setting, cmp.Or(c.u.Vendor, c.u.Name)))
 }
 
 // twice refuses a field that a lenient parser takes for another one.

@@ -16,7 +16,7 @@ import (
 type providerProblem struct {
 	mu       sync.Mutex
 	message  *penstock.StatusMessage // nil if the latest call succeeded
-	answered bool                    // a call of the run's model has succeeded in this turn
+	own      bool                    // the run's model was called in this turn
 	failures int                     // calls that failed one after the other
 	since    time.Time               // when the first of them began
 }
@@ -50,17 +50,27 @@ func (p *providerProblem) responded(c gateway.Call, own string) (enough bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.message = nil
-	p.answered = p.answered || ownModel(c.Model, own)
+	if p.counts(c.Model, own) {
+		p.message = nil
+	}
 	return false
 }
 
-// failed keeps a call that failed. Agents also call other models than that of the run, such as for a
-// title: once the run's own has answered, its turn does not depend on them.
+// counts reports whether the turn depends on a call. Agents also call other models than that of the
+// run, such as for a title: once the run's own was called, they do not matter.
+func (p *providerProblem) counts(model, own string) bool {
+	if model == "" || own == "" || strings.HasSuffix("/"+own, "/"+model) {
+		p.own = true
+		return true
+	}
+	return !p.own
+}
+
+// failed keeps a call that failed.
 func (p *providerProblem) failed(model, own string, message penstock.StatusMessage, begun time.Time) (enough bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.answered && !ownModel(model, own) {
+	if !p.counts(model, own) {
 		return false
 	}
 	p.message = &message
@@ -68,11 +78,6 @@ func (p *providerProblem) failed(model, own string, message penstock.StatusMessa
 		p.since = begun
 	}
 	return p.failures >= mostFailures && time.Since(p.since) >= failingTime
-}
-
-// ownModel reports whether a call is for the model of the run, which may be unknown.
-func ownModel(model, own string) bool {
-	return model == "" || own == "" || strings.HasSuffix("/"+own, "/"+model)
 }
 
 // settled counts a call, and ends the failures before it if it was complete.
@@ -89,7 +94,7 @@ func (o *outlet) settled(c gateway.Call) {
 func (p *providerProblem) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.message, p.answered, p.failures = nil, false, 0
+	p.message, p.own, p.failures = nil, false, 0
 }
 
 // explain returns the result of a turn with the failure as its reason, if the turn ended with one.

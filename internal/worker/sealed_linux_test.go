@@ -89,9 +89,12 @@ func TestReceivedIDsComeWithTheSession(t *testing.T) {
 }
 
 // A turn that ends with a call that the gateway refused has failed, whatever the agent says. A call for
-// another model than the run's, such as for a title, does not matter once the run's own has answered.
+// another model than the run's, such as for a title, does not matter once the run's own was called.
 func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
-	const good, bad, other = `{"model":"m"}`, `{"model":"m","surprise":1}`, `{"model":"small","surprise":1}`
+	const (
+		good, bad       = `{"model":"m"}`, `{"model":"m","surprise":1}`
+		small, badSmall = `{"model":"small"}`, `{"model":"small","surprise":1}`
+	)
 	w := newWorld(t)
 	w.startSealed(func(o *worker.Options) {
 		program := o.Harnesses["misbehaving"]
@@ -106,10 +109,12 @@ func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
 		{bad, penstock.StateFailed},
 		{bad + " " + good, penstock.StateSucceeded},
 		{good + " " + bad, penstock.StateFailed},
-		{good + " " + other, penstock.StateSucceeded},
-		{other, penstock.StateFailed},
-		{other + " " + good, penstock.StateSucceeded},
-		{bad + " " + other, penstock.StateFailed},
+		{good + " " + badSmall, penstock.StateSucceeded},
+		{badSmall, penstock.StateFailed},
+		{badSmall + " " + good, penstock.StateSucceeded},
+		{bad + " " + badSmall, penstock.StateFailed},
+		{bad + " " + small, penstock.StateFailed},
+		{badSmall + " " + small, penstock.StateSucceeded},
 		{`{"model":`, penstock.StateFailed},
 	} {
 		id := w.create(penstock.RunRequest{Config: &penstock.Config{

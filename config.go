@@ -253,8 +253,16 @@ func (m MCPServer) check(at string) []FieldError {
 	}
 	for field, values := range map[string]map[string]string{"/env/": m.Env, "/headers/": m.Headers} {
 		for k, v := range values {
-			if _, err := SecretRefs(v); err != nil {
-				errs = append(errs, FieldError{at + field + EscapePointer(k), err.Error()})
+			pointer := at + field + EscapePointer(k)
+			secrets, err := SecretRefs(v)
+			if err != nil {
+				errs = append(errs, FieldError{pointer, err.Error()})
+			}
+			if len(secrets) == 0 || field == "/env/" {
+				continue
+			}
+			if reason := CheckCredentialHeader(k); reason != "" {
+				errs = append(errs, FieldError{pointer, reason})
 			}
 		}
 	}

@@ -152,12 +152,36 @@ func (c *NetworkCredential) check(host string, bad func(key, format string, args
 	if strings.ContainsFunc(c.User, func(r rune) bool { return r < ' ' || r == 0x7f || r == ':' }) {
 		bad("/user", "must not contain a colon or control characters")
 	}
-	if c.As == CredentialHeader && !isToken(c.Header) {
-		bad("/header", "must be the name of an HTTP header")
+	if c.As == CredentialHeader {
+		if reason := CheckCredentialHeader(c.Header); reason != "" {
+			bad("/header", "%s", reason)
+		}
 	}
 	if c.As != CredentialHeader && c.Header != "" {
 		bad("/header", "is allowed only with as: header")
 	}
+}
+
+// reservedHeaders route or frame a request, or belong to one connection (RFC 9110 §7.6.1), or are also
+// the agent's own. The proxy writes or removes most of them.
+var reservedHeaders = []string{
+	"accept-encoding", "connection", "content-encoding", "content-length", "content-type", "cookie", "cookie2", "expect",
+	"forwarded", "host", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+	"set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "via",
+}
+
+// CheckCredentialHeader describes what is wrong with a header for a credential. It returns "" for a
+// valid one. Servers behind CGI or WSGI read an underscore as a hyphen.
+func CheckCredentialHeader(name string) string {
+	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	switch {
+	case !isToken(name):
+		return "must be the name of an HTTP header"
+	case slices.Contains(reservedHeaders, plain) || strings.HasPrefix(plain, "x-forwarded-"):
+		return "must not be " + name + ": this header frames or routes requests, or belongs to the connection or the agent; " +
+			"use a header such as X-API-Key"
+	}
+	return ""
 }
 
 // checkRuleHost describes what is wrong with the host of a rule. It returns "" for a valid one.

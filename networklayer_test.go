@@ -64,3 +64,53 @@ func TestPartialNetworks(t *testing.T) {
 		}
 	}
 }
+
+// A credential must not frame or route a request, nor replace what the agent itself sends.
+func TestHeadersOfCredentials(t *testing.T) {
+	t.Parallel()
+	problems := func(header string) (rule, server []penstock.FieldError) {
+		network := penstock.Network{Allow: []penstock.NetworkRule{{Host: "api.test", Credential: &penstock.NetworkCredential{
+			Secret: "TOKEN", As: penstock.CredentialHeader, Header: header,
+		}}}}
+		mcp := penstock.MCPServer{URL: "https://mcp.test", Headers: map[string]string{header: "${{ secrets.TOKEN }}"}}
+		return network.Check("/network"), (&penstock.Config{MCPServers: map[string]penstock.MCPServer{"m": mcp}}).Check("", []string{"builtin"})
+	}
+	for _, header := range []string{
+		"Host", "host", "Content-Length", "Transfer-Encoding", "transfer_encoding", "TE", "Trailer", "Connection", "Keep-Alive",
+		"Proxy-Connection", "Proxy-Authorization", "Upgrade", "Expect", "HTTP2-Settings", "Cookie", "COOKIE", "Content-Type",
+		"Content-Encoding", "Forwarded", "X-Forwarded-Host", "X_Forwarded_For", "Via", "X Key", "X-Key:", "",
+	} {
+		if rule, server := problems(header); len(rule) != 1 || rule[0].Pointer != "/network/allow/0/credential/header" ||
+			len(server) != 1 {
+			t.Errorf("%q: got %v and %v", header, rule, server)
+		}
+	}
+	for _, header := range []string{"Authorization", "X-API-Key", "PRIVATE-TOKEN", "x-goog-api-key", "Api_Key"} {
+		if rule, server := problems(header); len(rule)+len(server) > 0 {
+			t.Errorf("%q: got %v and %v", header, rule, server)
+		}
+	}
+	plain := penstock.MCPServer{URL: "https://mcp.test", Headers: map[string]string{"Content-Type": "application/json"}}
+	if errs := (&penstock.Config{MCPServers: map[string]penstock.MCPServer{"m": plain}}).Check("", []string{"builtin"}); len(errs) > 0 {
+		t.Errorf("a header without a secret: %v", errs)
+	}
+}
+
+func TestHostsOfSecrets(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{
+		"github.com", "registry.example.com:5000", "127.0.0.1", "127.0.0.1:5000", "::1", "localhost:1", "docker.io",
+	} {
+		if errs := penstock.CheckSecretHosts("/hosts", []string{host}); len(errs) > 0 {
+			t.Errorf("%s: %v", host, errs)
+		}
+	}
+	for _, host := range []string{
+		"a.test:443", "a.test:", "a.test:0", "a.test:05", "a.test:65536", "a.test:x", "*.a.test:5000", ":5000", "A.test:5000",
+		"https://a.test", "a.test:5000/x", "a.test:1:2", "u@a.test:5000", "a.test:+1",
+	} {
+		if errs := penstock.CheckSecretHosts("/hosts", []string{host}); len(errs) != 1 || errs[0].Pointer != "/hosts/0" {
+			t.Errorf("%s: got %v", host, errs)
+		}
+	}
+}

@@ -92,10 +92,18 @@ func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, t target) {
 		f.fail(w, t, err)
 		return
 	}
+	limits := f.policy.limitsOf(t, r.Method, path, secret, ex.headers)
+	if reason := limits.override(r); reason != "" {
+		f.refuse(w, t.host, t.port, http.StatusForbidden, fmt.Sprintf("%s is refused: %s.", t, reason))
+		return
+	}
 	mode := ModeHTTP
 	if t.secure {
 		mode = ModeInspect
 		ex.watch = watchPull(r, t, path)
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = clientBody{r.Body}
 	}
 	ex.account = f.ledger.begin(t, mode)
 	if err := f.ledger.send(ex.account, headerSize(r)); err != nil {
@@ -104,6 +112,23 @@ func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, t target) {
 	}
 	f.carrier.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, ex)))
 }
+
+// clientBody is the body of an agent's request. Its errors are those of the agent.
+type clientBody struct{ io.ReadCloser }
+
+func (b clientBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if _, known := errors.AsType[*overrideError](err); err != nil && err != io.EOF && !known {
+		err = &bodyError{err}
+	}
+	return n, err
+}
+
+// bodyError is the error of a body that cannot be read, such as one whose chunks have more than one
+// meaning (RFC 9112 §7.1).
+type bodyError struct{ err error }
+
+func (e *bodyError) Error() string { return e.err.Error() }
 
 // checkUpgrade returns the reason to refuse an upgrade. Only WebSocket is forwarded: with any other
 // protocol the proxy could not read the requests. Without h2c, a client continues with HTTP/1.1
@@ -282,7 +307,12 @@ func (f *forwarder) fail(w http.ResponseWriter, t target, err error) {
 	}
 	var address *addressError
 	var limit uploadError
-	if errors.As(err, &address) || errors.As(err, &limit) {
+	var override *overrideError
+	if _, malformed := errors.AsType[*bodyError](err); malformed {
+		f.refuse(w, t.host, t.port, http.StatusBadRequest, sentence(t, err))
+		return
+	}
+	if errors.As(err, &address) || errors.As(err, &limit) || errors.As(err, &override) {
 		f.refuse(w, t.host, t.port, http.StatusForbidden, sentence(t, err))
 		return
 	}
@@ -294,7 +324,13 @@ func (f *forwarder) fail(w http.ResponseWriter, t target, err error) {
 func sentence(t target, err error) string {
 	var address *addressError
 	var limit uploadError
+	var override *overrideError
+	var body *bodyError
 	switch {
+	case errors.As(err, &override):
+		return fmt.Sprintf("%s is refused: %s.", t, override)
+	case errors.As(err, &body):
+		return fmt.Sprintf("The request to %s is refused: its body is malformed: %s.", t, body)
 	case errors.As(err, &address):
 		return fmt.Sprintf("%s is refused: %s.", t, address)
 	case errors.As(err, &limit):

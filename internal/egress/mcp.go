@@ -33,6 +33,11 @@ func (c *Policy) compileMCP(server penstock.MCPHeaders) error {
 	if err != nil {
 		return fmt.Errorf("the MCP server %s: %w", server.Name, err)
 	}
+	for name := range server.Headers {
+		if reason := penstock.CheckCredentialHeader(name); reason != "" {
+			return fmt.Errorf("the header %s of the MCP server %s %s", name, server.Name, reason)
+		}
+	}
 	path := address.EscapedPath()
 	if path == "" {
 		path = "/"

@@ -1,0 +1,247 @@
+package egress
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// override is a request that many hosts read as another one.
+type override struct {
+	name, method, path, body string
+	header                   []string
+}
+
+const formType = "application/x-www-form-urlencoded"
+
+func multipartOf(header string) (body, kind string) {
+	const first = "preamble\r\n--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B\r\n"
+	return first + header + "\r\n\r\nDELETE\r\n--B--\r\n", "multipart/form-data; boundary=B"
+}
+
+// methodOverrides stand for DELETE.
+func methodOverrides() (list []override) {
+	for _, name := range []string{
+		"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "x_http_method_override", "X-Original-Method",
+		"X-Forwarded-Method", "X-HTTP-Verb-Override", "X-Override-Method", "X-Method", "HTTP-Method-Override",
+	} {
+		list = append(list, override{"the header " + name, "POST", "/ok", "", []string{name, "DELETE"}})
+	}
+	for _, query := range []string{
+		"_method=DELETE", "a=1&_METHOD=delete", "%5Fmethod=DELETE", "_HttpMethod=DELETE", "X-HTTP-Method-Override=DELETE",
+		"method=delete", "a=1;_method=DELETE", "_method%00x=DELETE", "+.method=DELETE", "_method[]=DELETE",
+	} {
+		list = append(list, override{"the query " + query, "POST", "/ok?" + query, "", nil})
+		list = append(list, override{"the form " + query, "POST", "/ok", query, []string{"Content-Type", formType}})
+	}
+	list = append(list,
+		override{"a form after a megabyte", "POST", "/ok", "a=" + strings.Repeat("x", 1<<20) + "&_method=DELETE", []string{
+			"Content-Type", formType,
+		}},
+		override{"a form with spaces before the name", "POST", "/ok", strings.Repeat("%20", 400) + "_method=DELETE", []string{
+			"Content-Type", formType,
+		}},
+		override{"a compressed form", "POST", "/ok", "x", []string{"Content-Type", formType, "Content-Encoding", "gzip"}},
+		override{"a form in another charset", "POST", "/ok", "x", []string{"Content-Type", formType + "; charset=ibm037"}},
+		override{"two types of a form", "POST", "/ok", "_method=DELETE", []string{
+			"Content-Type", "text/plain", "Content-Type", formType,
+		}},
+	)
+	for _, header := range []string{
+		`Content-Disposition: form-data; name="_method"`, `content-disposition: form-data; name=_method`,
+		"Content-Disposition: form-data;\r\n name=\"_method\"", `Content-Disposition: form-data; name="_met\hod"`,
+		"X: y\r\nContent-Disposition: form-data; name*=UTF-8''%5Fmethod",
+		`Content-Disposition: form-data; name="b"; name="_method"`, `Content-Disposition: form-data; name="_method`,
+		"X: " + strings.Repeat("y", 9<<10) + "\r\nContent-Disposition: form-data; name=\"_method\"",
+	} {
+		body, kind := multipartOf(header)
+		shown, typed := cut(strings.ReplaceAll(header, "\r\n", " ")), []string{"Content-Type", kind}
+		list = append(list,
+			override{"a multipart form with " + shown, "POST", "/ok", body, typed},
+			override{"the same with bare line feeds, " + shown, "POST", "/ok", strings.ReplaceAll(body, "\r\n", "\n"), typed})
+	}
+	return list
+}
+
+func pathOverrides() (list []override) {
+	for _, name := range []string{
+		"X-Original-URL", "X-Rewrite-URL", "X-Original-URI", "X-Override-URL", "X-Forwarded-URI", "X-Forwarded-Prefix",
+		"X-Forwarded-Path", "x_original_url", "X-Envoy-Original-Path", "X-Replaced-Path", "X-Script-Name", "X-Proxy-URL",
+		"X-HTTP-Path-Override", "X-Original-Request-URI", "Destination",
+	} {
+		list = append(list, override{"the header " + name, "POST", "/ok", "", []string{name, "/secret"}})
+	}
+	return list
+}
+
+func hostOverrides() (list []override) {
+	for _, name := range []string{
+		"X-Host", "X-Original-Host", "X-Forwarded-Server", "X-HTTP-Host-Override", "x_forwarded_host",
+	} {
+		list = append(list, override{"the header " + name, "POST", "/ok", "", []string{name, "evil.test"}})
+	}
+	return list
+}
+
+// TestAttackOverrides sends requests that many hosts read as another one, to a host with a credential.
+// The rule must decide about what the host reads.
+func TestAttackOverrides(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var seen []string
+	serve := func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // it may end early
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, fmt.Sprintf("%s %s %v %s", r.Method, r.RequestURI, r.Header, body))
+	}
+	credential := &penstock.NetworkCredential{Secret: "TOKEN", As: penstock.CredentialBearer}
+	newHost := func(rule penstock.NetworkRule) *world {
+		rule.Host, rule.Credential = "api.example.test", credential
+		return newWorld(t, setup{
+			rules: []penstock.NetworkRule{rule}, hosts: map[string][]string{"TOKEN": {"api.example.test"}}, serve: serve,
+		})
+	}
+	attacks := testkit.NewAttacks(t, section)
+	for _, group := range []struct {
+		what, stopped string
+		rule          penstock.NetworkRule
+		overrides     []override
+	}{
+		{
+			"another method", "what can replace the method is refused where rules limit methods",
+			penstock.NetworkRule{Methods: []string{"GET", "POST"}},
+			methodOverrides(),
+		},
+		{
+			"another path", "what can replace the path is refused where rules limit paths",
+			penstock.NetworkRule{Paths: []string{"/ok"}},
+			pathOverrides(),
+		},
+		{
+			"another host", "what can replace the host is refused where rules limit requests",
+			penstock.NetworkRule{},
+			hostOverrides(),
+		},
+		{"TRACE", "TRACE is not forwarded, nor what can stand for it", penstock.NetworkRule{}, []override{
+			{"the header X-HTTP-Method-Override", "POST", "/ok", "", []string{"X-HTTP-Method-Override", "trace"}},
+			{"the query _method", "POST", "/ok?_method=TRACE", "", nil},
+		}},
+	} {
+		w := newHost(group.rule)
+		for _, o := range group.overrides {
+			attacks.Run(fmt.Sprintf("%s by %s", group.what, o.name), group.stopped, func(t *testing.T) {
+				status, text := w.do(t, o.method, w.url("api.example.test", o.path), o.body, o.header...)
+				if status != http.StatusForbidden || strings.Contains(text, secretValue) {
+					t.Errorf("got %d %s", status, text)
+				}
+			})
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	// Of the form of a megabyte, only what comes before the field arrives.
+	for _, request := range seen {
+		if len(seen) > 1 || strings.Contains(request, "method") || strings.Contains(request, "DELETE") {
+			t.Errorf("%d requests arrived, the host read %.300q", len(seen), request)
+		}
+	}
+}
+
+// What is no override passes, byte for byte: rules must not get in the way of ordinary clients.
+func TestOrdinaryRequestsPassLimitedRules(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got string
+	serve := func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		got = r.Header.Get("X-Forwarded-Host") + r.Header.Get("Forwarded") + r.URL.RawQuery + "|" + string(body)
+	}
+	rule := penstock.NetworkRule{Host: "api.example.test"}
+	rule.Credential = &penstock.NetworkCredential{Secret: "TOKEN", As: penstock.CredentialBearer}
+	hosts := map[string][]string{"TOKEN": {"api.example.test"}}
+	open := newWorld(t, setup{serve: serve, hosts: hosts, rules: []penstock.NetworkRule{rule}})
+	rule.Methods, rule.Paths = []string{"GET", "POST"}, []string{"/ok"}
+	limited := newWorld(t, setup{serve: serve, hosts: hosts, rules: []penstock.NetworkRule{rule}})
+	multi, kind := multipartOf(
+		"Content-Disposition: form-data; name=\"file\"; filename=\"test_method.py\"\r\nX-Part-Method: none",
+	)
+	source := strings.Replace(multi, "DELETE", "<input name=\"_method\">\r\nContent-Disposition: x; name=\"_method\"", 1)
+	form := []string{"Content-Type", formType}
+	for _, tt := range []struct {
+		w *world
+		o override
+	}{
+		{limited, override{"a file with the name in its content", "POST", "/ok", source, []string{"Content-Type", kind}}},
+		{limited, override{"a form", "POST", "/ok", "payment_method=card&request_method=x&method=search", form}},
+		{limited, override{"JSON with the type of a form", "POST", "/ok", "{" + strings.Repeat("x", 4<<10) + "}", form}},
+		{limited, override{"a long form", "POST", "/ok", "a=" + strings.Repeat("x", 1<<20) + "&b=2", form}},
+		{limited, override{"another type", "POST", "/ok", "_method=DELETE", []string{"Content-Type", "text/x-log"}}},
+		{limited, override{"a query", "GET", "/ok?method=flickr.photos.search&payment_method=card&method=GET", "", nil}},
+		{limited, override{"headers of proxies, which are removed", "GET", "/ok", "", []string{
+			"X-Forwarded-Host", "evil.test", "Forwarded", "host=evil.test", "X-Forwarded-For", "1.1.1.1",
+		}}},
+		{open, override{"another method without methods", "POST", "/any", "a=1", []string{
+			"Content-Type", formType, "X-HTTP-Method-Override", "GET",
+		}}},
+		{open, override{"another path without paths", "COPY", "/any", "", []string{"Destination", "/other"}}},
+	} {
+		_, query, _ := strings.Cut(tt.o.path, "?")
+		status, text := tt.w.do(t, tt.o.method, tt.w.url("api.example.test", tt.o.path), tt.o.body, tt.o.header...)
+		mu.Lock()
+		if want := query + "|" + tt.o.body; status != http.StatusOK || got != want {
+			t.Errorf("%s: %d %s, the host read %.200q, want %.200q", tt.o.name, status, text, got, want)
+		}
+		mu.Unlock()
+	}
+}
+
+// A body whose framing has more than one meaning is refused with the reason, and not with the status of
+// a host that cannot be reached.
+func TestMalformedBodies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Methods: []string{"POST"}}}})
+	for name, body := range map[string]string{
+		"a chunk extension with a bare line feed": "5;a\nhello\r\n0\r\n\r\n",
+		"a chunk size with a bare line feed":      "5\nhello\r\n0\r\n\r\n",
+		"a last chunk with a bare line feed":      "5\r\nhello\r\n0\n\r\n",
+		"data with a bare line feed at its end":   "5\r\nhello\n0\r\n\r\n",
+		"a size that is no number":                "x\r\nhello\r\n0\r\n\r\n",
+		"a size that is too large":                "fffffffffffffffff\r\nhello\r\n0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := w.inside(t, "api.example.test", "api.example.test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			status, text := exchangeRaw(t, conn, fmt.Sprintf(
+				"POST /ok HTTP/1.1\r\nHost: api.example.test:%d\r\nTransfer-Encoding: chunked\r\n\r\n%s", w.port(), body))
+			if status != http.StatusBadRequest || !strings.Contains(text, "its body is malformed: ") {
+				t.Errorf("got %d %s", status, text)
+			}
+		})
+	}
+	for name, body := range map[string]string{
+		"an extension": "5;a=b\r\nhello\r\n0\r\n\r\n", "a quoted extension": "5;a=\"b c\"\r\nhello\r\n0\r\n\r\n",
+		"zeros and a space": "0005 \r\nhello\r\n000\r\n\r\n", "a trailer": "5\r\nhello\r\n0\r\nX: y\r\n\r\n",
+	} {
+		conn, err := w.inside(t, "api.example.test", "api.example.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, text := exchangeRaw(t, conn, fmt.Sprintf("POST /ok HTTP/1.1\r\nHost: api.example.test:%d\r\n"+
+			"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%s", w.port(), body))
+		if conn.Close(); status != http.StatusOK {
+			t.Errorf("%s: got %d %s", name, status, text)
+		}
+	}
+}

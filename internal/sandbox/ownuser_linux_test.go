@@ -91,7 +91,7 @@ func TestAttackLimitsOfTheUser(t *testing.T) {
 		for _, image := range []*Image{nil, pulled(t), nil} {
 			watchers, pipes, size := startHoard(t, s, image)
 			if watchers == 0 || pipes == 0 || size != defaultPipe {
-				t.Errorf("after others, a run got %d watchers and %d large pipes; its first pipe had %d bytes", watchers, pipes, size)
+				t.Errorf("got %d watchers, %d large pipes, and a first pipe of %d bytes", watchers, pipes, size)
 			}
 		}
 	})

@@ -114,6 +114,9 @@ func TestFilterChecksArguments(t *testing.T) {
 		"unshare users":       {unix.SYS_UNSHARE, []uint32{unix.CLONE_NEWUSER}, unix.EPERM, allowed},
 		"unshare time":        {unix.SYS_UNSHARE, []uint32{unix.CLONE_NEWTIME}, unix.EPERM, allowed},
 		"a mount":             {unix.SYS_MOUNT, nil, unix.EPERM, allowed},
+		"a larger pipe":       {unix.SYS_FCNTL, []uint32{3, unix.F_SETPIPE_SZ, 1 << 20}, unix.EPERM, unix.EPERM},
+		"a usual pipe":        {unix.SYS_FCNTL, []uint32{3, unix.F_SETPIPE_SZ, 64 << 10}, allowed, allowed},
+		"another fcntl":       {unix.SYS_FCNTL, []uint32{3, unix.F_SETFL, 1 << 20}, allowed, allowed},
 		"bpf":                 {unix.SYS_BPF, nil, unix.EPERM, unix.EPERM},
 		"TCP": {
 			unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allowed, allowed,

@@ -11,9 +11,9 @@ import (
 // base64Line is the line length of the base64 command.
 const base64Line = 76
 
-// forms lists the possible spellings of a value: unchanged, as a JSON string (also nested in
+// Forms lists the possible spellings of a value: unchanged, as a JSON string (also nested in
 // another), percent-encoded, in hexadecimal, and in base64 at any position of the encoded text.
-func forms(value string) []string {
+func Forms(value string) []string {
 	list := []string{value, hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
 	for _, escaped := range jsonForms(value) {
 		list = append(list, escaped)

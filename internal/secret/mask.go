@@ -62,7 +62,7 @@ func (m *Masker) add(value string) {
 	if len(value) < minMasked {
 		return
 	}
-	for _, form := range forms(value) {
+	for _, form := range Forms(value) {
 		m.insert(form)
 	}
 }

@@ -19,6 +19,7 @@ type box struct {
 
 	sandbox sandbox.Sandbox // nil until it is chosen
 	space   *workspace      // nil until it is open
+	unknown []blank         // places of the workspace that still have asterisks
 	image   *usedImage      // nil: the programs of the host
 	outlet  *outlet         // nil until it is open
 
@@ -184,6 +185,9 @@ func (b *box) close() {
 	}
 	if b.full.Load() {
 		b.space.setup = "" // it is not kept
+	}
+	if b.space.kept() {
+		b.forgetSecrets()
 	}
 	b.space.close()
 }

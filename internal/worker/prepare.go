@@ -58,6 +58,9 @@ func (p *preparation) prepare(ctx context.Context) error {
 	if p.box.space, err = p.w.spaces.open(ctx, p.Lease.RunID); err != nil {
 		return err
 	}
+	if err := p.box.recallSecrets(); err != nil {
+		return fmt.Errorf("put the secrets back into the workspace of run %s: %w", p.Lease.RunID, err)
+	}
 	if err := p.box.openOutlet(); err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 //	runs/<run id>/ready.json    the workspace is set up, and for what
 //	runs/<run id>/image-<digest> what the run changes in its image
 //	runs/<run id>/outlet        the socket and the certificates of an execution
+//	runs/<run id>/blanked.json  where values of secrets were removed at the end of an execution
 //	runs/<run id>/received.json ids that the run received from its model providers
 type workspaces struct {
 	dir  string
@@ -119,6 +120,9 @@ func (s *workspace) marker() string { return filepath.Join(s.dir, "ready.json") 
 // reused reports whether the workspace is that of an earlier execution.
 func (s *workspace) reused() bool { return s.setup != "" }
 
+// kept reports whether the workspace stays for the next execution.
+func (s *workspace) kept() bool { return s.reused() && s.all.keep > 0 }
+
 // setUp records that the workspace is complete.
 func (s *workspace) setUp(setup string) error {
 	data, err := json.Marshal(ready{setup})
@@ -137,7 +141,7 @@ func (s *workspace) close() {
 			_ = root.Close()
 		}
 	}
-	if !s.reused() || s.all.keep <= 0 {
+	if !s.kept() {
 		s.all.remove(s.run)
 	} else {
 		now := time.Now()

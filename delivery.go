@@ -2,6 +2,7 @@ package penstock
 
 import (
 	"errors"
+	"net/http"
 	"time"
 )
 
@@ -40,6 +41,20 @@ func (o Outcome) Label() string {
 	return string(o)
 }
 
+// Status is the usual HTTP status of the response.
+func (o Outcome) Status() int {
+	switch o {
+	case OutcomeRejectedAuth:
+		return http.StatusUnauthorized
+	case OutcomeRejectedJSON:
+		return http.StatusBadRequest
+	case OutcomeRejectedSize:
+		return http.StatusRequestEntityTooLarge
+	default:
+		return http.StatusAccepted
+	}
+}
+
 // IdentitySource says which value identifies a delivery.
 type IdentitySource string
 
@@ -60,7 +75,9 @@ type Delivery struct {
 	Outcome        Outcome           `json:"outcome"`
 	Label          string            `json:"label"`
 	Reason         string            `json:"reason,omitempty"`
-	Size           int64             `json:"size"` // bytes of the body that were read
+	Detail         string            `json:"detail,omitempty"` // why it was rejected, as its sender got it
+	Advice         string            `json:"advice,omitempty"` // what its owner could change; not stored
+	Size           int64             `json:"size"`             // bytes of the body that were read
 	ReceivedAt     Time              `json:"received_at"`
 	IdentitySource IdentitySource    `json:"identity_source"`
 	DuplicateOf    string            `json:"duplicate_of,omitempty"`
@@ -156,8 +173,10 @@ type InboundDelivery struct {
 	Outcome    Outcome // OutcomeAccepted if no check has failed so far, or a rejection
 	Reason     string
 	ReceivedAt Time
-	Status     int               // HTTP status for an accepted delivery or a duplicate; 0: 202
-	Body       []byte            // only if it may be accepted; must not change before the result is returned
+	Detail     string            // why it was rejected
+	Status     int               // HTTP status; 0: that of its outcome
+	Body       []byte            // the JSON, only if it may be accepted; must not change before the result is returned
+	Raw        []byte            // the bytes as they were sent; nil: they are those of Body
 	Size       int64             // bytes of the body, as far as known
 	Headers    map[string]string // the headers on the allow-list, by lower-case name
 	ClientIP   string
@@ -178,6 +197,7 @@ type DeliveryResult struct {
 	Outcome     Outcome
 	DuplicateOf string
 	Detail      string        // why it was rejected, for the sender
+	Answered    bool          // a rejected setup request that gets 200
 	Limited     bool          // rejected by the rate limit
 	Wait        time.Duration // if it was limited, until the next delivery is admitted
 }
@@ -185,6 +205,12 @@ type DeliveryResult struct {
 // ErrStale means that the webhook changed after its snapshot was read. The
 // ingress must repeat all checks.
 var ErrStale = errors.New("the webhook changed during the delivery")
+
+// TestIdentity begins the identity of a test that the server sends itself.
+const TestIdentity = "test-"
+
+// ReasonSetupPing is the reason of an unsigned request with which a sender checks the URL.
+const ReasonSetupPing = "setup_ping"
 
 // ReasonHandshake is the reason of an accepted delivery that started no run
 // because its sender only tested the URL.

@@ -1,5 +1,11 @@
 package penstock
 
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
 // AuthMode is how a sender authenticates its deliveries.
 type AuthMode string
 
@@ -16,7 +22,10 @@ type SignatureScheme string
 // The schemes that other code refers to.
 const (
 	SchemeStandardWebhooks SignatureScheme = "standard_webhooks"
+	SchemeGitHub           SignatureScheme = "github"
 	SchemeGitLab           SignatureScheme = "gitlab"
+	SchemeBitbucket        SignatureScheme = "bitbucket"
+	SchemeWooCommerce      SignatureScheme = "woocommerce"
 	SchemeSlack            SignatureScheme = "slack"
 	SchemeNotion           SignatureScheme = "notion"
 	SchemeDiscord          SignatureScheme = "discord"
@@ -52,10 +61,15 @@ type Webhook struct {
 	SecretName       string          `json:"secret_name"`
 	DeliveryIDHeader string          `json:"delivery_id_header,omitempty"`
 	ReplayGuard      bool            `json:"replay_guard"`
-	SecretRefresh    SecretRefresh   `json:"secret_refresh"`
-	Enabled          bool            `json:"enabled"`
-	Suspended        bool            `json:"suspended"` // accepts no deliveries, even if enabled; not in the files
-	PendingSecret    bool            `json:"pending_secret"`
+	// DedupBodyWindow is how long an equal body is a duplicate if nothing else identifies deliveries.
+	// "" is the setting of the server.
+	DedupBodyWindow DedupWindow   `json:"dedup_body_window,omitempty"`
+	RetryUnmatched  bool          `json:"retry_unmatched"` // an accepted delivery without a run does not hold its identity
+	SetupPings      bool          `json:"setup_pings"`     // unsigned setup requests get 200 until a verified delivery
+	SecretRefresh   SecretRefresh `json:"secret_refresh"`
+	Enabled         bool          `json:"enabled"`
+	Suspended       bool          `json:"suspended"` // accepts no deliveries, even if enabled; not in the files
+	PendingSecret   bool          `json:"pending_secret"`
 	// OutdatedSecret: the managed secret has a value that the webhook does not use yet. Not stored.
 	OutdatedSecret bool            `json:"outdated_secret"`
 	IngressURL     string          `json:"ingress_url"` // for url_token, with {token} in place of the secret
@@ -66,6 +80,43 @@ type Webhook struct {
 	LastDeliveryAt Time            `json:"last_delivery_at,omitzero"`
 	// Secret appears only in the response that creates it.
 	Secret string `json:"secret,omitempty"`
+}
+
+// DedupWindow is a time such as 20h or 90m. 0 turns the comparison of bodies off, and "" stands for
+// the setting of the server.
+type DedupWindow string
+
+// MaxDedupWindow is the longest time of a DedupWindow.
+const MaxDedupWindow = 366 * 24 * time.Hour
+
+// UnmarshalJSON also reads a number, of seconds.
+func (w *DedupWindow) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds >= 0 {
+		*w = DedupWindow(text + "s")
+		return nil
+	}
+	text, err := strconv.Unquote(text)
+	if err != nil {
+		return Invalid("", "must be a time such as 20h, or 0")
+	}
+	*w = DedupWindow(strings.TrimSpace(text))
+	return nil
+}
+
+// Valid reports whether w is "", 0, or a time up to [MaxDedupWindow].
+func (w DedupWindow) Valid() bool {
+	d, err := time.ParseDuration(string(w))
+	return w == "" || err == nil && d >= 0 && d <= MaxDedupWindow
+}
+
+// Or returns the time of w, or server for "".
+func (w DedupWindow) Or(server time.Duration) time.Duration {
+	if w == "" {
+		return server
+	}
+	d, _ := time.ParseDuration(string(w)) // was checked
+	return d
 }
 
 // SecretRefresh says when a webhook starts to use a new value of its managed secret.
@@ -103,6 +154,9 @@ type WebhookRequest struct {
 	SecretName       *string          `json:"secret_name,omitempty"`
 	DeliveryIDHeader *string          `json:"delivery_id_header,omitempty"`
 	ReplayGuard      *bool            `json:"replay_guard,omitempty"`
+	DedupBodyWindow  *DedupWindow     `json:"dedup_body_window,omitempty"`
+	RetryUnmatched   *bool            `json:"retry_unmatched,omitempty"`
+	SetupPings       *bool            `json:"setup_pings,omitempty"`
 	SecretRefresh    *SecretRefresh   `json:"secret_refresh,omitempty"`
 	Enabled          *bool            `json:"enabled,omitempty"`
 	Suspended        *bool            `json:"suspended,omitempty"` // of a change only

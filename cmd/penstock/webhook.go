@@ -204,6 +204,15 @@ func webhookFacts(w penstock.Webhook) []fact {
 	if w.ReplayGuard {
 		list = append(list, fact{"replay guard", "on"})
 	}
+	if w.DedupBodyWindow != "" {
+		list = append(list, fact{"dedup body window", string(w.DedupBodyWindow)})
+	}
+	if w.RetryUnmatched {
+		list = append(list, fact{"retry unmatched", "on"})
+	}
+	if w.SetupPings {
+		list = append(list, fact{"setup pings", "on"})
+	}
 	for _, s := range w.Secrets {
 		list = append(list, fact{secretName(s), secretText(s)})
 	}

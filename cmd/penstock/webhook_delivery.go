@@ -62,10 +62,11 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhoo
 		rows = append(
 			rows, []string{
 				d.ID, age(d.ReceivedAt), d.Label, d.Reason, d.EventType, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " "),
+				cmp.Or(d.Detail, d.Advice),
 			},
 		)
 	}
-	head := []string{"DELIVERY", "AGE", "OUTCOME", "REASON", "EVENT", "SIZE", "FROM", "RUNS"}
+	head := []string{"DELIVERY", "AGE", "OUTCOME", "REASON", "EVENT", "SIZE", "FROM", "RUNS", "DETAIL"}
 	if err := std.table(head, rows); err != nil {
 		return err
 	}
@@ -157,6 +158,8 @@ func deliveryFacts(d penstock.Delivery) []fact {
 	list := []fact{
 		{"delivery", d.ID},
 		{"outcome", strings.TrimSpace(d.Label + " " + d.Reason)},
+		{"detail", d.Detail},
+		{"advice", d.Advice},
 		{"response", strconv.Itoa(d.HTTPStatus)},
 		{"received", timestamp(d.ReceivedAt)},
 		{"from", d.ClientIP},
@@ -221,12 +224,16 @@ func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 
 type webhookTestCmd struct {
 	Webhook     string `arg:"" name:"webhook" help:"UID or name of the webhook."`
-	PayloadFile string `placeholder:"FILE" field:"/payload" help:"File with the payload as JSON; - reads standard input. By default an example."`
+	PayloadFile string `placeholder:"FILE" xor:"source" field:"/payload" help:"File with the payload as JSON; - reads standard input. By default an example."`
+	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"Value of the X-GitHub-Event header for --payload-file."`
+	Event       string `placeholder:"NAME" xor:"source" field:"/event" help:"Send a sample of this event of a github or linear trigger, such as pull_request_opened."`
+	Delivery    string `placeholder:"ID" xor:"source" field:"/delivery_id" help:"Send the payload of this accepted delivery again."`
+	Last        bool   `xor:"source" help:"Send the payload of the last accepted delivery again."`
 }
 
 func (cmd *webhookTestCmd) Help() string {
 	return "The delivery has the webhook's own credential and passes all checks, as if its sender had sent it. " +
-		"Automations that match start runs."
+		"Automations that match start runs. It is a delivery of its own, even if its payload was sent before."
 }
 
 func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -246,6 +253,18 @@ func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *webhookCmds)
 	if err != nil {
 		return err
 	}
+	if cmd.Last {
+		if cmd.Delivery, err = a.lastAccepted(ctx, cmd.Webhook); err != nil {
+			return err
+		}
+	}
+	for name, value := range map[string]string{
+		"github_event": cmd.GitHubEvent, "event": cmd.Event, "delivery_id": cmd.Delivery,
+	} {
+		if value != "" {
+			request[name] = jsontext.Value(strconv.Quote(value))
+		}
+	}
 	body, err := json.Marshal(request, asSent)
 	if err != nil {
 		return err
@@ -253,6 +272,22 @@ func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *webhookCmds)
 	return perform(ctx, a.client, http.MethodPost, path, jsontext.Value(body), func(d penstock.Delivery) error {
 		return std.facts(deliveryFacts(d))
 	})
+}
+
+// lastAccepted returns the id of the last accepted delivery of a webhook.
+func (a at) lastAccepted(ctx context.Context, called string) (string, error) {
+	path, err := a.webhook(ctx, called, "deliveries?limit=1&outcome=accepted")
+	if err != nil {
+		return "", err
+	}
+	var page penstock.DeliveryPage
+	if _, err = a.call(ctx, http.MethodGet, path, nil, &page); err != nil {
+		return "", err
+	}
+	if len(page.Deliveries) == 0 {
+		return "", exitf(exitRefused, "the webhook has accepted no delivery yet: use --event or --payload-file")
+	}
+	return page.Deliveries[0].ID, nil
 }
 
 type webhookTestFilterCmd struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -17,6 +18,9 @@ type webhookFields struct {
 	Signature        *string `placeholder:"JSON" field:"/signature" help:"Signature object as JSON. Fields for custom_hmac: header, prefix, hash, encoding, key_form and template; for grafana: timestamp_header."`
 	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" field:"/delivery_id_header" help:"Header with the ID of the delivery; by default the sender's standard header. An empty value restores the default."`
 	ReplayGuard      *bool   `negatable:"" field:"/replay_guard" help:"Treat the same signed bytes under a different, unsigned ID as a duplicate."`
+	DedupBodyWindow  *string `name:"dedup-body-window" placeholder:"TIME" field:"/dedup_body_window" help:"How long an equal body is a duplicate if nothing else identifies deliveries, such as 20h; 0 turns this off. An empty value restores the setting of the server."`
+	RetryUnmatched   *bool   `negatable:"" field:"/retry_unmatched" help:"Evaluate a delivery again if it comes again and had started no run."`
+	SetupPings       *bool   `negatable:"" field:"/setup_pings" help:"Answer unsigned setup requests of WooCommerce and Bitbucket with 200 until the first verified delivery."`
 	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" field:"/secret_refresh" help:"When the webhook uses a new value of its managed secret: apply (with the next change of its factory, or when it is enabled) or immediate."`
 	givenSecret
 	requestBody
@@ -36,6 +40,15 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 	}
 	if f.ReplayGuard != nil {
 		flags["replay_guard"] = *f.ReplayGuard
+	}
+	if f.DedupBodyWindow != nil {
+		flags["dedup_body_window"] = *f.DedupBodyWindow
+	}
+	if f.RetryUnmatched != nil {
+		flags["retry_unmatched"] = *f.RetryUnmatched
+	}
+	if f.SetupPings != nil {
+		flags["setup_pings"] = *f.SetupPings
 	}
 	if f.Refresh != nil {
 		flags["secret_refresh"] = *f.Refresh
@@ -79,8 +92,9 @@ type keptSecret struct {
 	Save string `type:"path" placeholder:"FILE" help:"Write the secret to this new file, readable only by you, instead of printing it."`
 }
 
-// show makes a call that may create a secret, and shows the webhook in the response.
-func (k keptSecret) show(ctx context.Context, c *client, path string, body any) error {
+// show makes a call that may create a secret, and shows the webhook in the response. A secret of the
+// caller is not shown again: a terminal or a log might keep it.
+func (k keptSecret) show(ctx context.Context, c *client, path string, body any, own bool) error {
 	var file *os.File
 	if k.Save != "" { // before the secret is created, because it is shown only once
 		var err error
@@ -100,6 +114,8 @@ func (k keptSecret) show(ctx context.Context, c *client, path string, body any) 
 		return err
 	case file != nil:
 		return k.save(c, file, w)
+	case own:
+		return showWithoutSecret(c, w)
 	case c.json:
 		return c.std.json(raw)
 	case w.Secret != "":
@@ -120,8 +136,13 @@ func (k keptSecret) save(c *client, file *os.File, w penstock.Webhook) error {
 		return fmt.Errorf("save the secret of webhook %s: %w", w.UID, err)
 	}
 	c.std.notef("wrote the secret to %s", k.Save)
+	return showWithoutSecret(c, w)
+}
+
+// showWithoutSecret shows a webhook of a response that has its secret.
+func showWithoutSecret(c *client, w penstock.Webhook) error {
 	if w.AuthMode == penstock.AuthURLToken {
-		w.IngressURL = w.IngressURL[:len(w.IngressURL)-len(w.Secret)] + "{token}"
+		w.IngressURL = strings.TrimSuffix(w.IngressURL, w.Secret) + "{token}"
 	}
 	w.Secret = ""
 	if c.json {
@@ -169,7 +190,8 @@ func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if err != nil {
 		return err
 	}
-	return cmd.show(ctx, a.client, a.factory+"/webhooks", body)
+	_, own := body["secret"]
+	return cmd.show(ctx, a.client, a.factory+"/webhooks", body, own)
 }
 
 type webhookUpdateCmd struct {
@@ -220,5 +242,5 @@ func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if err != nil {
 		return err
 	}
-	return cmd.show(ctx, a.client, path, request)
+	return cmd.show(ctx, a.client, path, request, request.Secret != nil)
 }

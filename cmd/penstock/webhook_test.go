@@ -301,6 +301,11 @@ func TestWebhookTestSendsADelivery(t *testing.T) {
 	if rows := strings.Count(found.out, "\n"); rows != 2 || !strings.Contains(found.out, d.ID) {
 		t.Errorf("got %s, want the second test alone", found.out)
 	}
+	again := call(t, env, "webhook", "test", "a", "--last")
+	again.want(t, 0, "Accepted")
+	call(t, env, "webhook", "test", "a", "--delivery", d.ID).want(t, 0, "Accepted")
+	call(t, env, "webhook", "test", "a", "--event", "push").want(t, 65, "--event", "only for webhooks with the scheme")
+	call(t, env, "webhook", "test", "a", "--event", "push", "--last").want(t, 64)
 	call(t, env, "webhook", "disable", "a").want(t, 0)
 	call(t, env, "webhook", "test", "a").want(t, 65, "accepts no deliveries")
 	callWith(t, "{", env, "webhook", "test", "a", "--payload-file", "-").want(t, 64, "--payload-file")
@@ -385,4 +390,82 @@ func TestLimitsOfDeliveriesAreSettings(t *testing.T) {
 	deliver(t, 429, w.IngressURL, `{"n": 3}`, "Authorization", "Bearer "+w.Secret)
 	call(t, nil, "serve", "--limit-delivery-bytes=-1").want(t, 64, "--limit-delivery-bytes must not be negative")
 	call(t, nil, "serve", "--retain-deliveries=-1h").want(t, 64, "--retain-deliveries must not be negative")
+}
+
+func TestATestOfAGitHubEventStartsItsAutomation(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	secret := writeFile(t, "secret", "s3cret-of-sixteen\n")
+	call(t, env, "webhook", "create", "hub", "--scheme", "github", "--secret-file", secret).want(t, 0)
+	call(t, env, "webhook", "test", "hub", "--last").want(t, 65, "accepted no delivery yet")
+	review := writeFile(t, "review.json", `{"name": "review", "prompt": "Review it.",
+		"triggers": [{"provider": "github", "event": "pull_request_opened"}]}`)
+	call(t, env, "automation", "create", "-f", review).want(t, 0)
+	call(t, env, "webhook", "test", "hub").want(t, 0, "review: does not match", "a ping only tests the webhook")
+	call(t, env, "webhook", "test", "hub", "--event", "pull_request_opened").want(t, 0, "review: started run")
+	call(t, env, "webhook", "test", "hub", "--last").want(t, 0, "review: started run")
+	pasted := writeFile(t, "pull.json", `{"action": "opened", "pull_request": {"number": 1}}`)
+	call(t, env, "webhook", "test", "hub", "--payload-file", pasted).want(t, 0, "review: does not match")
+	call(
+		t, env, "webhook", "test", "hub", "--payload-file", pasted, "--github-event", "pull_request",
+	).want(t, 0, "review: started run")
+	call(t, env, "webhook", "test", "hub", "--event", "pull_request_opend").want(t, 65, "must be one of push")
+}
+
+// A caller who gives the secret has it already. It is not printed, wherever it came from.
+func TestTheCallersOwnWebhookSecretIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	const own = "s3cret-of-the-caller"
+	secret := writeFile(t, "secret", own+"\n")
+	request := writeFile(t, "hook.json", `{"secret": "`+own+`"}`)
+	for _, args := range [][]string{
+		{"webhook", "create", "a", "--scheme", "github", "--secret-file", secret},
+		{"webhook", "create", "b", "--scheme", "github", "--secret-file", secret, "-o", "json"},
+		{"webhook", "create", "c", "--mode", "url_token", "--secret-file", secret},
+		{"webhook", "create", "d", "--mode", "url_token", "--file", request, "-o", "json"},
+		{"webhook", "rotate", "a", "--secret-file", secret},
+		{"webhook", "rotate", "c", "--secret-file", secret, "-o", "json"},
+	} {
+		got := call(t, env, args...)
+		got.want(t, 0)
+		if strings.Contains(got.out+got.err, own) || strings.Contains(got.err, "cannot be shown again") {
+			t.Errorf("%v: got %s%s", args, got.out, got.err)
+		}
+	}
+	call(t, env, "webhook", "create", "e").want(t, 0, "cannot be shown again")
+	saved := filepath.Join(t.TempDir(), "saved")
+	call(t, env, "webhook", "rotate", "a", "--secret-file", secret, "--save", saved).want(t, 0, "wrote the secret")
+}
+
+func TestWebhookSettingsForSendersWithHabits(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	w := made(t, env, "webhook", "create", "nightly", "--dedup-body-window", "20h", "--retry-unmatched")
+	if w.DedupBodyWindow != "20h" || !w.RetryUnmatched {
+		t.Errorf("got %+v", w)
+	}
+	call(t, env, "webhook", "update", "nightly", "--dedup-body-window", "0").want(t, 0, "dedup body window", "0")
+	call(
+		t, env, "webhook", "update", "nightly", "--dedup-body-window", "x",
+	).want(t, 65, "--dedup-body-window", "such as 20h")
+	call(t, env, "webhook", "update", "nightly", "--setup-pings").want(t, 65, "--setup-pings", "woocommerce and bitbucket")
+	bearer := []string{"Authorization", "Bearer " + w.Secret}
+	deliver(t, 400, w.IngressURL, "a=1&b=2", append(bearer, "Content-Type", "application/x-www-form-urlencoded")...)
+	deliver(t, 202, w.IngressURL, `{"job": "nightly"}`, append(bearer, "Idempotency-Key", "k")...)
+	call(t, env, "webhook", "deliveries", "nightly").want(
+		t, 0, "form", "the sender posts a form", "Set delivery_id_header to Idempotency-Key",
+	)
+	id := strings.FieldsSeq(call(t, env, "webhook", "deliveries", "nightly", "--outcome", "rejected_json").out)
+	for word := range id {
+		if len(word) == 36 && strings.Count(word, "-") == 4 {
+			call(t, env, "webhook", "delivery", "nightly", word).want(t, 0, "detail", "posts a form", "application/x-www-form")
+		}
+	}
 }

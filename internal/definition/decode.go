@@ -276,7 +276,7 @@ func (d *document) scalar(node *yaml.Node, v reflect.Value, rule string) {
 		switch {
 		case node.Kind != yaml.ScalarNode || kind == nullScalar:
 			d.mismatch(node, "text")
-		case kind != textScalar:
+		case kind != textScalar && !(kind == numberScalar && node.Value == "0" && rules[rule].zero):
 			d.mustf(node, TypeMismatch, "", "be text, not %s: write %q", describe(node), node.Value)
 		default:
 			v.SetString(d.checkText(node, rule, node.Value))

@@ -32,6 +32,7 @@ type rule struct {
 	bounded     bool // low and high apply
 	code        Code // of an invalid value; default InvalidValue
 
+	zero    bool              // also allows the number 0, which is read as its text
 	trimmed bool              // ignores white space around a value
 	valid   func(string) bool // the full rule, if pattern is only a part of it
 }
@@ -102,8 +103,13 @@ var rules = map[string]rule{
 	"authMode": {
 		enum: []string{string(penstock.AuthToken), string(penstock.AuthURLToken), string(penstock.AuthSignature)},
 	},
-	"scheme":    {enum: schemeNames()},
-	"refresh":   {enum: []string{string(penstock.RefreshApply), string(penstock.RefreshImmediate)}},
+	"scheme":  {enum: schemeNames()},
+	"refresh": {enum: []string{string(penstock.RefreshApply), string(penstock.RefreshImmediate)}},
+	"window": {
+		pattern: `^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, zero: true, max: 32,
+		description: "be a time such as 20h or 90m, up to 8784h; 0 turns the comparison of bodies off",
+		valid:       func(text string) bool { return penstock.DedupWindow(text).Valid() },
+	},
 	"output":    {enum: []string{"classification"}},
 	"share":     {bounded: true, high: 1},
 	"percent":   {bounded: true, high: 100},

@@ -170,6 +170,9 @@ func set(key string) *jsonschema.Schema {
 
 // describe adds a rule to the schema of a scalar.
 func (r rule) describe(s *jsonschema.Schema) {
+	if r.zero {
+		s.Type, s.Types, s.Minimum, s.Maximum = "", []string{s.Type, "integer"}, new(0.0), new(0.0)
+	}
 	switch {
 	case r.open:
 		s.Pattern = r.pattern

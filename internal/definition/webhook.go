@@ -18,6 +18,9 @@ type Webhook struct {
 	DeliveryIDHeader string                   `json:"deliveryIdHeader,omitzero" about:"The header with the sender's id of a delivery."`
 	Enabled          *bool                    `json:"enabled,omitzero" about:"Whether deliveries are taken." default:"true"`
 	ReplayGuard      bool                     `json:"replayGuard,omitzero" about:"Whether the same signed body under a new id is a duplicate." default:"false"`
+	DedupBodyWindow  penstock.DedupWindow     `json:"dedupBodyWindow,omitzero" rule:"window" about:"How long an equal body is a duplicate if nothing else identifies deliveries, such as 20h; 0 turns this off. The default is the setting of the server."`
+	RetryUnmatched   bool                     `json:"retryUnmatched,omitzero" about:"Whether a delivery that started nothing can be sent again." default:"false"`
+	SetupPings       bool                     `json:"setupPings,omitzero" about:"Whether unsigned setup requests of WooCommerce and Bitbucket get 200 until the first verified delivery." default:"false"`
 	SecretRefresh    penstock.SecretRefresh   `json:"secretRefresh,omitzero" rule:"refresh" about:"When a new value of the secret is taken." default:"\"apply\""`
 }
 
@@ -92,6 +95,12 @@ func (w Webhook) signature(d *document) {
 			)
 		}
 	}
+	if w.SetupPings && !signature.SendsSetupPings(w.SignatureScheme) {
+		d.badf(
+			d.find("setupPings"), InvalidValue,
+			"setupPings is only for the schemes woocommerce and bitbucket, which send unsigned setup requests",
+		)
+	}
 	if w.DeliveryIDHeader != "" || d.find("deliveryIdHeader") != nil {
 		if problem := signature.CheckIDHeader(w.DeliveryIDHeader, own); problem != "" {
 			d.badf(d.find("deliveryIdHeader"), InvalidValue, "deliveryIdHeader: %s", problem)
@@ -125,6 +134,7 @@ func (w Webhook) Webhook() penstock.Webhook {
 		Name: w.Name, AuthMode: w.AuthMode, SignatureScheme: w.SignatureScheme, Signature: w.Signature.Signature(),
 		SecretName:       w.SecretName,
 		DeliveryIDHeader: w.DeliveryIDHeader, ReplayGuard: w.ReplayGuard, SecretRefresh: w.SecretRefresh,
+		DedupBodyWindow: w.DedupBodyWindow, RetryUnmatched: w.RetryUnmatched, SetupPings: w.SetupPings,
 		Enabled: value(w.Enabled, true),
 	}
 	if webhook.AuthMode == "" {
@@ -141,6 +151,7 @@ func WebhookOf(w penstock.Webhook) Webhook {
 	webhook := Webhook{
 		Name: w.Name, AuthMode: w.AuthMode, SignatureScheme: w.SignatureScheme, SecretName: w.SecretName,
 		DeliveryIDHeader: w.DeliveryIDHeader, Enabled: pointer(w.Enabled, true), ReplayGuard: w.ReplayGuard,
+		DedupBodyWindow: w.DedupBodyWindow, RetryUnmatched: w.RetryUnmatched, SetupPings: w.SetupPings,
 	}
 	if w.SecretRefresh != penstock.RefreshApply {
 		webhook.SecretRefresh = w.SecretRefresh

@@ -2,8 +2,6 @@ package delivery
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -68,8 +66,8 @@ func (s *Deliveries) Explained(
 	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.WebhookVerified, error) { return verified, nil })
 }
 
-// Payload returns the exact body of an accepted delivery. Rejected deliveries and duplicates
-// have no body.
+// Payload returns the exact body of an accepted delivery, as it was sent. Rejected deliveries and
+// duplicates have no body.
 func (s *Deliveries) Payload(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
 ) ([]byte, error) {
@@ -78,6 +76,9 @@ func (s *Deliveries) Payload(
 	}
 	if _, err := s.store.Deliveries.Find(ctx, webhookUID, id); err != nil {
 		return nil, err
+	}
+	if raw, err := s.store.Deliveries.RawPayload(ctx, id); err != nil || raw != nil {
+		return raw, err
 	}
 	return s.store.Deliveries.Payload(ctx, id)
 }
@@ -106,10 +107,14 @@ func (s *Deliveries) Replay(
 	if err != nil {
 		return penstock.Delivery{}, err
 	}
+	raw, err := s.store.Deliveries.RawPayload(ctx, id)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
 	const attempts = 5
 	for range attempts {
 		var again penstock.Delivery
-		if again, err = s.replayDelivery(ctx, p, w, old, body); !errors.Is(err, store.ErrStale) {
+		if again, err = s.replayDelivery(ctx, p, w, old, body, raw); !errors.Is(err, store.ErrStale) {
 			return again, err
 		}
 		if w, err = s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
@@ -122,7 +127,7 @@ func (s *Deliveries) Replay(
 }
 
 func (s *Deliveries) replayDelivery(
-	ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body []byte,
+	ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body, raw []byte,
 ) (penstock.Delivery, error) {
 	plan, err := s.ingress.newPlan(ctx, w)
 	if err != nil {
@@ -132,14 +137,13 @@ func (s *Deliveries) replayDelivery(
 	if err != nil {
 		return penstock.Delivery{}, fmt.Errorf("parse the payload of delivery %s again: %w", old.ID, err)
 	}
-	sum := sha256.Sum256(body)
 	d := &store.NewDelivery{
 		Delivery: penstock.Delivery{
 			ID: penstock.NewID(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, HTTPStatus: http.StatusAccepted,
-			Size: int64(len(body)), ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID,
-			Headers: old.Headers, PayloadSHA256: hex.EncodeToString(sum[:]),
+			Size: old.Size, ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID,
+			Headers: old.Headers, PayloadSHA256: old.PayloadSHA256,
 		},
-		WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Body: body,
+		WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Body: body, Raw: raw,
 		PaidBy: p.PaidBy(),
 	}
 	if err := s.ingress.start(ctx, plan, document, old.Headers, d); err != nil {

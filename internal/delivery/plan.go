@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -278,12 +279,13 @@ func readEvents(scheme penstock.SignatureScheme, name string, document *filter.D
 	return reportedEvents{events, why}
 }
 
-// eventName returns the event's name from the sender's header, or "".
+// eventName returns the event's name from the sender's header, or "". Gitea and Forgejo sign as GitHub
+// does.
 func eventName(scheme penstock.SignatureScheme, headers map[string]string) string {
 	if scheme != penstock.ProviderGitHub {
 		return ""
 	}
-	return headers["x-github-event"]
+	return cmp.Or(headers["x-github-event"], headers["x-forgejo-event"], headers["x-gitea-event"])
 }
 
 // match reports whether a delivery fires the automation, and otherwise why not. The reason

@@ -26,11 +26,11 @@ func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDeliv
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliverWithin)
 	defer cancel()
-	d, detail, err := s.evaluate(ctx, p, a)
+	d, err := s.evaluate(ctx, p, a)
 	if err != nil {
 		return penstock.DeliveryResult{}, asUnavailable(err)
 	}
-	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
+	if d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
 	}
 	got, err := s.store.Deliveries.Deliver(ctx, d)
@@ -43,7 +43,7 @@ func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDeliv
 	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake && p.reportsPush(a) {
 		s.pushed(ctx, p.row.Team, a.Body)
 	}
-	return s.result(p, a, d, got, detail), nil
+	return s.result(p, a, d, got), nil
 }
 
 // asUnavailable turns a timeout of the database into an error that asks the sender to retry.
@@ -63,11 +63,11 @@ const deliverWithin = 20 * time.Second
 // result turns the result of the store into that of the ingress, and remembers the limits in
 // the plan.
 func (s *Ingress) result(
-	p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery, got store.Delivered, detail string,
+	p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery, got store.Delivered,
 ) penstock.DeliveryResult {
 	r := penstock.DeliveryResult{
-		DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited,
-		Wait: got.Wait,
+		DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: d.Detail, Limited: got.Limited,
+		Answered: got.Outcome == penstock.OutcomeRejectedAuth && d.HTTPStatus == http.StatusOK, Wait: got.Wait,
 	}
 	switch {
 	case got.Limited:
@@ -127,15 +127,16 @@ func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 	)
 }
 
-// evaluate builds the log entry. detail is why the body was rejected.
+// evaluate builds the log entry.
 func (s *Ingress) evaluate(
 	ctx context.Context, p *Plan, a *penstock.InboundDelivery,
-) (d *store.NewDelivery, detail string, err error) {
+) (d *store.NewDelivery, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
 		Delivery: penstock.Delivery{
-			ID: penstock.NewID(), WebhookUID: p.row.UID, Outcome: a.Outcome, Reason: a.Reason, HTTPStatus: a.Status,
-			Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers,
+			ID: penstock.NewID(), WebhookUID: p.row.UID, Outcome: a.Outcome, Reason: a.Reason, Detail: a.Detail,
+			HTTPStatus: a.Status,
+			Size:       a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers,
 		},
 		PaidBy:        a.PaidBy,
 		WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Logged: limits.LoggedRejections,
@@ -144,47 +145,37 @@ func (s *Ingress) evaluate(
 		d.Rate = limits.DeliveriesPerMinute
 		d.Last = true
 	}
-	if a.Outcome == penstock.OutcomeAccepted {
-		detail, err = s.match(ctx, p, a, d)
+	switch {
+	case a.Outcome == penstock.OutcomeAccepted:
+		err = s.match(ctx, p, a, d)
+	case a.Reason == penstock.ReasonSetupPing && p.row.SetupPings:
+		var verified bool
+		if verified, err = s.store.Deliveries.Verified(ctx, p.row.UID); !verified {
+			d.HTTPStatus = http.StatusOK
+		}
 	}
 	if d.HTTPStatus == 0 {
-		d.HTTPStatus = statusOf(d.Outcome)
+		d.HTTPStatus = d.Outcome.Status()
 	}
-	return d, detail, err
-}
-
-// statusOf returns the HTTP status for an outcome.
-func statusOf(o penstock.Outcome) int {
-	switch o {
-	case penstock.OutcomeRejectedAuth:
-		return http.StatusUnauthorized
-	case penstock.OutcomeRejectedJSON:
-		return http.StatusBadRequest
-	case penstock.OutcomeRejectedSize:
-		return http.StatusRequestEntityTooLarge
-	default:
-		return http.StatusAccepted
-	}
+	return d, err
 }
 
 // match validates the body and finds out which automations it starts.
-func (s *Ingress) match(
-	ctx context.Context, p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery,
-) (detail string, err error) {
+func (s *Ingress) match(ctx context.Context, p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery) error {
 	if a.Handshake {
 		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
-		return "", nil
+		return nil
 	}
 	document, err := s.parse(p, a.Body)
 	if err != nil {
 		if reported, ok := errors.AsType[*penstock.Error](err); ok {
-			detail = reported.Explain()
+			d.Detail = reported.Explain()
 		}
 		d.Outcome, d.Reason, d.HTTPStatus = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest
-		return detail, nil
+		return nil
 	}
-	d.Body = a.Body
-	return "", s.start(ctx, p, document, a.Headers, d)
+	d.Body, d.Raw = a.Body, a.Raw
+	return s.start(ctx, p, document, a.Headers, d)
 }
 
 // start adds the match of each automation, and the runs of those that the delivery starts.
@@ -242,15 +233,23 @@ func (s *Ingress) deliveryURL(w store.WebhookRow, id string) string {
 
 // identify sets the identity of the delivery.
 func (s *Ingress) identify(p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery) {
-	sum := sha256.Sum256(a.Body)
+	sent := a.Body
+	if a.Raw != nil {
+		sent = a.Raw
+	}
+	sum := sha256.Sum256(sent)
 	d.PayloadSHA256 = hex.EncodeToString(sum[:])
 	d.Sender = p.senders.due(a.ClientIP, a.ReceivedAt)
 	if a.Handshake {
 		return
 	}
-	if d.IdentitySource = a.IdentitySource; a.IdentitySource != penstock.IdentityBody {
+	d.IdentitySource = a.IdentitySource
+	if p.row.RetryUnmatched && len(d.Starts) == 0 {
+		return // the sender may send it again
+	}
+	if a.IdentitySource != penstock.IdentityBody {
 		d.Identity = store.IdentityKey(a.Identity)
-	} else if window := s.limits.DedupBodyWindow; window > 0 {
+	} else if window := p.row.DedupBodyWindow.Or(s.limits.DedupBodyWindow); window > 0 {
 		d.Identity, d.IdentityUntil = store.IdentityOf(sum), a.ReceivedAt.Add(window)
 	}
 	switch {

@@ -15,7 +15,8 @@ import (
 // payload. The first one counts.
 var (
 	eventHeaders = []string{
-		"x-github-event", "x-gitlab-event", "x-event-key", "x-shopify-topic", "x-wc-webhook-topic", "linear-event",
+		"x-github-event", "x-forgejo-event", "x-gitea-event", "x-gitlab-event", "x-event-key",
+		"x-shopify-topic", "x-wc-webhook-topic", "linear-event",
 		"circleci-event-type", "x-buildkite-event", "x-contentful-topic", "sentry-hook-resource", "ce-type",
 	}
 	eventMembers = []string{"type", "event_type", "eventType", "event", "event_name", "topic"}
@@ -28,9 +29,10 @@ const (
 	summaryNesting = 2  // levels of objects
 )
 
-// describe sets the event type and the summary of a delivery from its headers and the start of its
-// payload. Both are hostile text for people: short and in one line.
+// describe sets the advice of a delivery, and its event type and summary from its headers and the
+// start of its payload. The last two are hostile text for people: short and in one line.
 func describe(d *penstock.Delivery) {
+	d.Advice = adviceOn(d)
 	members := firstMembers(d.Head)
 	for _, name := range eventHeaders {
 		if d.EventType == "" {

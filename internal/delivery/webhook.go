@@ -209,6 +209,20 @@ func changeWebhook(w *store.WebhookRow, req penstock.WebhookRequest) []penstock.
 		}
 	}
 	field.Set(&w.ReplayGuard, req.ReplayGuard)
+	field.Set(&w.RetryUnmatched, req.RetryUnmatched)
+	if field.Set(&w.DedupBodyWindow, req.DedupBodyWindow); !w.DedupBodyWindow.Valid() {
+		errs = append(errs, penstock.FieldError{
+			Pointer: "/dedup_body_window",
+			Detail:  "must be a time such as 20h, up to 8784h; 0 turns the comparison of bodies off",
+		})
+	}
+	field.Set(&w.SetupPings, req.SetupPings)
+	if w.SetupPings && !signature.SendsSetupPings(w.SignatureScheme) {
+		errs = append(errs, penstock.FieldError{
+			Pointer: "/setup_pings",
+			Detail:  "is only for the schemes woocommerce and bitbucket, which send unsigned setup requests",
+		})
+	}
 	field.Set(&w.SecretRefresh, req.SecretRefresh)
 	if w.SecretRefresh != penstock.RefreshApply && w.SecretRefresh != penstock.RefreshImmediate {
 		errs = append(errs, penstock.FieldError{Pointer: "/secret_refresh", Detail: "must be one of apply, immediate"})

@@ -208,11 +208,11 @@ func (s *Executions) buildAssignment(
 		}
 	}
 	if row.DeliveryID != "" {
-		size, err := s.store.Deliveries.PayloadSize(ctx, row.DeliveryID)
+		size, raw, err := s.store.Deliveries.PayloadSizes(ctx, row.DeliveryID)
 		if err != nil {
 			return err
 		}
-		a.Files = append(a.Files, run.PayloadOf(size))
+		a.Files = append(a.Files, run.PayloadOf(size, raw)...)
 	}
 	saved, err := s.store.Conversations.Session(ctx, row.ConversationID)
 	switch {

@@ -35,6 +35,10 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 		body, err := c.s.store.Deliveries.Payload(ctx, row.DeliveryID)
 		return io.NopCloser(bytes.NewReader(body)), err
 	}
+	if f.ID == run.RawPayloadFile && row.DeliveryID != "" {
+		raw, err := c.s.store.Deliveries.RawPayload(ctx, row.DeliveryID)
+		return io.NopCloser(bytes.NewReader(raw)), err
+	}
 	list, err := c.s.store.Files.Attachments(ctx, l.RunID)
 	if err != nil {
 		return nil, err

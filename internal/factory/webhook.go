@@ -191,6 +191,7 @@ func define(row *store.WebhookRow, w penstock.Webhook) {
 	row.Name, row.AuthMode, row.SignatureScheme, row.Signature = w.Name, w.AuthMode, w.SignatureScheme, w.Signature
 	row.SecretName, row.SecretRefresh = w.SecretName, w.SecretRefresh
 	row.DeliveryIDHeader, row.ReplayGuard = w.DeliveryIDHeader, w.ReplayGuard
+	row.DedupBodyWindow, row.RetryUnmatched, row.SetupPings = w.DedupBodyWindow, w.RetryUnmatched, w.SetupPings
 }
 
 func (a *application) webhook(ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool) error {

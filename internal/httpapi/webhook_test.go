@@ -152,3 +152,22 @@ func TestSignatureSchemesSayHowEachSenderSigns(t *testing.T) {
 		}
 	}
 }
+
+func TestADedupWindowIsATimeOrSeconds(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	hooks := w.factory("acme")
+	made := w.must(http.StatusCreated, "POST", hooks, `{"name": "a", "dedup_body_window": "90m"}`)
+	hook := hooks + "/" + made.field("uid")
+	for body, want := range map[string]string{
+		`{"dedup_body_window": 0}`: "0s", `{"dedup_body_window": "0"}`: "0", `{"dedup_body_window": 72000}`: "72000s",
+		`{"dedup_body_window": " 20h "}`: "20h", `{"dedup_body_window": ""}`: "",
+	} {
+		if got := w.must(http.StatusOK, "PATCH", hook, body).field("dedup_body_window"); got != want {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+	for _, body := range []string{`-1`, `1.5`, `true`, `[]`, `"1 day"`, `"-1h"`, `9999999999999`} {
+		w.must(http.StatusBadRequest, "PATCH", hook, `{"dedup_body_window": `+body+`}`)
+	}
+}

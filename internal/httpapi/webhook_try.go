@@ -40,7 +40,11 @@ func (h webhookTrials) deliver(c *call) error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(hook.UID + cmp.Or(c.r.Header.Get("Idempotency-Key"), penstock.NewID())))
-	id, err := h.ingress.SendTest(c.ctx(), hook, req, "test-"+hex.EncodeToString(sum[:16]), c.peer.addr)
+	test := penstock.TestIdentity + hex.EncodeToString(sum[:16])
+	if req, err = h.deliveries.TestOf(c.ctx(), hook, req, test); err != nil {
+		return err
+	}
+	id, err := h.ingress.SendTest(c.ctx(), hook, req, test, c.peer.addr)
 	if err != nil {
 		return err
 	}

@@ -13,15 +13,29 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// PayloadPath is the path in the workspace of the delivery's body.
-const PayloadPath = "event-payload.json"
+// The paths in the workspace of the delivery's JSON, and of its body as it was sent if that is not
+// JSON.
+const (
+	PayloadPath    = "event-payload.json"
+	RawPayloadPath = "event-payload.raw"
+)
 
-// PayloadFile is the id under which a worker opens the payload.
-const PayloadFile = "payload"
+// The ids under which a worker opens the payload.
+const (
+	PayloadFile    = "payload"
+	RawPayloadFile = "payload-raw"
+)
 
-// PayloadOf returns the payload file of a run that a delivery started.
-func PayloadOf(size int64) penstock.File {
-	return penstock.File{ID: PayloadFile, Path: PayloadPath, MimeType: "application/json", Size: size}
+// PayloadOf returns the payload files of a run that a delivery started. raw is the size of the body
+// as it was sent; 0 means that it is the JSON.
+func PayloadOf(size, raw int64) []penstock.File {
+	files := []penstock.File{{ID: PayloadFile, Path: PayloadPath, MimeType: "application/json", Size: size}}
+	if raw > 0 {
+		files = append(
+			files, penstock.File{ID: RawPayloadFile, Path: RawPayloadPath, MimeType: "application/octet-stream", Size: raw},
+		)
+	}
+	return files
 }
 
 // The longest texts of a request, in bytes.

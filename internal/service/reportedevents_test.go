@@ -128,7 +128,7 @@ func TestATriggerIsTested(t *testing.T) {
 			},
 			"no event": {
 				penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"},
-				"event  the delivery reports no event that triggers support",
+				"event  a ping only tests the webhook",
 			},
 			"none of the last": {
 				penstock.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID},

@@ -20,7 +20,7 @@ var presets = []Preset{
 		Hint: "In Svix, open the endpoint: Signing Secret. It begins with whsec_.",
 	},
 	{
-		Scheme: "github", Sender: "GitHub", Forms: hmacHex("X-Hub-Signature-256", "sha256=").idHeader("X-GitHub-Delivery"),
+		Scheme: penstock.SchemeGitHub, Sender: "GitHub", Forms: hmacHex("X-Hub-Signature-256", "sha256=").idHeader("X-GitHub-Delivery"),
 		Hint: "Choose a secret and enter it in GitHub, in the webhook's settings: Secret.",
 	},
 	{
@@ -72,8 +72,9 @@ var presets = []Preset{
 			"an app, use the app's client secret.",
 	},
 	{
-		Scheme: "bitbucket", Sender: "Bitbucket", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Request-UUID"),
-		Hint: "Choose a secret and enter it in Bitbucket, in the webhook's settings: Secret.",
+		Scheme: penstock.SchemeBitbucket, Sender: "Bitbucket", SetupPings: true,
+		Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Request-UUID"),
+		Hint:  "Choose a secret and enter it in Bitbucket, in the webhook's settings: Secret.",
 	},
 	{
 		Scheme: "jira", Sender: "Jira",
@@ -134,7 +135,7 @@ var presets = []Preset{
 		Hint: "In Meta: App Dashboard, App settings, Basic, App secret.",
 	},
 	{
-		Scheme: "woocommerce", Sender: "WooCommerce",
+		Scheme: penstock.SchemeWooCommerce, Sender: "WooCommerce", SetupPings: true,
 		Forms: hmacBase64("X-WC-Webhook-Signature", "").idHeader("X-WC-Webhook-Delivery-ID"),
 		Hint:  "In WooCommerce: Settings, Advanced, Webhooks, your webhook, Secret.",
 	},

@@ -128,6 +128,8 @@ type Preset struct {
 	SecretAfterURL bool `json:"secret_after_url"`
 	// SecretGenerated: the sender accepts a secret from [NewSecret].
 	SecretGenerated bool `json:"secret_generated"`
+	// SetupPings: the sender checks the URL with an unsigned request.
+	SetupPings bool `json:"setup_pings,omitempty"`
 	// Forms are tried in order. A delivery is valid if one form is valid. custom_hmac has none,
 	// because the webhook describes its form.
 	Forms []Form `json:"forms"`
@@ -201,4 +203,10 @@ func CheckIDHeader(name string, described *penstock.Signature) string {
 		return name + " carries a credential, not a delivery id; the delivery log shows the values of this header"
 	}
 	return ""
+}
+
+// SendsSetupPings reports whether the sender of a scheme checks the URL with an unsigned request.
+func SendsSetupPings(scheme penstock.SignatureScheme) bool {
+	preset, _ := PresetOf(scheme)
+	return preset.SetupPings
 }

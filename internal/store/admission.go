@@ -319,7 +319,7 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
 			again := d.entry
 			again.Outcome, again.DuplicateOf, again.Matches = penstock.OutcomeDuplicate, owner, nil
-			again.identity, again.body, again.runs = "", nil, 0
+			again.identity, again.body, again.raw, again.runs = "", nil, nil, 0
 			if k.source == sourceSigned {
 				again.Reason = ReasonReplayed
 			}

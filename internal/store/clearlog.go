@@ -131,7 +131,7 @@ func (ds DeliveriesTx) clearLog(ctx context.Context, webhookUID string, o pensto
 		these := " FROM deliveries WHERE id IN (" + placeholders(1, len(args)) + ")"
 		if _, err := ds.tx.exec(
 			ctx,
-			"INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+ds.tx.s.d.lock+
+			"INSERT INTO payloads (delivery_id, body, raw) SELECT id, body, raw"+these+" AND runs > 0"+ds.tx.s.d.lock+
 				" ON CONFLICT DO NOTHING",
 			args...,
 		); err != nil {

@@ -28,7 +28,8 @@ type NewDelivery struct {
 	IdentityUntil penstock.Time // when the claim ends; 0: with the log entry
 	Guard         string        // the key of the signed bytes, which it also claims; "": it claims none
 	GuardUntil    penstock.Time // when that claim ends; 0: with the log entry, if Guard is the key of the body
-	Body          []byte        // of an accepted delivery
+	Body          []byte        // of an accepted delivery: its JSON
+	Raw           []byte        // the bytes as they were sent; nil: they are those of Body
 	PaidBy        []string      // keys that pay for its runs: somebody sent it through the API
 	Starts        []*NewRun     // the runs that it starts if it is accepted
 	Rate          int           // maximum per minute; 0: no limit, and it does not count
@@ -62,6 +63,7 @@ type deliveryRow struct {
 	webhook  int64 // the number of its webhook
 	identity string
 	body     []byte // nil: none is stored
+	raw      []byte // nil: the bytes of body were sent
 	runs     int    // how many of the runs that it started still exist
 }
 
@@ -77,6 +79,7 @@ var deliveryFields = newResource("deliveries", "d",
 	textColumn("id", func(d *deliveryRow) *string { return &d.ID }),
 	numberColumn("received_at", func(d *deliveryRow) *penstock.Time { return &d.ReceivedAt }),
 	textColumn("reason", func(d *deliveryRow) *string { return &d.Reason }),
+	textColumn("detail", func(d *deliveryRow) *string { return &d.Detail }),
 	numberColumn("size", func(d *deliveryRow) *int64 { return &d.Size }),
 	numberColumn("http_status", func(d *deliveryRow) *int { return &d.HTTPStatus }),
 	textColumn("identity_source", func(d *deliveryRow) *penstock.IdentitySource { return &d.IdentitySource }),
@@ -87,14 +90,20 @@ var deliveryFields = newResource("deliveries", "d",
 	jsonColumn("headers", func(d *deliveryRow) *map[string]string { return &d.Headers }),
 	textColumn("sha256", func(d *deliveryRow) *string { return &d.PayloadSHA256 }),
 	textColumn("client_ip", func(d *deliveryRow) *string { return &d.ClientIP }),
-	columnOf[deliveryRow]{column: column{"body", "bytea"}, value: func(d *deliveryRow) any {
-		if d.body == nil {
-			return nil
-		}
-		return d.body
-	}},
+	bytesOrNull("body", func(d *deliveryRow) []byte { return d.body }),
+	bytesOrNull("raw", func(d *deliveryRow) []byte { return d.raw }),
 	storedNumber("runs", func(d *deliveryRow) int { return d.runs }),
 )
+
+// bytesOrNull is a column that is only stored: nil is NULL.
+func bytesOrNull(name string, field func(*deliveryRow) []byte) columnOf[deliveryRow] {
+	return columnOf[deliveryRow]{column: column{name, "bytea"}, value: func(d *deliveryRow) any {
+		if b := field(d); b != nil {
+			return b
+		}
+		return nil
+	}}
+}
 
 // deliver is a delivery in a batch. Its rows are made before, so that a batch only claims, admits
 // and inserts.
@@ -151,7 +160,7 @@ func newDeliver(d *NewDelivery) *deliver {
 		},
 	}
 	if d.Outcome == penstock.OutcomeAccepted {
-		m.entry.body = d.Body
+		m.entry.body, m.entry.raw = d.Body, d.Raw
 	}
 	m.row = deliveryFields.row(&m.entry)
 	for i, run := range d.Starts {
@@ -215,14 +224,14 @@ func (ds DeliveriesTx) record(ctx context.Context, members []*deliver) (runs []*
 		if m.err != nil || m.got.Limited || m.got.Unlogged {
 			continue
 		}
-		if size += len(m.entry.body); size > maxBodies && len(log) > 0 {
+		if size += len(m.entry.body) + len(m.entry.raw); size > maxBodies && len(log) > 0 {
 			if err := ds.tx.insert(ctx, deliveryFields.table, log); err != nil {
 				return nil, err
 			}
 			if _, err := ds.tx.flush(ctx); err != nil {
 				return nil, err
 			}
-			log, size = nil, len(m.entry.body)
+			log, size = nil, len(m.entry.body)+len(m.entry.raw)
 		}
 		log = append(log, m.logged)
 		if m.got.Outcome == penstock.OutcomeAccepted {

@@ -126,8 +126,8 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 		if body, err := s.Deliveries.Payload(t.Context(), d.ID); err != nil || string(body) != string(d.Body) {
 			t.Errorf("payload %q, %v", body, err)
 		}
-		if size, err := s.Deliveries.PayloadSize(t.Context(), d.ID); err != nil || size != d.Size {
-			t.Errorf("size %d, %v", size, err)
+		if size, raw, err := s.Deliveries.PayloadSizes(t.Context(), d.ID); err != nil || size != d.Size || raw != 0 {
+			t.Errorf("sizes %d and %d, %v", size, raw, err)
 		}
 		stored, err := s.Runs.Find(t.Context(), store.DefaultTeam, run.ID)
 		if err != nil || stored.State != penstock.StateQueued {

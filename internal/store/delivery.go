@@ -256,6 +256,20 @@ func (ds Deliveries) KnownSender(ctx context.Context, webhookUID, clientIP strin
 	return n > 0, ds.s.d.mapError(err)
 }
 
+// Verified reports whether the log of the webhook has an accepted delivery of its sender. A test that
+// the server sent itself does not count.
+func (ds Deliveries) Verified(ctx context.Context, webhookUID string) (bool, error) {
+	var n int
+	err := ds.s.row(ctx, `SELECT count(*)
+		FROM (
+			SELECT 1
+			FROM deliveries
+			WHERE webhook = `+numbered+` AND outcome = $2 AND replay_of = '' AND identity NOT LIKE '`+penstock.TestIdentity+`%'
+			LIMIT 1
+		) AS accepted`, webhookUID, outcomeNumber(penstock.OutcomeAccepted)).Scan(&n)
+	return n > 0, ds.s.d.mapError(err)
+}
+
 // DeliverySum is how many deliveries of an hour had one kind of outcome.
 type DeliverySum struct {
 	Hour int

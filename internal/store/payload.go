@@ -12,26 +12,33 @@ import (
 
 // payload is a row with the body of the delivery whose id is $1, or none.
 const payload = `(
-	SELECT body
+	SELECT body, raw
 	FROM deliveries
 	WHERE id = $1 AND body IS NOT NULL
 	UNION ALL
-	SELECT body
+	SELECT body, raw
 	FROM payloads
 	WHERE delivery_id = $1
 ) AS payload`
 
-// Payload reads the body of an accepted delivery; absence is
+// Payload reads the JSON of an accepted delivery; absence is
 // penstock.CodeNotFound.
 func (ds Deliveries) Payload(ctx context.Context, deliveryID string) (body []byte, err error) {
 	err = ds.s.row(ctx, "SELECT body FROM "+payload, deliveryID).Scan(&body)
 	return body, ds.payloadError(err, deliveryID)
 }
 
-// PayloadSize is the number of bytes that [Deliveries.Payload] returns.
-func (ds Deliveries) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
-	err = ds.s.row(ctx, "SELECT length(body) FROM "+payload, deliveryID).Scan(&size)
-	return size, ds.payloadError(err, deliveryID)
+// RawPayload reads the body of an accepted delivery as it was sent. nil means that it is the same as
+// [Deliveries.Payload]. Absence is penstock.CodeNotFound.
+func (ds Deliveries) RawPayload(ctx context.Context, deliveryID string) (raw []byte, err error) {
+	err = ds.s.row(ctx, "SELECT raw FROM "+payload, deliveryID).Scan(&raw)
+	return raw, ds.payloadError(err, deliveryID)
+}
+
+// PayloadSizes are the numbers of bytes that [Deliveries.Payload] and [Deliveries.RawPayload] return.
+func (ds Deliveries) PayloadSizes(ctx context.Context, deliveryID string) (size, raw int64, err error) {
+	err = ds.s.row(ctx, "SELECT length(body), COALESCE(length(raw), 0) FROM "+payload, deliveryID).Scan(&size, &raw)
+	return size, raw, ds.payloadError(err, deliveryID)
 }
 
 func (ds Deliveries) payloadError(err error, deliveryID string) error {

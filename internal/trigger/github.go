@@ -9,7 +9,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/filter"
 )
 
-// githubEvents maps GitHub's name and action to events.
+// githubEvents maps the names and actions of GitHub to events, and those of Gitea and Forgejo that
+// differ: they send them in X-GitHub-Event, too.
 var githubEvents = map[[2]string]string{
 	{"issues", "opened"}:                 "issue_created",
 	{"issues", "labeled"}:                "issue_labeled",
@@ -27,6 +28,23 @@ var githubEvents = map[[2]string]string{
 	{"check_suite", "rerequested"}:       "check_suite_rerequested",
 	{"check_run", "rerequested"}:         "check_run_rerequested",
 	{"workflow_run", "completed"}:        "workflow_run_completed",
+
+	{"issues", "label_updated"}:           "issue_labeled",
+	{"pull_request", "label_updated"}:     "pull_request_labeled",
+	{"pull_request", "synchronized"}:      "pull_request_synchronized",
+	{"pull_request_approved", "reviewed"}: "pull_request_review_submitted",
+	{"pull_request_rejected", "reviewed"}: "pull_request_review_submitted",
+	{"pull_request_comment", "reviewed"}:  "pull_request_review_submitted",
+}
+
+// giteaActions are the actions that only Gitea sends.
+var giteaActions = map[string]string{"label_updated": "labeled", "synchronized": "synchronize", "reviewed": "submitted"}
+
+// giteaReviews maps the names of Gitea's reviews to the states of GitHub's.
+var giteaReviews = map[string]string{
+	"pull_request_approved": "approved",
+	"pull_request_rejected": "changes_requested",
+	"pull_request_comment":  "commented",
 }
 
 // github reads a delivery of GitHub. The author is always the user that GitHub names, never the
@@ -39,7 +57,8 @@ func (r *reader) github(name string, body filter.Value) []Event {
 		return r.githubPush(body)
 	case "issues", "issue_comment":
 		return r.githubSubject(name, event, body, r.at(body, "issue"))
-	case "pull_request", "pull_request_review", "pull_request_review_comment":
+	case "pull_request", "pull_request_review", "pull_request_review_comment", "pull_request_approved",
+		"pull_request_rejected", "pull_request_comment":
 		return r.githubSubject(name, event, body, r.at(body, "pull_request"))
 	case "check_suite", "check_run", "workflow_run":
 		if subject := r.at(body, name); event != "" && subject.IsObject() {
@@ -58,10 +77,14 @@ func (r *reader) githubEvent(event string, body filter.Value) Event {
 }
 
 // githubPush reads a push of commits. Deleting a branch or tag is not a push event, because
-// there is nothing to work on.
+// there is nothing to work on. Its commit then has an id of zeros; only GitHub also says deleted.
 func (r *reader) githubPush(body filter.Value) []Event {
-	ref := r.text(body, "ref")
-	if ref == "" || r.at(body, "deleted").IsTrue() {
+	ref, after := r.text(body, "ref"), r.text(body, "after")
+	if gone := after != "" && strings.Trim(after, "0") == ""; gone || r.at(body, "deleted").IsTrue() {
+		r.why = "the push deletes a branch or tag"
+		return nil
+	}
+	if ref == "" {
 		return nil
 	}
 	e := r.githubEvent("push", body)
@@ -96,7 +119,13 @@ func (r *reader) githubSubject(name, event string, body, subject filter.Value) [
 		base.set("review_states", r.text(text, "state"))
 		base.set("reviewers", r.text(text, "user", "login"))
 	}
-	mentioned := mentions(r.prose(text, "body"), githubName)
+	words, writer := r.prose(text, "body"), r.text(text, "user", "login")
+	if state := giteaReviews[name]; state != "" {
+		words, writer = r.prose(body, "review", "content"), r.text(body, "sender", "login")
+		base.set("review_states", state)
+		base.set("reviewers", writer)
+	}
+	mentioned := mentions(words, githubName)
 	base.set("mentioned", mentioned...)
 	var events []Event
 	if event != "" {
@@ -108,7 +137,7 @@ func (r *reader) githubSubject(name, event string, body, subject filter.Value) [
 			mention.Name = "pull_request_mentioned"
 		}
 		mention.set("mentioned", added...)
-		mention.set("authors", r.text(text, "user", "login"))
+		mention.set("authors", writer)
 		events = append(events, mention)
 	}
 	return events
@@ -145,14 +174,19 @@ func (r *reader) githubTeam(body, team filter.Value) []string {
 }
 
 // githubChange sets the values of the event itself. A value that was just added replaces all
-// others of its kind: a trigger on a label fires when the label is added.
+// others of its kind: a trigger on a label fires when the label is added. Gitea does not say which
+// label or assignee was added.
 func (r *reader) githubChange(base Event, event string, body, subject filter.Value) Event {
 	e := base.named(event)
 	switch event {
 	case "issue_labeled", "pull_request_labeled":
-		e.set("labels", r.text(body, "label", "name"))
+		if label := r.at(body, "label"); label.IsObject() {
+			e.set("labels", r.text(label, "name"))
+		}
 	case "issue_assigned", "pull_request_assigned":
-		e.set("assignees", r.text(body, "assignee", "login"))
+		if assignee := r.at(body, "assignee"); assignee.IsObject() {
+			e.set("assignees", r.text(assignee, "login"))
+		}
 	case "pull_request_review_requested":
 		e.set("reviewers", r.text(body, "requested_reviewer", "login"))
 		e.set("reviewer_teams", r.githubTeam(body, r.at(body, "requested_team"))...)
@@ -168,7 +202,7 @@ func (r *reader) githubChange(base Event, event string, body, subject filter.Val
 // changed text that did not mention them before.
 func (r *reader) githubMentions(body filter.Value, mentioned []string) []string {
 	switch r.text(body, "action") {
-	case "opened", "created", "submitted":
+	case "opened", "created", "submitted", "reviewed":
 		return mentioned
 	case "edited":
 		before := r.at(body, "changes", "body", "from")

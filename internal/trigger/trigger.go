@@ -3,14 +3,15 @@
 // is a trigger that is compiled once for any number of deliveries.
 //
 // Payloads are hostile, and people without any rights write parts of them. So this package
-// reads only values that the provider vouches for, its reasons never quote the payload, and
-// no operation takes longer than the size of the payload times that of the filter.
+// reads only values that the provider vouches for, its reasons quote nothing but the name of the
+// event, and no operation takes longer than the size of the payload times that of the filter.
 // docs/triggers.md says which values each key reads.
 package trigger
 
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -26,12 +27,10 @@ type Event struct {
 	values map[string][]string
 }
 
-// noEvent is the reason of a delivery that reports no event.
-const noEvent = "the delivery reports no event that triggers support"
-
 // Events returns the events that a delivery reports. There may be several, for example if a new
 // issue mentions somebody. name is the event's name from the sender's header (X-GitHub-Event),
-// if it has one. If there are no events, why is the reason. It contains nothing of the payload.
+// if it has one. If there are no events, why is the reason. It contains nothing of the payload but
+// the name of the event.
 func Events(provider, name string, d *filter.Document) (events []Event, why string) {
 	root, why := d.Root()
 	if why != "" {
@@ -47,8 +46,10 @@ func Events(provider, name string, d *filter.Document) (events []Event, why stri
 	switch {
 	case r.ambiguous:
 		return nil, "an object of the event has duplicate keys"
+	case len(events) == 0 && r.why != "":
+		return nil, r.why
 	case len(events) == 0:
-		return nil, noEvent
+		return nil, r.noEvent(provider, name, root)
 	}
 	return events, ""
 }
@@ -92,7 +93,38 @@ func canonical(key, text string) string {
 }
 
 // reader reads a payload.
-type reader struct{ ambiguous bool }
+type reader struct {
+	ambiguous bool
+	why       string // there is no event; "": its name says why
+}
+
+// noEvent returns why a delivery reports no event, by its name.
+func (r *reader) noEvent(provider, name string, body filter.Value) string {
+	action := r.text(body, "action")
+	switch {
+	case provider == penstock.ProviderLinear:
+		return quoted(r.text(body, "type"), action) + " of Linear is not an event that triggers support"
+	case name == "":
+		return "the delivery has no header X-GitHub-Event"
+	case name == "ping":
+		return "a ping only tests the webhook"
+	case name == "issue_comment" || name == "pull_request_review_comment":
+		return "the comment mentions nobody whom it did not mention before"
+	case slices.ContainsFunc(slices.Collect(maps.Keys(githubEvents)), func(k [2]string) bool { return k[0] == name }):
+		return quoted(name, action) + " fires no trigger"
+	}
+	return quoted(name) + " in X-GitHub-Event is not an event that triggers support"
+}
+
+// quoted returns names in quotes if they are plain words, as those of providers are.
+func quoted(names ...string) string {
+	for _, name := range names {
+		if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c != '-' && c != '.' && !githubName(c) }) {
+			return "an unknown name"
+		}
+	}
+	return strconv.Quote(strings.TrimSpace(strings.Join(names, " ")))
+}
 
 // at returns the value at a path of keys.
 func (r *reader) at(v filter.Value, keys ...string) filter.Value {

@@ -126,7 +126,8 @@ type intake struct {
 	body       body
 	read       bool // the body was read, or is too large
 	tooLarge   bool
-	handshake  *Handshake // that the body asks for
+	reply      *Handshake // the response to an accepted delivery that its sender expects; nil: the usual one
+	test       string     // the id of a test that the server sends itself, or ""
 
 	label      string // of the metric
 	reason     string
@@ -223,7 +224,7 @@ func alphanumeric(c rune) bool {
 // attempt checks the delivery against the plan and records it. It returns penstock.ErrStale if
 // the webhook has changed.
 func (d *intake) attempt() (penstock.DeliveryResult, error) {
-	d.handshake = nil
+	d.reply = nil
 	a, err := d.check()
 	if err != nil {
 		return penstock.DeliveryResult{}, err

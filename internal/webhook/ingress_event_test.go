@@ -148,14 +148,14 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			t.Errorf("a push: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
 
-		none := "the delivery reports no event that triggers support"
-		for name, d := range map[string]penstock.Delivery{
-			"a ping":   s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`)),
-			"no event": s.fromGitHub(w, "", s.event("github/push")),
+		for none, d := range map[string]penstock.Delivery{
+			"a ping only tests the webhook":             s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure."}`)),
+			"the delivery has no header X-GitHub-Event": s.fromGitHub(w, "", s.event("github/push")),
+			"the push deletes a branch or tag":          s.fromGitHub(w, "push", s.event("gitea/push.zeros")),
 		} {
 			got := matchSummaries(d)
 			if got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
-				t.Errorf("%s: got %v", name, got)
+				t.Errorf("%s: got %v", none, got)
 			}
 		}
 
@@ -345,7 +345,7 @@ func TestHostilePayloadsReportNoEvent(t *testing.T) {
 		w := s.signed("github", eventSecret, nil)
 		s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["bug"]}`})
 		s.waits("opened", [3]string{"github", "issue_created", `{"labels": {"not_in": ["bug"]}}`})
-		none := "the delivery reports no event that triggers support"
+		none := `"issues" fires no trigger`
 		for name, test := range map[string]struct{ body, labeled, opened string }{
 			"wrong types":    {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
 			"a text for all": {`"labeled"`, none, none},

@@ -167,8 +167,8 @@ func TestEveryStatusAndLabel(t *testing.T) {
 			{"two values", tok, "", bearer(tok), []byte("1 2"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"cut off", tok, "", bearer(tok), []byte(`{"a":`), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{
-				"byte order mark", tok, "", bearer(tok), []byte("\xef\xbb\xbf{}"), 400, penstock.OutcomeRejectedJSON,
-				"invalid_json",
+				"byte order marks", tok, "", bearer(tok), []byte("\xef\xbb\xbf\xef\xbb\xbf{}"), 400,
+				penstock.OutcomeRejectedJSON, "invalid_json",
 			},
 			{"not UTF-8", tok, "", bearer(tok), []byte("\"\xff\""), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"UTF-16", tok, "", bearer(tok), []byte("\xff\xfe{\x00}\x00"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},

@@ -85,8 +85,12 @@ func (d *intake) respond(r penstock.DeliveryResult) {
 	d.deliveryID, d.label = r.DeliveryID, string(r.Outcome)
 	switch r.Outcome {
 	case penstock.OutcomeAccepted, penstock.OutcomeDuplicate:
-		d.respondAccepted(r.DeliveryID)
+		d.respondAccepted(r)
 	case penstock.OutcomeRejectedAuth:
+		if r.Answered {
+			d.write(http.StatusOK, nil, nil)
+			return
+		}
 		d.reject(http.StatusUnauthorized, d.label, 0)
 	case penstock.OutcomeRejectedSize:
 		d.reject(http.StatusRequestEntityTooLarge, d.label, 0)
@@ -114,9 +118,6 @@ func (d *intake) reject(status int, label string, wait time.Duration) {
 // badBody writes 400 with the error of the body. The response repeats nothing of the body.
 func (d *intake) badBody(detail string) {
 	body := d.in.problems.bodies[http.StatusBadRequest]
-	if d.reason == "content_encoding" {
-		detail = "the body must not be encoded: Content-Encoding must be identity"
-	}
 	if detail != "" {
 		body = d.in.problems.problem(penstock.CodeInvalidRequest, detail)
 	}
@@ -147,18 +148,22 @@ func (d *intake) respondError(err error) {
 	}
 }
 
-// respondAccepted writes the id of the recorded delivery, or the response that the sender
-// expects to its check of the URL.
-func (d *intake) respondAccepted(id string) {
-	if handshake := d.handshake; handshake != nil {
+// respondAccepted writes the id of the recorded delivery, or the response that the sender expects
+// instead.
+func (d *intake) respondAccepted(r penstock.DeliveryResult) {
+	if reply := d.reply; reply != nil {
 		var kind []string
-		if handshake.ContentType != "" {
-			kind = []string{handshake.ContentType}
+		if reply.ContentType != "" {
+			kind = []string{reply.ContentType}
 		}
-		d.write(handshake.Status, kind, handshake.Body)
+		d.write(reply.Status, kind, reply.Body)
 		return
 	}
-	d.write(http.StatusAccepted, jsonType, []byte(`{"delivery_id":"`+id+`"}`))
+	body := `{"delivery_id":"` + r.DeliveryID + `"`
+	if r.DuplicateOf != "" {
+		body += `,"duplicate_of":"` + r.DuplicateOf + `"`
+	}
+	d.write(http.StatusAccepted, jsonType, []byte(body+"}"))
 }
 
 func (d *intake) write(status int, kind []string, body []byte) {

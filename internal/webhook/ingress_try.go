@@ -35,27 +35,31 @@ func (in *Ingress) SendTest(
 		request.Header.Set(name, id)
 	}
 	request.Header.Set(identityHeaders[0], id)
-	if plan.Snapshot.SignatureScheme == penstock.ProviderGitHub {
+	if plan.Snapshot.SignatureScheme == penstock.SchemeGitHub {
 		request.Header.Set("X-Github-Event", "ping")
+	}
+	for name, value := range req.Headers {
+		request.Header.Set(name, value)
 	}
 	switch plan.Snapshot.AuthMode {
 	case penstock.AuthToken:
 		request.Header.Set("Authorization", "Bearer "+secrets[0])
-		request.fill(map[string]any{"type": "test", "test": true})
+		request.fill(map[string]any{"type": "test", "test": id})
 	case penstock.AuthURLToken:
 		path += "/" + secrets[0]
-		request.fill(map[string]any{"type": "test", "test": true})
+		request.fill(map[string]any{"type": "test", "test": id})
 	case penstock.AuthSignature:
 		verifier, err := NewVerifier(plan.Snapshot.SignatureScheme, plan.Snapshot.Signature)
 		if err != nil {
 			return "", err
 		}
 		request.fill(verifier.example(now, id))
+		request.Body = verifier.renewed(request.Body, now)
 		if err := verifier.Sign(&request, secrets[0], id); err != nil {
 			return "", penstock.Errorf(penstock.CodeConflict, "%s", err)
 		}
 	}
-	return in.post(ctx, path, request, client, req.PaidBy)
+	return in.post(ctx, path, request, &intake{test: id, paidBy: req.PaidBy}, client)
 }
 
 // acceptingPlan returns the current plan of a webhook and its valid secrets. A webhook that accepts
@@ -81,9 +85,9 @@ func (r *Request) fill(body map[string]any) {
 	}
 }
 
-// post handles a request that nobody has sent over the network. paidBy are the keys that pay for its runs.
+// post handles a request that nobody has sent over the network. d has what is special about it.
 func (in *Ingress) post(
-	ctx context.Context, path string, request Request, client netip.Addr, paidBy []string,
+	ctx context.Context, path string, request Request, d *intake, client netip.Addr,
 ) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, request.Method, path, bytes.NewReader(request.Body))
 	if err != nil {
@@ -91,7 +95,7 @@ func (in *Ingress) post(
 	}
 	r.Header, r.RemoteAddr = request.Header, netip.AddrPortFrom(client, 0).String()
 	w := &recorder{header: http.Header{}}
-	d := &intake{in: in, w: w, r: r, received: request.Now, paidBy: paidBy}
+	d.in, d.w, d.r, d.received = in, w, r, request.Now
 	end := in.span(d)
 	defer func() {
 		d.body.free()

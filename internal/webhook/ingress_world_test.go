@@ -49,6 +49,7 @@ type site struct {
 	spans    *tracetest.InMemoryExporter
 	registry *prometheus.Registry
 	client   *http.Client
+	ingress  *webhook.Ingress
 }
 
 // sink is a log that can be read while it is written.
@@ -137,7 +138,8 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 		t.Fatal(err)
 	}
 	server := httpapi.NewServer(httpapi.ServerOptions{Log: log, PublicURL: s.public})
-	server.UseBefore(webhook.NewIngress(o), webhook.IsWebhookPath)
+	s.ingress = webhook.NewIngress(o)
+	server.UseBefore(s.ingress, webhook.IsWebhookPath)
 	server.Use(
 		httpapi.New(
 			httpapi.Options{Service: s.Service, Log: log, PublicURL: s.public, Registerer: s.registry, Tracer: tracer},

@@ -80,12 +80,15 @@ type Failure struct {
 
 // String returns a message for people. It never contains a value of the request.
 func (f *Failure) String() string {
-	what := strings.TrimSpace(f.Where + " " + f.Detail)
+	what := f.words()
 	if what == "" {
 		return string(f.Reason)
 	}
 	return string(f.Reason) + ": " + what
 }
+
+// words says what is wrong, without the reason.
+func (f *Failure) words() string { return strings.TrimSpace(f.Where + " " + f.Detail) }
 
 // Verifier verifies the signatures of deliveries. It holds no secret.
 type Verifier struct {
@@ -267,6 +270,7 @@ func stringOf(value jsontext.Value) string {
 func members(body []byte, names []string) []jsontext.Value {
 	values, nothing := make([]jsontext.Value, len(names)), make([]jsontext.Value, len(names))
 	seen := make([]bool, len(names))
+	body = bytes.TrimPrefix(body, []byte(byteOrderMark))
 	if !utf8.Valid(body) { // the option for lone surrogates accepts invalid UTF-8
 		return nothing
 	}

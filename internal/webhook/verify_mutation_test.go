@@ -239,10 +239,10 @@ var mutations = []struct {
 	}, []webhook.Reason{webhook.NoSecret}},
 	{
 		"at the edge of the tolerance, late",
-		func(s *signed) bool { s.Now = s.Now.Add(s.form.Tolerance - drift(s)); return true }, nil,
+		func(s *signed) bool { s.Now = s.Now.Add(max(s.form.Tolerance, s.form.MaxAge) - drift(s)); return true }, nil,
 	},
 	{"a second later", func(s *signed) bool {
-		s.Now = s.Now.Add(s.form.Tolerance - drift(s) + time.Second)
+		s.Now = s.Now.Add(max(s.form.Tolerance, s.form.MaxAge) - drift(s) + time.Second)
 		return s.form.SignsTime()
 	}, []webhook.Reason{webhook.Stale}},
 	{

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -87,7 +88,7 @@ func formatTimestamp(t time.Time, unit signature.TimestampUnit) string {
 
 // example returns a payload for a test, with the members that the scheme reads.
 func (v *Verifier) example(now time.Time, id string) map[string]any {
-	body := map[string]any{"type": "test", "test": true}
+	body := map[string]any{"type": "test", "test": id}
 	for i := range v.forms {
 		if v.forms[i].IDBody != "" {
 			body[v.forms[i].IDBody] = id
@@ -97,6 +98,28 @@ func (v *Verifier) example(now time.Time, id string) map[string]any {
 		}
 	}
 	return body
+}
+
+// renewed returns a payload with a current time, if the scheme signs the time in the body.
+func (v *Verifier) renewed(body []byte, now time.Time) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
+		return body
+	}
+	changed := false
+	for i := range v.forms {
+		if key := v.forms[i].TimestampBody; key != "" {
+			fields[key], changed = json.RawMessage(strconv.FormatInt(now.UnixMilli(), 10)), true
+		}
+	}
+	if !changed {
+		return body
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return body
+	}
+	return text
 }
 
 // NearMiss returns a small change with which an invalid request is valid, in words, or "".

@@ -2424,9 +2424,10 @@ export class WebhooksResource extends Resource {
    * Send a test delivery.
    *
    * Sends a delivery to the webhook as its sender would, with the webhook's own secret and through all checks, and
-   * returns its entry of the log. Automations that match start runs. Without a `payload`, the server sends an
-   * example. A webhook that accepts no deliveries returns 409. So does a webhook whose sender signs with a private
-   * key.
+   * returns its entry of the log. Automations that match start runs. The delivery has the given `payload`, a sample
+   * of an `event`, or what an earlier delivery had. Otherwise it is an example. It is a delivery of its own, even if
+   * its bytes were sent before. A webhook that accepts no deliveries returns 409. So does a webhook whose sender
+   * signs with a private key.
    *
    * Needs the scope `factories:manage`.
    */

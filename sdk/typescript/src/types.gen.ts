@@ -2013,8 +2013,9 @@ export interface CreateWebhookRequest {
   /** Name of the managed secret. Defaults to `<NAME>_WEBHOOK_SECRET`. */
   secret_name?: string | undefined;
   /**
-   * A header that identifies deliveries, instead of the sender's own. Headers with credentials (such as
-   * `Authorization`, `Cookie`, `X-Api-Key` and all signatures) and connection headers are not allowed.
+   * A header that identifies deliveries, instead of the sender's own. `ce-id` is read together with `ce-source`.
+   * Headers with credentials (such as `Authorization`, `Cookie`, `X-Api-Key` and all signatures) and connection
+   * headers are not allowed.
    */
   delivery_id_header?: string | undefined;
   /**
@@ -2022,6 +2023,16 @@ export interface CreateWebhookRequest {
    * the value of `delivery_id_header`, a header of the sender, or `X-Penstock-Delivery-Id`.
    */
   replay_guard?: boolean | undefined;
+  /**
+   * How long an equal body is a duplicate if nothing else identifies deliveries, such as `20h` or `90m`, up to
+   * `8784h`. `0` turns this comparison off, for a sender whose body is always the same. Empty, the default, means
+   * the `dedup_body_seconds` of `GET /limits`. A number is read as seconds.
+   */
+  dedup_body_window?: string | undefined;
+  /** Whether a delivery that was accepted but started no run is evaluated again when it comes again. Otherwise it is a duplicate. */
+  retry_unmatched?: boolean | undefined;
+  /** Whether unsigned setup requests get 200 instead of 401 until the first verified delivery. Only for `woocommerce` and `bitbucket`. They start nothing. */
+  setup_pings?: boolean | undefined;
   /** When the webhook starts to use a new value of its managed secret. */
   secret_refresh?: Known<SecretRefresh> | undefined;
   /** Whether the webhook accepts deliveries once it has its secret. */
@@ -2034,10 +2045,16 @@ export interface UpdateWebhookRequest {
   signature?: Signature | undefined;
   /** The secret of a pending webhook. */
   secret?: string | undefined;
-  /** A header that identifies deliveries. Empty means the sender's own. */
+  /** A header that identifies deliveries. Empty means the sender's own. `ce-id` is read together with `ce-source`. */
   delivery_id_header?: string | undefined;
   /** Whether the same signed content is a duplicate even if its unsigned id differs. */
   replay_guard?: boolean | undefined;
+  /** How long an equal body is a duplicate if nothing else identifies deliveries. `0` turns this off. Empty means the setting of the server. */
+  dedup_body_window?: string | undefined;
+  /** Whether a delivery that started no run is evaluated again when it comes again. */
+  retry_unmatched?: boolean | undefined;
+  /** Whether unsigned setup requests get 200 until the first verified delivery. */
+  setup_pings?: boolean | undefined;
   /** When the webhook starts to use a new value of its managed secret. */
   secret_refresh?: Known<SecretRefresh> | undefined;
   /** Whether the webhook accepts deliveries. */
@@ -2681,6 +2698,12 @@ export interface FilterDelivery {
 export interface TestDeliveryRequest {
   /** The payload: any JSON value. Default: an example. */
   payload?: unknown | undefined;
+  /** The header `X-GitHub-Event` of a `payload`, for a webhook with the scheme `github`. Default: `ping`, which fires no trigger. */
+  github_event?: string | undefined;
+  /** Sends a sample of this event of a `github` or `linear` trigger, such as `pull_request_opened`. Only for webhooks with that scheme. */
+  event?: string | undefined;
+  /** Sends the payload of this accepted delivery of the webhook again, with the name of its event. */
+  delivery_id?: string | undefined;
 }
 
 /** A captured request of a sender. */
@@ -2725,6 +2748,12 @@ export interface Webhook {
   delivery_id_header?: string;
   /** Whether the same signed content is a duplicate even if its unsigned id differs. */
   replay_guard: boolean;
+  /** How long an equal body is a duplicate if nothing else identifies deliveries. `0` turns this off. Empty means the setting of the server. */
+  dedup_body_window?: string;
+  /** Whether a delivery that started no run is evaluated again when it comes again. */
+  retry_unmatched: boolean;
+  /** Whether unsigned setup requests get 200 until the first verified delivery. */
+  setup_pings: boolean;
   /** When the webhook starts to use a new value of its managed secret. */
   secret_refresh: SecretRefresh;
   /** Whether the webhook accepts deliveries. Otherwise they get 404. */
@@ -2773,6 +2802,8 @@ export interface SignaturePreset {
   secret_after_url: boolean;
   /** Whether the sender accepts a secret that the server generates. */
   secret_generated: boolean;
+  /** Whether the sender checks the URL with an unsigned request, which gets 401 without the webhook's `setup_pings`. */
+  setup_pings?: boolean;
   /** The layouts that are tried in turn. Empty for `custom_hmac`, which the webhook describes. */
   forms: SignatureForm[];
 }
@@ -2868,10 +2899,15 @@ export interface Delivery {
   label: string;
   /**
    * Details of the outcome. Failed authentication: `missing_header`, `bad_format`, `stale`, `future`, `mismatch`
-   * or `no_secret`. Invalid body: `invalid_json` or `content_encoding`. Duplicate: `replayed_signature`.
-   * `handshake` if the sender only verified the URL.
+   * or `no_secret`, or `setup_ping` for an unsigned request that only checks the URL. Invalid body:
+   * `invalid_json`, `content_encoding` or `form`. Duplicate: `replayed_signature`. `handshake` if the sender only
+   * verified the URL.
    */
   reason?: string;
+  /** Why the delivery was rejected, for people. For an invalid body, it is what the sender got. */
+  detail?: string;
+  /** What the owner of the webhook could change because of this delivery, for people. */
+  advice?: string;
   /** Size of the body in bytes. If the body was not read, the announced size. */
   size: number;
   /** When the delivery arrived. */

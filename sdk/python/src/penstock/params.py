@@ -1121,15 +1121,32 @@ class CreateWebhookRequest(TypedDict, total=False):
     """Name of the managed secret. Defaults to `<NAME>_WEBHOOK_SECRET`."""
 
     delivery_id_header: str
-    """A header that identifies deliveries, instead of the sender's own. Headers with credentials
-    (such as `Authorization`, `Cookie`, `X-Api-Key` and all signatures) and connection headers
-    are not allowed.
+    """A header that identifies deliveries, instead of the sender's own. `ce-id` is read together
+    with `ce-source`. Headers with credentials (such as `Authorization`, `Cookie`, `X-Api-Key`
+    and all signatures) and connection headers are not allowed.
     """
 
     replay_guard: bool
     """Whether the same signed content, including its timestamp, is a duplicate even if its
     unsigned id differs: the value of `delivery_id_header`, a header of the sender, or
     `X-Penstock-Delivery-Id`.
+    """
+
+    dedup_body_window: str
+    """How long an equal body is a duplicate if nothing else identifies deliveries, such as `20h`
+    or `90m`, up to `8784h`. `0` turns this comparison off, for a sender whose body is always
+    the same. Empty, the default, means the `dedup_body_seconds` of `GET /limits`. A number is
+    read as seconds.
+    """
+
+    retry_unmatched: bool
+    """Whether a delivery that was accepted but started no run is evaluated again when it comes
+    again. Otherwise it is a duplicate.
+    """
+
+    setup_pings: bool
+    """Whether unsigned setup requests get 200 instead of 401 until the first verified delivery.
+    Only for `woocommerce` and `bitbucket`. They start nothing.
     """
 
     secret_refresh: SecretRefresh
@@ -1150,10 +1167,23 @@ class UpdateWebhookRequest(TypedDict, total=False):
     """The secret of a pending webhook."""
 
     delivery_id_header: str
-    """A header that identifies deliveries. Empty means the sender's own."""
+    """A header that identifies deliveries. Empty means the sender's own. `ce-id` is read together
+    with `ce-source`.
+    """
 
     replay_guard: bool
     """Whether the same signed content is a duplicate even if its unsigned id differs."""
+
+    dedup_body_window: str
+    """How long an equal body is a duplicate if nothing else identifies deliveries. `0` turns this
+    off. Empty means the setting of the server.
+    """
+
+    retry_unmatched: bool
+    """Whether a delivery that started no run is evaluated again when it comes again."""
+
+    setup_pings: bool
+    """Whether unsigned setup requests get 200 until the first verified delivery."""
 
     secret_refresh: SecretRefresh
     """When the webhook starts to use a new value of its managed secret."""
@@ -1487,6 +1517,21 @@ class TestDeliveryRequest(TypedDict, total=False):
 
     payload: Any
     """The payload: any JSON value. Default: an example."""
+
+    github_event: str
+    """The header `X-GitHub-Event` of a `payload`, for a webhook with the scheme `github`. Default:
+    `ping`, which fires no trigger.
+    """
+
+    event: str
+    """Sends a sample of this event of a `github` or `linear` trigger, such as
+    `pull_request_opened`. Only for webhooks with that scheme.
+    """
+
+    delivery_id: str
+    """Sends the payload of this accepted delivery of the webhook again, with the name of its
+    event.
+    """
 
 
 @with_config(STRICT)

@@ -3665,6 +3665,17 @@ class Webhook(Model):
     replay_guard: bool
     """Whether the same signed content is a duplicate even if its unsigned id differs."""
 
+    dedup_body_window: str | None = None
+    """How long an equal body is a duplicate if nothing else identifies deliveries. `0` turns this
+    off. Empty means the setting of the server.
+    """
+
+    retry_unmatched: bool
+    """Whether a delivery that started no run is evaluated again when it comes again."""
+
+    setup_pings: bool
+    """Whether unsigned setup requests get 200 until the first verified delivery."""
+
     secret_refresh: SecretRefresh
     """When the webhook starts to use a new value of its managed secret."""
 
@@ -3735,6 +3746,11 @@ class SignaturePreset(Model):
 
     secret_generated: bool
     """Whether the sender accepts a secret that the server generates."""
+
+    setup_pings: bool | None = None
+    """Whether the sender checks the URL with an unsigned request, which gets 401 without the
+    webhook's `setup_pings`.
+    """
 
     forms: list[SignatureForm]
     """The layouts that are tried in turn. Empty for `custom_hmac`, which the webhook describes."""
@@ -3873,9 +3889,16 @@ class Delivery(Model):
 
     reason: str | None = None
     """Details of the outcome. Failed authentication: `missing_header`, `bad_format`, `stale`,
-    `future`, `mismatch` or `no_secret`. Invalid body: `invalid_json` or `content_encoding`.
-    Duplicate: `replayed_signature`. `handshake` if the sender only verified the URL.
+    `future`, `mismatch` or `no_secret`, or `setup_ping` for an unsigned request that only
+    checks the URL. Invalid body: `invalid_json`, `content_encoding` or `form`. Duplicate:
+    `replayed_signature`. `handshake` if the sender only verified the URL.
     """
+
+    detail: str | None = None
+    """Why the delivery was rejected, for people. For an invalid body, it is what the sender got."""
+
+    advice: str | None = None
+    """What the owner of the webhook could change because of this delivery, for people."""
 
     size: int
     """Size of the body in bytes. If the body was not read, the announced size."""

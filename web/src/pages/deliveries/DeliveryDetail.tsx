@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { formatAbsolute, formatNumber } from '../../format.ts';
 import { Fact } from '../run/Facts.tsx';
 import classes from './DeliveryDetail.module.css';
+import { Explanation } from './Explanation.tsx';
 import { Matches } from './Matches.tsx';
 import { identityOf, isReplayable, reasonOf } from './outcome.ts';
 import { Payload } from './Payload.tsx';
@@ -18,6 +19,7 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
   return (
     <Stack gap="md">
       {reason && <Text size="sm">{reason}</Text>}
+      <Explanation delivery={delivery} />
       <dl className={classes.facts}>
         <Fact name="Event">{delivery.event_type}</Fact>
         <Fact name="Received">{formatAbsolute(delivery.received_at)}</Fact>

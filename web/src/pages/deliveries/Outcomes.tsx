@@ -11,7 +11,12 @@ const most = 3;
 export function Outcomes({ delivery }: { delivery: Delivery }) {
   const { matches } = delivery;
   if (!isReplayable(delivery)) {
-    return null;
+    const why = delivery.detail ?? delivery.advice;
+    return why ? (
+      <span className="clip" title={why}>
+        {why}
+      </span>
+    ) : null;
   }
   if (matches.length === 0) {
     return <span className={classes.none}>no automation</span>;

@@ -59,13 +59,13 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
       {unused ? (
         hook && (
           <NoDeliveries webhook={hook}>
-            <SendTest webhook={hook} test={test} size="xs" />
+            <SendTest webhook={hook} factory={factory} test={test} size="xs" />
           </NoDeliveries>
         )
       ) : (
         <>
           <LogFilters value={narrowingOf(search)} change={(value) => go({ ...filterOf(search).search, ...value }, true)}>
-            {hook && <SendTest webhook={hook} test={test} size="xs" />}
+            {hook && <SendTest webhook={hook} factory={factory} test={test} size="xs" />}
           </LogFilters>
           <BulkReplay
             factory={factory}

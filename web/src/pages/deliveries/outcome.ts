@@ -82,6 +82,8 @@ const reasons: Record<string, string> = {
   no_secret: 'The webhook has no secret.',
   invalid_json: 'The body is not valid JSON in UTF-8.',
   content_encoding: 'The body is compressed. Webhooks accept only uncompressed bodies.',
+  form: 'The body is a form, not JSON.',
+  setup_ping: 'The sender only checked the URL, without a signature.',
   replayed_signature: 'The webhook has already accepted the same signed bytes with another delivery ID.',
   handshake: 'The sender only checked the URL, so no run started.',
 };

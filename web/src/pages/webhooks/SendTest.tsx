@@ -1,45 +1,67 @@
 import { Button, Group, Text } from '@mantine/core';
-import type { Delivery, Webhook } from '@penstock/sdk';
+import type { Delivery, TestDeliveryRequest, Webhook } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
 import { client } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Status } from '../../ui/Status.tsx';
+import { Explanation } from '../deliveries/Explanation.tsx';
 import { Matches } from '../deliveries/Matches.tsx';
 import { isReplayable, reasonOf, toneOf } from '../deliveries/outcome.ts';
 import { troubleOf } from './state.ts';
 
-/** Sends a test delivery, as the sender would. */
+const ChooseTest = lazy(() => import('./ChooseTest.tsx'));
+
+/** Sends a test delivery, as the sender would. Without a request, it is an example. */
 export function useSendTest(factory: string, webhook: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: () => client.webhooks.sendTest(factory, webhook, {}),
+    mutationFn: (request: TestDeliveryRequest) => client.webhooks.sendTest(factory, webhook, request),
     onSuccess: () => Promise.all(['deliveries', 'webhook'].map((noun) => queries.invalidateQueries({ queryKey: [noun, webhook] }))),
   });
 }
 
 type Test = ReturnType<typeof useSendTest>;
 
-/** The button for a test delivery. */
-export function SendTest({ webhook, test, size = 'sm' }: { webhook: Webhook; test: Test; size?: string }) {
+interface SendTestProps {
+  webhook: Webhook;
+  factory: string;
+  test: Test;
+  size?: string;
+}
+
+/** The buttons for a test delivery: an example at once, or another payload. */
+export function SendTest({ webhook, factory, test, size = 'sm' }: SendTestProps) {
+  const [choosing, setChoosing] = useState(false);
   const trouble = webhook.enabled ? troubleOf(webhook) : 'Disabled';
   return (
-    <Button
-      size={size}
-      variant="default"
-      loading={test.isPending}
-      disabled={trouble !== undefined}
-      title={
-        trouble
-          ? `The webhook accepts no deliveries: ${trouble.toLowerCase()}`
-          : 'Sends an example as its sender would. Automations that match start runs.'
-      }
-      onClick={() => test.mutate()}
-    >
-      Send test
-    </Button>
+    <Group gap={6}>
+      <Button
+        size={size}
+        variant="default"
+        loading={test.isPending}
+        disabled={trouble !== undefined}
+        title={
+          trouble
+            ? `The webhook accepts no deliveries: ${trouble.toLowerCase()}`
+            : 'Sends an example as its sender would. Automations that match start runs.'
+        }
+        onClick={() => test.mutate({})}
+      >
+        Send test
+      </Button>
+      <Button size={size} variant="subtle" disabled={trouble !== undefined} onClick={() => setChoosing(true)}>
+        Choose a payload…
+      </Button>
+      {choosing && (
+        <Suspense>
+          <ChooseTest webhook={webhook} factory={factory} send={test.mutateAsync} close={() => setChoosing(false)} />
+        </Suspense>
+      )}
+    </Group>
   );
 }
 
@@ -59,6 +81,7 @@ export function Outcome({ delivery, factory, title }: { delivery: Delivery; fact
         </Text>
       </Group>
       {reason && <Text size="sm">{reason}</Text>}
+      <Explanation delivery={delivery} />
       {isReplayable(delivery) && <Matches delivery={delivery} factory={factory} />}
     </section>
   );
@@ -83,7 +106,7 @@ export function FirstDelivery({ webhook, factory }: { webhook: Webhook; factory:
     <>
       <Group justify="space-between" gap="xs">
         {newest ? <span /> : <Waiting />}
-        <SendTest webhook={webhook} test={test} size="xs" />
+        <SendTest webhook={webhook} factory={factory} test={test} size="xs" />
       </Group>
       {newest && <Outcome title="Last delivery" delivery={newest} factory={factory} />}
       <Failure error={test.error} />

@@ -28,6 +28,10 @@ export function WebhookFacts({ webhook }: { webhook: Webhook }) {
           <Fact name="Replay guard">
             {webhook.replay_guard ? 'the same signed bytes with another delivery ID are a duplicate' : undefined}
           </Fact>
+          <Fact name="Equal bodies">
+            {webhook.dedup_body_window === undefined ? undefined : `are duplicates for ${webhook.dedup_body_window}`}
+          </Fact>
+          <Fact name="Setup requests">{webhook.setup_pings ? 'get 200 until the first verified delivery' : undefined}</Fact>
         </dl>
         <dl className={classes.facts}>
           <Fact name="Secret">

@@ -105,8 +105,18 @@ test('only settings that changed are sent', () => {
   const before = settingsOf(webhook);
   expect(changeOf('github', before, before)).toEqual({});
   const signature = { timestamp_header: 'X-Time' };
-  expect(changeOf('grafana', before, { deliveryIdHeader: ' ', replayGuard: false, immediate: true, signature })).toEqual({
+  expect(
+    changeOf('grafana', before, {
+      ...before,
+      deliveryIdHeader: ' ',
+      dedupBodyWindow: '20h',
+      replayGuard: false,
+      immediate: true,
+      signature,
+    }),
+  ).toEqual({
     delivery_id_header: '',
+    dedup_body_window: '20h',
     replay_guard: false,
     secret_refresh: 'immediate',
     signature,

@@ -12,6 +12,10 @@ import type {
 export interface Settings {
   deliveryIdHeader: string;
   replayGuard: boolean;
+  /** Such as 20h; empty for the setting of the server. */
+  dedupBodyWindow: string;
+  retryUnmatched: boolean;
+  setupPings: boolean;
   immediate: boolean;
   signature: Signature;
 }
@@ -35,6 +39,9 @@ export const emptyDraft: Draft = {
   deliveryIdHeader: '',
   signature: { header: '', prefix: '', hash: 'sha256', encoding: 'hex', key_form: 'text', template: '{body}', timestamp_header: '' },
   replayGuard: false,
+  dedupBodyWindow: '',
+  retryUnmatched: false,
+  setupPings: false,
   immediate: false,
   enabled: true,
 };
@@ -105,6 +112,9 @@ export function requestOf(draft: Draft): CreateWebhookRequest {
     ...(draft.secretName.trim() ? { secret_name: draft.secretName.trim() } : {}),
     ...(draft.deliveryIdHeader.trim() ? { delivery_id_header: draft.deliveryIdHeader.trim() } : {}),
     ...(signs && draft.replayGuard ? { replay_guard: true } : {}),
+    ...(draft.dedupBodyWindow.trim() ? { dedup_body_window: draft.dedupBodyWindow.trim() } : {}),
+    ...(draft.retryUnmatched ? { retry_unmatched: true } : {}),
+    ...(signs && draft.setupPings ? { setup_pings: true } : {}),
     ...(draft.immediate ? { secret_refresh: 'immediate' as const } : {}),
     ...(draft.enabled ? {} : { enabled: false }),
   };
@@ -115,6 +125,9 @@ export function settingsOf(webhook: Webhook): Settings {
   return {
     deliveryIdHeader: webhook.delivery_id_header ?? '',
     replayGuard: webhook.replay_guard,
+    dedupBodyWindow: webhook.dedup_body_window ?? '',
+    retryUnmatched: webhook.retry_unmatched,
+    setupPings: webhook.setup_pings,
     immediate: webhook.secret_refresh === 'immediate',
     signature: webhook.signature ?? {},
   };
@@ -127,6 +140,9 @@ export function changeOf(scheme: string | undefined, before: Settings, after: Se
   return {
     ...(after.deliveryIdHeader.trim() === before.deliveryIdHeader ? {} : { delivery_id_header: after.deliveryIdHeader.trim() }),
     ...(after.replayGuard === before.replayGuard ? {} : { replay_guard: after.replayGuard }),
+    ...(after.dedupBodyWindow.trim() === before.dedupBodyWindow ? {} : { dedup_body_window: after.dedupBodyWindow.trim() }),
+    ...(after.retryUnmatched === before.retryUnmatched ? {} : { retry_unmatched: after.retryUnmatched }),
+    ...(after.setupPings === before.setupPings ? {} : { setup_pings: after.setupPings }),
     ...(after.immediate === before.immediate ? {} : { secret_refresh: after.immediate ? ('immediate' as const) : ('apply' as const) }),
     ...(same ? {} : { signature }),
   };

@@ -54,7 +54,8 @@ func allProviders(settings *fileSettings) providers {
 	var all providers
 	for _, v := range vendors {
 		p := gateway.Provider{
-			Name: v.Name, API: v.API, Key: os.Getenv(v.Key), BaseURL: os.Getenv(v.URL), Setting: v.URL,
+			Name: v.Name, API: v.API, Setting: v.URL,
+			Key: strings.TrimSpace(os.Getenv(v.Key)), BaseURL: strings.TrimSpace(os.Getenv(v.URL)),
 		}
 		if set, ok := settings.Providers[v.Name]; ok {
 			p.Key, p.BaseURL = cmp.Or(set.Key, p.Key), cmp.Or(set.BaseURL, p.BaseURL)
@@ -89,7 +90,7 @@ func vendorOf(name string) *vendor {
 
 // describe returns a provider with what its entry says about its requests and responses.
 func (s providerSettings) describe(p gateway.Provider) gateway.Provider {
-	p.AllowFields = s.AllowFields
+	p.AllowFields, p.Query, p.Headers = s.AllowFields, s.Query, s.Headers
 	p.TokensPerSecond, p.LimitIncludesThinking = s.TokensPerSecond, s.LimitIncludesThinking
 	return p
 }
@@ -183,6 +184,9 @@ type providerSettings struct {
 	Models  []string `yaml:"models"` // empty: the provider lists them
 	// AllowFields are fields of requests that the provider needs and the gateway does not know.
 	AllowFields []string `yaml:"allow_fields"`
+	// Query and Headers are added to each request. Values may contain variables of the server.
+	Query   map[string]string `yaml:"query"`
+	Headers map[string]string `yaml:"headers"`
 	// Prices is "free", one price, or prices by model; docs/prices.md has the format.
 	Prices *price.Provider `yaml:"prices"`
 	// TokensPerSecond and LimitIncludesThinking are those of gateway.Provider.
@@ -210,12 +214,17 @@ func (p *providerSettings) read(name string, document map[string]yaml.Node) erro
 	fields := map[string]any{
 		"api": &p.API, "base_url": &p.BaseURL, "key": &p.Key, "models": &p.Models, "prices": &p.Prices,
 		"allow_fields": &p.AllowFields, "tokens_per_second": &p.TokensPerSecond,
-		"limit_includes_thinking": &p.LimitIncludesThinking,
+		"limit_includes_thinking": &p.LimitIncludesThinking, "query": &p.Query, "headers": &p.Headers,
 	}
 	if err := loadFields(document, fields); err != nil {
 		return err
 	}
 	p.Key, p.BaseURL = os.Expand(p.Key, os.Getenv), os.Expand(p.BaseURL, os.Getenv)
+	for _, values := range []map[string]string{p.Query, p.Headers} {
+		for name, value := range values {
+			values[name] = strings.TrimSpace(os.Expand(value, os.Getenv))
+		}
+	}
 	v := vendorOf(name)
 	switch {
 	case p.TokensPerSecond < 0:

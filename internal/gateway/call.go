@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,9 @@ type Call struct {
 	// response. Problem is its message in an error, without its key, or why it could not be reached.
 	Failed  bool
 	Problem string
+	// RetryAfter is when the provider accepts requests again, by its header Retry-After; zero if it did
+	// not say so.
+	RetryAfter time.Time
 	// Complete means that the whole response arrived, with the provider's last event of a stream.
 	// Otherwise the provider, the agent or the end of the session interrupted it.
 	Complete bool
@@ -115,7 +119,7 @@ func (c *activeCall) responded(failed bool) {
 // key is the credential of the call.
 func (c *activeCall) key() string {
 	if key, ok := c.s.opts.Keys[c.u.Name]; ok {
-		return key
+		return strings.TrimSpace(key)
 	}
 	return c.u.Key
 }

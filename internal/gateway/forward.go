@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // newProxy creates the proxy of all sessions. The data of a request is in its context.
@@ -170,10 +172,13 @@ func (c *activeCall) readProblem(res *http.Response) error {
 		return fmt.Errorf("read an error of provider %s: %w", c.u.Name, err)
 	}
 	length := len(body)
-	if key := c.key(); key != "" {
-		body = bytes.ReplaceAll(body, []byte(key), []byte("***"))
+	for _, value := range c.u.secrets(c.key()) {
+		body = bytes.ReplaceAll(body, []byte(value), []byte("***"))
 	}
-	c.Problem, c.ownError = problemOf(body), isOwnError(res.StatusCode, body)
+	c.Problem, c.ownError = penstock.ErrorText(res.Header.Get("Content-Type"), body), isOwnError(res.StatusCode, body)
+	if wait := penstock.RetryAfter(res.Header.Get("Retry-After"), res.Header.Get("Date"), time.Now()); wait > 0 {
+		c.RetryAfter = time.Now().Add(wait)
+	}
 	rest := res.Body
 	res.Body = struct {
 		io.Reader

@@ -63,6 +63,7 @@ func New(opts Options) (*Gateway, error) {
 	}
 	var errs []error
 	for _, p := range opts.Providers {
+		p.Key = strings.TrimSpace(p.Key) // a key from a file often has a line end
 		base, err := p.check()
 		if err == nil && g.providers[p.Name] != nil {
 			err = fmt.Errorf("provider %s is configured twice", p.Name)

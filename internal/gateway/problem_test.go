@@ -28,7 +28,9 @@ func TestFailuresOfProviders(t *testing.T) {
 		"a list with an error":  {503, `[{"error":{"code":503,"message":"Down"}}]`, "Down", []bool{true}},
 		"an error that is text": {500, `{"error":"Out of memory"}`, "Out of memory", []bool{true}},
 		"a message":             {429, `{"object":"error","message":"Slow down"}`, "Slow down", []bool{true}},
-		"a page":                {502, `<html>Bad gateway</html>`, "", []bool{true}},
+		"a page":                {502, `<html><title>Bad gateway</title></html>`, "Bad gateway", []bool{true}},
+		"FastAPI's detail":      {400, `{"detail":"max_tokens too big"}`, "max_tokens too big", []bool{true}},
+		"a plain text":          {404, "404 page not found\n", "404 page not found", []bool{true}},
 		"a long message": {
 			400, `{"error":{"message":"` + strings.Repeat("x", 5000) + `"}}`, strings.Repeat("x", 500) + "…", []bool{true},
 		},

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,6 +51,9 @@ type Provider struct {
 	// AllowFields are fields of requests that the list of the API lacks, and that the provider needs: a
 	// field of the top by its name, any other after the field that holds it: messages.field.
 	AllowFields []string
+	// Query has parameters that each request gets, such as api-version. A query of BaseURL adds to them.
+	// Headers are added in the same way. The values may be secrets.
+	Query, Headers map[string]string
 	// Setting names the setting that BaseURL comes from, for errors: OPENAI_BASE_URL.
 	// Empty means "the base URL of provider NAME".
 	Setting string
@@ -78,12 +83,18 @@ func (p Provider) check() (*url.URL, error) {
 	if !ok {
 		return nil, fmt.Errorf("provider %s: api must be anthropic, openai or gemini", p.Name)
 	}
-	base, err := url.Parse(cmp.Or(p.BaseURL, vendor))
+	base, err := url.Parse(cmp.Or(strings.TrimSpace(p.BaseURL), vendor))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "" || base.Opaque != "" {
 		return nil, fmt.Errorf("provider %s: %s must be a URL such as %s", p.Name, p.setting(), vendor)
 	}
-	if base.User != nil || base.RawQuery != "" || base.Fragment != "" || base.ForceQuery {
-		return nil, fmt.Errorf("provider %s: %s must have no user, query or fragment", p.Name, p.setting())
+	if base.User != nil || base.Fragment != "" {
+		return nil, fmt.Errorf("provider %s: %s must have no user or fragment", p.Name, p.setting())
+	}
+	if err := p.addQuery(base); err != nil {
+		return nil, err
+	}
+	if err := p.checkHeaders(); err != nil {
+		return nil, err
 	}
 	if strings.ContainsFunc(p.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, fmt.Errorf("provider %s: its key has a space or a character outside ASCII", p.Name)
@@ -96,6 +107,52 @@ func (p Provider) check() (*url.URL, error) {
 	base.Path = strings.TrimRight(base.Path, "/")
 	base.RawPath = ""
 	return base, nil
+}
+
+// addQuery adds the parameters of p to those of its base URL.
+func (p Provider) addQuery(base *url.URL) error {
+	query, err := url.ParseQuery(base.RawQuery)
+	if err != nil {
+		return fmt.Errorf("provider %s: the query of %s is malformed", p.Name, p.setting())
+	}
+	for name, value := range p.Query {
+		query.Set(name, value)
+	}
+	base.RawQuery, base.ForceQuery = query.Encode(), false
+	return nil
+}
+
+// ownHeaders are those that the gateway or HTTP itself sets.
+var ownHeaders = regexp.MustCompile(`(?i)^(host|connection|te|trailer|transfer-encoding|upgrade|expect|accept-encoding|` +
+	`content-length|content-encoding|content-type|proxy-.*|x-forwarded-.*|forwarded)$`)
+
+// checkHeaders returns an error for a header that cannot be sent. It never quotes a value.
+func (p Provider) checkHeaders() error {
+	for name, value := range p.Headers {
+		if !headerName.MatchString(name) || ownHeaders.MatchString(name) {
+			return fmt.Errorf("provider %s: headers: %.100q is not a header that can be set", p.Name, name)
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("provider %s: headers: the value of %s has a control character", p.Name, name)
+		}
+	}
+	return nil
+}
+
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// secrets lists the values that must not be in errors: the key, and longer values of headers and query.
+func (u *upstream) secrets(key string) []string {
+	const least = 12 // a shorter value is a version or a name
+	list := []string{key}
+	for _, values := range []map[string]string{u.Headers, u.Query} {
+		for _, value := range values {
+			if len(value) >= least {
+				list = append(list, value)
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
 func (p Provider) setting() string { return cmp.Or(p.Setting, "the base URL of provider "+p.Name) }
@@ -128,6 +185,11 @@ func (u *upstream) address(path, query string) *url.URL {
 	out := *u.base
 	out.Path += "/" + path
 	out.RawQuery = query
+	if own := u.base.Query(); len(own) > 0 {
+		sent, _ := url.ParseQuery(query) // checkQuery has read it
+		maps.Copy(sent, own)
+		out.RawQuery = sent.Encode()
+	}
 	return &out
 }
 
@@ -143,16 +205,17 @@ func (u *upstream) port() int {
 
 // authorize adds the key to the header of a request.
 func (u *upstream) authorize(h http.Header, key string) {
-	if key == "" {
-		return
-	}
-	switch u.API {
-	case Anthropic:
+	switch {
+	case key == "":
+	case u.API == Anthropic:
 		h.Set("X-Api-Key", key)
-	case OpenAI:
+	case u.API == OpenAI:
 		h.Set("Authorization", "Bearer "+key)
-	case Gemini:
+	case u.API == Gemini:
 		h.Set("X-Goog-Api-Key", key)
+	}
+	for name, value := range u.Headers {
+		h.Set(name, value)
 	}
 }
 
@@ -176,29 +239,62 @@ func (u *upstream) listModels(ctx context.Context, transport http.RoundTripper) 
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("list the models of provider %s: it returned status %d; check %s and its key",
-			u.Name, res.StatusCode, u.setting())
+		hint := ""
+		if res.StatusCode == http.StatusNotFound && u.API == OpenAI && !strings.HasSuffix(u.base.Path, "/v1") {
+			hint = ", which usually ends in /v1,"
+		}
+		return nil, fmt.Errorf("list the models of provider %s: it returned status %d; check %s%s and its key",
+			u.Name, res.StatusCode, u.setting(), hint)
 	}
 	const most = 8 << 20
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-		Models []struct {
-			Name string `json:"name"`
-		} `json:"models"`
-	}
+	var list any
 	if err := json.NewDecoder(io.LimitReader(res.Body, most)).Decode(&list); err != nil {
 		return nil, fmt.Errorf("list the models of provider %s: %w; check %s", u.Name, err, u.setting())
 	}
+	return modelIDs(list, 0), nil
+}
+
+// modelIDs finds the models in a list: OpenAI's and Anthropic's data with id, Gemini's models with name,
+// and the other forms of compatible servers, such as an array or an object by id.
+func modelIDs(list any, depth int) []string {
+	const deepest = 3
 	var ids []string
-	for _, m := range list.Data {
-		ids = append(ids, m.ID)
+	switch v := list.(type) {
+	case []any:
+		for _, one := range v {
+			id, _ := one.(string)
+			if object, ok := one.(map[string]any); ok {
+				id = firstText(object, "id", "model", "name", "slug", "key")
+			}
+			if id = strings.TrimPrefix(id, "models/"); id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	case map[string]any:
+		for _, name := range []string{"data", "models", "result", "results", "items"} {
+			inner, isObject := v[name].(map[string]any)
+			if ids = nil; depth < deepest {
+				ids = modelIDs(v[name], depth+1)
+			}
+			if isObject && ids == nil {
+				ids = slices.Sorted(maps.Keys(inner))
+			}
+			if len(ids) > 0 {
+				return ids
+			}
+		}
 	}
-	for _, m := range list.Models {
-		ids = append(ids, strings.TrimPrefix(m.Name, "models/"))
+	return ids
+}
+
+// firstText returns the first of the fields that is a text.
+func firstText(object map[string]any, names ...string) string {
+	for _, name := range names {
+		if text, ok := object[name].(string); ok && text != "" {
+			return text
+		}
 	}
-	return ids, nil
+	return ""
 }
 
 // unreachable describes a failed request for the agent and its user. It has no addresses

@@ -178,8 +178,19 @@ func TestNewExplainsWhatIsWrongWithAProvider(t *testing.T) {
 		"url":      {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "localhost:11434"}, "must be a URL"},
 		"file":     {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "file:///", Setting: "X_URL"}, "X_URL must"},
 		"password": {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "https://u:geheim@h/v1"}, "no user"},
-		"query":    {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "https://h/v1?a=geheim"}, "query"},
-		"key":      {gateway.Provider{Name: "x", API: gateway.OpenAI, Key: "geheim\nx"}, "its key has"},
+		"query":    {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "https://h/v1?a=geheim;b"}, "query"},
+		"fragment": {gateway.Provider{Name: "x", API: gateway.OpenAI, BaseURL: "https://h/v1#geheim"}, "fragment"},
+		"header": {
+			gateway.Provider{Name: "x", API: gateway.OpenAI, Headers: map[string]string{"Host": "geheim"}}, `"Host" is not`,
+		},
+		"header name": {
+			gateway.Provider{Name: "x", API: gateway.OpenAI, Headers: map[string]string{"a b": "geheim"}}, `"a b" is not`,
+		},
+		"header value": {
+			gateway.Provider{Name: "x", API: gateway.OpenAI, Headers: map[string]string{"X-A": "geheim\nX-B: c"}},
+			"control character",
+		},
+		"key": {gateway.Provider{Name: "x", API: gateway.OpenAI, Key: "geheim\nx"}, "its key has"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

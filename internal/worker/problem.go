@@ -132,6 +132,11 @@ func problemMessage(c gateway.Call) penstock.StatusMessage {
 		what = "ended its response too early"
 	case c.Status == http.StatusUnauthorized, c.Status == http.StatusForbidden:
 		code, what = penstock.CodeExternalAuthRequired, "rejected the key of the server"
+	case c.Status == http.StatusNotFound && !aboutModel(c):
+		code, what = penstock.CodeInvalidRequest, "has no model API at its address; check its base URL"
+		if c.API == gateway.OpenAI {
+			what += ", which usually ends in /v1"
+		}
 	case c.Status == http.StatusNotFound:
 		code, what = penstock.CodeInvalidRequest, fmt.Sprintf("does not have the model %q", shorten(c.Model, maxModelName))
 	case c.Status == http.StatusTooManyRequests:
@@ -148,7 +153,19 @@ func problemMessage(c gateway.Call) penstock.StatusMessage {
 	if c.Problem != "" {
 		text += ": " + strings.TrimSuffix(c.Problem, ".")
 	}
+	if time.Until(c.RetryAfter) > longWait {
+		text += "; it accepts requests again at " + c.RetryAfter.UTC().Format("2006-01-02 15:04 UTC")
+	}
 	return penstock.StatusMessage{Message: text + ".", ErrorCode: code, Retryable: code.Retryable()}
+}
+
+// longWait is how long agents wait for a provider at most, about.
+const longWait = 10 * time.Minute
+
+// aboutModel reports whether an error 404 is about the model. Otherwise nothing is at the address.
+func aboutModel(c gateway.Call) bool {
+	problem := strings.ToLower(c.Problem)
+	return strings.Contains(problem, "model") || c.Model != "" && strings.Contains(problem, strings.ToLower(c.Model))
 }
 
 // maxModelName limits the name of a model in a message.

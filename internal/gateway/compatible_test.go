@@ -62,7 +62,8 @@ func TestProvidersWithAQueryAndHeaders(t *testing.T) {
 		http.Error(w, "no entry for "+r.Header.Get("Api-Key"), http.StatusForbidden)
 	})
 	g, err := gateway.New(gateway.Options{Providers: []gateway.Provider{{
-		Name: "azure", API: gateway.OpenAI, BaseURL: " " + p.URL + "/openai/?api-version=2026-01-01\n", Key: realKey + "\r\n",
+		Name: "azure", API: gateway.OpenAI, BaseURL: " " + p.URL + "/openai/?api-version=2026-01-01\n",
+		Key:   realKey + "\r\n",
 		Query: map[string]string{"tier": "a b"}, Headers: map[string]string{"api-key": secret},
 	}}})
 	if err != nil {

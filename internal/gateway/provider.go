@@ -123,8 +123,8 @@ func (p Provider) addQuery(base *url.URL) error {
 }
 
 // ownHeaders are those that the gateway or HTTP itself sets.
-var ownHeaders = regexp.MustCompile(`(?i)^(host|connection|te|trailer|transfer-encoding|upgrade|expect|accept-encoding|` +
-	`content-length|content-encoding|content-type|proxy-.*|x-forwarded-.*|forwarded)$`)
+var ownHeaders = regexp.MustCompile(`(?i)^(host|connection|te|trailer|transfer-encoding|upgrade|expect|` +
+	`accept-encoding|content-length|content-encoding|content-type|proxy-.*|x-forwarded-.*|forwarded)$`)
 
 // checkHeaders returns an error for a header that cannot be sent. It never quotes a value.
 func (p Provider) checkHeaders() error {

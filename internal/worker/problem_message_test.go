@@ -19,22 +19,29 @@ func TestTheSentenceAboutAFailedCall(t *testing.T) {
 		want []string
 	}{
 		"a model that does not exist": {
-			gateway.Call{Status: 404, Problem: "The model `m` does not exist."}, penstock.CodeInvalidRequest,
+			gateway.Call{Status: 404, Problem: "The model `m` does not exist."},
+			penstock.CodeInvalidRequest,
 			[]string{`ollama does not have the model "llama4" (status 404): The model`},
 		},
 		"a model without the word": {
-			gateway.Call{Status: 404, Problem: "llama4 not found"}, penstock.CodeInvalidRequest, []string{`does not have the model "llama4"`},
+			gateway.Call{Status: 404, Problem: "llama4 not found"},
+			penstock.CodeInvalidRequest,
+			[]string{`does not have the model "llama4"`},
 		},
 		"a wrong address": {
-			gateway.Call{Status: 404, Problem: "404 page not found"}, penstock.CodeInvalidRequest,
+			gateway.Call{Status: 404, Problem: "404 page not found"},
+			penstock.CodeInvalidRequest,
 			[]string{"no model API at its address", "ends in /v1", "(status 404): 404 page not found."},
 		},
 		"a wrong address without a word": {
 			gateway.Call{Status: 404}, penstock.CodeInvalidRequest, []string{"no model API at its address"},
 		},
 		"a long wait": {
-			gateway.Call{Status: 429, Problem: "Quota used up.", RetryAfter: later}, penstock.CodeRateLimited,
-			[]string{"(status 429): Quota used up; it accepts requests again at " + later.UTC().Format("2006-01-02 15:04 UTC")},
+			gateway.Call{Status: 429, Problem: "Quota used up.", RetryAfter: later},
+			penstock.CodeRateLimited,
+			[]string{
+				"(status 429): Quota used up; it accepts requests again at " + later.UTC().Format("2006-01-02 15:04 UTC"),
+			},
 		},
 	} {
 		test.call.Provider, test.call.Model, test.call.API = "ollama", "llama4", gateway.OpenAI

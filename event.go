@@ -113,6 +113,7 @@ const (
 	TimelineSetupStep           = "setup_step"
 	TimelineImageNotUsed        = "image_not_used"
 	TimelineUnbornBranch        = "unborn_branch"        // a repository was checked out on a branch without commits
+	TimelineSkillNote           = "skill_note"           // a skill that is odd, or left out
 	TimelineImageReady          = "image_ready"          // the container image of the run is pulled, or was in the cache
 	TimelineRequeued            = "run_requeued"         // the lease was lost, or the worker requeued the run
 	TimelineWorkspaceReused     = "workspace_reused"     // a follow-up reused the files of the previous execution

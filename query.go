@@ -153,6 +153,7 @@ type SkillVariant struct {
 	Environments []SkillEnvironment `json:"environments"`
 	LastRunAt    *Time              `json:"last_run_timestamp"`
 	Error        string             `json:"error,omitempty"` // why it is malformed
+	Notes        []string           `json:"notes,omitempty"` // what is odd about its file
 }
 
 // SkillSource says where the file is.

@@ -16,12 +16,6 @@ import (
 	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
-// skillDirs are the folders of skills in a repository. Each skill has its own folder.
-var skillDirs = []string{
-	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills",
-	".opencode/skills",
-}
-
 // How long a request waits for a first read of repositories, or for a refresh. A longer read
 // continues for the next request.
 const (
@@ -136,17 +130,20 @@ func places(r *skillSource, skills repoSkills) []place {
 	for _, f := range skills.files {
 		dir := path.Base(path.Dir(f.path))
 		v := penstock.SkillVariant{
-			ID: r.label() + ":" + f.path, Description: f.Description, BasePrompt: f.Body, Environments: r.environments,
-			Source: penstock.SkillSource{Owner: r.owner, Name: r.name, SkillPath: f.path},
+			ID: r.label() + ":" + f.path, Description: f.Description, BasePrompt: f.Body, Notes: f.Notes,
+			Environments: r.environments,
+			Source:       penstock.SkillSource{Owner: r.owner, Name: r.name, SkillPath: f.path},
 		}
-		err := f.err
-		if _, bad := penstock.ParseSkillSpec(v.ID); err == nil {
-			err = bad
+		err, name := f.err, cmp.Or(f.Name, dir)
+		if _, bad := penstock.ParseSkillSpec(v.ID); bad != nil { // the name may do
+			if v.ID = r.label() + ":" + name; err == nil {
+				_, err = penstock.ParseSkillSpec(v.ID)
+			}
 		}
 		if err != nil {
 			v.Error, v.Description, v.BasePrompt = err.Error(), "", ""
 		}
-		out = append(out, place{name: cmp.Or(f.Name, dir), variant: v})
+		out = append(out, place{name: name, variant: v})
 	}
 	if skills.err != nil {
 		out = append(out, place{name: r.label(), variant: penstock.SkillVariant{
@@ -234,7 +231,7 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 		return nil, errNoGit
 	}
 	files, err := cache.Files(ctx, source, git.Selection{
-		Dirs: skillDirs, Match: isSkill, MaxSize: skillfile.Max, MaxAll: maxSkillBytes, Max: maxSkills,
+		Dirs: skillfile.Folders, Match: isSkill, MaxSize: skillfile.Max, MaxAll: maxSkillBytes, Max: maxSkills,
 	})
 	if err != nil {
 		return nil, err
@@ -252,14 +249,14 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 	return skills, nil
 }
 
-// isSkill reports whether a path is a SKILL.md in its own folder below one of skillDirs.
+// isSkill reports whether a path is a SKILL.md in its own folder below one of skillfile.Folders.
 func isSkill(file string) bool {
 	dir, base := path.Split(file)
-	return base == "SKILL.md" && slices.Contains(skillDirs, path.Dir(path.Dir(dir)))
+	return base == "SKILL.md" && slices.Contains(skillfile.Folders, path.Dir(path.Dir(dir)))
 }
 
 // The limits for reading one repository.
 const (
-	maxSkills     = 200
-	maxSkillBytes = 8 << 20
+	maxSkills     = 1000
+	maxSkillBytes = 32 << 20
 )

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/skillfile"
@@ -64,8 +65,11 @@ func (s *Skills) describeSkill(ctx context.Context, run *store.NewRun, spec pens
 		}
 		if at != "" {
 			file, err := skillfile.Parse(content)
+			if err != nil {
+				return penstock.Invalid("/config/skill_spec", "names the skill %s, whose file %s is not valid: %s", spec.Name, at, err)
+			}
 			run.Skill.Description, run.Skill.FullPath = file.Description, at
-			return err // it was valid when it was applied
+			return nil
 		}
 		if bundled, known := skills.Find(spec.Name); known && bundled.Shipped {
 			*run.Skill = penstock.Skill{Name: spec.Name, Description: bundled.Description, BundledID: bundled.ID}
@@ -108,7 +112,8 @@ func (s *Skills) skillOfEnvironment(
 	sources := slices.DeleteFunc(skillSources(
 		[]penstock.Environment{{UID: environment.UID, Config: environment.Config}},
 	), func(r *skillSource) bool {
-		return spec.Repo != "" && spec.Repo != r.name || spec.Owner != "" && spec.Owner != r.owner
+		return spec.Repo != "" && !strings.EqualFold(spec.Repo, r.name) ||
+			spec.Owner != "" && !strings.EqualFold(spec.Owner, r.owner)
 	})
 	waiting, cancel := context.WithTimeout(ctx, skillLookup)
 	defer cancel()
@@ -227,13 +232,16 @@ func foldersBelow(files map[string][]byte, folder string) map[string]map[string]
 	for file, content := range files {
 		rest, below := strings.CutPrefix(file, folder)
 		name, inside, ok := strings.Cut(rest, "/")
-		if _, document := files[path.Join(folder, name, skillDocument)]; !below || !ok || !document {
-			continue
+		document, there := files[path.Join(folder, name, skillDocument)]
+		if _, odd := penstock.ParseSkillSpec(name); !below || !ok || !there || !utf8.Valid(document) || odd != nil {
+			continue // the validation of the files says so
 		}
 		if found[name] == nil {
 			found[name] = map[string]string{}
 		}
-		found[name][inside] = string(content)
+		if utf8.Valid(content) { // an assignment is JSON
+			found[name][inside] = string(content)
+		}
 	}
 	return found
 }

@@ -135,6 +135,8 @@ type findings struct {
 func (f *findings) add(d Diagnostic) {
 	if d.Severity == "" {
 		d.Severity = SeverityError
+	}
+	if d.Severity == SeverityError {
 		f.errors++
 	}
 	if f.count++; f.count > maxFindings {

@@ -190,7 +190,7 @@ func (d *document) readMarkdown(content []byte, required bool) {
 	parts, problem := splitMarkdown(text)
 	switch {
 	case problem == "" && parts.fenced:
-		d.first, d.last = 1, strings.Count(text[:parts.body], "\n")+1
+		d.first, d.last = strings.Count(text[:parts.yaml], "\n"), strings.Count(text[:parts.body], "\n")+1
 		d.load(text[parts.yaml:parts.fence])
 	case problem == "" && required:
 		problem = "the file must begin with front matter: a line ---, YAML, and another line ---"
@@ -212,21 +212,17 @@ type markdown struct {
 	line   int // of the problem
 }
 
-// splitMarkdown finds the front matter.
+// splitMarkdown finds the front matter. Blank lines and HTML comments may come before it.
 func splitMarkdown(text string) (parts markdown, problem string) {
-	opening, _, _ := strings.Cut(text, "\n")
+	start := aboveFence(text)
+	opening, _, _ := strings.Cut(text[start:], "\n")
 	if !isFence(opening) {
-		first := strings.TrimSpace(opening)
-		if rest := strings.TrimLeft(text, " \t\r\n"); first == "" {
-			first, _, _ = strings.Cut(rest, "\n")
-			first = strings.TrimSpace(first)
-		}
-		if len(first) >= 2 && strings.Trim(first, "-") == "" {
-			return markdown{line: 1}, "front matter must begin in the first line, with exactly ---"
+		if first := strings.TrimSpace(opening); len(first) >= 2 && strings.Trim(first, "-") == "" {
+			return markdown{line: 1}, "front matter must begin with exactly ---"
 		}
 		return markdown{line: 1}, ""
 	}
-	parts = markdown{fenced: true, yaml: min(len(opening)+1, len(text))}
+	parts = markdown{fenced: true, yaml: min(start+len(opening)+1, len(text))}
 	at := parts.yaml
 	for line := range strings.Lines(text[at:]) {
 		if isFence(line) {
@@ -236,6 +232,21 @@ func splitMarkdown(text string) (parts markdown, problem string) {
 		at += len(line)
 	}
 	return markdown{line: 1}, "the front matter does not end: a second line --- is missing"
+}
+
+// aboveFence returns where the first line begins that is neither blank nor an HTML comment.
+func aboveFence(text string) (at int) {
+	inComment := false
+	for line := range strings.Lines(text) {
+		content := strings.TrimSpace(line)
+		inComment = inComment || strings.HasPrefix(content, "<!--")
+		if !inComment && content != "" {
+			return at
+		}
+		inComment = inComment && !strings.HasSuffix(content, "-->")
+		at += len(line)
+	}
+	return at
 }
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t\r\n") == "---" }

@@ -454,9 +454,9 @@ func TestTrees(t *testing.T) {
 			"scorers/a/scorer.md:7:1: FF_INVALID_DOCUMENT the rubric is missing",
 		},
 		{
-			"a skill that the agent's reader refuses",
-			with("skills/a/SKILL.md", "---\nname: a\ndescription: |9\n         A.\n---\nText.\n"),
-			"skills/a/SKILL.md:1:1: FF_INVALID_DOCUMENT the description",
+			"a skill that cannot be read, which does not keep the others from being applied",
+			with("skills/a/SKILL.md", "---\nname: a\ndescription: A.\n"),
+			"skills/a/SKILL.md:1:1: FF_INVALID_DOCUMENT (warning) agents do not get this skill: the front matter does not end",
 		},
 	} {
 		switch got := findings(test.files); {

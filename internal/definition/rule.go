@@ -13,7 +13,6 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/signature"
-	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 // A rule limits the values of a scalar. The tag `rule` of a field names it, for the scalar itself
@@ -115,8 +114,6 @@ var rules = map[string]rule{
 	"percent":   {bounded: true, high: 100},
 	"count":     {bounded: true, low: 1, high: 1024},
 	"gigabytes": {bounded: true, above: true, high: 16384},
-	"skillName": {pattern: `^[A-Za-z0-9._-]{1,64}$`, description: "be 1 to 64 letters, digits, . _ and -"},
-	"skillText": {pattern: `\S`, description: "not be empty", max: skillfile.MaxDescription},
 	"repoRef": {
 		pattern:     `^(github|gitlab)\.com:[A-Za-z0-9][A-Za-z0-9._/-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}$`,
 		description: "be github.com:OWNER/REPO@COMMIT or gitlab.com:OWNER/REPO@COMMIT with the 40 hex digits of a commit",

@@ -162,8 +162,6 @@ func TestSchemasRefuse(t *testing.T) {
 		{"webhook", "authMode: signature\nsecretName: A"},
 		{"webhook", "signatureScheme: github\nsecretName: A"},
 		{"webhook", "secretName: a-b"},
-		{"skill", "name: a b\ndescription: x"},
-		{"skill", "name: a\ndescription: " + strings.Repeat("x", 1025)},
 		{"scorer", "agents: [a]\nlabels: [{value: a, score: 2}]\npassingScore: 1\nmodel: a"},
 		{"benchmark-suite", "name: a"},
 		{"benchmark-task", "title: a\nprompt: b\nsuccessCriteria: c\nstartingRepoRefs: [x]"},

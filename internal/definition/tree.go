@@ -93,7 +93,12 @@ func (p *parser) unique(kind Kind, places []place) []place {
 	}
 	if len(documents) == 0 && len(parts) > 0 {
 		main := map[Kind]string{KindSkill: "SKILL.md", KindBenchmark: "suite.yaml"}[kind]
-		p.open(parts[0].path).badLinef(1, 1, MissingRequired, "the %s %s has no %s", kind, quote(parts[0].name), main)
+		d := p.open(parts[0].path)
+		if kind == KindSkill {
+			d.warnf(nil, MissingRequired, "", "the skill %s has no SKILL.md, so agents do not get it", quote(parts[0].name))
+		} else {
+			d.badLinef(1, 1, MissingRequired, "the %s %s has no %s", kind, quote(parts[0].name), main)
+		}
 		return nil
 	}
 	return append(documents, parts...)
@@ -131,7 +136,11 @@ func (p *parser) locate(d *document, name string) (place, bool) {
 		}
 		return at, false
 	}
-	d.add(misplaced(name, parts))
+	wrong := misplaced(name, parts)
+	if ofSkill(name) {
+		wrong.Severity = SeverityWarning
+	}
+	d.add(wrong)
 	return at, false
 }
 
@@ -205,6 +214,10 @@ func (p *parser) named(d *document, at place, names []string) bool {
 			continue
 		}
 		ok = false
+		severity := SeverityError
+		if at.kind == KindSkill {
+			severity = SeverityWarning
+		}
 		hint := strings.Join(
 			strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '_' || r == '.' }), "-",
 		)
@@ -212,7 +225,7 @@ func (p *parser) named(d *document, at place, names []string) bool {
 			hint = ""
 		}
 		d.add(Diagnostic{
-			Code: UnsupportedPath, Path: at.path, Line: 1, Column: 1, Nearest: hint,
+			Code: UnsupportedPath, Path: at.path, Line: 1, Column: 1, Nearest: hint, Severity: severity,
 			Message: fmt.Sprintf("%s cannot be a name of the kind %s: it %s", quote(name), at.kind, rule),
 		})
 	}

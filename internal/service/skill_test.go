@@ -102,7 +102,7 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 			".agents/skills/triage/SKILL.md":     skillText("triage", "Sorts issues.", "Look at each."),
 			".claude/skills/Review/SKILL.md":     skillText("Review", "Reviews.", "Read."),
 			".agents/skills/triage/ref/SKILL.md": skillText("deeper", "d", "b"),
-			"skills/other/SKILL.md":              skillText("elsewhere", "d", "b"),
+			"docs/other/SKILL.md":                skillText("elsewhere", "d", "b"),
 			"README.md":                          "x",
 		})
 		lib := newUpstream(
@@ -215,7 +215,7 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 			".agents/skills/sort/SKILL.md":   skillText("triage", "Sorts issues.", "Look at each."),
 			".claude/skills/triage/SKILL.md": skillText("other", "Another.", "Look."),
 			".agents/skills/plain/SKILL.md":  "---\ndescription: Has no name.\n---\nLook.\n",
-			".agents/skills/broken/SKILL.md": "Look.",
+			".agents/skills/broken/SKILL.md": "---\nname: broken\n",
 		})
 		e := w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}}})
 		listed := idsOf(w.skills(penstock.SkillQuery{}))
@@ -292,7 +292,7 @@ func TestUnusableSkillsAreListedOnRequest(t *testing.T) {
 		w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url(), Ref: "no-such-branch"}}})
 
 		if diff := cmp.Diff(
-			[]string{"good = acme/app:.agents/skills/good/SKILL.md"}, idsOf(w.skills(penstock.SkillQuery{})),
+			[]string{"good = acme/app:.agents/skills/good/SKILL.md", "spaced = acme/app:spaced"}, idsOf(w.skills(penstock.SkillQuery{})),
 		); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}
@@ -307,8 +307,8 @@ func TestUnusableSkillsAreListedOnRequest(t *testing.T) {
 		}
 		for name, mentions := range map[string]string{
 			"good = acme/app:.agents/skills/good/SKILL.md":   "",
-			"empty = acme/app:.agents/skills/empty/SKILL.md": "front matter",
-			"spaced = acme/app:.agents/skills/a b/SKILL.md":  "not a reference",
+			"empty = acme/app:.agents/skills/empty/SKILL.md": "neither a description nor a text",
+			"spaced = acme/app:spaced":                       "", // its path cannot be a reference, but its name
 			"huge = acme/app:.agents/skills/huge/SKILL.md":   "at most",
 			"acme/gone = acme/gone":                          "cannot be read",
 			"acme/app = acme/app":                            "no-such-branch",

@@ -1,13 +1,17 @@
-// Package skillfile reads SKILL.md files.
+// Package skillfile reads SKILL.md files as people write them: what is odd but clear gets a note, and
+// only what is ambiguous is an error.
 package skillfile
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
@@ -17,7 +21,8 @@ import (
 type File struct {
 	Name        string // "": the skill has the name of its folder
 	Description string
-	Body        string // the instructions for the agent
+	Body        string   // the instructions for the agent
+	Notes       []string // what is odd about the file, for its author
 }
 
 // Limits of a SKILL.md: the first is ours, the others are those of the Agent
@@ -28,9 +33,17 @@ const (
 	MaxDescription = 1024 // characters
 )
 
+// Folders are the folders of skills in a repository, in the order in which they are searched. Each
+// skill has a folder of its own there.
+var Folders = []string{
+	".agents/skills", ".claude/skills", ".codex/skills", ".copilot/skills", ".cursor/skills", ".factory/skills",
+	".gemini/skills", ".github/skills", ".opencode/skills", ".warp/skills", "skills",
+}
+
 // Parse reads a SKILL.md: YAML front matter between two lines ---, then the text. The front matter
-// has a description and usually a name. Parse supports the YAML that such files use: plain, quoted
-// and block text. It ignores all other keys. The error says what the author must fix.
+// has a name and a description. Parse supports the YAML that such files use, also where it is not
+// quite YAML, and ignores all other keys. What is missing comes from the rest of the file. The error
+// says what the author must fix.
 func Parse(content []byte) (File, error) {
 	var f File
 	if len(content) > Max {
@@ -40,38 +53,121 @@ func Parse(content []byte) (File, error) {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return f, errors.New("the file is not text in UTF-8")
 	}
-	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	if !isFence(lines[0]) {
-		return f, errors.New("the file does not begin with front matter: its first line must be ---")
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n")
+	start := f.opening(lines)
+	if start < 0 {
+		f.notef("the file has no front matter")
+		f.Body = strings.TrimSpace(strings.Join(lines, "\n"))
+		return f, f.complete()
 	}
-	end := slices.IndexFunc(lines[1:], isFence) + 1
-	if end == 0 {
+	end := start + 1 + slices.IndexFunc(lines[start+1:], isFence)
+	if end == start {
 		return f, errors.New("the front matter does not end: a second line --- is missing")
 	}
-	values, err := frontmatter(lines[1:end])
+	values, err := f.frontmatter(lines[start+1:end], start+2)
 	if err != nil {
 		return f, err
 	}
-	f = File{
-		Name: values["name"], Description: values["description"], Body: strings.TrimSpace(strings.Join(lines[end+1:], "\n")),
+	f.Name, f.Description = values["name"], values["description"]
+	f.Body = strings.TrimSpace(strings.Join(lines[end+1:], "\n"))
+	return f, f.complete()
+}
+
+// notef adds a note.
+func (f *File) notef(format string, args ...any) {
+	const most = 10
+	if len(f.Notes) < most {
+		f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 	}
-	return f, f.check()
 }
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 
-func (f File) check() error {
+var isKnownKey = regexp.MustCompile(`(?i)^\s*["']?(name|description)["']?\s*:`)
+
+// opening returns the first line of the front matter, or -1. Blank lines and comments may come before
+// it, if it has one of our keys: otherwise the line --- can be a rule in the text.
+func (f *File) opening(lines []string) int {
+	inComment := false
+	for i, line := range lines {
+		text := strings.TrimSpace(line)
+		switch {
+		case inComment:
+			inComment = !strings.Contains(text, "-->")
+		case isFence(line):
+			if i > 0 && !slices.ContainsFunc(untilFence(lines[i+1:]), isKnownKey.MatchString) {
+				return -1
+			}
+			if i > 0 {
+				f.notef("the front matter begins in line %d instead of the first", i+1)
+			}
+			return i
+		case strings.HasPrefix(text, "<!--"):
+			inComment = !strings.Contains(text, "-->")
+		case text != "" && text[0] != '#' && !strings.HasPrefix(text, "```"):
+			return -1
+		}
+	}
+	return -1
+}
+
+// untilFence returns the lines before the next fence; without one, none.
+func untilFence(lines []string) []string { return lines[:max(0, slices.IndexFunc(lines, isFence))] }
+
+// complete checks the name, and finds what is missing in the rest of the file.
+func (f *File) complete() error {
+	if f.Name != "" && (!isName(f.Name) || len(f.Name) > MaxName) {
+		before := f.Name
+		if f.Name = Slug(before); f.Name == "" {
+			f.notef("the name %s has no letters or digits that a reference can have", shown(before))
+		} else {
+			f.notef("the name %s cannot be a reference; the skill is called %s", shown(before), f.Name)
+		}
+	}
+	f.Description = oneClean(f.Description)
 	switch {
-	case f.Name != "" && (!isName(f.Name) || len(f.Name) > MaxName):
-		return fmt.Errorf("the name %q must have only letters, digits, . _ and -, at most %d", f.Name, MaxName)
+	case f.Description == "" && f.Body == "":
+		return errors.New("the file has neither a description nor a text")
 	case f.Description == "":
-		return errors.New("the front matter has no description")
-	case utf8.RuneCountInString(f.Description) > MaxDescription:
-		return fmt.Errorf("the description is longer than %d characters", MaxDescription)
+		f.notef("there is no description; the first sentence of the text stands for it")
+		f.Description = firstWords(f.Body)
 	case f.Body == "":
-		return errors.New("the text after the front matter is missing")
+		f.notef("there is no text after the front matter; the description stands for it")
+		f.Body = f.Description
+	}
+	if n := utf8.RuneCountInString(f.Description); n > MaxDescription {
+		f.notef("the description has %d characters; agents see the first %d", n, MaxDescription)
+		f.Description = strings.TrimSpace(string([]rune(f.Description)[:MaxDescription-1])) + "…"
 	}
 	return nil
+}
+
+// oneClean removes characters that are not printable from a text.
+func oneClean(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, text))
+}
+
+// firstWords returns the first paragraph of a text that is not a heading, or else its first line.
+func firstWords(body string) string {
+	for paragraph := range strings.SplitSeq(body, "\n\n") {
+		if text := oneClean(strings.Join(strings.Fields(paragraph), " ")); text != "" && text[0] != '#' && !isFence(text) {
+			return text
+		}
+	}
+	first, _, _ := strings.Cut(body, "\n")
+	return cmp.Or(oneClean(strings.Trim(first, "# ")), "A skill without a description.")
+}
+
+func shown(text string) string {
+	if runes := []rune(text); len(runes) > MaxName {
+		text = string(runes[:MaxName]) + "…"
+	}
+	return strconv.Quote(text)
 }
 
 // isName reports whether the name alone can be a reference to a skill.
@@ -80,20 +176,31 @@ func isName(name string) bool {
 	return err == nil && spec.Bare()
 }
 
+// Slug returns a name as a reference can have it, such as active-directory-attacks, or "".
+func Slug(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_')
+	})
+	slug := strings.Join(words, "-")
+	return strings.Trim(slug[:min(len(slug), MaxName)], "-._")
+}
+
 var isKey = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// frontmatter reads the name and the description.
-func frontmatter(lines []string) (map[string]string, error) {
+// frontmatter reads the name and the description. first is the number of the first line.
+func (f *File) frontmatter(lines []string, first int) (map[string]string, error) {
 	values := map[string]string{}
+	lines = f.dedent(lines)
 	for i := 0; i < len(lines); {
 		line := lines[i]
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			i++
 			continue
 		}
-		key, value, ok := strings.Cut(line, ":")
-		if !ok || !isKey.MatchString(key) || value != "" && value[0] != ' ' && value[0] != '\t' {
-			return nil, fmt.Errorf("line %d of the file is not key: value", i+2)
+		key, value, ok := f.key(line, first+i)
+		if !ok {
+			i++
+			continue
 		}
 		// Indented lines and list items belong to the key above them.
 		next := i + 1
@@ -101,43 +208,98 @@ func frontmatter(lines []string) (map[string]string, error) {
 			next++
 		}
 		if key == "name" || key == "description" {
-			if _, twice := values[key]; twice {
+			text, odd := scalar(strings.TrimSpace(value), lines[i+1:next])
+			if odd != "" {
+				f.notef("the %s is not quite YAML: %s", key, odd)
+			}
+			text = strings.TrimSpace(text)
+			if before, twice := values[key]; twice && before != text {
 				return nil, fmt.Errorf("the front matter has the key %s twice", key)
 			}
-			text, err := scalar(strings.TrimSpace(value), lines[i+1:next])
-			if err != nil {
-				return nil, fmt.Errorf("the %s: %w", key, err)
-			}
-			values[key] = strings.TrimSpace(text)
+			values[key] = text
 		}
 		i = next
 	}
 	return values, nil
 }
 
-var errNoText = errors.New("must be text: quote it")
+// dedent removes an indentation that all lines have.
+func (f *File) dedent(lines []string) []string {
+	indent := -1
+	for _, line := range lines {
+		if text := strings.TrimLeft(line, " \t"); text != "" {
+			if n := len(line) - len(text); indent < 0 || n < indent {
+				indent = n
+			}
+		}
+	}
+	if indent <= 0 {
+		return lines
+	}
+	f.notef("the front matter is indented")
+	lines = slices.Clone(lines)
+	for i, line := range lines {
+		lines[i] = line[min(indent, len(line)):]
+	}
+	return lines
+}
 
-// scalar reads a text that begins after its key and continues in the lines below.
-func scalar(first string, below []string) (string, error) {
+// key reads the key of a line. ok is false for another line, which is ignored.
+func (f *File) key(line string, number int) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(line, ":")
+	key = strings.Trim(strings.TrimSpace(key), `"'`)
+	known := strings.ToLower(key) == "name" || strings.ToLower(key) == "description"
+	separate := value == "" || value[0] == ' ' || value[0] == '\t'
+	if !ok || !isKey.MatchString(key) || !separate && !known {
+		f.notef("line %d is not key: value, and is ignored", number)
+		return "", "", false
+	}
+	if known && (!separate || key != strings.ToLower(key)) {
+		f.notef("line %d should begin with %s: and a space", number, strings.ToLower(key))
+		key = strings.ToLower(key)
+	}
+	return key, value, true
+}
+
+// scalar reads a text that begins after its key and continues in the lines below. odd says what other
+// readers of YAML would not accept: they see something else, or nothing.
+func scalar(first string, below []string) (text, odd string) {
+	raw := func() string { return fold(append([]string{first}, trimmed(below)...)) }
 	switch {
 	case first == "":
 		for _, line := range below { // text may begin in the next line, but a map or list may not
 			if line = strings.TrimSpace(line); line != "" {
 				if strings.HasPrefix(line, "- ") || strings.HasSuffix(line, ":") || strings.Contains(line, ": ") {
-					return "", errNoText
+					odd = "it is a list or map"
 				}
 				break
 			}
 		}
-		return plain(below), nil
+		return plain(below), odd
 	case first[0] == '|' || first[0] == '>':
 		return block(first, below)
 	case first[0] == '"' || first[0] == '\'':
-		return quoted(fold(append([]string{first}, trimmed(below)...)))
+		text, err := quoted(raw())
+		if err != nil {
+			return strings.Trim(raw(), first[:1]), err.Error()
+		}
+		return text, ""
 	case strings.ContainsRune("[]{}&*!%@`,?#", rune(first[0])):
-		return "", errNoText
+		return raw(), "it begins with " + first[:1] + " without quotes"
 	}
-	return plain(append([]string{first}, below...)), nil
+	if text = plain(append([]string{first}, below...)); strings.Contains(text, ": ") {
+		odd = "a text with a colon and a space needs quotes"
+	}
+	return text, odd
+}
+
+// Document returns a SKILL.md that every agent can read.
+func Document(name, description, body string) string {
+	quoted, err := json.Marshal(description) // which YAML reads as the same text (YAML 1.2 §1.3)
+	if err != nil {
+		panic("skillfile: a text cannot be marshaled: " + err.Error())
+	}
+	return "---\nname: " + name + "\ndescription: " + string(quoted) + "\n---\n\n" + body + "\n"
 }
 
 // plain joins lines without quotes, leaving out comments.
@@ -185,34 +347,34 @@ func fold(lines []string) string {
 	return b.String()
 }
 
-// block reads a literal (|) or folded (>) text. How it ends does not matter
-// here: the result is trimmed.
-func block(header string, lines []string) (string, error) {
-	style := header[0]
-	header, _, _ = strings.Cut(header[1:], " #")
-	if header = strings.Trim(header, "+- "); header != "" {
-		return "", fmt.Errorf("%q after %c is not supported: remove it", header, style)
-	}
+// block reads a literal (|) or folded (>) text. How it ends does not matter here: the result is
+// trimmed.
+func block(header string, lines []string) (text, odd string) {
 	indent := -1
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		content := strings.TrimLeft(line, " ")
-		if strings.TrimSpace(content) == "" {
-			continue
-		}
-		width := len(line) - len(content)
-		if indent < 0 {
+	for _, line := range lines {
+		content := strings.TrimLeft(line, " \t")
+		if width := len(line) - len(content); content != "" && (indent < 0 || width < indent) {
+			if indent >= 0 {
+				odd = "its lines do not have the same indentation"
+			}
 			indent = width
 		}
-		if width < indent || width == 0 {
-			return "", errors.New("its lines must have the same indentation")
+	}
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			out[i] = line[indent:]
 		}
-		out[i] = line[indent:]
+	}
+	style, rest := header[0], strings.TrimLeft(header[1:], "+-0123456789")
+	if rest = strings.TrimSpace(rest); rest != "" && rest[0] != '#' {
+		odd = "text follows " + header[:1]
+		out = append([]string{rest}, out...)
 	}
 	if style == '>' {
-		return fold(out), nil
+		return fold(out), odd
 	}
-	return strings.Join(out, "\n"), nil
+	return strings.Join(out, "\n"), odd
 }
 
 // quoted reads a text in double or single quotes, with nothing but a comment

@@ -69,6 +69,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			got.Notes = nil
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -78,44 +79,139 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	const head = "---\nname: a\ndescription: "
 	for name, test := range map[string]struct{ file, want string }{
-		"an empty file":               {"", "does not begin with front matter"},
-		"a file without front matter": {"# Triage", "does not begin with front matter"},
-		"front matter without end":    {"---\nname: a\n", "does not end"},
-		"a name with a space":         {"---\nname: a b\ndescription: D\n---\nx", `"a b"`},
-		"a name that is a path":       {"---\nname: ../a\ndescription: D\n---\nx", `"../a"`},
-		"a long name": {
-			"---\nname: " + strings.Repeat("a", 65) + "\ndescription: D\n---\nx", "at most 64",
+		"an empty file":                 {"", "neither a description nor a text"},
+		"nothing but front matter":      {"---\nname: a\n---\n \n", "neither a description nor a text"},
+		"front matter without end":      {"---\nname: a\n", "does not end"},
+		"a key twice":                   {"---\nname: a\ndescription: D\nname: b\n---\nx", "key name twice"},
+		"a key twice, in other letters": {"---\nname: a\n\"Name\": b\n---\nx", "key name twice"},
+		"bytes that are no text":        {"---\nname: \xff\n---\nx", "UTF-8"},
+		"a NUL":                         {"---\nname: a\n---\nD\x00", "UTF-8"},
+		"a huge file": {
+			"---\nname: a\n---\n" + strings.Repeat("x",
+				skillfile.Max), "at most",
 		},
-		"no description":                         {"---\nname: a\n---\nx", "no description"},
-		"a long description":                     {head + strings.Repeat("é", 1025) + "\n---\nx", "longer than 1024"},
-		"no text":                                {head + "D\n---\n \n", "text after the front matter is missing"},
-		"a key twice":                            {head + "D\nname: b\n---\nx", "key name twice"},
-		"a line that is no key":                  {"---\nname: a\nwords\n---\nx", "line 3"},
-		"a key without a space behind it":        {"---\nname:a\n---\nx", "line 2"},
-		"a line indented below nothing":          {"---\n  name: a\n---\nx", "line 2"},
-		"a list":                                 {head + "\n  - one\n---\nx", "must be text"},
-		"a list on the line":                     {head + "[one]\n---\nx", "must be text"},
-		"a map":                                  {head + "\n  en: D\n---\nx", "must be text"},
-		"an anchor":                              {head + "&a D\n---\nx", "must be text"},
-		"a quote that does not close":            {head + "\"D\n---\nx", "closing quote is missing"},
-		"more behind a quote":                    {head + "\"D\" or so\n---\nx", "follows the closing quote"},
-		"an unknown escape":                      {head + "\"\\d\"\n---\nx", "escape sequence"},
-		"an escape that breaks off":              {head + "\"D\\\n---\nx", "escape sequence"},
-		"an escaped NUL":                         {head + "\"\\x00\"\n---\nx", "escape sequence"},
-		"half a surrogate pair":                  {head + "\"\\ud800\"\n---\nx", "escape sequence"},
-		"a block with an indentation of its own": {head + "|2\n  D\n---\nx", "not supported"},
-		"a block with uneven lines":              {head + "|\n    D\n  E\n---\nx", "same indentation"},
-		"bytes that are no text":                 {"---\nname: \xff\n---\nx", "UTF-8"},
-		"a NUL":                                  {head + "D\x00\n---\nx", "UTF-8"},
-		"a huge file":                            {head + "D\n---\n" + strings.Repeat("x", skillfile.Max), "at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := skillfile.Parse([]byte(test.file))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// What people write is read, and a note says what is odd about it.
+func TestParseTakesWhatIsClear(t *testing.T) {
+	t.Parallel()
+	const head = "---\nname: a\ndescription: "
+	long := strings.Repeat("é", skillfile.MaxDescription)
+	for name, test := range map[string]struct{ file, name, description, body, note string }{
+		"a long description": {
+			head + long + "é\n---\nx",
+			"a", strings.TrimSuffix(long, "é") + "…", "x", "1025 characters",
+		},
+		"a title as the name": {
+			"---\nname: Active Directory Attacks\ndescription: D\n---\nx",
+			"active-directory-attacks", "D", "x", "cannot be a reference",
+		},
+		"a path as the name": {
+			"---\nname: ../../etc\ndescription: D\n---\nx",
+			"etc", "D", "x", "cannot be a reference",
+		},
+		"a long name": {
+			"---\nname: " + strings.Repeat("a",
+				65) + "\ndescription: D\n---\nx", strings.Repeat("a", 64), "D", "x", "cannot be a reference",
+		},
+		"a name of other letters": {"---\nname: 数据分析\ndescription: D\n---\nx", "", "D", "x", "no letters"},
+		"a comment before it": {
+			"<!-- Copyright\n  us -->\n\n# generated\n---\nname: a\ndescription: D\n---\nx",
+			"a", "D", "x", "begins in line 5",
+		},
+		"a fence around it": {
+			"```markdown\n---\nname: a\ndescription: D\n---\nx",
+			"a", "D", "x", "begins in line 2",
+		},
+		"no front matter": {
+			"# Triage\n\nLook at each\nissue.\n\nThen sort.",
+			"", "Look at each issue.", "# Triage\n\nLook at each\nissue.\n\nThen sort.", "no front matter",
+		},
+		"a rule is no front matter": {
+			"# Triage\n\n---\n\nSort.\n\n---\nEnd.",
+			"", "Sort.", "# Triage\n\n---\n\nSort.\n\n---\nEnd.", "no front matter",
+		},
+		"no description": {
+			"---\nname: a\n---\n# Title\n\nSorts.",
+			"a", "Sorts.", "# Title\n\nSorts.", "no description",
+		},
+		"no text":       {head + "D\n---\n", "a", "D", "D", "no text"},
+		"quoted keys":   {"---\n\"name\": \"a\"\n'description': 'D'\n---\nx", "a", "D", "x", ""},
+		"old line ends": {"---\rname: a\rdescription: D\r---\rx\ry", "a", "D", "x\ny", ""},
+		"keys in capitals": {
+			"---\nName: a\nDescription: D\n---\nx",
+			"a", "D", "x", "line 2 should begin with name:",
+		},
+		"no space behind a key": {
+			"---\nname:a\ndescription:D\n---\nx",
+			"a", "D", "x", "line 3 should begin",
+		},
+		"an indented block": {"---\n  name: a\n  description: D\n---\nx", "a", "D", "x", "is indented"},
+		"a line that is no key": {
+			"---\nname: a\nwords\ndescription: D\n---\nx",
+			"a", "D", "x", "line 3 is not key: value",
+		},
+		"a colon": {
+			head + "Use when: it fails\n---\nx",
+			"a", "Use when: it fails", "x", "needs quotes",
+		},
+		"a list": {
+			head + "\n  - one\n  - two\n---\nx",
+			"a", "- one - two", "x", "a list or map",
+		},
+		"brackets": {head + "[WIP] Sorts\n---\nx", "a", "[WIP] Sorts", "x", "begins with ["},
+		"a star": {
+			head + "*Sorts* issues\n---\nx",
+			"a", "*Sorts* issues", "x", "begins with *",
+		},
+		"a quote that stays open": {head + "\"Sorts\n---\nx", "a", "Sorts", "x", "closing quote"},
+		"words behind a quote": {
+			head + "\"Sort\" is what it does\n---\nx",
+			"a", "Sort\" is what it does", "x", "follows the closing quote",
+		},
+		"an unknown escape": {head + "\"C:\\dir\"\n---\nx", "a", "C:\\dir", "x", "escape sequence"},
+		"an uneven block": {
+			head + "|\n    one\n  two\n---\nx",
+			"a", "one\ntwo", "x", "same indentation",
+		},
+		"a block with a number": {head + "|2-\n  one\n---\nx", "a", "one", "x", ""},
+		"text behind a block": {
+			head + "> Sorts\n  issues\n---\nx",
+			"a", "Sorts issues", "x", "text follows >",
+		},
+		"a tab before a text":   {head + "Sorts\n\tissues\n---\nx", "a", "Sorts issues", "x", ""},
+		"a key twice, the same": {head + "D\nname: a\n---\nx", "a", "D", "x", ""},
+		"terminal codes":        {head + "\"a\\x1b[2Jb\"\n---\nx", "a", "a[2Jb", "x", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := skillfile.Parse([]byte(test.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := strings.Join(got.Notes, "\n")
+			if test.note == "" && notes != "" || !strings.Contains(notes, test.note) {
+				t.Errorf("notes %q, want %q", notes, test.note)
+			}
+			got.Notes = nil
+			want := skillfile.File{Name: test.name, Description: test.description, Body: test.body}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			again, err := skillfile.Parse([]byte(skillfile.Document("a", got.Description, got.Body)))
+			want.Name = "a"
+			if diff := cmp.Diff(want, again); diff != "" || err != nil {
+				t.Errorf("as a document, %v, -want +got:\n%s", err, diff)
 			}
 		})
 	}
@@ -140,11 +236,8 @@ func FuzzParse(f *testing.F) {
 			spec.Name != got.Name) {
 			t.Errorf("a run cannot name the skill %q: %v", got.Name, err)
 		}
-		unix := strings.ReplaceAll(file, "\r\n", "\n")
-		if strings.ContainsRune(unix, '\r') { // alone, it does not end a line
-			return
-		}
-		if again, err := skillfile.Parse([]byte(unix)); err != nil || again != got {
+		unix := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(file)
+		if again, err := skillfile.Parse([]byte(unix)); err != nil || !cmp.Equal(again, got) {
 			t.Errorf("line ends matter: %+v, then %+v, %v", got, again, err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/worker"
 )
@@ -125,7 +127,7 @@ func TestSetupCommandLeavesAProgramRunning(t *testing.T) {
 func TestFailedSetupFailsTheRun(t *testing.T) {
 	app := map[string]string{
 		"README.md": "x", ".agents/skills/huge/SKILL.md": strings.Repeat("x", 300<<10),
-		".agents/skills/nameless/SKILL.md": "Do it.", ".agents/skills/odd/SKILL.md": "→ /etc/passwd",
+		".agents/skills/nameless/SKILL.md": "---\nname: x\n", ".agents/skills/odd/SKILL.md": "→ /etc/passwd",
 	}
 	for name, test := range map[string]struct {
 		environment penstock.EnvironmentConfig
@@ -154,11 +156,21 @@ func TestFailedSetupFailsTheRun(t *testing.T) {
 		"a skill is not there": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.SkillSpec = "release" },
-			want:        `The repositories of the environment do not contain the skill "release".`,
+			want:        `.warp/skills, skills.`,
+		},
+		"a skill's file is not there": {
+			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
+			change:      func(c *penstock.Config) { c.SkillSpec = "app:docs/release/SKILL.md" },
+			want:        `does not have the file docs/release/SKILL.md.`,
+		},
+		"a skill's repository is not there": {
+			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
+			change:      func(c *penstock.Config) { c.SkillSpec = "acme/tools:release" },
+			want:        `The skill "acme/tools:release" was not found: the environment does not have its repository.`,
 		},
 		"a skill without an environment": {
 			change: func(c *penstock.Config) { c.EnvironmentID, c.Skills = "", []string{"release"} },
-			want:   `The repositories of the environment do not contain the skill "release".`,
+			want:   `The skill "release" was not found: the run has no repository with skills.`,
 		},
 		"a skill is too large": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
@@ -168,12 +180,12 @@ func TestFailedSetupFailsTheRun(t *testing.T) {
 		"a skill is malformed": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.Skills = []string{"nameless"} },
-			want:        `The skill "nameless" is not valid: the file does not begin with front matter`,
+			want:        `The skill "nameless" is not valid: the front matter does not end`,
 		},
 		"a skill is a link to the machine": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.SkillSpec = "odd" },
-			want:        `The repositories of the environment do not contain the skill "odd".`,
+			want:        `The skill "odd" was not found in `,
 		},
 		"an MCP server needs a secret that is not there": {
 			claimed: func(a *penstock.Assignment) {
@@ -269,6 +281,68 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 			t.Errorf("image_not_used: %v", image)
 		}
 	})
+}
+
+// Skills are found in every customary folder, and run as people write them, with a note.
+func TestSkillsAsFoundInTheWild(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{
+		"skills/pdf/SKILL.md":          "<!-- ours -->\n---\nname: Make PDFs\ndescription: For: print\n---\nPrint it.",
+		"skills/bare/SKILL.md":         "Just do it.",
+		".factory/skills/cut/SKILL.md": "---\nname: cut\n",
+	}
+	var want []string
+	for _, folder := range skillfile.Folders {
+		name := "in-" + strings.Trim(strings.ReplaceAll(folder, "/", "-"), ".")
+		files[folder+"/"+name+"/SKILL.md"] = skill(name, "Look.")
+		want = append(want, "App:"+name)
+	}
+	w.start(nil)
+	_, config := w.ofApp(files)
+	config.Skills = slices.Concat(want, []string{"app:make-pdfs", "app:bare"})
+	id := w.create(penstock.RunRequest{Config: config},
+		"demo: read_skill make-pdfs", "demo: run ls .penstock/skills | wc -l")
+	w.becomes(id, penstock.StateSucceeded)
+	if out := strings.Join(w.outputs(id, "read_skill"), ""); !strings.Contains(out, "Print it.") {
+		t.Errorf("the skill reads %s", out)
+	}
+	if out := strings.Join(w.outputs(id, "run_command"), ""); !strings.Contains(out, "13") {
+		t.Errorf("the workspace has %s skills", out)
+	}
+	notes := w.payloads(id, "skill_note")
+	if len(notes) != 2 || notes[0]["skill"] != "make-pdfs" || notes[1]["skill"] != "bare" {
+		t.Errorf("the notes are %v", notes)
+	}
+}
+
+// One skill that cannot be read does not keep the factory from being applied, nor its runs from
+// working. A run that needs it is refused with the reason.
+func TestOneSkillDoesNotBlockAFactory(t *testing.T) {
+	w := newWorld(t)
+	files := acme()
+	delete(files, "runners/box.yaml")
+	files["factory.yaml"] = "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline}\n"
+	files["skills/cut/SKILL.md"] = "---\nname: cut\n"
+	files["skills/My Skill/SKILL.md"] = skill("x", "Look.")
+	files["skills/odd/SKILL.md"] = "---\nname: The Odd One\ndescription: Use when: odd\n---\nBe odd."
+	agents := w.factory(files)
+	w.start(nil)
+	id := w.create(penstock.RunRequest{AgentIdentityUID: agents["lead"]}, "demo: read_skill odd")
+	w.becomes(id, penstock.StateSucceeded)
+	if out := strings.Join(w.outputs(id, "read_skill"), ""); !strings.Contains(out, "Be odd.") {
+		t.Errorf("the skill reads %s", out)
+	}
+	notes := w.payloads(id, "skill_note")
+	if len(notes) != 2 || notes[0]["skill"] != "cut" || !strings.Contains(fmt.Sprint(notes[0]["notes"]), "does not end") ||
+		notes[1]["skill"] != "odd" {
+		t.Errorf("the notes are %v", notes)
+	}
+	_, err := w.Runs.Create(t.Context(), w.admin, penstock.RunRequest{
+		AgentIdentityUID: agents["lead"], Config: &penstock.Config{SkillSpec: "cut"},
+	}, penstock.SourceAPI)
+	if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), "does not end") {
+		t.Errorf("a run of the skill that cannot be read: %v", err)
+	}
 }
 
 func TestRunFromASkillAlone(t *testing.T) {

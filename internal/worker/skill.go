@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +16,6 @@ import (
 	"github.com/penstock-dev/penstock/internal/harness"
 	"github.com/penstock-dev/penstock/internal/skillfile"
 )
-
-// skillDirs are the folders of skills in repositories. The first one with a skill wins.
-var skillDirs = []string{
-	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills",
-	".opencode/skills",
-}
 
 // Limits of a skill with all its files.
 const (
@@ -41,12 +36,13 @@ type placedSkills struct {
 	use     []harness.Skill   // of the run itself
 	offered []harness.Skill   // the others, which the agent can use
 	folders map[string]string // the source of each, by name
+	plain   map[string]string // the SKILL.md that agents get instead of one that they may not read, by name
 }
 
 // placeAll writes the skills of the configuration, of the run's agent and of its factory to the
 // folder where agents look for them.
 func (s *placedSkills) placeAll() error {
-	s.folders = map[string]string{}
+	s.folders, s.plain = map[string]string{}, map[string]string{}
 	place := func(reference string) (harness.Skill, error) {
 		skill, err := s.place(reference)
 		var told *penstock.Error
@@ -77,6 +73,11 @@ func (s *placedSkills) placeAll() error {
 			continue
 		}
 		skill, err := place(folder.Name)
+		if _, unreadable := errors.AsType[*unreadableSkillError](err); unreadable { // nobody has asked for it
+			delete(s.folders, folder.Name)
+			s.note(folder.Name, err.Error())
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -84,6 +85,16 @@ func (s *placedSkills) placeAll() error {
 	}
 	return nil
 }
+
+// note reports on the timeline what is odd about a skill.
+func (s *placedSkills) note(name string, notes ...string) {
+	s.timeline(penstock.TimelineSkillNote, map[string]any{"skill": name, "notes": notes})
+}
+
+// unreadableSkillError is the error of a skill whose SKILL.md is not valid.
+type unreadableSkillError struct{ error }
+
+func (e *unreadableSkillError) Unwrap() error { return e.error }
 
 func (s *placedSkills) place(reference string) (harness.Skill, error) {
 	spec, err := penstock.ParseSkillSpec(reference)
@@ -95,11 +106,11 @@ func (s *placedSkills) place(reference string) (harness.Skill, error) {
 	}
 	dir, name := s.find(spec)
 	if dir == "" {
-		return harness.Skill{}, setupFailed("The repositories of the environment do not contain the skill %q.", reference)
+		return harness.Skill{}, s.missing(reference, spec)
 	}
 	if before := s.folders[name]; s.given(name) >= 0 || before != "" && before != dir { // another skill has this name
 		repository, _, _ := strings.Cut(dir, "/")
-		name = repository + "-" + name
+		name = cmp.Or(skillfile.Slug(repository), "repository") + "-" + name
 	}
 	to, err := s.folder(name, dir)
 	if err != nil {
@@ -111,6 +122,38 @@ func (s *placedSkills) place(reference string) (harness.Skill, error) {
 	skill, _, err := s.read(reference, name, to)
 	return skill, err
 }
+
+// missing says where a skill was searched.
+func (s *placedSkills) missing(reference string, spec penstock.SkillSpec) error {
+	var searched, names []string
+	for _, r := range s.repos {
+		names = append(names, r.label())
+		if r.is(spec) {
+			searched = append(searched, r.label())
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return setupFailed("The skill %q was not found: the run has no repository with skills.", reference)
+	case len(searched) == 0:
+		return setupFailed("The skill %q was not found: the environment does not have its repository. It has %s.",
+			reference, strings.Join(names, ", "))
+	case spec.Path != "":
+		return setupFailed("The skill %q was not found: %s does not have the file %s.", reference,
+			strings.Join(searched, " and "), spec.Path)
+	}
+	return setupFailed("The skill %q was not found in %s. Skills are searched in the folders %s.", reference,
+		strings.Join(searched, ", "), strings.Join(skillfile.Folders, ", "))
+}
+
+// is reports whether a reference names the repository, or none. Git hosts ignore the case of names.
+func (r repository) is(spec penstock.SkillSpec) bool {
+	return (spec.Repo == "" || strings.EqualFold(spec.Repo, r.name)) &&
+		(spec.Owner == "" || strings.EqualFold(spec.Owner, r.owner))
+}
+
+// label is the name of the repository in references.
+func (r repository) label() string { return strings.TrimPrefix(r.owner+"/"+r.name, "/") }
 
 // given finds a skill from outside of repositories. It returns -1 if none has the name.
 func (s *placedSkills) given(name string) int {
@@ -159,7 +202,14 @@ func (s *placedSkills) read(reference, name, folder string) (skill harness.Skill
 	}
 	file, err := skillfile.Parse(text)
 	if err != nil {
-		return skill, "", setupFailed("The skill %q is not valid: %s", reference, err)
+		return skill, "", &unreadableSkillError{setupFailed("The skill %q is not valid: %s", reference, err)}
+	}
+	if file.Name != "" && file.Name != name {
+		file.Notes = append(file.Notes, fmt.Sprintf("its front matter calls it %s", file.Name))
+	}
+	if file.Notes != nil {
+		s.note(name, file.Notes...)
+		s.plain[name] = skillfile.Document(name, file.Description, file.Body)
 	}
 	return harness.Skill{Name: name, Description: file.Description, Path: at, Text: file.Body}, string(text), nil
 }
@@ -169,7 +219,7 @@ func (s *placedSkills) read(reference, name, folder string) (skill harness.Skill
 // with this name.
 func (s *placedSkills) find(spec penstock.SkillSpec) (dir, name string) {
 	for _, r := range s.repos {
-		if spec.Repo != "" && spec.Repo != r.name || spec.Owner != "" && spec.Owner != r.owner {
+		if !r.is(spec) {
 			continue
 		}
 		if spec.Path != "" {
@@ -200,7 +250,7 @@ func (s *placedSkills) find(spec penstock.SkillSpec) (dir, name string) {
 // foldersIn lists the folders of a repository that may be skills.
 func (s *placedSkills) foldersIn(repository string) []string {
 	var dirs []string
-	for _, home := range skillDirs {
+	for _, home := range skillfile.Folders {
 		home = path.Join(repository, home)
 		entries, _ := fs.ReadDir(s.space.root.FS(), home) // usually missing
 		for _, entry := range entries {
@@ -227,8 +277,12 @@ func (s *placedSkills) nameIn(dir string) (name string, ok bool) {
 		return "", false
 	}
 	skill, err := skillfile.Parse(text)
+	name = path.Base(dir)
+	if _, bad := penstock.ParseSkillSpec(name); bad != nil {
+		name = cmp.Or(skillfile.Slug(name), "skill")
+	}
 	if err != nil || skill.Name == "" { // a malformed one is reported when it is chosen
-		return path.Base(dir), true
+		return name, true
 	}
 	return skill.Name, true
 }
@@ -256,6 +310,9 @@ func (s *placedSkills) give() error {
 		err := removeTree(s.space.homeRoot, to)
 		if err == nil {
 			err = copyTree(s.space.root, path.Dir(skill.Path), s.space.homeRoot, to)
+		}
+		if text := s.plain[skill.Name]; err == nil && text != "" { // agents skip a SKILL.md that they cannot read
+			err = put(s.space.homeRoot, path.Join(to, "SKILL.md"), 0o644, strings.NewReader(text))
 		}
 		if _, told := errors.AsType[*penstock.Error](err); err != nil && !told {
 			err = setupFailed("The worker cannot copy the skill %q to HOME: %s", skill.Name, err)

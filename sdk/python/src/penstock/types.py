@@ -1280,6 +1280,7 @@ class TimelineEvent(Model):
             "setup_step",
             "image_not_used",
             "unborn_branch",
+            "skill_note",
             "image_ready",
             "run_requeued",
             "workspace_reused",
@@ -1306,23 +1307,24 @@ class TimelineEvent(Model):
     has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it
     was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`.
     `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox
-    does not support, with a `reason` for an image. `unborn_branch` has the `repository` that
-    was checked out without files, because its `branch` has no commits, and `branches` that
-    exist instead; set `ref` of the repository to one of them. `changes_saved` sums up what the
-    run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`,
-    and `errors` if something could not be computed. `any_worker` has the requested
-    `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server.
-    `mcp_server_failed` has the `name` of a server that did not start or stopped working, and
-    the `reason`. `sandbox_verified` is the check before the agent starts, with the `sandbox`,
-    what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the
-    policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each
-    value of `notify_at` that a budget reaches in a period, on the run whose call reached it,
-    with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in
-    a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason`
-    and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows
-    a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the
-    worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if
-    it was not the end of the run.
+    does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and
+    `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has
+    the `repository` that was checked out without files, because its `branch` has no commits,
+    and `branches` that exist instead; set `ref` of the repository to one of them.
+    `changes_saved` sums up what the run has changed so far: the numbers of `repositories`,
+    `files`, `additions` and `deletions`, and `errors` if something could not be computed.
+    `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id`
+    of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped
+    working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the
+    `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each
+    host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes
+    once for each value of `notify_at` that a budget reaches in a period, on the run whose call
+    reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher
+    executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`,
+    `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time
+    it changes (`Starting` follows a reason that no longer holds), `pod_started` has the
+    `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and
+    `message` of the end of the Pod, if it was not the end of the run.
     """
 
 
@@ -2201,6 +2203,9 @@ class AgentSkillVariant(Model):
 
     last_run_timestamp: NullableTimestamp = None
     """When a run last used the skill."""
+
+    notes: list[str] | None = None
+    """What is odd about its SKILL.md. Agents can use the skill."""
 
     error: str | None = None
     """Why the skill cannot be used."""

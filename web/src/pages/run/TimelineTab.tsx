@@ -61,6 +61,7 @@ const events: Record<string, string> = {
   run_errored: 'Run ended with an error',
   changes_saved: 'Changes saved',
   image_not_used: 'Image not used',
+  skill_note: 'About a skill',
   unborn_branch: 'Branch without commits',
   image_ready: 'Image ready',
   any_worker: 'Any worker may execute it',

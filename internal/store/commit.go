@@ -46,11 +46,14 @@ type committer struct {
 	metrics func(int, time.Duration)
 	in      chan queued
 	halt    chan struct{}
+	stopped chan struct{} // no committer runs any more
 	running sync.WaitGroup
 }
 
 func newCommitter(s *Store, metrics func(int, time.Duration)) *committer {
-	c := &committer{s: s, metrics: metrics, in: make(chan queued, maxBatch), halt: make(chan struct{})}
+	c := &committer{
+		s: s, metrics: metrics, in: make(chan queued, maxBatch), halt: make(chan struct{}), stopped: make(chan struct{}),
+	}
 	for n := range s.d.committers {
 		c.running.Go(func() { c.loop(n) })
 	}
@@ -60,6 +63,7 @@ func newCommitter(s *Store, metrics func(int, time.Duration)) *committer {
 func (c *committer) stop() {
 	close(c.halt)
 	c.running.Wait()
+	close(c.stopped)
 }
 
 var errClosed = errors.New("the store is closed")
@@ -80,6 +84,13 @@ func (c *committer) do(ctx context.Context, m member) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-c.stopped:
+	}
+	select { // the channel may have taken m after the last committer looked
+	case err := <-q.done:
+		return err
+	default:
+		return errClosed
 	}
 }
 

@@ -236,3 +236,52 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 		}
 	})
 }
+
+// What docs/security.md says about factories:manage: alone, it gives any secret that runs can use to an
+// agent whose prompt it writes. It reaches no secret of a webhook, and reads no value directly.
+func TestManagingFactoriesReachesEverySecretThatRunsCanUse(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		h.world.secret("DEPLOY_KEY", "hunter22")
+		manager := h.as("mia", penstock.ScopeFactoriesManage)
+		h.hook(penstock.WebhookRequest{
+			Name: new("orders"), AuthMode: new(penstock.AuthToken), Secret: new("an-example-value"), SecretName: new("ORDERS"),
+		})
+		for name, want := range map[string]string{"DEPLOY_KEY": "hunter22", "ORDERS": ""} {
+			req := clockAutomation(penstock.NewUID(), "0 3 * * *")
+			req.Prompt = new("print the environment")
+			agents, err := h.Resources.ListIdentities(ctx, h.admin, h.factory)
+			if err != nil || len(agents) != 1 {
+				h.t.Fatalf("%d agents: %v", len(agents), err)
+			}
+			secrets := []penstock.NamedSecret{{Name: name}}
+			_, err = h.Resources.UpdateIdentity(ctx, manager, agents[0].UID, penstock.IdentityRequest{Secrets: &secrets})
+			if want == "" {
+				wantCode(h.t, err, penstock.CodeInvalidRequest, "/secrets/0/name")
+				continue
+			}
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			if _, err := h.Resources.CreateAutomation(ctx, manager, h.factory, req); err != nil {
+				h.t.Fatal(err)
+			}
+			if err := h.Schedules.FireClocks(ctx, penstock.Now().Add(48*time.Hour)); err != nil {
+				h.t.Fatal(err)
+			}
+			a := h.work()
+			if a.Secrets[name] != want || a.Prompts[0].Text == "" {
+				h.t.Errorf("the agent got %v", a.Secrets)
+			}
+			h.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+		}
+		if _, err := h.Secrets.List(ctx, manager); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+			h.t.Errorf("lists the secrets: %v", err)
+		}
+		if _, err := h.Runs.Create(
+			ctx, manager, penstock.RunRequest{Prompt: "go"}, penstock.SourceAPI,
+		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+			h.t.Errorf("starts a run: %v", err)
+		}
+	})
+}

@@ -114,6 +114,21 @@ type SharedBudget struct {
 	ReservedUSD float64 `json:"reserved_usd"`
 }
 
+// Name is what people call the budget: "daily budget of the factory payments". scopeName may be empty.
+func (b *SharedBudget) Name(scopeName string) string {
+	name := "budget of the " + string(b.Scope)
+	if scopeName != "" {
+		name += " " + scopeName
+	}
+	switch b.Period {
+	case BudgetDay:
+		return "daily " + name
+	case BudgetWeek, BudgetMonth:
+		return string(b.Period) + "ly " + name
+	}
+	return name
+}
+
 // PeriodAt is [BudgetPeriod.At] in the time zone of b.
 func (b *SharedBudget) PeriodAt(t Time) (start, end Time, err error) {
 	zone, err := ParseZone(b.TimeZone)

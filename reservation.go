@@ -138,9 +138,12 @@ func (s Settlement) Bounded() Settlement {
 
 // Explain says what the budget lacks. own says that it is the run's own budget.
 func (b BudgetShortage) Explain(own bool) string {
-	name, next := "Budget "+b.BudgetUID, ""
-	if own {
+	name, next := "The budget of a run above this one", ""
+	switch {
+	case own:
 		name = "The run's budget"
+	case b.BudgetName != "":
+		name = "The " + b.BudgetName
 	}
 	if b.CapTokens > 0 {
 		if b.NeededTokens > 0 {

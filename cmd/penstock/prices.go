@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/price"
 )
 
@@ -39,6 +41,33 @@ func (f priceFile) table() (*price.Table, error) {
 		return nil, exitf(exitConfig, "--prices %s: %w", f, err)
 	}
 	return table, nil
+}
+
+// unpriced returns a function that explains why a model of this server's providers has no price, with the
+// line of the configuration that fixes it. It returns "" for any other model.
+func (s *fileSettings) unpriced(table *price.Table) func(modelID string) string {
+	providers := allProviders(s)
+	return func(modelID string) string {
+		id, _ := penstock.CanonicalModelID(modelID)
+		for _, p := range providers {
+			prefix := p.ModelID("")
+			model, ok := strings.CutPrefix(id, prefix)
+			if !ok || model == "" {
+				continue
+			}
+			if table.Known(strings.TrimSuffix(prefix, "/"), model) {
+				return ""
+			}
+			why := fmt.Sprintf("A budget on costs applies to this run, and the model %.200q has no price. ", id)
+			if p.Private() {
+				return why + fmt.Sprintf("If it costs nothing, the operator adds the line \"prices: free\" to providers.%s in the "+
+					"configuration of the server.", p.Name)
+			}
+			return why + fmt.Sprintf("The operator sets \"prices\" of providers.%s in the configuration of the server, such as "+
+				"\"prices: {input: 3, output: 15}\" in US dollars per million tokens.", p.Name)
+		}
+		return ""
+	}
 }
 
 type pricesCmd struct{}

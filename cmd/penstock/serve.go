@@ -235,6 +235,7 @@ func (cmd *serveCmd) openBack(
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: models,
 		Programs: settings.programs(), Providers: allProviders(settings).withVendors(settings).apis(),
 		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(), Prices: prices,
+		Unpriced:     settings.unpriced(prices),
 		Defaults:     penstock.Config{ModelID: defaultModel},
 		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns, PresignDownloads: cmd.BlobDownloads == presigned,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -153,6 +154,23 @@ func (u *upstream) secrets(key string) []string {
 		}
 	}
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+}
+
+// Private reports whether the provider is on this machine or in a private network, as far as its address
+// shows.
+func (p Provider) Private() bool {
+	base, err := p.check()
+	if err != nil {
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(base.Hostname()), ".")
+	if addr, err := netip.ParseAddr(host); err == nil {
+		addr = addr.Unmap()
+		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
+	}
+	_, domain, found := strings.Cut(host, ".")
+	last := domain[strings.LastIndex(domain, ".")+1:]
+	return !found || slices.Contains([]string{"local", "localhost", "internal", "lan", "home", "corp"}, last)
 }
 
 func (p Provider) setting() string { return cmp.Or(p.Setting, "the base URL of provider "+p.Name) }

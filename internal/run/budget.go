@@ -1,12 +1,37 @@
 package run
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/store"
 )
+
+// checkPrice refuses a run under a cap on costs whose model has no price: its first call would be refused.
+func (s *Runs) checkPrice(
+	ctx context.Context, _ penstock.Principal, _ penstock.RunRequest, run *store.NewRun,
+) error {
+	if s.unpriced == nil {
+		return nil
+	}
+	why := s.unpriced(cmp.Or(run.Config.Harness.ModelID, run.Config.ModelID))
+	if why == "" {
+		return nil
+	}
+	capped := run.Config.Budget != nil && run.Config.Budget.MaxCostUSD > 0
+	if !capped {
+		var err error
+		if capped, err = s.store.Budgets.CapCosts(ctx, run.RunRow); err != nil {
+			return err
+		}
+	}
+	if capped {
+		return penstock.Errorf(penstock.CodeNotSupported, "%s", why)
+	}
+	return nil
+}
 
 // Update changes the run's own budget. A run that the budget blocks continues if it has room now. The
 // key of an agent cannot do this: the agent could have it in the run.

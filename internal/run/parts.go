@@ -29,6 +29,8 @@ type Options struct {
 	MaxArtifactBytes int64           // of a run's artifacts together; 0: no limit
 	KeepRunsFor      time.Duration   // after their end and last change; 0: forever
 	PresignDownloads bool            // signed links lead to the object store
+	// Unpriced explains why a model has no price, "" if it may have one. Nil: each may.
+	Unpriced func(modelID string) string
 }
 
 // Runs creates, lists, steers and cancels runs.
@@ -41,6 +43,7 @@ type Runs struct {
 	files     *Files
 	harnesses []string
 	defaults  penstock.Config
+	unpriced  func(modelID string) string
 	order     queueOrder
 }
 
@@ -89,7 +92,7 @@ func New(o Options) Parts {
 	runs := &Runs{
 		store: o.Store, publicURL: o.PublicURL, responses: o.Access.Responses, catalog: o.Catalog.Catalog,
 		skills:    o.Catalog.Skills,
-		harnesses: o.Harnesses, defaults: o.Defaults,
+		harnesses: o.Harnesses, defaults: o.Defaults, unpriced: o.Unpriced,
 	}
 	streams := &Streams{store: o.Store, log: o.Log, runs: runs}
 	streams.hub.s = streams

@@ -129,7 +129,7 @@ func (s *Runs) New(
 		run.AutomationID = from.Automation.UID
 	}
 	for _, step := range []func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error{
-		s.setParent, s.setConversation, s.configFrom(from), s.setExecutor,
+		s.setParent, s.setConversation, s.configFrom(from), s.setExecutor, s.checkPrice,
 	} {
 		if err := step(ctx, p, req, run); err != nil {
 			return nil, err

@@ -46,22 +46,23 @@ type Options struct {
 	Log       *slog.Logger
 	PublicURL string // origin of links in responses, without a trailing slash
 
-	Harnesses        []string                   // of the configuration; in addition to penstock.Harnesses
-	KeyHolders       map[string][]string        // the variables that the configuration gives to harnesses, by harness
-	Programs         map[string]catalog.Program // facts about harnesses, by name
-	Providers        map[string]string          // the APIs of providers, by the prefix of their models, such as "ollama/"
-	Models           []penstock.ModelInfo       // the models that this server's provider keys allow
-	Network          catalog.ServerNetwork      // the layer of every run's network
-	ModelAliases     map[string]string          // aliases of models; all other auto-* names mean the default
-	Prices           *price.Table               // prices of models; nil: the built-in list
-	Defaults         penstock.Config            // the weakest layer of every run's configuration
-	QueueTimeout     time.Duration              // default 24 h
-	KeepRunsFor      time.Duration              // after their end and last change; 0: forever
-	PresignDownloads bool                       // signed links redirect to the object store
-	Repositories     *git.Cache                 // reads skills of repositories; nil: no skills
-	Definitions      *git.Cache                 // reads repositories of factories; nil: not supported
-	GitPoll          time.Duration              // how often repositories are polled; 0: only on request
-	Metrics          prometheus.Registerer      // nil: no metrics
+	Harnesses        []string                    // of the configuration; in addition to penstock.Harnesses
+	KeyHolders       map[string][]string         // the variables that the configuration gives to harnesses, by harness
+	Programs         map[string]catalog.Program  // facts about harnesses, by name
+	Providers        map[string]string           // the APIs of providers, by the prefix of their models, such as "ollama/"
+	Models           []penstock.ModelInfo        // the models that this server's provider keys allow
+	Network          catalog.ServerNetwork       // the layer of every run's network
+	ModelAliases     map[string]string           // aliases of models; all other auto-* names mean the default
+	Prices           *price.Table                // prices of models; nil: the built-in list
+	Unpriced         func(modelID string) string // why a model has no price, "" if it may have one; nil: each may
+	Defaults         penstock.Config             // the weakest layer of every run's configuration
+	QueueTimeout     time.Duration               // default 24 h
+	KeepRunsFor      time.Duration               // after their end and last change; 0: forever
+	PresignDownloads bool                        // signed links redirect to the object store
+	Repositories     *git.Cache                  // reads skills of repositories; nil: no skills
+	Definitions      *git.Cache                  // reads repositories of factories; nil: not supported
+	GitPoll          time.Duration               // how often repositories are polled; 0: only on request
+	Metrics          prometheus.Registerer       // nil: no metrics
 	Webhooks         penstock.WebhookLimits
 	MaxSecrets       int // of a team; 0: no limit
 	// MaxRunArtifactBytes limits the total size of a run's artifacts; 0: no limit.
@@ -125,6 +126,7 @@ func New(o Options) *Service {
 		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL,
 		Access: accessParts, Catalog: catalogParts, Harnesses: o.Harnesses, Defaults: o.Defaults,
 		MaxArtifactBytes: o.MaxRunArtifactBytes, KeepRunsFor: o.KeepRunsFor, PresignDownloads: o.PresignDownloads,
+		Unpriced: o.Unpriced,
 	})
 	s.Runs, s.Streams, s.Files, s.Upkeep = runParts.Runs, runParts.Streams, runParts.Files, runParts.Upkeep
 	s.Executions = execute.New(execute.Options{

@@ -118,10 +118,10 @@ type limit struct {
 	*Account
 	cost, tokens       int64
 	hasCost, hasTokens bool
-	own                bool                 // of the run itself
-	notifyAt           []float64            // shares of cost to report
-	refuses            bool                 // the run is FAILED, not BLOCKED
-	scope              penstock.BudgetScope // "" for the budget of a run
+	own                bool       // of the run itself
+	notifyAt           []float64  // shares of cost to report
+	refuses            bool       // the run is FAILED, not BLOCKED
+	shared             *BudgetRow // nil for the budget of a run
 }
 
 // limits lists the caps that apply to a run at a time, in the order of their keys. Accounts that do not
@@ -139,7 +139,7 @@ func (bs budgetReads) limits(c caps, p payer, at penstock.Time) ([]limit, error)
 		}
 		list = append(list, limit{
 			Account: &Account{AccountKey: key}, cost: b.MaxCost, hasCost: true, notifyAt: b.NotifyAt,
-			refuses: b.Action == penstock.BudgetRefuse, scope: b.Scope,
+			refuses: b.Action == penstock.BudgetRefuse, shared: b,
 		})
 	}
 	for _, entry := range p.entries {
@@ -250,8 +250,32 @@ func (bs BudgetsTx) saveAccounts(ctx context.Context, changed map[AccountKey]*Ac
 	return nil
 }
 
+// name is what people call the budget; "" for that of a run.
+func (bs BudgetsTx) name(ctx context.Context, l limit) (string, error) {
+	if l.shared == nil {
+		return "", nil
+	}
+	var scope string
+	if l.shared.ScopeUID != "" {
+		var err error
+		scope, err = bs.ScopeName(ctx, l.shared.Team, l.shared.Scope, l.shared.ScopeUID)
+		if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound { // it was deleted
+			return "", err
+		}
+	}
+	return l.shared.Name(scope), nil
+}
+
+// crosses reports whether crossed would list a threshold.
+func (l limit) crosses() bool {
+	return slices.ContainsFunc(l.notifyAt, func(share float64) bool {
+		threshold := int64(share * float64(l.cost))
+		return threshold > l.notified && l.SpentCost >= threshold
+	})
+}
+
 // crossed lists the thresholds that the account has reached, and has not reported yet.
-func (l limit) crossed() []penstock.Draft {
+func (l limit) crossed(name string) []penstock.Draft {
 	var drafts []penstock.Draft
 	for _, share := range l.notifyAt {
 		threshold := int64(share * float64(l.cost))
@@ -260,7 +284,7 @@ func (l limit) crossed() []penstock.Draft {
 		}
 		l.notified = threshold
 		drafts = append(drafts, penstock.Timeline(penstock.Now(), penstock.TimelineBudgetThreshold, map[string]any{
-			"budget_uid": l.Budget, "notify_at": share,
+			"budget_uid": l.Budget, "budget_name": name, "notify_at": share,
 			"spent_usd": penstock.USDOf(l.SpentCost), "cap_usd": penstock.USDOf(l.cost),
 		}))
 	}

@@ -61,7 +61,9 @@ func (bs BudgetsTx) markUnfunded(ctx context.Context, members []*createRun) erro
 		return err
 	}
 	for i, m := range capped {
-		m.hold(limits[i])
+		if err := bs.hold(ctx, m, limits[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -103,15 +105,26 @@ func (bs budgetReads) ShortOfKeys(ctx context.Context, team string, keys []strin
 		return nil, err
 	}
 	for _, l := range lists[0] {
-		if l.spent() && l.scope == penstock.BudgetOfKey {
+		if l.spent() && l.shared != nil && l.shared.Scope == penstock.BudgetOfKey {
 			return l.shortOfCost(0), nil
 		}
 	}
 	return nil, nil //nolint:nilnil // nothing is short
 }
 
+// CapCosts reports whether a cap on costs applies to a run that is not stored yet, besides its own budget.
+func (bs Budgets) CapCosts(ctx context.Context, run RunRow) (bool, error) {
+	p := run.payer()
+	applied, err := bs.readCaps(ctx, []payer{p})
+	if err != nil {
+		return false, err
+	}
+	limits, err := bs.limits(applied, p, penstock.Now())
+	return slices.ContainsFunc(limits, func(l limit) bool { return l.hasCost }), err
+}
+
 // hold makes the run BLOCKED or FAILED if one of the limits is spent.
-func (c *createRun) hold(limits []limit) {
+func (bs BudgetsTx) hold(ctx context.Context, c *createRun, limits []limit) (err error) {
 	var spent *limit
 	for i, l := range limits {
 		if l.spent() && (spent == nil || l.refuses && !spent.refuses) {
@@ -119,11 +132,14 @@ func (c *createRun) hold(limits []limit) {
 		}
 	}
 	if spent == nil {
-		return
+		return nil
 	}
 	shortage := spent.shortOfCost(0)
 	if spent.hasTokens && spent.roomTokens() == 0 {
 		shortage = spent.shortOfTokens(0)
+	}
+	if shortage.BudgetName, err = bs.name(ctx, *spent); err != nil {
+		return err
 	}
 	c.unfunded = &unfunded{penstock.StateBlocked, shortage}
 	message, event := shortage.Explain(false)+" The run starts once the budget has room for it.", penstock.TimelineBlocked
@@ -141,6 +157,7 @@ func (c *createRun) hold(limits []limit) {
 	}})
 	rows := rowsOf(&held)
 	c.held = &rows
+	return nil
 }
 
 // spent reports whether nothing is left.

@@ -290,8 +290,9 @@ func (cs CallsTx) decide(ctx context.Context, m *reserveCall, open openCalls) er
 		}
 	}
 	if now < m.LeastOutput {
-		m.got.Refusal = m.refusal()
-		return nil
+		var err error
+		m.got.Refusal, err = cs.refusal(ctx, m)
+		return err
 	}
 	m.got = penstock.Reserved{Capped: true, Output: now}
 	return nil
@@ -322,7 +323,7 @@ func (m *reserveCall) unbounded() *penstock.SpendRefusal {
 }
 
 // refusal names the first limit without room. One that ends the run comes before those that let it wait.
-func (m *reserveCall) refusal() *penstock.SpendRefusal {
+func (cs CallsTx) refusal(ctx context.Context, m *reserveCall) (_ *penstock.SpendRefusal, err error) {
 	var short *limit
 	for i, l := range m.limits {
 		if l.fits(&m.Reservation, held{}) < m.LeastOutput && (short == nil || l.refuses && !short.refuses) {
@@ -330,9 +331,12 @@ func (m *reserveCall) refusal() *penstock.SpendRefusal {
 		}
 	}
 	shortage := short.shortage(&m.Reservation)
+	if shortage.BudgetName, err = cs.tx.Budgets().name(ctx, *short); err != nil {
+		return nil, err
+	}
 	return &penstock.SpendRefusal{
 		Code: penstock.CodeBudgetExceeded, Detail: shortage.Explain(short.own), Pause: !short.refuses, Budget: shortage,
-	}
+	}, nil
 }
 
 // readOpen reads the calls of an execution that are not settled. Those of this batch are added later.

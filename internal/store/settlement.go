@@ -213,7 +213,14 @@ func (cs CallsTx) count(ctx context.Context, c *Call, reserved held) error {
 func (cs CallsTx) notify(ctx context.Context, runID string, limits []limit) error {
 	var drafts []penstock.Draft
 	for _, l := range limits {
-		drafts = append(drafts, l.crossed()...)
+		if !l.crosses() {
+			continue
+		}
+		name, err := cs.tx.Budgets().name(ctx, l)
+		if err != nil {
+			return err
+		}
+		drafts = append(drafts, l.crossed(name)...)
 	}
 	if len(drafts) == 0 {
 		return nil

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -502,6 +503,20 @@ func TestAThresholdIsReportedOnceInAPeriod(t *testing.T) {
 		}
 		if diff := cmp.Diff([][2]float64{{0.5, 5}, {0.8, 9}}, got); diff != "" {
 			t.Errorf("thresholds (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A refusal names the budget as people know it, not by its uid.
+func TestARefusalNamesTheBudget(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		mustAddBudget(t, s, func(b *store.BudgetRow) { b.Period, b.MaxCostUSD = penstock.BudgetMonth, 1 })
+		_, l := working(t, s, nil)
+		got := mustReserve(t, s, l, dollarCall())
+		if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Detail, "The monthly budget of the team has spent 0 of 1 USD") ||
+			strings.Contains(got.Refusal.Detail, got.Refusal.Budget.BudgetUID) {
+			t.Errorf("refused with %+v", got.Refusal)
 		}
 	})
 }

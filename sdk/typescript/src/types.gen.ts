@@ -269,6 +269,8 @@ export interface RunStatusMessage {
 export interface BudgetShortage {
   /** The budget, or the id of a run for its own. */
   budget_uid: string;
+  /** What people call the budget, such as `monthly budget of the team`. Absent for that of a run. */
+  budget_name?: string;
   /** What was spent and reserved, in US dollars. */
   spent_usd?: number;
   /** The cap, in US dollars. */

@@ -537,6 +537,9 @@ class BudgetShortage(Model):
     budget_uid: str
     """The budget, or the id of a run for its own."""
 
+    budget_name: str | None = None
+    """What people call the budget, such as `monthly budget of the team`. Absent for that of a run."""
+
     spent_usd: float | None = None
     """What was spent and reserved, in US dollars."""
 

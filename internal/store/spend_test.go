@@ -514,7 +514,8 @@ func TestARefusalNamesTheBudget(t *testing.T) {
 		mustAddBudget(t, s, func(b *store.BudgetRow) { b.Period, b.MaxCostUSD = penstock.BudgetMonth, 1 })
 		_, l := working(t, s, nil)
 		got := mustReserve(t, s, l, dollarCall())
-		if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Detail, "The monthly budget of the team has spent 0 of 1 USD") ||
+		const want = "The monthly budget of the team has spent 0 of 1 USD"
+		if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Detail, want) ||
 			strings.Contains(got.Refusal.Detail, got.Refusal.Budget.BudgetUID) {
 			t.Errorf("refused with %+v", got.Refusal)
 		}

@@ -60,7 +60,7 @@ func allProviders(settings *fileSettings) providers {
 		if set, ok := settings.Providers[v.Name]; ok {
 			p.Key, p.BaseURL = cmp.Or(set.Key, p.Key), cmp.Or(set.BaseURL, p.BaseURL)
 			p.Models = set.Models
-			p = set.describe(p)
+			p = describe(p, set)
 			if set.BaseURL != "" {
 				p.Setting = "providers." + v.Name + ".base_url"
 			}
@@ -72,10 +72,10 @@ func allProviders(settings *fileSettings) providers {
 	for _, name := range slices.Sorted(maps.Keys(settings.Providers)) {
 		if vendorOf(name) == nil {
 			set := settings.Providers[name]
-			all = append(all, set.describe(gateway.Provider{
+			all = append(all, describe(gateway.Provider{
 				Name: name, API: gateway.API(set.API), BaseURL: set.BaseURL, Key: set.Key, Models: set.Models,
 				Setting: "providers." + name + ".base_url",
-			}))
+			}, set))
 		}
 	}
 	return all
@@ -89,9 +89,9 @@ func vendorOf(name string) *vendor {
 }
 
 // describe returns a provider with what its entry says about its requests and responses.
-func (s providerSettings) describe(p gateway.Provider) gateway.Provider {
-	p.AllowFields, p.Query, p.Headers = s.AllowFields, s.Query, s.Headers
-	p.TokensPerSecond, p.LimitIncludesThinking = s.TokensPerSecond, s.LimitIncludesThinking
+func describe(p gateway.Provider, entry providerSettings) gateway.Provider {
+	p.AllowFields, p.Query, p.Headers = entry.AllowFields, entry.Query, entry.Headers
+	p.TokensPerSecond, p.LimitIncludesThinking = entry.TokensPerSecond, entry.LimitIncludesThinking
 	return p
 }
 
@@ -100,9 +100,7 @@ func (p providers) withVendors(settings *fileSettings) providers {
 	all := slices.Clone(p)
 	for _, v := range vendors {
 		if !slices.ContainsFunc(p, func(p gateway.Provider) bool { return p.Name == v.Name }) {
-			all = append(all, settings.Providers[v.Name].describe(gateway.Provider{
-				Name: v.Name, API: v.API, Setting: v.URL,
-			}))
+			all = append(all, describe(gateway.Provider{Name: v.Name, API: v.API, Setting: v.URL}, settings.Providers[v.Name]))
 		}
 	}
 	return all
@@ -252,10 +250,10 @@ func (s *fileSettings) harnessProviders(log *slog.Logger) []gateway.Provider {
 			if key == "" || strings.Contains(env[v.URL], "{gateway}") {
 				continue
 			}
-			p := s.Providers[v.Name].describe(gateway.Provider{
+			p := describe(gateway.Provider{
 				Name: name + "-" + v.Name, API: v.API, Key: key, BaseURL: env[v.URL], Vendor: v.Name,
 				Setting: "harnesses." + name + ".env." + v.URL,
-			})
+			}, s.Providers[v.Name])
 			list = append(list, p)
 			env[v.Key], env[v.URL] = gatewayKey, p.AgentURL("{gateway}")
 			log.Warn("a key in the environment of a harness stays with the worker: its programs reach the provider through "+

@@ -97,7 +97,8 @@ harnesses:
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append(allProviders(&settings).withVendors(&settings), settings.harnessProviders(slog.New(slog.DiscardHandler))...)
+	all := allProviders(&settings).withVendors(&settings)
+	all = append(all, settings.harnessProviders(slog.New(slog.DiscardHandler))...)
 	got := map[string][]string{}
 	for _, p := range all {
 		if len(p.AllowFields) > 0 {

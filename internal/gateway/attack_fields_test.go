@@ -170,7 +170,7 @@ func TestAttackToolsInOtherPlaces(t *testing.T) {
 		{response, more(`"id":"at_1","role":"developer","tools":[{"type":"custom","name":"exec"}]`), ""},
 		{response, more(`"id":"at_1","tools":[{"type":"web_search"}]`), tool},
 		{
-			response, more(`"tools":[{"type":"namespace","name":"n","tools":[{"type":"namespace","tools":[{"type":"mcp"}]}]}]`),
+			response, more(`"tools":[{"type":"namespace","tools":[{"type":"namespace","tools":[{"type":"mcp"}]}]}]`),
 			tool,
 		},
 		{response, more(`"id":"at_1"`), "has not received"},

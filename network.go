@@ -178,8 +178,8 @@ func CheckCredentialHeader(name string) string {
 	case !isToken(name):
 		return "must be the name of an HTTP header"
 	case slices.Contains(reservedHeaders, plain) || strings.HasPrefix(plain, "x-forwarded-"):
-		return "must not be " + name + ": this header frames or routes requests, or belongs to the connection or the agent; " +
-			"use a header such as X-API-Key"
+		return "must not be " + name + ": this header frames or routes requests, or belongs to the connection or to the " +
+			"agent; use a header such as X-API-Key"
 	}
 	return ""
 }

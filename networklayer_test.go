@@ -68,16 +68,20 @@ func TestPartialNetworks(t *testing.T) {
 // A credential must not frame or route a request, nor replace what the agent itself sends.
 func TestHeadersOfCredentials(t *testing.T) {
 	t.Parallel()
+	check := func(s penstock.MCPServer) []penstock.FieldError {
+		return (&penstock.Config{MCPServers: map[string]penstock.MCPServer{"m": s}}).Check("", []string{"builtin"})
+	}
 	problems := func(header string) (rule, server []penstock.FieldError) {
 		network := penstock.Network{Allow: []penstock.NetworkRule{{Host: "api.test", Credential: &penstock.NetworkCredential{
 			Secret: "TOKEN", As: penstock.CredentialHeader, Header: header,
 		}}}}
 		mcp := penstock.MCPServer{URL: "https://mcp.test", Headers: map[string]string{header: "${{ secrets.TOKEN }}"}}
-		return network.Check("/network"), (&penstock.Config{MCPServers: map[string]penstock.MCPServer{"m": mcp}}).Check("", []string{"builtin"})
+		return network.Check("/network"), check(mcp)
 	}
 	for _, header := range []string{
-		"Host", "host", "Content-Length", "Transfer-Encoding", "transfer_encoding", "TE", "Trailer", "Connection", "Keep-Alive",
-		"Proxy-Connection", "Proxy-Authorization", "Upgrade", "Expect", "HTTP2-Settings", "Cookie", "COOKIE", "Content-Type",
+		"Host", "host", "Content-Length", "Transfer-Encoding", "transfer_encoding", "TE", "Trailer", "Connection",
+		"Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Upgrade", "Expect", "HTTP2-Settings", "Cookie",
+		"COOKIE", "Content-Type",
 		"Content-Encoding", "Forwarded", "X-Forwarded-Host", "X_Forwarded_For", "Via", "X Key", "X-Key:", "",
 	} {
 		if rule, server := problems(header); len(rule) != 1 || rule[0].Pointer != "/network/allow/0/credential/header" ||
@@ -91,7 +95,7 @@ func TestHeadersOfCredentials(t *testing.T) {
 		}
 	}
 	plain := penstock.MCPServer{URL: "https://mcp.test", Headers: map[string]string{"Content-Type": "application/json"}}
-	if errs := (&penstock.Config{MCPServers: map[string]penstock.MCPServer{"m": plain}}).Check("", []string{"builtin"}); len(errs) > 0 {
+	if errs := check(plain); len(errs) > 0 {
 		t.Errorf("a header without a secret: %v", errs)
 	}
 }

@@ -468,6 +468,9 @@ type ArtifactData struct {
 	Description   string          `json:"description,omitempty"`
 	ReferenceType string          `json:"reference_type,omitempty"`
 	Metadata      json.RawMessage `json:"metadata,omitempty"`
-	Status        string          `json:"status,omitempty"`  // of a PULL_REQUEST
-	Content       string          `json:"content,omitempty"` // of a PLAN
+	Status        string          `json:"status,omitempty"` // of a PULL_REQUEST
+	// Observed says of a PULL_REQUEST that the proxy saw its host confirm it. Otherwise the agent or a
+	// client claims it.
+	Observed *bool  `json:"observed,omitempty"`
+	Content  string `json:"content,omitempty"` // of a PLAN
 }

@@ -138,5 +138,10 @@ func artifactText(a penstock.Artifact) string {
 	if data.SizeBytes > 0 {
 		name += " (" + bytesText(data.SizeBytes) + ")"
 	}
+	if data.Observed != nil && *data.Observed {
+		name += " (seen by the proxy)"
+	} else if data.Observed != nil {
+		name += " (reported by the agent or a client)"
+	}
 	return strings.TrimSpace(string(a.Type) + " " + name + " " + data.ArtifactUID)
 }

@@ -245,6 +245,27 @@ func (c *Policy) Decide(host string, port int) Decision {
 	return c.decideTarget(target{host: name, port: port, secure: true})
 }
 
+// DecideSource says whether somebody else, such as a model provider, may read any address of a host. A
+// host of which the rules allow only some paths is no such source.
+func (c *Policy) DecideSource(host string, port int) Decision {
+	d := c.Decide(host, port)
+	if !d.Allowed {
+		return d
+	}
+	t := target{host: d.Host, port: port, secure: true}
+	for _, b := range c.bounds() {
+		if !slices.ContainsFunc(b.covering(t), func(r rule) bool {
+			return len(r.Paths) == 0 && (len(r.Methods) == 0 || slices.Contains(r.Methods, http.MethodGet))
+		}) {
+			d.Allowed, d.Mode = false, ModeRefused
+			d.Reason = fmt.Sprintf("%s is refused as a source: the rules for this host limit what may be read. To allow it, "+
+				"add a rule for the host without paths.", t)
+			return d
+		}
+	}
+	return d
+}
+
 func (c *Policy) decideTarget(t target) Decision {
 	d := Decision{Host: t.host, Port: t.port, Mode: ModeTunnel}
 	for i, b := range c.bounds() {

@@ -66,7 +66,10 @@ func publicData(a store.Artifact) penstock.ArtifactData {
 	case penstock.ArtifactPlan:
 		return penstock.ArtifactData{DocumentUID: a.UID, ArtifactUID: a.UID, Title: d.Title, URL: d.URL}
 	case penstock.ArtifactPullRequest:
-		return penstock.ArtifactData{Branch: d.Branch, URL: d.URL, Status: cmp.Or(d.Status, penstock.PullRequestUnknown)}
+		observed := d.Observed != nil && *d.Observed
+		return penstock.ArtifactData{
+			Branch: d.Branch, URL: d.URL, Status: cmp.Or(d.Status, penstock.PullRequestUnknown), Observed: &observed,
+		}
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
 		return penstock.ArtifactData{
 			ArtifactUID: a.UID, Filename: d.Filename, Filepath: d.Filepath, MimeType: d.MimeType, SizeBytes: d.SizeBytes,
@@ -93,6 +96,9 @@ func (s *Files) AddArtifact(
 		if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 			return penstock.ArtifactItem{}, err
 		}
+	}
+	if u.Data.Observed != nil {
+		return penstock.ArtifactItem{}, penstock.Invalid("/data/observed", "cannot be set: only the proxy of a run observes")
 	}
 	run, err := s.runs.visibleRun(ctx, p, runID)
 	if err != nil {

@@ -150,9 +150,43 @@ func TestPullRequestsHaveAStatus(t *testing.T) {
 				Type: penstock.ArtifactPullRequest,
 				Data: penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given},
 			}, nil)
-			if err != nil || !strings.Contains(string(item.Data), want) {
+			if data := string(item.Data); err != nil || !strings.Contains(data, want) ||
+				!strings.Contains(data, `"observed":false`) {
 				w.t.Errorf("status %q: got %s, %v", given, item.Data, err)
 			}
+		}
+	})
+}
+
+// A client cannot pass a pull request off as one that the proxy saw. Only a worker says so.
+func TestOnlyTheProxyObservesPullRequests(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		a := w.claim()
+		data := penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1"}
+		agent, err := w.Keys.Authenticate(w.t.Context(), a.APIKey)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, p := range []penstock.Principal{w.admin, agent} {
+			for _, observed := range []bool{true, false} {
+				claimed := data
+				claimed.Observed = &observed
+				_, err := w.Files.AddArtifact(w.t.Context(), p, run.ID, penstock.ArtifactUpload{
+					Type: penstock.ArtifactPullRequest, Data: claimed,
+				}, nil)
+				wantField(w.t, err, "/data/observed")
+			}
+		}
+		seen := true
+		data.Observed = &seen
+		upload := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactPullRequest, Artifact: &data}
+		if _, err := w.Executions.Control().Save(w.t.Context(), a.Lease, upload, nil); err != nil {
+			w.t.Fatal(err)
+		}
+		all := w.get(run.ID).Artifacts
+		if len(all) != 1 || !strings.Contains(string(all[0].Data), `"observed":true`) {
+			w.t.Errorf("got %s", all)
 		}
 	})
 }

@@ -67,7 +67,7 @@ func (o *outlet) modelSession() *gateway.Session {
 	return o.task.w.Gateway.Session(gateway.SessionOptions{
 		Models: network.Models, ProviderTools: egress.ProviderTools(network),
 		AllowSource: func(host string, port int) (reason string) {
-			if d := o.policy.Decide(host, port); !d.Allowed {
+			if d := o.policy.DecideSource(host, port); !d.Allowed {
 				return d.Reason
 			}
 			return ""

@@ -127,7 +127,8 @@ func (o *outlet) observed(p egress.PullRequest) {
 	if p.Draft {
 		status = "draft"
 	}
-	data := penstock.ArtifactData{URL: p.URL, Branch: p.Branch, Title: p.Title, Status: status}
+	seen := true
+	data := penstock.ArtifactData{URL: p.URL, Branch: p.Branch, Title: p.Title, Status: status, Observed: &seen}
 	o.uploads.Go(func() {
 		upload := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactPullRequest, Artifact: &data}
 		_, err := o.task.saveArtifact(o.task.lease, upload, nil)

@@ -1075,6 +1075,8 @@ export interface PullRequestArtifact {
     /** URL. */
     url: string;
     status: PullRequestStatus;
+    /** Whether the proxy of the sealed run saw the host confirm the pull request. If not, the agent or a client has reported it, and nothing has checked that. */
+    observed?: boolean;
   };
 }
 
@@ -1218,6 +1220,8 @@ export interface PullRequestArtifactResponse {
     /** URL. */
     url: string;
     status: PullRequestStatus;
+    /** Whether the proxy of the sealed run saw the host confirm the pull request. If not, the agent or a client has reported it, and nothing has checked that. */
+    observed?: boolean;
   };
 }
 

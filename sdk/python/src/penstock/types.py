@@ -1808,6 +1808,11 @@ class PullRequestArtifactData(Model):
     status: PullRequestStatus
     """State of the pull request when it was reported. `unknown` if the report did not include one."""
 
+    observed: bool | None = None
+    """Whether the proxy of the sealed run saw the host confirm the pull request. If not, the agent
+    or a client has reported it, and nothing has checked that.
+    """
+
 
 PullRequestStatus: TypeAlias = Literal["open", "draft", "merged", "closed", "unknown"] | str
 """State of the pull request when it was reported. `unknown` if the report did not include one."""
@@ -2026,6 +2031,11 @@ class PullRequestArtifactResponseData(Model):
 
     status: PullRequestStatus
     """State of the pull request when it was reported. `unknown` if the report did not include one."""
+
+    observed: bool | None = None
+    """Whether the proxy of the sealed run saw the host confirm the pull request. If not, the agent
+    or a client has reported it, and nothing has checked that.
+    """
 
 
 class ScreenshotArtifactResponse(Model):

@@ -34,7 +34,7 @@ export default function ArtifactsTab({ artifacts }: { artifacts: readonly Artifa
 
 function One({ artifact }: { artifact: Artifact }) {
   const [open, setOpen] = useState(false);
-  const { uid, type, name, url, size, mimeType, description, createdAt } = artifact;
+  const { uid, type, name, url, size, mimeType, description, createdAt, source } = artifact;
   const preview = previewOf(artifact);
   return (
     <article className={classes.artifact}>
@@ -44,7 +44,7 @@ function One({ artifact }: { artifact: Artifact }) {
             {url ? <ExternalLink href={url}>{name}</ExternalLink> : name}
           </Text>
           <Text size="sm" c="dimmed">
-            {[formatWord(type), mimeType, size === undefined ? '' : formatBytes(size)].filter(Boolean).join(' · ')} ·{' '}
+            {[formatWord(type), source, mimeType, size === undefined ? '' : formatBytes(size)].filter(Boolean).join(' · ')} ·{' '}
             <Time at={createdAt} />
           </Text>
           {description && (

@@ -50,13 +50,13 @@ function PullRequests({ artifacts }: Pick<ChangesTabProps, 'artifacts'>) {
   return artifacts
     .filter(({ artifact_type }) => artifact_type === 'PULL_REQUEST')
     .map(artifactOf)
-    .map(({ name, url, createdAt }) => (
+    .map(({ name, url, createdAt, source }) => (
       <article key={url ?? name} className={artifactClasses.artifact} aria-label="Pull request">
         <Text fw={500} className="plain">
           {url ? <ExternalLink href={url}>{name}</ExternalLink> : name}
         </Text>
         <Text size="sm" c="dimmed">
-          Pull request · <Time at={createdAt} />
+          {['Pull request', source].filter(Boolean).join(' · ')} · <Time at={createdAt} />
         </Text>
       </article>
     ));

@@ -10,6 +10,8 @@ export interface Artifact {
   size: number | undefined;
   description: string | undefined;
   createdAt: string | undefined;
+  /** Of a pull request: who says that it exists. */
+  source: string | undefined;
 }
 
 export type PreviewKind = 'plan' | 'image' | 'markdown' | 'text';
@@ -21,6 +23,12 @@ const largestImage = 20_000_000;
 /** Image types that cannot contain scripts. */
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']);
 const texts = /^(text\/|application\/(json|x-ndjson|xml|yaml|x-yaml|toml|javascript|x-sh|sql)$)|\+(json|xml|yaml)$/;
+
+/** A pull request that the agent reports may not exist. Older servers do not say. */
+const sources = new Map<unknown, string>([
+  [true, 'seen by the proxy'],
+  [false, 'reported by the agent or a client'],
+]);
 
 /** Reads an artifact of any kind, also of unknown ones. */
 export function artifactOf(item: ArtifactItem): Artifact {
@@ -35,6 +43,7 @@ export function artifactOf(item: ArtifactItem): Artifact {
     size: typeof data.size_bytes === 'number' ? data.size_bytes : undefined,
     description: text('description'),
     createdAt: created_at,
+    source: sources.get(data.observed),
   };
 }
 

@@ -64,6 +64,11 @@ var attacksOfARun = []attackOfARun{
 	{"a new run", ownRoutes, `status -d '{"prompt": "x"}' -H 'Content-Type: application/json' "$api/agent/runs"`, "403"},
 	{"a message to itself", ownRoutes, `status -d '{"message": "x"}' "$api/agent/runs/$run/followups"`, "403"},
 	{"another method on its own route", ownRoutes, `status -X DELETE "$api/agent/runs/$run"`, "403"},
+	{
+		"a pull request that claims to be one that the proxy saw", "only the proxy observes pull requests",
+		`status -H 'Content-Type: application/json' -d '{"artifact_type": "PULL_REQUEST", "data": ` +
+			`{"branch": "b", "url": "https://example.com/pull/1", "observed": true}}' "$api/agent/runs/$run/artifacts"`, "400",
+	},
 	{"the list of secrets", ownRoutes, `status "$api/secrets"`, "403"},
 	{"another path of its provider", ownPaths, `status "$GATEWAY/v1/files"`, "403"},
 	{"another provider", ownPaths, `status -d '{"model": "m"}' "$GATEWAY/../anthropic/v1/messages"`, "403"},

@@ -115,7 +115,8 @@ func TestNetworkPresets(t *testing.T) {
 	one := call(t, nil, "network", "presets", "go")
 	one.want(t, 0)
 	if want := "go: Go modules and their checksum database\n  proxy.golang.org: GET, HEAD\n" +
-		"  sum.golang.org: GET, HEAD\n"; one.out != want {
+		"  sum.golang.org: GET, HEAD\n" +
+		"  storage.googleapis.com/proxy-golang-org-prod/*: GET, HEAD\n"; one.out != want {
 		t.Errorf("got %q, want %q", one.out, want)
 	}
 	call(t, nil, "network", "presets", "nothing").want(t, 64, "packages")

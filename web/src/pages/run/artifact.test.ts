@@ -32,7 +32,7 @@ test('what has no bytes has no preview, and a kind that is newer than this page 
   } as ArtifactItem;
   expect(artifactOf(pull)).toMatchObject({ name: 'fix', url: 'https://example.com/1', uid: undefined });
   expect(previewOf(artifactOf(pull))).toBeUndefined();
-  const observed = (value?: boolean) => artifactOf({ ...pull, data: { branch: 'fix', observed: value } } as ArtifactItem).source;
+  const observed = (value?: boolean) => artifactOf({ ...pull, data: { branch: 'fix', observed: value } } as unknown as ArtifactItem).source;
   expect([observed(true), observed(false), observed()]).toEqual(['seen by the proxy', 'reported by the agent or a client', undefined]);
   expect(artifactOf({ artifact_type: 'HOLOGRAM' } as unknown as ArtifactItem)).toMatchObject({ name: 'HOLOGRAM', uid: undefined });
 });

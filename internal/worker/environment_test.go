@@ -39,8 +39,9 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 		}
 		for _, file := range []string{"setup.txt", "command.txt"} {
 			env := entries(t, filepath.Join(place, "work", file))
+			masked := strings.Repeat("*", len("secret-place-1")) // at the end of the execution
 			for _, want := range own {
-				if !slices.Contains(env, want) {
+				if !slices.Contains(env, want) && !slices.Contains(env, strings.Replace(want, "secret-place-1", masked, 1)) {
 					t.Errorf("%s: %s is missing in %v", file, want, env)
 				}
 			}

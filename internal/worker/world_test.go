@@ -126,11 +126,17 @@ func quiet(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
+// ownUsers is bubblewrap whose runs have users of their own.
+const ownUsers = "bubblewrap-with-own-users"
+
 // eachKind runs a test in a world and a sandbox of each kind.
 func eachKind(t *testing.T, test func(w *world, box sandbox.Sandbox)) {
 	t.Parallel()
-	for _, kind := range []string{sandbox.Bubblewrap, sandbox.Process} {
+	for _, kind := range []string{sandbox.Bubblewrap, ownUsers, sandbox.Process} {
 		t.Run(kind, func(t *testing.T) {
+			if kind == ownUsers {
+				testkit.TakesLong(t)
+			}
 			w := newWorld(t)
 			test(w, newSandbox(t, kind))
 		})
@@ -140,6 +146,12 @@ func eachKind(t *testing.T, test func(w *world, box sandbox.Sandbox)) {
 func newSandbox(t *testing.T, kind string) sandbox.Sandbox {
 	t.Helper()
 	options := sandbox.Options{Kind: kind, Exe: self(t), AllowOpenNetwork: true}
+	if kind == ownUsers {
+		if os.Geteuid() != 0 {
+			t.Skip("only root can give each run a user of its own")
+		}
+		options.Kind, options.Users = sandbox.Bubblewrap, sandbox.IDRange{First: 2_200_000, Count: 1000}
+	}
 	if err := sandbox.Probe(t.Context(), options); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)
@@ -147,6 +159,9 @@ func newSandbox(t *testing.T, kind string) sandbox.Sandbox {
 		t.Skip(err)
 	}
 	box, err := sandbox.New(options)
+	if err == nil && kind == ownUsers {
+		err = sandbox.SharesUser(box)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

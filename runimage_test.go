@@ -20,12 +20,12 @@ func TestImageOf(t *testing.T) {
 		"a runner without image": {&penstock.RunnerSpec{}, environment("app", ""), penstock.RunImage{Reference: "app"}},
 		"a runner's": {
 			&penstock.RunnerSpec{Image: "a.test/x", RegistrySecret: "OF_RUNNER"}, environment("b.test/x", "OF_ENVIRONMENT"),
-			penstock.RunImage{Reference: "a.test/x", Secret: "OF_RUNNER"},
+			penstock.RunImage{Reference: "a.test/x", Secret: "OF_RUNNER", SecretHost: "a.test"},
 		},
 		"a runner's without secret": {
 			&penstock.RunnerSpec{Image: "b.test/x"}, environment("b.test/x", "S"), penstock.RunImage{Reference: "b.test/x"},
 		},
-		"with a port": {nil, environment("B.test:5000/x:1", "S"), penstock.RunImage{"B.test:5000/x:1", "S", "b.test"}},
+		"with a port": {nil, environment("B.test:5000/x:1", "S"), penstock.RunImage{"B.test:5000/x:1", "S", "b.test:5000"}},
 		"a name":      {nil, environment("x:1", "S"), penstock.RunImage{"x:1", "S", "docker.io"}},
 		"a team":      {nil, environment("team/x:1", "S"), penstock.RunImage{"team/x:1", "S", "docker.io"}},
 		"the hub":     {nil, environment("index.docker.io/x", "S"), penstock.RunImage{"index.docker.io/x", "S", "docker.io"}},

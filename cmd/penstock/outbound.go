@@ -41,16 +41,16 @@ func (w *working) network() (worker.Network, error) {
 	return n, nil
 }
 
-// outbound opens the connections that this process makes for runs itself. Without a wall, runs reach
+// openOutbound opens the connections that this process makes for runs itself. Without a wall, runs reach
 // every network of this machine anyway.
-func (w *working) outbound() (*egress.Outbound, error) {
+func openOutbound(w *working) (*egress.Outbound, error) {
 	n, err := w.network()
 	if err != nil {
 		return nil, err
 	}
 	o := egress.OutboundOptions{
 		Networks: n.Open, Upstream: n.Upstream, NoProxy: cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy")), CA: n.CA,
-		Trusted: w.ownRegistries(),
+		Trusted: ownRegistries(w),
 	}
 	if w.AllowOpenNetwork {
 		o.Networks = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
@@ -59,7 +59,7 @@ func (w *working) outbound() (*egress.Outbound, error) {
 }
 
 // ownRegistries lists HOST:PORT of the registries that the operator has chosen.
-func (w *working) ownRegistries() (list []string) {
+func ownRegistries(w *working) (list []string) {
 	for _, m := range w.ImageMirror {
 		host, _, _ := strings.Cut(m.host, "/")
 		list = append(list, withPorts(host)...)
@@ -79,8 +79,8 @@ func withPorts(host string) []string {
 }
 
 // setImages chooses where the images of runs come from.
-func (w *working) setImages(o *worker.Options, dir string) error {
-	outbound, err := w.outbound()
+func setImages(w *working, o *worker.Options, dir string) error {
+	outbound, err := openOutbound(w)
 	if err != nil {
 		return exitf(exitConfig, "%w", err)
 	}
@@ -101,7 +101,7 @@ func (w *working) setImages(o *worker.Options, dir string) error {
 // repositories opens the mirrors of the repositories of environments below dir. It returns nil without
 // git.
 func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string) (*git.Cache, error) {
-	outbound, err := w.outbound()
+	outbound, err := openOutbound(w)
 	if err != nil {
 		return nil, exitf(exitConfig, "%w", err)
 	}

@@ -87,7 +87,7 @@ func (w *working) worker(
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
-	if err := w.setImages(&o, dir); err != nil {
+	if err := setImages(w, &o, dir); err != nil {
 		return nil, err
 	}
 	if o.Prices, err = settings.prices(w.Prices); err != nil {

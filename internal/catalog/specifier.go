@@ -66,7 +66,9 @@ func (s *Skills) describeSkill(ctx context.Context, run *store.NewRun, spec pens
 		if at != "" {
 			file, err := skillfile.Parse(content)
 			if err != nil {
-				return penstock.Invalid("/config/skill_spec", "names the skill %s, whose file %s is not valid: %s", spec.Name, at, err)
+				return penstock.Invalid(
+					"/config/skill_spec", "names the skill %s, whose file %s is not valid: %s", spec.Name, at, err,
+				)
 			}
 			run.Skill.Description, run.Skill.FullPath = file.Description, at
 			return nil

@@ -292,7 +292,8 @@ func TestUnusableSkillsAreListedOnRequest(t *testing.T) {
 		w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url(), Ref: "no-such-branch"}}})
 
 		if diff := cmp.Diff(
-			[]string{"good = acme/app:.agents/skills/good/SKILL.md", "spaced = acme/app:spaced"}, idsOf(w.skills(penstock.SkillQuery{})),
+			[]string{"good = acme/app:.agents/skills/good/SKILL.md", "spaced = acme/app:spaced"},
+			idsOf(w.skills(penstock.SkillQuery{})),
 		); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}

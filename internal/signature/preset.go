@@ -20,7 +20,8 @@ var presets = []Preset{
 		Hint: "In Svix, open the endpoint: Signing Secret. It begins with whsec_.",
 	},
 	{
-		Scheme: penstock.SchemeGitHub, Sender: "GitHub", Forms: hmacHex("X-Hub-Signature-256", "sha256=").idHeader("X-GitHub-Delivery"),
+		Scheme: penstock.SchemeGitHub, Sender: "GitHub",
+		Forms: hmacHex("X-Hub-Signature-256", "sha256=").idHeader("X-GitHub-Delivery"),
 		Hint: "Choose a secret and enter it in GitHub, in the webhook's settings: Secret.",
 	},
 	{

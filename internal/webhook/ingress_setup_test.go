@@ -94,7 +94,9 @@ func TestAURLTokenWebhookAnswersAValidationToken(t *testing.T) {
 				t.Errorf("%s: got %d %s", name, wrong.status, wrong.body)
 			}
 		}
-		for name, query := range map[string]string{"two": "validationToken=a&validationToken=b", "empty": "validationToken="} {
+		for name, query := range map[string]string{
+			"two": "validationToken=a&validationToken=b", "empty": "validationToken=",
+		} {
 			s.post(url+"?"+query, nil, nil).want(t, name, http.StatusBadRequest)
 		}
 		notified := s.post(url+"?validationToken=x", nil, []byte(`{"value": []}`))

@@ -22,7 +22,7 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeGitHub, Sender: "GitHub",
 		Forms: hmacHex("X-Hub-Signature-256", "sha256=").idHeader("X-GitHub-Delivery"),
-		Hint: "Choose a secret and enter it in GitHub, in the webhook's settings: Secret.",
+		Hint:  "Choose a secret and enter it in GitHub, in the webhook's settings: Secret.",
 	},
 	{
 		Scheme: penstock.SchemeGitLab, Sender: "GitLab", Forms: append(

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -76,7 +77,9 @@ func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path, settings *f
 	}
 	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (value any, err error) {
 		if !slices.ContainsFunc(flag.Envs, isSet) {
-			value = values[flag.Name] // nil: not in the file
+			for _, name := range append([]string{flag.Name}, flag.Aliases...) {
+				value = cmp.Or(value, values[name]) // nil: not in the file
+			}
 		}
 		return value, nil
 	}))
@@ -93,7 +96,9 @@ func flagNames(root *kong.Node) []string {
 	visit = func(node *kong.Node, depth int) {
 		for _, flag := range node.Flags {
 			if flag.Name != "help" && flag.Name != "config" && depth < 2 && !node.Hidden {
-				names[flag.Name] = true
+				for _, name := range append([]string{flag.Name}, flag.Aliases...) {
+					names[name] = true
+				}
 			}
 		}
 		for _, child := range node.Children {

@@ -106,7 +106,7 @@ func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string
 		return nil, exitf(exitConfig, "%w", err)
 	}
 	cache, err := git.Open(
-		ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.AllowLocalRepositories, Env: gitEnvironment()},
+		ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.GitAllowFile, Env: gitEnvironment()},
 	)
 	if err != nil {
 		log.Warn("git is not available: this worker cannot prepare environments with repositories", "error", err)

@@ -206,7 +206,7 @@ func TestRepositoryThatNoFactoryCanComeFrom(t *testing.T) {
 		want       string
 	}{
 		{map[string]string{}, "/repository/url"},
-		{map[string]string{"url": w.repository.URL()}, "scheme is not allowed"},
+		{map[string]string{"url": w.repository.URL()}, "--git-allow-file"},
 		{map[string]string{"url": "https://user:word@example.com/a/b"}, "must not hold a user name or password"},
 		{map[string]string{"url": "--upload-pack=touch x"}, "begins with a dash"},
 		{map[string]string{"url": "ext::sh -c x"}, "/repository/url"},

@@ -346,3 +346,30 @@ func TestRepositoryWithMoreThanAFactory(t *testing.T) {
 	}
 	w.startsARun()
 }
+
+// One setting allows repositories on this machine. The older name, which was for environments alone,
+// still works wherever a setting can be.
+func TestTheSettingForRepositoriesOnThisMachine(t *testing.T) {
+	t.Parallel()
+	file := func(line string) []string { return []string{"--config", writeFile(t, "c.yaml", line)} }
+	for name, o := range map[string]testkit.ServeOptions{
+		"flag":                  {Args: []string{"--git-allow-file"}},
+		"older flag":            {Args: []string{"--allow-local-repositories"}},
+		"variable":              {Env: []string{"PENSTOCK_GIT_ALLOW_FILE=true"}},
+		"older variable":        {Env: []string{"PENSTOCK_ALLOW_LOCAL_REPOSITORIES=true"}},
+		"key of the file":       {Args: file("git-allow-file: true\n")},
+		"older key of the file": {Args: file("allow-local-repositories: true\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Args = append(slices.Clip(noWorker), o.Args...)
+			env := client(testkit.Serve(t, o))
+			repository := testkit.NewRepository(t, t.TempDir(), "factory")
+			repository.Commit("Begin", map[string]string{
+				"factory.yaml":         "schemaVersion: v1alpha1\nname: shop\nagentDefaults: {model: demo/offline}\n",
+				"agents/main/agent.md": "---\nagentType: FOREMAN\n---\n",
+			})
+			call(t, env, "factory", "create", "shop", "--repository", repository.URL()).want(t, 0)
+		})
+	}
+}

@@ -12,7 +12,7 @@ import (
 // The changes of a run that has ended survive kill -9.
 func TestRunDiff(t *testing.T) {
 	testkit.Engines(t, func(t *testing.T, database string) {
-		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--allow-local-repositories"}})
+		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--git-allow-file"}})
 		env := client(s)
 		repo := testkit.NewRepository(t, t.TempDir(), "app")
 		repo.Commit("first", map[string]string{"a.txt": "one\n", "same.txt": "same\n"})
@@ -58,7 +58,7 @@ func TestRunDiff(t *testing.T) {
 // A backup has the patches.
 func TestBackupOfChanges(t *testing.T) {
 	t.Parallel()
-	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--allow-local-repositories"}})
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--git-allow-file"}})
 	env := client(s)
 	repo := testkit.NewRepository(t, t.TempDir(), "app")
 	repo.Commit("first", map[string]string{"a.txt": "one\n"})

@@ -47,7 +47,6 @@ type serveCmd struct {
 	SessionLife            time.Duration `default:"168h" help:"Maximum duration of a dashboard session."`
 	SessionIdle            time.Duration `default:"24h" help:"Time without requests after which a dashboard session ends."`
 	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. A push webhook, or penstock factory sync, polls at once."`
-	GitAllowFile           bool          `help:"Allow factories from repositories on this machine (file: URLs). Anyone who can manage factories can then read every repository that the server can read."`
 	ShutdownDelay          time.Duration `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
 	AcceptLostSecrets      bool          `help:"Start although no key decrypts the stored secrets, because their keyset is lost. Set all secrets again, those of webhooks too, then omit the flag."`
 	MetricsOpen            bool          `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`

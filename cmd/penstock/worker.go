@@ -26,26 +26,26 @@ import (
 
 // working has the flags for executing runs on this machine.
 type working struct {
-	Host                   string         `default:"${host}" placeholder:"NAME" help:"Name of this worker. Runs can select it by this name. Default: ${host}"`
-	Concurrency            int            `default:"4" help:"Maximum number of runs executed at once."`
-	Sandbox                string         `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, docker, or process, which isolates nothing."`
-	AllowOpenNetwork       bool           `help:"Do not seal runs: let them reach every network of this machine. --sandbox process cannot isolate runs, so it needs this flag."`
-	PrivateNetwork         []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host, and from which its images and repositories may come; repeatable. None by default."`
-	UpstreamProxy          string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. With it, Penstock checks the names of hosts, but not their IP addresses."`
-	CAFile                 string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) to trust in addition to those of this system, in runs and in the proxy that forwards their requests."`
-	AllowUserNamespaces    bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
-	LimitMemory            int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
-	LimitDisk              int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
-	LimitTmp               int64          `default:"2048" help:"Maximum size in MiB of a run's /tmp, which is in memory; 0 uses the kernel's limit. Has no effect with --sandbox process."`
-	LimitShm               int64          `default:"512" help:"Maximum size in MiB of a run's /dev/shm, which is in memory; 0 uses the kernel's limit. Has no effect with --sandbox process."`
-	LimitProcesses         int            `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
-	LimitCPUs              float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
-	StrictEnvironment      bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
-	Prices                 priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. Run 'penstock prices' to see the built-in list. Changes need a restart."`
-	KeepWorkspaces         time.Duration  `default:"24h" help:"How long to keep the files of a run after it ends, for follow-ups; 0 keeps none."`
-	InstallHarnesses       []string       `placeholder:"NAME" help:"Harnesses to install when the worker starts, such as claude,codex. It installs them as 'penstock harness install' does. The worker does not wait for them."`
-	DemoDirectives         bool           `help:"Let the model demo/offline execute the commands in prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
-	AllowLocalRepositories bool           `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read every repository that the server can read."`
+	Host                string         `default:"${host}" placeholder:"NAME" help:"Name of this worker. Runs can select it by this name. Default: ${host}"`
+	Concurrency         int            `default:"4" help:"Maximum number of runs executed at once."`
+	Sandbox             string         `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, docker, or process, which isolates nothing."`
+	AllowOpenNetwork    bool           `help:"Do not seal runs: let them reach every network of this machine. --sandbox process cannot isolate runs, so it needs this flag."`
+	PrivateNetwork      []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) that a run may reach if its network policy also allows the host, and from which its images and repositories may come; repeatable. None by default."`
+	UpstreamProxy       string         `env:"PENSTOCK_UPSTREAM_PROXY,HTTPS_PROXY" placeholder:"URL" help:"Proxy for all traffic of runs. With it, Penstock checks the names of hosts, but not their IP addresses."`
+	CAFile              string         `type:"path" placeholder:"FILE" help:"CA certificates (PEM) to trust in addition to those of this system, in runs and in the proxy that forwards their requests."`
+	AllowUserNamespaces bool           `help:"Allow runs in bubblewrap to create user namespaces. This exposes more of the kernel to hostile programs."`
+	LimitMemory         int64          `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
+	LimitDisk           int64          `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
+	LimitTmp            int64          `default:"2048" help:"Maximum size in MiB of a run's /tmp, which is in memory; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitShm            int64          `default:"512" help:"Maximum size in MiB of a run's /dev/shm, which is in memory; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitProcesses      int            `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
+	LimitCPUs           float64        `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
+	StrictEnvironment   bool           `help:"With --sandbox process, do not claim runs that name a container image, because this sandbox cannot use one."`
+	Prices              priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. Run 'penstock prices' to see the built-in list. Changes need a restart."`
+	KeepWorkspaces      time.Duration  `default:"24h" help:"How long to keep the files of a run after it ends, for follow-ups; 0 keeps none."`
+	InstallHarnesses    []string       `placeholder:"NAME" help:"Harnesses to install when the worker starts, such as claude,codex. It installs them as 'penstock harness install' does. The worker does not wait for them."`
+	DemoDirectives      bool           `help:"Let the model demo/offline execute the commands in prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
+	GitAllowFile        bool           `aliases:"allow-local-repositories" env:"PENSTOCK_GIT_ALLOW_FILE,PENSTOCK_ALLOW_LOCAL_REPOSITORIES" help:"Allow factories and environments with repositories on this machine (file: URLs). Anyone who can manage them can then read every repository that this user can read."`
 	imaging
 	docking
 

@@ -122,7 +122,10 @@ func checkParts(u *url.URL, local bool) error {
 		return errors.New("the URL names no repository")
 	}
 	switch {
-	case u.Scheme == "file" && local:
+	case u.Scheme == "file":
+		if !local {
+			return errors.New("a file URL needs the setting --git-allow-file of the server, and of the worker that clones it")
+		}
 		if u.Host != "" || u.User != nil {
 			return errors.New("a file URL must not have a host: use file:///path")
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -244,7 +245,8 @@ func (s *Ingress) identify(p *Plan, a *penstock.InboundDelivery, d *store.NewDel
 		return
 	}
 	d.IdentitySource = a.IdentitySource
-	if p.row.RetryUnmatched && len(d.Starts) == 0 {
+	test := strings.HasPrefix(a.Identity, penstock.TestIdentity)
+	if p.row.RetryUnmatched && len(d.Starts) == 0 && !test {
 		return // the sender may send it again
 	}
 	if a.IdentitySource != penstock.IdentityBody {

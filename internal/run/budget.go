@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/penstock-dev/penstock"
@@ -16,21 +15,46 @@ func (s *Runs) checkPrice(
 	if s.unpriced == nil {
 		return nil
 	}
-	why := s.unpriced(cmp.Or(run.Config.Harness.ModelID, run.Config.ModelID))
+	why := s.unpriced(run.Config.Model())
 	if why == "" {
 		return nil
 	}
-	capped := run.Config.Budget != nil && run.Config.Budget.MaxCostUSD > 0
-	if !capped {
-		var err error
-		if capped, err = s.store.Budgets.CapCosts(ctx, run.RunRow); err != nil {
-			return err
-		}
+	capped, err := s.capped(ctx, run.RunRow)
+	if err == nil && capped {
+		err = penstock.Errorf(penstock.CodeNotSupported, "%s", why)
 	}
-	if capped {
-		return penstock.Errorf(penstock.CodeNotSupported, "%s", why)
+	return err
+}
+
+// checkSenderPrice refuses a follow-up if its key would bring the first cap on costs to a run whose model
+// has no price: every later call of the run would be refused.
+func (s *Runs) checkSenderPrice(ctx context.Context, p penstock.Principal, run store.RunRow) error {
+	if s.unpriced == nil {
+		return nil
 	}
-	return nil
+	why := s.unpriced(run.Config.Model())
+	if why == "" {
+		return nil
+	}
+	before, err := s.capped(ctx, run)
+	if err != nil || before {
+		return err
+	}
+	run.Senders = penstock.MorePayers(run.Senders, p.PaidBy()...)
+	after, err := s.capped(ctx, run)
+	if err == nil && after {
+		err = penstock.Errorf(penstock.CodeNotSupported, "the key that sends a follow-up pays for what the agent does with it, "+
+			"and has a budget: %s", why)
+	}
+	return err
+}
+
+// capped reports whether a cap on costs applies to a run.
+func (s *Runs) capped(ctx context.Context, run store.RunRow) (bool, error) {
+	if budget := run.Config.Budget; budget != nil && budget.MaxCostUSD > 0 {
+		return true, nil
+	}
+	return s.store.Budgets.CapCosts(ctx, run)
 }
 
 // Update changes the run's own budget. A run that the budget blocks continues if it has room now. The

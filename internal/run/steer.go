@@ -57,6 +57,9 @@ func (s *Runs) followUpRun(
 	if err := s.checkFollowup(ctx, run, &req); err != nil {
 		return accepted, err
 	}
+	if err := s.checkSenderPrice(ctx, p, run); err != nil {
+		return accepted, err
+	}
 	files, err := s.files.putFollowupAttachments(ctx, run.ID, req.Attachments)
 	if err != nil {
 		return accepted, err

@@ -113,7 +113,8 @@ func (s *Budgets) Create(
 	if errs := slices.Concat(required(req), checkScope(b), change(&b, req)); errs != nil {
 		return penstock.SharedBudget{}, penstock.InvalidFields(onePerField(errs)...)
 	}
-	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.SharedBudget, error) {
+	// Whether a run without a price is created depends on the budgets of the team, so plans of deliveries are read again.
+	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.SharedBudget, error) {
 		n, err := tx.Budgets().Count(ctx, p.Team)
 		if err != nil {
 			return b, err
@@ -178,7 +179,7 @@ func (s *Budgets) Delete(ctx context.Context, p penstock.Principal, uid string) 
 	if err := mayChange(p); err != nil {
 		return err
 	}
-	return s.store.Write(ctx, func(tx *store.Tx) error { return tx.Budgets().Delete(ctx, p.Team, uid) })
+	return s.responses.Alter(ctx, p.Team, func(tx *store.Tx) error { return tx.Budgets().Delete(ctx, p.Team, uid) })
 }
 
 // required returns an error for each field that a new budget lacks.

@@ -92,7 +92,7 @@ func (bs budgetReads) limitsNow(ctx context.Context, payers []payer) ([][]limit,
 }
 
 // ShortOfKeys returns what the first spent budget of one of the keys lacks, or nil.
-func (bs budgetReads) ShortOfKeys(ctx context.Context, team string, keys []string) (*penstock.BudgetShortage, error) {
+func (bs BudgetsTx) ShortOfKeys(ctx context.Context, team string, keys []string) (*penstock.BudgetShortage, error) {
 	p := payer{team: team}
 	for _, key := range keys {
 		p.entries = append(p.entries, ofScope(penstock.BudgetOfKey, key).entry)
@@ -106,7 +106,9 @@ func (bs budgetReads) ShortOfKeys(ctx context.Context, team string, keys []strin
 	}
 	for _, l := range lists[0] {
 		if l.spent() && l.shared != nil && l.shared.Scope == penstock.BudgetOfKey {
-			return l.shortOfCost(0), nil
+			short := l.shortOfCost(0)
+			short.BudgetName, err = bs.name(ctx, l)
+			return short, err
 		}
 	}
 	return nil, nil //nolint:nilnil // nothing is short

@@ -1322,8 +1322,8 @@ class TimelineEvent(Model):
     `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each
     host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes
     once for each value of `notify_at` that a budget reaches in a period, on the run whose call
-    reached it, with `budget_uid`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher
-    executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`,
+    reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a
+    launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`,
     `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time
     it changes (`Starting` follows a reason that no longer holds), `pod_started` has the
     `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and

@@ -304,7 +304,7 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "acme", "app")
 		for name, text := range map[string]string{
 			".agents/skills/triage/SKILL.md": "---\nname: triage\ndescription: Sorts issues.\n---\nSort.\n",
-			".claude/skills/broken/SKILL.md": "Sort.\n",
+			".claude/skills/broken/SKILL.md": "---\nname: broken\nSort.\n", // no end of the front matter
 			".claude/skills/triage/SKILL.md": "---\nname: triage\ndescription: Another.\n---\nOtherwise.\n",
 		} {
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {

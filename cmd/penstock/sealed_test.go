@@ -218,7 +218,9 @@ harnesses:
 		}
 		return nil
 	})
-	other := startRun(t, env, refers, "--harness", "ask", "--wait")
+	called := call(t, env, "run", "create", refers, "--harness", "ask", "--wait")
+	called.want(t, 1, "previous_response_id")
+	other, _, _ := strings.Cut(called.out, "\n")
 	if text := said(other); !strings.Contains(text, "previous_response_id") || strings.Contains(text, response) {
 		t.Errorf("another run gets %s", text)
 	}

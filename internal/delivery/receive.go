@@ -7,8 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
-	"sync"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"

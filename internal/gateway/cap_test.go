@@ -37,7 +37,7 @@ func TestTheCapHoldsWhoeverEndsTheCall(t *testing.T) {
 		schedules = max(1, n/100)
 	}
 	t.Run("gateway", func(t *testing.T) {
-		w := newMeterWorld(t)
+		w := &meterWorld{t: t, prices: table(t)}
 		for seed := range schedules {
 			w.play(seed)
 			if t.Failed() {
@@ -50,41 +50,38 @@ func TestTheCapHoldsWhoeverEndsTheCall(t *testing.T) {
 	})
 }
 
-// meterWorld is a gateway before a provider that bills.
+// meterWorld sums up what the schedules have shown.
 type meterWorld struct {
-	t        *testing.T
-	gateway  *gateway.Gateway
-	prices   *price.Table
-	provider *meter
+	t      *testing.T
+	prices *price.Table
 
 	calls, over, difference, open int64
 }
 
-func newMeterWorld(t *testing.T) *meterWorld {
+// gatewayTo returns a gateway before a provider.
+func gatewayTo(t *testing.T, url string) *gateway.Gateway {
 	t.Helper()
-	w := &meterWorld{t: t, prices: table(t), provider: &meter{prices: table(t)}}
-	server := httptest.NewServer(w.provider)
-	t.Cleanup(server.Close)
-	var err error
-	w.gateway, err = gateway.New(gateway.Options{Providers: []gateway.Provider{
-		{Name: "anthropic", API: gateway.Anthropic, BaseURL: server.URL},
-		{Name: "openai", API: gateway.OpenAI, BaseURL: server.URL + "/v1"},
-		{Name: "gemini", API: gateway.Gemini, BaseURL: server.URL},
+	g, err := gateway.New(gateway.Options{Providers: []gateway.Provider{
+		{Name: "anthropic", API: gateway.Anthropic, BaseURL: url},
+		{Name: "openai", API: gateway.OpenAI, BaseURL: url + "/v1"},
+		{Name: "gemini", API: gateway.Gemini, BaseURL: url},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return g
 }
 
-// play sends the calls of one session under a budget, and compares its ledger with the bill.
+// play sends the calls of one session under a budget, and compares its ledger with the bill. Each schedule
+// has a provider of its own: it may read a request only after the agent has gone.
 func (w *meterWorld) play(seed uint64) {
 	dice := rand.New(rand.NewPCG(seed, 3))
 	p := newPurse(int64(10+dice.IntN(150)) * 1_000_000)
-	session := w.gateway.Session(gateway.SessionOptions{Spend: p, Prices: w.prices})
+	provider := &meter{prices: w.prices, dice: rand.New(rand.NewPCG(seed, 4))}
+	server := httptest.NewServer(provider)
+	session := gatewayTo(w.t, server.URL).Session(gateway.SessionOptions{Spend: p, Prices: w.prices})
 	relay := httptest.NewServer(session)
 	defer relay.Close()
-	w.provider.begin(seed)
 	var agents sync.WaitGroup
 	for range 2 + dice.IntN(10) {
 		call := drawMeterCall(dice)
@@ -99,11 +96,11 @@ func (w *meterWorld) play(seed uint64) {
 	}
 	agents.Wait()
 	session.Close()
-	w.provider.wait()
+	server.Close() // waits for the requests that it has begun to read
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	bill := w.provider.bill
-	w.calls += w.provider.calls
+	bill := provider.bill
+	w.calls += provider.calls
 	exact := true
 	for _, s := range p.settled {
 		if s.Unknown || s.Estimated {
@@ -119,7 +116,7 @@ func (w *meterWorld) play(seed uint64) {
 	}
 	if bill > p.cap || p.spent < bill || exact && p.spent != bill {
 		w.t.Errorf("schedule %d: the provider bills %d, the budget has %d, and the ledger %d:\n%s", seed, bill, p.cap,
-			p.spent, strings.Join(w.provider.log, "\n"))
+			p.spent, strings.Join(provider.log, "\n"))
 	}
 }
 

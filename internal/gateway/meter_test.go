@@ -18,21 +18,12 @@ import (
 type meter struct {
 	prices *price.Table
 
-	mu     sync.Mutex
-	dice   *rand.Rand
-	active sync.WaitGroup
-	bill   int64
-	calls  int64
-	log    []string
+	mu    sync.Mutex
+	dice  *rand.Rand
+	bill  int64
+	calls int64
+	log   []string
 }
-
-func (m *meter) begin(seed uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.dice, m.bill, m.calls, m.log = rand.New(rand.NewPCG(seed, 4)), 0, 0, nil
-}
-
-func (m *meter) wait() { m.active.Wait() }
 
 // charge bills tokens.
 func (m *meter) charge(g *generation, output int64, what string) {
@@ -117,8 +108,6 @@ func (m *meter) draw(r *http.Request, body []byte) *generation {
 
 // ServeHTTP implements http.Handler.
 func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.active.Add(1)
-	defer m.active.Done()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

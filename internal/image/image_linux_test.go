@@ -218,14 +218,16 @@ func TestTheCacheIsBounded(t *testing.T) {
 
 func TestRegistries(t *testing.T) {
 	t.Parallel()
-	registry, mirror := testkit.NewRegistry(t), testkit.NewRegistry(t)
-	registry.Username, registry.Password = "bot", "secret-password"
+	registry, mirror := testkit.NewTLSRegistry(t), testkit.NewRegistry(t)
+	registry.Username, registry.Password = user, password
 	digest := registry.Push(t, "team/app:1", nil, []testkit.ImageFile{file("a", "a")})
 	name := registry.Host + "/team/app"
-	login := image.Login{Username: "bot", Password: "secret-password"}
+	login := loginFor(registry.Host)
 
-	store := image.Open(t.TempDir(), image.Options{})
-	for _, wrong := range []image.Login{{}, {Username: "bot", Password: "wrong-password"}} {
+	store := storeFor(t, registry)
+	unknown := login
+	unknown.Password = "wrong-password"
+	for _, wrong := range []image.Login{{}, unknown} {
 		_, err := store.Acquire(t.Context(), name+":1", wrong)
 		if err == nil || !strings.Contains(err.Error(), registry.Host+" denies it") ||
 			strings.Contains(err.Error(), "password") {
@@ -253,7 +255,9 @@ func TestRegistries(t *testing.T) {
 	registry.Status.Store(0)
 
 	mirror.Push(t, "team/app:1", nil, []testkit.ImageFile{file("a", "a of the mirror")})
-	store = image.Open(t.TempDir(), image.Options{Mirrors: map[string]string{registry.Host: mirror.Host}})
+	store = image.Open(t.TempDir(), image.Options{
+		Outbound: outboundTo(t, registry), Mirrors: map[string]string{registry.Host: mirror.Host},
+	})
 	i := pull(t, store, name+":1")
 	if got := read(t, i.Layers[0], "a"); got != "a of the mirror" {
 		t.Errorf("with a mirror, the image has %q", got)

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// storeFor returns a store that trusts the registries, and may connect to this machine.
-func storeFor(t *testing.T, registries ...*testkit.Registry) *image.Store {
+// outboundTo reaches registries on this machine, and trusts their certificates.
+func outboundTo(t *testing.T, registries ...*testkit.Registry) *egress.Outbound {
 	t.Helper()
 	o := egress.OutboundOptions{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Resolve: here}
 	for _, r := range registries {
@@ -27,7 +27,13 @@ func storeFor(t *testing.T, registries ...*testkit.Registry) *image.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return image.Open(t.TempDir(), image.Options{Outbound: out})
+	return out
+}
+
+// storeFor has the images of registries on this machine.
+func storeFor(t *testing.T, registries ...*testkit.Registry) *image.Store {
+	t.Helper()
+	return image.Open(t.TempDir(), image.Options{Outbound: outboundTo(t, registries...)})
 }
 
 // here resolves every name to this machine. The certificates of the tests are for *.example.com.

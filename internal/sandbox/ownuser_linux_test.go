@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -156,7 +157,13 @@ func TestEachTreeHasItsOwnUser(t *testing.T) {
 		t.Errorf("a third tree: got %v", err)
 	}
 	one.Kill()
-	start(t, s, wait()).Kill()
+	testkit.Eventually(t, 20*time.Second, func() error { // the user is free once its processes have ended
+		third, err := s.Start(t.Context(), wait())
+		if err == nil {
+			third.Kill()
+		}
+		return err
+	})
 	other.Kill()
 }
 

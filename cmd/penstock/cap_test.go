@@ -296,7 +296,7 @@ func (w *capWorld) round(n int) {
 	settled.Go(func() {
 		defer close(over)
 		for id := range caps {
-			testkit.Eventually(w.t, timeout, func() error { return isOver(w.t, env, id) })
+			testkit.Eventually(w.t, 3*timeout, func() error { return isOver(w.t, env, id) }) // its calls wait for the provider
 		}
 	})
 	reached := 1 + w.rng.Int64N(runsOfRound) // each run makes at least one call, even if the call is held

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,4 +53,66 @@ func TestALocalModelWithoutAPriceIsRefusedAtCreation(t *testing.T) {
 		env := client(s)
 		testkit.Eventually(t, time.Minute, func() error { return inState(t, env, created.ID, penstock.StateSucceeded) })
 	})
+}
+
+// Plans of deliveries are kept until something changes, and a budget changes which runs can be created.
+func TestABudgetReachesTheNextDelivery(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		config := writeFile(
+			t, "penstock.yaml", "providers:\n  ollama: {api: openai, base_url: \"http://127.0.0.1:1/v1\", models: [qwen3]}\n",
+		)
+		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: append(slices.Clip(noWorker), "--config", config)})
+		w := h.tokenHook("orders")
+		h.ask(http.MethodPost, h.path()+"/automations", map[string]any{
+			"name": "fix", "prompt": "Fix it.", "model": "ollama/qwen3", "triggers": []any{map[string]any{
+				"provider": "webhook", "event": "received", "filter": map[string]any{"webhook_ids": []string{w.UID}},
+			}},
+		}, http.StatusCreated, nil)
+		header := map[string]string{"Authorization": "Bearer " + w.Secret}
+		starts := func(body string) int {
+			t.Helper()
+			return len(h.entry(w, newSender(t).accepted(h.url(w), header, body)).Runs)
+		}
+		if got := starts(`{"n":1}`); got != 1 {
+			t.Errorf("without a budget: %d runs", got)
+		}
+		var budget penstock.SharedBudget
+		h.ask(http.MethodPost, "/budgets", map[string]any{"scope": "team", "period": "month", "max_cost_usd": 50},
+			http.StatusCreated, &budget)
+		if got := starts(`{"n":2}`); got != 0 {
+			t.Errorf("under a budget: %d runs, whose calls would be refused", got)
+		}
+		h.ask(http.MethodDelete, "/budgets/"+budget.UID, nil, http.StatusNoContent, nil)
+		if got := starts(`{"n":3}`); got != 1 {
+			t.Errorf("after the end of the budget: %d runs", got)
+		}
+	})
+}
+
+// A follow-up would bring the first cap to a run whose model has no price. All its calls would fail.
+func TestAFollowUpBringsNoCapToARunWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	config := writeFile(
+		t, "penstock.yaml", "providers:\n  ollama: {api: openai, base_url: \"http://127.0.0.1:1/v1\", models: [qwen3]}\n",
+	)
+	h := serveHooks(t, testkit.ServeOptions{Args: append(slices.Clip(noWorker), "--config", config)})
+	var key penstock.Key
+	h.ask(http.MethodPost, "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read", "runs:write"}},
+		http.StatusCreated, &key)
+	h.ask(http.MethodPost, "/budgets", map[string]any{
+		"scope": "key", "scope_uid": key.UID, "period": "month", "max_cost_usd": 50,
+	}, http.StatusCreated, nil)
+	var run penstock.RunCreated
+	h.ask(http.MethodPost, "/agent/runs", map[string]any{
+		"prompt": "Fix it.", "config": map[string]any{"model_id": "ollama/qwen3"},
+	}, http.StatusOK, &run)
+	path, body := "/agent/runs/"+run.ID+"/followups", `{"message":"And this."}`
+	got := ask(t, http.MethodPost, h.Server, path, testkit.Bearer(key.Key), body)
+	if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "prices: free") {
+		t.Errorf("a key with a budget: %d %s", got.status, got.body)
+	}
+	if got := send(t, h.Server, http.MethodPost, path, body); got.status != http.StatusOK {
+		t.Errorf("a key without one: %d %s", got.status, got.body)
+	}
 }

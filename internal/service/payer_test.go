@@ -334,7 +334,7 @@ func TestASpentKeyCannotStopRunsOfOthers(t *testing.T) {
 			a := w.work()
 			for _, p := range []penstock.Principal{poor, w.keyOf(poor)} {
 				_, err := w.Runs.FollowUp(ctx, p, run.ID, penstock.FollowupRequest{Message: "on"})
-				wantCode(w.t, err, penstock.CodeBudgetExceeded, "the key that sends a follow-up pays")
+				wantCode(w.t, err, penstock.CodeBudgetExceeded, "budget of the key")
 			}
 			if got := w.spend(a.Lease, 1); got.Refusal != nil {
 				w.t.Errorf("%s: the run of the admin: %+v", action, got.Refusal)

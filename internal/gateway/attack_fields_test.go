@@ -270,10 +270,17 @@ func TestAttackHeadersAndQueries(t *testing.T) {
 	}
 }
 
-// What compatible servers read beside the vendors' fields passes.
+// What compatible servers read beside the vendors' fields passes, under a cap but for what may cost more.
 func TestFieldsOfCompatibleServersPass(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
+	capped := newRig(t, replies(`{}`), gateway.SessionOptions{
+		Spend: newPurse(1e15), Prices: priceTable(t, silentPrices),
+	})
+	costly := map[string]string{ // what the gateway refuses under a cap
+		"vLLM": "/thinking_token_budget", "Ollama": "/options", "LM Studio": "/draft_model", "Mistral": "/prompt_mode",
+		"OpenRouter": "/models", "Google": "/extra_body", "DashScope": "no price", // a video may have sound
+	}
 	for name, fields := range map[string]string{
 		"vLLM": `"top_k":20,"min_p":0,"repetition_penalty":1.05,"chat_template_kwargs":{"enable_thinking":false},` +
 			`"guided_json":{"type":"object"},"structured_outputs":{"json":{}},"include_reasoning":true,"min_tokens":1,` +
@@ -311,6 +318,10 @@ func TestFieldsOfCompatibleServersPass(t *testing.T) {
 		body := `{"model":"m",` + fields + `}`
 		if res, said := r.send(t, http.MethodPost, chat, body); res.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s returned %d %s", name, body, res.StatusCode, said)
+		}
+		res, said := capped.send(t, http.MethodPost, chat, body)
+		if why := costly[name]; (res.StatusCode == http.StatusOK) != (why == "") || !strings.Contains(said, why) {
+			t.Errorf("%s: under a cap, %s returned %d %s", name, body, res.StatusCode, said)
 		}
 	}
 }

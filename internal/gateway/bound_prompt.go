@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,8 @@ var promptRules = map[API]promptRule{
 			"reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
 			"local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call",
 			"apply_patch_call_output", "tool_search_call", "tool_search_output", "namespace", "url_citation", "exec", "exit",
-			"timeout", "create_file", "update_file", "delete_file", "local", "grammar",
+			"timeout", "create_file", "update_file", "delete_file", "local", "grammar", "ephemeral", "thinking",
+			"reasoning.text", "reasoning.summary",
 		},
 	},
 	Gemini: {
@@ -117,10 +119,14 @@ func (p *prompter) unclear(at, kind string, part *node) {
 	p.b.remote = p.b.remote || fetched(part)
 }
 
-// silentParts are parts without audio, by their types, and the beginnings of their media types.
+// silentParts are parts without audio: their types, the beginnings of their media types, and the end of the
+// types of calls of a provider's tools.
 var silentParts = []string{
 	"image", "image_url", "input_image", "file", "input_file", "document", "image/", "application/pdf", "text/",
-	"computer_screenshot", "computer_call", "computer_call_output",
+	"computer_screenshot", "computer_call_output", "_call", "mcp_list_tools", "mcp_approval_request",
+	"mcp_approval_response", "item_reference", "compaction", "context_compaction", "compaction_trigger",
+	"configuration_update", "reasoning.encrypted", "tool_reference", "file_citation", "container_file_citation",
+	"file_path", "reference", "document_url", "redacted_thinking", "mediaResolution",
 }
 
 // mayBeAudio reports whether a part can be audio, also that of a video. Anthropic's API has none.
@@ -129,18 +135,22 @@ func (p *prompter) mayBeAudio(kind string, part *node) bool {
 		return false
 	}
 	silent := slices.ContainsFunc(silentParts, func(s string) bool {
-		return kind == s || strings.HasSuffix(s, "/") && strings.HasPrefix(kind, s)
+		return kind == s || strings.HasSuffix(s, "/") && strings.HasPrefix(kind, s) ||
+			s[0] == '_' && strings.HasSuffix(kind, s)
 	})
 	return !silent || hears(part)
 }
 
-// hears reports whether a part names a media type of audio or video.
+// hears reports whether a part names a media type of audio or video, or holds a part with one.
 func hears(n *node) bool {
 	return holds(n, func(text string) bool {
 		text = strings.ToLower(strings.TrimPrefix(text, "data:"))
-		return strings.HasPrefix(text, "audio/") || strings.HasPrefix(text, "video/")
+		return strings.HasPrefix(text, "audio/") || strings.HasPrefix(text, "video/") || slices.Contains(soundParts, text)
 	})
 }
+
+// soundParts are types of parts with audio, at OpenAI and at compatible servers.
+var soundParts = []string{"input_audio", "audio_url", "input_video", "video_url"}
 
 // fetched reports whether a part names a source outside of the request. The provider may get something
 // else there than when it counted.
@@ -197,7 +207,11 @@ func (p *prompter) items(root, input *node) {
 	for i := range input.items {
 		item, at := &input.items[i], "/input/"+strconv.Itoa(i)
 		if item.member("id").isSet() && !hasContent(item) {
-			p.unclear(at, item.member("type").text(), item)
+			kind := item.member("type").text()
+			if kind == "" || slices.Contains(p.rules.text, kind) {
+				kind = "item_reference"
+			}
+			p.unclear(at, kind, item)
 			continue
 		}
 		if kind := item.member("type").text(); kind == "additional_tools" || kind == "tool_search_output" {
@@ -218,7 +232,7 @@ func (p *prompter) geminiParts(content *node, at string) {
 		for j := range part.members {
 			m := &part.members[j]
 			if !slices.Contains(p.rules.text, m.name) {
-				p.unclear(at+"/"+m.name, strings.ToLower(m.value.member("mimeType").text()), &m.value)
+				p.unclear(at+"/"+m.name, cmp.Or(strings.ToLower(m.value.member("mimeType").text()), m.name), &m.value)
 			}
 			p.geminiParts(&m.value, at+"/"+m.name)
 		}

@@ -282,6 +282,9 @@ func TestAudioWithoutAPriceIsRefused(t *testing.T) {
 		},
 		"an image":   {chatPath, part(`{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}`), false},
 		"a document": {chatPath, part(`{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}`), false},
+		"audio in a call": {
+			responsesPath, `{"model":"gpt-x","input":[{"type":"x_search_call","content":[{"type":"input_audio"}]}]}`, true,
+		},
 		"Gemini has one": {
 			geminiPath, `{"contents":[{"parts":[{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}}]}]}`, false,
 		},
@@ -300,6 +303,63 @@ func TestAudioWithoutAPriceIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// Parts of ordinary histories are not audio, at models whose audio has no price.
+func TestOrdinaryPartsAreNotAudio(t *testing.T) {
+	t.Parallel()
+	chat := func(message string) string {
+		return `{"model":"gpt-x","max_tokens":5,"messages":[{"role":"assistant","content":"x",` + message + `}]}`
+	}
+	input := func(item string) string { return `{"model":"gpt-x","max_output_tokens":50,"input":[` + item + `]}` }
+	for name, c := range map[string]struct{ path, body string }{
+		"a mark of the cache": {
+			chatPath, `{"model":"gpt-x","messages":[{"role":"user","content":[{"type":"text","text":"x",` +
+				`"cache_control":{"type":"ephemeral"}}]}]}`,
+		},
+		"reasoning": {chatPath, chat(`"reasoning_details":[{"type":"reasoning.text","text":"x"},` +
+			`{"type":"reasoning.summary","summary":"x"},{"type":"reasoning.encrypted","data":"x"}]`)},
+		"thinking": {chatPath, chat(`"thinking_blocks":[{"type":"thinking","thinking":"x"},` +
+			`{"type":"redacted_thinking","data":"x"}]`)},
+		"a compaction":        {responsesPath, input(`{"type":"compaction","encrypted_content":"x"}`)},
+		"another compaction":  {responsesPath, input(`{"type":"context_compaction","encrypted_content":"x"}`)},
+		"a trigger":           {responsesPath, input(`{"type":"compaction_trigger"}`)},
+		"an update":           {responsesPath, input(`{"type":"configuration_update","reasoning":{"effort":"low"}}`)},
+		"a call of a search":  {responsesPath, input(`{"type":"web_search_call","status":"completed"}`)},
+		"a reference":         {responsesPath, input(`{"type":"item_reference","id":"item_1"}`)},
+		"a shorter reference": {responsesPath, input(`{"id":"item_1"}`)},
+		"reasoning by its id": {responsesPath, input(`{"type":"reasoning","id":"item_1","summary":[]}`)},
+		"a citation of a file": {responsesPath, input(`{"role":"assistant","content":[{"type":"output_text","text":"x",` +
+			`"annotations":[{"type":"file_citation","filename":"a.txt","index":1}]}]}`)},
+		"a reference to a tool": {
+			messages, `{"model":"claude-x","max_tokens":5,"messages":[{"role":"user","content":[{"type":"tool_result",` +
+				`"tool_use_id":"t","content":[{"type":"tool_reference","tool_name":"f"}]}]}]}`,
+		},
+		"a resolution": {
+			geminiPath, `{"contents":[{"parts":[{"text":"x","mediaResolution":{"level":"MEDIA_RESOLUTION_LOW"}}]}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPurse(1e12)
+			r := newRig(t, replies(`{"output":[{"type":"message","id":"item_1"}]}`), gateway.SessionOptions{
+				Spend: p, Prices: priceTable(t, silentPrices),
+			})
+			r.send(t, http.MethodPost, responsesPath, input(`{"role":"user","content":"x"}`))
+			if res, body := r.send(t, http.MethodPost, c.path, c.body); res.StatusCode != http.StatusOK {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+		})
+	}
+}
+
+// silentPrices has a model of each API without a price of audio.
+const silentPrices = `
+models:
+  anthropic/claude-x: {window: 200000, max_output: 64000, input: 3, output: 15}
+  openai/gpt-x: {window: 400000, max_output: 128000, input: 1.25, output: 10}
+  openai/m: {window: 400000, max_output: 128000, input: 1.25, output: 10}
+  google/gemini-x: {window: 1000000, max_output: 65536, input: 0.3, output: 2.5}
+`
 
 // A free model costs nothing, however long its prompt is and however long it thinks.
 func TestAFreeModelNeedsNoWindow(t *testing.T) {

@@ -239,6 +239,11 @@ func (p *providerSettings) read(name string, document map[string]yaml.Node) erro
 	return nil
 }
 
+// sameURL compares two base URLs without the spaces and slashes that a provider ignores.
+func sameURL(a, b string) bool {
+	return strings.TrimRight(strings.TrimSpace(a), "/") == strings.TrimRight(strings.TrimSpace(b), "/")
+}
+
 // harnessProviders moves the keys of vendors that the configuration gives to agent programs
 // into the gateway. The programs get a placeholder and the address of the gateway instead.
 func (s *fileSettings) harnessProviders(log *slog.Logger) []gateway.Provider {
@@ -250,10 +255,14 @@ func (s *fileSettings) harnessProviders(log *slog.Logger) []gateway.Provider {
 			if key == "" || strings.Contains(env[v.URL], "{gateway}") {
 				continue
 			}
+			entry := s.Providers[v.Name]
+			if !sameURL(env[v.URL], cmp.Or(entry.BaseURL, os.Getenv(v.URL))) {
+				entry = providerSettings{AllowFields: entry.AllowFields} // its headers and query may be secrets
+			}
 			p := describe(gateway.Provider{
 				Name: name + "-" + v.Name, API: v.API, Key: key, BaseURL: env[v.URL], Vendor: v.Name,
 				Setting: "harnesses." + name + ".env." + v.URL,
-			}, s.Providers[v.Name])
+			}, entry)
 			list = append(list, p)
 			env[v.Key], env[v.URL] = gatewayKey, p.AgentURL("{gateway}")
 			log.Warn("a key in the environment of a harness stays with the worker: its programs reach the provider through "+

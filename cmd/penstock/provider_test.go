@@ -112,3 +112,38 @@ harnesses:
 		t.Error(diff)
 	}
 }
+
+// The secrets of an entry are for its own host: a harness with another one gets only the allowed fields.
+func TestSecretsOfAnEntryStayAtItsHost(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		entry, harness string
+		want           bool
+	}{
+		"another host":     {"https://gate.example.com/v1", "https://models.example.com/v1", false},
+		"the vendor":       {"https://gate.example.com/v1", "", false},
+		"the same address": {"https://gate.example.com/v1", "https://gate.example.com/v1/ ", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			no := false
+			settings := &fileSettings{
+				Providers: map[string]providerSettings{"openai": {
+					API: "openai", BaseURL: test.entry, AllowFields: []string{"hint"}, TokensPerSecond: 5,
+					LimitIncludesThinking: &no, Headers: map[string]string{"api-key": "s"}, Query: map[string]string{"k": "s"},
+				}},
+				Harnesses: map[string]harnessSettings{"codex": {Env: map[string]string{
+					"OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": test.harness,
+				}}},
+			}
+			got := settings.harnessProviders(slog.New(slog.DiscardHandler))[0]
+			want := describe(got, providerSettings{AllowFields: []string{"hint"}})
+			if test.want {
+				want = describe(got, settings.Providers["openai"])
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -31,8 +31,8 @@ const (
 	// closeTime is how long an MCP server has to end by itself.
 	closeTime = 2 * time.Second
 
-	// maxConnects limits how often a session connects to one server, so that it does not restart a
-	// broken one for ever.
+	// maxConnects limits how often a session connects to one server without a call that succeeds, so that
+	// it does not restart a broken one for ever.
 	maxConnects = 5
 
 	// maxNoise limits how many lines of a server that are no messages are logged.

@@ -81,6 +81,7 @@ func (m *mcpServer) call(ctx context.Context, name string, input json.RawMessage
 	var answered *jsonrpc.Error
 	switch {
 	case err == nil:
+		m.connects = 0
 		return result{text: cut(contentText(response), maxReadBytes), failed: response.IsError}, nil
 	case ctx.Err() != nil:
 		return result{}, err

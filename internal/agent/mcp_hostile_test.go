@@ -165,6 +165,22 @@ func TestAServerThatEndsLater(t *testing.T) {
 	}
 }
 
+// A server is started again as often as it ends, if a call succeeded before.
+func TestAServerThatEndsOften(t *testing.T) {
+	t.Parallel()
+	h := start(t, nil)
+	id := h.open(testServer("plain"))
+	for i := range maxConnects + 1 {
+		h.say(id, "demo: call mcp__my_server__die {}", acp.StopEndTurn)
+		h.forget()
+		h.say(id, "demo: call mcp__my_server__greet {\"name\":\"again\"}", acp.StopEndTurn)
+		if c := h.call(toolCallMCP); !strings.Contains(c.Output, "hello again") {
+			t.Fatalf("it was not started again after %d ends: %+v", i+1, c)
+		}
+		h.forget()
+	}
+}
+
 func TestAServerThatIsNotCalledAndEnds(t *testing.T) {
 	t.Parallel()
 	p := providers[1]

@@ -325,3 +325,14 @@ func TestFieldsOfCompatibleServersPass(t *testing.T) {
 		}
 	}
 }
+
+// Claude Code gives its marks of the cache a scope.
+func TestAMarkOfTheCacheHasAScope(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, replies(`{}`), gateway.SessionOptions{})
+	res, body := r.send(t, http.MethodPost, messages, `{"model":"m","system":[{"type":"text","text":"x","cache_control":`+
+		`{"type":"ephemeral","scope":"global"}}]}`)
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}

@@ -63,7 +63,7 @@ func (c *checker) bound(root *node, header http.Header, size int64) *bound {
 	if b.window == 0 && b.prices.Free(b.provider, b.model) {
 		b.window = freeWindow
 	}
-	if c.u.API == Anthropic && strings.Contains(strings.Join(header.Values("Anthropic-Beta"), ","), "context-1m") {
+	if c.u.API == Anthropic && strings.Contains(c.u.betas(header), "context-1m") {
 		b.window = max(b.window, 1_000_000)
 	}
 	p := &prompter{b: b, c: c, rules: promptRules[c.u.API], overhead: promptRules[c.u.API].overhead}

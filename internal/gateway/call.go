@@ -124,4 +124,7 @@ func (c *activeCall) key() string {
 	return c.u.Key
 }
 
+// runKey reports whether the key is the run's own.
+func (c *activeCall) runKey() bool { return strings.TrimSpace(c.s.opts.Keys[c.u.Name]) != "" }
+
 func megabytes(n int64) string { return fmt.Sprintf("%d MB", n>>20) }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -96,7 +95,7 @@ func (c *activeCall) cleanHeader(h http.Header) {
 			delete(h, name)
 		}
 	}
-	c.u.authorize(h, c.key())
+	c.u.authorize(h, c.key(), c.runKey())
 	h.Set("Accept-Encoding", "identity")
 }
 
@@ -153,7 +152,7 @@ func onResponse(res *http.Response) error {
 	c.responded(res.StatusCode >= 400)
 	c.reader = newReader(c, res)
 	c.reader.cut = func() {
-		c.Problem = strings.ReplaceAll(c.reader.tally.problem, cmp.Or(c.key(), "\x00"), "***")
+		c.Problem = string(c.clean([]byte(c.reader.tally.problem)))
 		c.responded(true)
 	}
 	res.Body = c.reader
@@ -164,7 +163,15 @@ func onResponse(res *http.Response) error {
 	return nil
 }
 
-// readProblem reads the body of an error, and removes the key from it: some servers quote it.
+// clean removes the provider's secrets from a text: some servers quote them.
+func (c *activeCall) clean(text []byte) []byte {
+	for _, value := range c.u.secrets(c.key()) {
+		text = bytes.ReplaceAll(text, []byte(value), []byte("***"))
+	}
+	return text
+}
+
+// readProblem reads the body of an error, and cleans it.
 func (c *activeCall) readProblem(res *http.Response) error {
 	const most = 1 << 20
 	body, err := io.ReadAll(io.LimitReader(res.Body, most))
@@ -172,9 +179,7 @@ func (c *activeCall) readProblem(res *http.Response) error {
 		return fmt.Errorf("read an error of provider %s: %w", c.u.Name, err)
 	}
 	length := len(body)
-	for _, value := range c.u.secrets(c.key()) {
-		body = bytes.ReplaceAll(body, []byte(value), []byte("***"))
-	}
+	body = c.clean(body)
 	c.Problem, c.ownError = penstock.ErrorText(res.Header.Get("Content-Type"), body), isOwnError(res.StatusCode, body)
 	if wait := penstock.RetryAfter(res.Header.Get("Retry-After"), res.Header.Get("Date"), time.Now()); wait > 0 {
 		c.RetryAfter = time.Now().Add(wait)

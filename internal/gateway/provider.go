@@ -142,18 +142,23 @@ func (p Provider) checkHeaders() error {
 
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// secrets lists the values that must not be in errors: the key, and longer values of headers and query.
+// secrets lists the values that must not be in errors, longer ones first: the key, and longer values of the
+// query and of headers, also each longer word of a header, such as what follows Bearer.
 func (u *upstream) secrets(key string) []string {
 	const least = 12 // a shorter value is a version or a name
-	list := []string{key}
-	for _, values := range []map[string]string{u.Headers, u.Query} {
-		for _, value := range values {
-			if len(value) >= least {
-				list = append(list, value)
-			}
-		}
+	var list []string
+	for _, values := range u.base.Query() {
+		list = append(list, values...)
 	}
-	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+	for _, value := range u.Headers {
+		list = append(append(list, value), strings.Fields(value)...)
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return len(s) < least })
+	if key != "" {
+		list = append(list, key)
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return list
 }
 
 // Private reports whether the provider is on this machine or in a private network, as far as its address
@@ -221,8 +226,14 @@ func (u *upstream) port() int {
 	return 443
 }
 
-// authorize adds the key to the header of a request.
-func (u *upstream) authorize(h http.Header, key string) {
+// credentialHeaders are the headers that providers and compatible servers read a key from.
+var credentialHeaders = regexp.MustCompile(
+	`(?i)^(authorization|x-api-key|api-key|x-goog-api-key|x-litellm-api-key|ocp-apim-subscription-key)$`)
+
+// authorize adds the key and the headers of the provider to the header of a request. The key of a run
+// replaces all credentials of the provider.
+func (u *upstream) authorize(h http.Header, key string, ofRun bool) {
+	betas := u.betas(h)
 	switch {
 	case key == "":
 	case u.API == Anthropic:
@@ -233,8 +244,26 @@ func (u *upstream) authorize(h http.Header, key string) {
 		h.Set("X-Goog-Api-Key", key)
 	}
 	for name, value := range u.Headers {
-		h.Set(name, value)
+		if !ofRun || !credentialHeaders.MatchString(name) {
+			h.Set(name, value)
+		}
 	}
+	if betas != "" {
+		h.Set(betaHeader, betas)
+	}
+}
+
+const betaHeader = "Anthropic-Beta"
+
+// betas lists the beta features of a request: the agent's, and those of the provider's headers.
+func (u *upstream) betas(h http.Header) string {
+	list := slices.Clone(h.Values(betaHeader))
+	for name, value := range u.Headers {
+		if strings.EqualFold(name, betaHeader) {
+			list = append(list, value)
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 // listModels asks the provider.
@@ -247,7 +276,7 @@ func (u *upstream) listModels(ctx context.Context, transport http.RoundTripper) 
 	if err != nil {
 		return nil, fmt.Errorf("list the models of provider %s: %w", u.Name, err)
 	}
-	u.authorize(r.Header, u.Key)
+	u.authorize(r.Header, u.Key, false)
 	if u.API == Anthropic {
 		r.Header.Set("Anthropic-Version", "2023-06-01")
 	}

@@ -51,7 +51,7 @@ func (c *checker) chatLimit(b *bound, root *node) {
 	}
 	old, current := root.member("max_tokens"), root.member("max_completion_tokens")
 	switch {
-	case isHost(c.u, "openai.com") && !old.isSet():
+	case isVendor(c.u) && !old.isSet():
 		c.setLimit(b, root, root, "max_completion_tokens", "")
 	case !current.isSet():
 		c.setLimit(b, root, root, "max_tokens", "")

@@ -67,6 +67,23 @@ func TestBetaHeadersAreMerged(t *testing.T) {
 	}
 }
 
+// Reasoning models of OpenAI and Azure accept only one name of the limit.
+func TestLimitAtOpenAIAndAzure(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"https://api.openai.com/v1":            `{"max_completion_tokens":128000,"model":"gpt-x"}`,
+		"https://x.openai.azure.com/openai/v1": `{"max_completion_tokens":128000,"model":"gpt-x"}`,
+		"https://models.example.com/v1":        `{"max_tokens":128000,"model":"gpt-x"}`,
+	} {
+		r := providerRig(t, gateway.Provider{Name: "openai", API: gateway.OpenAI, BaseURL: base, Key: realKey},
+			replies(`{}`), spending(t, newPurse(1e15)))
+		res, body := r.send(t, http.MethodPost, chatPath, `{"model":"gpt-x"}`)
+		if res.StatusCode != http.StatusOK || r.got()[0].Body != want {
+			t.Errorf("%s: %d %s; the provider got %s, want %s", base, res.StatusCode, body, r.got()[0].Body, want)
+		}
+	}
+}
+
 // A provider that quotes its credentials does not reveal them, wherever they are configured.
 func TestQuotedCredentialsAreRemoved(t *testing.T) {
 	t.Parallel()

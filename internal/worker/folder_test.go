@@ -43,6 +43,7 @@ func TestFoldersOfRepositories(t *testing.T) {
 	add("three/two/app", "three/two/app/.git")
 	add("org/.penstock", "org/.penstock")
 	add("org/event-payload.json", "org/event-payload.json")
+	add("org/event-payload.raw", "org/event-payload.raw")
 	add("org/-rf", "org/-rf")
 	add("org/a\u202eb", "org/a%E2%80%AEb")
 	repos = append(repos, penstock.GitRepo{URL: repos[5].URL, Ref: "main"})
@@ -64,7 +65,8 @@ func TestFoldersOfRepositories(t *testing.T) {
 	}
 	want := []string{
 		".github", "C++ tools", "my%20app", "größe-日本", "org%2Fe-acute", "app", "two-app", "two-app-2", "org-.penstock",
-		"org-event-payload.json", "_-rf", "a%E2%80%AEb", "one-app",
+		"org-event-payload.json", "org-event-payload.raw",
+		"_-rf", "a%E2%80%AEb", "one-app",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("folders (-want +got):\n%s", diff)

@@ -116,7 +116,8 @@ func (p *preparation) repositories(config penstock.EnvironmentConfig) []reposito
 // placeRepositories gives each repository a folder of its own. Of two with one name, the later one
 // gets its owner's name, too, or a number.
 func placeRepositories(list []repository) {
-	taken := map[string]bool{".penstock": true, "event-payload.json": true} // which we write ourselves
+	// We write these ourselves.
+	taken := map[string]bool{".penstock": true, "event-payload.json": true, "event-payload.raw": true}
 	for i := range list {
 		r := &list[i]
 		r.dir = git.Folder(r.name)

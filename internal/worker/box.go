@@ -19,7 +19,6 @@ type box struct {
 
 	sandbox sandbox.Sandbox // nil until it is chosen
 	space   *workspace      // nil until it is open
-	unknown []blank         // places of the workspace that still have asterisks
 	image   *usedImage      // nil: the programs of the host
 	outlet  *outlet         // nil until it is open
 

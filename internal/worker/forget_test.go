@@ -23,13 +23,14 @@ func TestKeptWorkspaceHasNoSecrets(t *testing.T) {
 		t := w.t
 		const token, header = "tok-8Jq2vX7mZk-99", "header-value-77"
 		w.secret("TOKEN", token)
+		w.secret("HEADER", header)
 		config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{
 			`printf '//registry/:_authToken=%s\n' "$TOKEN" > $HOME/.npmrc; chmod 400 $HOME/.npmrc`,
 		}})
 		config.Secrets = []string{"TOKEN"}
 		config.MCPServers = map[string]penstock.MCPServer{"tracker": {
 			Command: box.Layout(sandbox.Spec{}).Exe, Args: []string{"misbehave", "reveal"},
-			Env: map[string]string{"H": "Bearer " + header},
+			Env: map[string]string{"H": "Bearer ${{ secrets.HEADER }}"},
 		}}
 		dir := t.TempDir()
 		wk, _ := w.start(func(o *worker.Options) { o.Sandbox, o.Dir, o.KeepWorkspaces = box, dir, time.Hour })

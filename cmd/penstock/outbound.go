@@ -24,8 +24,8 @@ import (
 // network returns the network settings for runs.
 func (w *working) network() (worker.Network, error) {
 	n := worker.Network{Open: w.PrivateNetwork, SystemRoots: os.Getenv("SSL_CERT_FILE")}
-	if w.UpstreamProxy != "" {
-		upstream, err := url.Parse(w.UpstreamProxy)
+	if proxy := cmp.Or(w.UpstreamProxy, proxyVariable(os.Getenv)); proxy != "" {
+		upstream, err := url.Parse(proxy)
 		if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
 			return n, errors.New("--upstream-proxy must be an http or https URL, such as http://proxy.corp.example:3128")
 		}
@@ -39,6 +39,21 @@ func (w *working) network() (worker.Network, error) {
 		n.CA = content
 	}
 	return n, nil
+}
+
+// proxyVariable returns the http or https proxy of a variable that git and other programs know, or "".
+func proxyVariable(get func(string) string) string {
+	for _, name := range []string{"https_proxy", "ALL_PROXY", "all_proxy"} {
+		value := get(name)
+		if value != "" && !strings.Contains(value, "://") {
+			value = "http://" + value // as git reads it
+		}
+		scheme, _, _ := strings.Cut(strings.ToLower(value), "://")
+		if scheme == "http" || scheme == "https" {
+			return value
+		}
+	}
+	return ""
 }
 
 // openOutbound opens the connections that this process makes for runs itself. Without a wall, runs reach

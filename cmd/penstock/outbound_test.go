@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+)
+
+// The worker uses the proxy that git and other programs find, if it speaks http.
+func TestProxyVariable(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"none":                 {nil, ""},
+		"lower case":           {map[string]string{"https_proxy": "http://a:1", "ALL_PROXY": "http://b:1"}, "http://a:1"},
+		"all in upper case":    {map[string]string{"ALL_PROXY": "https://b:1", "all_proxy": "http://c:1"}, "https://b:1"},
+		"all in lower case":    {map[string]string{"all_proxy": "HTTP://c:1"}, "HTTP://c:1"},
+		"without a scheme":     {map[string]string{"https_proxy": "a:1"}, "http://a:1"},
+		"only socks":           {map[string]string{"ALL_PROXY": "socks5h://b:1"}, ""},
+		"socks before another": {map[string]string{"ALL_PROXY": "socks5://b:1", "all_proxy": "http://c:1"}, "http://c:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := proxyVariable(func(name string) string { return test.env[name] }); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// Not parallel: it changes the environment.
+func TestTheUpstreamOfTheWorker(t *testing.T) {
+	t.Setenv("https_proxy", "http://lower.test:1")
+	for flag, want := range map[string]string{"": "http://lower.test:1", "http://flag.test:1": "http://flag.test:1"} {
+		n, err := (&working{UpstreamProxy: flag}).network()
+		if err != nil || n.Upstream == nil || n.Upstream.String() != want {
+			t.Errorf("with the flag %q: got %v, %v", flag, n.Upstream, err)
+		}
+	}
+}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/docker"
 	"github.com/penstock-dev/penstock/internal/egress"
@@ -80,7 +82,11 @@ func ownRegistries(w *working) (list []string) {
 		list = append(list, withPorts(host)...)
 	}
 	if w.DockerImage != "" {
-		list = append(list, withPorts(penstock.ImageRegistry(w.DockerImage))...)
+		host := penstock.ImageRegistry(w.DockerImage)
+		if host == penstock.DockerHub {
+			host = name.DefaultRegistry // what pulls ask for
+		}
+		list = append(list, withPorts(host)...)
 	}
 	return list
 }

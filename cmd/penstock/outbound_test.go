@@ -1,7 +1,11 @@
 package main
 
 import (
+	"net"
+	"slices"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 // The worker uses the proxy that git and other programs find, if it speaks http.
@@ -35,6 +39,23 @@ func TestTheUpstreamOfTheWorker(t *testing.T) {
 		n, err := (&working{UpstreamProxy: flag}).network()
 		if err != nil || n.Upstream == nil || n.Upstream.String() != want {
 			t.Errorf("with the flag %q: got %v, %v", flag, n.Upstream, err)
+		}
+	}
+}
+
+// The registry of --docker-image is trusted at the address that a pull asks for.
+func TestTheRegistryOfTheDockerImageIsTrusted(t *testing.T) {
+	t.Parallel()
+	for _, image := range []string{"debian", "docker.io/library/debian", "registry.test/team/app"} {
+		ref, err := name.ParseReference(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &working{}
+		w.DockerImage = image
+		want := net.JoinHostPort(ref.Context().RegistryStr(), "443")
+		if got := ownRegistries(w); !slices.Contains(got, want) {
+			t.Errorf("%s: got %v, want %s", image, got, want)
 		}
 	}
 }

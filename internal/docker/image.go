@@ -24,10 +24,10 @@ import (
 )
 
 // Acquire returns the image of a reference, and lets the daemon pull what is missing. A tag is
-// resolved by its registry each time. If the registry cannot be reached, the image is the one that
-// the daemon has. An image that was built or imported on this machine, and one that is named by its
-// digest, need no registry. The image has no layers that this process can read: its Name is what
-// the daemon calls it.
+// resolved by its registry each time. If the registry cannot be reached, or has an address that is
+// not allowed, the image is the one that the daemon has. An image that was built or imported on this
+// machine, and one that is named by its digest, need no registry. The image has no layers that this
+// process can read: its Name is what the daemon calls it.
 func (d *Daemon) Acquire(ctx context.Context, reference string, login image.Login) (*image.Image, error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
@@ -47,15 +47,20 @@ func (d *Daemon) Acquire(ctx context.Context, reference string, login image.Logi
 	if has != nil && (pinned || len(has.repoDigests) == 0) {
 		return has.image(ref), nil
 	}
-	pulled := d.pull(ctx, reference, ref, login)
+	err = d.mayReach(ctx, reference, ref)
+	reached := err == nil
+	if reached {
+		err = d.pull(ctx, reference, ref, login)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if pulled != nil {
-		if refused, ok := errors.AsType[*image.PullError](pulled); has != nil && ok && refused.Retryable {
+	if err != nil {
+		refused, ok := errors.AsType[*image.PullError](err)
+		if has != nil && (!reached || ok && refused.Retryable) {
 			return has.image(ref), nil
 		}
-		return nil, pulled
+		return nil, err
 	}
 	now, err := d.inspect(ctx, reference)
 	if err != nil {
@@ -99,33 +104,40 @@ func (i *localImage) image(ref name.Reference) *image.Image {
 	return &image.Image{Name: i.id, Digest: digest, Env: i.env, Size: i.size}
 }
 
-// mayPull returns a *image.PullError if the registry of ref has an address that is not allowed, or if it
-// would make the daemon send the login to a host that must not get it. The daemon connects by itself, so
-// this only binds registries that do not change their response.
-func (d *Daemon) mayPull(ctx context.Context, reference string, ref name.Reference, login image.Login) error {
-	transport := http.DefaultTransport
-	if d.Outbound != nil {
-		address := ref.Context().RegistryStr()
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			address = net.JoinHostPort(address, "443")
-		}
-		if err := d.Outbound.Check(ctx, address); err != nil {
-			_, blocked := errors.AsType[*egress.BlockedError](err)
-			return &image.PullError{Image: reference, Reason: err.Error(), Retryable: !blocked}
-		}
-		own := d.Outbound.Transport()
-		defer own.CloseIdleConnections()
-		transport = own
+// mayReach returns a *image.PullError if the registry of ref has an address that is not allowed. The daemon
+// connects by itself, so this only binds registries that do not change their response.
+func (d *Daemon) mayReach(ctx context.Context, reference string, ref name.Reference) error {
+	if d.Outbound == nil {
+		return nil
 	}
+	address := ref.Context().RegistryStr()
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		address = net.JoinHostPort(address, "443")
+	}
+	if err := d.Outbound.Check(ctx, address); err != nil {
+		_, blocked := errors.AsType[*egress.BlockedError](err)
+		return &image.PullError{Image: reference, Reason: err.Error(), Retryable: !blocked}
+	}
+	return nil
+}
+
+// maySend returns a *image.PullError if the registry of ref would make the daemon send the login to a host
+// that must not get it.
+func (d *Daemon) maySend(ctx context.Context, ref name.Reference, login image.Login) error {
 	if login.IsZero() {
 		return nil
 	}
+	if d.Outbound == nil {
+		return image.CheckLogin(ctx, ref, login, http.DefaultTransport)
+	}
+	transport := d.Outbound.Transport()
+	defer transport.CloseIdleConnections()
 	return image.CheckLogin(ctx, ref, login, transport)
 }
 
 // pull lets the daemon pull an image.
 func (d *Daemon) pull(ctx context.Context, reference string, ref name.Reference, login image.Login) error {
-	if err := d.mayPull(ctx, reference, ref, login); err != nil {
+	if err := d.maySend(ctx, ref, login); err != nil {
 		return err
 	}
 	auth, err := registryAuth(ref, login)

@@ -26,7 +26,8 @@ const awaitReturn = 5 * time.Minute
 // Meanwhile, workers renew the leases that have expired only for that reason.
 func (s *Executions) SweepLeases() func(context.Context) error {
 	var w wakefulness
-	return func(ctx context.Context) error { return s.endLostLeases(ctx, w.awake) }
+	awake := func() bool { return w.awake(time.Now().Round(0)) }
+	return func(ctx context.Context) error { return s.endLostLeases(ctx, awake) }
 }
 
 // wakefulness notices when this process did not run.
@@ -42,10 +43,9 @@ const (
 )
 
 // awake reports whether this process has run without a break for some time. It is called at least
-// every few seconds.
-func (w *wakefulness) awake() bool {
-	now := time.Now().Round(0)
-	if now.Sub(w.last) > longPass {
+// every few seconds. If the clock was set back, it begins anew: rested may be in the far future.
+func (w *wakefulness) awake(now time.Time) bool {
+	if passed := now.Sub(w.last); passed < 0 || passed > longPass {
 		w.rested = now.Add(restTime)
 	}
 	w.last = now

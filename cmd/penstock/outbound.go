@@ -133,5 +133,9 @@ func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string
 		log.Warn("git is not available: this worker cannot prepare environments with repositories", "error", err)
 		return nil, nil //nolint:nilnil // a worker without git executes other runs
 	}
-	return cache.Guarded(git.Guard{Dial: outbound.Dial, Direct: outbound.Direct}), nil
+	guard := git.Guard{Dial: outbound.Dial, Direct: outbound.Direct}
+	if w.AllowOpenNetwork {
+		guard.Direct = nil // ssh may use jump hosts and names of its configuration
+	}
+	return cache.Guarded(guard), nil
 }

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 // The worker uses the proxy that git and other programs find, if it speaks http.
@@ -56,6 +62,31 @@ func TestTheRegistryOfTheDockerImageIsTrusted(t *testing.T) {
 		want := net.JoinHostPort(ref.Context().RegistryStr(), "443")
 		if got := ownRegistries(w); !slices.Contains(got, want) {
 			t.Errorf("%s: got %v, want %s", image, got, want)
+		}
+	}
+}
+
+// With an open network, the host of an ssh remote may exist only in the configuration of ssh. Not
+// parallel: it changes the environment.
+func TestSSHConnectsAsConfigured(t *testing.T) {
+	repo := testkit.NewRepository(t, t.TempDir(), "app.git")
+	commit := repo.Commit("first", map[string]string{"a": "a"})
+	ssh := filepath.Join(t.TempDir(), "ssh")
+	script := "#!/bin/sh\ncase \"$*\" in *HostName*) exit 1;; esac\nfor last; do :; done\nexec sh -c \"$last\"\n"
+	if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_SSH_COMMAND", ssh)
+	source := git.Source{URL: "ssh://git@only-in-ssh-config.invalid" + repo.Dir}
+	for _, open := range []bool{false, true} {
+		w := &working{AllowOpenNetwork: open}
+		cache, err := w.repositories(t.Context(), slog.New(slog.DiscardHandler), t.TempDir())
+		if err != nil || cache == nil {
+			t.Fatalf("got %v, %v", cache, err)
+		}
+		got, err := cache.Checkout(t.Context(), source, filepath.Join(t.TempDir(), "repo"))
+		if open && (err != nil || got != commit) || !open && err == nil {
+			t.Errorf("open network %v: got %s, %v", open, got, err)
 		}
 	}
 }

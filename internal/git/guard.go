@@ -16,7 +16,8 @@ import (
 type Guard struct {
 	// Dial connects to HOST:PORT of an http or https remote, or of a host to which it redirects.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Direct connects to HOST:PORT of an ssh remote, never through a proxy.
+	// Direct connects to HOST:PORT of an ssh remote, never through a proxy. If it is nil, ssh connects
+	// as its configuration says.
 	Direct func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -52,7 +53,9 @@ func (g *Guard) open(ctx context.Context, env []string, r *remote) (*passage, er
 	case "https", "http":
 		return g.openProxy(ctx, u)
 	case "ssh":
-		return g.pinHost(ctx, env, u)
+		if g.Direct != nil {
+			return g.pinHost(ctx, env, u)
+		}
 	}
 	return &passage{close: func() {}}, nil
 }

@@ -123,7 +123,7 @@ type MCPServer struct {
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	// Required ends the run if the server does not work. Otherwise the run continues without it.
-	Required bool `json:"required,omitempty"`
+	Required bool `json:"required,omitzero"`
 }
 
 // maxConfigName bounds the name by which runs are found, in bytes.

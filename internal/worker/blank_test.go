@@ -75,6 +75,12 @@ func TestKeptFilesGetOnlyTheSameValueBack(t *testing.T) {
 	wantFile(t, b, "token", noToken)
 	b.forgetSecrets()
 
+	delete(b.Secrets, "TOKEN")
+	b.NetworkSecrets["TOKEN"] = oldToken // it must not enter the sandbox any more
+	recall(t, b)
+	wantFile(t, b, "token", noToken)
+	b.forgetSecrets()
+
 	b.Secrets["TOKEN"] = oldToken
 	recall(t, b)
 	wantFile(t, b, "token", oldToken)
@@ -100,6 +106,7 @@ func TestKeptWorkspaceNeedsARecord(t *testing.T) {
 func TestKeptFilesThatChangedStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	b := keptBox(t, "same", "changed", "short", "dir/file", "link/file", "removed")
+	putFile(t, b, "cut", oldToken+"\n"+oldToken)
 	b.forgetSecrets()
 	work := filepath.Join(b.space.dir, "work")
 	outside := t.TempDir()
@@ -116,12 +123,14 @@ func TestKeptFilesThatChangedStayAsTheyAre(t *testing.T) {
 	}
 	putFile(t, b, "dir", "a file now")
 	putFile(t, b, "short", "***")
+	putFile(t, b, "cut", noToken+"\n***")
 	changed := "x" + noToken[1:]
 	putFile(t, b, "changed", changed)
 	recall(t, b)
 	wantFile(t, b, "same", oldToken)
 	wantFile(t, b, "changed", changed)
 	wantFile(t, b, "short", "***")
+	wantFile(t, b, "cut", oldToken+"\n***")
 	wantFile(t, b, "dir", "a file now")
 	wantFile(t, b, "link/file", noToken)
 	if _, err := os.Stat(filepath.Join(b.space.dir, blankedFile)); !os.IsNotExist(err) {

@@ -46,7 +46,11 @@ type blank struct {
 
 // form returns what was at the place, if values still contains it.
 func (at blank) form(values map[string]string) (form string, known bool) {
-	forms := secret.Forms(values[at.Name])
+	value := values[at.Name]
+	if value == "" {
+		return "", false
+	}
+	forms := secret.Forms(value)
 	if at.Form < 0 || at.Form >= len(forms) {
 		return "", false
 	}

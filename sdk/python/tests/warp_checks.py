@@ -46,6 +46,7 @@ OURS: dict[str, set[str]] = {
         "changes_saved",
         "image_not_used",
         "unborn_branch",
+        "mcp_server_failed",
         "skill_note",
         "image_ready",
         "run_requeued",

@@ -63,8 +63,12 @@ func TestAnImageOfABlockedRegistry(t *testing.T) {
 	t.Parallel()
 	d := scripted(t, "team/known")
 	for name, resolve := range map[string]func(context.Context, string) ([]netip.Addr, error){
-		"no such name":      func(context.Context, string) ([]netip.Addr, error) { return nil, &net.DNSError{IsNotFound: true} },
-		"a private address": func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{netip.IPv6Loopback()}, nil },
+		"no such name": func(context.Context, string) ([]netip.Addr, error) {
+			return nil, &net.DNSError{IsNotFound: true}
+		},
+		"a private address": func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.IPv6Loopback()}, nil
+		},
 	} {
 		out, err := egress.NewOutbound(egress.OutboundOptions{Resolve: resolve})
 		if err != nil {

@@ -43,8 +43,8 @@ func (s *Runs) checkSenderPrice(ctx context.Context, p penstock.Principal, run s
 	run.Senders = penstock.MorePayers(run.Senders, p.PaidBy()...)
 	after, err := s.capped(ctx, run)
 	if err == nil && after {
-		err = penstock.Errorf(penstock.CodeNotSupported, "the key that sends a follow-up pays for what the agent does with it, "+
-			"and has a budget: %s", why)
+		err = penstock.Errorf(penstock.CodeNotSupported, "the key that sends a follow-up pays for what the agent does "+
+			"with it, and has a budget: %s", why)
 	}
 	return err
 }

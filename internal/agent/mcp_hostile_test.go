@@ -184,7 +184,8 @@ func TestAServerThatEndsOften(t *testing.T) {
 func TestAServerThatIsNotCalledAndEnds(t *testing.T) {
 	t.Parallel()
 	p := providers[1]
-	h, fake := withModel(t, p, p.stream(said{text: "One."}), p.stream(said{text: "Two."}))
+	const turns = 100 // until the agent has noticed
+	h, fake := withModel(t, p, slices.Repeat([]http.HandlerFunc{p.stream(said{text: "One."})}, turns)...)
 	file := filepath.Join(t.TempDir(), "pid")
 	id := h.open(testServer("child:" + file))
 	h.say(id, "hi", acp.StopEndTurn)
@@ -204,11 +205,17 @@ func TestAServerThatIsNotCalledAndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the server's end", func() bool { return !alive(server) })
-	h.say(id, "and now?", acp.StopEndTurn)
+	eventually(t, "the report of the server's end", func() bool {
+		h.say(id, "and now?", acp.StopEndTurn)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.failed) > 0
+	})
 	if got := h.reason("my server"); !strings.Contains(got, "killed") {
 		t.Errorf("the reason is %q", got)
 	}
-	if last := fake.seen()[1].body; !strings.Contains(last, "The MCP server my server does not work now") {
+	calls := fake.seen()
+	if last := calls[len(calls)-1].body; !strings.Contains(last, "The MCP server my server does not work now") {
 		t.Errorf("the model was not told: %.2000s", last)
 	}
 }

@@ -12,10 +12,7 @@ import (
 func (s *Runs) checkPrice(
 	ctx context.Context, _ penstock.Principal, _ penstock.RunRequest, run *store.NewRun,
 ) error {
-	if s.unpriced == nil {
-		return nil
-	}
-	why := s.unpriced(run.Config.Model())
+	why := s.withoutPrice(run.Config)
 	if why == "" {
 		return nil
 	}
@@ -29,10 +26,7 @@ func (s *Runs) checkPrice(
 // checkSenderPrice refuses a follow-up if its key would bring the first cap on costs to a run whose model
 // has no price: every later call of the run would be refused.
 func (s *Runs) checkSenderPrice(ctx context.Context, p penstock.Principal, run store.RunRow) error {
-	if s.unpriced == nil {
-		return nil
-	}
-	why := s.unpriced(run.Config.Model())
+	why := s.withoutPrice(run.Config)
 	if why == "" {
 		return nil
 	}
@@ -47,6 +41,14 @@ func (s *Runs) checkSenderPrice(ctx context.Context, p penstock.Principal, run s
 			"with it, and has a budget: %s", why)
 	}
 	return err
+}
+
+// withoutPrice returns why the model of a configuration has no price, or "". A nil configuration names no model.
+func (s *Runs) withoutPrice(config *penstock.Config) string {
+	if s.unpriced == nil || config == nil {
+		return ""
+	}
+	return s.unpriced(config.Model())
 }
 
 // capped reports whether a cap on costs applies to a run.

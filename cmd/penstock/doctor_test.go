@@ -234,7 +234,7 @@ func TestDoctorReportsEachHarness(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--sandbox", "process", "--allow-open-network"}})
 	fakeHarness(t, s.Data, "codex", "0.0.9")
 	address := strings.TrimPrefix(s.URL, "http://")
-	testkit.Eventually(t, 30*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		got := call(t, nil, "doctor", "--data", s.Data, "--listen", address, "--sandbox", "process", "--allow-open-network")
 		if !strings.Contains(got.out, "codex 0.0.9 in the running server: Its check failed: ") {
 			return errors.New(got.out)

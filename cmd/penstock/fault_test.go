@@ -150,7 +150,7 @@ func TestKillLosesNothing(t *testing.T) {
 		testkit.Eventually(t, time.Minute, working(slots))
 		first := sleepers(t, base, all)
 		s.Kill9()
-		testkit.Eventually(t, 10*time.Second, working(0))
+		testkit.Eventually(t, time.Minute, working(0))
 
 		s.Restart()
 		// Other runs start at once. The server knows that the four are lost when their leases
@@ -187,7 +187,7 @@ func TestKillLosesNothing(t *testing.T) {
 		for i := range first {
 			send(t, s, http.MethodPost, "/agent/runs/"+ids[i]+"/cancel", "")
 		}
-		testkit.Eventually(t, 10*time.Second, working(0))
+		testkit.Eventually(t, time.Minute, working(0))
 	})
 }
 
@@ -242,7 +242,7 @@ func outlives(t *testing.T, s *testkit.Server, grow func()) {
 		}
 	}
 	grow()
-	testkit.Eventually(t, 30*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		id, ok := createRun(t, s, noise(20_000))
 		if !ok {
 			return fmt.Errorf("still 503 with room on the disk")
@@ -317,7 +317,7 @@ func TestCancelOnAFullDisk(t *testing.T) {
 		}
 		fillDisk(t, dir)
 	}
-	testkit.Eventually(t, 10*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		if left := sleepers(t, base, len(ids)); len(left) > 0 {
 			return fmt.Errorf("agents that still work: %v", left)
 		}
@@ -374,7 +374,7 @@ func TestReadOnlySQLite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var after string
-	testkit.Eventually(t, 30*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		id, ok := createRun(t, s, "after")
 		if after = id; !ok {
 			return fmt.Errorf("still 503")
@@ -493,18 +493,18 @@ func TestPostgresRestarts(t *testing.T) {
 	}
 	testkit.Exec(t, admin, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
 	testkit.Exec(t, admin, drop)
-	testkit.Eventually(t, 10*time.Second, away)
-	testkit.Eventually(t, 10*time.Second, func() error { return notReady(t, s) })
+	testkit.Eventually(t, time.Minute, away)
+	testkit.Eventually(t, time.Minute, func() error { return notReady(t, s) })
 	testkit.Exec(t, admin, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true")
-	testkit.Eventually(t, 30*time.Second, create)
+	testkit.Eventually(t, time.Minute, create)
 
 	testkit.Exec(t, admin, "ALTER DATABASE "+name+" SET default_transaction_read_only = on")
 	testkit.Exec(t, admin, drop)
-	testkit.Eventually(t, 10*time.Second, away)
+	testkit.Eventually(t, time.Minute, away)
 	testkit.Exec(t, admin, "ALTER DATABASE "+name+" RESET default_transaction_read_only")
 	testkit.Exec(t, admin, drop)
-	testkit.Eventually(t, 30*time.Second, create)
-	testkit.Eventually(t, 30*time.Second, func() error { // each terminated connection may fail one read
+	testkit.Eventually(t, time.Minute, create)
+	testkit.Eventually(t, time.Minute, func() error { // each terminated connection may fail one read
 		if got := send(t, s, http.MethodGet, "/agent/runs", ""); got.status != http.StatusOK {
 			return fmt.Errorf("listing runs returned %d", got.status)
 		}

@@ -257,7 +257,7 @@ func TestStop(t *testing.T) {
 	if code := s.stop(); code != 0 {
 		t.Errorf("it ended with %d: %s", code, s.logs())
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s to stop", took)
 	}
 	if _, err := io.ReadAll(response.Body); err != nil {
@@ -298,7 +298,7 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.done
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if status, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
@@ -315,7 +315,7 @@ func TestStopRequeuesActiveRuns(t *testing.T) {
 	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, "INPROGRESS") })
 	start := time.Now()
 	s.Restart()
-	if took := time.Since(start); took > 15*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %s to stop and start", took)
 	}
 	call(t, env, "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")

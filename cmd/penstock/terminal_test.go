@@ -14,7 +14,7 @@ import (
 )
 
 // timeout limits how long a test waits for output.
-const timeout = 20 * time.Second
+const timeout = time.Minute
 
 // terminal is a pseudo-terminal: it holds what a person sees and types.
 type terminal struct {

@@ -200,7 +200,7 @@ func TestSlowSenders(t *testing.T) {
 		); got.status != http.StatusAccepted {
 			t.Errorf("got %d for a body of %d bytes after %s, want 202: %s", got.status, size, time.Since(begun), got.body)
 		}
-		if took := time.Since(at); took > 4*time.Second { // for a slow sender to be disconnected, on a busy machine
+		if took := time.Since(at); took > 9*time.Second { // the time after which slow senders are disconnected
 			t.Errorf("a body of %d bytes took %s beside slow senders", size, took)
 		}
 		<-time.After(200 * time.Millisecond)
@@ -218,7 +218,7 @@ func drip(t *testing.T, conn net.Conn, start string, begun time.Time) {
 	go func() {
 		defer close(ended)
 		response, err := io.ReadAll(conn)
-		if took := time.Since(begun); took < 9*time.Second || took > 20*time.Second {
+		if took := time.Since(begun); took < 9*time.Second || took > time.Minute { // the machine may be busy
 			t.Errorf("cut off after %s, want 10 s: %s (%v)", took, response, err)
 		}
 		if strings.Contains(string(response), " 202 ") {

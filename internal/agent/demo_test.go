@@ -251,7 +251,7 @@ func TestCancelEndsACommandWithAllItHasStarted(t *testing.T) {
 	if r.StopReason != acp.StopCancelled {
 		t.Errorf("stop reason %q, want cancelled", r.StopReason)
 	}
-	if took := time.Since(began); took > 4*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	eventually(t, "the command's children are gone", func() bool { return !alive(pid) })

@@ -214,7 +214,7 @@ func TestCancelWhileTheModelResponds(t *testing.T) {
 		if r := <-done; r.StopReason != acp.StopCancelled {
 			t.Errorf("stop reason %q", r.StopReason)
 		}
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("it took %s", took)
 		}
 		h.say(id, "Again.", acp.StopEndTurn)

@@ -266,7 +266,7 @@ func TestPullRequests(t *testing.T) {
 				c.want[i].URL, c.want[i].Host = fill(c.want[i].URL), "api.example.test"
 			}
 			// The client may have the end of the response before the proxy reads it.
-			testkit.Eventually(t, 10*time.Second, func() error {
+			testkit.Eventually(t, time.Minute, func() error {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				if diff := cmp.Diff(c.want, w.pulls); diff != "" {

@@ -506,7 +506,7 @@ func TestACallWaitsForAnotherToSettle(t *testing.T) {
 // wantAsks waits until a purse was asked n times.
 func (p *purse) wantAsks(t *testing.T, n int) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		if got := p.asks(); got < n {
 			return fmt.Errorf("asked %d times, want %d", got, n)
 		}

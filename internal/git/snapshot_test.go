@@ -220,7 +220,7 @@ func TestSpacesHaveSeparateMirrors(t *testing.T) {
 	}
 	// A process that another test starts has our locks until it runs its program, and a locked mirror
 	// stays.
-	testkit.Eventually(t, 30*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		n, err := c.Evict(t.Context(), time.Hour)
 		if err == nil && (n != 1 || len(mirrors()) != 1) {
 			return fmt.Errorf("got %d, want one: %v", n, mirrors())

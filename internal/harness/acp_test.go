@@ -157,7 +157,7 @@ func TestAgentThatCannotBeStarted(t *testing.T) {
 func TestCancelEndsTheTurnInTime(t *testing.T) {
 	t.Parallel()
 	why := errors.New("somebody wants it to end")
-	for part, limit := range map[string]time.Duration{"obeys": 2 * time.Second, "does not obey": 7 * time.Second} {
+	for part, limit := range map[string]time.Duration{"obeys": 4 * time.Second, "does not obey": 30 * time.Second} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
@@ -203,7 +203,7 @@ func TestInterruptEndsTheTurnInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 { // an agent that obeyed takes the next turn
-				within(t, 7*time.Second, "the interrupt", func() {
+				within(t, 30*time.Second, "the interrupt", func() {
 					if _, err := a.Prompt(t.Context(), harness.Message{Text: "go"}, now); !errors.Is(err, want) {
 						t.Errorf("got %v, want %v", err, want)
 					}
@@ -226,7 +226,7 @@ func TestStartOfAnUnresponsiveAgentCanBeCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, 3*time.Second, "giving up", func() {
+	within(t, 30*time.Second, "giving up", func() {
 		if _, err := h.Start(ctx, s.session); !errors.Is(err, why) {
 			t.Errorf("got %v, want the cause", err)
 		}

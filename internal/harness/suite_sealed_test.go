@@ -30,7 +30,7 @@ func testSealed(t *testing.T, s *suite) {
 		if lines := strings.Join(j.lines(), "\n"); !strings.Contains(lines, "closed") {
 			t.Errorf("the command said %s", lines)
 		}
-		testkit.Eventually(t, 15*time.Second, func() error {
+		testkit.Eventually(t, time.Minute, func() error {
 			var network penstock.RunNetwork
 			j.call(http.MethodGet, "/agent/runs/"+j.id+"/network", nil, &network)
 			for _, h := range network.Hosts {

@@ -29,7 +29,7 @@ func TestDatabaseThatDoesNotRespond(t *testing.T) {
 	}
 	w.must(http.StatusOK, "GET", "/api/v1/agent/runs", nil)
 	speak()
-	testkit.Eventually(t, 30*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		if a := create(); a.status != http.StatusOK {
 			return errors.New(a.body)
 		}

@@ -311,7 +311,7 @@ func (g *agent) succeed() {
 // eventually polls until check is true.
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(time.Minute)
 	for !check() {
 		select {
 		case <-deadline:

@@ -157,7 +157,7 @@ func TestRealAPIAcceptsTheJobAndReportsLosses(t *testing.T) {
 			p.adopt(id)
 		}
 		r.patch(r.path("v1", "pods")+"/"+made.Meta.Name+"/status", map[string]any{"status": status})
-		testkit.Eventually(t, 30*time.Second, func() error {
+		testkit.Eventually(t, time.Minute, func() error {
 			losses, _ := p.lost()
 			for _, loss := range losses {
 				if loss.Reason == reason {

@@ -520,7 +520,7 @@ func TestServerFiresWhatIsDueWhenItStarts(t *testing.T) {
 			Team: store.DefaultTeam, Actor: who, Scopes: []penstock.Scope{penstock.ScopeAdmin},
 		}}
 		w.run()
-		testkit.Eventually(t, 10*time.Second, func() error {
+		testkit.Eventually(t, time.Minute, func() error {
 			if runs := w.runsOf(row.ID); len(runs) != 1 {
 				return fmt.Errorf("%d runs, want 1", len(runs))
 			}

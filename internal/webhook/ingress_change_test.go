@@ -128,7 +128,7 @@ func TestChangesApplyImmediatelyOnAllServers(t *testing.T) {
 		}
 		each("the old one within the overlap", 202, inURL(u.Secret))
 		each("the new one within the overlap", 202, inURL(overlap.Secret))
-		testkit.Eventually(t, 20*time.Second, func() error {
+		testkit.Eventually(t, time.Minute, func() error {
 			if got := replicas[0].post(path(u)+"/"+u.Secret, nil, []byte("0")); got.status != 401 {
 				return fmt.Errorf("got %d", got.status)
 			}

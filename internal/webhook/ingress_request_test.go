@@ -354,7 +354,7 @@ func TestBodiesWaitForRoom(t *testing.T) {
 		w := s.hook(penstock.AuthToken, nil)
 		var got response
 		// A large body may arrive before or after the slow ones have the room.
-		testkit.Eventually(t, 20*time.Second, func() error {
+		testkit.Eventually(t, time.Minute, func() error {
 			s.holdRoom(w)
 			s.post(path(w), bearer(w), []byte(`{"small": true}`)).want(t, "a small one", http.StatusAccepted)
 			if got = s.post(path(w), bearer(w), largeBody); got.status != http.StatusServiceUnavailable {
@@ -365,7 +365,7 @@ func TestBodiesWaitForRoom(t *testing.T) {
 		if got.header.Get("Retry-After") != "5" {
 			t.Errorf("Retry-After %q", got.header.Get("Retry-After"))
 		}
-		testkit.Eventually(t, 10*time.Second, func() error { // the slow ones are cut off
+		testkit.Eventually(t, time.Minute, func() error { // the slow ones are cut off
 			if got := s.post(path(w), bearer(w), largeBody); got.status != http.StatusAccepted {
 				return fmt.Errorf("got %d %s", got.status, got.body)
 			}
@@ -381,7 +381,7 @@ func TestSlowBodiesAreDroppedFirst(t *testing.T) {
 		w := s.hook(penstock.AuthToken, nil)
 		slow := s.holdRoom(w)
 		var reader *bufio.Reader
-		testkit.Eventually(t, 8*time.Second, func() error {
+		testkit.Eventually(t, time.Minute, func() error {
 			// The first bodies of other senders may arrive before the slow ones have the room.
 			s.post(path(w), bearer(w), largeBody).want(t, "a large one", http.StatusAccepted)
 			for _, conn := range slow {

@@ -42,7 +42,7 @@ func TestStoppedWorkerRequeuesItsRuns(t *testing.T) {
 		})
 		begin := time.Now()
 		stop()
-		if took := time.Since(begin); took > 15*time.Second {
+		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("the stop took %v", took)
 		}
 		if left := processes(mark); len(left) > 0 {
@@ -199,7 +199,7 @@ func TestRunIsFrozenWhileItsLeaseCannotBeRenewed(t *testing.T) {
 	})
 	w.control.set(func(c *control) { c.before = func(string) error { return errAway } })
 	cut := time.Now()
-	testkit.Eventually(t, 40*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		if state := processState(mark); state != "T" {
 			return fmt.Errorf("the command is in state %s", state)
 		}

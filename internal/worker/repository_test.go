@@ -51,7 +51,7 @@ func TestMirrorsThatNothingUsesAreRemoved(t *testing.T) {
 	}
 	stop()
 	w.start(remote)
-	testkit.Eventually(t, 20*time.Second, func() error {
+	testkit.Eventually(t, time.Minute, func() error {
 		if left := glob(t, dir, "*.git"); len(left) != 1 {
 			return fmt.Errorf("mirrors left: %v", left)
 		}

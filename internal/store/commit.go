@@ -16,24 +16,42 @@ import (
 // changed.
 const maxBatch = 256
 
-// member is one small write of a group commit: data, not a closure, so that
-// members of a kind can share statements.
+// The life of a member.
+//
+// A caller hands a member to [committer.do] and waits. A committer gathers the members that arrive
+// while the transaction before is being committed (SQLite has one committer, PostgreSQL a few), and
+// applies them in one transaction: each joins the [group], and the group applies the members of a
+// kind together, with statements that they share. After the commit, each caller gets the outcome of
+// its own member.
+//
+// A member whose condition is lost (a lease that another worker has, a rate that is used up) records
+// that with fail and leaves the others alone. An error of the transaction is everybody's: the
+// members are applied again, each in a transaction of its own, so that a bad one fails alone. They
+// are not applied again while the database is away, because each would only wait, nor if the result
+// of the commit is unknown, because then the writes might happen twice: every caller gets the error
+// that says so. The transaction itself may be a retry of the driver, so fail(nil) resets each member
+// before it is applied.
+//
+// A member is retired when its caller has its result. A caller that stops waiting does not stop its
+// member, which may still be committed. After the store is closed, members get errClosed.
+
+// member is one small write of a group commit: data, not a closure, so that members of a kind can
+// share statements.
 type member interface {
-	key() string // members are applied in this order, so that two batches cannot deadlock
-	kind() int
+	key() string // members of a kind are applied in this order, so that two batches cannot deadlock
+	join(*group)
 	// fail records the member's own result: a lost condition is not the batch's error.
 	fail(error)
 	outcome() error
 }
 
-// The kinds of members, in the order in which a batch applies them.
-const (
-	kindDeliver = iota
-	kindCreateRun
-	kindAppend
-	kindReserve
-	kinds
-)
+// group has the members of one transaction by their kind.
+type group struct {
+	delivers []*deliver
+	creates  []*createRun
+	appends  []*appendEvents
+	reserves []*reserveCall
+}
 
 type queued struct {
 	member
@@ -141,14 +159,12 @@ func (c *committer) drain() {
 	}
 }
 
-// commit applies the batch in one transaction. If that fails, it applies one member at a time, so
-// that a bad one fails alone. It does not retry while the database is away, because each member
-// would only wait. It does not retry a batch that may have been committed, because its writes would
-// happen twice.
+// commit applies the batch in one transaction. If that fails, it applies one member at a time,
+// except where the database is away, or the batch may have been committed.
 func (c *committer) commit(n int64, batch []queued) {
 	start := time.Now()
 	slices.SortStableFunc(batch, func(a, b queued) int {
-		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.key(), b.key()))
+		return cmp.Compare(a.key(), b.key())
 	})
 	left, err := batch, c.apply(n, batch)
 	if err != nil && len(batch) > 1 {
@@ -177,47 +193,33 @@ func (c *committer) apply(n int64, batch []queued) error {
 	}
 	return c.s.Write(ctx, func(tx *Tx) error {
 		tx.committer = n
+		var g group
 		for _, q := range batch {
 			q.fail(nil) // the transaction may be a retry
+			q.join(&g)
 		}
-		return tx.applyMembers(ctx, batch)
+		return tx.applyGroup(ctx, g)
 	})
 }
 
-// applyMembers applies each kind's members together.
-func (tx *Tx) applyMembers(ctx context.Context, batch []queued) error {
-	var delivers []*deliver
-	var creates []*createRun
-	var reserves []*reserveCall
-	for _, q := range batch {
-		switch m := q.member.(type) {
-		case *deliver:
-			delivers = append(delivers, m)
-		case *createRun:
-			creates = append(creates, m)
-		case *reserveCall:
-			reserves = append(reserves, m)
-		}
-	}
-	if err := tx.Budgets().shareOf(ctx, runsOf(reserves)); err != nil { // before any lock of a run
+// applyGroup applies the members of each kind together.
+func (tx *Tx) applyGroup(ctx context.Context, g group) error {
+	if err := tx.Budgets().shareOf(ctx, runsOf(g.reserves)); err != nil { // before any lock of a run
 		return err
 	}
-	started, err := tx.Deliveries().deliverBatch(ctx, delivers)
+	started, err := tx.Deliveries().deliverBatch(ctx, g.delivers)
 	if err != nil {
 		return err
 	}
-	creates = append(started, creates...)
-	if err := tx.Runs().createAll(ctx, creates); err != nil {
+	if err := tx.Runs().createAll(ctx, append(started, g.creates...)); err != nil {
 		return err
 	}
-	for _, q := range batch {
-		if m, ok := q.member.(*appendEvents); ok {
-			if err := tx.Events().appendHeld(ctx, m); err != nil {
-				return err
-			}
+	for _, m := range g.appends {
+		if err := tx.Events().appendHeld(ctx, m); err != nil {
+			return err
 		}
 	}
-	return tx.Calls().reserve(ctx, reserves)
+	return tx.Calls().reserve(ctx, g.reserves)
 }
 
 // result is the part of a member that keeps its own outcome.

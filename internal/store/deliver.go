@@ -118,8 +118,8 @@ type deliver struct {
 	logged []any // row, or that of a duplicate
 }
 
-func (d *deliver) key() string { return d.WebhookUID }
-func (d *deliver) kind() int   { return kindDeliver }
+func (d *deliver) key() string   { return d.WebhookUID }
+func (d *deliver) join(g *group) { g.delivers = append(g.delivers, d) }
 
 // fail resets the member for another attempt.
 func (d *deliver) fail(err error) {

@@ -74,8 +74,8 @@ type appendEvents struct {
 	drafts []penstock.Draft
 }
 
-func (a *appendEvents) key() string { return a.lease.RunID }
-func (a *appendEvents) kind() int   { return kindAppend }
+func (a *appendEvents) key() string   { return a.lease.RunID }
+func (a *appendEvents) join(g *group) { g.appends = append(g.appends, a) }
 
 // Append adds drafts to the log of the run that l holds, through the group commit. If the lease is
 // lost or has ended, the error is penstock.ErrLeaseLost.

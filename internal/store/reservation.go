@@ -21,8 +21,8 @@ type reserveCall struct {
 	got    penstock.Reserved
 }
 
-func (m *reserveCall) key() string { return m.lease.RunID }
-func (m *reserveCall) kind() int   { return kindReserve }
+func (m *reserveCall) key() string   { return m.lease.RunID }
+func (m *reserveCall) join(g *group) { g.reserves = append(g.reserves, m) }
 
 // fail resets the member.
 func (m *reserveCall) fail(err error) {

@@ -153,8 +153,8 @@ func rowsOf(r *NewRun) runRows {
 	return rows
 }
 
-func (c *createRun) key() string { return c.run.ID }
-func (c *createRun) kind() int   { return kindCreateRun }
+func (c *createRun) key() string   { return c.run.ID }
+func (c *createRun) join(g *group) { g.creates = append(g.creates, c) }
 
 // Create stores a run, QUEUED, with its first events, its queue entry and the kept response,
 // through the group commit. If a budget of the run is spent, it is BLOCKED or FAILED instead, which

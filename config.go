@@ -215,9 +215,8 @@ func (m MCPServer) canonical() MCPServer {
 	return m
 }
 
-// check returns the errors of a server, each at the key that the caller used.
-func (m MCPServer) check(at string) []FieldError {
-	var errs []FieldError
+// checkKind returns an error unless exactly one key says what the server is.
+func (m MCPServer) checkKind(at string) []FieldError {
 	var given []string
 	for _, kind := range []struct{ key, value string }{
 		{"id", m.ID}, {"warp_id", m.WarpID}, {"command", m.Command}, {"url", m.URL},
@@ -228,17 +227,20 @@ func (m MCPServer) check(at string) []FieldError {
 	}
 	switch len(given) {
 	case 0:
-		errs = append(errs, FieldError{at, "must have exactly one of id, command and url"})
+		return []FieldError{{at, "must have exactly one of id, command and url"}}
 	case 1:
+		return nil
 	default:
-		errs = append(
-			errs,
-			FieldError{
-				at + "/" + given[1],
-				"cannot be given together with " + given[0] + ": a server has exactly one of id, command and url",
-			},
-		)
+		return []FieldError{{
+			at + "/" + given[1],
+			"cannot be given together with " + given[0] + ": a server has exactly one of id, command and url",
+		}}
 	}
+}
+
+// check returns the errors of a server, each at the key that the caller used.
+func (m MCPServer) check(at string) []FieldError {
+	errs := m.checkKind(at)
 	if m.Command == "" && len(m.Args) > 0 {
 		errs = append(errs, FieldError{at + "/args", "is allowed only with command"})
 	}

@@ -212,12 +212,9 @@ func unpackArchive(from, dir string) (manifest, error) {
 	bad := func(format string, args ...any) (manifest, error) {
 		return manifest{}, exitf(exitRefused, "%s is not a complete backup: %w", from, fmt.Errorf(format, args...))
 	}
-	buffered := bufio.NewReaderSize(file, 1<<20)
-	var content io.Reader = buffered
-	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
-		if content, err = gzip.NewReader(buffered); err != nil {
-			return bad("%w", err)
-		}
+	content, err := uncompressed(file)
+	if err != nil {
+		return bad("%w", err)
 	}
 	found := map[string]archiveItem{}
 	source := &recordingReader{Reader: content}
@@ -251,18 +248,35 @@ func unpackArchive(from, dir string) (manifest, error) {
 		}
 		found[item.Name] = item
 	}
+	if err := m.covers(found); err != nil {
+		return bad("%w", err)
+	}
+	return m, nil
+}
+
+// uncompressed reads a file that may be compressed with gzip.
+func uncompressed(file io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReaderSize(file, 1<<20)
+	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		return gzip.NewReader(buffered)
+	}
+	return buffered, nil
+}
+
+// covers returns an error unless the manifest lists exactly the files that were found.
+func (m manifest) covers(found map[string]archiveItem) error {
 	if m.Format != archiveFormat {
-		return bad("its format is %d, but this version supports %d", m.Format, archiveFormat)
+		return fmt.Errorf("its format is %d, but this version supports %d", m.Format, archiveFormat)
 	}
 	if len(found) != len(m.Files) {
-		return bad("it contains %d files, but its manifest lists %d", len(found), len(m.Files))
+		return fmt.Errorf("it contains %d files, but its manifest lists %d", len(found), len(m.Files))
 	}
 	for _, want := range m.Files {
 		if got := found[want.Name]; got != want {
-			return bad("%s does not match the manifest", want.Name)
+			return fmt.Errorf("%s does not match the manifest", want.Name)
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // recordingReader distinguishes errors of reading from errors of writing.

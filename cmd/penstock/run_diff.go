@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -26,12 +27,9 @@ func (cmd *runDiffCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 		return err
 	}
 	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "changes"), nil, func(changes penstock.Changes) error {
-		found := changes.Repositories[:0:0]
-		for _, r := range changes.Repositories {
-			if cmd.Repository == "" || r.Name == cmd.Repository {
-				found = append(found, r)
-			}
-		}
+		found := slices.DeleteFunc(changes.Repositories, func(r penstock.RepositoryChanges) bool {
+			return cmd.Repository != "" && r.Name != cmd.Repository
+		})
 		switch {
 		case len(found) == 0 && cmd.Repository != "":
 			return exitf(exitUsage, "the run has no changes of a repository %q", cmd.Repository)
@@ -47,17 +45,22 @@ func (cmd *runDiffCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 			std.notef("the patch of each repository has its own paths; to apply one, add --repository with one of: %s",
 				cleanLine(strings.Join(patches, ", ")))
 		}
-		var failed error
-		for _, r := range found {
-			if !cmd.Stat && r.PatchURL != "" {
-				if err := c.printPatch(ctx, cmd.ID, r.Name); err != nil {
-					return err
-				}
-			}
-			failed = errors.Join(failed, noteChanges(std, r))
-		}
-		return failed
+		return cmd.print(ctx, std, c, found)
 	})
+}
+
+// print prints the patches, and reports what they do not show.
+func (cmd *runDiffCmd) print(ctx context.Context, std *stdio, c *client, found []penstock.RepositoryChanges) error {
+	var failed error
+	for _, r := range found {
+		if !cmd.Stat && r.PatchURL != "" {
+			if err := c.printPatch(ctx, cmd.ID, r.Name); err != nil {
+				return err
+			}
+		}
+		failed = errors.Join(failed, noteChanges(std, r))
+	}
+	return failed
 }
 
 // patchesOf returns the names of the repositories that have a patch.

@@ -30,8 +30,8 @@ func values(raw jsontext.Value) (line, text string) {
 	}
 	switch raw = bytes.TrimSpace(raw); raw.Kind() {
 	case '{':
-		var object map[string]jsontext.Value
-		if json.Unmarshal(raw, &object) != nil {
+		object, ok := decoded[map[string]jsontext.Value](raw)
+		if !ok {
 			return string(raw), ""
 		}
 		for _, key := range slices.Sorted(maps.Keys(object)) {
@@ -42,8 +42,8 @@ func values(raw jsontext.Value) (line, text string) {
 			add(key, line, text)
 		}
 	case '[':
-		var list []jsontext.Value
-		if json.Unmarshal(raw, &list) != nil {
+		list, ok := decoded[[]jsontext.Value](raw)
+		if !ok {
 			return string(raw), ""
 		}
 		for _, item := range list {
@@ -54,14 +54,7 @@ func values(raw jsontext.Value) (line, text string) {
 			add("", line, text)
 		}
 	case '"':
-		var s string
-		if json.Unmarshal(raw, &s) != nil {
-			return string(raw), ""
-		}
-		if s = strings.TrimRight(s, "\n"); strings.Contains(s, "\n") || len(s) > longValue {
-			return "", s
-		}
-		return s, ""
+		return textValue(raw)
 	case 'n', 0:
 		return "", ""
 	default:
@@ -69,3 +62,17 @@ func values(raw jsontext.Value) (line, text string) {
 	}
 	return strings.Join(short, " "), strings.Join(long, "\n")
 }
+
+// textValue is values for a text.
+func textValue(raw jsontext.Value) (line, text string) {
+	s, ok := decoded[string](raw)
+	if !ok {
+		return string(raw), ""
+	}
+	if s = strings.TrimRight(s, "\n"); strings.Contains(s, "\n") || len(s) > longValue {
+		return "", s
+	}
+	return s, ""
+}
+
+func decoded[T any](raw jsontext.Value) (v T, ok bool) { return v, json.Unmarshal(raw, &v) == nil }

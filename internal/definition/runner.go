@@ -103,31 +103,34 @@ func (p *parser) runners() []Runner {
 				penstock.MaxConfigBytes,
 			)
 		}
-		platform := d.find("platform")
-		if platform == nil || platform.Kind != yaml.MappingNode {
-			return r
+		if platform := d.find("platform"); platform != nil && platform.Kind == yaml.MappingNode {
+			d.checkPlatform(r, platform)
+			p.secretFor(d, p.registrySecret(r.Spec()), "platform", "linux", "registryCredentialSecretName")
 		}
-		linux, mac := child(platform, "linux"), child(platform, "mac")
-		switch r.Platform.OS {
-		case "", "linux":
-			if os := child(platform, "os"); os != nil && r.Platform.OS == "" {
-				break
-			}
-			if linux == nil {
-				d.badf(platform, MissingRequired, "a Linux runner needs linux: {dockerImage: …}")
-			}
-			if mac != nil {
-				d.badf(mac, InvalidValue, "mac is allowed only with os: macos")
-			}
-		case "macos":
-			if linux != nil {
-				d.badf(linux, InvalidValue, "linux is allowed only with os: linux")
-			}
-			if r.Platform.Arch == "x86_64" {
-				d.badf(child(platform, "arch"), InvalidValue, "macos supports only the arch aarch64")
-			}
-		}
-		p.secretFor(d, p.registrySecret(r.Spec()), "platform", "linux", "registryCredentialSecretName")
 		return r
 	})
+}
+
+// checkPlatform checks what a runner says of its operating system.
+func (d *document) checkPlatform(r Runner, platform *yaml.Node) {
+	linux, mac := child(platform, "linux"), child(platform, "mac")
+	switch r.Platform.OS {
+	case "", "linux":
+		if os := child(platform, "os"); os != nil && r.Platform.OS == "" {
+			return
+		}
+		if linux == nil {
+			d.badf(platform, MissingRequired, "a Linux runner needs linux: {dockerImage: …}")
+		}
+		if mac != nil {
+			d.badf(mac, InvalidValue, "mac is allowed only with os: macos")
+		}
+	case "macos":
+		if linux != nil {
+			d.badf(linux, InvalidValue, "linux is allowed only with os: linux")
+		}
+		if r.Platform.Arch == "x86_64" {
+			d.badf(child(platform, "arch"), InvalidValue, "macos supports only the arch aarch64")
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -43,19 +44,13 @@ func (w *comparer) walk() error {
 		if err != nil {
 			return err
 		}
-		for _, path := range files {
-			if !ignored[path] {
-				if err := w.compare(path, nil); err != nil {
-					return err
-				}
+		skip := func(path string) bool { return ignored[path] }
+		for _, path := range slices.DeleteFunc(files, skip) {
+			if err := w.compare(path, nil); err != nil {
+				return err
 			}
 		}
-		for _, path := range folders {
-			if !ignored[path] {
-				next = append(next, path)
-			}
-		}
-		level = next
+		level = append(next, slices.DeleteFunc(folders, skip)...)
 	}
 	return nil
 }

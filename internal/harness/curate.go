@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
@@ -138,6 +139,49 @@ func (s *actions) input(a *action) map[string]any {
 	return in
 }
 
+// text returns the text of a result: what a program printed, if that is known, else the text for
+// people. Without either, alone says that the raw result is all there is.
+func (a *action) text(text string, result raw, alone bool) string {
+	switch printed := a.printedText(result); {
+	case printed != "":
+		return printed
+	case text != "" && questions(a.call.RawInput) == "": // else it repeats them
+		return text
+	}
+	if a.name == actionMCP {
+		if text := mcpText(result); text != "" {
+			return text
+		}
+	}
+	if !alone {
+		return ""
+	}
+	if text := result.text("output", "stdout", "text", "content", "result"); text != "" {
+		return text
+	}
+	return plainOutput(a.call)
+}
+
+// printedText returns what a program printed, without the decoration for people.
+func (a *action) printedText(result raw) string {
+	if a.printed.Len() > 0 {
+		return a.printed.String()
+	}
+	if a.name != actionCommand {
+		return ""
+	}
+	return cmp.Or(result.text("output", "stdout"), plainOutput(a.call))
+}
+
+// plainOutput returns a raw result that is only a text.
+func plainOutput(call acp.ToolCall) string {
+	var whole string
+	if json.Unmarshal(call.RawOutput, &whole) != nil {
+		return ""
+	}
+	return whole
+}
+
 // output returns the public form of an action's result so far.
 func (s *actions) output(a *action, state string) map[string]any {
 	out := fields{}
@@ -154,29 +198,7 @@ func (s *actions) output(a *action, state string) map[string]any {
 		}
 	}
 	result := readRaw(a.call.RawOutput)
-	shown := strings.Join(text, "\n")
-	if questions(a.call.RawInput) != "" { // it repeats them
-		shown = ""
-	}
-	if plain := ""; a.name == actionCommand && json.Unmarshal(a.call.RawOutput, &plain) == nil && plain != "" {
-		shown = plain // without the decoration for people
-	}
-	if printed := result.text("output", "stdout"); a.name == actionCommand && printed != "" {
-		shown = printed // and nothing else
-	}
-	if a.printed.Len() > 0 {
-		shown = a.printed.String()
-	}
-	if shown == "" && a.name == actionMCP {
-		shown = mcpText(result)
-	}
-	if shown == "" && len(files) == 0 {
-		shown = result.text("output", "stdout", "text", "content", "result")
-		var whole string
-		if shown == "" && json.Unmarshal(a.call.RawOutput, &whole) == nil {
-			shown = whole
-		}
-	}
+	shown := a.text(strings.Join(text, "\n"), result, len(files) == 0)
 	if a.name == actionEdit && state == penstock.ActionCompleted {
 		if len(files) == 0 {
 			files = s.written(a.call)

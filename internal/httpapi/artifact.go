@@ -152,17 +152,12 @@ func (h artifacts) readForm(c *call, form *multipart.Reader, up *upload) error {
 			}
 			continue
 		}
-		value, err := io.ReadAll(io.LimitReader(part, int64(maxFormText-text)+1))
+		value, err := readFormText(part, maxFormText-text)
 		if err != nil {
 			return err
 		}
-		if text += len(value); text > maxFormText {
-			return penstock.Errorf(penstock.CodePayloadTooLarge, "the fields of the form exceed %d bytes", maxFormText)
-		}
-		if !utf8.Valid(value) || bytes.IndexByte(value, 0) >= 0 {
-			return penstock.Invalid("/"+penstock.EscapePointer(part.FormName()), "must be text in UTF-8 without NUL")
-		}
-		if !up.set(part.FormName(), string(value)) {
+		text += len(value)
+		if !up.set(part.FormName(), value) {
 			ignored = append(ignored, "/"+penstock.EscapePointer(part.FormName()))
 		}
 	}
@@ -170,6 +165,20 @@ func (h artifacts) readForm(c *call, form *multipart.Reader, up *upload) error {
 		c.w.Header().Set("X-Penstock-Ignored-Fields", ignoredHeader(ignored[:min(len(ignored), maxIgnored)]))
 	}
 	return up.complete(digest.Sum(nil))
+}
+
+// readFormText reads a part that has at most so many bytes of text.
+func readFormText(part *multipart.Part, most int) (string, error) {
+	value, err := io.ReadAll(io.LimitReader(part, int64(most)+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(value) > most:
+		return "", penstock.Errorf(penstock.CodePayloadTooLarge, "the fields of the form exceed %d bytes", maxFormText)
+	case !utf8.Valid(value), bytes.IndexByte(value, 0) >= 0:
+		return "", penstock.Invalid("/"+penstock.EscapePointer(part.FormName()), "must be text in UTF-8 without NUL")
+	}
+	return string(value), nil
 }
 
 // set sets a field of the form. It returns false for an unknown field.

@@ -220,6 +220,13 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	case metadata.Kind() != '{' || !metadata.IsValid():
 		bad("/data/metadata", "must be a JSON object without duplicate keys")
 	}
+	checkArtifactType(bad, u, file)
+	return errs
+}
+
+// checkArtifactType checks what an artifact of a type needs.
+func checkArtifactType(bad func(pointer, format string, args ...any), u penstock.ArtifactUpload, file bool) {
+	d := u.Data
 	switch u.Type {
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
 		if !file {
@@ -248,7 +255,6 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	default:
 		bad("/artifact_type", "must be one of %s", field.Enumerated(penstock.ArtifactTypes()))
 	}
-	return errs
 }
 
 // roomForArtifact returns how many bytes an artifact of a run may have. The server receives no

@@ -106,16 +106,8 @@ func (f *form) numbers(name string) bool {
 // verify checks the signature in this form. It returns the index of the first secret that
 // matches, and what is signed around the body.
 func (f *form) verify(r *Request, secrets []string) (int, signedParts, *Failure) {
-	keys := make([][]byte, len(secrets))
-	usable := false
-	for i, secret := range secrets {
-		key, err := f.Key(secret)
-		if err != nil {
-			continue // stays nil and fits nothing
-		}
-		keys[i], usable = key, true
-	}
-	if !usable {
+	keys := f.keys(secrets)
+	if !slices.ContainsFunc(keys, func(key []byte) bool { return key != nil }) {
 		return 0, signedParts{}, &Failure{Reason: NoSecret, Detail: "no secret has the format of the scheme"}
 	}
 	if f.Algorithm == signature.AlgorithmToken {
@@ -148,16 +140,13 @@ func (f *form) verify(r *Request, secrets []string) (int, signedParts, *Failure)
 			signatures[i] = decoded // else it stays nil and fits nothing
 		}
 	}
+	fits := f.fits
+	if f.Algorithm == signature.AlgorithmEd25519 {
+		fits = fitsPublicKey
+	}
 	match := -1
-	for i, key := range keys {
-		if key == nil {
-			continue
-		}
-		fits := f.fits
-		if f.Algorithm == signature.AlgorithmEd25519 {
-			fits = fitsPublicKey
-		}
-		if fits(key, signatures, text.before, r.Body, text.after) && match < 0 {
+	for i, key := range keys { // all, so that the time does not tell which one
+		if key != nil && fits(key, signatures, text.before, r.Body, text.after) && match < 0 {
 			match = i
 		}
 	}
@@ -165,6 +154,17 @@ func (f *form) verify(r *Request, secrets []string) (int, signedParts, *Failure)
 		return 0, signedParts{}, &Failure{Mismatch, f.shown, "matches no secret"}
 	}
 	return match, text, nil
+}
+
+// keys returns the key of each secret, nil for one that has not the format of the scheme.
+func (f *form) keys(secrets []string) [][]byte {
+	keys := make([][]byte, len(secrets))
+	for i, secret := range secrets {
+		if key, err := f.Key(secret); err == nil {
+			keys[i] = key
+		}
+	}
+	return keys
 }
 
 // fits reports whether the key made one of the signatures. It hashes the body without a copy.
@@ -192,28 +192,37 @@ func fitsPublicKey(key []byte, signatures [][]byte, before, body, after []byte) 
 	return valid
 }
 
+// elements returns the parts of the signature headers.
+func (f *form) elements(header http.Header) ([]string, *Failure) {
+	switch {
+	case f.Numbered:
+		var elements []string
+		for name, values := range header {
+			if !f.numbers(name) {
+				continue
+			}
+			if len(values) != 1 || len(values[0]) > maxSignatureHeader {
+				return nil, &Failure{BadFormat, name, "occurs more than once or is too long"}
+			}
+			elements = append(elements, values[0])
+		}
+		return elements, nil
+	case f.Separator != "":
+		return strings.Split(header.Get(f.header), f.Separator), nil
+	default:
+		return []string{header.Get(f.header)}, nil
+	}
+}
+
 // candidates reads the signature headers: the signatures of the form's version, without their
 // prefix, and the timestamp if it is in the same header.
 func (f *form) candidates(header http.Header) (texts []string, timestamp string, failure *Failure) {
 	malformed := func(detail string) ([]string, string, *Failure) {
 		return nil, "", &Failure{BadFormat, f.shown, detail}
 	}
-	var elements []string
-	switch {
-	case f.Numbered:
-		for name, values := range header {
-			if !f.numbers(name) {
-				continue
-			}
-			if len(values) != 1 || len(values[0]) > maxSignatureHeader {
-				return nil, "", &Failure{BadFormat, name, "occurs more than once or is too long"}
-			}
-			elements = append(elements, values[0])
-		}
-	case f.Separator != "":
-		elements = strings.Split(header.Get(f.header), f.Separator)
-	default:
-		elements = []string{header.Get(f.header)}
+	elements, failure := f.elements(header)
+	if failure != nil {
+		return nil, "", failure
 	}
 	for _, element := range elements {
 		element = strings.Trim(element, " \t")

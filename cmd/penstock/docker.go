@@ -25,9 +25,10 @@ func (d docking) choose(o *sandbox.Options, dir string) {
 	o.Dir, o.DockerHost, o.DockerImage, o.DockerRuntime = dir, d.DockerHost, d.DockerImage, d.DockerRuntime
 }
 
-// chooseAside is choose for a process beside the worker of a data folder. For the sandbox docker it
-// uses a folder that release removes, so that it leaves the containers of the worker alone.
+// chooseAside is choose and place for a process beside the worker of a data folder. For the sandbox
+// docker it uses a folder that release removes, so that it leaves the containers of the worker alone.
 func (d docking) chooseAside(o *sandbox.Options, data string) (release func(), err error) {
+	place(o, data)
 	if o.Kind != sandbox.Docker {
 		return func() {}, nil
 	}

@@ -102,7 +102,7 @@ func (cmd *doctorCmd) tryHarnesses(
 		return
 	}
 	checker := agentChecker{
-		sandbox: box, open: cmd.AllowOpenNetwork, dir: os.TempDir(), log: slog.New(slog.DiscardHandler),
+		sandbox: box, open: cmd.AllowOpenNetwork, dir: existing(cmd.Data), log: slog.New(slog.DiscardHandler),
 	}
 	for _, preset := range presets {
 		program, _ := installedProgram(installed, preset)

@@ -179,9 +179,11 @@ func (cmd *doctorCmd) images(ctx context.Context) finding {
 	case sandbox.Process:
 		return ok("not used: the sandbox %s cannot use container images", cmd.Sandbox)
 	}
-	box, err := openSandbox(ctx, sandbox.Options{
+	o := sandbox.Options{
 		Kind: cmd.Sandbox, AllowOpenNetwork: cmd.AllowOpenNetwork, AllowUserNamespaces: cmd.AllowUserNamespaces,
-	})
+	}
+	place(&o, cmd.Data)
+	box, err := openSandbox(ctx, o)
 	if err != nil {
 		return failing("see the check of the sandbox", "%v", err)
 	}

@@ -177,6 +177,7 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 		chosen.Bwrap = beside
 	}
 	w.choose(&chosen, filepath.Join(dir, dockerDir))
+	place(&chosen, dir)
 	err := w.pullDefault(ctx, w.Sandbox, log)
 	if err == nil && w.programRoot != "" {
 		chosen.Bwrap, err = mountedBubblewrap(w.programRoot, dir)
@@ -214,6 +215,11 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 	o.NoSandbox = err.Error()
 	o.Demo, err = sandbox.New(sandbox.Options{Kind: sandbox.Process, Exe: exe, AllowOpenNetwork: true})
 	return err
+}
+
+// place sets where runs and images are in a data folder.
+func place(o *sandbox.Options, data string) {
+	o.Runs, o.Layers = existing(filepath.Join(data, worker.RunsDir)), existing(filepath.Join(data, imageDir))
 }
 
 func isFile(path string) bool {

@@ -71,7 +71,8 @@ type bubblewrap struct {
 	disablesUsers  func() error // errNoDisable, or nil
 	sizes          func() bool  // whether bwrap can bound a tmpfs
 	users          userPool
-	trees          int // see Options
+	trees          int    // see Options
+	runs, layers   string // see Options
 	standing       func() (standing, error)
 }
 
@@ -89,6 +90,7 @@ func newBubblewrap(m machine, opts Options) (Sandbox, error) {
 	}
 	b := &bubblewrap{machine: m, bwrap: bwrap, path: opts.Path, userNamespaces: opts.AllowUserNamespaces}
 	b.users.ids = cmp.Or(opts.Users, subordinateIDs("/etc/subuid", "/etc/subgid"))
+	b.runs, b.layers = opts.Runs, cmp.Or(opts.Layers, opts.Runs)
 	b.trees, b.standing = cmp.Or(opts.Trees, defaultTrees), sync.OnceValues(b.tryStandings)
 	b.disablesUsers = sync.OnceValue(b.tryDisableUsers)
 	b.sizes = sync.OnceValue(func() bool {
@@ -324,11 +326,14 @@ func (b *bubblewrap) profile(spec Spec, ownUser bool) *profile {
 	return p
 }
 
+// systemDirs are folders with programs and libraries, or links to some below /usr.
+var systemDirs = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
 // programs shows the programs and libraries of the host.
 func (p *profile) programs() {
 	p.add("--ro-bind", "/usr", "/usr")
 	p.expect("/usr", expectedMount{below: true})
-	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+	for _, dir := range systemDirs {
 		if target, err := os.Readlink(dir); err == nil {
 			p.add("--symlink", target, dir)
 		} else {

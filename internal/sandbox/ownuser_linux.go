@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,20 +204,28 @@ const (
 	own                     // nothing: it has a user of its own
 )
 
-// tryStandings returns the best standing that trees can have here, and why it is not a better one.
+// tryStandings returns the best standing in which runs work here, and why it is not a better one. Runs
+// in images count if images work here at all.
 func (b *bubblewrap) tryStandings() (standing, error) {
-	why := b.try(own)
+	why := b.try(own, true)
 	if why == nil {
 		return own, nil
 	}
-	if err := b.try(bounded); err != nil {
+	if b.try(bounded, true) == nil {
+		return bounded, why
+	}
+	if why = b.try(own, false); why == nil {
+		return own, nil
+	}
+	if err := b.try(bounded, false); err != nil {
 		return shared, fmt.Errorf("%w; %w", why, err)
 	}
 	return bounded, why
 }
 
-// try starts a trivial tree. The error says why it does not work.
-func (b *bubblewrap) try(s standing) error {
+// try starts a trivial tree where runs live, in an image or without one. The error says why it does
+// not work.
+func (b *bubblewrap) try(s standing, inImage bool) error {
 	if s == own && os.Geteuid() != 0 {
 		return errors.New("only a worker that is root can give each run a user of its own")
 	}
@@ -228,26 +237,84 @@ func (b *bubblewrap) try(s standing) error {
 		disablesUsers: b.disablesUsers, sizes: b.sizes, users: userPool{ids: b.users.ids},
 		standing: func() (standing, error) { return s, nil },
 	}
-	dir, err := os.MkdirTemp("", "penstock-user-")
+	spec, remove, err := b.trialSpec(inImage)
+	defer remove()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	const script = "umask 077; echo > file && cat file"
-	result, err := Run(ctx, trial, Spec{Dir: dir, Home: dir, Argv: []string{"/bin/sh", "-c", script}})
+	result, err := Run(ctx, trial, spec)
+	if err != nil && inImage {
+		return fmt.Errorf("a trial with layers in %s: %w", cmp.Or(b.layers, os.TempDir()), err)
+	}
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(filepath.Join(dir, "file"))
+	info, err := os.Stat(filepath.Join(spec.Dir, "file"))
 	if err != nil || result.Code != 0 {
-		return fmt.Errorf("a trial of user limits ended with %s: %s", result.Exit, strings.TrimSpace(result.Output))
+		return fmt.Errorf("a trial in %s ended with %s: %s", filepath.Dir(spec.Dir), result.Exit,
+			strings.TrimSpace(result.Output))
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
 		return errors.New("the files of a run with a user of its own do not belong to the worker")
 	}
 	return nil
+}
+
+// trialFile is a file of the image of a trial. Only its owner may read it, as many files of images.
+const trialFile = "penstock-trial"
+
+// trialSpec returns a tree that writes and reads its files. If it lives in an image, this includes one
+// of the image. remove is never nil.
+func (b *bubblewrap) trialSpec(inImage bool) (spec Spec, remove func(), err error) {
+	var folders []string
+	remove = func() {
+		for _, dir := range folders {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	folder := func(in string) (dir string) {
+		if err == nil {
+			dir, err = os.MkdirTemp(in, ".trial-*")
+			folders = append(folders, dir)
+		}
+		if err == nil {
+			dir, err = filepath.Abs(dir)
+		}
+		return dir
+	}
+	dir := folder(b.runs)
+	spec = Spec{Dir: filepath.Join(dir, "work"), Home: filepath.Join(dir, "home")}
+	script := "umask 077; echo > file && cat file"
+	made := []string{spec.Dir, spec.Home}
+	if inImage {
+		layer := filepath.Join(folder(b.layers), "layer")
+		spec.Image = &Image{Layers: []string{layer}, Dir: filepath.Join(dir, "image")}
+		spec.ReadOnly = hostPrograms()
+		script += fmt.Sprintf(" && cat /%[1]s && echo >> /%[1]s", trialFile)
+		made = append(made, layer, spec.Image.Dir)
+	}
+	for _, dir := range made {
+		if err == nil {
+			err = os.Mkdir(dir, 0o700)
+		}
+	}
+	if err == nil && inImage {
+		err = os.WriteFile(filepath.Join(spec.Image.Layers[0], trialFile), nil, 0o600)
+	}
+	spec.Argv = []string{"/bin/sh", "-c", script}
+	return spec, remove, err
+}
+
+// hostPrograms are the folders with the host's programs and libraries.
+func hostPrograms() (mounts []Mount) {
+	for _, dir := range append([]string{"/usr"}, systemDirs...) {
+		if exists(dir) {
+			mounts = append(mounts, Mount{Source: dir})
+		}
+	}
+	return mounts
 }
 
 // SharesUser says why the trees of s use up what the kernel allows the user of the worker, or nil if

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -165,6 +166,90 @@ func TestEachTreeHasItsOwnUser(t *testing.T) {
 		return err
 	})
 	other.Kill()
+}
+
+// Where the file system of the runs or of the layers cannot map owners, or images do not work, runs work
+// all the same.
+func TestNoUserOfItsOwnWhereFilesCannotHaveIt(t *testing.T) {
+	t.Parallel()
+	open(t, ownUser) // skips where no tree can have a user
+	layer := func(t *testing.T, in string) string {
+		dir := filepath.Join(in, "layer")
+		if err := errors.Join(
+			os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "private"), []byte("of the image\n"), 0o600),
+		); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	for name, test := range map[string]struct {
+		runs, layers func(t *testing.T) string
+		own          bool
+		says         string
+	}{
+		"both can":            {temporary, temporary, true, ""},
+		"not those of runs":   {withoutOwners, temporary, false, "map the owner of "},
+		"not those of layers": {temporary, withoutOwners, false, "permission denied"},
+		"images do not work": {func(t *testing.T) string {
+			dir := filepath.Join(t.TempDir(), "a:b")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		}, temporary, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := Options{Exe: self(t), Users: IDRange{2_200_000, 100}, Runs: test.runs(t), Layers: test.layers(t)}
+			s, err := New(opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			why := SharesUser(s)
+			if (why == nil) != test.own || why != nil && !strings.Contains(why.Error(), test.says) {
+				t.Errorf("got %v", why)
+			}
+			sp := spec(t, `echo > written; cat written`)
+			sp.Dir, sp.Home = filepath.Join(opts.Runs, "work"), filepath.Join(opts.Runs, "home")
+			if err := errors.Join(os.Mkdir(sp.Dir, 0o700), os.Mkdir(sp.Home, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			output(t, s, sp)
+			if !strings.Contains(opts.Runs, ":") {
+				sp.Image = &Image{Layers: []string{layer(t, opts.Layers)}, Dir: filepath.Join(opts.Runs, "image")}
+				if err := os.Mkdir(sp.Image.Dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				sp.ReadOnly = hostPrograms()
+				sp.Argv = []string{"/bin/cat", "/private"}
+				if got := output(t, s, sp); got != "of the image\n" {
+					t.Errorf("a run in an image got %q", got)
+				}
+			}
+			for _, dir := range []string{opts.Runs, opts.Layers} {
+				if left, err := filepath.Glob(filepath.Join(dir, ".trial-*")); err != nil || len(left) > 0 {
+					t.Errorf("the trial left %v (%v)", left, err)
+				}
+			}
+		})
+	}
+}
+
+func temporary(t *testing.T) string { return t.TempDir() }
+
+// withoutOwners returns a folder on a file system that cannot map owners, such as NFS.
+func withoutOwners(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("ramfs", dir, "ramfs", 0, "mode=755"); err != nil {
+		t.Skipf("mount a ramfs: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func TestSubordinateIDs(t *testing.T) {

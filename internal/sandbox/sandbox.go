@@ -247,6 +247,10 @@ type Options struct {
 	// Trees is how many trees run at once at most. Where they share the worker's user, each can take
 	// only a part of what the kernel allows that user. 4 by default.
 	Trees int
+	// Runs and Layers are existing folders below which trees of the kind Bubblewrap have their Spec.Dir,
+	// and their Image.Layers. It depends on their file systems whether a tree can have a user of its own,
+	// so it is tried there. Runs is the folder for temporary files by default, and Layers is Runs.
+	Runs, Layers string
 	// AllowUserNamespaces lets trees of the kind Bubblewrap create user namespaces, and with
 	// them mounts and other namespaces. In one, a hostile program reaches far more of the
 	// kernel. Without it, the kind needs a bwrap that can disable them.

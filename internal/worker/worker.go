@@ -131,7 +131,7 @@ func New(o Options) (*Worker, error) {
 		return nil, fmt.Errorf("worker: no sandbox is available: %s", o.NoSandbox)
 	}
 	o.Dir = filepath.Clean(o.Dir)
-	if err := os.MkdirAll(filepath.Join(o.Dir, "runs"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(o.Dir, RunsDir), 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the workspaces: %w", err)
 	}
 	if o.Gateway == nil {

@@ -37,6 +37,9 @@ type workspaces struct {
 	inUse map[string]chan struct{} // by run; closed when the workspace is free again
 }
 
+// RunsDir is the folder of the workspaces in the folder of a worker.
+const RunsDir = "runs"
+
 // sweepEvery is the interval for removing old workspaces.
 const sweepEvery = 10 * time.Minute
 
@@ -62,7 +65,7 @@ func (w *workspaces) open(ctx context.Context, run string) (*workspace, error) {
 	if err := w.take(ctx, run); err != nil {
 		return nil, err
 	}
-	s := &workspace{all: w, run: run, dir: filepath.Join(w.dir, "runs", run)}
+	s := &workspace{all: w, run: run, dir: filepath.Join(w.dir, RunsDir, run)}
 	s.work, s.home = filepath.Join(s.dir, "work"), filepath.Join(s.dir, "home")
 	if err := s.prepare(); err != nil {
 		s.close()
@@ -161,7 +164,7 @@ func (w *workspaces) remove(run string) {
 
 // removeTree removes all files of a run.
 func (w *workspaces) removeTree(run string) error {
-	dir := filepath.Join(w.dir, "runs", run)
+	dir := filepath.Join(w.dir, RunsDir, run)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -178,7 +181,7 @@ func (w *workspaces) removeTree(run string) error {
 // removeIn removes one file or directory of a run, if it exists. It can never remove files of other
 // runs, even if the directory changes meanwhile.
 func (w *workspaces) removeIn(run, name string) error {
-	root, err := os.OpenRoot(filepath.Join(w.dir, "runs", run))
+	root, err := os.OpenRoot(filepath.Join(w.dir, RunsDir, run))
 	if err != nil {
 		return err
 	}
@@ -201,7 +204,7 @@ func (w *workspaces) sweep(ctx context.Context) {
 }
 
 func (w *workspaces) sweepOnce() {
-	entries, err := os.ReadDir(filepath.Join(w.dir, "runs"))
+	entries, err := os.ReadDir(filepath.Join(w.dir, RunsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.log.Warn("cannot list workspaces", "error", err)
 	}

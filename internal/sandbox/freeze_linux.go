@@ -1,9 +1,10 @@
 package sandbox
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,26 +24,50 @@ func allowance(left, silence time.Duration) byte {
 // is about to expire, and another worker may get the run. The tree runs again after the next tick
 // that allows it. A tree that is frozen loses nothing if nobody else took its run.
 func (s *supervised) follow(control *os.File) {
-	ticks := make([]byte, 64)
-	for until := time.Now().Add(s.silence); ; {
-		_ = control.SetReadDeadline(until)
-		n, err := control.Read(ticks)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// We may have been stopped ourselves: then there are ticks to read.
-			_ = control.SetReadDeadline(time.Now().Add(s.silence / allowances))
-			n, err = control.Read(ticks)
+	var over sync.WaitGroup
+	defer over.Wait()
+	defer s.allowed.Close()
+	over.Go(func() {
+		for expired := make([]byte, 8); ; {
+			if _, err := s.allowed.Read(expired); err != nil {
+				return
+			}
+			s.freeze() // a silent worker runs again, or control ends
 		}
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded) || err == nil && ticks[n-1] == 0:
-			s.freeze()
-			until = time.Time{} // a silent worker runs again, or control ends
-		case err != nil:
+	})
+	s.allow(s.silence)
+	for ticks := make([]byte, 64); ; {
+		n, err := control.Read(ticks)
+		if err != nil {
 			return
-		default:
+		}
+		if s.allow(time.Duration(ticks[n-1]) * s.silence / allowances); ticks[n-1] == 0 {
+			s.freeze()
+		} else {
 			s.thaw()
-			until = time.Now().Add(time.Duration(ticks[n-1]) * s.silence / allowances)
 		}
 	}
+}
+
+// newAllowance returns a timer that also counts the time for which the machine sleeps. The timers of
+// the runtime do not.
+func newAllowance() (*os.File, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a timer: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "timer"), nil
+}
+
+// allow sets the time after which the tree is frozen; 0 stops the timer.
+func (s *supervised) allow(d time.Duration) {
+	raw, err := s.allowed.SyscallConn()
+	if err != nil {
+		return // it is closed
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil)
+	})
 }
 
 // freeze stops every process of the tree that is not stopped already. A process must be stopped

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,6 +259,25 @@ func TestTreeIsStoppedWhenItMayNotRun(t *testing.T) {
 		if left := marked(m); len(left) > 0 {
 			t.Errorf("processes left: %v", left)
 		}
+	})
+}
+
+// The machine may sleep for longer than the tree may run. The timer of the supervisor counts this time,
+// so that the tree does not run on when the machine wakes. No test lets a machine sleep.
+func TestTimerOfATreeCountsSleep(t *testing.T) {
+	eachKind(t, func(t *testing.T, s Sandbox) {
+		r, ok := start(t, s, spec(t, `read line`)).(*tree)
+		if !ok {
+			t.Fatal("another kind of sandbox")
+		}
+		eventually(t, 10*time.Second, "a timer of CLOCK_BOOTTIME that runs", func() bool {
+			files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", r.pid()))
+			return slices.ContainsFunc(files, func(file string) bool {
+				info, _ := os.ReadFile(file)
+				return strings.Contains(string(info), fmt.Sprintf("clockid: %d\n", unix.CLOCK_BOOTTIME)) &&
+					!strings.Contains(string(info), "it_value: (0, 0)")
+			})
+		})
 	})
 }
 

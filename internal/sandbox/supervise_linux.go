@@ -156,6 +156,7 @@ func keepFromProgram() error {
 // supervised is the tree of one supervisor.
 type supervised struct {
 	silence time.Duration  // see order
+	allowed *os.File       // a timer: how long the tree may run; see newAllowance
 	signals sync.Mutex     // held while the tree is frozen, thawed or killed
 	frozen  map[int]uint64 // the processes that follow has stopped, with their start
 	pid     int
@@ -192,8 +193,13 @@ func superviseTree(control io.Reader) (*supervised, error) {
 			return nil, err
 		}
 	}
+	allowed, err := newAllowance()
+	if err != nil {
+		return nil, err
+	}
 	s := &supervised{
 		silence: o.Silence,
+		allowed: allowed,
 		started: make(chan error, 1),
 		exited:  make(chan struct{}),
 		empty:   make(chan struct{}),

@@ -17,9 +17,9 @@ const leaseBatch = 1000
 // workers.
 const maxLost = 5
 
-// awaitReturn is how long the server leaves an expired lease to its worker, if no other worker could
-// execute the run. The worker may be stopped, or its machine asleep.
-const awaitReturn = 5 * time.Minute
+// awaitReturn is how long the server leaves an expired lease to its worker while no other worker could
+// take the run at once. The worker may be stopped, or its machine asleep: then it continues the run.
+const awaitReturn = time.Hour
 
 // SweepLeases returns a job that calls EndLostLeases, to be repeated every second. It takes no lease in
 // the first seconds after this server has started, or was stopped, or its machine or database slept.
@@ -53,7 +53,7 @@ func (w *wakefulness) awake(now time.Time) bool {
 }
 
 // EndLostLeases requeues or ends the runs of lost workers. It leaves a run to its worker for some time
-// if no other worker could execute it.
+// if no other worker could take it at once.
 func (s *Executions) EndLostLeases(ctx context.Context) error {
 	return s.endLostLeases(ctx, func() bool { return true })
 }
@@ -86,7 +86,9 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l store.LostLeas
 	if err != nil {
 		return err
 	}
-	others := slices.ContainsFunc(workers, func(w store.Worker) bool { return w.ID != l.WorkerID && w.Can(run.Wants()) })
+	others := slices.ContainsFunc(workers, func(w store.Worker) bool {
+		return w.ID != l.WorkerID && w.Free() && w.Can(run.Wants())
+	})
 	if l.MayReturn && !others && l.Expired < awaitReturn.Milliseconds() {
 		return nil
 	}

@@ -482,6 +482,61 @@ func TestLostWorker(t *testing.T) {
 	})
 }
 
+// A worker that was stopped, or whose machine slept, continues its run if no other worker could have
+// taken it.
+func TestRunWaitsForItsWorkerWhileNobodyElseCanTakeIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		other  *penstock.ClaimRequest
+		silent time.Duration
+		lost   bool
+	}{
+		"no other worker":               {nil, 50 * time.Minute, false},
+		"no other worker, for too long": {nil, 2 * time.Hour, true},
+		"another worker is busy":        {&penstock.ClaimRequest{Capacity: 1, Busy: 1}, 50 * time.Minute, false},
+		"another worker is free":        {&penstock.ClaimRequest{Capacity: 2, Busy: 1}, time.Second, true},
+		"another worker cannot execute it": {
+			&penstock.ClaimRequest{Capacity: 2, Harnesses: []string{"other"}}, 50 * time.Minute, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			worlds(t, nil, func(w *world) {
+				run := w.create(penstock.RunRequest{Prompt: "p"})
+				a := w.work()
+				w.saveSession(a.Lease)
+				if test.other != nil {
+					other := *test.other
+					other.WorkerID, other.Host = "other", "elsewhere"
+					if other.Harnesses == nil {
+						other.Harnesses = anyWorker.Harnesses
+					}
+					if _, err := w.Executions.Control().Claim(w.t.Context(), other); !errors.Is(err, penstock.ErrNoWork) {
+						w.t.Fatal(err)
+					}
+				}
+				testkit.Exec(w.t, w.url, fmt.Sprintf(
+					"UPDATE queue SET lease_until = %d WHERE token = '%s'", time.Now().Add(-test.silent).UnixMilli(), a.Lease.Token,
+				))
+				if err := w.Executions.EndLostLeases(w.t.Context()); err != nil {
+					w.t.Fatal(err)
+				}
+				want, state := error(nil), penstock.StateInProgress
+				if test.lost {
+					want, state = penstock.ErrLeaseLost, penstock.StateQueued
+				}
+				if err := w.is(run.ID, state); err != nil {
+					w.t.Error(err)
+				}
+				if _, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, 0); !errors.Is(err, want) {
+					w.t.Errorf("the worker wakes: got %v, want %v", err, want)
+				}
+				if err := w.is(run.ID, state); err != nil {
+					w.t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // A run that loses several workers may be the cause, so the server gives it up.
 func TestRunThatLosesItsWorkerAgainAndAgainEnds(t *testing.T) {
 	worlds(t, nil, func(w *world) {

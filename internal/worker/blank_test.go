@@ -179,13 +179,38 @@ func TestKeptSettingsWithoutSecretsStay(t *testing.T) {
 	t.Parallel()
 	b := keptBox(t)
 	b.config.MCPServers = map[string]penstock.MCPServer{"m": {
-		Env:     map[string]string{"MODE": "production", "HOST": "localhost"},
+		Env:     map[string]string{"MODE": "production", "HOST": "localhost", "PATTERN": "localhost"},
 		Headers: map[string]string{"Authorization": "Basic me:${{ secrets.TOKEN }}"},
 	}}
 	const text = "production localhost "
 	putFile(t, b, "file", text+"me:"+oldToken)
 	b.forgetSecrets()
 	wantFile(t, b, "file", text+"me:"+noToken)
+}
+
+// A key of an MCP server may be in its settings as it is. It comes back with the next execution.
+func TestKeptFilesHaveNoKeysOfMCPServers(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]penstock.MCPServer{
+		"a header":             {Headers: map[string]string{"Authorization": "Bearer " + oldToken}},
+		"another header":       {Headers: map[string]string{"X-Api-Key": oldToken}},
+		"a cookie":             {Headers: map[string]string{"Cookie": oldToken}},
+		"a variable":           {Env: map[string]string{"LINEAR_API_TOKEN": oldToken}},
+		"a token of a person":  {Env: map[string]string{"GITHUB_PAT": oldToken}},
+		"a name in small case": {Env: map[string]string{"password": oldToken}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := keptBox(t, "agent/config.json", "log")
+			b.Secrets = nil
+			b.config.MCPServers = map[string]penstock.MCPServer{"m": server}
+			b.forgetSecrets()
+			wantFile(t, b, "agent/config.json", noToken)
+			wantFile(t, b, "log", noToken)
+			recall(t, b)
+			wantFile(t, b, "agent/config.json", oldToken)
+		})
+	}
 }
 
 func TestKeptFormsAreSearchedOnce(t *testing.T) {

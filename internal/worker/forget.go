@@ -63,8 +63,9 @@ func saltedSum(salt, form string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// keptSecrets returns the values of a run's secrets by name, also as parts of settings of MCP servers. The values in
-// final must not enter the sandbox, so they are never put back.
+// keptSecrets returns the values of a run's secrets by name, also as parts of settings of MCP servers. A setting whose
+// name is that of a key may contain one in clear. The values in final must not enter the sandbox, so they are never put
+// back.
 func (b *box) keptSecrets() (granted, final map[string]string) {
 	granted, final = map[string]string{}, map[string]string{}
 	maps.Copy(granted, b.Secrets)
@@ -77,7 +78,7 @@ func (b *box) keptSecrets() (granted, final map[string]string) {
 		for kind, settings := range map[string]map[string]string{"env": server.Env, "headers": server.Headers} {
 			for key, value := range settings {
 				refs := secretRef.FindAllStringSubmatch(value, -1)
-				if len(refs) == 0 {
+				if len(refs) == 0 && !secretName.MatchString(key) {
 					continue // an ordinary setting
 				}
 				values := granted

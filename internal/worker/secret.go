@@ -99,8 +99,8 @@ func (t *task) secrets() []string {
 	return list
 }
 
-// secretName matches names of variables that hold a key and not a setting.
-var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH`)
+// secretName matches names of variables and headers that hold a key and not a setting.
+var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE|(^|_)PAT($|_)`)
 
 // longEnough lists a configured value and its words as secrets if they are too long for an ordinary
 // setting. A header often is "Bearer" and a token.

@@ -18,8 +18,11 @@ const (
 	joinArg = "join"
 	// containerArg makes Enter that supervisor.
 	containerArg = "supervise"
+	// passedFD is added to the number of each descriptor but the standard streams. The runtime of Go opens
+	// low numbers at any time, and ends the process if they get another meaning.
+	passedFD = 100
 	// aliveFD is the standard input of the container, which ends with the worker or the daemon.
-	aliveFD = 9
+	aliveFD = passedFD + 9
 )
 
 // join returns the exit code for this process if it fails.
@@ -27,15 +30,13 @@ func join() int {
 	runtime.LockOSThread()
 	err := takeDescriptors()
 	if err == nil {
-		// The runtime of Go uses some of the numbers that now have a new meaning, so it starts again.
 		err = syscall.Exec(insideExe, []string{"penstock", "enter", containerArg}, []string{"GOMAXPROCS=1"})
 	}
 	_, _ = unix.Write(2, []byte("penstock: take over from the worker: "+err.Error()+"\n"))
 	return 1
 }
 
-// takeDescriptors makes the descriptors that the worker sends those of a supervisor. It uses no part
-// of the runtime that has descriptors of its own.
+// takeDescriptors makes the descriptors that the worker sends those of a supervisor.
 func takeDescriptors() error {
 	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -61,17 +62,15 @@ func takeDescriptors() error {
 	if err != nil || len(fds) <= reportFD || len(fds) > proofFD+1 {
 		return fmt.Errorf("receive: %d descriptors (%w)", len(fds), err)
 	}
-	// Out of the way first: their numbers overlap with those that they get.
-	for i := range fds {
-		if fds[i], err = unix.FcntlInt(uintptr(fds[i]), unix.F_DUPFD_CLOEXEC, 100); err != nil {
-			return fmt.Errorf("duplicate: %w", err)
-		}
-	}
 	if err := unix.Dup3(0, aliveFD, 0); err != nil {
 		return fmt.Errorf("keep the standard input: %w", err)
 	}
 	for i, fd := range fds {
-		if err := unix.Dup3(fd, i, 0); err != nil {
+		at := i
+		if i >= controlFD {
+			at += passedFD
+		}
+		if err := unix.Dup3(fd, at, 0); err != nil {
 			return fmt.Errorf("duplicate: %w", err)
 		}
 	}
@@ -87,7 +86,7 @@ func superviseContainer() int {
 	}
 	_ = unix.SetNonblock(aliveFD, true)
 	keepThreads(spareThreads)
-	return superviseUntil(os.NewFile(aliveFD, "alive"))
+	return superviseUntil(os.NewFile(aliveFD, "alive"), passedFD)
 }
 
 // enterContainer applies the filter of system calls in a file to this process.
@@ -122,7 +121,7 @@ func enterContainer(file int) error {
 
 // spareThreads is how many threads the supervisor of a container needs at most: for reads, waits and
 // signals, while one goroutine runs. With its others they are fewer than [overhead].
-const spareThreads = 8
+const spareThreads = 9
 
 // keepThreads makes the runtime start n threads, which it keeps. In a container the supervisor counts
 // toward the limit of processes. A runtime that cannot start a thread ends the process, so a program

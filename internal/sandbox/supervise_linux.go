@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The open descriptors of the supervisor. Its standard streams are those of the tree.
+// The open descriptors of the supervisor, see also passedFD. Its standard streams are those of the tree.
 const (
 	controlFD = 3 // an order, then ticks; the tree is frozen when it is silent and killed when it ends
 	reportFD  = 4 // reports, from the supervisor to the worker
@@ -75,19 +75,21 @@ const codeCannotExecute = 127
 // program and adopts every orphan of its tree. It kills the whole tree when the program ends,
 // when the worker asks for it, and when the worker is gone. While the worker is stopped, the tree is
 // frozen. It returns the exit code for this process.
-func Supervise() int { return superviseUntil(nil) }
+func Supervise() int { return superviseUntil(nil, 0) }
 
-// superviseUntil is Supervise, which also ends when the file of alive ends, unless that is nil.
-func superviseUntil(alive *os.File) int {
+// superviseUntil is Supervise, which also ends when the file of alive ends, unless that is nil. passed is
+// added to the numbers of its descriptors.
+func superviseUntil(alive *os.File, passed int) int {
 	// The parent-death signal below is sent when the thread that forked ends, and
 	// PR_SET_NO_NEW_PRIVS and the session keyring belong to a thread. So one thread does all
 	// of it.
 	runtime.LockOSThread()
 	// A read with a deadline needs a non-blocking pipe, and the runtime checks that when the
 	// file is created.
-	_ = unix.SetNonblock(controlFD, true)
-	control, reports := os.NewFile(controlFD, "control"), os.NewFile(reportFD, "reports")
-	if err := keepFromProgram(); err != nil {
+	_ = unix.SetNonblock(passed+controlFD, true)
+	control := os.NewFile(uintptr(passed+controlFD), "control")
+	reports := os.NewFile(uintptr(passed+reportFD), "reports")
+	if err := keepFromProgram(passed); err != nil {
 		fmt.Fprintln(os.Stderr, "penstock supervise is started by a sandbox, never by hand:", err)
 		return 2
 	}
@@ -96,7 +98,7 @@ func superviseUntil(alive *os.File) int {
 	defer end()
 
 	out := gob.NewEncoder(reports)
-	s, err := superviseTree(control)
+	s, err := superviseTree(control, passed+proofFD)
 	if err != nil {
 		_ = out.Encode(report{Failed: err.Error()})
 		return 1
@@ -135,8 +137,8 @@ func superviseUntil(alive *os.File) int {
 
 // keepFromProgram closes all descriptors above the standard streams in the program: ours, and
 // those that the worker inherited.
-func keepFromProgram() error {
-	for _, fd := range []int{controlFD, reportFD} {
+func keepFromProgram(passed int) error {
+	for _, fd := range []int{passed + controlFD, passed + reportFD} {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
@@ -166,8 +168,9 @@ type supervised struct {
 	code    int           // exit code of the program; read it after empty is closed
 }
 
-// superviseTree reads the order from control and starts its program.
-func superviseTree(control io.Reader) (*supervised, error) {
+// superviseTree reads the order from control and starts its program. proof is the descriptor for
+// order.Proof.
+func superviseTree(control io.Reader, proof int) (*supervised, error) {
 	var o order
 	if err := gob.NewDecoder(control).Decode(&o); err != nil {
 		return nil, fmt.Errorf("read order: %w", err)
@@ -205,7 +208,7 @@ func superviseTree(control io.Reader) (*supervised, error) {
 		empty:   make(chan struct{}),
 		code:    codeCannotExecute,
 	}
-	fds, ready, err := o.descriptors()
+	fds, ready, err := o.descriptors(proof)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +235,7 @@ func superviseTree(control io.Reader) (*supervised, error) {
 
 // descriptors opens the program's descriptors, in the order of their numbers there, and our
 // end of the socket of AwaitRead.
-func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
+func (o order) descriptors(proof int) (fds []uintptr, ready *os.File, err error) {
 	fds = []uintptr{0, 1, 2}
 	for _, content := range o.Files {
 		fd, err := memoryFile(content)
@@ -251,7 +254,7 @@ func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
 		}
 	}
 	if o.Proof {
-		fds = append(fds, proofFD)
+		fds = append(fds, uintptr(proof))
 	}
 	if !o.AwaitRead {
 		return fds, nil, nil

@@ -9,7 +9,8 @@ import (
 
 // Briefing is the content of one prompt to the agent.
 type Briefing struct {
-	Prompt penstock.Prompt
+	Prompt  penstock.Prompt
+	Notices []string // about the run, such as what is not available
 	// The fields below are only for the first prompt of a session.
 	First   bool
 	Base    string          // the configuration's base_prompt
@@ -46,6 +47,7 @@ func (b Briefing) Text() string {
 		}
 		add("%s", historyText(b.History))
 	}
+	add("%s", strings.Join(b.Notices, "\n"))
 	add("%s", modes[b.Prompt.Mode])
 	if b.Prompt.Redelivered {
 		add(

@@ -55,6 +55,10 @@ func TestBriefing(t *testing.T) {
 			harness.Briefing{First: true, Use: []harness.Skill{skill}},
 			"Use the skill release (.penstock/skills/release/SKILL.md):\n\nTag, then push.",
 		},
+		"something is not available": {
+			harness.Briefing{Prompt: penstock.Prompt{Text: "Go"}, Notices: []string{"The MCP server a is not available."}},
+			"The MCP server a is not available.\n\nGo",
+		},
 		"nothing is said": {harness.Briefing{}, "Go on."},
 		"a prompt given before": {
 			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Redelivered: true}},

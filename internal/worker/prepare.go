@@ -24,6 +24,7 @@ type preparation struct {
 	mcp        map[string]penstock.MCPServer
 	agentFiles map[string]string // in HOME
 	sessionID  string            // of the restored session; "": a new one begins
+	notices    []string          // what the agent gets with its next prompt
 }
 
 // setupFailed returns an error that the user can fix.

@@ -187,10 +187,10 @@ func TestFailedSetupFailsTheRun(t *testing.T) {
 			change:      func(c *penstock.Config) { c.SkillSpec = "odd" },
 			want:        `The skill "odd" was not found in `,
 		},
-		"an MCP server needs a secret that is not there": {
+		"a required MCP server needs a secret that is not there": {
 			claimed: func(a *penstock.Assignment) {
 				a.Run.Config.MCPServers = map[string]penstock.MCPServer{
-					"tracker": {Command: "x", Env: map[string]string{"T": "${{ secrets.TOKEN }}"}},
+					"tracker": {Command: "x", Env: map[string]string{"T": "${{ secrets.TOKEN }}"}, Required: true},
 				}
 			},
 			want: "The MCP server tracker needs the secret TOKEN, which the run does not have.",
@@ -239,6 +239,41 @@ func TestFailedSetupFailsTheRun(t *testing.T) {
 				}
 				return nil
 			})
+		})
+	}
+}
+
+// An MCP server that lacks a secret does not end the run. The timeline and the agent are told.
+func TestRunContinuesWithoutAnMCPServerThatLacksASecret(t *testing.T) {
+	for name, server := range map[string]penstock.MCPServer{
+		"a variable": {Command: "true", Env: map[string]string{"A": "a", "T": "x ${{ secrets.TOKEN }}"}},
+		"a header": {
+			URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.TOKEN }}"},
+		},
+		"one of two secrets": {Command: "true", Env: map[string]string{"A": "${{ secrets.HAS }}${{ secrets.TOKEN }}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.control.set(func(c *control) {
+				c.claimed = func(a *penstock.Assignment) {
+					a.Secrets = map[string]string{"HAS": "something"}
+					a.Run.Config.MCPServers = map[string]penstock.MCPServer{"tracker": server}
+				}
+			})
+			w.start(nil)
+			id := w.create(penstock.RunRequest{ // the shell also gets the notice, which is no command
+				Prompt: `cat "$PENSTOCK_PROMPT_FILE"; exit 0`,
+				Config: &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}},
+			})
+			w.becomes(id, penstock.StateSucceeded)
+			const reason = "It needs the secret TOKEN, which the run does not have."
+			failed := w.payloads(id, penstock.TimelineMCPFailed)
+			if len(failed) != 1 || failed[0]["name"] != "tracker" || failed[0]["reason"] != reason {
+				t.Errorf("the timeline has %v", failed)
+			}
+			if said := strings.Join(w.texts(id, "assistant"), ""); !strings.Contains(said, "tracker is not available. "+reason) {
+				t.Errorf("the agent got %q", said)
+			}
 		})
 	}
 }

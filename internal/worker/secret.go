@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -9,11 +11,21 @@ import (
 )
 
 // resolveMCP inserts the secrets into the MCP servers of the configuration. It omits managed
-// servers; the timeline reported that when the run was created.
+// servers; the timeline reported that when the run was created. It also omits a server that lacks a
+// secret, and reports it, unless the run needs the server.
 func (p *preparation) resolveMCP() (map[string]penstock.MCPServer, error) {
 	servers := map[string]penstock.MCPServer{}
-	for name, s := range p.config.MCPServers {
+	for _, name := range slices.Sorted(maps.Keys(p.config.MCPServers)) {
+		s := p.config.MCPServers[name]
 		if s.ID != "" {
+			continue
+		}
+		if missing := p.missingSecret(s); missing != "" && s.Required {
+			return nil, setupFailed("The MCP server %s needs the secret %s, which the run does not have.", name, missing)
+		} else if missing != "" {
+			reason := "It needs the secret " + missing + ", which the run does not have."
+			p.timeline(penstock.TimelineMCPFailed, map[string]any{"name": name, "reason": reason})
+			p.notices = append(p.notices, "The MCP server "+name+" is not available. "+reason)
 			continue
 		}
 		if s.URL != "" && p.box.sealed() {
@@ -22,17 +34,25 @@ func (p *preparation) resolveMCP() (map[string]penstock.MCPServer, error) {
 		for _, values := range []*map[string]string{&s.Env, &s.Headers} {
 			resolved := map[string]string{}
 			for key, value := range *values {
-				text, missing := p.fillSecrets(value)
-				if missing != "" {
-					return nil, setupFailed("The MCP server %s needs the secret %s, which the run does not have.", name, missing)
-				}
-				resolved[key] = text
+				resolved[key], _ = p.fillSecrets(value)
 			}
 			*values = resolved
 		}
 		servers[name] = s
 	}
 	return servers, nil
+}
+
+// missingSecret returns a secret that an MCP server needs and the run does not have, or "".
+func (t *task) missingSecret(s penstock.MCPServer) string {
+	for _, values := range []map[string]string{s.Env, s.Headers} {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if _, missing := t.fillSecrets(values[key]); missing != "" {
+				return missing
+			}
+		}
+	}
+	return ""
 }
 
 // ownHeaders returns the headers of an HTTP MCP server that a sealed agent sends itself. The proxy

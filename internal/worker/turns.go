@@ -150,8 +150,10 @@ func (c *conversation) interrupted() (interrupt <-chan struct{}, stop func()) {
 
 // brief returns a prompt with the other information for the agent.
 func (c *conversation) brief(p penstock.Prompt) harness.Briefing {
+	notices := c.prepared.notices
+	c.prepared.notices = nil
 	return harness.Briefing{
-		Prompt: p, First: c.agent.Fresh(), Base: c.config.BasePrompt,
+		Prompt: p, Notices: notices, First: c.agent.Fresh(), Base: c.config.BasePrompt,
 		Use: c.prepared.skills.use, Skills: c.prepared.skills.offered,
 		Files: c.Files, Repos: c.prepared.repoDirs(), History: c.history,
 	}

@@ -163,7 +163,7 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 		if err := tx.Keys().AddPrincipal(ctx, p.Team, k.Owner); err != nil {
 			return k, err
 		}
-		makers, err := makersFor(ctx, tx, p)
+		makers, err := Payers(ctx, tx, p.Team, p.PaidBy(), "create the new key with the key that made this one")
 		if err != nil {
 			return k, err
 		}
@@ -171,18 +171,21 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 	})
 }
 
-// maxMakers is how many keys may count the spending of one key as theirs.
-const maxMakers = 50
+// maxPayers is how many keys may pay for one thing: what a key does, or the runs of a schedule.
+const maxPayers = 50
 
-// makersFor returns the keys that pay for what a key does that p makes. Revoked keys without a budget,
-// such as those that a key replaced, are left out, because no budget can ever count for them.
-func makersFor(ctx context.Context, tx *store.Tx, p penstock.Principal) ([]string, error) {
-	makers, err := tx.Keys().Budgeted(ctx, p.Team, p.PaidBy())
-	if err == nil && len(makers) > maxMakers {
-		err = penstock.Errorf(penstock.CodeConflict, "the key was made through %d other keys that are in use, the most "+
-			"that is possible; create the new key with one of those", len(makers)-1)
+// Payers returns the keys that can pay for something. Revoked keys without a budget, such as those that a key
+// replaced, are left out, because no budget can ever count for them. Too many are a conflict, which says what to do
+// instead.
+func Payers(ctx context.Context, tx *store.Tx, team string, keys []string, instead string) ([]string, error) {
+	paying, err := tx.Keys().Budgeted(ctx, team, keys)
+	if err == nil && len(paying) > maxPayers {
+		err = penstock.Errorf(
+			penstock.CodeConflict, "this would count for %d keys that are in use, and at most %d other keys can pay; %s",
+			len(paying), maxPayers, instead,
+		)
 	}
-	return makers, err
+	return paying, err
 }
 
 // setAgent makes an agent the owner of a key. It locks the agent until the key is stored, so

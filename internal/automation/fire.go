@@ -19,6 +19,7 @@ import (
 type RunTemplate struct {
 	run   store.NewRun
 	title penstock.TitleTemplate
+	runs  *run.Runs
 }
 
 // Cause is why an automation starts one run.
@@ -29,9 +30,11 @@ type Cause struct {
 	WebhookUID string
 	DeliveryID string
 	TriggerURL string
-	Payload    filter.Value // of the delivery, for the title
-	PaidBy     []string     // keys that pay for the run, besides those of the automation
-	Envelope   string       // what the prompt says about the event, after the automation's own; "": nothing
+	Payload    filter.Value    // of the delivery, for the title
+	Creator    *penstock.Actor // who starts the run by hand; nil: the automation
+	KeyUID     string          // of the creator
+	PaidBy     []string        // keys that pay for the run, besides those of the automation
+	Envelope   string          // what the prompt says about the event, after the automation's own; "": nothing
 }
 
 // automationRun creates the run that an automation starts for a cause.
@@ -40,7 +43,7 @@ func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, 
 	if err != nil {
 		return nil, err
 	}
-	return t.Stamp(on), nil
+	return t.Stamp(ctx, on)
 }
 
 // byHand is the note in the prompt of a run that no event started.
@@ -63,7 +66,7 @@ func (s *Automations) Run(
 		return penstock.RunCreated{}, err
 	}
 	run, err := s.automationRun(ctx, row, Cause{
-		Source: source, At: penstock.Now(), Envelope: byHand, PaidBy: p.Makers,
+		Source: source, At: penstock.Now(), Envelope: byHand, Creator: &p.Actor, KeyUID: p.KeyUID, PaidBy: p.Makers,
 	})
 	if why, broken := WhyBroken(err); broken {
 		err = penstock.Errorf(penstock.CodeConflict, "the automation cannot start runs: %s", why)
@@ -71,7 +74,6 @@ func (s *Automations) Run(
 	if err != nil {
 		return penstock.RunCreated{}, err
 	}
-	run.Creator, run.KeyUID = &p.Actor, p.KeyUID
 	warnings, err := s.catalog.Warnings(ctx, run)
 	if err != nil {
 		return penstock.RunCreated{}, err
@@ -102,29 +104,36 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	p := penstock.Principal{
 		Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, Makers: a.PaidBy,
 	}
-	run, err := s.runs.New(
+	made, err := s.runs.New(
 		ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a},
 	)
 	if err != nil {
 		return nil, asAutomation(err)
 	}
-	return &RunTemplate{*run, title}, nil
+	return &RunTemplate{*made, title, s.runs}, nil
 }
 
-// Stamp creates a run from the template.
-func (t *RunTemplate) Stamp(on Cause) *store.NewRun {
+// Stamp creates a run from the template. If a key that pays for the run brings a cap on costs, and the model has no
+// price, it returns a *penstock.Error, and [WhyBroken] returns the reason.
+func (t *RunTemplate) Stamp(ctx context.Context, on Cause) (*store.NewRun, error) {
 	run := t.run
 	run.ID, run.ConversationID = penstock.NewID(), penstock.NewID()
 	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.At, on.At
 	run.Source, run.Schedule, run.TriggerURL = on.Source, on.schedule, on.TriggerURL
 	run.WebhookUID, run.DeliveryID = on.WebhookUID, on.DeliveryID
+	if on.Creator != nil {
+		run.Creator, run.KeyUID = on.Creator, on.KeyUID
+	}
 	run.Payers = penstock.MorePayers(run.Payers, on.PaidBy...)
+	if err := t.runs.CheckPrice(ctx, run.RunRow); err != nil {
+		return nil, err
+	}
 	run.Metadata = penstock.Provenance(run.AutomationID, on.WebhookUID, on.DeliveryID)
 	run.Title = cmp.Or(t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() }), run.Title)
 	if on.Envelope != "" {
 		run.Prompt += "\n\n" + on.Envelope
 	}
-	return &run
+	return &run, nil
 }
 
 // Actor returns the automation as the actor of its runs. It acts on behalf of no person.

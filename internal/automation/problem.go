@@ -57,7 +57,7 @@ type checker struct {
 	factory   store.FactoryRow
 	webhooks  []store.WebhookRow
 	schedules map[string]store.ScheduleRow // nil until one is needed
-	tried     map[string]error             // whether a run can be made, by agent and overrides
+	tried     map[string]error             // whether a run can be made, by agent, overrides and who pays
 }
 
 // Checker reads the resources that the automations of a factory depend on.
@@ -94,7 +94,7 @@ func (a *checker) Problems(ctx context.Context, row store.AutomationRow) ([]pens
 			found = append(found, problems...)
 		}
 	}
-	key, err := json.Marshal([]any{row.Agent, row.Overrides})
+	key, err := json.Marshal([]any{row.Agent, row.Overrides, row.PaidBy})
 	if err != nil {
 		return nil, fmt.Errorf("compare automations: %w", err)
 	}

@@ -110,6 +110,7 @@ func (s *Schedules) Replace(
 		return penstock.Schedule{}, penstock.Invalid("/enabled", "is required: PUT replaces the whole schedule")
 	}
 	checked := old
+	checked.ChangedBy = p.PaidBy()
 	if err := s.define(ctx, p, &checked, req, penstock.Now()); err != nil {
 		return penstock.Schedule{}, err
 	}
@@ -123,7 +124,7 @@ func (s *Schedules) Replace(
 		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron
 		r.Name, r.Cron, r.Enabled = checked.Name, checked.Cron, checked.Enabled
 		r.Prompt, r.Personal = checked.Prompt, checked.Personal
-		r.ChangedBy = p.PaidBy()
+		r.ChangedBy = checked.ChangedBy
 		r.Mode, r.Config, r.AgentUID, r.Metadata = checked.Mode, checked.Config, checked.AgentUID, checked.Metadata
 		if sameTimes { // @every continues from its last time
 			r.NextAt = next
@@ -147,6 +148,9 @@ func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) 
 // Resume makes a paused schedule fire again at its next time. Times that passed during the
 // pause are skipped. It does nothing if the schedule is not paused.
 func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
+	if err := s.checkResumed(ctx, p, id); err != nil {
+		return penstock.Schedule{}, err
+	}
 	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
 		if r.Enabled {
 			return errUnchanged
@@ -172,9 +176,33 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 		if err != nil {
 			return err
 		}
-		r.Enabled, r.ChangedBy = true, penstock.MorePayers(r.ChangedBy, p.PaidBy()...)
+		r.ChangedBy, err = access.Payers(
+			ctx, tx, r.Team, penstock.MorePayers(r.ChangedBy, p.PaidBy()...), "replace the schedule, or create a new one",
+		)
+		if err != nil {
+			return err
+		}
+		r.Enabled = true
 		return planSchedule(r, now)
 	})
+}
+
+// checkResumed refuses to resume a schedule if a cap on costs would apply to its runs, also that of the caller's key,
+// and their model has no price.
+func (s *Schedules) checkResumed(ctx context.Context, p penstock.Principal, id string) error {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return err
+	}
+	r, err := s.store.Schedules.Find(ctx, catalog.ViewerOf(p), id)
+	if err != nil || r.Enabled {
+		return err
+	}
+	r.ChangedBy = penstock.MorePayers(r.ChangedBy, p.PaidBy()...)
+	_, err = s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
+	if penstock.CodeOf(err) == penstock.CodeNotSupported {
+		return err
+	}
+	return nil // any other problem is recorded when the schedule fires
 }
 
 // Delete deletes a schedule. Its runs continue.

@@ -217,11 +217,18 @@ func (s *Ingress) begin(
 		return nil
 	}
 	payload, _ := document.Root() // without one, the title shows no values
-	run := template.Stamp(automation.Cause{
+	run, err := template.Stamp(ctx, automation.Cause{
 		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
 		TriggerURL: s.deliveryURL(p.row, d.ID), Payload: payload, Envelope: envelope(p.row, d.ID),
 		PaidBy: d.PaidBy,
 	})
+	if reason, ok := automation.WhyBroken(err); ok {
+		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), reason
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	d.Starts = append(d.Starts, run)
 	match.WouldTrigger, match.RunID = true, run.ID
 	return nil

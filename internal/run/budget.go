@@ -8,15 +8,20 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// checkPrice refuses a run under a cap on costs whose model has no price: its first call would be refused.
 func (s *Runs) checkPrice(
 	ctx context.Context, _ penstock.Principal, _ penstock.RunRequest, run *store.NewRun,
 ) error {
+	return s.CheckPrice(ctx, run.RunRow)
+}
+
+// CheckPrice refuses a run under a cap on costs whose model has no price: its first call would be refused. Callers that
+// add a key that pays for a run call it again.
+func (s *Runs) CheckPrice(ctx context.Context, run store.RunRow) error {
 	why := s.withoutPrice(run.Config)
 	if why == "" {
 		return nil
 	}
-	capped, err := s.capped(ctx, run.RunRow)
+	capped, err := s.capped(ctx, run)
 	if err == nil && capped {
 		err = penstock.Errorf(penstock.CodeNotSupported, "%s", why)
 	}
@@ -24,14 +29,19 @@ func (s *Runs) checkPrice(
 }
 
 // checkSenderPrice refuses a follow-up if its key would bring the first cap on costs to a run whose model
-// has no price: every later call of the run would be refused.
+// has no price: every later call of the run would be refused. It also refuses one that would start a new execution
+// under a cap.
 func (s *Runs) checkSenderPrice(ctx context.Context, p penstock.Principal, run store.RunRow) error {
 	why := s.withoutPrice(run.Config)
 	if why == "" {
 		return nil
 	}
-	before, err := s.capped(ctx, run)
-	if err != nil || before {
+	if restarts(run) {
+		run.Senders = nil
+		if err := s.CheckPrice(ctx, run); err != nil {
+			return err
+		}
+	} else if before, err := s.capped(ctx, run); err != nil || before {
 		return err
 	}
 	run.Senders = penstock.MorePayers(run.Senders, p.PaidBy()...)

@@ -185,7 +185,13 @@ func chargeSender(ctx context.Context, tx *store.Tx, p penstock.Principal, run s
 		return penstock.Errorf(penstock.CodeBudgetExceeded, "the key that sends a follow-up pays for what the agent does "+
 			"with it: %s", short.Explain(false))
 	}
-	return tx.Runs().SetSenders(ctx, run.ID, penstock.MorePayers(before, added...))
+	senders, err := access.Payers(
+		ctx, tx, run.Team, penstock.MorePayers(before, added...), "wait until the present execution has ended",
+	)
+	if err != nil {
+		return err
+	}
+	return tx.Runs().SetSenders(ctx, run.ID, senders)
 }
 
 // Interrupt requests the end of the agent's current turn. The run then continues with the next

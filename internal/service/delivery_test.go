@@ -25,11 +25,11 @@ func (h *hooks) arrive(uid, body string) penstock.DeliveryResult {
 	return result
 }
 
-func (h *hooks) tryArrive(uid, body string) (penstock.DeliveryResult, error) {
+func (h *hooks) tryArrive(uid, body string, paidBy ...string) (penstock.DeliveryResult, error) {
 	a := &penstock.InboundDelivery{
 		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
 		ClientIP: "192.0.2.1", Secret: -1,
-		IdentitySource: penstock.IdentityBody,
+		IdentitySource: penstock.IdentityBody, PaidBy: paidBy,
 	}
 	for fresh := false; ; fresh = true {
 		in, err := h.Ingress.Plan(h.t.Context(), uid, false, fresh)

@@ -388,3 +388,67 @@ func TestMakersOfKeys(t *testing.T) {
 		}
 	})
 }
+
+// The keys that pay for a schedule or an execution are as many as can pay, not all that ever resumed it or wrote to it.
+func TestPayersAreBounded(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		s := w.createSchedule(penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Enabled: new(true)})
+		run := w.create(penstock.RunRequest{Prompt: "go"})
+		uses := map[string]func(penstock.Principal) error{
+			"a schedule": func(p penstock.Principal) error {
+				if _, err := w.Schedules.Pause(ctx, w.admin, s.ID); err != nil {
+					return err
+				}
+				_, err := w.Schedules.Resume(ctx, p, s.ID)
+				return err
+			},
+			"an execution": func(p penstock.Principal) error {
+				_, err := w.Runs.FollowUp(ctx, p, run.ID, penstock.FollowupRequest{Message: "on"})
+				return err
+			},
+		}
+		use := func(p penstock.Principal) {
+			for what, use := range uses {
+				if err := use(p); err != nil {
+					w.t.Fatalf("%s: %v", what, err)
+				}
+			}
+		}
+		budgeted := w.cappedKey() // is revoked, and still counts
+		use(budgeted)
+		if err := w.Keys.Revoke(ctx, w.admin, budgeted.KeyUID); err != nil {
+			w.t.Fatal(err)
+		}
+		for range 60 { // each is used once, and ends
+			p := w.keyOf(w.admin)
+			use(p)
+			if err := w.Keys.Revoke(ctx, w.admin, p.KeyUID); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		row, err := w.options.Store.Runs.Find(ctx, w.admin.Team, run.ID)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		due, err := w.options.Store.Schedules.Due(ctx, penstock.Now().Add(48*time.Hour), 10)
+		if err != nil || len(due) != 1 {
+			w.t.Fatal(due, err)
+		}
+		for what, keys := range map[string][]string{"the execution": row.Senders, "the schedule": due[0].ChangedBy} {
+			if len(keys) > 4 || !slices.Contains(keys, budgeted.KeyUID) {
+				w.t.Errorf("%s counts for %d keys: %v", what, len(keys), keys)
+			}
+		}
+		for what, use := range uses {
+			var err error
+			for n := 0; err == nil; n++ {
+				if n > 60 {
+					w.t.Fatalf("the list of %s has no end", what)
+				}
+				err = use(w.keyOf(w.admin))
+			}
+			wantCode(w.t, err, penstock.CodeConflict, "other keys can pay")
+		}
+	})
+}

@@ -278,8 +278,7 @@ func TestFieldsOfCompatibleServersPass(t *testing.T) {
 		Spend: newPurse(1e15), Prices: priceTable(t, silentPrices),
 	})
 	costly := map[string]string{ // what the gateway refuses under a cap
-		"vLLM": "/thinking_token_budget", "Ollama": "/options", "LM Studio": "/draft_model", "Mistral": "/prompt_mode",
-		"OpenRouter": "/models", "Google": "/extra_body", "DashScope": "no price", // a video may have sound
+		"OpenRouter": "/models", "DashScope, a film": "no price", // it may have sound
 	}
 	for name, fields := range map[string]string{
 		"vLLM": `"top_k":20,"min_p":0,"repetition_penalty":1.05,"chat_template_kwargs":{"enable_thinking":false},` +
@@ -294,6 +293,8 @@ func TestFieldsOfCompatibleServersPass(t *testing.T) {
 			`"metadata":{"sessionId":` +
 			`"s"},"preserve_thinking":true,"messages":[{"role":"user","content":[{"type":"text","text":"x","cache_control":` +
 			`{"type":"ephemeral"}},{"type":"video","video":["data:image/png;base64,AA"],"fps":2,"max_pixels":9}]}]`,
+		"DashScope, a film": `"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":` +
+			`"data:video/mp4;base64,AA"}}]}]`,
 		"DeepSeek": `"thinking":{"type":"enabled"},"messages":[{"role":"assistant","reasoning_content":"https://x",` +
 			`"content":` +
 			`"y","prefix":true}]`,

@@ -19,14 +19,10 @@ type prompter struct {
 
 // fields checks the fields at the top, and what they say about tier, region and cache.
 func (p *prompter) fields(root *node) {
-	b, api := p.b, p.c.u.API
 	for i := range root.members {
-		m := &root.members[i]
-		if m.value.isSet() && !p.c.fields.costless("", m.name) {
-			b.deny("/"+m.name, "is not known to the model gateway")
-		}
+		p.costly("", &root.members[i])
 	}
-	switch api {
+	switch p.c.u.API {
 	case Anthropic:
 		p.anthropicFields(root)
 	case OpenAI:
@@ -85,6 +81,8 @@ func (p *prompter) cacheMarks(n *node) {
 
 func (p *prompter) openaiFields(root *node) {
 	b := p.b
+	p.cacheMarks(root)
+	p.compatibleFields(root)
 	p.oneOf(root, "service_tier", "auto", "default", "standard", "flex", "scale", "priority", "fast", "ultrafast")
 	switch tier := root.member("service_tier").text(); tier {
 	case "", "auto": // what the project's settings say
@@ -101,7 +99,7 @@ func (p *prompter) openaiFields(root *node) {
 	b.regions = []string{openaiRegion(p.c.u)}
 	if options := root.member("prompt_cache_options"); options.isSet() {
 		ttl := options.member2("ttl")
-		b.long = ttl.isSet() && ttl.text() != "30m"
+		b.long = b.long || ttl.isSet() && ttl.text() != "30m"
 	}
 	b.writes, b.long = true, b.long || root.member("prompt_cache_retention").text() == "24h"
 	if mode := root.member("reasoning").member2("mode"); mode.isSet() && mode.text() != "standard" {
@@ -146,9 +144,12 @@ func (p *prompter) geminiFields(root *node) {
 	}
 	config := root.member("generationConfig")
 	for i := range config.fields() {
-		m := &config.members[i]
-		if m.value.isSet() && !p.c.fields.costless("generationConfig", m.name) {
-			b.deny("/generationConfig/"+m.name, "is not known to the model gateway")
+		p.costly("generationConfig", &config.members[i])
+	}
+	format := config.member2("responseFormat")
+	for i := range format.fields() {
+		if m := &format.members[i]; m.name != "text" && m.value.isSet() {
+			b.deny("/generationConfig/responseFormat/"+m.name, "asks for output that has no price")
 		}
 	}
 	for _, modality := range config.member2("responseModalities").list() {

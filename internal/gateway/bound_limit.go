@@ -29,9 +29,11 @@ func (c *checker) outputLimit(b *bound, root *node, most int64) {
 		c.setLimit(b, root, root, "max_tokens", "")
 	case ChatCompletions:
 		c.chatLimit(b, root)
+		c.compatibleLimits(b, root)
 	case Responses:
 		b.least = leastResponses
 		c.setLimit(b, root, root, "max_output_tokens", "")
+		c.compatibleLimits(b, root)
 	case GenerateContent, StreamGenerate:
 		c.geminiLimit(b, root)
 	case CompactResponse:

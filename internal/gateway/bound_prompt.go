@@ -138,7 +138,8 @@ func (p *prompter) mayBeAudio(kind string, part *node) bool {
 		return kind == s || strings.HasSuffix(s, "/") && strings.HasPrefix(kind, s) ||
 			s[0] == '_' && strings.HasSuffix(kind, s)
 	})
-	return !silent || hears(part)
+	frames := kind == "video" && part.member("video").isArray() // a list of pictures
+	return !silent && !frames || hears(part)
 }
 
 // hears reports whether a part names a media type of audio or video, or holds a part with one.

@@ -36,6 +36,9 @@ var offWords = []string{"disabled", "disable", "none", "off", "false", "no", "no
 // by the words in their names: each server has its own.
 func thinkingOf(root *node) thinking {
 	var t thinking
+	if root.member("prompt_mode").text() == "reasoning" {
+		t.on, t.field = true, "/prompt_mode"
+	}
 	for i := range root.members {
 		m := &root.members[i]
 		if !slices.Contains(plainFields, m.name) {
@@ -100,7 +103,8 @@ func (t *thinking) value(at string, n *node) {
 // greatest output of the model, 0 if unknown.
 func (c *checker) addThinking(b *bound, root *node, most int64) {
 	t := thinkingOf(root)
-	if c.r.operation != ChatCompletions {
+	if c.r.operation != ChatCompletions && !root.member("chat_template_kwargs").isSet() &&
+		!root.member("enable_thinking").isSet() {
 		t.on = false // these APIs define that the limit includes thinking
 	}
 	if t.odd != "" {

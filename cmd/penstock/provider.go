@@ -260,7 +260,7 @@ func (s *fileSettings) harnessProviders(log *slog.Logger) []gateway.Provider {
 				entry = providerSettings{AllowFields: entry.AllowFields} // its headers and query may be secrets
 			}
 			p := describe(gateway.Provider{
-				Name: name + "-" + v.Name, API: v.API, Key: key, BaseURL: env[v.URL], Vendor: v.Name,
+				Name: name + "-" + v.Name, API: v.API, Key: key, BaseURL: env[v.URL], Vendor: v.Name, OwnKey: true,
 				Setting: "harnesses." + name + ".env." + v.URL,
 			}, entry)
 			list = append(list, p)

@@ -46,8 +46,9 @@ const documentOverhead = 100
 
 // samplers are the options of Ollama that change neither the prompt nor the limit of the output.
 var samplers = []string{
-	"frequency_penalty", "low_vram", "main_gpu", "min_p", "mirostat", "mirostat_eta", "mirostat_tau", "num_batch", "num_ctx",
-	"num_gpu", "num_keep", "num_thread", "numa", "penalize_newline", "presence_penalty", "repeat_last_n", "repeat_penalty",
+	"frequency_penalty", "low_vram", "main_gpu", "min_p", "mirostat", "mirostat_eta", "mirostat_tau", "num_batch",
+	"num_ctx", "num_gpu", "num_keep", "num_thread", "numa", "penalize_newline", "presence_penalty", "repeat_last_n",
+	"repeat_penalty",
 	"seed", "stop", "temperature", "tfs_z", "top_k", "top_p", "typical_p", "use_mlock", "use_mmap", "vocab_only",
 }
 
@@ -58,7 +59,7 @@ func (p *prompter) compatibleFields(root *node) {
 	if root.member("prompt_mode").isSet() { // Mistral puts a prompt about reasoning before the conversation
 		p.overhead += 2000
 	}
-	if n := root.member("priority"); n.isSet() && n.kind != jsontext.KindNumber { // a number orders the queue of the server
+	if n := root.member("priority"); n.isSet() && n.kind != jsontext.KindNumber { // a number orders the server's queue
 		b.deny("/priority", "may name a tier that has no price")
 	}
 	if root.member("extra_body").member2("google").member2("cached_content").isSet() {

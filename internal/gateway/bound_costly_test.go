@@ -87,7 +87,7 @@ models:
 }
 
 // A field that may cost more is refused under a cap: the refusal says which, why, and what an administrator can do. A
-// value that turns it off costs nothing, and a field that an administrator allows counts as one that costs nothing more.
+// value that turns it off costs nothing, and a field that an administrator allows counts as one that costs nothing.
 func TestAFieldThatMayCostMoreIsExplained(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, replies(`{}`), gateway.SessionOptions{

@@ -124,7 +124,9 @@ func (c *activeCall) key() string {
 	return c.u.Key
 }
 
-// runKey reports whether the key is the run's own.
-func (c *activeCall) runKey() bool { return strings.TrimSpace(c.s.opts.Keys[c.u.Name]) != "" }
+// runKey reports whether the key is the run's own, or another than the operator's.
+func (c *activeCall) runKey() bool {
+	return c.u.OwnKey || strings.TrimSpace(c.s.opts.Keys[c.u.Name]) != ""
+}
 
 func megabytes(n int64) string { return fmt.Sprintf("%d MB", n>>20) }

@@ -106,7 +106,8 @@ func (a *asking) askForCount(ctx context.Context, path string, body []byte) (int
 	c := a.c
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.u.address(path, "").String(), bytes.NewReader(body))
+	target := c.u.address(path, "", c.runKey()).String()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
 		return 0, fmt.Errorf("count a prompt: %w", err)
 	}

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/penstock-dev/penstock/internal/secret"
 )
 
 // API is the protocol that a provider speaks.
@@ -55,6 +57,9 @@ type Provider struct {
 	// Query has parameters that each request gets, such as api-version. A query of BaseURL adds to them.
 	// Headers are added in the same way. The values may be secrets.
 	Query, Headers map[string]string
+	// OwnKey says that Key is not that of the operator who set Query and Headers: it replaces their credentials,
+	// like the key of a run.
+	OwnKey bool
 	// Setting names the setting that BaseURL comes from, for errors: OPENAI_BASE_URL.
 	// Empty means "the base URL of provider NAME".
 	Setting string
@@ -142,8 +147,8 @@ func (p Provider) checkHeaders() error {
 
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// secrets lists the values that must not be in errors, longer ones first: the key, and longer values of the
-// query and of headers, also each longer word of a header, such as what follows Bearer.
+// secrets lists the values that must not be in errors, in each form, longer ones first: the key, and longer values of
+// the query and of headers, also each longer word of a header, such as what follows Bearer.
 func (u *upstream) secrets(key string) []string {
 	const least = 12 // a shorter value is a version or a name
 	var list []string
@@ -154,9 +159,15 @@ func (u *upstream) secrets(key string) []string {
 		list = append(append(list, value), strings.Fields(value)...)
 	}
 	list = slices.DeleteFunc(list, func(s string) bool { return len(s) < least })
-	if key != "" {
-		list = append(list, key)
+	for _, value := range slices.Clone(list) {
+		list = append(list, secret.Forms(value)...)
 	}
+	if len(key) < least { // a form of it may be anything
+		list = append(list, key)
+	} else {
+		list = append(list, secret.Forms(key)...)
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
 	slices.SortFunc(list, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return list
 }
@@ -200,15 +211,20 @@ func (p Provider) ModelID(model string) string {
 	return name + "/" + model
 }
 
-// address returns the URL of a call. Path begins with the version, such as v1/messages.
-func (u *upstream) address(path, query string) *url.URL {
+// address returns the URL of a call. Path begins with the version, such as v1/messages. The key of a run replaces
+// credentials in the provider's query.
+func (u *upstream) address(path, query string, ofRun bool) *url.URL {
 	if u.API == OpenAI { // its base URL has the version
 		path = strings.TrimPrefix(path, "v1/")
 	}
 	out := *u.base
 	out.Path += "/" + path
 	out.RawQuery = query
-	if own := u.base.Query(); len(own) > 0 {
+	own := u.base.Query()
+	if ofRun {
+		maps.DeleteFunc(own, func(name string, _ []string) bool { return credentialQueries.MatchString(name) })
+	}
+	if len(own) > 0 {
 		sent, _ := url.ParseQuery(query) // checkQuery has read it
 		maps.Copy(sent, own)
 		out.RawQuery = sent.Encode()
@@ -230,12 +246,18 @@ func (u *upstream) port() int {
 var credentialHeaders = regexp.MustCompile(
 	`(?i)^(authorization|x-api-key|api-key|x-goog-api-key|x-litellm-api-key|ocp-apim-subscription-key)$`)
 
+// credentialQueries are the parameters that they read a key from.
+var credentialQueries = regexp.MustCompile(
+	`(?i)^(key|code|(api|access|auth|subscription)[_-]?(key|token)|token|sig)$`)
+
 // authorize adds the key and the headers of the provider to the header of a request. The key of a run
 // replaces all credentials of the provider.
 func (u *upstream) authorize(h http.Header, key string, ofRun bool) {
 	betas := u.betas(h)
 	switch {
 	case key == "":
+	case u.API == OpenAI && isAzure(u) && !strings.HasPrefix(key, "eyJ"): // not a token of Entra
+		h.Set("Api-Key", key)
 	case u.API == Anthropic:
 		h.Set("X-Api-Key", key)
 	case u.API == OpenAI:
@@ -251,6 +273,11 @@ func (u *upstream) authorize(h http.Header, key string, ofRun bool) {
 	if betas != "" {
 		h.Set(betaHeader, betas)
 	}
+}
+
+// isAzure reports whether a provider is at a host of Azure, which takes a key as Bearer only at some of its paths.
+func isAzure(u *upstream) bool {
+	return isHost(u, "openai.azure.com") || isHost(u, "cognitiveservices.azure.com") || isHost(u, "services.ai.azure.com")
 }
 
 const betaHeader = "Anthropic-Beta"
@@ -272,11 +299,11 @@ func (u *upstream) listModels(ctx context.Context, transport http.RoundTripper) 
 	if u.API == Gemini {
 		path = "v1beta/models"
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.address(path, "").String(), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.address(path, "", u.OwnKey).String(), http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("list the models of provider %s: %w", u.Name, err)
 	}
-	u.authorize(r.Header, u.Key, false)
+	u.authorize(r.Header, u.Key, u.OwnKey)
 	if u.API == Anthropic {
 		r.Header.Set("Anthropic-Version", "2023-06-01")
 	}

@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -88,16 +90,22 @@ func TestLimitAtOpenAIAndAzure(t *testing.T) {
 func TestQuotedCredentialsAreRemoved(t *testing.T) {
 	t.Parallel()
 	const inHeader, inQuery = "token-of-the-header", "token-of-the-query"
-	const quotes = `{"error":{"message":"not ` + inHeader + `, ` + inQuery + `, ` + realKey + `"}}`
-	const want = "not ***, ***, ***"
+	const escaped = `"of <the> header+"`
+	quotes, err := json.Marshal(map[string]any{"error": map[string]string{"message": fmt.Sprintf(
+		"not %s, %s, %s, %s, %s, %q", inHeader, inQuery, realKey, url.QueryEscape(escaped), url.PathEscape(escaped), escaped,
+	)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `not ***, ***, ***, ***, ***, "***"`
 	for name, response := range map[string]http.HandlerFunc{
 		"an error": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, quotes)
+			_, _ = w.Write(quotes)
 		},
 		"a cut stream": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = io.WriteString(w, "data: "+quotes+"\n\n")
+			_, _ = io.WriteString(w, "data: "+string(quotes)+"\n\n")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +114,7 @@ func TestQuotedCredentialsAreRemoved(t *testing.T) {
 			var problem string
 			r := providerRig(t, gateway.Provider{
 				Name: "openai", API: gateway.OpenAI, Key: realKey, BaseURL: "?token=" + inQuery,
-				Headers: map[string]string{"X-Gate": "Bearer " + inHeader},
+				Headers: map[string]string{"X-Gate": "Bearer " + inHeader, "X-Odd": escaped},
 			}, response, gateway.SessionOptions{Responded: func(c gateway.Call) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -150,6 +158,54 @@ func TestTheKeyOfARunReplacesCredentials(t *testing.T) {
 					t.Errorf("%s: the provider also gets %s", api, name)
 				}
 			}
+		}
+	}
+}
+
+// A key that is not the operator's replaces the operator's credentials in the query, too. The other parameters stay.
+func TestTheKeyOfARunReplacesCredentialsInTheQuery(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		own, ofRun bool
+		want       string
+	}{
+		"the operator's key": {false, false, "api-version=1&key=operators&subscription-key=operators"},
+		"a run's key":        {false, true, "api-version=1"},
+		"a harness's key":    {true, false, "api-version=1"},
+	} {
+		opts := gateway.SessionOptions{}
+		if c.ofRun {
+			opts.Keys = map[string]string{"openai": "key-of-the-run"}
+		}
+		r := providerRig(t, gateway.Provider{
+			Name: "openai", API: gateway.OpenAI, Key: realKey, OwnKey: c.own, BaseURL: "?key=operators",
+			Query:   map[string]string{"api-version": "1", "subscription-key": "operators"},
+			Headers: map[string]string{"Authorization": "Bearer operators"},
+		}, replies(`{}`), opts)
+		r.send(t, http.MethodPost, chatPath, `{"model":"m"}`)
+		got := r.got()[0]
+		if got.Query != c.want {
+			t.Errorf("%s: the provider gets the query %q, want %q", name, got.Query, c.want)
+		}
+		if other := c.own || c.ofRun; (got.Header.Get("Authorization") == "Bearer operators") == other {
+			t.Errorf("%s: the provider gets %v", name, got.Header)
+		}
+	}
+}
+
+// Azure takes a key in a header of its own, and a token of Entra as Bearer.
+func TestTheKeyOfARunAtAzure(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string][2]string{
+		"key-of-the-run": {"key-of-the-run", ""}, "eyJ0eXAi.b.c": {"", "Bearer eyJ0eXAi.b.c"},
+	} {
+		r := providerRig(t, gateway.Provider{
+			Name: "openai", API: gateway.OpenAI, BaseURL: "https://x.openai.azure.com/openai/deployments/d",
+			Headers: map[string]string{"api-key": "operators"},
+		}, replies(`{}`), gateway.SessionOptions{Keys: map[string]string{"openai": key}})
+		r.send(t, http.MethodPost, chatPath, `{"model":"m"}`)
+		if h := r.got()[0].Header; h.Get("Api-Key") != want[0] || h.Get("Authorization") != want[1] {
+			t.Errorf("%s: the provider gets %v", key, h)
 		}
 	}
 }

@@ -147,7 +147,8 @@ func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, f
 	if refusal != nil {
 		return nil, refusal
 	}
-	c := &activeCall{s: s, u: u, target: u.address(found.path, query), route: found, turn: s.turns.Load()}
+	c := &activeCall{s: s, u: u, route: found, turn: s.turns.Load()}
+	c.target = u.address(found.path, query, c.runKey())
 	c.Call = Call{
 		Provider: u.Name, API: u.API, Operation: found.operation, Host: u.base.Hostname(), Port: u.port(),
 		Started: time.Now(),

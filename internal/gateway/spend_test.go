@@ -60,10 +60,14 @@ func TestRequestsWithoutABoundAreRefusedByName(t *testing.T) {
 		"a search": {
 			chatPath, `{"model":"gpt-x","web_search_options":{"search_context_size":"low"}}`, "/web_search_options",
 		},
-		"a search without options":      {chatPath, `{"model":"gpt-x","web_search_options":{}}`, "/web_search_options"},
-		"a tier of another name":        {chatPath, `{"model":"gpt-x","priority":"high"}`, "/priority"},
-		"an option of the sampler":      {chatPath, `{"model":"gpt-x","options":{"draft_num_predict":9}}`, "/options/draft_num_predict"},
-		"a picture as the response":     {geminiPath, `{"generationConfig":{"responseFormat":{"image":{"delivery":"x"}}}}`, "/image"},
+		"a search without options": {chatPath, `{"model":"gpt-x","web_search_options":{}}`, "/web_search_options"},
+		"a tier of another name":   {chatPath, `{"model":"gpt-x","priority":"high"}`, "/priority"},
+		"an option of the sampler": {
+			chatPath, `{"model":"gpt-x","options":{"draft_num_predict":9}}`, "/options/draft_num_predict",
+		},
+		"a picture as the response": {
+			geminiPath, `{"generationConfig":{"responseFormat":{"image":{"delivery":"x"}}}}`, "/image",
+		},
 		"a fraction as the limit":       {chatPath, `{"model":"gpt-x","max_tokens":1.5}`, "/max_tokens"},
 		"an unknown tier":               {chatPath, `{"model":"gpt-x","service_tier":"warp"}`, "/service_tier"},
 		"a tier without a price":        {chatPath, `{"model":"gpt-x","service_tier":"ultrafast"}`, "tier"},

@@ -12,8 +12,12 @@ import (
 const base64Line = 76
 
 // Forms lists the possible spellings of a value: unchanged, as a JSON string (also nested in
-// another), percent-encoded, in hexadecimal, and in base64 at any position of the encoded text.
+// another), percent-encoded, in hexadecimal, and in base64 at any position of the encoded text. An empty value has
+// none.
 func Forms(value string) []string {
+	if value == "" {
+		return nil
+	}
 	list := []string{value, hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
 	for _, escaped := range jsonForms(value) {
 		list = append(list, escaped)

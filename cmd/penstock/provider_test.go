@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -55,12 +56,14 @@ func TestKeysOfHarnessesMoveToTheGateway(t *testing.T) {
 func TestProvidersOfTheConfigurationFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ content, says string }{
-		"unknown key":      {"providers: {local: {api: openai, url: x}}", "url: unknown key"},
-		"without an API":   {"providers: {local: {base_url: 'http://127.0.0.1:1/v1'}}", "api is missing"},
-		"without a URL":    {"providers: {local: {api: openai}}", "base_url is missing"},
-		"another's API":    {"providers: {anthropic: {api: openai}}", "speaks anthropic"},
-		"fields as a text": {"providers: {openai: {allow_fields: {}}}", "allow_fields"},
-		"price of no kind": {"providers: {local: {api: openai, base_url: 'http://x', prices: cheap}}", "prices"},
+		"unknown key":         {"providers: {local: {api: openai, url: x}}", "url: unknown key"},
+		"without an API":      {"providers: {local: {base_url: 'http://127.0.0.1:1/v1'}}", "api is missing"},
+		"without a URL":       {"providers: {local: {api: openai}}", "base_url is missing"},
+		"another's API":       {"providers: {anthropic: {api: openai}}", "speaks anthropic"},
+		"fields as a text":    {"providers: {openai: {allow_fields: {}}}", "allow_fields"},
+		"an impossible speed": {"providers: {openai: {tokens_per_second: -1}}", "tokens_per_second"},
+		"no answer":           {"providers: {openai: {limit_includes_thinking: often}}", "limit_includes_thinking"},
+		"price of no kind":    {"providers: {local: {api: openai, base_url: 'http://x', prices: cheap}}", "prices"},
 	} {
 		_, err := parseConfig([]byte(test.content), nil, &fileSettings{})
 		if err == nil || !strings.Contains(err.Error(), test.says) {
@@ -80,6 +83,34 @@ func TestProvidersOfTheConfigurationFile(t *testing.T) {
 	cost, known := table.Cost(price.Call{Model: "local/any", At: time.Now(), Usage: price.Usage{Input: 1000}})
 	if !known || cost != 0 {
 		t.Errorf("a free provider costs %d, known %v", cost, known)
+	}
+}
+
+// What an entry says about the speed and the limits of a provider holds also for the key of a harness.
+func TestSpeedAndThinkingOfAProviderReachTheGateway(t *testing.T) {
+	t.Parallel()
+	var settings fileSettings
+	_, err := parseConfig([]byte(`
+providers:
+  local: {api: openai, base_url: "http://127.0.0.1:1/v1", tokens_per_second: 2000, limit_includes_thinking: false}
+  anthropic: {tokens_per_second: 300, limit_includes_thinking: true}
+harnesses:
+  claude: {command: [/bin/claude], env: {ANTHROPIC_API_KEY: sk-1}}
+`), nil, &settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := allProviders(&settings).withVendors(&settings)
+	all = append(all, settings.harnessProviders(slog.New(slog.DiscardHandler))...)
+	got := map[string]string{}
+	for _, p := range all {
+		if p.LimitIncludesThinking != nil {
+			got[p.Name] = fmt.Sprint(p.TokensPerSecond, *p.LimitIncludesThinking)
+		}
+	}
+	want := map[string]string{"local": "2000 false", "anthropic": "300 true", "claude-anthropic": "300 true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -68,6 +68,9 @@ func (c *checker) bound(root *node, header http.Header, size int64) *bound {
 	}
 	p := &prompter{b: b, c: c, rules: promptRules[c.u.API], overhead: promptRules[c.u.API].overhead}
 	p.fields(root)
+	if c.allowed != "" {
+		b.deny(c.allowed, "is not known to the model gateway")
+	}
 	p.request(root)
 	b.prompt = size + p.overhead
 	if b.window > 0 && (b.opaque != "" || b.prompt > b.window) {

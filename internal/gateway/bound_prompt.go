@@ -45,9 +45,9 @@ var promptRules = map[API]promptRule{
 			"text", "refusal", "function", "custom", "message", "input_text", "output_text", "summary_text", "reasoning_text",
 			"reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
 			"local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call",
-			"apply_patch_call_output", "tool_search_call", "tool_search_output", "namespace", "url_citation", "exec", "exit",
-			"timeout", "create_file", "update_file", "delete_file", "local", "grammar", "ephemeral", "thinking",
-			"reasoning.text", "reasoning.summary",
+			"apply_patch_call_output", "tool_search_call", "tool_search_output", "additional_tools", "namespace",
+			"url_citation", "exec", "exit", "timeout", "create_file", "update_file", "delete_file", "local", "grammar",
+			"ephemeral", "thinking", "reasoning.text", "reasoning.summary",
 		},
 	},
 	Gemini: {
@@ -69,7 +69,7 @@ func (p *prompter) request(root *node) {
 	case OpenAI:
 		p.parts(root.member("messages"), "/messages")
 		if input := root.member("input"); input.isArray() {
-			p.items(root, input)
+			p.items(input)
 		}
 	case Gemini:
 		p.geminiParts(root.member("systemInstruction"), "/systemInstruction")
@@ -77,20 +77,27 @@ func (p *prompter) request(root *node) {
 			p.geminiParts(content, "/contents/"+strconv.Itoa(i))
 		}
 	}
-	p.tools(root, root.member("tools"), "/tools")
+	p.tools(root, root, "", "")
 }
 
-// tools counts tools, also those of a namespace.
-func (p *prompter) tools(root, tools *node, at string) {
-	if !tools.isSet() {
-		return
+// tools counts tools wherever they are checked: of the request, of a namespace, and those that a message
+// brings.
+func (p *prompter) tools(root, n *node, at, holder string) {
+	for i := range n.items {
+		p.tools(root, &n.items[i], at+"/"+strconv.Itoa(i), holder)
 	}
-	for i, tool := range tools.all() {
-		at := at + "/" + strconv.Itoa(i)
-		p.tool(root, tool, at)
-		if tool.member("type").text() == "namespace" {
-			p.tools(root, tool.member("tools"), at+"/tools")
+	for i := range n.members {
+		m := &n.members[i]
+		inside := at + "/" + m.name
+		if p.c.opaque(at, m.name) {
+			continue
 		}
+		if p.c.definesTools(holder, m.name) && m.value.isSet() {
+			for j, tool := range m.value.all() {
+				p.tool(root, tool, inside+"/"+strconv.Itoa(j))
+			}
+		}
+		p.tools(root, &m.value, inside, m.name)
 	}
 }
 
@@ -122,8 +129,8 @@ func (p *prompter) unclear(at, kind string, part *node) {
 // silentParts are parts without audio: their types, the beginnings of their media types, and the end of the
 // types of calls of a provider's tools.
 var silentParts = []string{
-	"image", "image_url", "input_image", "file", "input_file", "document", "image/", "application/pdf", "text/",
-	"computer_screenshot", "computer_call_output", "_call", "mcp_list_tools", "mcp_approval_request",
+	"image", "image_url", "images", "input_image", "file", "input_file", "document", "image/", "application/pdf",
+	"text/", "computer_screenshot", "computer_call_output", "_call", "mcp_list_tools", "mcp_approval_request",
 	"mcp_approval_response", "item_reference", "compaction", "context_compaction", "compaction_trigger",
 	"configuration_update", "reasoning.encrypted", "tool_reference", "file_citation", "container_file_citation",
 	"file_path", "reference", "document_url", "redacted_thinking", "mediaResolution",
@@ -194,17 +201,22 @@ func (p *prompter) parts(n *node, at string) {
 		m := &n.members[i]
 		switch {
 		case p.c.opaque(at, m.name), m.name == "tools":
-		case m.name == "audio" && m.value.isSet():
-			p.unclear(at+"/audio", "audio", &m.value)
+		case slices.Contains(mediaFields, m.name) && m.value.isSet():
+			p.unclear(at+"/"+m.name, m.name, &m.value)
 		default:
 			p.parts(&m.value, at+"/"+m.name)
 		}
 	}
 }
 
-// items reads the input of the Responses API. An item may stand for one that the provider keeps, or bring
-// tools.
-func (p *prompter) items(root, input *node) {
+// mediaFields hold pictures, sound or files. Some compatible servers read them in a part without a type.
+var mediaFields = []string{
+	"audio", "audio_url", "input_audio", "image", "image_url", "images", "image_embeds", "input_image", "video",
+	"video_url", "file", "file_data", "file_id", "file_url", "input_file", "document_url",
+}
+
+// items reads the input of the Responses API. An item may stand for one that the provider keeps.
+func (p *prompter) items(input *node) {
 	for i := range input.items {
 		item, at := &input.items[i], "/input/"+strconv.Itoa(i)
 		if item.member("id").isSet() && !hasContent(item) {
@@ -214,12 +226,6 @@ func (p *prompter) items(root, input *node) {
 			}
 			p.unclear(at, kind, item)
 			continue
-		}
-		if kind := item.member("type").text(); kind == "additional_tools" || kind == "tool_search_output" {
-			p.tools(root, item.member("tools"), at+"/tools")
-			if kind == "additional_tools" {
-				continue
-			}
 		}
 		p.parts(item, at)
 	}

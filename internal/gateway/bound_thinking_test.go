@@ -276,6 +276,8 @@ func TestAudioWithoutAPriceIsRefused(t *testing.T) {
 		"audio":           {chatPath, part(`{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}`), true},
 		"a video":         {chatPath, part(`{"type":"video_url","video_url":{"url":"data:video/mp4;base64,AAAA"}}`), true},
 		"audio as a file": {chatPath, part(`{"type":"file","file":{"file_data":"data:AUDIO/wav;base64,AAAA"}}`), true},
+		"untyped audio":   {chatPath, part(`{"audio_url":{"url":"data:,AAAA"}}`), true},
+		"untyped video":   {chatPath, part(`{"type":"text","text":"x","video":["data:,AAAA"]}`), true},
 		"an unknown part": {chatPath, part(`{"type":"sound","data":"AAAA"}`), true},
 		"an audio answer": {
 			chatPath, `{"model":"gpt-x","max_tokens":5,"messages":[{"role":"assistant","audio":{"data":"a"}}]}`, true,

@@ -15,7 +15,8 @@ type checker struct {
 	r      route
 	fields fieldList
 
-	model string
+	model   string
+	allowed string // the first field that only the operator's configuration allows, or ""
 }
 
 // edit replaces the bytes [start, end) of a body.

@@ -192,7 +192,11 @@ func (c *checker) enter(n *node, i int, at place) (place, *Refusal) {
 	if at.key != "" {
 		setting = at.key + "." + name
 	}
-	if slices.Contains(c.u.AllowFields, setting) || c.u.API == Gemini && at.key == "tools" { // its tools are fields
+	allowed := slices.Contains(c.u.AllowFields, setting)
+	if allowed && n.members[i].value.isSet() {
+		c.allowed = cmp.Or(c.allowed, inside.pointer)
+	}
+	if allowed || c.u.API == Gemini && at.key == "tools" { // its tools are fields
 		inside.scope = scopeOpen
 		return inside, nil
 	}

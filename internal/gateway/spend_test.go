@@ -68,15 +68,39 @@ func TestRequestsWithoutABoundAreRefusedByName(t *testing.T) {
 		"a picture as the response": {
 			geminiPath, `{"generationConfig":{"responseFormat":{"image":{"delivery":"x"}}}}`, "/image",
 		},
-		"a fraction as the limit":       {chatPath, `{"model":"gpt-x","max_tokens":1.5}`, "/max_tokens"},
-		"an unknown tier":               {chatPath, `{"model":"gpt-x","service_tier":"warp"}`, "/service_tier"},
-		"a tier without a price":        {chatPath, `{"model":"gpt-x","service_tier":"ultrafast"}`, "tier"},
-		"an image without a window":     {chatPath, image("gpt-plain"), "/messages/0/content/0"},
+		"a fraction as the limit":   {chatPath, `{"model":"gpt-x","max_tokens":1.5}`, "/max_tokens"},
+		"an unknown tier":           {chatPath, `{"model":"gpt-x","service_tier":"warp"}`, "/service_tier"},
+		"a tier without a price":    {chatPath, `{"model":"gpt-x","service_tier":"ultrafast"}`, "tier"},
+		"an image without a window": {chatPath, image("gpt-plain"), "/messages/0/content/0"},
+		"an image without a type": {
+			chatPath, `{"model":"gpt-plain","messages":[{"content":[{"image_url":"data:image/png;base64,AAAA"}]}]}`,
+			"/messages/0/content/0/image_url",
+		},
+		"an image beside a text": {
+			chatPath, `{"model":"gpt-plain","messages":[{"images":["AAAA"],"content":[{"type":"text","text":"x"}]}]}`,
+			"/messages/0/images",
+		},
+		"an image beside more tools": {
+			responsesPath, `{"model":"gpt-plain","input":[{"type":"additional_tools","tools":[],"content":[{"type":` +
+				`"input_image","image_url":"data:image/png;base64,AAAA"}]}]}`, "/input/0/content/0",
+		},
 		"a hosted tool without a limit": {responsesPath, `{"model":"gpt-x","tools":[{"type":"web_search"}]}`, "web_search"},
 		"a hosted tool in the input": {
 			responsesPath, `{"model":"gpt-x","input":[{"type":"additional_tools","tools":[{"type":"namespace","name":"n",` +
 				`"tools":[{"type":"web_search"}]}]}]}`, "web_search",
 		},
+		"a hosted tool in a message": {
+			responsesPath, `{"model":"gpt-x","input":[{"type":"message","role":"developer","content":"x","tools":[` +
+				`{"type":"web_search"}]}]}`, "web_search",
+		},
+		"a hosted tool that a message adds": {
+			messages, `{"model":"claude-x","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"x",` +
+				`"tool_changes":[{"tool":{"definition":{"type":"web_search_20250305"}}}]}]}]}`, "web_search",
+		},
+		"a field in a message that the operator allows": {
+			chatPath, `{"model":"gpt-x","messages":[{"role":"user","content":"x","operators":1}]}`, "/messages/0/operators",
+		},
+		"a field that the operator allows": {chatPath, `{"model":"gpt-x","operators":1}`, "/operators"},
 		"context management of Responses": {
 			responsesPath, `{"model":"gpt-x","context_management":[{"type":"x"}]}`, "/context_management",
 		},

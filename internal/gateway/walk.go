@@ -72,9 +72,7 @@ func (c *checker) below(n *node, at place) *Refusal {
 func (c *checker) field(m *member, at, inside place, kind string) *Refusal {
 	folded := fold(m.name)
 	switch {
-	case m.name == "tools" && !strings.HasSuffix(at.key, "_results"): // there, their names
-		return c.tools(&m.value, inside.pointer)
-	case c.u.API == Anthropic && m.name == "definition" && at.key == "tool":
+	case c.definesTools(at.key, m.name):
 		return c.tools(&m.value, inside.pointer)
 	case inside.mark&markModel != 0, inside.scope == scopeOpen && namesModels(folded):
 		if inside.pointer == "/model" {
@@ -90,6 +88,12 @@ func (c *checker) field(m *member, at, inside place, kind string) *Refusal {
 		return c.ids(&m.value, inside.pointer)
 	}
 	return nil
+}
+
+// definesTools reports whether a field defines tools. In the results of tools, it has their names.
+func (c *checker) definesTools(holder, name string) bool {
+	return name == "tools" && !strings.HasSuffix(holder, "_results") ||
+		c.u.API == Anthropic && name == "definition" && holder == "tool"
 }
 
 // namesModels reports whether a field that is not listed names models: fallbacks, models and their kin.

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,35 +13,17 @@ import (
 	"strings"
 )
 
-const multipartForm = "multipart/form-data"
-
 // form returns why the form in the body of r cannot be read as its host would read it, or "". Otherwise
 // it makes the body fail at a field that replaces the method, before the host gets that field.
 func (l limits) form(r *http.Request) string {
 	if r.Body == nil || r.Body == http.NoBody {
 		return ""
 	}
-	types := r.Header.Values("Content-Type")
-	kind, parameters, err := mime.ParseMediaType(strings.Join(types, ","))
-	text := strings.ToLower(strings.Join(types, ","))
-	isForm := strings.Contains(text, "x-www-form-urlencoded") || strings.Contains(text, multipartForm)
-	if !isForm {
-		return ""
+	scan, reason := scannerOf(r)
+	if scan == nil {
+		return reason
 	}
-	charset := strings.ToLower(parameters["charset"])
-	boundary := parameters["boundary"]
-	switch coding := r.Header.Get("Content-Encoding"); {
-	case err != nil || len(types) > 1 || kind == multipartForm && boundary == "":
-		return "a form with this Content-Type " + anotherMethod
-	case coding != "" && !strings.EqualFold(coding, "identity"):
-		return "a compressed form " + anotherMethod
-	case !slices.Contains([]string{"", "utf-8", "us-ascii", "iso-8859-1"}, charset):
-		return fmt.Sprintf("a form in the charset %q %s", cut(charset), anotherMethod)
-	}
-	body := &formBody{ReadCloser: r.Body, scan: &pairScanner{method: r.Method}}
-	if kind == multipartForm {
-		body.scan = &partScanner{boundary: "--" + boundary}
-	}
+	body := &formBody{ReadCloser: r.Body, scan: scan}
 	// Of a usual form, the host gets nothing before all of it was scanned.
 	ahead := bufio.NewReaderSize(body, formAhead)
 	if _, err := ahead.Peek(formAhead); err != nil {
@@ -52,6 +35,40 @@ func (l limits) form(r *http.Request) string {
 	return ""
 }
 
+// boundaries match the parameter of a multipart type, as parsers look for it. They disagree on which one
+// counts, and on its extended form (RFC 2231).
+var boundaries = regexp.MustCompile(`(?i)boundary[\s*0-9]*=`)
+
+// scannerOf returns what looks for fields in the body of r, nil if hosts read none there. A reason means
+// that they read it in different ways. Rack takes a POST without a type for a form, and every multipart
+// type for one. Laravel reads the fields of JSON as those of a form.
+func scannerOf(r *http.Request) (scan io.Writer, reason string) {
+	types := r.Header.Values("Content-Type")
+	text := strings.ToLower(strings.Join(types, ","))
+	multipart := strings.Contains(text, "multipart/")
+	switch isForm := multipart || strings.Contains(text, "x-www-form-urlencoded"); {
+	case !isForm && r.Method == http.MethodPost && strings.TrimSpace(text) == "":
+		return &pairScanner{method: r.Method}, ""
+	case !isForm && r.Method == http.MethodPost && (strings.Contains(text, "/json") || strings.Contains(text, "+json")):
+		return &memberScanner{}, ""
+	case !isForm:
+		return nil, ""
+	}
+	_, parameters, err := mime.ParseMediaType(strings.Join(types, ","))
+	charset, boundary := strings.ToLower(parameters["charset"]), parameters["boundary"]
+	switch coding := r.Header.Get("Content-Encoding"); {
+	case err != nil || len(types) > 1, multipart && (boundary == "" || len(boundaries.FindAllString(text, 2)) != 1):
+		return nil, "a form with this Content-Type " + anotherMethod
+	case coding != "" && !strings.EqualFold(coding, "identity"):
+		return nil, "a compressed form " + anotherMethod
+	case !slices.Contains([]string{"", "utf-8", "us-ascii", "iso-8859-1"}, charset):
+		return nil, fmt.Sprintf("a form in the charset %q %s", cut(charset), anotherMethod)
+	case multipart:
+		return &partScanner{boundary: "--" + boundary}, ""
+	}
+	return &pairScanner{method: r.Method}, ""
+}
+
 // formAhead is how much of a form is scanned before the request is sent.
 const formAhead = 64 << 10
 
@@ -59,13 +76,13 @@ const formAhead = 64 << 10
 type overrideError struct{ field string }
 
 func (e *overrideError) Error() string {
-	return fmt.Sprintf("the form field %q %s", cut(e.field), anotherMethod)
+	return fmt.Sprintf("the field %q of its body %s", cut(e.field), anotherMethod)
 }
 
 // formBody is a body whose bytes pass only after they were scanned.
 type formBody struct {
 	io.ReadCloser
-	scan interface{ Write(p []byte) (int, error) }
+	scan io.Writer
 	err  error
 }
 
@@ -189,7 +206,11 @@ var extendedName = regexp.MustCompile(`(?i)(?:^|[;\s])name\*`)
 func (s *partScanner) endField() error {
 	name, value, _ := strings.Cut(string(s.field), ":")
 	s.field = s.field[:0]
-	if !strings.EqualFold(strings.TrimSpace(name), "Content-Disposition") {
+	name = strings.TrimSpace(name)
+	if id := strings.Trim(value, " \t<>\""); strings.EqualFold(name, "Content-ID") && replacesMethod(id) {
+		return &overrideError{id} // Rack takes it for the name of a part that has none
+	}
+	if !strings.EqualFold(name, "Content-Disposition") {
 		return nil
 	}
 	_, parameters, err := mime.ParseMediaType(value)
@@ -205,4 +226,39 @@ func (s *partScanner) endField() error {
 		return &overrideError{field}
 	}
 	return nil
+}
+
+// memberScanner finds such a field at the top of JSON.
+type memberScanner struct {
+	depth            int
+	inText, escaping bool
+	text             []byte // the last string, or its beginning
+}
+
+func (s *memberScanner) Write(p []byte) (int, error) {
+	for _, c := range p {
+		switch {
+		case s.escaping:
+			s.escaping = false
+			s.text = appendUpTo(s.text, c)
+		case s.inText && c == '"':
+			s.inText = false
+		case s.inText:
+			s.escaping = c == '\\'
+			s.text = appendUpTo(s.text, c)
+		case c == '"':
+			s.inText, s.text = true, s.text[:0]
+		case c == '{' || c == '[':
+			s.depth++
+		case c == '}' || c == ']':
+			s.depth--
+		case c == ':' && s.depth == 1:
+			var name string
+			_ = json.Unmarshal(slices.Concat([]byte{'"'}, s.text, []byte{'"'}), &name) // a longer name is none
+			if replacesMethod(name) {
+				return 0, &overrideError{name}
+			}
+		}
+	}
+	return len(p), nil
 }

@@ -53,7 +53,27 @@ func methodOverrides() (list []override) {
 			"Content-Type", "text/plain", "Content-Type", formType,
 		}},
 	)
+	for _, body := range []string{
+		`{"_method":"DELETE"}`, ` { "a" : {"b":["}"]}, "\u005fmethod" : "delete" }`, `{"a":"\"{","_METHOD":"DELETE"}`,
+	} {
+		list = append(list, override{"the JSON " + body, "POST", "/ok", body, []string{
+			"Content-Type", "application/vnd.api+json",
+		}})
+	}
+	inParts, _ := multipartOf(`Content-Disposition: form-data; name="_method"`)
+	list = append(list, override{"a form without a type", "POST", "/ok", "_method=DELETE", []string{"Content-Type", ""}})
+	list = append(list, override{
+		"long JSON", "POST", "/ok", `{"a":"` + strings.Repeat("x", 60<<10) + `","_method":"DELETE"}`,
+		[]string{"Content-Type", "application/json; charset=utf-8"},
+	})
+	for _, kind := range []string{
+		"multipart/mixed; boundary=B", "multipart/related; boundary=B", "multipart/x; boundary=B",
+		`multipart/form-data; boundary=A; x="boundary=B"`, "multipart/form-data; boundary*=utf-8''A; boundary=B",
+	} {
+		list = append(list, override{"a form of type " + kind, "POST", "/ok", inParts, []string{"Content-Type", kind}})
+	}
 	for _, header := range []string{
+		"Content-ID: _method", "content-id: <_method>\r\nContent-Disposition: form-data",
 		`Content-Disposition: form-data; name="_method"`, `content-disposition: form-data; name=_method`,
 		"Content-Disposition: form-data;\r\n name=\"_method\"", `Content-Disposition: form-data; name="_met\hod"`,
 		"X: y\r\nContent-Disposition: form-data; name*=UTF-8''%5Fmethod",
@@ -169,7 +189,7 @@ func TestOrdinaryRequestsPassLimitedRules(t *testing.T) {
 	rule.Credential = &penstock.NetworkCredential{Secret: "TOKEN", As: penstock.CredentialBearer}
 	hosts := map[string][]string{"TOKEN": {"api.example.test"}}
 	open := newWorld(t, setup{serve: serve, hosts: hosts, rules: []penstock.NetworkRule{rule}})
-	rule.Methods, rule.Paths = []string{"GET", "POST"}, []string{"/ok"}
+	rule.Methods, rule.Paths = []string{"GET", "POST", "PUT"}, []string{"/ok"}
 	limited := newWorld(t, setup{serve: serve, hosts: hosts, rules: []penstock.NetworkRule{rule}})
 	multi, kind := multipartOf(
 		"Content-Disposition: form-data; name=\"file\"; filename=\"test_method.py\"\r\nX-Part-Method: none",
@@ -184,6 +204,15 @@ func TestOrdinaryRequestsPassLimitedRules(t *testing.T) {
 		{limited, override{"a form", "POST", "/ok", "payment_method=card&request_method=x&method=search", form}},
 		{limited, override{"JSON with the type of a form", "POST", "/ok", "{" + strings.Repeat("x", 4<<10) + "}", form}},
 		{limited, override{"a long form", "POST", "/ok", "a=" + strings.Repeat("x", 1<<20) + "&b=2", form}},
+		{limited, override{"JSON", "POST", "/ok", `{"a":{"_method":"x"},"b":"_method","c":["_method"]}`, []string{
+			"Content-Type", "application/json",
+		}}},
+		{limited, override{"JSON that replaces no method", "PUT", "/ok", `{"_method":"x"}`, []string{
+			"Content-Type", "application/json",
+		}}},
+		{limited, override{"related parts", "POST", "/ok", strings.Replace(multi, "DELETE", "x\n_method", 1), []string{
+			"Content-Type", `multipart/related; boundary="B"; type="text/plain"`,
+		}}},
 		{limited, override{"another type", "POST", "/ok", "_method=DELETE", []string{"Content-Type", "text/x-log"}}},
 		{limited, override{"a query", "GET", "/ok?method=flickr.photos.search&payment_method=card&method=GET", "", nil}},
 		{limited, override{"headers of proxies, which are removed", "GET", "/ok", "", []string{

@@ -141,7 +141,7 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 		}
 		if result.State != penstock.StateSucceeded && result.State != penstock.StateBlocked {
 			e.conversation.stopSandbox()
-			return e.end(e.box.outlet.spend.explain(e.box.outlet.problem.explain(result)))
+			return e.end(e.box.outlet.problem.explain(result))
 		}
 		prompts, err = e.more(ctx, result)
 		if err != nil {
@@ -256,7 +256,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 			e.log.Warn("execution failed", "error", err)
 		}
 		if e.box.outlet != nil {
-			result = e.box.outlet.spend.explain(e.box.outlet.problem.explain(result))
+			result = e.box.outlet.problem.explain(result)
 		}
 	default:
 		e.log.Error("execution failed", "error", err)

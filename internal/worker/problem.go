@@ -114,6 +114,9 @@ func (p *providerProblem) explain(result penstock.Result) penstock.Result {
 // refusalMessage returns what a person has to know about a call that the gateway refused.
 func refusalMessage(r gateway.Refusal) penstock.StatusMessage {
 	code := penstock.CodeInvalidRequest
+	if r.Spend != nil { // the call could not be counted
+		return penstock.StatusMessage{Message: r.Reason, ErrorCode: r.Spend.Code, Retryable: r.Spend.Code.Retryable()}
+	}
 	return penstock.StatusMessage{
 		Message: fmt.Sprintf("The model gateway refused a request of the agent to the provider %s: %s",
 			r.Provider, r.Reason),

@@ -130,6 +130,21 @@ func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
 			t.Errorf("after %s, the run says %+v", test.calls, m)
 		}
 	}
+	// Under a cap, also a call without a bound is refused.
+	const unbounded = `{"model":"m","best_of":2}`
+	for calls, want := range map[string]penstock.State{
+		unbounded: penstock.StateFailed, unbounded + " " + good: penstock.StateSucceeded,
+	} {
+		id := w.create(penstock.RunRequest{Config: &penstock.Config{
+			Harness: &penstock.Harness{Type: "misbehaving", ModelID: "local/m"},
+			Budget:  &penstock.Budget{MaxTotalTokens: 1e9},
+		}}, "calls "+calls)
+		run := w.becomes(id, want)
+		m := run.StatusMessage
+		if want == penstock.StateFailed && (m == nil || !strings.Contains(m.Message, "/best_of")) {
+			t.Errorf("after %s, the run says %+v", calls, m)
+		}
+	}
 }
 
 // A saved session contains nothing of the run's sandbox.

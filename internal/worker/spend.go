@@ -24,7 +24,7 @@ type spender struct {
 	end   context.CancelFunc
 
 	mu      sync.Mutex
-	refusal *penstock.SpendRefusal // the latest; that of a budget is the last
+	refusal *penstock.SpendRefusal // the first of a budget
 }
 
 func newSpender(t *task) *spender {
@@ -45,7 +45,6 @@ func (s *spender) Reserve(ctx context.Context, r penstock.Reservation) (got pens
 	})
 	if err == nil && got.Refusal == nil && !got.Wait {
 		s.counted.Store(true)
-		s.forget()
 	}
 	return got, err
 }
@@ -73,7 +72,7 @@ func (s *spender) closing() (stop func()) {
 // flight have settled.
 func (o *outlet) refused(r gateway.Refusal) {
 	o.traffic.refused(r)
-	if r.Spend == nil {
+	if r.Spend == nil || r.Spend.Budget == nil {
 		o.refusedCall(r)
 		return
 	}
@@ -86,27 +85,18 @@ func (o *outlet) refused(r gateway.Refusal) {
 	})
 }
 
-// keep reports whether the refusal is the first of a budget.
+// keep reports whether the refusal by a budget is the first.
 func (s *spender) keep(r penstock.SpendRefusal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refusal != nil && s.refusal.Budget != nil {
+	if s.refusal != nil {
 		return false
 	}
 	s.refusal = &r
-	return r.Budget != nil
+	return true
 }
 
-// forget drops the refusal of a single call: the agent has gone on.
-func (s *spender) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.refusal != nil && s.refusal.Budget == nil {
-		s.refusal = nil
-	}
-}
-
-// refusedBy returns why a call was not sent, nil if none was refused.
+// refusedBy returns how a budget has stopped the run, nil if none has.
 func (s *spender) refusedBy() *penstock.SpendRefusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,10 +104,7 @@ func (s *spender) refusedBy() *penstock.SpendRefusal {
 }
 
 // stopped reports whether a budget has stopped the run.
-func (s *spender) stopped() bool {
-	r := s.refusedBy()
-	return r != nil && r.Budget != nil
-}
+func (s *spender) stopped() bool { return s.refusedBy() != nil }
 
 // endFor is the result of a run that a budget has stopped.
 func (s *spender) endFor(result penstock.Result) penstock.Result {
@@ -126,18 +113,5 @@ func (s *spender) endFor(result penstock.Result) penstock.Result {
 		result.State = penstock.StateBlocked
 	}
 	result.Message = &penstock.StatusMessage{Message: r.Detail, ErrorCode: r.Code, Budget: r.Budget}
-	return result
-}
-
-// explain gives a turn that failed the refusal of its call as the reason, which agents report in
-// many ways.
-func (s *spender) explain(result penstock.Result) penstock.Result {
-	r := s.refusedBy()
-	if r == nil || result.State != penstock.StateFailed || result.Message == nil {
-		return result
-	}
-	if !result.Message.ErrorCode.OurFault() {
-		result.Message = &penstock.StatusMessage{Message: r.Detail, ErrorCode: r.Code}
-	}
 	return result
 }

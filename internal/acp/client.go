@@ -106,6 +106,16 @@ func (c *Client) CloseSession(ctx context.Context, sessionID string) error {
 	return c.conn.call(ctx, "session/close", CloseSessionRequest{SessionID: sessionID}, nil)
 }
 
+// SetTitle gives a session its title, if the agent supports it.
+func (c *Client) SetTitle(ctx context.Context, sessionID, title string) error {
+	return c.conn.call(ctx, "session/set_title", setTitleRequest{SessionID: sessionID, Title: title}, nil)
+}
+
+type setTitleRequest struct {
+	SessionID string `json:"sessionId"`
+	Title     string `json:"title"`
+}
+
 // SetMode changes the session's mode, either as a mode or as a config option, whichever the agent
 // offers. If it offers neither, the error is ErrNotOffered.
 func (c *Client) SetMode(ctx context.Context, sessionID, modeID string) error {

@@ -67,6 +67,7 @@ type MCPCapabilities struct {
 type SessionCapabilities struct {
 	AdditionalDirectories *struct{} `json:"additionalDirectories,omitempty"`
 	Close                 *struct{} `json:"close,omitempty"`
+	Title                 *struct{} `json:"title,omitempty"`
 }
 
 // AuthMethod is a way to sign in.

@@ -109,6 +109,11 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 	if err := a.begin(ctx, p, servers); err != nil {
 		return err
 	}
+	if a.capable.Session.Title != nil { // otherwise some agents ask a model for one that is not the run's
+		if err := a.client.SetTitle(ctx, a.id, "Penstock"); err != nil {
+			a.session.Log.WarnContext(ctx, "cannot set the title of the session", "error", a.explain(err))
+		}
+	}
 	if p.Mode != "" {
 		if err := a.client.SetMode(ctx, a.id, p.Mode); err != nil {
 			return fmt.Errorf("set the mode %s: %w", p.Mode, err)

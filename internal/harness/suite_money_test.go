@@ -51,7 +51,8 @@ func (j *job) isBilled() {
 		got := usage.Total
 		if calls < 2 || got.Calls != calls || got.Input != calls*trial.InputTokens ||
 			got.Output != calls*trial.OutputTokens || got.CacheRead+got.CacheWrite != 0 {
-			return fmt.Errorf("the provider has billed %d calls, the usage is %+v", calls, got)
+			return fmt.Errorf("the provider has billed %d calls, the usage is %+v; requests for other models: %q",
+				calls, got, j.suite.models.others())
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -149,8 +150,9 @@ func linkAgent(t *testing.T, name, folder, data string) {
 // models is a model provider with a model for each run. Each model is a handler, such as
 // *trial.Model.
 type models struct {
-	mu    sync.Mutex
-	named map[string]http.Handler
+	mu     sync.Mutex
+	named  map[string]http.Handler
+	strays []string // requests for other models
 }
 
 // configuration starts the provider, and returns the configuration file of a server that has it.
@@ -183,6 +185,13 @@ harnesses:
 	return file
 }
 
+// others lists the requests for models that no run has.
+func (m *models) others() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.strays)
+}
+
 // add adds a model, and returns its name: a new one if it has none.
 func (m *models) add(name string, model http.Handler) string {
 	m.mu.Lock()
@@ -201,6 +210,9 @@ func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := trial.ModelOf(r.URL.Path, body)
 	m.mu.Lock()
 	model := m.named[name]
+	if model == nil {
+		m.strays = append(m.strays, r.Method+" "+r.URL.Path+" for "+name)
+	}
 	m.mu.Unlock()
 	if model == nil {
 		http.Error(w, "there is no model "+name, http.StatusNotFound)

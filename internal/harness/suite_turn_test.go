@@ -52,7 +52,13 @@ func testNamedModel(t *testing.T, s *suite, name string) {
 	if diff := cmp.Diff(want, j.lines()); diff != "" {
 		t.Errorf("the conversation with %s (-want +got):\n%s", name, diff)
 	}
+	if dialect := dialects[s.name+" "+name]; !strings.Contains(string(model.Calls()[0].Body), dialect) {
+		t.Errorf("the agent speaks to %s without %s, as to any model: name one that it knows", name, dialect)
+	}
 }
+
+// dialects show that an agent knows a model: a part of its first request that no other model gets.
+var dialects = map[string]string{"codex gpt-6.1-sol": `"type":"additional_tools"`}
 
 func testPlainTurns(t *testing.T, s *suite) {
 	t.Helper()

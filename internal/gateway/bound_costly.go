@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,19 +25,17 @@ const (
 	otherPrices    = "lets the provider choose what serves the call, at another price"
 )
 
-// costly denies the bound for a field of unknown cost, unless its value turns it off or the operator allows it.
+// costly denies the bound for a field of unknown cost, unless its value turns it off.
 func (p *prompter) costly(holder string, m *member) {
-	pointer, setting := "/"+m.name, m.name
+	pointer := "/" + m.name
 	if holder != "" {
-		pointer, setting = "/"+holder+pointer, holder+"."+setting
+		pointer = "/" + holder + pointer
 	}
-	u, why := p.c.u, cmp.Or(costReasons[m.name], "may cost more than the tokens of the call")
+	why := cmp.Or(costReasons[m.name], "may cost more than the tokens of the call")
 	on := m.value.isSet() || why == freeTools && m.value.isObject()
-	if !on || p.c.fields.costless(holder, m.name) || slices.Contains(u.AllowFields, setting) {
-		return
+	if on && !p.c.fields.costless(holder, m.name) {
+		p.b.deny(pointer, why)
 	}
-	p.b.deny(pointer, fmt.Sprintf("%s. If it costs nothing more at the provider %s, an administrator can add %.100q to "+
-		"providers.%s.allow_fields", why, u.Name, setting, cmp.Or(u.Vendor, u.Name)))
 }
 
 // documentOverhead is what a template of a chat adds to a document, in tokens.

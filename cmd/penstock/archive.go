@@ -227,11 +227,7 @@ func unpackArchive(from, dir string) (manifest, error) {
 			return bad("%w", err)
 		}
 		if header.Name == manifestFile {
-			raw, err := io.ReadAll(io.LimitReader(entries, maxManifest))
-			if err == nil {
-				err = json.Unmarshal(raw, &m)
-			}
-			if err != nil {
+			if m, err = readManifest(entries); err != nil {
 				return bad("read its manifest: %w", err)
 			}
 			break
@@ -261,6 +257,14 @@ func uncompressed(file io.Reader) (io.Reader, error) {
 		return gzip.NewReader(buffered)
 	}
 	return buffered, nil
+}
+
+func readManifest(content io.Reader) (m manifest, err error) {
+	raw, err := io.ReadAll(io.LimitReader(content, maxManifest))
+	if err != nil {
+		return m, err
+	}
+	return m, json.Unmarshal(raw, &m)
 }
 
 // covers returns an error unless the manifest lists exactly the files that were found.

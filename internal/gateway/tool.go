@@ -88,15 +88,7 @@ func (c *checker) oneTool(n *node, at string) *Refusal {
 		return invalid(at, "A tool must be an object.")
 	}
 	if c.u.API == Gemini {
-		for i := range n.members {
-			name := n.members[i].name
-			if !slices.Contains(clientTools[Gemini], name) {
-				if refusal := c.tool(snakeCase(name), at+"/"+name); refusal != nil {
-					return refusal
-				}
-			}
-		}
-		return nil
+		return c.geminiTools(n, at)
 	}
 	kind := n.member("type")
 	if kind.isSet() && !kind.isString() {
@@ -124,6 +116,20 @@ func (c *checker) oneTool(n *node, at string) *Refusal {
 		}
 	}
 	return c.tool(name, at)
+}
+
+// geminiTools checks a tool of Gemini, whose members are tools.
+func (c *checker) geminiTools(n *node, at string) *Refusal {
+	for i := range n.members {
+		name := n.members[i].name
+		if slices.Contains(clientTools[Gemini], name) {
+			continue
+		}
+		if refusal := c.tool(snakeCase(name), at+"/"+name); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
 }
 
 // snakeCase turns googleSearch into google_search.

@@ -82,10 +82,8 @@ func (b *box) keptSecrets() (granted, final map[string]string) {
 					continue // an ordinary setting
 				}
 				values := granted
-				for _, ref := range refs {
-					if _, ok := b.Secrets[ref[1]]; !ok {
-						values = final
-					}
+				if slices.ContainsFunc(refs, func(ref []string) bool { return b.Secrets[ref[1]] == "" }) {
+					values = final
 				}
 				text, _ := b.fillSecrets(value)
 				for i, part := range longEnough(text) {

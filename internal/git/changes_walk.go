@@ -50,7 +50,7 @@ func (w *comparer) walk() error {
 				return err
 			}
 		}
-		level = append(next, slices.DeleteFunc(folders, skip)...)
+		level = slices.Concat(next, slices.DeleteFunc(folders, skip))
 	}
 	return nil
 }

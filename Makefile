@@ -47,6 +47,11 @@ test: build ## run the tests, on SQLite and on a PostgreSQL of its own; make tes
 TEST_AGENTS = PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_TEST_HARNESSES='$(CURDIR)/.tools/harnesses' \
 	go test -count=1 ./internal/harness
 
+.PHONY: quick
+quick: ## test what a change touches, in less than two minutes for most changes
+	@scripts/need postgresql bubblewrap
+	@scripts/quick
+
 .PHONY: test-web
 test-web: build ## run the tests of the dashboard, in a browser against a real server
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web

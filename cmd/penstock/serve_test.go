@@ -447,7 +447,48 @@ func TestTracesAreSentWhenAskedFor(t *testing.T) {
 	default:
 		t.Errorf("no trace was sent: %s", s.logs())
 	}
-	call(t, []string{"OTEL_TRACES_EXPORTER=carrier-pigeon"}, "serve", "--listen", "127.0.0.1:0").want(t, 78, "OTEL_")
+	if s = serve(t, []string{"OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}); s.stop() != 0 ||
+		len(arrived) > 0 {
+		t.Errorf("without an exporter: %d requests, log %s", len(arrived), s.logs())
+	}
+	for _, wrong := range []string{"OTEL_TRACES_EXPORTER=carrier-pigeon", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json"} {
+		env := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, wrong}
+		call(t, env, "serve", "--listen", "127.0.0.1:0").want(t, 78, "OTEL_")
+	}
+}
+
+// A collector that speaks gRPC, and nothing else, gets traces with the protocol grpc.
+func TestTracesAreSentOverGRPC(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	began := make(chan string, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return // the test is over
+		}
+		preface := make([]byte, len("PRI * HTTP/2.0"))
+		_, _ = io.ReadFull(conn, preface) // the comparison fails
+		_ = conn.Close()
+		began <- string(preface)
+	}()
+	s := serve(t, []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + listener.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+	})
+	s.client("run", "list").want(t, 0)
+	s.stop()
+	select {
+	case got := <-began:
+		if got != "PRI * HTTP/2.0" {
+			t.Errorf("the connection begins with %q", got)
+		}
+	default:
+		t.Errorf("no trace was sent: %s", s.logs())
+	}
 }
 
 // A supervisor restarts a server whose database is temporarily unavailable, but not one with wrong

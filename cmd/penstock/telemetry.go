@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -67,12 +70,12 @@ func tracing(ctx context.Context, log *slog.Logger) (tracer trace.TracerProvider
 	if !slices.ContainsFunc(asked, given) || os.Getenv("OTEL_SDK_DISABLED") == "true" {
 		return nil, func() {}, nil
 	}
-	exporter, err := autoexport.NewSpanExporter(ctx)
+	if os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return nil, func() {}, nil
+	}
+	exporter, err := spanExporter(ctx)
 	if err != nil {
 		return nil, nil, exitf(exitConfig, "configure tracing from the OTEL_ variables: %w", err)
-	}
-	if autoexport.IsNoneSpanExporter(exporter) {
-		return nil, func() {}, nil
 	}
 	self, err := resource.New(ctx,
 		resource.WithAttributes(
@@ -92,4 +95,24 @@ func tracing(ctx context.Context, log *slog.Logger) (tracer trace.TracerProvider
 			log.Warn("cannot send the last traces", "error", err)
 		}
 	}, nil
+}
+
+// spanExporter creates the exporter that the variables name (OpenTelemetry specification, environment
+// variables). OpenTelemetry's own library for this also builds the exporters of logs and metrics.
+func spanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
+	switch name := cmp.Or(os.Getenv("OTEL_TRACES_EXPORTER"), "otlp"); name {
+	case "console":
+		return stdouttrace.New()
+	case "otlp":
+	default:
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: %q is not otlp, console or none", name)
+	}
+	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"))
+	switch cmp.Or(protocol, "http/protobuf") {
+	case "http/protobuf":
+		return otlptracehttp.New(ctx)
+	case "grpc":
+		return otlptracegrpc.New(ctx)
+	}
+	return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not http/protobuf or grpc", protocol)
 }

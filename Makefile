@@ -2,7 +2,8 @@
 
 # The version is the one that Go derives from git, where git can be asked.
 VCS := $(if $(shell git rev-parse --verify HEAD 2>/dev/null),true,false)
-GO_BUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
+# The stripped binary has no DWARF, so the compiler need not write it: a first build takes less than half as long.
+GO_BUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags '-s -w' -gcflags=all=-dwarf=false
 
 # What `make test` hands to go test: -short leaves out what takes long, also of other tests than Go's.
 # `make check` runs all tests, with the race detector.

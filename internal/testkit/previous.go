@@ -76,7 +76,8 @@ func buildCommit(root, commit string) (string, error) {
 	for _, command := range [][]string{
 		{"git", "-C", root, "archive", "-o", archive, commit},
 		{"tar", "-C", sources, "-xf", archive},
-		{"go", "build", "-C", sources, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/penstock"},
+		{"go", "build", "-C", sources, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
+			"-gcflags=all=-dwarf=false", "-o", path, "./cmd/penstock"},
 	} {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

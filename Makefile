@@ -12,7 +12,7 @@ SHORT = $(filter -short,$(TESTFLAGS))
 # How many tests of a package, and of how many packages, run at once: most of them wait for processes.
 PARALLEL = 4
 AT_ONCE = $(shell echo $$(($$(nproc) + 1)))
-# Which packages: make test PACKAGES=./internal/store/...
+# Which packages: make test PACKAGES=./internal/control/store/...
 PACKAGES = ./...
 
 # How long each fuzz target runs.
@@ -34,19 +34,19 @@ build: ## build bin/penstock, with the dashboard where there is Node
 .PHONY: test
 test: build ## run the tests, on SQLite and on a PostgreSQL of its own; make test TESTFLAGS= runs them all
 	@scripts/need postgresql bubblewrap
-	@scripts/npm-ci internal/webhook/testdata/senders
-	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),scripts/harness-packages .tools)
+	@scripts/npm-ci internal/control/webhook/testdata/senders
+	@$(if $(filter ./... ./internal/execution/harness%,$(PACKAGES)),scripts/harness-packages .tools)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web $(if $(SHORT),--short))
 	@$(if $(filter ./...,$(PACKAGES)),$(MAKE) -j2 test-kube-api test-python test-typescript)
-	@$(if $(filter ./internal/launch%,$(PACKAGES)),$(MAKE) test-kube-api)
-	@$(if $(filter ./... ./internal/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 5 -run 'TestAgents/.*/turns' -skip 'TestAgents/(builtin|reference)')
+	@$(if $(filter ./internal/execution/launch%,$(PACKAGES)),$(MAKE) test-kube-api)
+	@$(if $(filter ./... ./internal/execution/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 5 -run 'TestAgents/.*/turns' -skip 'TestAgents/(builtin|reference)')
 	@$(if $(filter ./...,$(PACKAGES)),go test -C tools/release ./...)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
 		go test -timeout=20m -p $(AT_ONCE) -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
 
 # The real agents start slowly beside other tests, so they run alone.
 TEST_AGENTS = PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_TEST_HARNESSES='$(CURDIR)/.tools/harnesses' \
-	go test -count=1 ./internal/harness
+	go test -count=1 ./internal/execution/harness
 
 .PHONY: quick
 quick: ## test what a change touches, in less than two minutes for most changes
@@ -87,8 +87,8 @@ attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes 
 .PHONY: docker-test
 docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root
 	@scripts/need docker.io bubblewrap
-	@CI=1 go test -count=1 -timeout 15m ./internal/docker ./internal/sandbox
-	@CI=1 go test -count=1 -run 'Container$$|Daemon' ./internal/worker
+	@CI=1 go test -count=1 -timeout 15m ./internal/wall/image ./internal/wall/sandbox
+	@CI=1 go test -count=1 -run 'Container$$|Daemon' ./internal/execution/worker
 
 .PHONY: cap
 cap: build ## prove that no budget is crossed: random schedules, killed processes, both engines; prints a table
@@ -140,7 +140,7 @@ vulncheck: .tools/built ## govulncheck, where its database can be reached
 	@scripts/vulncheck
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (10s): make fuzz PACKAGES=./internal/filter FUZZTIME=10m
+fuzz: ## run every fuzz target for FUZZTIME (10s): make fuzz PACKAGES=./internal/control/trigger FUZZTIME=10m
 	@echo fuzz targets
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz $(PACKAGES)
 
@@ -155,7 +155,7 @@ generate: ## make the generated files anew
 .PHONY: cover
 cover: ## coverage of each package by all tests, those that run the binary included
 	@scripts/need postgresql bubblewrap
-	@scripts/npm-ci internal/webhook/testdata/senders
+	@scripts/npm-ci internal/control/webhook/testdata/senders
 	@scripts/with-postgres scripts/cover
 
 .PHONY: prices

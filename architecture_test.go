@@ -21,6 +21,7 @@ import (
 const (
 	module = "github.com/penstock-dev/penstock"
 	kit    = "internal/testkit"
+	kits   = kit + "/testworld"
 )
 
 // TestImportsFollowTheTable checks every import between our packages against the table in
@@ -161,8 +162,8 @@ type row struct {
 }
 
 // readTable reads the table whose header is Package, Owns, May import. Keys and
-// imports are folders of the module; a bare name stands for internal/NAME
-// unless the module has a folder of that name.
+// imports are folders of the module; a bare name stands for the folder of that
+// name below internal, unless the module has a folder of that name.
 func readTable(document string) (map[string]row, error) {
 	_, after, found := strings.Cut(document, "| Package | Owns | May import |\n")
 	if !found {
@@ -191,12 +192,21 @@ func readTable(document string) (map[string]row, error) {
 		}
 		table[folder] = r
 	}
+	byName := map[string]string{}
+	for folder := range table {
+		if strings.HasPrefix(folder, "internal/") {
+			if other := byName[path.Base(folder)]; other != "" {
+				return nil, fmt.Errorf("%s and %s have one name", other, folder)
+			}
+			byName[path.Base(folder)] = folder
+		}
+	}
 	for folder, r := range table {
 		for i, name := range r.imports {
 			if _, ok := table[name]; !ok {
-				name = "internal/" + name
+				name = byName[name]
 			}
-			if _, ok := table[name]; !ok {
+			if name == "" {
 				return nil, fmt.Errorf("the row of %s names %s, which has none", folder, r.imports[i])
 			}
 			r.imports[i] = name
@@ -261,13 +271,16 @@ func violation(table map[string]row, there map[string]bool, file source, importe
 	}
 	r := table[own]
 	switch {
-	case target == kit && file.test, target == own && file.test:
+	case (target == kit || target == kits) && file.test, target == own && file.test:
 		return ""
-	case target == kit:
+	case target == kit && own == kits:
+		return ""
+	case target == kit, target == kits:
 		return target + ", which only tests may"
 	case !there[target]:
 		return target + ", which is not there"
-	case r.everything, slices.Contains(r.imports, target), file.test && !above(table, target, own):
+	case r.everything, slices.Contains(r.imports, target), file.test && !above(table, target, own),
+		file.test && slices.Contains(table[kits].imports, target):
 		return ""
 	default:
 		return target + ", which the table does not allow"
@@ -275,7 +288,8 @@ func violation(table map[string]row, there map[string]bool, file source, importe
 }
 
 // above reports whether a package may reach folder, directly or through others. A test may import
-// packages at or below the level of its own, such as real stores, or a real service for a worker.
+// packages at or below the level of its own, such as real stores, or real rules for a worker, and
+// what testworld has.
 func above(table map[string]row, upper, folder string) bool {
 	seen := map[string]bool{}
 	for next := []string{upper}; len(next) > 0; next = next[1:] {

@@ -62,7 +62,7 @@ func (u TokenUsage) Add(v TokenUsage) TokenUsage {
 func (u TokenUsage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
 // models is the catalog: a few current models of each provider. Runs may name any other model of
-// these providers. Prices are in internal/price; The price of each model is constant up to its
+// these providers. Prices are in internal/supply/price; The price of each model is constant up to its
 // PromptLimit, and the built-in agent keeps prompts below that.
 var models = []ModelInfo{
 	{

@@ -8,7 +8,7 @@ import (
 )
 
 // Network says what a run may reach besides its models: the contract's Network. The zero
-// value allows nothing. Layers are joined; see internal/egress.
+// value allows nothing. Layers are joined; see internal/wall/egress.
 type Network struct {
 	// Allow are the rules. A request is allowed if one of them allows it.
 	Allow []NetworkRule `json:"allow,omitempty"`

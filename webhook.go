@@ -16,7 +16,7 @@ const (
 	AuthSignature AuthMode = "signature" // a signature over the body, by a scheme
 )
 
-// SignatureScheme names how a sender signs its deliveries. internal/signature has all schemes.
+// SignatureScheme names how a sender signs its deliveries. internal/control/signature has all schemes.
 type SignatureScheme string
 
 // The schemes that other code refers to.

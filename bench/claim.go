@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/httpapi"
+	"github.com/penstock-dev/penstock/internal/control/httpapi"
 )
 
 // claims is the number of runs that go from the client to the worker, on each engine.

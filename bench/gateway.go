@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 // The kinds of processes of this part: a provider, and two ways to it.

@@ -22,8 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/penstock-dev/penstock/internal/image"
-	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 const (

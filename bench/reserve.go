@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/httpapi"
+	"github.com/penstock-dev/penstock/internal/control/httpapi"
 )
 
 // reservations is the number of calls that each execution reserves, in turns with the creation of a

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/httpapi"
+	"github.com/penstock-dev/penstock/internal/control/httpapi"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/egress"
-	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // The kinds of processes of this part.

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/skillfile"
+	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 )
 
 //go:embed add-mcp-server create-skill factory-files pr-comments svc-platform vendor-api

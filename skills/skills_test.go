@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/skillfile"
+	"github.com/penstock-dev/penstock/internal/control/definition"
+	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/skills"
 )

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/penstock-dev/penstock/internal/agent"
-	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/execution/agent"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 // agentACPCmd is the built-in agent, which a worker starts in a sandbox: `penstock agent`, or

@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/harness"
-	"github.com/penstock-dev/penstock/internal/install"
-	"github.com/penstock-dev/penstock/internal/sandbox"
-	"github.com/penstock-dev/penstock/internal/trial"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
+	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // agents are the installed agents of a worker. A version becomes usable once a check of it
@@ -262,7 +261,7 @@ func (c agentChecker) fingerprint(program harness.Program) (string, error) {
 }
 
 func (c agentChecker) check(ctx context.Context, preset harness.Preset, program harness.Program) error {
-	return trial.Check(ctx, trial.Options{
+	return install.Try(ctx, install.TrialOptions{
 		Preset: preset, Program: program, Sandbox: c.sandbox, OpenNetwork: c.open, Dir: c.dir, Log: c.log, Record: c.record,
 	})
 }

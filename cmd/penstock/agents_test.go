@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/harness"
-	"github.com/penstock-dev/penstock/internal/install"
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
+	"github.com/penstock-dev/penstock/internal/execution/install"
 )
 
 // A failed check is repeated, less and less often, and at once after a change of the installation.

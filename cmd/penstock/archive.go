@@ -21,7 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/supply/blob"
 )
 
 // A backup is a tar archive, compressed if its name ends in gz. The manifest is its last entry, so

@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/supply/blob"
 )
 
 // blobPlace is where blobs are: a folder, or s3:// with a bucket and a prefix.

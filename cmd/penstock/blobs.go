@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/supply/blob"
 )
 
 type blobsCmds struct {

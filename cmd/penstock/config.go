@@ -17,9 +17,9 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/catalog"
-	"github.com/penstock-dev/penstock/internal/gateway"
-	"github.com/penstock-dev/penstock/internal/harness"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 // configFile is the path of --config. Its keys are flags of serve, worker and the maintenance
@@ -32,7 +32,7 @@ type fileSettings struct {
 	// ModelAliases are models by alias.
 	ModelAliases map[string]string
 	// Network is the server's layer of every run's network, with the models that runs may use.
-	Network      catalog.ServerNetwork
+	Network      run.ServerNetwork
 	networkGiven bool
 	// Providers are model providers by their names.
 	Providers map[string]providerSettings
@@ -268,13 +268,13 @@ func (s *fileSettings) keyHolders() map[string][]string {
 
 // programs returns what is known of the built-in agent, the presets and the harnesses of the file,
 // which win.
-func (s *fileSettings) programs() map[string]catalog.Program {
-	all := map[string]catalog.Program{penstock.HarnessBuiltin: {AnyModel: true}}
+func (s *fileSettings) programs() map[string]run.Program {
+	all := map[string]run.Program{penstock.HarnessBuiltin: {AnyModel: true}}
 	for _, preset := range harness.Presets() {
-		all[preset.Name] = catalog.Program{API: preset.API, Variables: preset.Variables()}
+		all[preset.Name] = run.Program{API: preset.API, Variables: preset.Variables()}
 	}
 	for name, h := range s.Harnesses {
-		var program catalog.Program
+		var program run.Program
 		if h.Provider != "" {
 			program.Provider = gateway.Provider{Name: h.Provider}.ModelID("")
 		}

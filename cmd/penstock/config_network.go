@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 // networkSettings is the key network of the configuration file.
@@ -25,7 +25,7 @@ func defaultNetwork() penstock.Network {
 }
 
 // serverNetwork returns the server's part of the network of all runs.
-func (s *fileSettings) serverNetwork() catalog.ServerNetwork {
+func (s *fileSettings) serverNetwork() run.ServerNetwork {
 	network := s.Network
 	if !s.networkGiven {
 		network.Layer = defaultNetwork()
@@ -48,10 +48,10 @@ func (s *fileSettings) readNetwork(node *yaml.Node) error {
 	if err := decoder.Decode(&given); err != nil {
 		return fmt.Errorf("is not a network: %w", err)
 	}
-	errs := catalog.CheckNetwork("", &given.Network, nil)
+	errs := run.CheckNetwork("", &given.Network, nil)
 	uses := given.Credentials("/network")
 	if given.Ceiling != nil {
-		errs = append(errs, catalog.CheckNetwork("/ceiling", given.Ceiling, nil)...)
+		errs = append(errs, run.CheckNetwork("/ceiling", given.Ceiling, nil)...)
 		uses = append(uses, given.Ceiling.Credentials("/ceiling")...)
 	}
 	for _, use := range uses {

@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-dev/penstock/internal/signature"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
 //go:generate go test . -run ^(TestConfigurationReference|TestWebhookSenders)$ -update

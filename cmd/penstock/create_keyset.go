@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
 // createKeysetCmd creates a keyset before there is a server. A server creates one only in a folder of

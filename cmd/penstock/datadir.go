@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock-dev/penstock/internal/blob"
-	"github.com/penstock-dev/penstock/internal/filelock"
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/blob"
+	"github.com/penstock-dev/penstock/internal/supply/filelock"
 )
 
 // storage has the locations of the server's data.

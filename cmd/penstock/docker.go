@@ -5,9 +5,8 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/penstock-dev/penstock/internal/docker"
-	"github.com/penstock-dev/penstock/internal/image"
-	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // docking has the flags of the sandbox docker.
@@ -45,7 +44,7 @@ func (d docking) pullDefault(ctx context.Context, kind string, log *slog.Logger)
 	if kind != sandbox.Docker || d.DockerImage == "" {
 		return nil
 	}
-	daemon, err := docker.New(d.DockerHost)
+	daemon, err := image.NewDaemon(d.DockerHost)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/penstock-dev/penstock/internal/sandbox"
-	"github.com/penstock-dev/penstock/internal/secret"
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/secret"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // ownFolder checks whether only this user can use a flag's folder.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/harness"
-	"github.com/penstock-dev/penstock/internal/install"
-	"github.com/penstock-dev/penstock/internal/sandbox"
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
+	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // harnessesTime bounds the check of all installed harnesses. The check starts each of them.

@@ -13,9 +13,8 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/automation"
-	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/factory"
+	"github.com/penstock-dev/penstock/internal/control/definition"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // folderOfFactory is a folder with a factory's files, and their factory.
@@ -120,7 +119,7 @@ func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Defin
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	d, more := definition.Parse(tree, definition.Known{CheckCron: automation.CheckCron})
+	d, more := definition.Parse(tree, definition.Known{CheckCron: factory.CheckCron})
 	if found = append(found, more...); definition.HasErrors(found) {
 		return nil, nil, nil, f.report(std, found)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -327,7 +327,7 @@ func position(d definition.Diagnostic) string {
 	return fmt.Sprintf("%s:%d:%d: %s", d.Path, d.Line, d.Column, d.Code)
 }
 
-// Every entry point reports every code, at the place that its golden file in internal/definition
+// Every entry point reports every code, at the place that its golden file in internal/control/definition
 // names.
 func TestEveryCodeOfFactoryFiles(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/factory"
+	"github.com/penstock-dev/penstock/internal/control/definition"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type factoryInitCmd struct {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/factory"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // fromRepository has the flags for a factory's repository.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/automation"
-	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/control/definition"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // factoryValidateCmd needs no server, because it runs the server's own parser. It skips checks that
@@ -34,7 +34,7 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	if err != nil {
 		return err
 	}
-	_, more := definition.Parse(files, definition.Known{CheckCron: automation.CheckCron, Model: settings.checkModel})
+	_, more := definition.Parse(files, definition.Known{CheckCron: factory.CheckCron, Model: settings.checkModel})
 	found = append(found, more...)
 	if cmd.Strict {
 		definition.Strict(found)

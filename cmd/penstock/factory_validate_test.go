@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 )
 
 func TestFactoryValidate(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/harness"
-	"github.com/penstock-dev/penstock/internal/install"
-	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
+	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 type harnessCmds struct {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-dev/penstock/internal/egress"
-	"github.com/penstock-dev/penstock/internal/image"
-	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
+	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // imaging has the settings of the container images on this machine.

@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/smithy-go"
 
-	"github.com/penstock-dev/penstock/internal/access"
-	"github.com/penstock-dev/penstock/internal/secret"
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
 // kmsKey is the URI of a key of AWS KMS: awskms://KEY, with the query region=REGION if neither the

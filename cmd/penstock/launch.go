@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/launch"
+	"github.com/penstock-dev/penstock/internal/execution/launch"
 )
 
 // launching has the flags of a worker that executes runs in Pods of a cluster.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-dev/penstock/internal/launch"
+	"github.com/penstock-dev/penstock/internal/execution/launch"
 )
 
 func TestPlacesOfPods(t *testing.T) {

@@ -21,11 +21,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/catalog"
-	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(runCLI(os.Args[1:])) }
 
 // cli is the whole command line. Its fields are the configuration.
 type cli struct {
@@ -85,7 +85,7 @@ Exit codes:
   124  --timeout expired
   130  interrupted`
 
-func run(args []string) int {
+func runCLI(args []string) int {
 	std := &stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	switch { // hidden commands, which only a sandbox starts
 	case len(args) == 1 && args[0] == "supervise":
@@ -176,7 +176,7 @@ func newParser(target any, std *stdio, options ...kong.Option) (*kong.Kong, erro
 			"data": defaultDataDir(), "host": defaultHost(), "memory": defaultMemory(),
 			"scopes":  strings.Join(scopeNames(penstock.Scopes()), ", "),
 			"schemes": strings.Join(schemeNames(), ","), "outcomes": strings.Join(outcomeNames(), ","),
-			"presets": strings.Join(catalog.NetworkPresets(), ","),
+			"presets": strings.Join(run.NetworkPresets(), ","),
 		},
 		kong.Writers(std.out, std.err),
 		kong.PostBuild(nameVariables),

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 // modelList finds the models that the server shows: those of the catalog, and those that

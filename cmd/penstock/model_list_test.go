@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 // A local model server may start after Penstock, change its model, and be unreachable for a while.

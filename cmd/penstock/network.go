@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/egress"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
 )
 
 type networkCmds struct {

@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/docker"
-	"github.com/penstock-dev/penstock/internal/egress"
-	"github.com/penstock-dev/penstock/internal/git"
-	"github.com/penstock-dev/penstock/internal/sandbox"
-	"github.com/penstock-dev/penstock/internal/worker"
+	"github.com/penstock-dev/penstock/internal/execution/worker"
+	"github.com/penstock-dev/penstock/internal/supply/git"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
+	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // network returns the network settings for runs.
@@ -109,7 +109,7 @@ func setImages(w *working, o *worker.Options, dir string) error {
 		o.Images = w.images(dir, outbound)
 	}
 	if w.Sandbox == sandbox.Docker {
-		daemon, err := docker.New(w.DockerHost)
+		daemon, err := image.NewDaemon(w.DockerHost)
 		if err != nil {
 			return exitf(exitConfig, "--docker-host: %w", err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 

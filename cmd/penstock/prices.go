@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/price"
+	"github.com/penstock-dev/penstock/internal/supply/price"
 )
 
 // priceFile is the path of --prices; "": the built-in list.

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/penstock-dev/penstock/internal/price"
+	"github.com/penstock-dev/penstock/internal/supply/price"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 

@@ -14,9 +14,9 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/agent"
-	"github.com/penstock-dev/penstock/internal/gateway"
-	"github.com/penstock-dev/penstock/internal/price"
+	"github.com/penstock-dev/penstock/internal/execution/agent"
+	"github.com/penstock-dev/penstock/internal/supply/price"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 // vendor is a well-known model provider.

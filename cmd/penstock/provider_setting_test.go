@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-dev/penstock/internal/gateway"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 // Keys that were read from a file often have a line end.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-dev/penstock/internal/gateway"
-	"github.com/penstock-dev/penstock/internal/price"
+	"github.com/penstock-dev/penstock/internal/supply/price"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
 func TestBuiltInAgentGetsTheGatewayInPlaceOfKeys(t *testing.T) {

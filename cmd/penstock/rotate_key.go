@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-dev/penstock/internal/access"
-	"github.com/penstock-dev/penstock/internal/secret"
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
 // rotateKeyCmd replaces the encryption key. It works directly on database and keyset, because

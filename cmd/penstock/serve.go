@@ -22,12 +22,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/access"
-	"github.com/penstock-dev/penstock/internal/git"
-	"github.com/penstock-dev/penstock/internal/httpapi"
-	"github.com/penstock-dev/penstock/internal/service"
-	"github.com/penstock-dev/penstock/internal/store"
-	"github.com/penstock-dev/penstock/internal/webhook"
+	"github.com/penstock-dev/penstock/internal/control"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/httpapi"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/control/webhook"
+	"github.com/penstock-dev/penstock/internal/supply/git"
 )
 
 type serveCmd struct {
@@ -189,7 +190,7 @@ type back struct {
 
 	store        *store.Store
 	repositories *git.Cache // nil without git
-	service      *service.Service
+	service      *control.Rules
 
 	stop context.CancelFunc
 	done chan struct{} // closed when the background work has ended
@@ -229,7 +230,7 @@ func (cmd *serveCmd) openBack(
 		return nil, errors.Join(err, b.store.Close())
 	}
 	models, defaultModel := list.read(ctx)
-	b.service = service.New(service.Options{
+	b.service = control.New(run.Deps{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: models,
 		Programs: settings.programs(), Providers: allProviders(settings).withVendors(settings).apis(),
@@ -277,7 +278,7 @@ func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cac
 // api creates the API.
 func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerProvider) *httpapi.API {
 	return httpapi.New(httpapi.Options{
-		Service: b.service, Webhooks: ingress, Log: b.log, PublicURL: b.origin, Version: buildVersion(), TempDir: cmd.Data,
+		Rules: b.service, Webhooks: ingress, Log: b.log, PublicURL: b.origin, Version: buildVersion(), TempDir: cmd.Data,
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		ValidatesPerMinute: cmd.LimitValidations,
 		TrustedProxies:     cmd.TrustedProxies, PlainNetworks: cmd.PlainHTTPFrom, CORSOrigins: cmd.CORSOrigin,
@@ -289,7 +290,8 @@ func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerP
 // ingress creates the ingress for deliveries to webhooks.
 func (b *back) ingress(cmd *serveCmd, tracer trace.TracerProvider) *webhook.Ingress {
 	return webhook.NewIngress(webhook.IngressOptions{
-		Service: b.service.Ingress, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry, Tracer: tracer,
+		Receiver: b.service.Receiver, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry,
+		Tracer: tracer,
 		Client: func(r *http.Request) netip.Addr { return httpapi.ClientAddr(r, cmd.TrustedProxies) },
 	})
 }

@@ -447,7 +447,8 @@ func TestTracesAreSentWhenAskedFor(t *testing.T) {
 	default:
 		t.Errorf("no trace was sent: %s", s.logs())
 	}
-	if s = serve(t, []string{"OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}); s.stop() != 0 ||
+	none := []string{"OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}
+	if s = serve(t, none); s.stop() != 0 ||
 		len(arrived) > 0 {
 		t.Errorf("without an exporter: %d requests, log %s", len(arrived), s.logs())
 	}
@@ -460,7 +461,7 @@ func TestTracesAreSentWhenAskedFor(t *testing.T) {
 // A collector that speaks gRPC, and nothing else, gets traces with the protocol grpc.
 func TestTracesAreSentOverGRPC(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/signature"
-	"github.com/penstock-dev/penstock/internal/webhook"
+	"github.com/penstock-dev/penstock/internal/control/signature"
+	"github.com/penstock-dev/penstock/internal/control/webhook"
 )
 
 // webhookVerifyCmd needs no server. It runs the server's own verification on a captured request.

@@ -16,12 +16,12 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/gateway"
-	"github.com/penstock-dev/penstock/internal/harness"
-	"github.com/penstock-dev/penstock/internal/httpapi"
-	"github.com/penstock-dev/penstock/internal/install"
-	"github.com/penstock-dev/penstock/internal/sandbox"
-	"github.com/penstock-dev/penstock/internal/worker"
+	"github.com/penstock-dev/penstock/internal/control/httpapi"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
+	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/worker"
+	"github.com/penstock-dev/penstock/internal/wall/gateway"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // working has the flags for executing runs on this machine.

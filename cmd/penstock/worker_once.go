@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/queue"
+	"github.com/penstock-dev/penstock/internal/execution/queue"
 )
 
 // Validate is called by kong.

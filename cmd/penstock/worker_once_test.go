@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/httpapi"
+	"github.com/penstock-dev/penstock/internal/control/httpapi"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 

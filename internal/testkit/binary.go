@@ -52,7 +52,9 @@ func buildBinary() (string, error) {
 	}
 	defer unlock()
 	path := filepath.Join(dir, "penstock")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-o", path, "./cmd/penstock")
+	build := exec.Command(
+		"go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-o", path, "./cmd/penstock",
+	)
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

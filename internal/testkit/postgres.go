@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // Engines runs a test once per engine, with the URL of a fresh database that has the schema and no

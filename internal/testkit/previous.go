@@ -27,7 +27,8 @@ func PreviousBinary(tb testing.TB) string {
 	if err == nil {
 		commit, err = git(root, "rev-parse", commit+"^{commit}")
 	} else {
-		commit, err = git(root, "log", "-1", "--diff-filter=A", "--format=%H", "--", "internal/store/migrations")
+		commit, err = git(root, "log", "-1", "-M", "--diff-filter=A", "--format=%H", "--", "internal/store/migrations",
+			"internal/control/store/migrations")
 		if err == nil {
 			commit, err = git(root, "rev-parse", commit+"^")
 		}
@@ -76,8 +77,10 @@ func buildCommit(root, commit string) (string, error) {
 	for _, command := range [][]string{
 		{"git", "-C", root, "archive", "-o", archive, commit},
 		{"tar", "-C", sources, "-xf", archive},
-		{"go", "build", "-C", sources, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
-			"-gcflags=all=-dwarf=false", "-o", path, "./cmd/penstock"},
+		{
+			"go", "build", "-C", sources, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
+			"-gcflags=all=-dwarf=false", "-o", path, "./cmd/penstock",
+		},
 	} {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -12,7 +12,7 @@ import (
 )
 
 // sendersFolder has the program and, after scripts/npm-ci, the SDKs.
-const sendersFolder = "internal/webhook/testdata/senders"
+const sendersFolder = "internal/control/webhook/testdata/senders"
 
 // Senders are the SDKs of services that send webhooks, in a process of their own. They sign for the
 // schemes standard_webhooks, svix, stripe, github and notion, and verify for discord as well. It is

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // Stores runs a test on a fresh store of each engine: SQLite always, PostgreSQL

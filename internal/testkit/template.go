@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // Running the migrations takes longer than most tests, so they run once, and tests get copies of
@@ -102,7 +102,7 @@ func schemaName() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	files, err := filepath.Glob(filepath.Join(root, "internal/store/migrations/postgres/*"))
+	files, err := filepath.Glob(filepath.Join(root, "internal/control/store/migrations/postgres/*"))
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,140 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// SessionLimits say when a browser's session expires. The zero value has the defaults.
+type SessionLimits struct {
+	Life time.Duration // after the sign-in; default 168 h
+	Idle time.Duration // after the last request; default 24 h
+}
+
+func (l SessionLimits) orDefault() SessionLimits {
+	return SessionLimits{Life: cmp.Or(l.Life, 168*time.Hour), Idle: cmp.Or(l.Idle, 24*time.Hour)}
+}
+
+// SessionProof authenticates a browser session with two independent random values. Cookies are
+// shared by all ports of a host, so the cookie also reaches programs that listen on another
+// port. The secret is not in a cookie: the page keeps it in localStorage, which belongs to one
+// origin, including its port.
+type SessionProof struct {
+	Cookie string
+	Secret string
+}
+
+// longestToken is the longest cookie or secret that is hashed.
+const longestToken = 100
+
+// complete reports whether both values exist and are short enough to be hashed.
+func (p SessionProof) complete() bool {
+	return p.Cookie != "" && p.Secret != "" && len(p.Cookie) <= longestToken && len(p.Secret) <= longestToken
+}
+
+func newToken() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// SignIn starts a session for p, who used an API key. cookie is the value of the cookie, and
+// session.Secret is the secret. The server stores only their hashes. ended is the proof of the
+// session that this one replaces, or empty.
+func (s *Sessions) SignIn(
+	ctx context.Context, p penstock.Principal, ended ...SessionProof,
+) (cookie string, session penstock.Session, err error) {
+	if p.KeyUID == "" {
+		return "", penstock.Session{}, penstock.Errorf(
+			penstock.CodeNotAuthorized, "only an API key can sign in, but not the key of an execution",
+		)
+	}
+	cookie, secret := newToken(), newToken()
+	row := store.SessionRow{Hash: HashKey(cookie), SecretHash: HashKey(secret), CreatedAt: penstock.Now()}
+	row.Key.UID = p.KeyUID
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		for _, proof := range ended {
+			if !proof.complete() {
+				continue
+			}
+			if err := tx.Sessions().End(ctx, HashKey(proof.Cookie), HashKey(proof.Secret)); err != nil {
+				return err
+			}
+		}
+		return tx.Sessions().Add(ctx, row)
+	})
+	session = s.sessionOf(p, row)
+	session.Secret = secret
+	return cookie, session, err
+}
+
+// Resume returns the principal of a session with the current scopes of its key. It returns
+// CodeAuthenticationRequired if the proof is incomplete or wrong, if the session has ended, or
+// if its key was revoked or has expired. It reads both rows after the call began.
+func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Principal, penstock.Session, error) {
+	refused := penstock.Errorf(penstock.CodeAuthenticationRequired, "the session has ended: sign in again")
+	if !proof.complete() {
+		return penstock.Principal{}, penstock.Session{}, refused
+	}
+	hash := HashKey(proof.Cookie)
+	row, err := s.sessions.Ask(
+		ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.Sessions.ByHash(ctx, hash) },
+	)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Principal{}, penstock.Session{}, refused
+	}
+	if err != nil {
+		return penstock.Principal{}, penstock.Session{}, err
+	}
+	now, limits, k := penstock.Now(), s.sessionLimits, row.Key
+	known := subtle.ConstantTimeCompare([]byte(HashKey(proof.Secret)), []byte(row.SecretHash)) == 1
+	if !known || row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.Active(now) {
+		return penstock.Principal{}, penstock.Session{}, refused
+	}
+	s.usedSessions.Mark(hash)
+	p := s.keys.principalOf(k)
+	return p, s.sessionOf(p, row), nil
+}
+
+// SignOut ends a session. It stops working with the next request, on every replica.
+func (s *Sessions) SignOut(ctx context.Context, proof SessionProof) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		return tx.Sessions().End(ctx, HashKey(proof.Cookie), HashKey(proof.Secret))
+	})
+}
+
+func (s *Sessions) sessionOf(p penstock.Principal, row store.SessionRow) penstock.Session {
+	limits := s.sessionLimits
+	ends := row.CreatedAt.Add(limits.Life)
+	if p.ExpiresAt != 0 {
+		ends = min(ends, p.ExpiresAt)
+	}
+	return penstock.Session{
+		Team: p.Team, Actor: p.Actor, Scopes: p.Scopes, KeyUID: p.KeyUID,
+		ExpiresAt: ends, IdleSeconds: int64(limits.Idle / time.Second),
+	}
+}
+
+// Touch records when sessions were used.
+func (s *Sessions) Touch(ctx context.Context) error {
+	return s.usedSessions.Flush(func(at map[string]penstock.Time) error { return s.store.Sessions.Touch(ctx, at) })
+}
+
+// DropEnded removes the sessions that have ended.
+func (s *Sessions) DropEnded(ctx context.Context) error {
+	const batch = 1000
+	for {
+		now, limits := penstock.Now(), s.sessionLimits
+		n, err := s.store.Sessions.Drop(ctx, now.Add(-limits.Life), now.Add(-limits.Idle), batch)
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// job is background work. Each replica does all of it, and every change is conditional.
+type job struct {
+	name  string
+	topic string // nudges that start it immediately; "": none
+	every time.Duration
+	do    func(context.Context) error
+}
+
+func (r *Rules) jobs() []job {
+	return []job{
+		{"end lost leases", "", time.Second, r.Executions.SweepLeases()},
+		{"continue runs whose budgets have room", store.TopicBudgets, time.Second, r.Executions.ResumeFunded},
+		{"count abandoned calls as spent", "", 10 * time.Minute, r.Executions.SettleAbandoned},
+		{"end runs that waited too long", "", 30 * time.Second, r.Executions.EndOverdue},
+		{"index runs for the search", store.TopicSearch, 30 * time.Second, r.Upkeep.IndexRuns},
+		{"start scheduled runs", store.TopicSchedules, time.Second, atNow(r.Schedules.FireDue)},
+		{"start automations on a schedule", store.TopicSchedules, time.Second, atNow(r.Schedules.FireClocks)},
+		{"poll the repositories of factories", store.TopicRepositories, time.Second, r.Repositories.SyncRepositories},
+		{"poll repositories early", "", time.Hour, r.Repositories.HastenSyncs},
+		{"remove mirrors of repositories", "", time.Hour, r.Repositories.EvictMirrors},
+		{"record when keys were used", "", 10 * time.Second, r.Keys.Touch},
+		{"drop counts of requests", "", 10 * time.Minute, r.Keys.DropAllowances},
+		{"record when sessions were used", "", 10 * time.Second, r.Sessions.Touch},
+		{"drop sessions that have ended", "", 10 * time.Minute, r.Sessions.DropEnded},
+		{"record when secrets were used", "", 10 * time.Second, r.Secrets.Touch},
+		{"record which secrets sign deliveries", "", 3 * time.Second, r.Webhooks.TouchWebhookSecrets},
+		{"count rejected deliveries", "", 3 * time.Second, r.Receiver.FlushRejections},
+		{"clear the logs of deliveries", "", time.Minute, r.Deliveries.ClearLogs},
+		{"remove old runs", "", time.Minute, r.Upkeep.RemoveOldRuns},
+		{"remove attachments that no follow-up has named", "", 10 * time.Minute, r.Files.ExpireAttachments},
+		{"remove unreferenced files", "", 24 * time.Hour, r.Files.RemoveOrphans},
+		{"clear counts and senders of deliveries", "", 10 * time.Minute, r.Deliveries.ClearCounts},
+		{"drop stored responses", "", 10 * time.Minute, r.Responses.DropKept},
+	}
+}
+
+func atNow(fire func(context.Context, penstock.Time) error) func(context.Context) error {
+	return func(ctx context.Context) error { return fire(ctx, penstock.Now()) }
+}
+
+// Run does the background work until ctx ends, and waits for it.
+func (r *Rules) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, j := range r.jobs() {
+		running.Go(func() { j.repeat(ctx, r.deps.Store.Nudges, r.deps.Log) })
+	}
+	running.Wait()
+	r.Repositories.Wait()
+	r.Skills.Close()
+	// Record the uses of the last seconds too.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	return errors.Join(
+		r.Keys.Touch(last), r.Sessions.Touch(last), r.Secrets.Touch(last), r.Webhooks.TouchWebhookSecrets(last),
+		r.Receiver.FlushRejections(last),
+	)
+}
+
+// repeat does the job until ctx ends. A failure is logged and tried again, at most once a second.
+func (j job) repeat(ctx context.Context, nudges *store.Nudges, log *slog.Logger) {
+	var nudged <-chan struct{}
+	if j.topic != "" {
+		c, stop := nudges.Subscribe(j.topic)
+		defer stop()
+		nudged = c
+	}
+	for {
+		next := j.every
+		if err := j.do(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+			log.Error("background work failed; trying again", "job", j.name, "error", err)
+			next = max(next, time.Second)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-nudged:
+		case <-time.After(next):
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package factory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/control/trigger"
+)
+
+// List lists a factory's automations by name.
+func (s *Automations) List(
+	ctx context.Context, p penstock.Principal, factoryUID string,
+) ([]penstock.Automation, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
+		return nil, err
+	}
+	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Automations.List(ctx, factory.UID)
+	if err != nil {
+		return nil, err
+	}
+	return s.presentAutomations(ctx, factory, rows)
+}
+
+// Read returns one automation of a factory.
+func (s *Automations) Read(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string,
+) (penstock.Automation, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
+		return penstock.Automation{}, err
+	}
+	return s.ReadAutomation(ctx, p, factoryUID, uid)
+}
+
+// ReadAutomation reads an automation with its problems.
+func (s *Automations) ReadAutomation(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string,
+) (penstock.Automation, error) {
+	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
+	if err != nil {
+		return penstock.Automation{}, err
+	}
+	row, err := s.store.Automations.Find(ctx, factory.UID, uid)
+	if err != nil {
+		return penstock.Automation{}, err
+	}
+	list, err := s.presentAutomations(ctx, factory, []store.AutomationRow{row})
+	if err != nil {
+		return penstock.Automation{}, err
+	}
+	return list[0], nil
+}
+
+// Change is a request to create or change an automation.
+type Change struct {
+	penstock.AutomationRequest
+	All bool // for a new automation: every field counts as given
+}
+
+// given reports whether the request sets the field at a pointer, or part of it.
+func (c Change) given(pointer string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	if c.All || name == "" || slices.Contains(c.Cleared, name) {
+		return true
+	}
+	i := slices.IndexFunc(automationSettable, func(f request.Settable) bool { return f.Name == name })
+	return i >= 0 && automationSettable[i].Given(&c.AutomationRequest)
+}
+
+// settable lists the fields of an automation that a request may set, clear or leave unchanged.
+var automationSettable = request.SettableOf[penstock.AutomationRequest, penstock.Automation]()
+
+// Apply applies the request to the row, and returns all errors of the given fields. The other
+// fields were checked when they were stored.
+func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
+	for _, f := range automationSettable {
+		if slices.Contains(c.Cleared, f.Name) {
+			f.Clear(&row.Automation)
+		}
+		f.Set(&c.AutomationRequest, &row.Automation)
+	}
+	if c.Triggers != nil {
+		row.Triggers = givenTriggers(*c.Triggers)
+	}
+	errs := c.Check(s, row)
+	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })
+	if len(errs) > 0 {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}
+
+// givenTriggers removes the read-only fields of triggers.
+func givenTriggers(list []penstock.Trigger) []penstock.Trigger {
+	out := slices.Clone(list)
+	for i, t := range out {
+		if t.Schedule != nil {
+			out[i].Schedule = &penstock.CronTrigger{
+				Cron: strings.TrimSpace(t.Schedule.Cron), Name: strings.TrimSpace(t.Schedule.Name), Timezone: t.Schedule.Timezone,
+			}
+		}
+	}
+	return out
+}
+
+// Check returns all errors that the automation alone shows, and makes its name canonical.
+func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	name, ok := penstock.ResourceName(row.Name)
+	switch {
+	case name == "":
+		bad("/name", "is required")
+	case !ok:
+		bad("/name", "%s", penstock.ResourceNameRule)
+	default:
+		row.Name = name
+	}
+	if slices.Contains(c.Cleared, "enabled") {
+		bad("/enabled", "must be true or false")
+	}
+	request.Text(bad, "/agent", row.Agent, request.MaxName)
+	if _, err := penstock.ParseTitle(row.Title); err != nil {
+		bad("/title", "%s", err)
+	}
+	if strings.TrimSpace(row.Prompt) == "" {
+		bad("/prompt", "is required")
+	}
+	request.Text(bad, "/prompt", row.Prompt, request.MaxAgentPrompt)
+	switch n := len(row.Triggers); {
+	case n == 0:
+		bad("/triggers", "must have at least one trigger")
+	case n > penstock.MaxTriggers:
+		bad("/triggers", "has %d triggers; at most %d are allowed", n, penstock.MaxTriggers)
+	default:
+		errs = append(errs, checkTriggers(row.Triggers)...)
+	}
+	return append(errs, c.checkOverrides(s, row.Overrides)...)
+}
+
+// checkOverrides returns the errors of an automation's own configuration.
+func (c Change) checkOverrides(s *Automations, o penstock.Overrides) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if o.Model != "" && o.Harness != nil {
+		if c.Model != nil {
+			bad("/model", "cannot be given together with harness, which has a model of its own")
+		} else {
+			bad("/harness", "cannot be given together with model: clear model with null")
+		}
+	}
+	for _, given := range []struct{ pointer, text string }{
+		{"/model", o.Model}, {"/runner", o.RunnerID}, {"/environment_id", o.EnvironmentID}, {"/worker_host", o.WorkerHost},
+	} {
+		request.Text(bad, given.pointer, given.text, request.MaxName)
+	}
+	config := o.Config()
+	for _, e := range append(config.Check("", s.harnesses), s.catalog.Reserved(config)...) {
+		e.Pointer = overridePointer(e.Pointer)
+		errs = append(errs, e)
+	}
+	return errs
+}
+
+func checkTriggers(list []penstock.Trigger) []penstock.FieldError {
+	var errs []penstock.FieldError
+	names := map[string]bool{}
+	for i, t := range list {
+		at := fmt.Sprintf("/triggers/%d", i)
+		errs = append(errs, checkTrigger(at, t)...)
+		if t.Schedule == nil || t.Schedule.Name == "" {
+			continue
+		}
+		name := t.Schedule.Name
+		if names[name] {
+			errs = append(
+				errs,
+				penstock.FieldError{
+					Pointer: at + "/schedule/name", Detail: "is already the name of another trigger's schedule",
+				},
+			)
+		}
+		names[name] = true
+	}
+	return errs
+}
+
+// checkTrigger returns all errors of a trigger.
+func checkTrigger(at string, t penstock.Trigger) []penstock.FieldError {
+	errs := t.Check(at)
+	if c := t.Schedule; c != nil && t.Provider == penstock.ProviderSchedule {
+		request.Text(func(pointer, format string, args ...any) {
+			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+		}, at+"/schedule/name", c.Name, request.MaxName)
+		errs = append(errs, checkClock(at+"/schedule", *c)...)
+	}
+	if t.Provider != penstock.ProviderWebhook {
+		return errs
+	}
+	var fields penstock.WebhookFilter
+	if json.Unmarshal(t.Filter, &fields) != nil || len(fields.Payload) == 0 || string(fields.Payload) == "null" {
+		return errs
+	}
+	_, err := trigger.ParseFilter(fields.Payload)
+	found, _ := request.Errors(err)
+	for _, e := range found {
+		errs = append(errs, penstock.FieldError{Pointer: at + "/filter/payload" + e.Pointer, Detail: e.Detail})
+	}
+	return errs
+}
+
+// Use ensures that everything the request names exists when the transaction commits. Fields
+// that the request omits may name deleted resources: the automation is then broken and reports
+// it.
+func (c Change) Use(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, factory store.FactoryRow, row store.AutomationRow,
+) error {
+	var errs []penstock.FieldError
+	collect := func(err error) error {
+		found, ok := request.Errors(err)
+		errs = append(errs, found...)
+		if ok {
+			return nil
+		}
+		return err
+	}
+	if c.given("/agent") {
+		_, err := agentOf(factory, row.Agent)
+		if err := collect(err); err != nil {
+			return err
+		}
+	}
+	if c.given("/environment_id") {
+		if err := collect(run.UseEnvironment(ctx, tx, p, row.EnvironmentID, "/environment_id")); err != nil {
+			return err
+		}
+	}
+	if c.given("/secrets") || c.given("/mcp_servers") {
+		if err := collect(access.UseSecrets(ctx, tx, p, "", row.Config())); err != nil {
+			return err
+		}
+	}
+	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })
+	if len(errs) > 0 {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package factory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/control/trigger"
+)
+
+// RunTemplate is the common part of all runs of an automation, resolved once: agent,
+// configuration, environment. It does not follow later changes. It is safe for concurrent use.
+type RunTemplate struct {
+	run   store.NewRun
+	title penstock.TitleTemplate
+	runs  *run.Runs
+}
+
+// Cause is why an automation starts one run.
+type Cause struct {
+	Source     penstock.Source
+	At         penstock.Time
+	schedule   *penstock.RunSchedule
+	WebhookUID string
+	DeliveryID string
+	TriggerURL string
+	Payload    trigger.Value   // of the delivery, for the title
+	Creator    *penstock.Actor // who starts the run by hand; nil: the automation
+	KeyUID     string          // of the creator
+	PaidBy     []string        // keys that pay for the run, besides those of the automation
+	Envelope   string          // what the prompt says about the event, after the automation's own; "": nothing
+}
+
+// automationRun creates the run that an automation starts for a cause.
+func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, on Cause) (*store.NewRun, error) {
+	t, err := s.ResolveAutomation(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return t.Stamp(ctx, on)
+}
+
+// byHand is the note in the prompt of a run that no event started.
+const byHand = "Somebody started this run by hand. No event belongs to it, and there is no event-payload.json."
+
+// Run starts a run of an automation without an event, even if the automation is disabled. An
+// automation that is broken is a conflict.
+func (s *Automations) Run(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, source penstock.Source,
+) (penstock.RunCreated, error) {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return penstock.RunCreated{}, err
+	}
+	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	row, err := s.store.Automations.Find(ctx, factory.UID, uid)
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	run, err := s.automationRun(ctx, row, Cause{
+		Source: source, At: penstock.Now(), Envelope: byHand, Creator: &p.Actor, KeyUID: p.KeyUID, PaidBy: p.Makers,
+	})
+	if why, broken := WhyBroken(err); broken {
+		err = penstock.Errorf(penstock.CodeConflict, "the automation cannot start runs: %s", why)
+	}
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	warnings, err := s.catalog.Warnings(ctx, run)
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.RunCreated, error) {
+		full, err := tx.Runs().Create(ctx, run)
+		return penstock.RunCreated{
+			ID: run.ID, TaskID: run.ID, State: run.State, AtCapacity: full, Warnings: warnings,
+		}, err
+	})
+}
+
+// ResolveAutomation resolves the template of the automation's runs. If the automation is
+// broken, it returns a *penstock.Error, and [WhyBroken] returns the reason.
+func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationRow) (*RunTemplate, error) {
+	factory, err := s.store.Factories.Find(ctx, a.Team, a.FactoryUID)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := agentOf(factory, a.Agent)
+	if err != nil {
+		return nil, err
+	}
+	title, err := penstock.ParseTitle(a.Title)
+	if err != nil {
+		return nil, penstock.Invalid("/title", "%s", err)
+	}
+	p := penstock.Principal{
+		Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, Makers: a.PaidBy,
+	}
+	made, err := s.runs.New(
+		ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a},
+	)
+	if err != nil {
+		return nil, asAutomation(err)
+	}
+	return &RunTemplate{*made, title, s.runs}, nil
+}
+
+// Stamp creates a run from the template. If a key that pays for the run brings a cap on costs, and the model has no
+// price, it returns a *penstock.Error, and [WhyBroken] returns the reason.
+func (t *RunTemplate) Stamp(ctx context.Context, on Cause) (*store.NewRun, error) {
+	run := t.run
+	run.ID, run.ConversationID = penstock.NewID(), penstock.NewID()
+	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.At, on.At
+	run.Source, run.Schedule, run.TriggerURL = on.Source, on.schedule, on.TriggerURL
+	run.WebhookUID, run.DeliveryID = on.WebhookUID, on.DeliveryID
+	if on.Creator != nil {
+		run.Creator, run.KeyUID = on.Creator, on.KeyUID
+	}
+	run.Payers = penstock.MorePayers(run.Payers, on.PaidBy...)
+	if err := t.runs.CheckPrice(ctx, run.RunRow); err != nil {
+		return nil, err
+	}
+	run.Metadata = penstock.Provenance(run.AutomationID, on.WebhookUID, on.DeliveryID)
+	run.Title = cmp.Or(t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() }), run.Title)
+	if on.Envelope != "" {
+		run.Prompt += "\n\n" + on.Envelope
+	}
+	return &run, nil
+}
+
+// Actor returns the automation as the actor of its runs. It acts on behalf of no person.
+func Actor(a store.AutomationRow) penstock.Actor {
+	return penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: a.Name}
+}
+
+// agentOf returns the UID of the automation's agent, or of the foreman if the automation names
+// no agent.
+func agentOf(factory store.FactoryRow, name string) (string, error) {
+	if name == "" {
+		return factory.ForemanUID, nil
+	}
+	var names []string
+	for _, a := range factory.Agents {
+		if strings.EqualFold(a.Name, name) {
+			return a.UID, nil
+		}
+		names = append(names, a.Name)
+	}
+	return "", penstock.Invalid("/agent", "%s", request.Unknown("agent of this factory", name, names))
+}
+
+// overridePointers maps the fields of a run's request to the fields of an automation.
+var overridePointers = map[string]string{
+	"/config/model_id": "/model", "/config/runner_id": "/runner", "/agent_identity_uid": "/agent",
+}
+
+// asAutomation turns an error about a run's request into an error about the automation.
+func asAutomation(err error) error {
+	known, ok := errors.AsType[*penstock.Error](err)
+	if !ok {
+		return err
+	}
+	for i := range known.Fields {
+		known.Fields[i].Pointer = overridePointer(known.Fields[i].Pointer)
+	}
+	return known
+}
+
+func overridePointer(pointer string) string {
+	if own, ok := overridePointers[pointer]; ok {
+		return own
+	}
+	return strings.TrimPrefix(pointer, "/config")
+}
+
+// WhyBroken returns why an automation cannot start runs, in words for people. ok is false if
+// the automation is not at fault and the caller should retry.
+func WhyBroken(err error) (reason string, ok bool) {
+	known, ok := errors.AsType[*penstock.Error](err)
+	if !ok || known.Code.OurFault() {
+		return "", false
+	}
+	if known.Detail != "" {
+		return known.Detail, true
+	}
+	var parts []string
+	for _, f := range known.Fields {
+		parts = append(parts, f.Detail)
+	}
+	return strings.Join(parts, "; "), true
+}

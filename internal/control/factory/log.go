@@ -1,0 +1,160 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// List returns one page of a webhook's log, newest first.
+func (s *Deliveries) List(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string, q penstock.DeliveryQuery,
+) (penstock.DeliveryPage, error) {
+	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+		return penstock.DeliveryPage{}, err
+	}
+	list, next, err := s.store.Deliveries.List(ctx, webhookUID, q)
+	for i := range list {
+		describe(&list[i])
+	}
+	return penstock.DeliveryPage{Deliveries: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+}
+
+// webhookOf returns a webhook if the caller may see its log.
+func (s *Deliveries) webhookOf(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string,
+) (store.WebhookRow, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return store.WebhookRow{}, err
+	}
+	return s.store.Webhooks.Find(ctx, p.Team, factoryUID, webhookUID)
+}
+
+// Read returns one entry of a webhook's log.
+func (s *Deliveries) Read(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) (penstock.Delivery, error) {
+	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+		return penstock.Delivery{}, err
+	}
+	d, err := s.store.Deliveries.Find(ctx, webhookUID, id)
+	describe(&d)
+	return d, err
+}
+
+// Tested returns the log entry of a test that was sent, as the response of the request.
+func (s *Deliveries) Tested(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) (penstock.Delivery, error) {
+	d, err := s.Read(ctx, p, factoryUID, webhookUID, id)
+	if err != nil {
+		return d, err
+	}
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.Delivery, error) { return d, nil })
+}
+
+// Explained returns whether a request is authentic, as the response of the request.
+func (s *Deliveries) Explained(
+	ctx context.Context, p penstock.Principal, verified penstock.WebhookVerified,
+) (penstock.WebhookVerified, error) {
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.WebhookVerified, error) { return verified, nil })
+}
+
+// Payload returns the exact body of an accepted delivery, as it was sent. Rejected deliveries and
+// duplicates have no body.
+func (s *Deliveries) Payload(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) ([]byte, error) {
+	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+		return nil, err
+	}
+	if _, err := s.store.Deliveries.Find(ctx, webhookUID, id); err != nil {
+		return nil, err
+	}
+	if raw, err := s.store.Deliveries.RawPayload(ctx, id); err != nil || raw != nil {
+		return raw, err
+	}
+	return s.store.Deliveries.Payload(ctx, id)
+}
+
+// Replay records an accepted delivery again and starts the runs of the current automations. It
+// claims no identity and ignores the rate limit. A delivery that was not accepted is a
+// conflict.
+func (s *Deliveries) Replay(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) (penstock.Delivery, error) {
+	w, err := s.webhookOf(ctx, p, factoryUID, webhookUID)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	old, err := s.store.Deliveries.Find(ctx, webhookUID, id)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	if old.Outcome != penstock.OutcomeAccepted || old.Reason == penstock.ReasonHandshake {
+		return penstock.Delivery{}, penstock.Errorf(
+			penstock.CodeConflict, "only accepted deliveries can be replayed; this delivery is %s",
+			strings.TrimSpace(old.Label+" "+old.Reason),
+		)
+	}
+	body, err := s.store.Deliveries.Payload(ctx, id)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	raw, err := s.store.Deliveries.RawPayload(ctx, id)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	const attempts = 5
+	for range attempts {
+		var again penstock.Delivery
+		if again, err = s.replayDelivery(ctx, p, w, old, body, raw); !errors.Is(err, store.ErrStale) {
+			return again, err
+		}
+		if w, err = s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+			return penstock.Delivery{}, err
+		}
+	}
+	return penstock.Delivery{}, &penstock.Error{
+		Code: penstock.CodeUnavailable, Detail: "the factory is being changed; try again", Cause: err,
+	}
+}
+
+func (s *Deliveries) replayDelivery(
+	ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body, raw []byte,
+) (penstock.Delivery, error) {
+	plan, err := s.receiver.newPlan(ctx, w)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	document, err := s.receiver.parse(plan, body)
+	if err != nil {
+		return penstock.Delivery{}, fmt.Errorf("parse the payload of delivery %s again: %w", old.ID, err)
+	}
+	d := &store.NewDelivery{
+		Delivery: penstock.Delivery{
+			ID: penstock.NewID(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, HTTPStatus: http.StatusAccepted,
+			Size: old.Size, ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID,
+			Headers: old.Headers, PayloadSHA256: old.PayloadSHA256,
+		},
+		WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Body: body, Raw: raw,
+		PaidBy: p.PaidBy(),
+	}
+	if err := s.receiver.start(ctx, plan, document, old.Headers, d); err != nil {
+		return penstock.Delivery{}, err
+	}
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Delivery, error) {
+		if _, err := tx.Deliveries().Deliver(ctx, d); err != nil {
+			return penstock.Delivery{}, err
+		}
+		again, err := tx.Deliveries().Find(ctx, w.UID, d.ID)
+		describe(&again)
+		return again, err
+	})
+}

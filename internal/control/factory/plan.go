@@ -1,0 +1,348 @@
+package factory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/control/trigger"
+)
+
+// Plan is everything that the deliveries of a webhook are checked against, at one version of
+// its team. The transaction that records a delivery checks that the plan is current.
+type Plan struct {
+	Snapshot penstock.WebhookSnapshot // the webhook as the ingress read it
+
+	row         store.WebhookRow
+	automations []planEntry
+	filters     *trigger.FilterSet // of all automations
+	filtered    bool               // one of them has conditions: the body is parsed for it
+	events      bool               // an automation needs events of the webhook's signature scheme
+	pushes      bool               // its deliveries may report pushes to repositories of the team's factories
+	size        int64
+
+	fullUntil   atomic.Int64 // until then the rate limit rejects everything; Unix nanoseconds
+	silentUntil atomic.Int64 // until then failed authentications are not logged
+	senders     senders
+}
+
+// planEntry is an automation of a plan. It holds everything that a delivery without a match
+// reads, so that many automations stay fast.
+type planEntry struct {
+	automation *planned
+	first, end int                  // its range in the filters of the plan; one filter or event must match
+	events     []*trigger.Condition // of the webhook's signature scheme
+}
+
+// planned is an automation that the webhook starts. Plans of one version of the team share it
+// if their webhooks start it with the same filters.
+type planned struct {
+	row     store.AutomationRow
+	filters []*trigger.Filter // a filter without conditions matches every delivery
+	events  []*trigger.Condition
+
+	mu       sync.Mutex
+	template *RunTemplate // resolved for the first delivery that starts it
+	broken   string       // why it can start no runs
+}
+
+// Plan returns the plan of the enabled webhook uid. token says that the path has a token. If no
+// webhook accepts the path, Plan returns penstock.CodeNotFound, and never from memory. Unless
+// fresh is set, an existing plan may come from memory: the transaction that records a delivery
+// checks it.
+func (s *Receiver) Plan(ctx context.Context, uid string, token, fresh bool) (*Plan, error) {
+	known := s.plans.Find(uid)
+	if known != nil && !fresh && known.takes(token) {
+		return known, nil
+	}
+	row, err := s.webhookReads.Ask(
+		ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.Webhooks.ByUID(ctx, uid) },
+	)
+	if err != nil {
+		return nil, err
+	}
+	offers := row.PendingSecret && row.SignatureScheme == penstock.SchemeNotion
+	if !row.Enabled && !offers || row.Suspended || row.PendingSecret && !offers ||
+		token && row.AuthMode != penstock.AuthURLToken {
+		return nil, penstock.NotFound("webhook", uid)
+	}
+	if known != nil && known.row.TeamVersion == row.TeamVersion {
+		return known, nil
+	}
+	p, err := s.planning.Ask(ctx, uid, func(ctx context.Context) (*Plan, error) {
+		p, err := s.newPlan(ctx, row)
+		if err == nil {
+			s.plans.Keep(uid, p, p.size)
+		}
+		return p, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.row.TeamVersion >= row.TeamVersion { // another caller may have built it from an older row
+		return p, nil
+	}
+	return s.Plan(ctx, uid, token, true)
+}
+
+func (p *Plan) takes(token bool) bool {
+	return !token || p.Snapshot.AuthMode == penstock.AuthURLToken
+}
+
+// newPlan builds the plan of a webhook. The caller has read the row with the team's version, so
+// a later change makes the plan stale. Only Ingress.Plan may keep the plan: the webhook of a
+// replay may be inactive.
+func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, error) {
+	p := &Plan{row: row, size: 4 << 10}
+	p.Snapshot = penstock.WebhookSnapshot{
+		UID: row.UID, AuthMode: row.AuthMode, SignatureScheme: row.SignatureScheme, Signature: row.Signature,
+		DeliveryIDHeader: row.DeliveryIDHeader, ReplayGuard: row.ReplayGuard, Pending: row.PendingSecret,
+	}
+	for _, sealed := range row.Sealed {
+		value, err := s.webhooks.openWebhookSecret(row.UID, sealed)
+		if err != nil {
+			return nil, err
+		}
+		p.Snapshot.Secrets = append(p.Snapshot.Secrets, penstock.SnapshotSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
+	}
+	if _, reports := pushEvents[row.SignatureScheme]; reports && s.repositories != nil {
+		var err error
+		if p.pushes, err = s.store.Repositories.Any(ctx, row.Team); err != nil {
+			return nil, err
+		}
+	}
+	automations, err := s.store.Automations.OfWebhook(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	var filters []*trigger.Filter
+	for _, a := range automations {
+		one, size := s.plannedFor(row, a)
+		if one == nil {
+			continue // one of its webhook_ids equals the database's name of the scheme
+		}
+		p.size += size
+		p.events = p.events || len(one.events) > 0
+		p.filtered = p.filtered || strings.Contains(a.Title, "{{") // the title shows values of the payload
+		for _, f := range one.filters {
+			p.filtered = p.filtered || !f.MatchesAll()
+		}
+		first := len(filters)
+		filters = append(filters, one.filters...)
+		p.automations = append(p.automations, planEntry{one, first, len(filters), one.events})
+	}
+	p.filters, p.filtered = trigger.NewFilterSet(filters), p.filtered || p.events
+	return p, nil
+}
+
+// plannedFor returns the part of an automation for the plan of a webhook, or nil, and about how
+// many bytes of memory it adds. Other plans may share it.
+func (s *Receiver) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *planned, size int64) {
+	filters, events := a.PayloadFilters(row.UID, row.Name), a.EventTriggers(row.SignatureScheme)
+	if len(filters)+len(events) == 0 {
+		return nil, 0
+	}
+	key := plannedKey{uid: a.UID, version: row.TeamVersion, filters: fmt.Sprintf("%q", filters)}
+	if len(events) > 0 {
+		key.scheme = row.SignatureScheme
+	}
+	if one = s.planned.Find(key); one != nil {
+		return one, 0
+	}
+	one = newPlanned(a, filters, events)
+	size = int64(4<<10+len(a.Prompt)) + one.eventsSize()
+	s.planned.Keep(key, one, size)
+	return one, size
+}
+
+func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) *planned {
+	one := &planned{row: a}
+	if err := one.wait(filters, events); err != nil { // another release with other rules stored them
+		one.filters, one.events, one.broken = nil, nil, "its filter cannot be read: "+err.Error()
+	}
+	return one
+}
+
+// resolved returns the template of the automation's runs, or why it is broken. It is resolved
+// once, after the plan was read, so a later change makes the plan stale.
+func (a *planned) resolved(
+	ctx context.Context, s *Receiver,
+) (template *RunTemplate, broken string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.template != nil || a.broken != "" {
+		return a.template, a.broken, nil
+	}
+	a.template, err = s.automations.ResolveAutomation(ctx, a.row)
+	if reason, ok := WhyBroken(err); ok {
+		a.broken, err = reason, nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("resolve automation %s: %w", a.row.UID, err)
+	}
+	return a.template, a.broken, nil
+}
+
+// wait compiles the filters and event conditions.
+func (a *planned) wait(filters []json.RawMessage, events []penstock.Trigger) error {
+	for _, text := range filters {
+		var f *trigger.Filter
+		if len(text) > 0 {
+			var err error
+			if f, err = trigger.ParseFilter(text); err != nil {
+				return err
+			}
+		}
+		a.filters = append(a.filters, f)
+	}
+	for _, t := range events {
+		c, err := trigger.Compile(t)
+		if err != nil {
+			return err
+		}
+		a.events = append(a.events, c)
+	}
+	return nil
+}
+
+// plannedKey identifies what the plans of a team share: at one version, an automation is the
+// same for all webhooks that start it with the same filters and events.
+type plannedKey struct {
+	uid     string
+	version int64 // of the team, read before the automation
+	filters string
+	scheme  penstock.SignatureScheme // of the webhooks whose events also start it
+}
+
+// The limits of the caches: entries, and about how many bytes. A plan counts the automations
+// that were created for it.
+const (
+	maxPlans        = 20_000
+	maxPlanBytes    = 96 << 20
+	maxPlanned      = 20_000
+	maxPlannedBytes = 32 << 20
+)
+
+// senders remembers which sender addresses were stored recently, so that not every accepted
+// delivery stores one. The zero value is ready.
+type senders struct {
+	mu sync.Mutex
+	at map[string]penstock.Time
+}
+
+const (
+	senderAgain = penstock.Time(time.Hour / time.Millisecond)
+	maxSenders  = 256 // remembered for one webhook
+)
+
+// due reports whether ip must be stored, and marks it as stored.
+func (k *senders) due(ip string, now penstock.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at, known := k.at[ip]; known && now-at < senderAgain {
+		return false
+	}
+	if k.at == nil || len(k.at) >= maxSenders {
+		k.at = map[string]penstock.Time{}
+	}
+	k.at[ip] = now
+	return true
+}
+
+// reportedEvents holds the events that a delivery reports, or why it reports none.
+type reportedEvents struct {
+	events []trigger.Event
+	why    string
+}
+
+// reportedEvents reads the events of a delivery if an automation of the plan needs them.
+// headers are the logged headers.
+func (p *Plan) reportedEvents(document *trigger.Document, headers map[string]string) reportedEvents {
+	if !p.events {
+		return reportedEvents{}
+	}
+	return readEvents(p.row.SignatureScheme, eventName(p.row.SignatureScheme, headers), document)
+}
+
+// readEvents reads the events that a delivery to a webhook with the scheme reports.
+func readEvents(scheme penstock.SignatureScheme, name string, document *trigger.Document) reportedEvents {
+	events, why := trigger.Events(string(scheme), name, document)
+	return reportedEvents{events, why}
+}
+
+// eventName returns the event's name from the sender's header, or "". Gitea and Forgejo sign as GitHub
+// does.
+func eventName(scheme penstock.SignatureScheme, headers map[string]string) string {
+	if scheme != penstock.ProviderGitHub {
+		return ""
+	}
+	return cmp.Or(headers["x-github-event"], headers["x-forgejo-event"], headers["x-gitea-event"])
+}
+
+// match reports whether a delivery fires the automation, and otherwise why not. The reason
+// comes from the first trigger for this event, or else from the first trigger.
+func (e *planEntry) match(
+	trial *trigger.FilterTrial, reported reportedEvents,
+) (matched bool, why trigger.FilterFailure) {
+	if e.first == e.end && len(e.events) == 0 {
+		return true, why // it is broken for every delivery
+	}
+	for i := e.first; i < e.end; i++ {
+		ok, failure := trial.Match(i)
+		if ok {
+			return true, trigger.FilterFailure{}
+		}
+		if i == e.first {
+			why = failure
+		}
+	}
+	other := e.first == e.end
+	for i, c := range e.events {
+		ok, failure := reported.match(c)
+		if ok {
+			return true, trigger.FilterFailure{}
+		}
+		if other && (i == 0 || !c.IsOtherEvent(failure)) {
+			why, other = failure, c.IsOtherEvent(failure)
+		}
+	}
+	return false, why
+}
+
+func (t reportedEvents) match(c *trigger.Condition) (matched bool, why trigger.FilterFailure) {
+	if len(t.events) == 0 {
+		return false, trigger.FilterFailure{Reason: t.why}
+	}
+	return c.Match(t.events)
+}
+
+// eventsSize estimates the memory of the event conditions of a, in bytes.
+func (a *planned) eventsSize() int64 {
+	size := int64(0)
+	for _, c := range a.events {
+		size += c.Size()
+	}
+	return size
+}
+
+// pushEvents has the header and value by which Git hosts report a push, by the scheme of the
+// webhook. The header is in lower case, as it is logged.
+var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
+	"github":              {"x-github-event", "push"},
+	penstock.SchemeGitLab: {"x-gitlab-event", "Push Hook"},
+	"bitbucket":           {"x-event-key", "repo:push"},
+}
+
+// reportsPush reports whether an accepted delivery reports a push to a repository, and
+// factories of the team come from repositories.
+func (p *Plan) reportsPush(a *penstock.InboundDelivery) bool {
+	reported := pushEvents[p.row.SignatureScheme]
+	return p.pushes && a.Headers[reported.header] == reported.event
+}

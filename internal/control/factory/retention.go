@@ -1,0 +1,63 @@
+package factory
+
+import (
+	"context"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/share"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// ClearLogs removes old entries from all logs. It keeps the newest entries of each outcome, and
+// all entries below the age limit.
+func (s *Deliveries) ClearLogs(ctx context.Context) error {
+	limits := s.limits
+	if limits.KeepDeliveriesFor <= 0 {
+		return nil
+	}
+	since := penstock.Now().Add(-limits.KeepDeliveriesFor)
+	return s.eachLog(ctx, since, func(l store.Log) error {
+		keep := store.Keep{Newest: limits.KeepDeliveries, Since: since}
+		if l.Deleted {
+			keep.Newest = 0 // nobody can see them
+		}
+		for _, outcome := range penstock.Outcomes() {
+			if err := share.Clear(
+				ctx, func() (int, error) { return s.store.Deliveries.ClearLog(ctx, l.WebhookUID, outcome, keep, share.Size) },
+			); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ClearCounts removes old counts and senders.
+func (s *Deliveries) ClearCounts(ctx context.Context) error {
+	err := share.Clear(ctx, func() (int, error) { return s.store.Deliveries.ClearIdentities(ctx, share.Size) })
+	if err != nil {
+		return err
+	}
+	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.Deliveries.ClearCounts(ctx, l) })
+}
+
+// eachLog visits all logs, or only those with entries older than a time.
+func (s *Deliveries) eachLog(ctx context.Context, before penstock.Time, do func(store.Log) error) error {
+	const logs = 200
+	after := ""
+	for {
+		list, err := s.store.Deliveries.Logs(ctx, after, before, logs)
+		if err != nil {
+			return err
+		}
+		for _, l := range list {
+			if err := do(l); err != nil {
+				return err
+			}
+			after = l.WebhookUID
+		}
+		if len(list) < logs {
+			return nil
+		}
+	}
+}

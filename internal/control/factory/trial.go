@@ -1,0 +1,294 @@
+package factory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/control/trigger"
+)
+
+// filterSample is how many of a webhook's last accepted deliveries a filter test reads.
+const filterSample = 50
+
+// TestFilter tests a payload filter, or a GitHub or Linear trigger, with a payload, a stored
+// delivery, or the last deliveries of a webhook. It changes nothing.
+func (s *Deliveries) TestFilter(
+	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
+) (penstock.FilterTestResult, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.FilterTestResult{}, err
+	}
+	if _, err := s.store.Factories.Find(ctx, p.Team, factoryUID); err != nil {
+		return penstock.FilterTestResult{}, err
+	}
+	f, err := newTrial(req)
+	if err != nil {
+		return penstock.FilterTestResult{}, err
+	}
+	webhook, name, body, err := s.filterSubject(ctx, p, factoryUID, req)
+	if err != nil {
+		return penstock.FilterTestResult{}, err
+	}
+	result := penstock.FilterTestResult{WouldTrigger: true}
+	if webhook != nil {
+		result.Checks = append(result.Checks, f.checkWebhook(*webhook))
+	}
+	var check penstock.FilterCheck
+	if body != nil {
+		if check, err = f.try(name, body); err != nil {
+			return penstock.FilterTestResult{}, err
+		}
+	} else {
+		if result.Sample, err = s.sample(ctx, f, webhook.UID); err != nil {
+			return penstock.FilterTestResult{}, err
+		}
+		check = penstock.FilterCheck{Check: f.check, Passed: result.Sample.Matched > 0}
+		if !check.Passed {
+			check.Reason = fmt.Sprintf("none of the last %d deliveries matches", result.Sample.Of)
+		}
+	}
+	result.Checks = append(result.Checks, check)
+	for _, c := range result.Checks {
+		result.WouldTrigger = result.WouldTrigger && c.Passed
+	}
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.FilterTestResult, error) { return result, nil })
+}
+
+// trial is the tested filter: a payload filter, or a trigger on events of a signature scheme.
+type trial struct {
+	check  string // the name of its check
+	filter *trigger.Filter
+	event  *trigger.Condition
+	scheme penstock.SignatureScheme
+}
+
+// newTrial reads the tested filter, and returns all errors of the request.
+func newTrial(req penstock.FilterTest) (trial, error) {
+	var errs []penstock.FieldError
+	bad := func(pointer, detail string) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: detail})
+	}
+	if len(req.Payload) > 0 && req.DeliveryID != "" {
+		bad("/payload", "cannot be given together with delivery_id")
+	}
+	if len(req.Payload) == 0 && req.DeliveryID == "" && req.WebhookUID == "" {
+		bad("/payload", "is required unless delivery_id or webhook_uid is given")
+	}
+	named := req.Provider == penstock.ProviderGitHub && len(req.Payload) > 0
+	switch {
+	case named && req.GitHubEvent == "":
+		bad("/github_event", "is required with a github payload: the value of the header X-GitHub-Event")
+	case !named && req.GitHubEvent != "":
+		bad("/github_event", "is allowed only with a github payload")
+	}
+	if len(req.Filter) == 0 {
+		bad("/filter", "is required; {} matches everything")
+	}
+	var f trial
+	var err error
+	if req.Provider == "" || req.Provider == penstock.ProviderWebhook {
+		f, err = payloadTrial(req)
+	} else {
+		f, err = eventTrial(req)
+	}
+	found, ok := request.Errors(err)
+	if err != nil && !ok {
+		return f, err
+	}
+	if errs = append(errs, found...); errs != nil {
+		return f, penstock.InvalidFields(errs...)
+	}
+	return f, nil
+}
+
+func payloadTrial(req penstock.FilterTest) (trial, error) {
+	f := trial{check: "payload"}
+	if req.Event != "" && (req.Provider == "" || req.Event != penstock.EventReceived) {
+		return f, penstock.Invalid("/event", "is allowed only with the provider github or linear")
+	}
+	if len(req.Filter) == 0 {
+		return f, nil
+	}
+	var err error
+	f.filter, err = trigger.ParseFilter(req.Filter)
+	if found, ok := request.Errors(err); ok {
+		for i := range found {
+			found[i].Pointer = "/filter" + found[i].Pointer
+		}
+		return f, penstock.InvalidFields(found...)
+	}
+	return f, err
+}
+
+func eventTrial(req penstock.FilterTest) (trial, error) {
+	t := penstock.Trigger{Provider: req.Provider, Event: req.Event, Filter: req.Filter}
+	f := trial{check: "event", scheme: t.Scheme()}
+	if f.scheme == "" {
+		return f, penstock.Invalid("/provider", "must be webhook, github or linear: deliveries report no other events")
+	}
+	if errs := t.Check(""); errs != nil {
+		return f, penstock.InvalidFields(errs...)
+	}
+	var err error
+	f.event, err = trigger.Compile(t)
+	return f, err
+}
+
+// filterSubject returns the input of the test: the webhook, if the request names one, and the
+// body with the sender's name of the event. The body is nil for the last deliveries of the
+// webhook. A resource of another factory is CodeNotFound.
+func (s *Deliveries) filterSubject(
+	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
+) (*store.WebhookRow, string, json.RawMessage, error) {
+	var webhooks []store.WebhookRow
+	var err error
+	if req.WebhookUID != "" {
+		var w store.WebhookRow
+		w, err = s.store.Webhooks.Find(ctx, p.Team, factoryUID, req.WebhookUID)
+		webhooks = append(webhooks, w)
+	} else if req.DeliveryID != "" {
+		webhooks, err = s.store.Webhooks.List(ctx, p.Team, factoryUID)
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if req.DeliveryID == "" {
+		if len(webhooks) == 0 {
+			return nil, req.GitHubEvent, req.Payload, nil
+		}
+		return &webhooks[0], req.GitHubEvent, req.Payload, nil
+	}
+	for i := range webhooks {
+		d, err := s.store.Deliveries.Find(ctx, webhooks[i].UID, req.DeliveryID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, "", nil, err
+		}
+		body, err := s.store.Deliveries.Payload(ctx, req.DeliveryID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			err = penstock.Invalid("/delivery_id", "the delivery has no payload: only accepted deliveries keep it")
+		}
+		return &webhooks[i], eventName(webhooks[i].SignatureScheme, d.Headers), body, err
+	}
+	return nil, "", nil, penstock.NotFound("delivery", req.DeliveryID)
+}
+
+// checkWebhook checks whether deliveries to the webhook can fire such a trigger.
+func (f *trial) checkWebhook(w store.WebhookRow) penstock.FilterCheck {
+	check := penstock.FilterCheck{Check: "webhook", Reason: InactiveReason(w)}
+	if f.scheme != "" && f.scheme != w.SignatureScheme {
+		check.Reason = fmt.Sprintf("its deliveries report no events of %s, because it has another signature scheme", f.scheme)
+	}
+	check.Passed = check.Reason == ""
+	return check
+}
+
+// try tests f with a body; name is the sender's name of the event.
+func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
+	check := penstock.FilterCheck{Check: f.check}
+	document, err := trigger.ParseDocument(body)
+	if err != nil {
+		if fields, ok := request.Errors(err); ok {
+			err = penstock.Invalid("/payload", "%s", strings.TrimSpace(fields[0].Detail))
+		}
+		return check, err
+	}
+	var why trigger.FilterFailure
+	if f.event != nil {
+		check.Passed, why = readEvents(f.scheme, name, document).match(f.event)
+	} else {
+		check.Passed, why = f.filter.Match(document)
+		check.Actual = actual(document, why.Path)
+	}
+	check.Path, check.Reason = why.Path, why.Reason
+	return check, nil
+}
+
+// mostActual is how many values of a payload explain a failed check.
+const mostActual = 4
+
+// actual returns the first values of a payload at a JSON pointer of a filter, for a sentence: strings
+// as they are, and an object without its members. An array stands for each of its elements.
+func actual(document *trigger.Document, pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	root, _ := document.Root() // a payload that cannot be evaluated fails at no pointer
+	values := []trigger.Value{root}
+	for _, part := range strings.Split(pointer, "/")[1:] {
+		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		var below []trigger.Value
+		for _, v := range flat(values) {
+			if v = v.Member(key); v.Exists() {
+				below = append(below, v)
+			}
+		}
+		values = below
+	}
+	var texts []string
+	for _, v := range flat(values) {
+		text := v.Scalar()
+		text = shorten(text[:min(len(text), 1000)])
+		switch {
+		case v.IsObject():
+			text = "{…}"
+		case v.IsNull():
+			text = "null"
+		case text == "":
+			text = `""`
+		}
+		texts = append(texts, text)
+		if len(texts) == mostActual {
+			break
+		}
+	}
+	return texts
+}
+
+// flat replaces each array with its elements.
+func flat(values []trigger.Value) []trigger.Value {
+	var list []trigger.Value
+	for _, v := range values {
+		if !v.IsArray() {
+			list = append(list, v)
+			continue
+		}
+		list = append(list, flat(slices.Collect(v.Elements()))...)
+	}
+	return list
+}
+
+// sample shows which of a webhook's last accepted deliveries match a filter.
+func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
+	sample := &penstock.FilterSample{Deliveries: []penstock.FilterDelivery{}}
+	var failed error
+	err := s.store.Deliveries.LastPayloads(ctx, webhookUID, filterSample, func(d penstock.Delivery, body []byte) bool {
+		var check penstock.FilterCheck
+		if check, failed = f.try(eventName(f.scheme, d.Headers), body); failed != nil {
+			return false
+		}
+		describe(&d)
+		sample.Of++
+		sample.Deliveries = append(sample.Deliveries, penstock.FilterDelivery{
+			ID: d.ID, ReceivedAt: d.ReceivedAt, EventType: d.EventType, Summary: d.Summary,
+			WouldTrigger: check.Passed, Path: check.Path, Reason: check.Reason, Actual: check.Actual,
+		})
+		if check.Passed {
+			sample.Matched++
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	return sample, err
+}

@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
+)
+
+// environments has the handlers of environments and their network policies.
+type environments struct {
+	rules *run.Catalog
+}
+
+func (h environments) create(c *call) error {
+	var config penstock.EnvironmentConfig
+	if err := c.decode(&config); err != nil {
+		return err
+	}
+	environment, err := h.rules.CreateEnvironment(c.ctx(), c.principal, config)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, environment)
+}
+
+func (h environments) list(c *call) error {
+	q := c.query()
+	sortBy := oneOf(q, "sort_by", "name", "last_updated")
+	if q.err != nil {
+		return q.err
+	}
+	environments, err := h.rules.ListEnvironments(c.ctx(), c.principal, sortBy)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.Environment{"environments": environments})
+}
+
+func (h environments) read(c *call) error {
+	environment, err := h.rules.Environment(c.ctx(), c.principal, c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, environment)
+}
+
+func (h environments) replace(c *call) error {
+	var config penstock.EnvironmentConfig
+	if err := c.decode(&config); err != nil {
+		return err
+	}
+	environment, err := h.rules.ReplaceEnvironment(c.ctx(), c.principal, c.param("uid"), config)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, environment)
+}
+
+func (h environments) delete(c *call) error {
+	if err := h.rules.DeleteEnvironment(c.ctx(), c.principal, c.param("uid")); err != nil {
+		return err
+	}
+	return c.noContent()
+}
+
+func (h environments) networkPolicy(c *call) error {
+	q := c.query()
+	of := run.PolicyQuery{
+		Environment: q.text("environment_id"), Factory: q.text("factory_uid"), Agent: q.text("agent_uid"),
+	}
+	if of.Factory != "" && of.Agent != "" {
+		q.badf("factory_uid", "must not be set together with agent_uid: an agent has the factory that it belongs to")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	policy, err := h.rules.PolicyOf(c.ctx(), c.principal, of)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, policy)
+}

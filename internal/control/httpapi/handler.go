@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"github.com/penstock-dev/penstock/api"
+	"github.com/penstock-dev/penstock/web"
+)
+
+// handlers has all handlers, by what they serve. Each type holds only the rules and the parts of the
+// API that its handlers call.
+type handlers struct {
+	runs          runs
+	followups     followups
+	attachments   attachments
+	changes       changes
+	streams       streams
+	conversations conversations
+	artifacts     artifacts
+	downloads     downloads
+
+	skills       skills
+	models       models
+	workers      workers
+	environments environments
+	identities   identities
+	schedules    schedules
+
+	factories     factories
+	definitions   definitions
+	automations   automations
+	webhooks      webhooks
+	webhookTrials webhookTrials
+	deliveries    deliveries
+
+	budgets  budgets
+	usage    usage
+	secrets  secrets
+	keys     keys
+	sessions sessions
+
+	control workerControl
+	limits  limits
+	health  health
+	metrics page
+	docs    page
+	site    site
+}
+
+// handlers connects the handlers with the rules.
+func (a *API) handlers(o Options, m *metrics) *handlers {
+	svc := o.Rules
+	return &handlers{
+		runs:        runs{svc.Runs},
+		followups:   followups{svc.Runs},
+		attachments: attachments{svc.Files},
+		changes:     changes{svc.Files},
+		streams: streams{
+			rules: svc.Streams, auth: a.auth, metrics: m, log: o.Log, shutdown: a.shutdown,
+			keepAlive: o.KeepAlive, writeTime: o.StreamWrite,
+		},
+		conversations: conversations{svc.Runs, svc.Files},
+		artifacts:     artifacts{svc.Files, a.idempotency, o.TempDir},
+		downloads:     downloads{svc.Files},
+
+		skills:       skills{svc.Skills},
+		models:       models{svc.Catalog},
+		workers:      workers{svc.Catalog},
+		environments: environments{svc.Catalog},
+		identities:   identities{svc.Resources},
+		schedules:    schedules{svc.Schedules},
+
+		factories:     factories{svc.Factories, svc.Repositories},
+		definitions:   definitions{svc.Factories, newCrowd(o.ValidatesPerMinute)},
+		automations:   automations{svc.Automations, svc.Resources},
+		webhooks:      webhooks{svc.Webhooks, svc.Resources, svc.Catalog},
+		webhookTrials: webhookTrials{svc.Webhooks, svc.Deliveries, o.Webhooks},
+		deliveries:    deliveries{svc.Deliveries},
+
+		budgets:  budgets{svc.Budgets},
+		usage:    usage{svc.Usage},
+		secrets:  secrets{svc.Secrets},
+		keys:     keys{svc.Keys},
+		sessions: sessions{svc.Sessions, a.auth, a.rate},
+
+		control: workerControl{svc.Executions.Control(), a.shutdown},
+		limits: limits{
+			service: svc.Limits, requests: o.RequestsPerMinute, validations: o.ValidatesPerMinute, version: o.Version,
+		},
+		health:  health{svc.Ready, a.shutdown},
+		metrics: page{o.Metrics},
+		docs:    page{api.Docs(o.PublicURL)},
+		site:    site{web.Handler(), o.PublicURL, a.noRoute},
+	}
+}

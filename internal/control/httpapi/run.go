@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
+)
+
+// runs has the handlers of runs.
+type runs struct {
+	rules *run.Runs
+}
+
+func (h runs) create(c *call) error {
+	var req penstock.RunRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	if err := c.checkRunSize(req.Attachments); err != nil {
+		return err
+	}
+	source, err := c.source()
+	if err != nil {
+		return err
+	}
+	created, err := h.rules.Create(c.ctx(), c.principal, req, source)
+	if err != nil {
+		return err
+	}
+	c.warn(created.Warnings)
+	return c.respond(http.StatusOK, created)
+}
+
+// warn adds warnings to a response, each in its own header line.
+func (c *call) warn(warnings []string) {
+	for _, w := range warnings {
+		c.w.Header().Add("X-Penstock-Warnings", w)
+	}
+}
+
+// createAlias is create under its old path (RFC 9745, RFC 8288).
+func (h runs) createAlias(c *call) error {
+	c.w.Header().Set("Deprecation", "@1767225600") // 2026-01-01
+	c.w.Header().Set("Link", "<"+Base+`/agent/runs>; rel="successor-version"`)
+	return h.create(c)
+}
+
+// checkRunSize checks the size of the body without its attachments, and of the decoded attachments.
+func (c *call) checkRunSize(attachments []penstock.Attachment) error {
+	rest, files := len(c.body), 0
+	for _, file := range attachments {
+		rest -= base64.StdEncoding.EncodedLen(len(file.Data))
+		files += len(file.Data)
+	}
+	if files > penstock.MaxAttachmentBytes {
+		return penstock.Errorf(
+			penstock.CodePayloadTooLarge, "the attachments have %d bytes in total; the limit is %d", files,
+			penstock.MaxAttachmentBytes,
+		)
+	}
+	if rest > maxJSON {
+		return tooLarge(maxJSON)
+	}
+	return nil
+}
+
+// source returns the kind of client that the caller names; the default is API. Only the server sets
+// other sources.
+func (c *call) source() (penstock.Source, error) {
+	said := penstock.Source(strings.Join(c.r.Header.Values("X-Penstock-Source"), ", "))
+	if said == "" {
+		return penstock.SourceAPI, nil
+	}
+	callers := []penstock.Source{penstock.SourceCLI, penstock.SourceWebApp, penstock.SourceGitHubAction}
+	if !slices.Contains(callers, said) {
+		return "", penstock.Errorf(
+			penstock.CodeInvalidRequest, "the header X-Penstock-Source must be one of %s; omit it for API", list(callers),
+		)
+	}
+	return said, nil
+}
+
+func (h runs) list(c *call) error {
+	query, none, err := c.query().runs()
+	if err != nil {
+		return err
+	}
+	if none {
+		return c.respond(http.StatusOK, penstock.RunPage{})
+	}
+	page, err := h.rules.List(c.ctx(), c.principal, query)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, page)
+}
+
+func (h runs) read(c *call) error {
+	run, err := h.rules.Read(c.ctx(), c.principal, c.param("runId"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, run)
+}
+
+func (h runs) cancel(c *call) error {
+	q := c.query()
+	cascade := q.boolean("cascade")
+	if q.err != nil {
+		return q.err
+	}
+	id, err := h.rules.Cancel(c.ctx(), c.principal, c.param("runId"), cascade)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, id)
+}
+
+func (h runs) timeline(c *call) error {
+	events, err := h.rules.Timeline(c.ctx(), c.principal, c.param("runId"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.TimelineEvent{"events": events})
+}
+
+func (h runs) network(c *call) error {
+	network, err := h.rules.Network(c.ctx(), c.principal, c.param("runId"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, network)
+}
+
+func (h runs) findByReference(c *call) error {
+	q := c.query()
+	url := q.text("url")
+	if url == "" {
+		q.badf("url", "is required: the URL of a pull request, an issue or a ticket")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	id, err := h.rules.RunByReference(c.ctx(), c.principal, url)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string]string{"run_id": id})
+}
+
+func (h runs) update(c *call) error {
+	var req penstock.RunUpdate
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	for _, pointer := range penstock.RunUpdateNulls() {
+		if c.isNull(pointer) {
+			req.Cleared = append(req.Cleared, pointer)
+		}
+	}
+	run, err := h.rules.Update(c.ctx(), c.principal, c.param("runId"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, run)
+}
+
+func (h runs) stats(c *call) error {
+	q := c.query()
+	hours := q.count("hours", penstock.MaxStatsHours, penstock.StatsHours)
+	if q.err != nil {
+		return q.err
+	}
+	stats, err := h.rules.Stats(c.ctx(), c.principal, hours)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, stats)
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+)
+
+// schedules has the handlers of schedules.
+type schedules struct {
+	rules *factory.Schedules
+}
+
+func (h schedules) create(c *call) error {
+	var req penstock.ScheduleRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	schedule, err := h.rules.Create(c.ctx(), c.principal, req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, schedule)
+}
+
+func (h schedules) list(c *call) error {
+	schedules, err := h.rules.List(c.ctx(), c.principal)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.Schedule{"schedules": schedules})
+}
+
+func (h schedules) read(c *call) error {
+	schedule, err := h.rules.Read(c.ctx(), c.principal, c.param("id"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, schedule)
+}
+
+func (h schedules) times(c *call) error {
+	q := c.query()
+	clock := penstock.CronTrigger{Cron: q.text("cron"), Timezone: q.text("timezone")}
+	if q.err != nil {
+		return q.err
+	}
+	times, err := h.rules.ScheduleTimes(clock)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.Time{"upcoming": times})
+}
+
+func (h schedules) replace(c *call) error {
+	var req penstock.ScheduleRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	schedule, err := h.rules.Replace(c.ctx(), c.principal, c.param("id"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, schedule)
+}
+
+func (h schedules) delete(c *call) error {
+	if err := h.rules.Delete(c.ctx(), c.principal, c.param("id")); err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string]bool{"success": true})
+}
+
+func (h schedules) pause(c *call) error {
+	schedule, err := h.rules.Pause(c.ctx(), c.principal, c.param("id"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, schedule)
+}
+
+func (h schedules) resume(c *call) error {
+	schedule, err := h.rules.Resume(c.ctx(), c.principal, c.param("id"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, schedule)
+}

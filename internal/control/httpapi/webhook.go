@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/signature"
+)
+
+// webhooks has the handlers of webhooks.
+type webhooks struct {
+	rules     *factory.Webhooks
+	resources *factory.Resources // edits
+	catalog   *run.Catalog
+}
+
+func (h webhooks) create(c *call) error {
+	var req penstock.WebhookRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	webhook, err := h.resources.CreateWebhook(c.ctx(), c.principal, c.param("uid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, webhook)
+}
+
+func (h webhooks) signatureSchemes(c *call) error {
+	return c.respond(http.StatusOK, map[string][]signature.Preset{"signature_schemes": h.catalog.SignatureSchemes()})
+}
+
+func (h webhooks) list(c *call) error {
+	webhooks, err := h.rules.List(c.ctx(), c.principal, c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.Webhook{"webhooks": webhooks})
+}
+
+func (h webhooks) read(c *call) error {
+	webhook, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, webhook)
+}
+
+func (h webhooks) update(c *call) error {
+	var req penstock.WebhookRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	webhook, err := h.resources.UpdateWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, webhook)
+}
+
+func (h webhooks) rotateSecret(c *call) error {
+	var req penstock.RotateRequest
+	if err := c.decodeAny(&req); err != nil {
+		return err
+	}
+	webhook, err := h.resources.RotateWebhookSecret(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, webhook)
+}
+
+func (h webhooks) delete(c *call) error {
+	if err := h.resources.DeleteWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid")); err != nil {
+		return err
+	}
+	return c.noContent()
+}

@@ -1,0 +1,43 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/run"
+)
+
+// Limits are the limits that the rules enforce; 0 means no limit.
+func (r *Rules) Limits(context.Context, penstock.Principal) map[string]any {
+	w := r.deps.Webhooks
+	return map[string]any{
+		"webhooks_per_factory":       w.WebhooksPerFactory,
+		"delivery_bytes":             w.DeliveryBytes,
+		"deliveries_per_minute":      w.DeliveriesPerMinute,
+		"auth_failures_per_address":  w.AuthFailuresPerAddress,
+		"auth_failures_per_webhook":  w.AuthFailuresPerWebhook,
+		"logged_rejections":          w.LoggedRejections,
+		"kept_deliveries":            w.KeepDeliveries,
+		"delivery_retention_seconds": int64(w.KeepDeliveriesFor / time.Second),
+		"dedup_body_seconds":         int64(w.DedupBodyWindow / time.Second),
+
+		"request_body_bytes":    int64(penstock.MaxBodyBytes),
+		"configuration_bytes":   int64(penstock.MaxConfigBytes),
+		"attachments_per_run":   penstock.MaxAttachments,
+		"attachment_bytes":      int64(penstock.MaxAttachmentBytes),
+		"run_artifact_bytes":    r.deps.MaxRunArtifactBytes,
+		"run_depth":             penstock.MaxDepth,
+		"metadata_keys":         penstock.MaxMetadataKeys,
+		"page_size":             penstock.MaxLimit,
+		"page_bytes":            int64(penstock.MaxPageBytes),
+		"listed_prompt_bytes":   int64(penstock.MaxListedPrompt),
+		"idempotency_seconds":   int64(access.KeepAnswer / time.Second),
+		"signed_link_seconds":   int64(run.LinkLifetime / time.Second),
+		"secrets_per_team":      r.deps.MaxSecrets,
+		"secret_value_bytes":    penstock.MaxSecretBytes,
+		"queue_timeout_seconds": int64(r.deps.QueueTimeout / time.Second),
+		"run_retention_seconds": int64((r.deps.KeepRunsFor + time.Second - 1) / time.Second), // 0 means forever
+	}
+}

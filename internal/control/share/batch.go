@@ -1,0 +1,43 @@
+package share
+
+import (
+	"context"
+	"time"
+)
+
+// Size is how many log entries one transaction removes. New deliveries wait for this
+// transaction.
+const Size = 100
+
+// Clear clears batches until nothing is left. It works at most a quarter of the time.
+func Clear(ctx context.Context, some func() (int, error)) error {
+	for {
+		start := time.Now()
+		n, err := some()
+		if err != nil || n < Size {
+			return err
+		}
+		if err := Pause(ctx, 3*time.Since(start)); err != nil {
+			return err
+		}
+	}
+}
+
+// Pause waits for d, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Drain calls a function until it handles less than the limit.
+func Drain(limit int, some func(limit int) (int, error)) error {
+	for {
+		if n, err := some(limit); err != nil || n < limit {
+			return err
+		}
+	}
+}

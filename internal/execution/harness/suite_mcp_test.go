@@ -1,0 +1,126 @@
+package harness_test
+
+import (
+	"context"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/execution/install"
+)
+
+// tracker is an MCP server over HTTP with the tool create. Runs reach it as trackerURL, through
+// their egress proxy and then the proxy of the tracker.
+type tracker struct {
+	server, proxy *httptest.Server
+	ca            string // file
+
+	mu    sync.Mutex
+	calls []http.Header
+}
+
+const (
+	trackerURL   = "https://example.com/mcp" // a name in the certificate of httptest
+	trackerToken = "Bearer the-key-of-the-tracker"
+)
+
+// newTracker starts the server and its proxy.
+func newTracker(t *testing.T) *tracker {
+	t.Helper()
+	k := &tracker{ca: filepath.Join(t.TempDir(), "ca.pem")}
+	server := mcp.NewServer(&mcp.Implementation{Name: "tracker", Version: "1"}, nil)
+	type ticket struct {
+		Title string `json:"title"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "create", Description: "Creates a ticket"},
+		func(_ context.Context, _ *mcp.CallToolRequest, in ticket) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "created " + in.Title}}}, nil, nil
+		})
+	handler := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.calls = append(k.calls, r.Header.Clone())
+		return server
+	}, &mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}) // its own name is not that of the machine
+	k.server = httptest.NewTLSServer(handler)
+	t.Cleanup(k.server.Close)
+	k.proxy = httptest.NewServer(http.HandlerFunc(k.connect))
+	t.Cleanup(k.proxy.Close)
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.server.Certificate().Raw})
+	if err := os.WriteFile(k.ca, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// connect serves CONNECT, which always leads to the server.
+func (k *tracker) connect(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "only CONNECT", http.StatusMethodNotAllowed)
+		return
+	}
+	there, err := new(net.Dialer).DialContext(r.Context(), "tcp", k.server.Listener.Addr().String())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer there.Close()
+	w.WriteHeader(http.StatusOK)
+	here, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer here.Close()
+	var copying sync.WaitGroup
+	copying.Go(func() {
+		_, _ = io.Copy(there, buffered) // until one end closes
+		_ = there.Close()
+	})
+	_, _ = io.Copy(here, there)
+	_ = here.Close()
+	copying.Wait()
+}
+
+// testRemoteMCP is an MCP server over HTTP, whose header only the egress proxy knows.
+func testRemoteMCP(t *testing.T, s *suite) {
+	list := deeds[s.name]
+	last := list[len(list)-1].turn // it calls the tool create of the server tracker
+	// The command is in the session, so it does not contain the key itself.
+	search := s.command(`grep -rsl "the-key-of""-the-tracker" "$HOME" . /proc/self/environ || echo 'not inside'`)
+	model := &install.ScriptedModel{Turns: []install.ScriptedTurn{last, search, {Text: "It is created."}}}
+	j := s.start(t, model, map[string]any{"prompt": "Create a ticket.", "config": map[string]any{
+		"mcp_servers": map[string]any{
+			"tracker": map[string]any{"url": trackerURL, "headers": map[string]any{"Authorization": trackerToken}},
+		},
+	}})
+	j.reaches(penstock.StateSucceeded)
+	events := j.events()
+	if at := slices.Index(events, calls[0]); at < 0 || at+1 == len(events) || events[at+1] != calls[1] {
+		t.Errorf("the call of the tool is not among the events:\n%s", cmp.Diff(calls, events))
+	}
+	if said := strings.Join(j.lines(), "\n"); !strings.Contains(said, "not inside") {
+		t.Errorf("the key of the MCP server is inside: %s", said)
+	}
+	s.tracker.mu.Lock()
+	defer s.tracker.mu.Unlock()
+	if len(s.tracker.calls) == 0 {
+		t.Error("the MCP server was not called")
+	}
+	for _, header := range s.tracker.calls {
+		if got := header.Get("Authorization"); got != trackerToken {
+			t.Errorf("the MCP server got the key %q", got)
+		}
+	}
+}

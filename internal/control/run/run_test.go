@@ -508,6 +508,9 @@ func TestRunWaitsForItsWorkerWhileNobodyElseCanTakeIt(t *testing.T) {
 				want, state := error(nil), penstock.StateInProgress
 				if test.lost {
 					want, state = penstock.ErrLeaseLost, penstock.StateQueued
+				} else if m := w.Get(run.ID).StatusMessage; m == nil ||
+					!strings.Contains(m.Message, "its worker on here has not been heard of since") {
+					w.T.Errorf("the run says %+v, want that its worker is silent", m)
 				}
 				if err := w.is(run.ID, state); err != nil {
 					w.T.Error(err)
@@ -517,6 +520,9 @@ func TestRunWaitsForItsWorkerWhileNobodyElseCanTakeIt(t *testing.T) {
 				}
 				if err := w.is(run.ID, state); err != nil {
 					w.T.Error(err)
+				}
+				if m := w.Get(run.ID).StatusMessage; !test.lost && m != nil {
+					w.T.Errorf("the worker is back, and the run says %+v", m)
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -123,10 +124,14 @@ func showOnlySkill(r *penstock.Run) {
 func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run, error) {
 	var ids []string
 	var queued []store.RunRow
+	var held []string
 	for _, r := range rows {
 		ids = append(ids, r.ID)
 		if r.State == penstock.StateQueued {
 			queued = append(queued, r)
+		}
+		if r.State.Held() {
+			held = append(held, r.ID)
 		}
 	}
 	var workers []store.Worker
@@ -137,6 +142,10 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 		}
 	}
 	positions, err := s.order.positions(ctx, s.store, workers, queued)
+	if err != nil {
+		return nil, err
+	}
+	silent, err := s.store.Executions.Silent(ctx, held)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +171,10 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 				run.StatusMessage = Missing(r, workers)
 			}
 		}
+		if i := slices.IndexFunc(silent, func(w store.SilentWorker) bool { return w.RunID == r.ID }); i >= 0 &&
+			run.StatusMessage == nil {
+			run.StatusMessage = notHeardOf(silent[i])
+		}
 		runs[i] = run
 	}
 	return runs, nil
@@ -172,6 +185,17 @@ func scopeOf(r store.RunRow) *penstock.Scoped {
 		return &penstock.Scoped{Type: "User", UID: r.Creator.UID}
 	}
 	return &penstock.Scoped{Type: "Team", UID: r.Team}
+}
+
+// notHeardOf says that a run does not go on, and when it will.
+func notHeardOf(w store.SilentWorker) *penstock.StatusMessage {
+	which := "its worker"
+	if w.Host != "" {
+		which = "its worker on " + w.Host
+	}
+	return &penstock.StatusMessage{Message: fmt.Sprintf("Waiting: %s has not been heard of since %s. "+
+		"The run continues when that worker returns, or when another one is free that can execute it.",
+		which, w.Since)}
 }
 
 // Missing returns what a waiting run requires that no connected worker has, or nil if a worker

@@ -220,6 +220,27 @@ func (e Executions) LostLeases(ctx context.Context, limit int) ([]LostLease, err
 	})
 }
 
+// SilentWorker is a worker that has not renewed the lease of a run.
+type SilentWorker struct {
+	RunID, Host string
+	Since       penstock.Time // the end of the lease
+}
+
+// Silent lists which of these runs have a worker that is silent.
+func (e Executions) Silent(ctx context.Context, runIDs []string) ([]SilentWorker, error) {
+	if len(runIDs) == 0 {
+		return nil, nil
+	}
+	rows, err := e.s.query(ctx, `SELECT q.run_id, COALESCE(w.host, ''), q.lease_until
+		FROM queue q
+		LEFT JOIN workers w ON w.id = q.worker_id
+		WHERE q.token <> '' AND q.lease_until < `+e.s.d.now+` AND q.run_id IN (`+placeholders(1, len(runIDs))+`)`,
+		anys(runIDs)...)
+	return collect(e.s, rows, err, "silent workers", func(w *SilentWorker) []any {
+		return []any{&w.RunID, &w.Host, &w.Since}
+	})
+}
+
 // Expired reports whether the lease is held and has expired by the database's clock, and prevents
 // its renewal until the transaction ends. The run must be locked.
 func (e ExecutionsTx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {

@@ -264,7 +264,8 @@ func readManifest(content io.Reader) (m manifest, err error) {
 	if err != nil {
 		return m, err
 	}
-	return m, json.Unmarshal(raw, &m)
+	err = json.Unmarshal(raw, &m)
+	return m, err
 }
 
 // covers returns an error unless the manifest lists exactly the files that were found.

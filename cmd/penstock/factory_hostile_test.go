@@ -336,7 +336,7 @@ func TestEveryCodeOfFactoryFiles(t *testing.T) {
 	h.factory = h.newFactory("acme")
 	place := regexp.MustCompile(`^(.*:\d+:\d+: FF_[A-Z]+(?:_[A-Z]+)*) `)
 	for _, code := range definition.Codes() {
-		golden, err := os.ReadFile(filepath.Join("../../internal/definition/testdata/bad", string(code)+".txt"))
+		golden, err := os.ReadFile(filepath.Join("../../internal/control/definition/testdata/bad", string(code)+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}

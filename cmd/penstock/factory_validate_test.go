@@ -76,7 +76,7 @@ func TestFactoryValidate(t *testing.T) {
 		t.Errorf("got %q", got.out)
 	}
 
-	valid, err := filepath.Abs("../../internal/definition/testdata/valid")
+	valid, err := filepath.Abs("../../internal/control/definition/testdata/valid")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,4 +75,7 @@ func textValue(raw jsontext.Value) (line, text string) {
 	return s, ""
 }
 
-func decoded[T any](raw jsontext.Value) (v T, ok bool) { return v, json.Unmarshal(raw, &v) == nil }
+func decoded[T any](raw jsontext.Value) (v T, ok bool) {
+	ok = json.Unmarshal(raw, &v) == nil
+	return v, ok
+}

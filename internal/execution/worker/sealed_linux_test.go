@@ -131,7 +131,7 @@ func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
 		}
 	}
 	// Under a cap, also a call without a bound is refused.
-	const unbounded = `{"model":"m","best_of":2}`
+	const unbounded = `{"model":"m","prediction":{"content":"x"}}`
 	for calls, want := range map[string]penstock.State{
 		unbounded: penstock.StateFailed, unbounded + " " + good: penstock.StateSucceeded,
 	} {
@@ -141,7 +141,7 @@ func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
 		}}, "calls "+calls)
 		run := w.becomes(id, want)
 		m := run.StatusMessage
-		if want == penstock.StateFailed && (m == nil || !strings.Contains(m.Message, "/best_of")) {
+		if want == penstock.StateFailed && (m == nil || !strings.Contains(m.Message, "/prediction")) {
 			t.Errorf("after %s, the run says %+v", calls, m)
 		}
 	}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import socket
 import sqlite3
 from collections.abc import Callable
 
@@ -140,8 +141,11 @@ def test_a_server_that_fails_and_then_is_gone() -> None:
         with server.paused(), pytest.raises(APITimeoutError):
             client.me.get(timeout=0.2, retries=0)
         server.stop()
-        with pytest.raises(APIConnectionError) as gone:
-            client.me.get()
+        with socket.socket() as kept:  # so that no other server gets the port
+            kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            kept.bind(("127.0.0.1", int(server.url.rpartition(":")[2])))
+            with pytest.raises(APIConnectionError) as gone:
+                client.me.get()
         assert not isinstance(gone.value, APITimeoutError)
         assert gone.value.__cause__ is not None
 

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -17,9 +16,12 @@ const leaseBatch = 1000
 // workers.
 const maxLost = 5
 
-// awaitReturn is how long the server leaves an expired lease to its worker while no other worker could
-// take the run at once. The worker may be stopped, or its machine asleep: then it continues the run.
-const awaitReturn = time.Hour
+// How long the server leaves an expired lease to its worker, which may be stopped, or on a machine that
+// sleeps: then it continues the run. It leaves nothing if another worker could take the run at once.
+const (
+	awaitReturn = 5 * time.Minute // other workers can execute the run, but are busy
+	awaitOnly   = time.Hour       // no other worker can execute it
+)
 
 // SweepLeases returns a job that calls EndLostLeases, to be repeated every second. It takes no lease in
 // the first seconds after this server has started, or was stopped, or its machine or database slept.
@@ -62,35 +64,57 @@ func (s *Executions) endLostLeases(ctx context.Context, awake func() bool) error
 	if !awake() {
 		return nil
 	}
-	lost, err := s.store.Executions.LostLeases(ctx, leaseBatch)
-	if err != nil || len(lost) == 0 {
-		return err
-	}
-	workers, err := s.store.Queue.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, l := range lost {
-		if !awake() {
+	for left := 0; ; { // leases that wait for their workers must not hide the others
+		lost, err := s.store.Executions.LostLeases(ctx, leaseBatch, left)
+		if err != nil || len(lost) == 0 {
+			return err
+		}
+		workers, err := s.store.Queue.Workers(ctx)
+		if err != nil {
+			return err
+		}
+		for _, l := range lost {
+			if !awake() {
+				return nil
+			}
+			if waits(l, workers) {
+				left++
+				continue
+			}
+			if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.endLost(ctx, tx, l) }); err != nil {
+				return fmt.Errorf("end the lost lease of run %s: %w", l.RunID, err)
+			}
+		}
+		if len(lost) < leaseBatch {
 			return nil
 		}
-		if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.endLost(ctx, tx, l, workers) }); err != nil {
-			return fmt.Errorf("end the lost lease of run %s: %w", l.RunID, err)
-		}
 	}
-	return nil
 }
 
-func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l store.LostLease, workers []store.Worker) error {
+// waits reports whether the run waits for its worker. If another worker takes it instead, that worker
+// counts as busy from then on.
+func waits(l store.LostLease, workers []store.Worker) bool {
+	if !l.MayReturn {
+		return false
+	}
+	wait := awaitOnly
+	for i, w := range workers {
+		switch {
+		case w.ID == l.WorkerID, !w.Can(l.Want):
+		case w.Free():
+			workers[i].Working = max(w.Busy, w.Working) + 1
+			return false
+		default:
+			wait = awaitReturn
+		}
+	}
+	return l.Expired < wait.Milliseconds()
+}
+
+func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l store.LostLease) error {
 	run, err := tx.Runs().Lock(ctx, l.RunID)
 	if err != nil {
 		return err
-	}
-	others := slices.ContainsFunc(workers, func(w store.Worker) bool {
-		return w.ID != l.WorkerID && w.Free() && w.Can(run.Wants())
-	})
-	if l.MayReturn && !others && l.Expired < awaitReturn.Milliseconds() {
-		return nil
 	}
 	if over, err := tx.Executions().Expired(ctx, l.Lease); err != nil || !over || !run.State.Held() {
 		return err

@@ -205,19 +205,30 @@ type LostLease struct {
 	// MayReturn means that the worker has not said that it stops. A launcher never returns to an
 	// execution.
 	MayReturn bool
+	Want      Want // what the run requires of a worker
 }
 
-// LostLeases lists the leases that have expired, the longest first.
-func (e Executions) LostLeases(ctx context.Context, limit int) ([]LostLease, error) {
-	rows, err := e.s.query(ctx, `SELECT q.run_id, q.token, q.worker_id, `+e.s.d.now+` - q.lease_until,
+// LostLeases lists the leases that have expired, the longest first, without the first so many.
+func (e Executions) LostLeases(ctx context.Context, limit, without int) ([]LostLease, error) {
+	type lost struct {
+		place
+		LostLease
+	}
+	rows, err := e.s.query(ctx, "SELECT "+wantFields.selected+`, q.run_id, q.token, q.worker_id,
+			`+e.s.d.now+` - q.lease_until,
 			EXISTS (SELECT 1 FROM workers w WHERE w.id = q.worker_id AND w.launcher = 0)
 		FROM queue q
 		WHERE q.token <> '' AND q.lease_until < `+e.s.d.now+`
-		ORDER BY q.lease_until
-		LIMIT $1`, limit)
-	return collect(e.s, rows, err, "lost leases", func(l *LostLease) []any {
-		return []any{&l.RunID, &l.Token, &l.WorkerID, &l.Expired, &l.MayReturn}
+		ORDER BY q.lease_until, q.run_id
+		LIMIT $1 OFFSET $2`, limit, without)
+	list, err := collect(e.s, rows, err, "lost leases", func(l *lost) []any {
+		return wantFields.into(&l.place, &l.RunID, &l.Token, &l.WorkerID, &l.Expired, &l.MayReturn)
 	})
+	leases := make([]LostLease, len(list))
+	for i, l := range list {
+		leases[i], leases[i].Want = l.LostLease, l.place.Want
+	}
+	return leases, err
 }
 
 // SilentWorker is a worker that has not renewed the lease of a run.

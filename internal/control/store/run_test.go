@@ -571,7 +571,7 @@ func TestLostLeaseIsNotRenewedBetween(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		mustCreate(t, s, nil)
 		_, lease := mustClaim(t, s, "")
-		lost, err := s.Executions.LostLeases(t.Context(), 10)
+		lost, err := s.Executions.LostLeases(t.Context(), 10, 0)
 		if err != nil || len(lost) != 0 {
 			t.Fatalf("a fresh lease counts as lost: %v %v", lost, err)
 		}

@@ -107,12 +107,16 @@ func spanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	default:
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: %q is not otlp, console or none", name)
 	}
-	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"))
+	variable := "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+	if os.Getenv(variable) == "" {
+		variable = "OTEL_EXPORTER_OTLP_PROTOCOL"
+	}
+	protocol := os.Getenv(variable)
 	switch cmp.Or(protocol, "http/protobuf") {
 	case "http/protobuf":
 		return otlptracehttp.New(ctx)
 	case "grpc":
 		return otlptracegrpc.New(ctx)
 	}
-	return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not http/protobuf or grpc", protocol)
+	return nil, fmt.Errorf("%s: %q is not http/protobuf or grpc", variable, protocol)
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -63,6 +64,12 @@ func saltedSum(salt, form string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// keyName matches names of settings that hold a key. It is strict, because the words of such a setting are removed
+// from all files: AUTHOR and TOKENIZER are no keys.
+var keyName = regexp.MustCompile(
+	`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|AUTHORIZATION|COOKIE)S?($|[_-])|(^|[_-])PAT($|[_-])`,
+)
+
 // keptSecrets returns the values of a run's secrets by name, also as parts of settings of MCP servers. A setting whose
 // name is that of a key may contain one in clear. The values in final must not enter the sandbox, so they are never put
 // back.
@@ -78,7 +85,7 @@ func (b *box) keptSecrets() (granted, final map[string]string) {
 		for kind, settings := range map[string]map[string]string{"env": server.Env, "headers": server.Headers} {
 			for key, value := range settings {
 				refs := secretRef.FindAllStringSubmatch(value, -1)
-				if len(refs) == 0 && !secretName.MatchString(key) {
+				if len(refs) == 0 && !keyName.MatchString(key) {
 					continue // an ordinary setting
 				}
 				values := granted

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -210,7 +211,11 @@ func (w *workspaces) sweepOnce() {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || time.Since(info.ModTime()) < w.keep || !w.tryTake(e.Name()) {
+		keep := w.keep
+		if strings.HasPrefix(e.Name(), ".") { // a trial, which may be at work
+			keep = max(keep, time.Hour)
+		}
+		if err != nil || time.Since(info.ModTime()) < keep || !w.tryTake(e.Name()) {
 			continue
 		}
 		w.remove(e.Name())

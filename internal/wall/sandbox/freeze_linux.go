@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -29,10 +30,14 @@ func (s *supervised) follow(control *os.File) {
 	defer s.allowed.Close()
 	over.Go(func() {
 		for expired := make([]byte, 8); ; {
-			if _, err := s.allowed.Read(expired); err != nil {
+			_, err := s.allowed.Read(expired)
+			if errors.Is(err, os.ErrClosed) {
 				return
 			}
-			s.freeze() // a silent worker runs again, or control ends
+			s.freezeIf(func() bool { return err != nil || s.isOver() }) // a silent worker runs again, or control ends
+			if err != nil {
+				return
+			}
 		}
 	})
 	s.allow(s.silence)
@@ -70,13 +75,30 @@ func (s *supervised) allow(d time.Duration) {
 	})
 }
 
+// isOver reports whether the allowed time is over: a tick may have come after the timer expired.
+func (s *supervised) isOver() bool {
+	var left unix.ItimerSpec
+	raw, err := s.allowed.SyscallConn()
+	if err != nil {
+		return true // it is closed
+	}
+	_ = raw.Control(func(fd uintptr) { err = unix.TimerfdGettime(int(fd), &left) })
+	return err != nil || left.Value == unix.Timespec{}
+}
+
 // freeze stops every process of the tree that is not stopped already. A process must be stopped
 // before its children: a shell with job control would take a child for a job that its user has
 // stopped.
-func (s *supervised) freeze() {
+func (s *supervised) freeze() { s.freezeIf(func() bool { return true }) }
+
+// freezeIf is freeze if a condition holds, which no thaw can change meanwhile.
+func (s *supervised) freezeIf(holds func() bool) {
 	const rounds = 100 // after these, some processes continue each other, or hang in the kernel
 	s.signals.Lock()
 	defer s.signals.Unlock()
+	if !holds() {
+		return
+	}
 	if s.frozen == nil {
 		s.frozen = map[int]uint64{}
 	}

@@ -177,8 +177,8 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 	})
 }
 
-// The files of a SQLite database, including its write-ahead log, contain no value: neither that of
-// a secret nor that of a stored response.
+// The files of a SQLite database, including its write-ahead log, contain no value, neither of a
+// secret nor of a stored response.
 func TestDatabaseFileHoldsNoValue(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		file, embedded := strings.CutPrefix(w.URL, "sqlite://")

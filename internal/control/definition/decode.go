@@ -39,8 +39,8 @@ type field struct {
 	kind     reflect.Type
 }
 
-// fieldsOf lists the fields of a struct type, including those of embedded structs in order. Callers
-// share the list.
+// fieldsOf lists the fields of a struct type, including the fields of embedded structs, in order.
+// Callers share the list.
 func fieldsOf(t reflect.Type) []field {
 	fieldCache.Lock()
 	defer fieldCache.Unlock()

@@ -82,7 +82,7 @@ func (d *Definition) Names(kind Kind) []string {
 	return names
 }
 
-// Known has facts of the server that are not in the files. A nil field is not checked.
+// Known holds facts of the server that are not in the files. A nil field is not checked.
 type Known struct {
 	Harnesses    []string // by canonical name, such as builtin or claude
 	Environments []string // ids
@@ -121,7 +121,7 @@ type parser struct {
 	known   Known
 	paths   map[Kind]map[string][]place // by name in lower case
 	written map[Kind][]string           // names as they are written, sorted
-	// doubtful has the kinds with files that were not read.
+	// doubtful lists the kinds with files that were not read.
 	doubtful map[Kind]bool
 	strays   Strays
 }

@@ -27,7 +27,7 @@ func findings(files map[string][]byte) string {
 	return lines(found)
 }
 
-// TestPositions: lines and columns are those of an editor.
+// TestPositions: lines and columns are counted as editors count them.
 func TestPositions(t *testing.T) {
 	t.Parallel()
 	const runner = "platform: {os: macos}\n"

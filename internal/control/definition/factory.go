@@ -26,12 +26,12 @@ type Factory struct {
 	Later
 }
 
-// Named has a key that people copy from other tools into documents whose path names them.
+// Named holds a key that people copy from other tools into documents whose path names them.
 type Named struct {
 	Label Tree `json:"name,omitzero" unused:"has no effect: the name comes from the path of the file" about:"No effect; the path names it."`
 }
 
-// Later has keys of the public schema that are kept, and not used yet.
+// Later holds keys of the public schema that are kept, and not used yet.
 type Later struct {
 	Scoring         Tree `json:"scoring,omitzero" unused:"not used yet" about:"Kept, and not used yet."`
 	ScorerDefaults  Tree `json:"scorerDefaults,omitzero" unused:"not used yet" about:"Kept, and not used yet."`

@@ -88,7 +88,7 @@ func ModelsOf(p *penstock.ModelPolicy) *Models {
 	return &Models{Allow: p.Allow}
 }
 
-// fileKeys converts pointers of the API to those of files, whose keys are different.
+// fileKeys converts pointers of the API to pointers of files, whose keys are different.
 var fileKeys = strings.NewReplacer("/provider_tools", "/providerTools", "/max_upload_bytes", "/maxUploadBytes")
 
 // network checks a network with the rules of the API.

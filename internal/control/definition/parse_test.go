@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the findings of the trees in testdata/bad into them")
 
-// validTree has every kind of document.
+// validTree returns a tree with every kind of document.
 func validTree(t testing.TB) map[string][]byte {
 	t.Helper()
 	files, found, err := definition.ReadTree(os.DirFS("testdata/valid"))

@@ -126,7 +126,8 @@ const (
 	aliasInner = `[^\x00-\x1f!-,/:-@\[-\^\x60{-\x7f]`
 )
 
-// patterns are those of rules, compiled when a file is read first: most processes read none.
+// patterns stores the compiled patterns of the rules. They are compiled when the first file is
+// read: most processes read none.
 var patterns = sync.OnceValue(func() map[string]*regexp.Regexp {
 	compiled := map[string]*regexp.Regexp{}
 	for name, r := range rules {

@@ -13,7 +13,7 @@ import (
 
 // Settings are the keys that agentDefaults, an agent and an automation share. A key replaces the
 // key of the layer above, including whole lists and mappings. So an empty list of secrets means no
-// secrets, and an absent list means those of the layer above.
+// secrets, and an absent list means the secrets of the layer above.
 type Settings struct {
 	Model         string               `json:"model,omitzero" config:"model_id" unset:"null" rule:"name" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
 	Harness       *Harness             `json:"harness,omitzero" unset:"null" about:"The program that works as the agent. Not together with model."`

@@ -33,7 +33,7 @@ type Cause struct {
 	Payload    trigger.Value   // of the delivery, for the title
 	Creator    *penstock.Actor // who starts the run by hand; nil: the automation
 	KeyUID     string          // of the creator
-	PaidBy     []string        // keys that pay for the run, besides those of the automation
+	PaidBy     []string        // keys that pay for the run, besides the automation's own
 	Envelope   string          // what the prompt says about the event, after the automation's own; "": nothing
 }
 

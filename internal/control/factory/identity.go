@@ -24,8 +24,8 @@ const (
 	maxAgentJSON    = 64 << 10 // bytes of the fields that are not configuration
 )
 
-// ListIdentities lists the team's agents by name. If factoryUID is not "", it lists only those of
-// this factory.
+// ListIdentities lists the team's agents by name. If factoryUID is not "", it lists only the agents
+// of this factory.
 func (s *Resources) ListIdentities(
 	ctx context.Context, p penstock.Principal, factoryUID string,
 ) ([]penstock.Identity, error) {

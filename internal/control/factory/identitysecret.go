@@ -11,9 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// AppendIdentitySecrets adds secrets to those of an agent. Inherited secrets of its factory become
-// its own. It skips secrets that the agent already has. A request without new secrets changes
-// nothing.
+// AppendIdentitySecrets adds secrets to an agent. Inherited secrets of its factory become its own.
+// It skips secrets that the agent already has. A request without new secrets changes nothing.
 func (s *Resources) AppendIdentitySecrets(
 	ctx context.Context, p penstock.Principal, uid string, req penstock.SecretsAppend,
 ) (penstock.Identity, error) {

@@ -27,7 +27,7 @@ func (w *world) appendSecrets(uid string, names ...string) (penstock.Identity, e
 	)
 }
 
-func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
+func TestAppendedSecretsJoinTheSecretsOfTheAgent(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
 		for _, name := range []string{"ONE", "TWO", "THREE"} {

@@ -56,7 +56,7 @@ func serverNetwork(o *run.Deps) {
 	}
 }
 
-// A run gets the layers of its agent, factory and runner as of its creation, and those of the
+// A run gets the layers of its agent, factory and runner as of its creation, and the layers of the
 // server and its environment as of its claim.
 func TestARunHasTheLayersOfItsParts(t *testing.T) {
 	worlds(t, serverNetwork, func(w *world) {
@@ -110,7 +110,7 @@ func TestARunHasTheLayersOfItsParts(t *testing.T) {
 	})
 }
 
-// A worker gets the policy with the secrets that it needs, separate from those of the sandbox.
+// A worker gets the policy with the secrets that it needs, separate from the sandbox's.
 func TestNetworkSecretsTravelApart(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for _, name := range []string{"FORGE_TOKEN", "PLAIN", "MCP_TOKEN", "ANTHROPIC_API_KEY"} {

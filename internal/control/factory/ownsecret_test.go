@@ -201,7 +201,7 @@ func TestNoWebhookCanRotateASharedSecret(t *testing.T) {
 	})
 }
 
-// No run gets a secret that belongs to a webhook, whoever names it and wherever.
+// No run gets a secret that belongs to a webhook, no matter who names it and where.
 func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.T.Context()

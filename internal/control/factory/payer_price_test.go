@@ -36,8 +36,8 @@ func (w *world) countRuns() int {
 	return len(page.Runs)
 }
 
-// A key with a budget starts no run whose model has no price, whoever defined what the run does: the first call of the
-// run would be refused.
+// A key with a budget starts no run whose model has no price, no matter who defined what the run
+// does: the first call of the run would be refused.
 func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 	withFactory(t, withoutPrices, func(h *hooks) {
 		ctx, p := h.T.Context(), h.cappedKey()
@@ -131,7 +131,7 @@ func TestACappedScheduleFiresNothingWithoutAPrice(t *testing.T) {
 		if got := h.schedule(s.ID).LastSpawnError; got == nil || !strings.Contains(*got, noPrice) {
 			h.T.Errorf("the schedule says %v", got)
 		}
-		// Problems are those of each automation, also if two have the same agent and settings.
+		// Each automation has its own problems, also if two have the same agent and settings.
 		list := must[[]penstock.Automation](h)(h.Automations.List(ctx, h.Admin, h.factory))
 		slices.Reverse(list)
 		for _, a := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
-// everyone has the scopes of a key that starts runs in every way that there is.
+// everyone lists the scopes of a key that starts runs in every way that there is.
 var everyone = []penstock.Scope{
 	penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeKeysManage,
 }
@@ -46,8 +46,8 @@ func must[T any](h *hooks) func(T, error) T {
 	}
 }
 
-// causes has every way in which the key of p causes the next execution, though a run may seem to be
-// that of another key.
+// causes lists every way in which the key of p causes the next execution, though a run may seem to
+// belong to another key.
 func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 	ctx := h.T.Context()
 	start := func(p penstock.Principal, req penstock.RunRequest) error {

@@ -332,7 +332,7 @@ func (a *planned) eventsSize() int64 {
 	return size
 }
 
-// pushEvents has the header and value by which Git hosts report a push, by the scheme of the
+// pushEvents lists the header and value by which Git hosts report a push, by the scheme of the
 // webhook. The header is in lower case, as it is logged.
 var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
 	"github":              {"x-github-event", "push"},

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// push has the relevant fields of such a delivery from any host.
+// push holds the relevant fields of such a delivery from any host.
 type push struct {
 	Ref        string `json:"ref"`
 	Repository struct {

@@ -60,8 +60,7 @@ func asUnavailable(err error) error {
 // succeed: the sender got 503, and its retry is a duplicate.
 const deliverWithin = 20 * time.Second
 
-// result turns the result of the store into that of the ingress, and remembers the limits in
-// the plan.
+// result turns the store's result into the ingress's, and remembers the limits in the plan.
 func (s *Receiver) result(
 	p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery, got store.Delivered,
 ) penstock.DeliveryResult {

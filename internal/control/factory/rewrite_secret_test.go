@@ -55,7 +55,7 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 }
 
 // A pending webhook is disabled, whatever its file says. The file's setting is kept, and applies
-// once the secret is set, whoever sets it.
+// once the secret is set, no matter who sets it.
 func TestAWebhookDisabledByItsFileStaysDisabledWhenItGetsItsSecret(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.T.Context()

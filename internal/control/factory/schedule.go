@@ -186,8 +186,8 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 	})
 }
 
-// checkResumed refuses to resume a schedule if a cap on costs would apply to its runs, also that of the caller's key,
-// and their model has no price.
+// checkResumed refuses to resume a schedule if a cap on costs would apply to its runs, also the cap
+// of the caller's key, and their model has no price.
 func (s *Schedules) checkResumed(ctx context.Context, p penstock.Principal, id string) error {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return err

@@ -411,7 +411,7 @@ func TestReplacedScheduleKeepsItsTimes(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
 		s := w.CreateSchedule(hourly)
-		w.fire(*s.History.NextRun) // so that its beat is not that of now
+		w.fire(*s.History.NextRun) // so that its interval does not begin now
 		next := *w.schedule(s.ID).History.NextRun
 		got, err := w.Schedules.Replace(
 			ctx, w.Admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: s.Cron, Enabled: new(true), Prompt: "other"},

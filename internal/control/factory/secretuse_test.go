@@ -91,7 +91,7 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 	})
 }
 
-// A caller who may not name secrets cannot steer an agent to reveal those of another request.
+// A caller who may not name secrets cannot steer an agent to reveal the secrets of another request.
 func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.CreateSecret("DEPLOY_KEY", "hunter22")
@@ -116,7 +116,7 @@ func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 			penstock.IdentityRequest{Name: new("deployer"), Secrets: &[]penstock.NamedSecret{{Name: "DEPLOY_KEY"}}},
 		)
 		for what, req := range map[string]penstock.RunRequest{
-			"without secrets": {Prompt: "go"}, "with those of its agent": {Prompt: "go", AgentIdentityUID: agent.UID},
+			"without secrets": {Prompt: "go"}, "with its agent's secrets": {Prompt: "go", AgentIdentityUID: agent.UID},
 		} {
 			if err := followUp(writer, w.Create(req).ID); err != nil {
 				w.T.Errorf("a run %s: %v", what, err)

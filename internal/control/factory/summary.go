@@ -57,8 +57,8 @@ func describe(d *penstock.Delivery) {
 	d.Summary = strings.Join(parts, ", ")
 }
 
-// member is a value of a payload that is no object or array. Its name has those of the objects
-// around it, such as data.order.
+// member is a value of a payload that is no object or array. Its name includes the names of the
+// objects around it, such as data.order.
 type member struct{ name, value string }
 
 type members []member

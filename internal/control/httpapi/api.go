@@ -40,7 +40,7 @@ type Options struct {
 	PlainNetworks      []netip.Prefix // whose clients may use plain HTTP, as those on loopback may
 	CORSOrigins        []string       // origins whose pages may call the API; "*": all; empty: no origin
 
-	TempDir        string        // for uploads in progress; default: that of the system
+	TempDir        string        // for uploads in progress; default: the system's folder
 	KeepAlive      time.Duration // between comments of an idle event stream; default 15 s
 	StreamWrite    time.Duration // time limit for writing a batch of events; default 15 s
 	RequestTimeout time.Duration // time limit of a request that is not a stream; default 30 s

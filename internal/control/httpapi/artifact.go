@@ -22,11 +22,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// artifacts has the handlers of artifacts.
+// artifacts holds the handlers of artifacts.
 type artifacts struct {
 	rules       *run.Files
 	idempotency *idempotency
-	tempDir     string // for uploads in progress; "": that of the system
+	tempDir     string // for uploads in progress; "": the system's folder
 }
 
 // add takes a file as multipart/form-data, everything else as JSON.

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// attachments has the handlers of the files that users give to a run.
+// attachments holds the handlers of the files that users give to a run.
 type attachments struct {
 	rules *run.Files
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// automations has the handlers of automations.
+// automations holds the handlers of automations.
 type automations struct {
 	rules     *factory.Automations
 	resources *factory.Resources // edits

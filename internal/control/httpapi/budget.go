@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// budgets has the handlers of shared budgets.
+// budgets holds the handlers of shared budgets.
 type budgets struct {
 	rules *run.Budgets
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// changes has the handlers of what a run has changed in its repositories.
+// changes holds the handlers of what a run has changed in its repositories.
 type changes struct {
 	rules *run.Files
 }

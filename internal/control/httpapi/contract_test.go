@@ -271,7 +271,7 @@ func (d *driver) operations() []operation {
 	}
 }
 
-// tree has the files of a factory, with a warning.
+// tree returns the files of a factory, with a warning.
 func tree(name string) map[string]string {
 	return map[string]string{
 		"factory.yaml":            "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults: {model: auto}\n",

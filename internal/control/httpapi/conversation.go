@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// conversations has the handlers of conversations and their transcripts.
+// conversations holds the handlers of conversations and their transcripts.
 type conversations struct {
 	runs  *run.Runs
 	files *run.Files // transcripts and screenshots

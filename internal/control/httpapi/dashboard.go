@@ -12,7 +12,7 @@ import (
 // dashboard matches every path without a route of its own: pages and files of the dashboard.
 const dashboard = "/{page...}"
 
-// site has the handlers of the dashboard.
+// site holds the handlers of the dashboard.
 type site struct {
 	files   http.Handler
 	origin  string

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// definitions has the handlers of factories' files.
+// definitions holds the handlers of factories' files.
 type definitions struct {
 	rules *factory.Factories
 	crowd *crowd // callers without a key

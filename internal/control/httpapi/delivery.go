@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// deliveries has the handlers of the delivery log, and of filters tested on it.
+// deliveries holds the handlers of the delivery log, and of filters tested on it.
 type deliveries struct {
 	rules *factory.Deliveries
 }

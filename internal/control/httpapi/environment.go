@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// environments has the handlers of environments and their network policies.
+// environments holds the handlers of environments and their network policies.
 type environments struct {
 	rules *run.Catalog
 }

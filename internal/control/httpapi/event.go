@@ -22,7 +22,7 @@ import (
 // errStopping ends the streams of a server that stops.
 var errStopping = errors.New("the server is stopping")
 
-// streams has the handler of live events.
+// streams holds the handler of live events.
 type streams struct {
 	rules     *run.Streams
 	auth      *authenticator

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// factories has the handlers of factories.
+// factories holds the handlers of factories.
 type factories struct {
 	rules        *factory.Factories
 	repositories *factory.Repositories

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// followups has the handlers that steer a run or a conversation.
+// followups holds the handlers that steer a run or a conversation.
 type followups struct {
 	rules *run.Runs
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/penstock-dev/penstock/web"
 )
 
-// handlers has all handlers, by what they serve. Each type holds only the rules and the parts of the
-// API that its handlers call.
+// handlers holds all handlers, by what they serve. Each type holds only the rules and the parts of
+// the API that its handlers call.
 type handlers struct {
 	runs          runs
 	followups     followups

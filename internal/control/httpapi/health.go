@@ -25,7 +25,7 @@ func newShutdown() *shutdown {
 
 func (s *shutdown) isStopping() bool { return s.stopping.Err() != nil }
 
-// health has the handlers of the checks by supervisors and load balancers.
+// health holds the handlers of the checks by supervisors and load balancers.
 type health struct {
 	check    func(context.Context) error // of the store and the server's own worker
 	shutdown *shutdown

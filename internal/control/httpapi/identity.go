@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// identities has the handlers of agents.
+// identities holds the handlers of agents.
 type identities struct {
 	rules *factory.Resources
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
-// keys has the handlers of API keys.
+// keys holds the handlers of API keys.
 type keys struct {
 	rules *access.Keys
 }

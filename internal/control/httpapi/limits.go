@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// limits has the handler of the limits that clients may read.
+// limits holds the handler of the limits that clients may read.
 type limits struct {
 	service     func(context.Context, penstock.Principal) map[string]any // of the layers below
 	requests    int                                                      // per minute, of one key
@@ -16,7 +16,7 @@ type limits struct {
 	version     string                                                   // of the server
 }
 
-// list adds the limits of this layer, and the version, to those of the service.
+// list adds the limits of this layer, and the version, to the limits of the service.
 func (h limits) list(c *call) error {
 	limits := h.service(c.ctx(), c.principal)
 	limits["requests_per_minute"] = h.requests

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// models has the handler of models.
+// models holds the handler of models.
 type models struct {
 	rules *run.Catalog
 }

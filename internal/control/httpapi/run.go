@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// runs has the handlers of runs.
+// runs holds the handlers of runs.
 type runs struct {
 	rules *run.Runs
 }

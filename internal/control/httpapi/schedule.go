@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// schedules has the handlers of schedules.
+// schedules holds the handlers of schedules.
 type schedules struct {
 	rules *factory.Schedules
 }

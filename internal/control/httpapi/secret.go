@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
-// secrets has the handlers of managed secrets.
+// secrets holds the handlers of managed secrets.
 type secrets struct {
 	rules *access.Secrets
 }

@@ -98,7 +98,7 @@ func (a *authenticator) setCookie(c *call, value string) {
 	http.SetCookie(c.w, &cookie)
 }
 
-// sessions has the handlers of sessions of the dashboard.
+// sessions holds the handlers of sessions of the dashboard.
 type sessions struct {
 	rules *access.Sessions
 	auth  *authenticator

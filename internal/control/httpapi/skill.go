@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// skills has the handlers of skills.
+// skills holds the handlers of skills.
 type skills struct {
 	rules *run.Skills
 }

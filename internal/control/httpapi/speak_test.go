@@ -21,7 +21,7 @@ type speech struct {
 	speaks bool // it brings text before the agent; otherwise, no agent ever sees what it sends
 }
 
-// speeches has a request for each route that can reach an existing conversation, with the text.
+// speeches returns a request for each route that can reach an existing conversation, with the text.
 func speeches(conversation string) map[string]speech {
 	files := []map[string]any{{"file_name": marker + ".txt", "mime_type": "text/plain", "data": "aGk="}}
 	run := map[string]any{"conversation_id": conversation, "prompt": marker, "title": marker, "attachments": files}

@@ -100,7 +100,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		return fields
 	}
 	fields := make(map[string]reflect.Type, t.NumField())
-	for _, f := range reflect.VisibleFields(t) { // including those of embedded structs
+	for _, f := range reflect.VisibleFields(t) { // including the fields of embedded structs
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.IsExported() && name != "" && name != "-" {
 			fields[name] = f.Type

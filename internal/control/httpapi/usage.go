@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// usage has the handlers of what runs use and spend.
+// usage holds the handlers of what runs use and spend.
 type usage struct {
 	rules *run.Usage
 }

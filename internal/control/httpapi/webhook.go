@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
-// webhooks has the handlers of webhooks.
+// webhooks holds the handlers of webhooks.
 type webhooks struct {
 	rules     *factory.Webhooks
 	resources *factory.Resources // edits

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// webhookTrials has the handlers that try a webhook.
+// webhookTrials holds the handlers that try a webhook.
 type webhookTrials struct {
 	webhooks   *factory.Webhooks
 	deliveries *factory.Deliveries

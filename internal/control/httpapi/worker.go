@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
-// workers has the handlers of connected workers, and of the harnesses that they run.
+// workers holds the handlers of connected workers, and of the harnesses that they run.
 type workers struct {
 	rules *run.Catalog
 }

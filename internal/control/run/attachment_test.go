@@ -329,8 +329,8 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 	})
 }
 
-// The server removes prepared files that no follow-up uses after a day, and those of a deleted run
-// with the run.
+// The server removes prepared files that no follow-up uses after a day, and the files of a deleted
+// run with the run.
 func TestFilesOfFollowupsAreRemoved(t *testing.T) {
 	worlds(t, func(o *run.Deps) { o.KeepRunsFor = time.Hour }, func(w *world) {
 		ctx := w.T.Context()

@@ -56,7 +56,7 @@ func (w *world) countEvents(run, kind string) (n int) {
 }
 
 // The changes of a turn replace those before, once, and only under the lease.
-func TestChangesReplaceThoseOfTheTurnBefore(t *testing.T) {
+func TestChangesReplaceTheChangesOfTheTurnBefore(t *testing.T) {
 	worlds(t, func(o *run.Deps) { o.KeepRunsFor = time.Hour }, func(w *world) {
 		run := w.Create(penstock.RunRequest{Prompt: "p"}).ID
 		a := w.Work()

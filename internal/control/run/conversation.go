@@ -12,7 +12,7 @@ import (
 // Conversation reads a conversation block by block, because all of it may not fit into memory. It
 // is not safe for concurrent use.
 type Conversation struct {
-	// Outline has everything but the content of the blocks: see [Conversation.Block].
+	// Outline holds everything but the content of the blocks: see [Conversation.Block].
 	Outline penstock.Conversation
 
 	store *store.Store

@@ -144,7 +144,7 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 				w.T.Errorf("%s gets the personal run in the transcript: %v", name, got)
 			}
 		}
-		// The saved session is that of the personal run.
+		// The saved session belongs to the personal run.
 		_, err := w.Runs.Create(
 			w.T.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, penstock.SourceAPI,
 		)

@@ -81,7 +81,7 @@ func promptsInProgress(ctx context.Context, tx *store.Tx, run store.RunRow) ([]p
 	return prompts, err
 }
 
-// timelineByState has the timeline event of each final state.
+// timelineByState maps each final state to its timeline event.
 var timelineByState = map[penstock.State]string{
 	penstock.StateSucceeded: penstock.TimelineDone,
 	penstock.StateFailed:    penstock.TimelineFailed,

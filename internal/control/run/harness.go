@@ -42,8 +42,8 @@ func (s *Catalog) Harnesses(ctx context.Context, p penstock.Principal) ([]pensto
 // are not known.
 type Program struct {
 	AnyModel bool   // it can use the models of all providers
-	API      string // it can use those of providers with this API
-	Provider string // it can use those with this prefix, such as "ollama/"
+	API      string // it can use the models of providers with this API
+	Provider string // it can use the models with this prefix, such as "ollama/"
 	// Variables are the environment variables that its preset sets for each run.
 	Variables []string
 }

@@ -45,7 +45,7 @@ func CheckNetwork(at string, network *penstock.Network, models *penstock.ModelPo
 	return errs
 }
 
-// RunLayers has the parts of a run that configure its network when it is created.
+// RunLayers holds the parts of a run that configure its network when it is created.
 type RunLayers struct {
 	Factory *store.FactoryPart // nil: the run has no factory
 	Agent   *penstock.Identity

@@ -25,8 +25,8 @@ type skillFile struct {
 	err  error
 }
 
-// repoSkills has the skills of a repository at its last read. If the read failed, files are
-// those of the previous read.
+// repoSkills stores the skills of a repository at its last read. If the read failed, files come
+// from the previous read.
 type repoSkills struct {
 	files   []skillFile
 	err     error

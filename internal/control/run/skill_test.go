@@ -208,8 +208,8 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 	})
 }
 
-// A skill has the name in its front matter, or else that of its folder. A reference may use either,
-// and a run is found by the skill's id.
+// A skill has the name in its front matter, or else its folder's. A reference may use either, and a
+// run is found by the skill's id.
 func TestRunsOfSkillsInRepositories(t *testing.T) {
 	skillWorlds(t, func(w *world) {
 		app := newUpstream(w.T, "app", map[string]string{

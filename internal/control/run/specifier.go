@@ -16,14 +16,14 @@ import (
 	"github.com/penstock-dev/penstock/skills"
 )
 
-// The skills of a factory's files: its own, and those of one agent.
+// The folders of skills among a factory's files: its own, and an agent's.
 const factorySkills = "skills/"
 
 func agentSkills(agent string) string { return "agents/" + agent + "/skills/" }
 
 // SetSkill finds the skill of a run, as far as it is known before the run has a workspace, and sets
-// the run's name from it. The skill is that of skill_spec, or otherwise the only skill in the
-// request's configuration.
+// the run's name from it. The skill is the one that skill_spec names, or otherwise the only skill
+// in the request's configuration.
 func (s *Skills) SetSkill(ctx context.Context, _ penstock.Principal, run *store.NewRun) error {
 	reference := run.Config.SkillSpec
 	if reference == "" {
@@ -192,9 +192,9 @@ func (s *Skills) skillOfFactory(
 
 const skillDocument = "SKILL.md"
 
-// SkillFolders returns the skills of a run outside of its repositories: those of its agent and
-// its factory (the agent's take precedence), and the bundled skills that it names. They are of
-// the revision at which the run was created.
+// SkillFolders returns the skills of a run outside of its repositories: the skills of its agent and
+// its factory (the agent's take precedence), and the bundled skills that it names. They are of the
+// revision at which the run was created.
 func (s *Skills) SkillFolders(ctx context.Context, run store.RunRow) ([]penstock.SkillFolder, error) {
 	files, err := s.catalog.filesOf(ctx, run, agentSkills(run.AgentName), factorySkills)
 	if err != nil {

@@ -22,7 +22,7 @@ func Tick(limit int) time.Duration {
 // for concurrent use.
 type Window []Slot
 
-// Slot has the number of events at a time.
+// Slot holds the number of events at a time.
 type Slot struct {
 	At int64 `json:"at"` // Unix time in milliseconds
 	N  int   `json:"n"`

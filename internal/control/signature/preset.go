@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// presets has all schemes. A new sender needs an entry here, and vectors in
+// presets lists all schemes. A new sender needs an entry here, and vectors in
 // internal/control/webhook/testdata.
 var presets = []Preset{
 	{

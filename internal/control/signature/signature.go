@@ -151,8 +151,8 @@ func PresetOf(scheme penstock.SignatureScheme) (Preset, bool) {
 // Tolerance is the default for how far a signature's time may be before or after ours.
 const Tolerance = 300 * time.Second
 
-// Forms returns the forms of a webhook: those of the scheme's preset with the values of described.
-// It returns an error if [Check] fails.
+// Forms returns the forms of a webhook: the forms of the scheme's preset with the values of
+// described. It returns an error if [Check] fails.
 func Forms(scheme penstock.SignatureScheme, described *penstock.Signature) ([]Form, error) {
 	preset, known := PresetOf(scheme)
 	if !known {

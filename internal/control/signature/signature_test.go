@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
-func TestSchemesAreThoseOfTheContract(t *testing.T) {
+func TestSchemesMatchTheContract(t *testing.T) {
 	t.Parallel()
 	const contract = `standard_webhooks svix github gitlab stripe sentry pagerduty vercel slack linear shopify bitbucket
 		jira zendesk

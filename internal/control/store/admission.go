@@ -154,7 +154,7 @@ const sourceSigned = "signed_body"
 // ReasonReplayed is why a delivery with an identity of its own is a duplicate.
 const ReasonReplayed = "replayed_signature"
 
-// keysTable has the keys of accepted deliveries. An expired key is claimed again.
+// keysTable stores the keys of accepted deliveries. An expired key is claimed again.
 var keysTable = table{
 	name: "delivery_keys",
 	columns: columns(

@@ -18,7 +18,7 @@ type AutomationRow struct {
 	PaidBy              []string // the keys that gave it its present form, and pay for its runs
 }
 
-// automationData has the fields of an automation without a column of their own.
+// automationData holds the fields of an automation without a column of their own.
 type automationData struct {
 	Agent     string             `json:"agent,omitempty"`
 	Title     string             `json:"title,omitempty"`

@@ -38,7 +38,7 @@ type Call struct {
 
 	Reported  bool // by the agent after its turn: nothing was reserved
 	Estimated bool // the stream was cut: the amounts are what is known, and an upper bound of the rest
-	Unknown   bool // the provider reported nothing: the amounts are those of the reservation
+	Unknown   bool // the provider reported nothing: the amounts are the reserved ones
 	Unpriced  bool // the cost is not known, and 0 here
 
 	capped                      bool

@@ -13,8 +13,8 @@ import (
 // payer is a run whose calls are counted.
 type payer struct {
 	run, team string
-	// entries are what its calls count for: the run itself and its scopes of budgets, then the other
-	// keys that pay for it, then those of the runs above, the nearest first.
+	// entries are what its calls count for: the run itself and its scopes of budgets, then the
+	// other keys that pay for it, then the entries of the runs above, the nearest first.
 	entries   []string
 	inherited []string // without the run itself and its scopes
 }
@@ -250,7 +250,7 @@ func (bs BudgetsTx) saveAccounts(ctx context.Context, changed map[AccountKey]*Ac
 	return nil
 }
 
-// name is what people call the budget; "" for that of a run.
+// name is what people call the budget; "" for a run's own.
 func (bs BudgetsTx) name(ctx context.Context, l limit) (string, error) {
 	if l.shared == nil {
 		return "", nil

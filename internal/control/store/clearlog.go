@@ -49,8 +49,8 @@ func (ds Deliveries) Logs(ctx context.Context, after string, before penstock.Tim
 }
 
 // firstSince returns the position in the log of the first entry that was received at t or later.
-// Entries before it may be slightly newer, because those of one commit are in the order of their
-// webhooks.
+// Entries before it may be slightly newer, because the entries of one commit are in the order of
+// their webhooks.
 func (ds Deliveries) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
 	err = ds.s.row(ctx, `SELECT n
 		FROM deliveries
@@ -266,7 +266,7 @@ func (ds Deliveries) ClearCounts(ctx context.Context, l Log) error {
 	})
 }
 
-// addUpHours replaces the counts of a webhook before a quarter by those of whole hours.
+// addUpHours replaces the counts of a webhook before a quarter with counts of whole hours.
 func (ds DeliveriesTx) addUpHours(ctx context.Context, webhookUID string, quarter int64) error {
 	if _, err := ds.tx.exec(ctx, fmt.Sprintf(`INSERT INTO webhook_counts
 			(webhook_uid, quarter, kind, committer, n, last_at)

@@ -59,8 +59,7 @@ func (a AutomationsTx) SetClocks(ctx context.Context, team, automationUID string
 	return nil
 }
 
-// Due is an automation with those of its clocks whose time has come, in the
-// order of its triggers.
+// Due is an automation with its clocks that are due, in the order of its triggers.
 type Due struct {
 	AutomationRow
 	Clocks []Clock

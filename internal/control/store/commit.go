@@ -45,7 +45,7 @@ type member interface {
 	outcome() error
 }
 
-// group has the members of one transaction by their kind.
+// group holds the members of one transaction by their kind.
 type group struct {
 	delivers []*deliver
 	creates  []*createRun

@@ -165,7 +165,7 @@ type Floor struct {
 	Talking      string // the active run of the conversation, or ""
 }
 
-// in returns an error unless the floor is that of the conversation, which is a bug of the caller.
+// in returns an error if the caller has not entered the conversation, which is a bug.
 func (f Floor) in(conversationID string) error {
 	if f.conversation == "" || f.conversation != conversationID {
 		return fmt.Errorf("the caller has not entered conversation %s", conversationID)

@@ -25,7 +25,7 @@ func TestTextNeedsTheFloorOfItsConversation(t *testing.T) {
 				_, err := tx.Runs().Create(ctx, newRun(next))
 				return err
 			},
-			"a run with that of another conversation": func(tx *store.Tx) error {
+			"a run with the floor of another conversation": func(tx *store.Tx) error {
 				floor, err := tx.Conversations().Enter(ctx, other.ConversationID, may)
 				if err != nil {
 					t.Error(err)
@@ -36,7 +36,7 @@ func TestTextNeedsTheFloorOfItsConversation(t *testing.T) {
 			"a follow-up without a floor": func(tx *store.Tx) error {
 				return tx.Followups().Add(ctx, store.Floor{}, run.RunRow, store.Followup{ID: penstock.NewID()})
 			},
-			"a follow-up with that of another conversation": func(tx *store.Tx) error {
+			"a follow-up with the floor of another conversation": func(tx *store.Tx) error {
 				floor, err := tx.Conversations().Enter(ctx, other.ConversationID, may)
 				if err != nil {
 					t.Error(err)

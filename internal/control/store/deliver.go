@@ -29,7 +29,7 @@ type NewDelivery struct {
 	Guard         string        // the key of the signed bytes, which it also claims; "": it claims none
 	GuardUntil    penstock.Time // when that claim ends; 0: with the log entry, if Guard is the key of the body
 	Body          []byte        // of an accepted delivery: its JSON
-	Raw           []byte        // the bytes as they were sent; nil: they are those of Body
+	Raw           []byte        // the bytes as they were sent; nil: the same as Body
 	PaidBy        []string      // keys that pay for its runs: somebody sent it through the API
 	Starts        []*NewRun     // the runs that it starts if it is accepted
 	Rate          int           // maximum per minute; 0: no limit, and it does not count
@@ -115,7 +115,7 @@ type deliver struct {
 	runs  []*createRun
 
 	got    Delivered
-	logged []any // row, or that of a duplicate
+	logged []any // row, or the row of a duplicate
 }
 
 func (d *deliver) key() string   { return d.WebhookUID }
@@ -305,9 +305,10 @@ func countKind(o penstock.Outcome) string {
 // webhook; 0: none does.
 type deliveryCount struct{ n, last int64 }
 
-// countsTable has the counts that [penstock.Stats] show, and the time of the last delivery. Each committer of a
-// process has its own rows, and readers add them up. With one row, only one commit at a time could
-// count deliveries of a webhook, which cost 0.06 of 0.34 of the bare server's rate on PostgreSQL.
+// countsTable stores the counts that [penstock.Stats] show, and the time of the last delivery. Each
+// committer of a process has its own rows, and readers add them up. With one row, only one commit
+// at a time could count deliveries of a webhook, which cost 0.06 of 0.34 of the bare server's rate
+// on PostgreSQL.
 var countsTable = table{
 	name: "webhook_counts", columns: columns(
 		"webhook_uid text, quarter bigint, kind text, committer bigint, n bigint, last_at bigint",

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// dialect has the differences between the engines.
+// dialect holds the differences between the engines.
 type dialect struct {
 	name string
 

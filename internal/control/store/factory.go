@@ -25,7 +25,7 @@ type FactoryConfig struct {
 	WorksOn  []penstock.WorkRepository `json:"works_on,omitempty"` // without their forges
 	// CodeForges are the hosts that the files name.
 	CodeForges []penstock.CodeForge `json:"code_forges,omitempty"`
-	// Every run gets these, in addition to those of stronger layers.
+	// Every run gets these, in addition to what stronger layers add.
 	Secrets    []string                      `json:"secrets,omitempty"`
 	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
 	// ImageSecrets are the credentials for pulling the images of its runners.
@@ -286,7 +286,7 @@ func (fs FactoriesTx) setNames(ctx context.Context, r FactoryRow) error {
 	return nil
 }
 
-// FactoryName has the names of a factory.
+// FactoryName holds the names of a factory.
 type FactoryName struct{ UID, Name, Alias string }
 
 // Called reports whether name is the factory's name or alias, ignoring case.

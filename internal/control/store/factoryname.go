@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// NamesOf returns the names of the factories of agents and automations, by the UIDs of these. Those
-// without a factory are absent.
+// NamesOf returns the names of the factories of agents and automations, by the UIDs of these.
+// Agents and automations without a factory are absent.
 func (fs factoryReads) NamesOf(ctx context.Context, team string, uids []string) (map[string]string, error) {
 	type named struct{ uid, factory string }
 	names := map[string]string{}

@@ -135,7 +135,7 @@ func (ks KeysTx) Add(ctx context.Context, k KeyRow) error {
 	return err
 }
 
-// Budgeted returns those of the keys for which a budget exists, or can be created, in their order.
+// Budgeted returns the keys for which a budget exists, or can be created, in their order.
 func (ks KeysTx) Budgeted(ctx context.Context, team string, keys []string) ([]string, error) {
 	var budgeted []string
 	for _, uid := range keys { // few

@@ -22,7 +22,7 @@ type Move struct {
 	TimelineEvent string                  // of the timeline; "": none
 	Payload       map[string]any          // of the timeline event
 
-	Events                      []penstock.Draft // appended after those of the move itself
+	Events                      []penstock.Draft // appended after the events of the move itself
 	Blocked                     Blocked          // what a BLOCKED run waits for, besides a message
 	SessionID, Location, Prompt string           // of the run; "": unchanged
 

@@ -11,7 +11,7 @@ type Nudges struct {
 	remote func([]string) // nil: this is the only process
 }
 
-// The topics besides those of [RunTopic].
+// The topics besides the ones that [RunTopic] returns.
 const (
 	TopicQueue     = "queue"     // a run may wait for a worker
 	TopicSchedules = "schedules" // the next time may have changed

@@ -28,8 +28,8 @@ const (
 // that it has for pgx's own pool. Only the store knows it.
 const PoolParameter = "pool_max_conns"
 
-// DriverParameters are parameters of a URL that PostgreSQL's own programs refuse: those of the store
-// and its driver, and a setting of the server.
+// DriverParameters are parameters of a URL that PostgreSQL's own programs refuse: the store's, its
+// driver's, and a setting of the server.
 func DriverParameters() []string {
 	return []string{
 		PoolParameter, idleTimeout,

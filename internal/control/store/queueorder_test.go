@@ -127,7 +127,7 @@ func TestDeadWorkersAreForgotten(t *testing.T) {
 		hello("killed")
 		testkit.Exec(t, url, "UPDATE workers SET last_seen_at = 1")
 		hello("started")
-		testkit.Exec(t, url, "UPDATE workers SET last_seen_at = 9000000000000") // whoever is left comes into sight
+		testkit.Exec(t, url, "UPDATE workers SET last_seen_at = 9000000000000") // any that are left become visible
 		workers, err := s.Queue.Workers(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestDeadWorkersAreForgotten(t *testing.T) {
 	})
 }
 
-// Everything that a worker reports is that of its latest call, except when it connected.
+// A worker's row stores what its latest call reported, except when it connected.
 func TestAWorkerThatRegistersAgainReplacesItsRow(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {

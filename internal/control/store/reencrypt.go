@@ -30,8 +30,8 @@ func SealedTables() []SealedTable {
 	return []SealedTable{SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions}
 }
 
-// reencryptSQL has the statements for a table: the next rows after a key of id, name and n, and the
-// update of one row if it has not changed since it was read.
+// reencryptSQL holds the statements for a table: the next rows after a key of id, name and n, and
+// the update of one row if it has not changed since it was read.
 var reencryptSQL = map[SealedTable]struct{ next, set string }{
 	SealedSecrets: {
 		`SELECT team, name, version, sealed

@@ -339,7 +339,7 @@ func (cs CallsTx) refusal(ctx context.Context, m *reserveCall) (_ *penstock.Spen
 	}, nil
 }
 
-// readOpen reads the calls of an execution that are not settled. Those of this batch are added later.
+// readOpen reads the calls of an execution that are not settled. The calls of this batch are added later.
 func (cs CallsTx) readOpen(ctx context.Context, l penstock.Lease, open openCalls) error {
 	if _, read := open[l]; read {
 		return nil

@@ -55,7 +55,7 @@ func newResource[T any](name, alias string, list ...columnOf[T]) resource[T] {
 	return r
 }
 
-// zeroOf has the value of an absent column by its kind.
+// zeroOf is the value of an absent column by its kind.
 var zeroOf = map[string]string{"text": "''", "bigint": "0", "bytea": "''"}
 
 // row returns the values that an insert stores.
@@ -77,7 +77,7 @@ func (r resource[T]) add(ctx context.Context, tx *Tx, v *T) error {
 }
 
 // update returns a statement that stores the columns that change, and also the given assignments.
-// Each ? takes an argument after those of the columns: see [resource.changes].
+// Each ? takes an argument after the columns' arguments: see [resource.changes].
 func (r resource[T]) update(also, condition string) string {
 	var set []string
 	for i, c := range r.changing {

@@ -18,12 +18,12 @@ type ScheduleRow struct {
 	LastAt            penstock.Time // when it last started a run, 0: never
 	NextAt            penstock.Time // 0 while it is paused
 	Version           int64         // counts the changes by callers
-	// PaidBy are the key that made it and the keys that made that one, ChangedBy those of the callers
-	// that gave it its present form. They pay for its runs.
+	// PaidBy are the key that made it and the keys that made that one, ChangedBy the keys of the
+	// callers that gave it its present form. They pay for its runs.
 	PaidBy, ChangedBy []string
 }
 
-// scheduleData has the fields of a schedule without a column of their own.
+// scheduleData holds the fields of a schedule without a column of their own.
 type scheduleData struct {
 	Prompt   string            `json:"prompt,omitempty"`
 	Mode     penstock.Mode     `json:"mode,omitempty"`

@@ -283,7 +283,7 @@ func (ss secretReads) Users(ctx context.Context, team, name string) ([]SecretUse
 	})
 }
 
-// SecretKey identifies a secret among those of all teams.
+// SecretKey identifies a secret among the secrets of all teams.
 type SecretKey struct{ Team, Name string }
 
 // Touch records when runs last received secrets.

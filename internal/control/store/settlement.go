@@ -9,11 +9,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Settle replaces a reservation with what the call has used, also after the lease has ended. It returns the
-// call as it was and as it is. A repeated settlement changes nothing, and both are the same. The accounts are
-// those of the period in which the call was reserved. A call that is not of the lease is
-// penstock.ErrLeaseLost. A call that was not sent may be settled before its reservation arrives, which then
-// reserves nothing.
+// Settle replaces a reservation with what the call has used, also after the lease has ended. It
+// returns the call as it was and as it is. A repeated settlement changes nothing, and both are the
+// same. Settle changes the accounts of the period in which the call was reserved. A call that is
+// not of the lease is penstock.ErrLeaseLost. A call that was not sent may be settled before its
+// reservation arrives, which then reserves nothing.
 func (cs CallsTx) Settle(ctx context.Context, l penstock.Lease, s penstock.Settlement) (before, after Call, err error) {
 	if err := cs.tx.Budgets().Share(ctx, l.RunID); err != nil {
 		return before, after, err

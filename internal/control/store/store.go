@@ -164,7 +164,7 @@ type Tx struct {
 	topics  []string
 	hasTurn bool // SQLite: the caller holds the writer's token, for several transactions
 
-	committer int64 // number of the committer whose transaction it is; 0 is also that of all others
+	committer int64 // number of the committer whose transaction it is; 0 also without a committer
 }
 
 // statement is a statement whose result is not needed. On PostgreSQL it is sent together with the
@@ -197,7 +197,7 @@ const writeAttempts = 5
 // Write runs fn in one transaction, commits it, and notifies the subscribers that fn nudged. If the
 // database ends the transaction in favor of another one, fn runs again, so it must have no effects
 // outside of the transaction. While the database is away or full, the error is
-// resource_unavailable. If ctx ended and nothing was stored, the error is that of ctx.
+// resource_unavailable. If ctx ended and nothing was stored, the error is ctx's.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := s.writeOnce(ctx, &Tx{s: s}, fn)

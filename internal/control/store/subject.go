@@ -7,17 +7,17 @@ package store
 
 // For access.
 type (
-	// Keys has API keys, the principals that own them, and the shares of a key's limit that servers take.
+	// Keys stores API keys, the principals that own them, and the shares of a key's limit that servers take.
 	Keys struct{ s *Store }
 	// KeysTx is [Keys] in a transaction.
 	KeysTx struct{ tx *Tx }
 
-	// Sessions has sign-ins to the dashboard.
+	// Sessions stores sign-ins to the dashboard.
 	Sessions struct{ s *Store }
 	// SessionsTx is [Sessions] in a transaction.
 	SessionsTx struct{ tx *Tx }
 
-	// Secrets has managed secrets and what names them; re-encryption of every sealed value.
+	// Secrets stores managed secrets and what names them, and re-encrypts every sealed value.
 	Secrets struct {
 		secretReads
 		s *Store
@@ -29,12 +29,12 @@ type (
 	}
 	secretReads struct{ q querier }
 
-	// Responses has responses that are kept for repeated requests.
+	// Responses stores responses that are kept for repeated requests.
 	Responses struct{ s *Store }
 	// ResponsesTx is [Responses] in a transaction.
 	ResponsesTx struct{ tx *Tx }
 
-	// Settings has what the installation remembers about itself.
+	// Settings stores what the installation remembers about itself.
 	Settings struct{ s *Store }
 	// SettingsTx is [Settings] in a transaction.
 	SettingsTx struct{ tx *Tx }
@@ -42,7 +42,7 @@ type (
 
 // For catalog.
 type (
-	// Environments has the rows of environments, and what names them.
+	// Environments stores the rows of environments, and what names them.
 	Environments struct {
 		environmentReads
 		s *Store
@@ -57,27 +57,27 @@ type (
 
 // For run.
 type (
-	// Runs has rows of runs: creation, states, lists, sums, search, removal.
+	// Runs stores rows of runs: creation, states, lists, sums, search, removal.
 	Runs struct{ s *Store }
 	// RunsTx is [Runs] in a transaction.
 	RunsTx struct{ tx *Tx }
 
-	// Events has logs of runs.
+	// Events stores logs of runs.
 	Events struct{ s *Store }
 	// EventsTx is [Events] in a transaction.
 	EventsTx struct{ tx *Tx }
 
-	// Conversations has the runs of a conversation as one, and its saved session.
+	// Conversations reads the runs of a conversation as one, and stores its saved session.
 	Conversations struct{ s *Store }
 	// ConversationsTx is [Conversations] in a transaction.
 	ConversationsTx struct{ tx *Tx }
 
-	// Followups has messages to runs, from their arrival to their delivery.
+	// Followups stores messages to runs, from their arrival to their delivery.
 	Followups struct{ s *Store }
 	// FollowupsTx is [Followups] in a transaction.
 	FollowupsTx struct{ tx *Tx }
 
-	// Files has attachments, artifacts and changes of runs, and which blobs they refer to.
+	// Files tracks attachments, artifacts and changes of runs, and which blobs they refer to.
 	Files struct{ s *Store }
 	// FilesTx is [Files] in a transaction.
 	FilesTx struct{ tx *Tx }
@@ -85,7 +85,7 @@ type (
 
 // For execute.
 type (
-	// Queue has waiting runs, and the workers that claim them.
+	// Queue tracks waiting runs, and the workers that claim them.
 	Queue struct {
 		queueReads
 		s *Store
@@ -97,7 +97,7 @@ type (
 	}
 	queueReads struct{ q querier }
 
-	// Executions has claimed runs: leases, turns, interrupts, traffic.
+	// Executions tracks claimed runs: leases, turns, interrupts, traffic.
 	Executions struct{ s *Store }
 	// ExecutionsTx is [Executions] in a transaction.
 	ExecutionsTx struct{ tx *Tx }
@@ -105,7 +105,7 @@ type (
 
 // For spend.
 type (
-	// Budgets has the rows of budgets, their accounts, and the runs that they block.
+	// Budgets stores the rows of budgets, their accounts, and the runs that they block.
 	Budgets struct {
 		budgetReads
 		s *Store
@@ -117,18 +117,18 @@ type (
 	}
 	budgetReads struct{ q querier }
 
-	// Calls has the ledger of model calls: reserve, settle, abandon.
+	// Calls stores the ledger of model calls: reserve, settle, abandon.
 	Calls struct{ s *Store }
 	// CallsTx is [Calls] in a transaction.
 	CallsTx struct{ tx *Tx }
 
-	// Usage has sums of the ledger.
+	// Usage sums up the ledger.
 	Usage struct{ s *Store }
 )
 
 // For automation.
 type (
-	// Automations has the rows of automations, and their clocks.
+	// Automations stores the rows of automations, and their clocks.
 	Automations struct {
 		automationReads
 		s *Store
@@ -140,7 +140,7 @@ type (
 	}
 	automationReads struct{ q querier }
 
-	// Schedules has the rows of schedules.
+	// Schedules stores the rows of schedules.
 	Schedules struct{ s *Store }
 	// SchedulesTx is [Schedules] in a transaction.
 	SchedulesTx struct{ tx *Tx }
@@ -148,7 +148,7 @@ type (
 
 // For delivery.
 type (
-	// Webhooks has the rows of webhooks, and their secrets.
+	// Webhooks stores the rows of webhooks, and their secrets.
 	Webhooks struct {
 		webhookReads
 		s *Store
@@ -160,7 +160,7 @@ type (
 	}
 	webhookReads struct{ q querier }
 
-	// Deliveries has the log of deliveries: admission, identities, payloads, counts.
+	// Deliveries stores the log of deliveries: admission, identities, payloads, counts.
 	Deliveries struct {
 		deliveryReads
 		s *Store
@@ -175,7 +175,7 @@ type (
 
 // For factory.
 type (
-	// Factories has the rows of factories.
+	// Factories stores the rows of factories.
 	Factories struct {
 		factoryReads
 		s *Store
@@ -187,17 +187,17 @@ type (
 	}
 	factoryReads struct{ q querier }
 
-	// Identities has agents, inside and outside of factories.
+	// Identities stores agents, inside and outside of factories.
 	Identities struct{ s *Store }
 	// IdentitiesTx is [Identities] in a transaction.
 	IdentitiesTx struct{ tx *Tx }
 
-	// Definitions has files of factories, at every revision.
+	// Definitions stores files of factories, at every revision.
 	Definitions struct{ s *Store }
 	// DefinitionsTx is [Definitions] in a transaction.
 	DefinitionsTx struct{ tx *Tx }
 
-	// Repositories has Git repositories that factories follow, and their commits.
+	// Repositories stores Git repositories that factories follow, and their commits.
 	Repositories struct{ s *Store }
 	// RepositoriesTx is [Repositories] in a transaction.
 	RepositoriesTx struct{ tx *Tx }

@@ -97,8 +97,8 @@ func (e ExecutionsTx) setTraffic(ctx context.Context, l penstock.Lease, hosts []
 	return nil
 }
 
-// Traffic sums what all executions of a run exchanged with each host. The reason is that
-// of the latest execution that has one.
+// Traffic sums what all executions of a run exchanged with each host. The reason comes from the
+// latest execution that has one.
 func (e Executions) Traffic(ctx context.Context, runID string) ([]penstock.HostTraffic, error) {
 	rows, err := e.s.query(ctx, `SELECT host, port, mode, requests, bytes_in, bytes_out, refused, reason
 		FROM run_hosts

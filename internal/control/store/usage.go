@@ -58,7 +58,7 @@ func (r *usageRow) present() penstock.UsageRow {
 const modelKey = `CASE WHEN substr(l.model, 1, length(l.provider) + 1) = l.provider || '/' THEN l.model
 			ELSE l.provider || '/' || l.model END`
 
-// groupColumns has what calls are grouped by, and the table with the names of such keys.
+// groupColumns says what calls are grouped by, and the table with the names of such keys.
 var groupColumns = map[penstock.UsageGroup]struct{ column, named string }{
 	penstock.UsageByModel:      {modelKey, ""},
 	penstock.UsageByProvider:   {"l.provider", ""},
@@ -124,7 +124,7 @@ func (u Usage) byDay(
 	return u.rows(found, err, func(r *usageRow) []any { return []any{&r.Key} })
 }
 
-// HourlyCosts sums up the costs of each hour by the groups with these keys, and those of all others.
+// HourlyCosts sums up the costs of each hour for each group with one of these keys, and for all others together.
 func (u Usage) HourlyCosts(
 	ctx context.Context, team string, q penstock.UsageQuery, keys []string,
 ) (*penstock.HourlyCosts, error) {

@@ -35,7 +35,7 @@ type SealedSecret struct {
 // Valid reports whether a delivery may still be signed with the secret.
 func (s SealedSecret) Valid(now penstock.Time) bool { return s.ExpiresAt == 0 || s.ExpiresAt > now }
 
-// WebhookSecretKey identifies a secret among those of all webhooks.
+// WebhookSecretKey identifies a secret among the secrets of all webhooks.
 type WebhookSecretKey struct {
 	WebhookUID string
 	N          int64

@@ -86,7 +86,7 @@ func BenchmarkMatch(b *testing.B) {
 	})
 }
 
-// bodies are an ordinary one, and those of the maximum size that take longest.
+// bodies are an ordinary one, and the bodies of the maximum size that take longest.
 func bodies(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	const limit = 262_144

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// githubEvents maps the names and actions of GitHub to events, and those of Gitea and Forgejo that
-// differ: they send them in X-GitHub-Event, too.
+// githubEvents maps GitHub's names and actions to events, and also the names of Gitea and Forgejo
+// that differ: they send them in X-GitHub-Event, too.
 var githubEvents = map[[2]string]string{
 	{"issues", "opened"}:                 "issue_created",
 	{"issues", "labeled"}:                "issue_labeled",

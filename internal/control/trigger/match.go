@@ -180,9 +180,9 @@ func (e *evaluator) isIn(set []scalar, value uint32) bool {
 	return has(set, kind, text)
 }
 
-// FilterSet has filters that are tried on the same documents. Conditions on a key at the payload's root
-// that several filters share are evaluated once per document. A Set is immutable and safe for
-// concurrent use.
+// FilterSet holds filters that are tried on the same documents. Conditions on a key at the
+// payload's root that several filters share are evaluated once per document. A Set is immutable and
+// safe for concurrent use.
 type FilterSet struct {
 	filters    []*Filter
 	conditions []*field // at the roots of all filters, without duplicates

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// parser has the memory for parsing.
+// parser holds the memory for parsing.
 type parser struct {
 	decoder *jsontext.Decoder
 	body    []byte

@@ -2,10 +2,10 @@
 // triggers that these events fire. It is pure: Events reads the parsed payload, and a Condition
 // is a trigger that is compiled once for any number of deliveries.
 //
-// Payloads are hostile, and people without any rights write parts of them. So this package
-// reads only values that the provider vouches for, its reasons quote nothing but the name of the
-// event, and no operation takes longer than the size of the payload times that of the filter.
-// docs/triggers.md says which values each key reads.
+// Payloads are hostile, and people without any rights write parts of them. So this package reads
+// only values that the provider vouches for, its reasons quote nothing but the name of the event,
+// and no operation takes longer than the payload's size times the filter's. docs/triggers.md says
+// which values each key reads.
 package trigger
 
 import (
@@ -115,7 +115,7 @@ func (r *reader) noEvent(provider, name string, body Value) string {
 	return quoted(name) + " in X-GitHub-Event is not an event that triggers support"
 }
 
-// quoted returns names in quotes if they are plain words, as those of providers are.
+// quoted returns names in quotes if they are plain words, as the names of providers are.
 func quoted(names ...string) string {
 	for _, name := range names {
 		if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c != '-' && c != '.' && !githubName(c) }) {

@@ -92,7 +92,7 @@ func serveBare(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"delivery_id":"019c1f90-1a2b-7c3d-8e4f-5a6b7c8d9e0f"}`)
 }
 
-// payload is a body of 2 KB like that of a forge.
+// payload is a body of 2 KB as a forge sends it.
 func payload() []byte {
 	var body bytes.Buffer
 	body.WriteString(

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
-// identityHeaders identify a delivery of any sender: ours first, then those of other servers of
-// this API, which senders may still use. The first header with a valid value counts. The same
+// identityHeaders identify a delivery of any sender: ours first, then the headers of other servers
+// of this API, which senders may still use. The first header with a valid value counts. The same
 // value in another header is the same identity.
 var identityHeaders = []string{"X-Penstock-Delivery-Id", "X-Service-Delivery-Id", "X-Warp-Delivery-Id"}
 
@@ -173,7 +173,7 @@ const (
 	maxLoggedHeader = 24
 )
 
-// logged has the headers that the log keeps, by canonical name: facts about deliveries, and
+// logged lists the headers that the log keeps, by canonical name: facts about deliveries, and
 // nothing that could be a secret.
 var logged = loggedHeaders()
 

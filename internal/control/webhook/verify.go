@@ -165,7 +165,7 @@ func (v *Verifier) Verify(r Request, secrets []string) (Proof, *Failure) {
 				return proof, nil
 			}
 		}
-		// The failure of a form with a key says more than that of a form without.
+		// The failure of a form with a key says more than the failure of a form without.
 		if failure == nil || failure.Reason == NoSecret {
 			failure = failed
 		}
@@ -338,8 +338,8 @@ func respondSlack(values []jsontext.Value) *Handshake {
 	return &Handshake{http.StatusOK, "application/json", body}
 }
 
-// respondDiscord responds to both of Discord's pings: that of webhook events is
-// type 0, that of interactions type 1, which for webhook events is an event.
+// respondDiscord responds to both of Discord's pings: webhook events send type 0, interactions send
+// type 1, which for webhook events is an event.
 func respondDiscord(values []jsontext.Value) *Handshake {
 	switch kind := string(values[0]); {
 	case kind == "0":

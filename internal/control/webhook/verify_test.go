@@ -19,9 +19,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 )
 
-// vector is a signed request whose validity is known. Those of signatures.json are samples of the
-// senders' documentation and code. Those of signatures_more.json were generated as their source
-// says.
+// vector is a signed request whose validity is known. The vectors in signatures.json are samples
+// from the senders' documentation and code. The vectors in signatures_more.json were generated as
+// their source says.
 type vector struct {
 	Scheme       string              `json:"scheme"`
 	Name         string              `json:"name"`

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// AgentHandler has the functions of an agent. Initialize, NewSession and Prompt are required. A
+// AgentHandler holds the functions of an agent. Initialize, NewSession and Prompt are required. A
 // call of another function that is nil gets "method not found". Each call runs in its own
 // goroutine, and its ctx ends with the connection.
 type AgentHandler struct {

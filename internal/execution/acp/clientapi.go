@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// ClientHandler has the functions of a client for its agent. A function that is nil is not offered
-// to the agent, and a call of it gets "method not found".
+// ClientHandler holds the functions of a client for its agent. A function that is nil is not
+// offered to the agent, and a call of it gets "method not found".
 //
 // Update and Garbage are called from one goroutine in the order of arrival, and the next message
 // waits until they return. They may wait, which slows the agent down, but must not wait for a call
@@ -53,7 +53,7 @@ type ReadTextFileRequest struct {
 	Meta      Meta   `json:"_meta,omitempty"`
 }
 
-// ReadTextFileResponse has the requested lines.
+// ReadTextFileResponse contains the requested lines.
 type ReadTextFileResponse struct {
 	Content string `json:"content"`
 }

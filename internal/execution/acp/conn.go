@@ -25,8 +25,8 @@ const (
 
 const methodCancelRequest = "$/cancel_request"
 
-// side has the functions of one end for received messages. All three are called from one goroutine,
-// in the order of arrival.
+// side holds the functions of one end for received messages. All three are called from one
+// goroutine, in the order of arrival.
 type side struct {
 	// request returns the function that computes the response to a request. That function runs in
 	// its own goroutine with ctx.

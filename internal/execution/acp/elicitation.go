@@ -22,7 +22,7 @@ type ElicitationRequest struct {
 	Meta       Meta              `json:"_meta,omitempty"`
 }
 
-// ElicitationSchema has the fields of a form by name. They stay as received, because agents use
+// ElicitationSchema holds the fields of a form by name. They stay as received, because agents use
 // different parts of JSON Schema.
 type ElicitationSchema struct {
 	Properties map[string]json.RawMessage `json:"properties"`

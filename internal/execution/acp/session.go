@@ -17,7 +17,7 @@ type InitializeRequest struct {
 	Meta            Meta               `json:"_meta,omitempty"`
 }
 
-// ClientCapabilities has the client's functions for the agent.
+// ClientCapabilities lists the client's functions for the agent.
 type ClientCapabilities struct {
 	FS          FSCapabilities           `json:"fs"`
 	Terminal    bool                     `json:"terminal"`
@@ -40,7 +40,7 @@ type InitializeResponse struct {
 	Meta            Meta              `json:"_meta,omitempty"`
 }
 
-// AgentCapabilities has the functions of the agent.
+// AgentCapabilities lists the functions of the agent.
 type AgentCapabilities struct {
 	LoadSession bool                `json:"loadSession"`
 	Prompt      PromptCapabilities  `json:"promptCapabilities"`
@@ -62,7 +62,7 @@ type MCPCapabilities struct {
 	SSE  bool `json:"sse"`
 }
 
-// SessionCapabilities has more functions for sessions. A field that exists, with any value, means
+// SessionCapabilities lists more functions for sessions. A field that exists, with any value, means
 // yes.
 type SessionCapabilities struct {
 	AdditionalDirectories *struct{} `json:"additionalDirectories,omitempty"`

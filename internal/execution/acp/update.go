@@ -128,7 +128,7 @@ type Command struct {
 	Description string `json:"description"`
 }
 
-// ModeUpdate has the current mode of the session.
+// ModeUpdate holds the current mode of the session.
 type ModeUpdate struct {
 	Current string `json:"currentModeId"`
 }
@@ -144,8 +144,8 @@ type SessionInfo struct {
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-// UsageUpdate has the used part of the model's context, in tokens, and the session's costs so far,
-// if the agent knows them.
+// UsageUpdate holds the used part of the model's context, in tokens, and the session's costs so
+// far, if the agent knows them.
 type UsageUpdate struct {
 	Used int64  `json:"used"`
 	Size int64  `json:"size"`

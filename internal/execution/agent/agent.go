@@ -1,5 +1,5 @@
 // Package agent is the built-in agent. It speaks ACP, and is a loop over a language model with a
-// few tools and those of its MCP servers.
+// few tools of its own and the tools of its MCP servers.
 //
 // It runs in a sandbox, so it asks for no permissions. It protects what the sandbox cannot protect:
 // the providers' keys in its own process. So it makes itself undumpable, and gives its commands an
@@ -69,7 +69,7 @@ type Provider struct {
 	// API is anthropic, openai or gemini. By default, it follows from the name.
 	API     string `json:"api,omitempty"`
 	Key     string `json:"key"`
-	BaseURL string `json:"base_url,omitempty"` // default: that of the vendor
+	BaseURL string `json:"base_url,omitempty"` // default: the vendor's
 }
 
 func (c Config) withDefaults() Config {

@@ -116,8 +116,8 @@ func answersIn(steps []message) []message {
 	return responses
 }
 
-// script returns the remaining directives of an earlier prompt that asked a question, and then
-// those of the last prompt. Each is one response.
+// script returns the remaining directives of an earlier prompt that asked a question, and then the
+// directives of the last prompt. Each is one response.
 func script(history []message) []directive {
 	at := lastPrompt(history)
 	if at < 0 {

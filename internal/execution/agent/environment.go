@@ -40,8 +40,8 @@ func (a *agent) toolEnv(meta acp.Meta) []string {
 	return slices.Concat(a.cfg.Env, sent, quiet)
 }
 
-// lookPath finds a program like a shell in dir with the environment env. Our own PATH is not that
-// of a session.
+// lookPath finds a program as a shell would, in dir with the environment env. Our own PATH is not
+// the session's.
 func lookPath(program, dir string, env []string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil

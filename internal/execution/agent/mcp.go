@@ -247,8 +247,8 @@ func (m *mcpServer) hangUp() {
 	}
 }
 
-// listTools reads the tools of a server. Those of an earlier connection stay, because the model knows
-// them.
+// listTools reads the tools of a server. The tools of an earlier connection stay, because the model
+// knows them.
 func (m *mcpServer) listTools(ctx context.Context) error {
 	if m.client.InitializeResult().Capabilities.Tools == nil {
 		return nil

@@ -68,8 +68,8 @@ func (m *MessageLines) line() ([]byte, error) {
 	}
 }
 
-// messages returns the messages in a line, each with a line end: one, or those of a batch. If a server
-// printed something without a line end, the message follows it.
+// messages returns the messages in a line, each with a line end: one, or the messages of a batch.
+// If a server printed something without a line end, the message follows it.
 func (m *MessageLines) messages(line []byte) []byte {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
 	if len(line) == 0 {

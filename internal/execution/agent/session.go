@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/execution/acp"
 )
 
-// setup has the client's settings for a new or loaded session.
+// setup holds the client's settings for a new or loaded session.
 type setup struct {
 	cwd      string
 	moreDirs []string

@@ -56,7 +56,7 @@ func TestSessionsThatCannotBeLoaded(t *testing.T) {
 		code           int
 		want           string
 	}{
-		{"there is none", id, "", acp.CodeResourceNotFound, "was saved"},
+		{"no file", id, "", acp.CodeResourceNotFound, "was saved"},
 		{"a path for an id", "../../../etc/passwd", "", acp.CodeResourceNotFound, "was saved"},
 		{"an id in another form", strings.ToUpper(id), "", acp.CodeResourceNotFound, "was saved"},
 		{"empty", id, "\x00", acp.CodeInternal, "damaged"},

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// workspace has the directories that the file tools may access. No symbolic link can lead out of
+// workspace holds the directories that the file tools may access. No symbolic link can lead out of
 // them.
 type workspace struct {
 	dirs []workDir // the session's cwd first

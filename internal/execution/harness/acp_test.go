@@ -306,7 +306,7 @@ func TestDeltasMakeUpTheirMessage(t *testing.T) {
 	}
 }
 
-func TestUsageIsThatOfTheTurn(t *testing.T) {
+func TestUsageCoversOneTurn(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	a, err := s.agent("consumes")

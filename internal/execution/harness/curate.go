@@ -48,8 +48,8 @@ var categories = map[string]string{
 	actionTool:  categoryIntegration,
 }
 
-// kinds has names of actions by the protocol's kind of tool, for agents that do not name a tool of
-// the contract.
+// kinds maps the protocol's kinds of tools to names of actions, for agents that do not name a tool
+// of the contract.
 var kinds = map[acp.ToolKind]string{
 	acp.ToolRead: actionRead, acp.ToolEdit: actionEdit, acp.ToolDelete: actionEdit, acp.ToolMove: actionEdit,
 	acp.ToolSearch: actionSearch, acp.ToolExecute: actionCommand, acp.ToolFetch: actionFetch,

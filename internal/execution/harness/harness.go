@@ -45,12 +45,12 @@ type Program struct {
 	State []string
 	// Skills is the folder in HOME where the program looks for skills; "": it does not.
 	Skills string
-	// Noise has prefixes of messages that the program writes about itself. They are not recorded.
+	// Noise lists prefixes of messages that the program writes about itself. They are not recorded.
 	Noise []string
 	// Numbers means that the program numbers the lines of a file that it read. The numbers are not
 	// recorded.
 	Numbers bool
-	// Version is that of an installed agent, "" for any other program.
+	// Version is the version of an installed agent, "" for any other program.
 	Version string
 	// Installed and Node are folders of the worker's machine that the sandbox shows,
 	// read-only, at InstalledDir and NodeDir; "" shows nothing.
@@ -88,7 +88,7 @@ type Setting struct {
 	Home string
 }
 
-// Setup has the files and variables of an agent.
+// Setup holds the files and variables of an agent.
 type Setup struct {
 	Env map[string]string
 	// Files are the contents of files by their paths in HOME.

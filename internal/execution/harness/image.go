@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/execution/acp"
 )
 
-// Limits of the pictures in a prompt. An agent finds the others as files. The limits are those of
-// the strictest provider and agent.
+// Limits of the pictures in a prompt. An agent finds the others as files. The limits are the
+// strictest that any provider or agent sets.
 const (
 	maxImages     = 4
 	maxImageBytes = 3 << 20 // 4 MiB in base64

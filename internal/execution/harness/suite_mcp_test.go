@@ -53,7 +53,7 @@ func newTracker(t *testing.T) *tracker {
 		defer k.mu.Unlock()
 		k.calls = append(k.calls, r.Header.Clone())
 		return server
-	}, &mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}) // its own name is not that of the machine
+	}, &mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}) // its own name is not the machine's
 	k.server = httptest.NewTLSServer(handler)
 	t.Cleanup(k.server.Close)
 	k.proxy = httptest.NewServer(http.HandlerFunc(k.connect))

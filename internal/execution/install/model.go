@@ -59,7 +59,7 @@ func (m *ScriptedModel) Calls() []ModelCall {
 	return slices.Clone(m.calls)
 }
 
-// request has the relevant parts of a request of any API.
+// request holds the relevant parts of a request of any API.
 type request struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`

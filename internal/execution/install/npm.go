@@ -185,8 +185,8 @@ func (s *Store) download(ctx context.Context, dir, cache, name, version string) 
 	if err != nil {
 		return err
 	}
-	// Most programs come in optional packages, one for each platform. `npm ci` would need those
-	// of all platforms in the registry.
+	// Most programs come in optional packages, one for each platform. `npm ci` would need the
+	// packages of all platforms in the registry.
 	pin, _ := s.Pin(name)
 	args := []string{
 		"install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-progress", "--no-engine-strict",

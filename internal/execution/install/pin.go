@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// locks has a package.json and a package-lock.json for each program. `make harness-locks`
-// writes them.
+// locks holds a package.json and a package-lock.json for each program. `make harness-locks` writes
+// them.
 //
 //go:embed locks
 var locks embed.FS

@@ -19,13 +19,13 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// process is one of the node.
+// process is a process of the node.
 type process struct {
 	id      int
 	command string // with its arguments
 }
 
-// processes lists those of the node.
+// processes lists the processes of the node.
 func processes() (list []process) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

@@ -267,7 +267,7 @@ func stopped(p *pod) bool {
 		return true
 	}
 	grace := p.Meta.DeletionGracePeriodSeconds
-	if grace == 0 { // the deletion is almost complete, and its time is that of its last step
+	if grace == 0 { // the deletion is almost complete, and this is the time of its last step
 		grace = int64(p.Spec.TerminationGracePeriodSeconds)
 	}
 	deleted := p.Meta.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)

@@ -189,7 +189,7 @@ func (o Options) copyProgram(spec *podSpec) {
 	})
 }
 
-// place chooses the nodes that the runner allows, among those of the settings.
+// place chooses the nodes that the runner allows, among the nodes that the settings select.
 func (o Options) place(spec *podSpec, a penstock.Assignment) {
 	if a.Runner == nil || a.Runner.Arch == "" {
 		return
@@ -201,7 +201,8 @@ func (o Options) place(spec *podSpec, a penstock.Assignment) {
 	spec.NodeSelector["kubernetes.io/arch"] = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[a.Runner.Arch]
 }
 
-// command is that of the worker in the Pod, by the path of its program.
+// command returns the command of the worker in the Pod. program is the path of the worker's
+// program.
 func (o Options) command(program string) []string {
 	command := []string{
 		program, "worker", "--once", "--lease-file", accessDir + "/lease", "--key-file", accessDir + "/key",

@@ -59,7 +59,7 @@ func TestKillsLoseNothing(t *testing.T) {
 	agents.check(ends)
 }
 
-// killing has what the test calls.
+// killing holds what the test calls.
 type killing struct {
 	t       *testing.T
 	cluster *cluster

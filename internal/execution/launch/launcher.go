@@ -226,7 +226,7 @@ func (x *launched) record(ctx context.Context, kind string, payload map[string]a
 	}
 }
 
-// How often an execution is looked at, besides each change of its Pod.
+// How often an execution is checked, besides each change of its Pod.
 const (
 	lookWaiting = 2 * time.Second
 	lookRunning = 10 * time.Second

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/execution/queue"
 )
 
-// leases is a control plane that returns the given work and keeps the leases by the clock of the
+// leases is a control plane that returns the given work and times the leases with the clock of the
 // bubble.
 type leases struct {
 	work chan penstock.Assignment

@@ -35,7 +35,7 @@ func (w *world) ofApp(files map[string]string) (url string, config *penstock.Con
 	return url, w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: url}}})
 }
 
-// The changes are those of all turns, in each kind of sandbox, and each turn replaces them.
+// The changes cover all turns so far, in each kind of sandbox, and each turn replaces them.
 func TestChangesOfEachTurn(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		w.start(in(box))

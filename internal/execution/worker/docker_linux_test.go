@@ -64,7 +64,7 @@ func TestARunLivesInAContainer(t *testing.T) {
 		t.Errorf("sandbox_verified %v, sandbox_ready %v", verified, box)
 	}
 
-	// Without an image of its own, a run gets that of the worker.
+	// Without an image of its own, a run gets the worker's.
 	plain := w.create(penstock.RunRequest{}, "demo: run [ ! -e /opt/only-here ] && seq 3")
 	w.becomes(plain, penstock.StateSucceeded)
 	if got := strings.Join(w.outputs(plain, "run_command"), "\n"); !strings.Contains(got, `1\n2\n3\n`) {

@@ -71,8 +71,7 @@ var keyName = regexp.MustCompile(
 )
 
 // keptSecrets returns the values of a run's secrets by name, also as parts of settings of MCP servers. A setting whose
-// name is that of a key may contain one in clear. The values in final must not enter the sandbox, so they are never put
-// back.
+// name is a key's may contain one in clear. The values in final must not enter the sandbox, so they are never put back.
 func (b *box) keptSecrets() (granted, final map[string]string) {
 	granted, final = map[string]string{}, map[string]string{}
 	maps.Copy(granted, b.Secrets)

@@ -33,8 +33,8 @@ var caches = []string{
 
 var errSessionTooLarge = errors.New("the session is too large to save")
 
-// receivedEntry has the ids that the run received from its providers. No file of HOME has such
-// a name, so an agent cannot forge it.
+// receivedEntry lists the ids that the run received from its providers. No file of HOME has such a
+// name, so an agent cannot forge it.
 const receivedEntry = "/received.json"
 
 // pack writes the state of HOME as a tar.gz: the paths in state, or everything except the caches.

@@ -65,7 +65,7 @@ func (t *task) imageName() string {
 	return cmp.Or(penstock.ImageOf(t.Runner, t.Environment).Reference, t.w.DefaultImage)
 }
 
-// usesImages reports whether the run's programs are those of its image.
+// usesImages reports whether the run's programs come from its image.
 func (b *box) usesImages() bool {
 	return b.w.usesImages() && sandbox.Isolates(b.sandbox.Kind())
 }
@@ -117,8 +117,8 @@ func (b *box) useImage(ctx context.Context) error {
 	return nil
 }
 
-// registryLogin returns the credentials that the run has for its image. Without any, those of this
-// machine apply.
+// registryLogin returns the credentials that the run has for its image. Without any, the machine's
+// own credentials apply.
 func (t *task) registryLogin() (image.Login, error) {
 	of := penstock.ImageOf(t.Runner, t.Environment)
 	if of.Secret == "" {
@@ -191,8 +191,8 @@ func (b *box) sayWhatIsNotUsed() {
 // imagePrefix begins the names of the folders with the changes of images.
 const imagePrefix = "image-"
 
-// imageDir returns the folder for what the run changes in the image of a digest. It removes those
-// of other images: the setup of the workspace was done in them.
+// imageDir returns the folder for what the run changes in the image of a digest. It removes the
+// folders of other images: the setup of the workspace was done in them.
 func (s *workspace) imageDir(digest string) (dir string, created bool, err error) {
 	name := imagePrefix + strings.TrimPrefix(digest, "sha256:")[:16]
 	entries, err := os.ReadDir(s.dir)

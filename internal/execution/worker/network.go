@@ -21,9 +21,9 @@ type Network struct {
 	Open []netip.Prefix
 	// Upstream is a proxy for all traffic of runs; nil: no proxy.
 	Upstream *url.URL
-	// SystemRoots is a PEM file of CA certificates; "": those of this system.
+	// SystemRoots is a PEM file of CA certificates; "": the system's own.
 	SystemRoots string
-	// CA has further CA certificates in PEM, for the proxy and for the programs of runs.
+	// CA holds further CA certificates in PEM, for the proxy and for the programs of runs.
 	CA []byte
 }
 

@@ -56,7 +56,7 @@ type outlet struct {
 // insideTrust is the folder of the proxy's certificates in a sealed sandbox.
 const insideTrust = "/run/penstock/trust"
 
-// outletDir is the folder of an outlet, below that of the workspace.
+// outletDir is the folder of an outlet, below the workspace's.
 const outletDir = "outlet"
 
 // openOutlet starts serving the execution.

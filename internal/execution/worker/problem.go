@@ -56,8 +56,8 @@ func (p *providerProblem) responded(c gateway.Call, own string) (enough bool) {
 	return false
 }
 
-// counts reports whether the turn depends on a call. Agents also call other models than that of the
-// run, such as for a title: once the run's own was called, they do not matter.
+// counts reports whether the turn depends on a call. Agents also call other models than the run's,
+// such as for a title: once the run's own was called, they do not matter.
 func (p *providerProblem) counts(model, own string) bool {
 	if model == "" || own == "" || strings.HasSuffix("/"+own, "/"+model) {
 		p.own = true

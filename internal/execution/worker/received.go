@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// receivedFile has the ids that the run received from its providers, beside its workspace. It is
+// receivedFile lists the ids that the run received from its providers, beside its workspace. It is
 // for agents without a session; sessions include the ids.
 const receivedFile = "received.json"
 

@@ -299,8 +299,8 @@ func (s *placedSkills) list() []harness.Skill {
 	return list
 }
 
-// give copies the skills to the agent's own folder in HOME, in the place of those of earlier
-// turns.
+// give copies the skills to the agent's own folder in HOME, where they replace the skills of
+// earlier turns.
 func (s *placedSkills) give() error {
 	if s.program.Skills == "" {
 		return nil

@@ -74,8 +74,8 @@ func (t *task) checkVariables() error {
 	return nil
 }
 
-// setupCommands returns the commands of the runner, which prepare the machine, and then those of
-// the environment, which may depend on them.
+// setupCommands returns the commands of the runner, which prepare the machine, and then the
+// commands of the environment, which may depend on them.
 func (t *task) setupCommands() []string {
 	var commands []string
 	if t.Runner != nil {

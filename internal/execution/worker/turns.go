@@ -35,8 +35,8 @@ type conversation struct {
 	messages   []penstock.Message // of the agent in the active turn
 }
 
-// turns gives the agent prompts one after the other, and starts it if necessary. The result is that
-// of the last turn, with the usage of all turns, even with an error.
+// turns gives the agent prompts one after the other, and starts it if necessary. The result is the
+// last turn's, with the usage of all turns, even with an error.
 func (c *conversation) turns(ctx context.Context, prompts []penstock.Prompt) (result penstock.Result, err error) {
 	c.turn++
 	if ctx.Err() == nil {

@@ -43,9 +43,9 @@ type Options struct {
 	Local bool
 	// Concurrency is the number of slots, 1 by default.
 	Concurrency int
-	// Models has the provider prefixes that the keys allow, such as "anthropic/"; nil: any.
+	// Models lists the provider prefixes that the keys allow, such as "anthropic/"; nil: any.
 	Models []string
-	// Prices has the prices of models; nil: the built-in ones.
+	// Prices holds the prices of models; nil: the built-in ones.
 	Prices *price.Table
 	// IdleTime is how long an interactive run waits for follow-ups, unless its configuration has a
 	// value. Default: 10 min.
@@ -63,9 +63,9 @@ type Options struct {
 	// Repositories is the cache for environments' repositories. nil means that git is missing, and
 	// runs that need a repository fail.
 	Repositories *git.Cache
-	// Images has the container images of runs in a sandbox that isolates. nil: such runs use the
-	// programs of the host, and their timeline says so. DefaultImage is the image of runs that name
-	// none; "": the programs of the host.
+	// Images manages the container images of runs in a sandbox that isolates. nil: such runs use
+	// the programs of the host, and their timeline says so. DefaultImage is the image of runs that
+	// name none; "": the programs of the host.
 	Images       Images
 	DefaultImage string
 	// OwnImage means that this machine is a container of the run's image.
@@ -94,7 +94,7 @@ type Options struct {
 	// reach.
 	PublicURL string
 
-	// Gateway has the model providers; nil: no providers.
+	// Gateway holds the model providers; nil: no providers.
 	Gateway *gateway.Gateway
 	Network Network
 	// OpenNetwork gives runs the network of this machine. By default, a run is sealed

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// workspaces has the directories of runs, one for each run. A directory is kept for some time, so
+// workspaces holds the directories of runs, one for each run. A directory is kept for some time, so
 // that the next execution of the run finds its files. We choose the names; the content belongs to
 // agents.
 //
@@ -60,8 +60,8 @@ type ready struct {
 	Setup string `json:"setup"`
 }
 
-// open creates the workspace of a run, or finds that of its last execution. It waits for an earlier
-// execution of the run on this worker that has lost its lease and has not ended yet.
+// open creates the workspace of a run, or finds the workspace of its last execution. It waits for
+// an earlier execution of the run on this worker that has lost its lease and has not ended yet.
 func (w *workspaces) open(ctx context.Context, run string) (*workspace, error) {
 	if err := w.take(ctx, run); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (s *workspace) base(repository string) string { return filepath.Join(s.dir,
 
 func (s *workspace) marker() string { return filepath.Join(s.dir, "ready.json") }
 
-// reused reports whether the workspace is that of an earlier execution.
+// reused reports whether the workspace comes from an earlier execution.
 func (s *workspace) reused() bool { return s.setup != "" }
 
 // kept reports whether the workspace stays for the next execution.

@@ -30,7 +30,7 @@ func (m *mirror) keepBase(ctx context.Context, lock *os.File, commit, dir, base 
 	if err != nil || !converts {
 		return err
 	}
-	// These attributes win over those of the files: the files are stored unchanged.
+	// These attributes win over attributes in the files: the files are stored unchanged.
 	info := filepath.Join(base, "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
 		return err

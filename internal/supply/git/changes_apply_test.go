@@ -21,8 +21,8 @@ func noise(n int) string {
 	return b.String()
 }
 
-// Git applies the patch to the commit, whatever has changed, and then the files are those of the
-// checkout. What the patch cannot have is listed as truncated.
+// Git applies the patch to the commit, whatever has changed, and then the files equal the files of
+// the checkout. What the patch cannot contain is listed as truncated.
 func TestPatchApplies(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

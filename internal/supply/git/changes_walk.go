@@ -137,7 +137,7 @@ func (w *comparer) copyIgnoreFile(dir string) error {
 	return nil
 }
 
-// ignored returns those of the paths that a .gitignore file excludes.
+// ignored returns the paths that a .gitignore file excludes.
 func (w *comparer) ignored(paths []string) (map[string]bool, error) {
 	ignored := map[string]bool{}
 	if len(paths) == 0 {

@@ -50,7 +50,7 @@ type Options struct {
 	Program string
 }
 
-// Cache has the mirrors. It is safe for concurrent use.
+// Cache stores the mirrors. It is safe for concurrent use.
 type Cache struct {
 	dir     string
 	program string
@@ -112,9 +112,9 @@ type Source struct {
 
 // Checkout creates a repository in dir with the files of src, and returns the commit id. It
 // contacts the remote each time, but fetches only objects that the mirror lacks. If src is a branch
-// without commits, such as that of an empty repository, dir is on this branch, without files, and
-// the commit id is "". dir must be missing or empty, and is restored after an error. Git runs in
-// dir, so nobody else must be able to write there yet.
+// without commits, such as the default branch of an empty repository, dir is on this branch,
+// without files, and the commit id is "". dir must be missing or empty, and is restored after an
+// error. Git runs in dir, so nobody else must be able to write there yet.
 //
 // The repository is independent. Its objects are copies, because with hard links an agent could
 // write to the mirror. origin is the URL without credentials, and a branch is checked out as a

@@ -130,8 +130,8 @@ func (p *passage) connect(ctx context.Context, w http.ResponseWriter, r *http.Re
 	both.Wait()
 }
 
-// pinHost connects to an ssh remote to find an address that is allowed and responds, and makes ssh use
-// this address. ssh still compares the host key with that of the name.
+// pinHost connects to an ssh remote to find an address that is allowed and responds, and makes ssh
+// use this address. ssh still compares the host key with the key known for the name.
 func (g *Guard) pinHost(ctx context.Context, env []string, u *url.URL) (*passage, error) {
 	port := u.Port()
 	if port == "" {

@@ -157,8 +157,7 @@ func checkParts(u *url.URL, local bool) error {
 var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // CheckRef returns an error for an invalid branch, tag, full ref name or commit id; "" is the
-// default branch. The rules are those of git-check-ref-format(1). A name must not look like an
-// option.
+// default branch. The rules come from git-check-ref-format(1). A name must not look like an option.
 func CheckRef(ref string) error {
 	bad := func(why string) error { return fmt.Errorf("%q is not a branch, tag or commit id: %s", ref, why) }
 	switch {

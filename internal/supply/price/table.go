@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Table holds the prices of models. It never changes, so it may be shared. A nil Table holds no
-// price but that of [penstock.ModelOffline], which is free in every table.
+// Table holds the prices of models. It never changes, so it may be shared. A nil Table holds only
+// the price of [penstock.ModelOffline], which is free in every table.
 type Table struct {
 	date    string
 	sources []Source

@@ -32,7 +32,7 @@ var (
 	ErrEncrypted = errors.New("the keys are encrypted with a KMS key, but no KMS key is set")
 )
 
-// Check reads the file like a server at its start, and changes nothing. The errors are those of
+// Check reads the file like a server at its start, and changes nothing. It returns the errors of
 // [OpenKeyset], and fs.ErrNotExist if the file does not exist and a new one could be encrypted.
 func (f KeysetFile) Check(ctx context.Context) error {
 	_, err := f.read(ctx)

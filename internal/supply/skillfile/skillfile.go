@@ -25,8 +25,7 @@ type File struct {
 	Notes       []string // what is odd about the file, for its author
 }
 
-// Limits of a SKILL.md: the first is ours, the others are those of the Agent
-// Skills specification.
+// Limits of a SKILL.md: the first is ours, the others come from the Agent Skills specification.
 const (
 	Max            = 256 << 10
 	MaxName        = 64

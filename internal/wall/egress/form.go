@@ -39,9 +39,9 @@ func (l limits) form(r *http.Request) string {
 // counts, and on its extended form (RFC 2231).
 var boundaries = regexp.MustCompile(`(?i)boundary[\s*0-9]*=`)
 
-// scannerOf returns what looks for fields in the body of r, nil if hosts read none there. A reason means
-// that they read it in different ways. Rack takes a POST without a type for a form, and every multipart
-// type for one. Laravel reads the fields of JSON as those of a form.
+// scannerOf returns what looks for fields in the body of r, nil if hosts read none there. A reason
+// means that they read it in different ways. Rack takes a POST without a type for a form, and every
+// multipart type for one. Laravel reads the fields of JSON like the fields of a form.
 func scannerOf(r *http.Request) (scan io.Writer, reason string) {
 	types := r.Header.Values("Content-Type")
 	text := strings.ToLower(strings.Join(types, ","))

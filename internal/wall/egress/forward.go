@@ -113,7 +113,7 @@ func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, t target) {
 	f.carrier.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, ex)))
 }
 
-// clientBody is the body of an agent's request. Its errors are those of the agent.
+// clientBody is the body of an agent's request. Its errors come from the agent.
 type clientBody struct{ io.ReadCloser }
 
 func (b clientBody) Read(p []byte) (int, error) {

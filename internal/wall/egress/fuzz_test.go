@@ -57,7 +57,7 @@ func hello(tb testing.TB, name string) []byte {
 	return raw
 }
 
-// FuzzHello compares the parser with that of crypto/tls: a ClientHello that both accept has the
+// FuzzHello compares our parser with the one in crypto/tls: a ClientHello that both accept has the
 // same name.
 func FuzzHello(f *testing.F) {
 	f.Add(hello(f, "api.example.test"))

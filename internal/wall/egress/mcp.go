@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// mcpServer has the headers for the requests to one HTTP MCP server. They are for its URL
-// alone, over TLS.
+// mcpServer holds the headers for the requests to one HTTP MCP server. They are for its URL alone,
+// over TLS.
 type mcpServer struct {
 	name    string
 	target  target

@@ -19,7 +19,7 @@ import (
 
 // Outbound opens the connections that the worker itself makes on behalf of runs: pulls of images,
 // logins to their registries, clones. A run chooses where they go, so each address is checked as
-// those of the proxy are.
+// the proxy checks its own.
 type Outbound struct {
 	dialer  dialer // its upstream is used by proxied alone
 	roots   *x509.CertPool
@@ -85,8 +85,9 @@ func (e *BlockedError) Error() string {
 		"not public. Only the operator of the worker can open private networks (--private-network)"
 }
 
-// Dial connects to HOST:PORT, through the upstream proxy if there is one. Without one, it resolves the
-// host once and connects to an address that it checked. A *BlockedError means that there is none.
+// Dial connects to HOST:PORT, through the upstream proxy if there is one. Without one, it resolves
+// the host once and connects to an address that it checked. A *BlockedError means that no address
+// is allowed.
 func (o *Outbound) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if !o.throughProxy(address) {
 		return o.Direct(ctx, network, address)

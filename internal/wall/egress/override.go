@@ -31,8 +31,8 @@ var stripped = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-F
 // limits are the parts of a request that the rules which allow it decide.
 type limits struct{ method, path, host bool }
 
-// limitsOf returns what the rules decide about a request that they allow. secret is the credential that
-// it gets, and headers are those of an MCP server.
+// limitsOf returns what the rules decide about a request that they allow. secret is the credential
+// that it gets, and headers are an MCP server's.
 func (c *Policy) limitsOf(
 	t target, method, path string, secret *penstock.NetworkCredential, headers http.Header,
 ) limits {
@@ -98,7 +98,7 @@ func isTrace(value string) bool {
 	return strings.EqualFold(value, http.MethodTrace) || strings.EqualFold(value, "TRACK")
 }
 
-// isMethod reports whether a parameter says another method than that of its request. Some APIs read it
+// isMethod reports whether a parameter names another method than its request has. Some APIs read it
 // so, while for others method=NAME is an ordinary parameter.
 func isMethod(name, value, method string) bool {
 	value = strings.ToUpper(strings.TrimSpace(value))

@@ -2,8 +2,8 @@
 // the run's network policy, resolves and checks addresses itself, and puts in the credentials
 // that the sandbox must not have.
 //
-// One Proxy belongs to one execution. A relay in the sandbox connects to it, so that whoever
-// reaches its listener is the agent. See docs/network.md for the rules from a user's view.
+// One Proxy belongs to one execution. A relay in the sandbox connects to it, so that only the agent
+// reaches its listener. See docs/network.md for the rules from a user's view.
 package egress
 
 import (

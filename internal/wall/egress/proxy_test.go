@@ -257,7 +257,7 @@ func TestPullRequests(t *testing.T) {
 					_, _ = io.WriteString(rw, fill(c.response))
 				},
 			})
-			// The host is api.example.test. Its URLs may be those of example.test or its own.
+			// The host is api.example.test. Its URLs may belong to example.test or to itself.
 			status, body := w.do(t, "POST", w.url("api.example.test", c.path), c.request, "Accept-Encoding", "gzip")
 			if status != c.status || body != fill(c.response) {
 				t.Fatalf("the response changed: %d %.200s", status, body)

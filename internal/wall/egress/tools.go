@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ProviderTools returns the tools of model providers that a run may use, sorted: those of any
-// layer that the ceiling and the request of the run name as well, if there are such.
+// ProviderTools returns the tools of model providers that a run may use, sorted: the tools of any
+// layer, as far as the run's ceiling and request, if they exist, also name them.
 func ProviderTools(p penstock.NetworkPolicy) []string {
 	var tools []string
 	for _, layer := range p.Layers {

@@ -51,7 +51,7 @@ type world struct {
 const secretValue = "s3cret-canary-value"
 
 type setup struct {
-	rules   []penstock.NetworkRule // without ports, they get those of the hosts
+	rules   []penstock.NetworkRule // without ports, they get the ports of the hosts
 	limit   int64
 	ceiling *penstock.Network
 	request *penstock.Network

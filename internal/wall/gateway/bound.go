@@ -89,8 +89,8 @@ func (c *checker) bound(root *node, header http.Header, size int64) *bound {
 	return b
 }
 
-// freeWindow is the window of a model that is free and does not name one. It is longer than that of any
-// model that people run themselves, and costs nothing.
+// freeWindow is the window of a model that is free and does not name one. It is longer than the
+// window of any model that people run themselves, and costs nothing.
 const freeWindow = 10_000_000
 
 // deny says why there is no bound. The first reason stays.

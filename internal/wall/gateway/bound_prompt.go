@@ -136,7 +136,8 @@ var silentParts = []string{
 	"file_path", "reference", "document_url", "redacted_thinking", "mediaResolution",
 }
 
-// mayBeAudio reports whether a part can be audio, also that of a video. Anthropic's API has none.
+// mayBeAudio reports whether a part can be audio, also the audio of a video. Anthropic's API has
+// none.
 func (p *prompter) mayBeAudio(kind string, part *node) bool {
 	if p.c.u.API == Anthropic && isVendor(p.c.u) {
 		return false
@@ -169,7 +170,7 @@ func fetched(n *node) bool {
 	})
 }
 
-// holds reports whether a text in n is one that is looked for. Only the first bytes of data are looked at.
+// holds reports whether match accepts a text in n. Of data, it sees only the first bytes.
 func holds(n *node, match func(string) bool) bool {
 	const most = 4 << 10
 	switch {

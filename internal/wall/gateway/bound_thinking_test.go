@@ -263,7 +263,8 @@ func optionsWithSources(t *testing.T, p *purse) gateway.SessionOptions {
 	return opts
 }
 
-// Audio without a price of its own is unpriced, also that of a video. Other parts are not audio.
+// Audio without a price of its own is unpriced, also the audio of a video. Other parts are not
+// audio.
 func TestAudioWithoutAPriceIsRefused(t *testing.T) {
 	t.Parallel()
 	part := func(part string) string {
@@ -354,7 +355,7 @@ func TestOrdinaryPartsAreNotAudio(t *testing.T) {
 	}
 }
 
-// silentPrices has a model of each API without a price of audio.
+// silentPrices lists a model of each API without a price of audio.
 const silentPrices = `
 models:
   anthropic/claude-x: {window: 200000, max_output: 64000, input: 3, output: 15}

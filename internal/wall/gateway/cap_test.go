@@ -19,14 +19,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
-// TestTheCapHoldsWhoeverEndsTheCall lets agents and a provider end calls in every way. The provider
+// TestTheCapHoldsHoweverACallEnds lets agents and a provider end calls in every way. The provider
 // bills what it generates before it sends any of it, waits, buffers, lies about what it has used so
 // far, breaks off, reports errors in good responses, stands behind a proxy that fails, and compresses.
 // The agent hangs up whenever it likes. No budget may be crossed by the bill, and no ledger may be below
 // it.
 //
 // `make cap` sets PENSTOCK_CAP_SCHEDULES: this test plays a hundredth of them.
-func TestTheCapHoldsWhoeverEndsTheCall(t *testing.T) {
+func TestTheCapHoldsHoweverACallEnds(t *testing.T) {
 	t.Parallel()
 	schedules := uint64(40)
 	if text := os.Getenv("PENSTOCK_CAP_SCHEDULES"); text != "" {

@@ -21,8 +21,8 @@ const tokensPerSecond = 10_000
 // is less than what they have reserved.
 func (s *Session) EndTurn() { s.turns.Add(1) }
 
-// upstream returns the context of the request to the provider. It ends with that of the agent, unless
-// the gateway reads on.
+// upstream returns the context of the request to the provider. It ends with the agent's context,
+// unless the gateway reads on.
 func (c *activeCall) upstream(agent context.Context) (context.Context, context.CancelFunc) {
 	c.agent = agent
 	ctx, end := context.WithCancel(context.WithoutCancel(agent))
@@ -64,7 +64,8 @@ func (c *activeCall) possibleOutput() int64 {
 	return times(int64(min(math.Ceil(seconds*float64(rate)), maxCount)), max(1, c.reservation.Completions))
 }
 
-// unprocessed are statuses of a server that did not take the request, whoever it is (RFC 9110 §15).
+// unprocessed lists the statuses that mean that the request was not processed, whichever server
+// sends them (RFC 9110 §15).
 var unprocessed = []int{
 	http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
 	http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusNotFound, http.StatusMethodNotAllowed,

@@ -111,7 +111,7 @@ func (l fieldList) costless(holder, name string) bool {
 	return listed && m&markCostly == 0
 }
 
-// spelling returns the listed field that another spelling of a name stands for, "" if there is none.
+// spelling returns the listed field that another spelling of a name stands for, "" if no such field is listed.
 func (l fieldList) spelling(holder, name string) string {
 	for known := range l.at(holder) {
 		if fold(known) == fold(name) {

@@ -88,7 +88,7 @@ func rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// cleanHeader makes the header of an agent that of a request to the provider.
+// cleanHeader turns the header of an agent's request into the header of a request to the provider.
 func (c *activeCall) cleanHeader(h http.Header) {
 	for name := range h {
 		if !strings.HasPrefix(name, stainless) && !slices.Contains(forwardedHeaders, name) {

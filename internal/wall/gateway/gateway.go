@@ -97,8 +97,8 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// Models returns the ids of a provider's models without prefix: those of its
-// configuration, else those that it lists itself.
+// Models returns the ids of a provider's models without prefix: the configured ones, or else the
+// ones that it lists itself.
 func (g *Gateway) Models(ctx context.Context, provider string) ([]string, error) {
 	u, ok := g.providers[provider]
 	if !ok {

@@ -13,7 +13,7 @@ import (
 // Refusal is a request that the gateway did not forward.
 type Refusal struct {
 	Provider string // "" if the path names none
-	// Operation is that of the request, "" if its path is not forwarded.
+	// Operation is what the request asks for, "" if its path is not forwarded.
 	Operation Operation
 	Host      string // of a source by URL that is not allowed; else ""
 	Port      int    // goes with Host

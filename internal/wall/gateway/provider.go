@@ -54,11 +54,11 @@ type Provider struct {
 	// AllowFields are fields of requests that the list of the API lacks, and that the provider needs: a
 	// field of the top by its name, any other after the field that holds it: messages.field.
 	AllowFields []string
-	// Query has parameters that each request gets, such as api-version. A query of BaseURL adds to them.
-	// Headers are added in the same way. The values may be secrets.
+	// Query lists parameters that each request gets, such as api-version. A query of BaseURL adds
+	// to them. Headers are added in the same way. The values may be secrets.
 	Query, Headers map[string]string
-	// OwnKey says that Key is not that of the operator who set Query and Headers: it replaces their credentials,
-	// like the key of a run.
+	// OwnKey says that Key does not belong to the operator who set Query and Headers: it replaces
+	// their credentials, like the key of a run.
 	OwnKey bool
 	// Setting names the setting that BaseURL comes from, for errors: OPENAI_BASE_URL.
 	// Empty means "the base URL of provider NAME".
@@ -115,7 +115,7 @@ func (p Provider) check() (*url.URL, error) {
 	return base, nil
 }
 
-// addQuery adds the parameters of p to those of its base URL.
+// addQuery adds the parameters of p to the parameters of its base URL.
 func (p Provider) addQuery(base *url.URL) error {
 	query, err := url.ParseQuery(base.RawQuery)
 	if err != nil {
@@ -282,7 +282,7 @@ func isAzure(u *upstream) bool {
 
 const betaHeader = "Anthropic-Beta"
 
-// betas lists the beta features of a request: the agent's, and those of the provider's headers.
+// betas lists the beta features of a request: the agent's, and the ones in the provider's headers.
 func (u *upstream) betas(h http.Header) string {
 	list := slices.Clone(h.Values(betaHeader))
 	for name, value := range u.Headers {
@@ -371,8 +371,8 @@ func firstText(object map[string]any, names ...string) string {
 	return ""
 }
 
-// unreachable describes a failed request for the agent and its user. It has no addresses
-// but those of the configuration.
+// unreachable describes a failed request for the agent and its user. It contains only addresses
+// from the configuration.
 func (u *upstream) unreachable(err error) string {
 	reason := "the connection failed"
 	var dns *net.DNSError

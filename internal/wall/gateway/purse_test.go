@@ -131,7 +131,7 @@ func (p *purse) one(t *testing.T) (penstock.Reservation, penstock.Settlement) {
 	panic("unreachable")
 }
 
-// spendPrices has a model of each API with every kind of price.
+// spendPrices lists a model of each API with every kind of price.
 const spendPrices = `
 models:
   anthropic/claude-x:

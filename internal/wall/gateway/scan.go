@@ -27,7 +27,7 @@ func newPaths(list ...string) *paths {
 	return p
 }
 
-// step returns those of the candidates that have name at depth, and whether one ends there.
+// step returns the candidates that have name at depth, and whether one ends there.
 func (p *paths) step(candidates uint64, depth int, name []byte) (next uint64, ends int) {
 	ends = -1
 	for rest := candidates; rest != 0; rest &= rest - 1 {

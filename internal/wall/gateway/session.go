@@ -52,7 +52,7 @@ type Session struct {
 	opts SessionOptions
 	ids  idSet
 
-	done  context.Context //nolint:containedctx // the life of the session, which is not that of one call
+	done  context.Context //nolint:containedctx // it ends with the session, not with one call
 	end   context.CancelCauseFunc
 	mu    sync.Mutex
 	over  bool

@@ -29,8 +29,8 @@ type spending struct {
 	exceeded *Refusal      // the first refusal of a budget: all later calls get it
 }
 
-// askAgain is how long a call waits for a reservation that this session does not know, such as
-// that of an earlier execution.
+// askAgain is how long a call waits for a reservation that this session does not know, such as one
+// from an earlier execution.
 const askAgain = 2 * time.Second
 
 // count reserves the bound of a call, and puts the limit of its output into the body. If the

@@ -112,7 +112,7 @@ func TestAStreamThatIsCutAtAnyByteCountsAtLeastWhatArrived(t *testing.T) {
 	}
 }
 
-// cutter has a provider that cuts its answers.
+// cutter holds a provider that cuts its answers.
 type cutter struct {
 	*purse
 

@@ -18,7 +18,7 @@ type place struct {
 type scope uint8
 
 const (
-	scopeListed scope = iota // those of the list
+	scopeListed scope = iota // the fields on the list
 	scopeNames               // names of the client's choice, each with what the list says
 	scopeOpen                // any, below a field that the operator allows
 )
@@ -170,8 +170,8 @@ func (c *checker) ids(n *node, at string) *Refusal {
 	return nil
 }
 
-// opaque reports whether a field holds data of the client that the provider passes on to the model as it
-// is: schemas, arguments and results of the client's tools. Pointer is that of its object.
+// opaque reports whether a field holds data of the client that the provider passes on to the model
+// as it is: schemas, arguments and results of the client's tools. pointer leads to its object.
 func (c *checker) opaque(pointer, name string) bool {
 	return c.fields.at(holderOf(pointer))[name]&markOpaque != 0
 }

@@ -178,8 +178,8 @@ func (d *Daemon) pull(ctx context.Context, reference string, ref name.Reference,
 // temporary reports whether a later pull may succeed. The daemon gives a code only for some errors.
 func temporary(refused *jsonstream.Error) bool { return refused.Code == 0 || refused.Code >= 500 }
 
-// registryAuth is the header with the credentials for the registry of ref: login, or else those of
-// this machine.
+// registryAuth is the header with the credentials for the registry of ref: login, or else the
+// machine's own.
 func registryAuth(ref name.Reference, login Login) (string, error) {
 	auth := registry.AuthConfig{Username: login.Username, Password: login.Password}
 	if login.IsZero() {

@@ -17,7 +17,7 @@ import (
 )
 
 // Login is a user of a registry. Its zero value is nobody: then the credentials of this machine
-// apply, those of Docker (config.json) and its helpers.
+// apply, from Docker (config.json) and its helpers.
 type Login struct {
 	Username, Password string
 	// Secret is the managed secret that has both, for errors.
@@ -83,8 +83,8 @@ type guarded struct {
 
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	// The token that a login gives is worth as much as the login for a while. A pull has no POST but
-	// that of a login in a form (OAuth 2.0).
+	// The token that a login gives is worth as much as the login for a while. A pull sends a POST
+	// only to log in with a form (OAuth 2.0).
 	if r.URL.Scheme != "https" || strings.EqualFold(scheme, "basic") || r.Method == http.MethodPost {
 		if err := g.login.check(r.URL); err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ func outboundTo(t *testing.T, registries ...*testkit.Registry) *egress.Outbound 
 	return out
 }
 
-// storeFor has the images of registries on this machine.
+// storeFor returns a store for the images of registries on this machine.
 func storeFor(t *testing.T, registries ...*testkit.Registry) *image.Store {
 	t.Helper()
 	return image.Open(t.TempDir(), image.Options{Outbound: outboundTo(t, registries...)})

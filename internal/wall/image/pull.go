@@ -142,7 +142,7 @@ func (p *pull) resolve(ref name.Reference) (*Image, error) {
 	return nil, p.explain(failed)
 }
 
-// usePinned returns the image of a digest, which may be that of an index of platforms.
+// usePinned returns the image of a digest, which may name an index of platforms.
 func (p *pull) usePinned(ref, source name.Reference, digest string) (*Image, error) {
 	pinned := ref.Context().Digest(digest).Name()
 	i, err := p.s.use(p.image, p.s.known(pinned))

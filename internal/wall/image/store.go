@@ -41,8 +41,8 @@ type Options struct {
 	// Mirrors maps the host of a registry (docker.io, registry.example.com:5000) to the host that is
 	// asked before it.
 	Mirrors map[string]string
-	// Outbound opens the connections to registries, and wherever they lead. Default: every address is
-	// allowed, and the proxy is that of the environment.
+	// Outbound opens the connections to registries, and wherever they lead. Default: every address
+	// is allowed, and the environment names the proxy.
 	Outbound *egress.Outbound
 }
 
@@ -108,7 +108,7 @@ func (s *Store) layers() string { return filepath.Join(s.dir, "layers") }
 func (s *Store) images() string { return filepath.Join(s.dir, "images") }
 func (s *Store) names() string  { return filepath.Join(s.dir, "names") }
 
-// unpacking has what a pull writes before it is complete, and the locks of layers.
+// unpacking is the folder for what a pull writes before it is complete, and the locks of layers.
 func (s *Store) unpacking() string { return filepath.Join(s.dir, "unpacking") }
 
 // layer is the folder of a layer. Its name is short, because the kernel takes at most a page of

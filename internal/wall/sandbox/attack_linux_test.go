@@ -127,8 +127,8 @@ func searchProcesses(text string) error {
 	return unix.ENOENT
 }
 
-// readOfRoot looks for a file of /proc that has content and that only root may read, except those of
-// processes and of the tree's own network.
+// readOfRoot looks for a file of /proc that has content and that only root may read, except the
+// files of processes and of the tree's own network.
 func readOfRoot() error {
 	found := errors.New("")
 	err := filepath.WalkDir("/proc", func(path string, entry fs.DirEntry, walkErr error) error {
@@ -243,8 +243,8 @@ func newPrey(t *testing.T) prey {
 	return p
 }
 
-// sally runs a group of attacks in a sealed sandbox of each kind, in bubblewrap with the programs of
-// the host and with those of an image.
+// sally runs a group of attacks in a sealed sandbox of each kind, in bubblewrap with the programs
+// of the host and with the programs of an image.
 func sally(t *testing.T, group string) {
 	t.Helper()
 	t.Parallel()

@@ -27,7 +27,7 @@ type attackOn struct {
 	attack, stoppedBy string
 	// try returns nil if the attack succeeds.
 	try func(p prey) error
-	// want has the errors with which it may fail.
+	// want lists the errors with which it may fail.
 	want []error
 }
 

@@ -259,8 +259,8 @@ func (b *bubblewrap) order(spec Spec, filter []byte, user int) (order, *profile)
 	}, p
 }
 
-// namespaces are the options that separate processes, users and names. The network remains
-// that of the host.
+// namespaces are the options that separate processes, users and names. The network remains the
+// host's.
 func namespaces() []string {
 	return []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",

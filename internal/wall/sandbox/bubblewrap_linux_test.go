@@ -268,7 +268,7 @@ func TestProbeHere(t *testing.T) {
 	t.Log(Probe(t.Context(), Options{Exe: self(t)}))
 }
 
-// forbid installs a filter like those of service managers in this process.
+// forbid installs a filter in this process, as service managers do.
 func forbid(t *testing.T, what string) {
 	t.Helper()
 	clone := func(flags uint32) []bpf.Instruction {

@@ -22,7 +22,7 @@ import (
 const serverGroup = "penstock-server"
 
 // groupPrefix is the start of the name of a tree's group. Our PID, our start time and two numbers
-// follow, which distinguish groups in use from those of a killed worker.
+// follow, which distinguish groups in use from the groups of a killed worker.
 const groupPrefix = "penstock-tree-"
 
 // overhead is added to Limits.Processes for the sandbox program, and for the supervisor until it

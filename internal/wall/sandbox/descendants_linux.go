@@ -28,7 +28,7 @@ func descendants(pid int) []int {
 	return tree
 }
 
-// procStat has the fields of /proc/PID/stat that we use (proc_pid_stat(5)).
+// procStat holds the fields of /proc/PID/stat that we use (proc_pid_stat(5)).
 type procStat struct {
 	parent int
 	start  uint64 // in clock ticks after boot; together with the PID, it identifies a process

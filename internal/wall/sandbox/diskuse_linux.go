@@ -23,8 +23,8 @@ const (
 // open on the same file systems. It stops when ctx ends or the sum exceeds limit. It does not
 // follow links, and counts a file with several names once.
 //
-// It does not see descriptors that are in transit through a socket, and those of a process that
-// hides from its own user (PR_SET_DUMPABLE).
+// It does not see descriptors that are in transit through a socket, or that belong to a process
+// that hides from its own user (PR_SET_DUMPABLE).
 func diskUse(ctx context.Context, limit int64, dirs []string, processes func() []int) int64 {
 	u := usage{ctx: ctx, limit: limit, devices: map[uint64]bool{}, linked: map[inode]bool{}}
 	for _, dir := range dirs {

@@ -63,8 +63,8 @@ var processName = sync.OnceValue(func() string {
 	return fmt.Sprintf("%d-%d", os.Getpid(), self.start)
 })
 
-// ready asks the daemon what it can do, and removes containers that were left: once those of dead
-// processes, and each time those that it could not remove before.
+// ready asks the daemon what it can do, and removes containers that were left: once the containers
+// of dead processes, and each time the ones that it could not remove before.
 func (d *dockerKind) ready(ctx context.Context) (image.DaemonInfo, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -305,8 +305,8 @@ func dockerUser(can image.DaemonInfo) (uid, gid int) {
 	return os.Geteuid(), os.Getegid()
 }
 
-// tmpfsOptions are those of a file system in memory of at most size bytes, 0 for the kernel's
-// default.
+// tmpfsOptions returns the mount options of a file system in memory. It has at most size bytes; 0
+// is the kernel's default.
 func tmpfsOptions(size int64, options ...string) string {
 	all := append([]string{"rw", "nosuid", "nodev"}, options...)
 	if size > 0 {

@@ -36,7 +36,8 @@ func join() int {
 	return 1
 }
 
-// takeDescriptors makes the descriptors that the worker sends those of a supervisor.
+// takeDescriptors receives descriptors from the worker, and numbers them as a supervisor expects
+// them.
 func takeDescriptors() error {
 	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

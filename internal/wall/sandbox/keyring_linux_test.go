@@ -18,7 +18,7 @@ func keys(names []string) {
 	}
 }
 
-// One tree can see neither the worker's keys nor those of another tree.
+// One tree can see neither the worker's keys nor another tree's.
 func TestEachSandboxHasItsOwnSessionKeyring(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		ours, theirs := "ours-"+mark(), "theirs-"+mark()

@@ -8,7 +8,7 @@ import (
 )
 
 // Listen listens on a new unix socket in dir. The path of a socket has at most about 100 bytes, but
-// that of dir may be longer. The caller removes the socket.
+// the path of dir may be longer. The caller removes the socket.
 func Listen(dir, name string) (*net.UnixListener, error) {
 	open, err := os.Open(dir)
 	if err != nil {

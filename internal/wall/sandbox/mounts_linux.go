@@ -17,15 +17,15 @@ type profile struct {
 	on     []point                  // what an image needs for them
 	lends  bool                     // the tree has a user of its own
 	lent   []lent
-	// Of an image: the folder with its layers, and that with the changes, as the tree's user sees them.
+	// Of an image: the folder with its layers, and the folder with the changes, as the tree's user sees them.
 	layers, changes string
 }
 
 // expectedMount is what a proof expects at a path.
 type expectedMount struct {
 	writable bool
-	// below allows read-only mounts below the path: those of the host below a directory, and
-	// what bwrap itself hides in /proc.
+	// below allows read-only mounts below the path: the host's own below a directory, and what
+	// bwrap itself hides in /proc.
 	below bool
 	// optional means that the mount may be missing.
 	optional bool

@@ -329,7 +329,7 @@ func SharesUser(s Sandbox) error {
 }
 
 // shareOf bounds what one tree of the worker's user can take: all trees together at most half. The
-// names are those of /proc/sys/user, the values those that the kernel allows the user.
+// names are as in /proc/sys/user. The values are shares of what the kernel allows the user.
 func shareOf(trees int) map[string]int {
 	bounds := map[string]int{}
 	for name, limit := range map[string]string{

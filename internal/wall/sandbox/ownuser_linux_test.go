@@ -187,9 +187,9 @@ func TestNoUserOfItsOwnWhereFilesCannotHaveIt(t *testing.T) {
 		own          bool
 		says         string
 	}{
-		"both can":            {temporary, temporary, true, ""},
-		"not those of runs":   {withoutOwners, temporary, false, "map the owner of "},
-		"not those of layers": {temporary, withoutOwners, false, "permission denied"},
+		"both can":      {temporary, temporary, true, ""},
+		"runs cannot":   {withoutOwners, temporary, false, "map the owner of "},
+		"layers cannot": {temporary, withoutOwners, false, "permission denied"},
 		"images do not work": {func(t *testing.T) string {
 			dir := filepath.Join(t.TempDir(), "a:b")
 			if err := os.Mkdir(dir, 0o700); err != nil {

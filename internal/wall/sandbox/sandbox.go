@@ -27,7 +27,7 @@ const (
 	// Bubblewrap isolates files, processes and users by kernel namespaces.
 	Bubblewrap = "bubblewrap"
 	// Docker is a container of a Docker daemon. It isolates files, processes and the network, and
-	// its programs are those of an image. Its user is the worker's, without any capability.
+	// its programs come from an image. Its user is the worker's, without any capability.
 	Docker = "docker"
 	// Process isolates nothing: the tree runs as the worker's user and sees all that this
 	// user sees. Only the limits and the end of the whole tree hold.
@@ -178,7 +178,7 @@ type Limits struct {
 	CPUs float64
 }
 
-// Layout has the paths of a Spec's directories as the tree sees them.
+// Layout holds the paths of a Spec's directories as the tree sees them.
 type Layout struct {
 	Dir, Home string
 	// Exe is this program.
@@ -225,8 +225,8 @@ type Options struct {
 	// sees it at the same path. It also identifies the containers of this worker: [New] removes
 	// those that an earlier process has left. No other process uses it at the same time.
 	Dir string
-	// DockerHost is the address of the daemon, unix:// and a path. The default is that of Docker's
-	// own client.
+	// DockerHost is the address of the daemon, unix:// and a path. The default is the same as in
+	// Docker's own client.
 	DockerHost string
 	// DockerRuntime is the OCI runtime of the containers. The default is the daemon's.
 	DockerRuntime string

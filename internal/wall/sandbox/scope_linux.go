@@ -8,16 +8,16 @@ import (
 )
 
 // scopes are what Landlock confines to a sandbox (landlock(7)): signals, and connections to
-// abstract unix sockets. Their names belong to the network namespace, which is that of the host
-// unless the sandbox is sealed. Through such a socket, one run could pass another a descriptor
-// of its workspace.
+// abstract unix sockets. Their names belong to the network namespace, which is the host's unless
+// the sandbox is sealed. Through such a socket, one run could pass another a descriptor of its
+// workspace.
 const scopes = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 
-// scopesABI is the version of Landlock that has scopes: that of Linux 6.12.
+// scopesABI is the first version of Landlock with scopes. It came with Linux 6.12.
 const scopesABI = 6
 
 // SeparatesSockets reports whether the kernel can confine abstract unix sockets to a sandbox of
-// kind Bubblewrap that is not sealed. Otherwise runs reach those of each other and of the host.
+// kind Bubblewrap that is not sealed. Otherwise runs reach each other's sockets, and the host's.
 func SeparatesSockets() bool {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	return errno == 0 && abi >= scopesABI

@@ -29,10 +29,10 @@ var namespaceCalls = []uint32{
 	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
 }
 
-// Refused with ENOSYS, as if the kernel did not have them: programs then use something
-// else. The flags of clone3 are in memory, where no filter can read them. A user's keyring
-// is one for the whole machine, so that trees could read each other's keys, and those of
-// the user who runs the worker. The operations of io_uring pass by every filter.
+// Refused with ENOSYS, as if the kernel did not have them: programs then use something else. The
+// flags of clone3 are in memory, where no filter can read them. A user's keyring is one for the
+// whole machine, so that trees could read each other's keys, and the keys of the user who runs the
+// worker. The operations of io_uring pass by every filter.
 var missingCalls = []uint32{
 	unix.SYS_CLONE3,
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,

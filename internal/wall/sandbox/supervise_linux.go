@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The open descriptors of the supervisor, see also passedFD. Its standard streams are those of the tree.
+// The open descriptors of the supervisor, see also passedFD. It shares its standard streams with the tree.
 const (
 	controlFD = 3 // an order, then ticks; the tree is frozen when it is silent and killed when it ends
 	reportFD  = 4 // reports, from the supervisor to the worker
@@ -32,8 +32,8 @@ type order struct {
 	// Files are contents that the program can read from descriptors, from firstFD on. They
 	// are in no file system and on no command line.
 	Files [][]byte
-	// Apart gives the program /dev/null as standard input and output. Those of the tree are
-	// the two descriptors after Files, for a program that it starts.
+	// Apart gives the program /dev/null as standard input and output. The tree's are the two
+	// descriptors after Files, for a program that it starts.
 	Apart bool
 	// Proof passes proofFD on as the next descriptor.
 	Proof bool

@@ -73,7 +73,7 @@ type loadAims struct{ share, tail float64 }
 
 const maxTail = 2.5
 
-// reportTarget prints the results of t next to those of the bare server in the same run.
+// reportTarget prints the results of t next to the bare server's in the same run.
 func (b *bench) reportTarget(t, bare *target, aims loadAims) {
 	share := t.against(bare, rate)
 	r := row{
@@ -93,7 +93,7 @@ func (b *bench) reportTarget(t, bare *target, aims loadAims) {
 	b.out.row(r)
 }
 
-// latency returns the row of a latency of t, next to that of the bare server.
+// latency returns the row of one figure of t, next to the bare server's.
 func latency(t, bare *target, what string, figure func(round) float64) row {
 	return row{
 		what: t.name + "  " + what, penstock: millis(time.Duration(t.median(figure))),

@@ -74,7 +74,7 @@ func (b *bench) manyRuns(ctx context.Context, chromium string, e engine, load bo
 	return nil
 }
 
-// openRuns measures the page of a run that has just begun, and that of a long run.
+// openRuns measures the page of a run that has just begun, and the page of a long run.
 func (b *bench) openRuns(ctx context.Context, chromium string) error {
 	p, end, err := b.serveFresh(ctx, b.freshSQLite)
 	if err != nil {

@@ -175,7 +175,7 @@ func (p *process) share(ctx context.Context, d time.Duration) (float64, error) {
 	return float64(p.cpuTimeOfAll()-used) / float64(time.Since(start)), nil
 }
 
-// cpuTimeOfAll returns [process.cpuTime] plus that of children that have ended.
+// cpuTimeOfAll returns [process.cpuTime] plus the time of children that have ended.
 func (p *process) cpuTimeOfAll() time.Duration {
 	stat := oneLine(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])

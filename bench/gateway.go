@@ -96,7 +96,7 @@ func provide(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 }
 
-// modelRequest has a body of 4 KB.
+// modelRequest returns a request with a body of 4 KB.
 func modelRequest(stream bool) []byte {
 	body := fmt.Sprintf(`{"model":"m","max_tokens":100,"stream":%v,"messages":[{"role":"user","content":%q}]}`,
 		stream, bytes.Repeat([]byte("word "), 800))

@@ -74,7 +74,7 @@ func (c *conn) do(request []byte) (size int, err error) {
 	return size, err
 }
 
-// request has the bytes of a request.
+// request returns the bytes of a request.
 func request(method, path, body string) []byte {
 	return fmt.Appendf(nil, "%s /api/v1%s HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",

@@ -1,6 +1,6 @@
-// Command bench measures the real binary on this machine and prints one table. Next to each figure
-// is that of a bare net/http server that responds to the same request of the same client in the
-// same run. On a shared machine, only the ratio of the two is meaningful.
+// Command bench measures the real binary on this machine and prints one table. Each figure stands
+// next to the figure of a bare net/http server that responds to the same request of the same client
+// in the same run. On a shared machine, only the ratio of the two is meaningful.
 //
 // It asserts nothing: the table marks a missed aim, and the exit status is 0. Everything happens on
 // 127.0.0.1, with limited counts and times, and in a temporary folder that it removes at the end.

@@ -103,7 +103,7 @@ func (t *reserveTimes) measure(ctx context.Context, p *process, worker *httpapi.
 	return nil
 }
 
-// mostReserve is the maximum time of a reservation, relative to that of a creation.
+// mostReserve is how long a reservation may take, relative to a creation.
 const mostReserve = 1.5
 
 func (b *bench) reportReserve(what string, t *reserveTimes) {

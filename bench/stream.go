@@ -241,7 +241,7 @@ func (s *runSource) append(ctx context.Context, n int) error {
 	)
 }
 
-// delta returns a piece of text like that of an agent.
+// delta returns a piece of text as agents send it.
 func delta(n int) penstock.MessageDelta {
 	return penstock.MessageDelta{
 		ID: mark + strconv.Itoa(n), Role: "assistant",

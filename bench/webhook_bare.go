@@ -13,7 +13,7 @@ import (
 // hookSecret is the secret of every measured webhook.
 const hookSecret = "bench_0123456789abcdefghijklmnop"
 
-// signatureHeader has the signature of a delivery, in GitHub's format.
+// signatureHeader carries the signature of a delivery, in GitHub's format.
 const signatureHeader = "X-Hub-Signature-256"
 
 // bareHook does the minimum that a Go server can do for a delivery: it reads the body, verifies its

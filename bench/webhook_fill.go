@@ -8,8 +8,8 @@ import (
 )
 
 // fillDeliveries and fillKeys insert the deliveries from $1 to $2 of a webhook, $3, as the server
-// records them, but without bodies. All have the same millisecond. Their ids cover the whole range
-// of those of deliveries.request, so a new id falls somewhere between them.
+// records them, but without bodies. All have the same millisecond. Their ids cover the same range
+// as the ids in deliveries.request, so a new id falls somewhere between them.
 //
 //nolint:gosec // put together from texts of this file
 var fillDeliveries = `INSERT INTO deliveries (

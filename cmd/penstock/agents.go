@@ -25,7 +25,7 @@ type agents struct {
 	log   *slog.Logger
 	// install are NAME or NAME@VERSION, to be installed first.
 	install []string
-	// passed has the checks that agents passed, also before a restart; "" disables it.
+	// passed tracks the checks that agents passed, also before a restart; "" disables it.
 	passed passedChecks
 	// fingerprint identifies what a check of a program tries; nil disables passed.
 	fingerprint func(program harness.Program) (string, error)

@@ -63,7 +63,7 @@ func (cmd *blobsCopyCmd) Run(ctx context.Context, std *stdio) error {
 	return nil
 }
 
-// copyOwner lets the copies belong to the same database, and refuses those of another.
+// copyOwner lets the copies belong to the same database, and refuses copies that belong to another.
 func (cmd *blobsCopyCmd) copyOwner(ctx context.Context, to, from *blob.Store) error {
 	owner, err := from.Owner(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ func budgetScope(b penstock.SharedBudget) string {
 	return strings.TrimSpace(string(b.Scope) + " " + withFactory(cmp.Or(b.ScopeName, b.ScopeUID), b.FactoryName))
 }
 
-// dollars writes an amount with as many digits as it needs, and at least those of cents.
+// dollars writes an amount with as many digits as it needs, and at least two decimals.
 func dollars(usd float64) string {
 	text := strconv.FormatFloat(usd, 'f', -1, 64)
 	if _, cents, _ := strings.Cut(text, "."); len(cents) < 2 {

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// connection has the common flags of all commands that call a server.
+// connection holds the common flags of all commands that call a server.
 type connection struct {
 	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"URL of the server; may end in /api/v1."`
 	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File with the API key; by default PENSTOCK_API_KEY, or a prompt."`
@@ -299,8 +299,8 @@ type apiError struct {
 	retryAfter  time.Duration
 }
 
-// readProblem reads a problem body (RFC 9457). A response without one, such as that of a proxy,
-// also becomes an apiError.
+// readProblem reads a problem body (RFC 9457). A response without one, such as a proxy's, also
+// becomes an apiError.
 func readProblem(r *http.Response) *apiError {
 	var body struct {
 		Type   string                `json:"type"`

@@ -192,7 +192,7 @@ func flagsOf(node *kong.Node) []candidate {
 	return list
 }
 
-// values lists the possible values: those of an enumeration, files, or names from the server.
+// values lists the possible values: an enumeration's, files, or names from the server.
 func (t typed) values(ctx context.Context, v *kong.Value, prefix string) []candidate {
 	var list []candidate
 	if v.Enum != "" {

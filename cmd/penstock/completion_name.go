@@ -25,7 +25,7 @@ type listing struct {
 	uid       bool   // the command accepts only the uid, not the name
 }
 
-// listings has the list for each name of an argument or flag.
+// listings maps each name of an argument or flag to its list.
 var listings = map[string]listing{
 	"factory":     {path: "factory?limit=500", key: "factories"},
 	"webhook":     {path: "{factory}/webhooks", key: "webhooks"},
@@ -40,7 +40,7 @@ var listings = map[string]listing{
 	"run":         {path: "agent/runs?limit=50", key: "runs", uid: true},
 }
 
-// listed has the fields of a resource that completion needs.
+// listed holds the fields of a resource that completion needs.
 type listed struct {
 	UID         string `json:"uid"`
 	ID          string `json:"id"`

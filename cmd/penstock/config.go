@@ -26,7 +26,7 @@ import (
 // commands, flags of a connection, and the keys of fileSettings. An unknown key is an error.
 type configFile string
 
-// fileSettings has the settings that only a file can have.
+// fileSettings holds the settings that only a file can have.
 type fileSettings struct {
 	Harnesses map[string]harnessSettings
 	// ModelAliases are models by alias.

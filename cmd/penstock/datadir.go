@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/filelock"
 )
 
-// storage has the locations of the server's data.
+// storage holds the locations of the server's data.
 type storage struct {
 	Data      string    `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for the server's data; created if it does not exist. Default: ${data}"`
 	Database  string    `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database URL, such as postgres://user@host/penstock; by default SQLite in the data folder. If the URL has a password, set it in the environment or the --config file, not on the command line."`

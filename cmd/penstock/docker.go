@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
-// docking has the flags of the sandbox docker.
+// docking holds the flags of the sandbox docker.
 type docking struct {
 	DockerHost    string `env:"DOCKER_HOST" default:"unix:///var/run/docker.sock" placeholder:"URL" help:"Socket of the Docker daemon for --sandbox docker. The daemon must run on this machine."`
 	DockerImage   string `placeholder:"IMAGE" help:"Container image for runs that do not name one, with --sandbox docker. Without this flag, such runs fail."`

@@ -130,7 +130,7 @@ func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Defin
 	return tree, d, found, nil
 }
 
-// explain prints the findings of the server like those of [folderOfFactory.read]. It returns other
+// explain prints the server's findings as [folderOfFactory.read] prints its own. It returns other
 // errors unchanged.
 func (f *folderOfFactory) explain(std *stdio, err error) error {
 	refused, ok := errors.AsType[*apiError](err)
@@ -154,7 +154,7 @@ func (f *folderOfFactory) remark(std *stdio, local []definition.Diagnostic, diag
 	}
 }
 
-// findingsOf converts the server's findings to those of package definition.
+// findingsOf converts the server's findings to the type of package definition.
 func findingsOf(diagnostics []penstock.Diagnostic) []definition.Diagnostic {
 	var found []definition.Diagnostic
 	for _, d := range diagnostics {

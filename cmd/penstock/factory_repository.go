@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
-// fromRepository has the flags for a factory's repository.
+// fromRepository holds the flags for a factory's repository.
 type fromRepository struct {
 	Repository string `placeholder:"URL" field:"/repository/url" help:"Git repository that defines the factory: https://…, ssh://… or user@host:path."`
 	Branch     string `placeholder:"BRANCH" field:"/repository/branch" help:"Production branch; by default the default branch of the repository."`

@@ -14,13 +14,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// The tag field of a flag or an argument names what it sets in the request: the
-// JSON pointer of a field of the body, or ?name for a query parameter. Several
-// are separated by spaces. The server's errors use these names, people use those
-// of the command line.
+// The tag field of a flag or an argument names what it sets in the request: the JSON pointer of a
+// field of the body, or ?name for a query parameter. Several are separated by spaces. The server's
+// errors use these names, people use the names of the command line.
 
 // nameInputs replaces field names in the server's error by names of flags and arguments. Other
-// fields, such as those of a file, keep their names.
+// fields, such as a file's, keep their names.
 func nameInputs(err error, parsed *kong.Context) {
 	refused, ok := errors.AsType[*apiError](err)
 	if !ok || parsed.Selected() == nil {
@@ -86,7 +85,7 @@ func asDurations(sentence string, unit time.Duration) string {
 	})
 }
 
-// inputList has the flags and arguments of a command.
+// inputList lists the flags and arguments of a command.
 type inputList []*kong.Value
 
 func inputs(node *kong.Node) inputList {

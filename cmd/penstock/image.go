@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
-// imaging has the settings of the container images on this machine.
+// imaging holds the settings of the container images on this machine.
 type imaging struct {
 	ImageCache  byteSize      `default:"20GB" placeholder:"SIZE" help:"Maximum total size, unpacked, of the container images that are kept for runs, such as 20GB or 500MB; 0 disables the limit. An image in use is never removed."`
 	ImageMirror []imageMirror `placeholder:"REGISTRY=HOST" help:"Mirror to ask before a registry, such as docker.io=mirror.example.com; repeatable."`
@@ -25,7 +25,7 @@ type imaging struct {
 // imageDir is the folder of the images in a data folder.
 const imageDir = "images"
 
-// images opens the images of a data folder. outbound opens the connections to registries; nil: those of
+// images opens the images of a data folder. outbound opens the connections to registries; nil: like
 // an operator's own command.
 func (i imaging) images(data string, outbound *egress.Outbound) *image.Store {
 	mirrors := map[string]string{}

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/execution/launch"
 )
 
-// launching has the flags of a worker that executes runs in Pods of a cluster.
+// launching holds the flags of a worker that executes runs in Pods of a cluster.
 type launching struct {
 	Launch           string        `enum:",kubernetes" default:"" help:"Execute each run in a place of its own instead of on this machine: kubernetes starts one Job for each execution."`
 	Launcher         string        `default:"penstock" placeholder:"NAME" help:"Name of the launcher, a label of its Jobs. After a restart, it looks after the Jobs with its name."`

@@ -16,7 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// listening has the addresses of the server.
+// listening holds the addresses of the server.
 type listening struct {
 	Listen         string         `default:"127.0.0.1:8080" help:"Address to listen on. With 127.0.0.1, localhost or [::1] the server listens on both 127.0.0.1 and [::1]. Any other address needs TLS (--tls-cert and --tls-key), --trusted-proxies or --plain-http-from."`
 	PublicURL      string         `placeholder:"URL" help:"URL at which clients reach the server. The server uses it for links in responses, and to verify senders that sign the URL. By default, it is the address of --listen."`

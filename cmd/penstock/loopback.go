@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// listeners are the sockets of one server, that of --listen first.
+// listeners are the sockets of one server. The first one is for --listen.
 type listeners []net.Listener
 
 func (on listeners) close() {

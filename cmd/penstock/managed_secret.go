@@ -43,7 +43,7 @@ func secretPath(name string) (string, error) {
 
 const howToGiveValue = "A value is never an argument: use --value-file, or enter the value at the prompt"
 
-// secretValue has the source of a value, which is never an argument.
+// secretValue holds the source of a value, which is never an argument.
 type secretValue struct {
 	ValueFile string `type:"path" xor:"value" placeholder:"FILE" field:"/value" help:"File with the value; - reads standard input. The line end of a one-line value is removed. By default you are prompted."`
 }

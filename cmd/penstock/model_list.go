@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
-// modelList finds the models that the server shows: those of the catalog, and those that
-// other providers list themselves.
+// modelList finds the models that the server shows: the catalog's, and the models that other
+// providers list themselves.
 type modelList struct {
 	providers providers
 	gateway   *gateway.Gateway

@@ -12,8 +12,8 @@ import (
 // priceFile is the path of --prices; "": the built-in list.
 type priceFile string
 
-// prices returns the price list: that of f, with the prices that the configuration file has
-// for its providers.
+// prices returns the price list f, with the prices that the configuration file sets for its
+// providers.
 func (s *fileSettings) prices(f priceFile) (*price.Table, error) {
 	table, err := f.table()
 	if err != nil {

@@ -187,7 +187,7 @@ type providerSettings struct {
 	Headers map[string]string `yaml:"headers"`
 	// Prices is "free", one price, or prices by model; docs/prices.md has the format.
 	Prices *price.Provider `yaml:"prices"`
-	// TokensPerSecond and LimitIncludesThinking are those of gateway.Provider.
+	// TokensPerSecond and LimitIncludesThinking are described at gateway.Provider.
 	TokensPerSecond       int64 `yaml:"tokens_per_second"`
 	LimitIncludesThinking *bool `yaml:"limit_includes_thinking"`
 }

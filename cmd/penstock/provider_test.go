@@ -114,7 +114,8 @@ harnesses:
 	}
 }
 
-// The fields that an entry allows hold for the provider, also if the key is that of a run or of a harness.
+// The fields that an entry allows hold for the provider, also if the key belongs to a run or a
+// harness.
 func TestAllowedFieldsReachTheGateway(t *testing.T) {
 	t.Parallel()
 	var settings fileSettings

@@ -87,7 +87,8 @@ var attacksOfARun = []attackOfARun{
 	},
 }
 
-// attackConfig has a harness that waits, and one that tries every attack and prints the results.
+// attackConfig returns a configuration with a harness that waits, and one that tries every attack
+// and prints the results.
 func attackConfig(t *testing.T, provider string) string {
 	t.Helper()
 	script := attackFunctions + `echo "control: $(status "$api/agent/runs/$run") $(status "$GATEWAY/v1/models")"` + "\n"

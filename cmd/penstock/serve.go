@@ -179,7 +179,7 @@ func orderly(err error) error {
 	return err
 }
 
-// back has the parts that requests and workers use. It ends after both.
+// back holds the parts that requests and workers use. It ends after both.
 type back struct {
 	log      *slog.Logger
 	origin   string // the server's address for clients

@@ -44,7 +44,7 @@ func sleepAndWake(who ...signaled) {
 	}
 }
 
-// A laptop sleeps while a run works. Whoever sleeps, the run continues if nobody else has taken it.
+// A laptop sleeps while a run works. Whichever part sleeps, the run continues if nobody else has taken it.
 func TestRunSurvivesASleep(t *testing.T) {
 	t.Parallel()
 	testkit.TakesLong(t)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// stdio has the standard streams of a command.
+// stdio holds the standard streams of a command.
 type stdio struct {
 	in, out, err *os.File
 }

@@ -36,7 +36,7 @@ type webhookCmds struct {
 	Verify     webhookVerifyCmd     `cmd:"" help:"Verify the signature of a captured delivery, to find out why its sender gets 401."`
 }
 
-// at has a client and the path of a factory, for commands about a factory.
+// at holds a client and the path of a factory, for commands about a factory.
 type at struct {
 	*client
 	factory string // path of the factory

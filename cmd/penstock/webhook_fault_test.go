@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// ledger has the deliveries that got a 202, by identity.
+// ledger records the deliveries that got a 202, by identity.
 type ledger struct {
 	mu           sync.Mutex
 	acknowledged map[string][]string // ids of deliveries

@@ -31,7 +31,7 @@ func hmacOf(key []byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// waysToIdentify has all modes, with ids in headers and in the body, signed and unsigned.
+// waysToIdentify returns all modes, with ids in headers and in the body, signed and unsigned.
 func waysToIdentify() []identified {
 	secretOf := func(w penstock.Webhook, wrong bool) string {
 		if wrong {

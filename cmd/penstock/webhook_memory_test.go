@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// worst has the maximum-size bodies that are most expensive to hold, read and filter.
+// worst returns the maximum-size bodies that are most expensive to hold, read and filter.
 func worst() map[string]string {
 	fill := func(open, each, end string) string {
 		n := (maxBody - len(open) - len(end)) / len(each)

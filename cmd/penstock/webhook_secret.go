@@ -66,7 +66,7 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 	return f.with(std, flags)
 }
 
-// givenSecret has the source of a webhook's secret, which is never an argument.
+// givenSecret holds the source of a webhook's secret, which is never an argument.
 type givenSecret struct {
 	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" field:"/secret" help:"File with the sender's secret; - reads standard input. The line end of a one-line secret is removed."`
 	AskSecret  bool   `xor:"secret" field:"/secret" help:"Prompt for the sender's secret without showing it."`
@@ -87,7 +87,7 @@ func (g givenSecret) secret(std *stdio) (string, error) {
 	return "", nil
 }
 
-// keptSecret has the destination of a secret that is shown once.
+// keptSecret holds the destination of a secret that is shown once.
 type keptSecret struct {
 	Save string `type:"path" placeholder:"FILE" help:"Write the secret to this new file, readable only by you, instead of printing it."`
 }

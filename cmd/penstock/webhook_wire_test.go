@@ -16,7 +16,7 @@ import (
 // wired is a request as bytes, with the expected outcome.
 type wired struct {
 	name    string
-	headers string // beside those of a valid delivery
+	headers string // in addition to the headers of a valid delivery
 	body    string
 	want    []int // the statuses of all responses; a final 200 means that the connection stays open
 	// change rewrites the whole request.

@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
-// working has the flags for executing runs on this machine.
+// working holds the flags for executing runs on this machine.
 type working struct {
 	Host                string         `default:"${host}" placeholder:"NAME" help:"Name of this worker. Runs can select it by this name. Default: ${host}"`
 	Concurrency         int            `default:"4" help:"Maximum number of runs executed at once."`
@@ -49,7 +49,7 @@ type working struct {
 	imaging
 	docking
 
-	programRoot string // where an image with bubblewrap is mounted; "": it is that of this machine
+	programRoot string // where an image with bubblewrap is mounted; "": the machine's own bubblewrap is used
 }
 
 // Validate is called by kong.
@@ -227,7 +227,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// programs returns the agent programs: the built-in one and those of the configuration.
+// programs returns the agent programs: the built-in one and the configured ones.
 func (w *working) programs(p providers, confined sandbox.Sandbox, settings *fileSettings) map[string]harness.Program {
 	builtin := harness.Program{
 		Argv:  []string{"{exe}", "agent", "acp", "--state", "{home}/" + agentState},

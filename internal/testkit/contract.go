@@ -33,7 +33,7 @@ import (
 type Contract struct {
 	requests  *openapi3.T // as written: unknown fields are allowed
 	responses *openapi3.T // closed: unknown fields are not
-	base      string      // path before that of each operation, "/api/v1"
+	base      string      // path before the path of each operation, "/api/v1"
 	routes    []Route
 
 	mu   sync.Mutex
@@ -287,7 +287,7 @@ func matchPath(template, escaped string) (map[string]string, bool) {
 }
 
 // checkRequest returns how req breaks the contract, or nil. The body stays readable. The second
-// error is that of reading it.
+// error comes from reading it.
 func (c *Contract) checkRequest(req *http.Request, route *routers.Route, params map[string]string) (broken, err error) {
 	if route == nil {
 		return errors.New("there is no such operation"), nil

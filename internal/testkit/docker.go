@@ -31,7 +31,7 @@ type Docker struct {
 	orders io.WriteCloser
 }
 
-// dockerImage has the name of Docker.Image.
+// dockerImage is the name of Docker.Image.
 const dockerImage = "penstock-test:host"
 
 // DockerPrograms are the programs of Docker.Image, in /bin.

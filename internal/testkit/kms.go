@@ -122,7 +122,7 @@ func (k *KMS) Calls() []string {
 	return calls
 }
 
-// kmsRequest has the fields of requests and responses of Encrypt and Decrypt.
+// kmsRequest holds the fields of requests and responses of Encrypt and Decrypt.
 type kmsRequest struct {
 	KeyID             string            `json:"KeyId,omitempty"` //nolint:tagliatelle // AWS's name
 	Plaintext         []byte            `json:"Plaintext,omitempty"`

@@ -73,7 +73,7 @@ func NewS3(tb testing.TB) *S3 {
 	return s
 }
 
-// Config has the credentials and the region, as AWS's tools would find them.
+// Config returns the credentials and the region, as AWS's tools would find them.
 func (s *S3) Config() aws.Config {
 	return aws.Config{Region: s3Region, Credentials: aws.CredentialsProviderFunc(
 		func(context.Context) (aws.Credentials, error) {
@@ -82,7 +82,7 @@ func (s *S3) Config() aws.Config {
 	)}
 }
 
-// Env has the same for another process.
+// Env returns the same for another process.
 func (s *S3) Env() []string {
 	return []string{
 		"AWS_ACCESS_KEY_ID=" + s3User, "AWS_SECRET_ACCESS_KEY=" + s3Secret, "AWS_EC2_METADATA_DISABLED=true",

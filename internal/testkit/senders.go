@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// sendersFolder has the program and, after scripts/npm-ci, the SDKs.
+// sendersFolder contains the program and, after scripts/npm-ci, the SDKs.
 const sendersFolder = "internal/control/webhook/testdata/senders"
 
 // Senders are the SDKs of services that send webhooks, in a process of their own. They sign for the

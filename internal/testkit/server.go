@@ -25,9 +25,9 @@ import (
 type ServeOptions struct {
 	Database string   // URL; empty: SQLite in the data folder
 	Args     []string // more arguments of serve
-	Binary   string   // default: that of [Binary]
-	// Env has more variables (NAME=value). From its own environment, the test passes only variables
-	// that programs need to run, so that no key of a developer is used.
+	Binary   string   // default: what [Binary] returns
+	// Env lists more variables (NAME=value). From its own environment, the test passes only
+	// variables that programs need to run, so that no key of a developer is used.
 	Env []string
 }
 
@@ -328,8 +328,8 @@ func (s *Server) leftoverProcesses() []process {
 	return left
 }
 
-// FreePort reserves a loopback port for the whole test, including restarts. The port is below those
-// of outgoing connections. A lock reserves it against other test processes on this machine.
+// FreePort reserves a loopback port for the whole test, including restarts. The port is below the
+// ports of outgoing connections. A lock reserves it against other test processes on this machine.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("penstock-test-ports-%d", os.Getuid()))

@@ -17,7 +17,7 @@ import (
 // WorkerOptions configures [Server.Worker].
 type WorkerOptions struct {
 	Args []string // more arguments of worker
-	// Env has more variables (NAME=value). From its own environment, the test passes only PATH.
+	// Env lists more variables (NAME=value). From its own environment, the test passes only PATH.
 	Env []string
 	// Prepare is called with the data folder before the worker starts; nil leaves it missing.
 	Prepare func(data string)

@@ -25,7 +25,7 @@ const page = `<!doctype html><meta charset="utf-8"><title>bare</title>
   show();
 </script>`;
 
-/** Serves that page, whose list is always the same bytes. Its end is that of the process. */
+/** Serves that page, whose list is always the same bytes. It ends with the process. */
 export async function serveBare(rows) {
   const server = createServer((request, response) => {
     const [type, body] = request.url === '/rows' ? ['application/json', rows] : ['text/html; charset=utf-8', page];

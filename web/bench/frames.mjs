@@ -3,7 +3,7 @@
 //     PENSTOCK_BASE_URL=… PENSTOCK_API_KEY=… CHROMIUM=… node frames.mjs RUN
 //
 // The texts of the run's events hold their numbers: event-1, event-2, …, and more of them come all the time. Prints one JSON object: the
-// milliseconds between the frames of that page and those of an empty one, how many events a second were shown, and what share of the time the
+// milliseconds between the frames of that page and of an empty one, how many events a second were shown, and what share of the time the
 // page's main thread was on a processor.
 import { countCPU, freshPage, measure, server, signedIn } from './browser.mjs';
 

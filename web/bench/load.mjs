@@ -1,4 +1,4 @@
-// Measures the first load of the page Runs, beside that of a bare page; `make bench` runs it.
+// Measures the first load of the page Runs, beside a bare page; `make bench` runs it.
 //
 //     PENSTOCK_BASE_URL=… PENSTOCK_API_KEY=… CHROMIUM=… node load.mjs LOADS
 //

@@ -32,7 +32,7 @@ test('the log of a webhook is paged without jumps, and a link keeps its page and
   await page.reload();
   await expect.poll(ids).toEqual(second);
   await page.getByRole('button', { name: 'Newest' }).click();
-  await expect.poll(async () => (await ids()).slice(1)).toEqual(first.slice(0, -1)); // those of before come after the new one
+  await expect.poll(async () => (await ids()).slice(1)).toEqual(first.slice(0, -1)); // the earlier ones come after the new one
 
   expect(await send('another-secret')).toBe(401);
   await page.getByRole('link', { name: 'Rejected', exact: true }).click();

@@ -52,7 +52,7 @@ test('a run of 5,000 events scrolls smoothly', async ({ world }) => {
   expect(worst, 'milliseconds of the longest frame; the machine may be busy').toBeLessThan(2000);
 });
 
-test('whoever is at the end of a transcript stays there while more comes, until they go up', async ({ world }) => {
+test('a reader at the end of a transcript stays there while more comes, until they scroll up', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: 'x', title: 'Followed', config: { worker_host: 'nowhere' } });
   let sent = 0;

@@ -144,7 +144,7 @@ const attempts: [string, string][] = [
   ['DELETE', '/api/v1/session'],
 ];
 
-test('whoever signs out is out, in every tab', async ({ world }) => {
+test('signing out signs the user out in every tab', async ({ world }) => {
   await world.signIn();
   const other = await world.newPage();
   await other.goto(`${world.server.url}/runs`);

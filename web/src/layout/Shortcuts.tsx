@@ -14,7 +14,7 @@ const shortcuts: [string[], string][] = [
   [['?'], 'Show this help'],
 ];
 
-/** Lists the shortcuts, and turns those of a single key off. */
+/** Lists the shortcuts, and turns single-key shortcuts off. */
 export default function Shortcuts({ close }: { close: () => void }) {
   const [on, setOn] = useState(keysAreOn);
   return (

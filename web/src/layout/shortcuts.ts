@@ -16,7 +16,7 @@ export function turnKeys(on: boolean): void {
 /** What opens each entry of the lists on a page. */
 const entries = 'main td[data-main] a, main [data-entry] [data-name]';
 
-/** Moves the focus to the next or previous entry of the lists on the page. Returns false if there is none. */
+/** Moves the focus to the next or previous entry of the lists on the page. Returns false if there is no such entry. */
 export function step(by: 1 | -1): boolean {
   const all = [...document.querySelectorAll<HTMLElement>(entries)];
   const row = document.activeElement?.closest('tr, [data-entry]');

@@ -81,7 +81,7 @@ function valuesAt(value: unknown, [key, ...rest]: readonly string[]): unknown[] 
   return isObject(value) && Object.hasOwn(value, key) ? valuesAt(value[key], rest) : [];
 }
 
-/** What a condition expects; undefined if it is none. */
+/** What a condition expects; undefined without a condition. */
 function expectedOf(condition: unknown): Expected | undefined {
   if (Array.isArray(condition)) {
     return oneOf(condition.length > 1 ? 'one of ' : '', condition);

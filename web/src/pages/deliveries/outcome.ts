@@ -4,7 +4,7 @@ import type { Tone } from '../../states.ts';
 
 export type OutcomeFilter = NonNullable<ListDeliveriesQuery['outcome']>;
 
-/** The filters of the log, as they are in the URL. Names and values are those of the API. */
+/** The filters of the log, as they are in the URL. Names and values match the API. */
 export const filters: readonly { label: string; search: { outcome?: OutcomeFilter; no_run?: 'true' } }[] = [
   { label: 'All', search: {} },
   { label: 'Accepted', search: { outcome: 'accepted' } },

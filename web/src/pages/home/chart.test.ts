@@ -63,7 +63,7 @@ test.each([
   ['24h', 24],
   ['7d', 25],
   ['30d', 30],
-] as const)('%s has %d bars, and those of days begin at midnight by the clock here', (range, count) => {
+] as const)('%s has %d bars, and the bars of days begin at midnight, local time', (range, count) => {
   const now = new Date(2026, 5, 20, 2, 30);
   const hours = hoursOf(range, now);
   const last = new Date(2026, 5, 20, 2).getTime();

@@ -48,7 +48,7 @@ export function hoursOf(range: Range, now: Date): number {
   return range === '24h' ? 24 : (range === '7d' ? 6 : 29) * 24 + now.getHours() + 1;
 }
 
-/** The first hours of each bar: an hour, a quarter of a day, or a day, by the clock of the browser. */
+/** The first hours of each bar: an hour, a quarter of a day, or a day, in the time zone of the browser. */
 export function barsOf(range: Range, starts: readonly string[]): number[] {
   const key = (start: string): string => {
     const at = new Date(start);

@@ -55,12 +55,12 @@ export function useSending(run: RunItem, log: Transcript): Sending {
   return { send, items };
 }
 
-/** Adds to the transcript what waits for the agent: the messages of this page, and those of others, whose text the log has only later. */
+/** Adds to the transcript what waits for the agent: this page's messages, and other people's, whose text the log has only later. */
 function withWaiting(log: Transcript, sent: readonly Sent[]): readonly Item[] {
   const known = new Set(log.items.map(({ key }) => key));
   const own = sent.filter(({ id }) => id === undefined || !known.has(`m:${id}`));
   const others = log.queued.filter((id) => !known.has(`m:${id}`) && !sent.some((one) => one.id === id));
-  const inFlight = own.some(({ id, error }) => id === undefined && !error); // then a new id can be that of this message
+  const inFlight = own.some(({ id, error }) => id === undefined && !error); // then a new id can belong to this message
   const waiting: MessageItem[] = [
     ...(inFlight ? [] : others).map((id) => messageOf(`m:${id}`, 'A message sent elsewhere.', undefined, 'queued')),
     ...own.map(({ key, id, text, at, error }) => messageOf(key, text, at, error ? 'unsent' : id ? 'queued' : 'sending')),

@@ -10,7 +10,7 @@ test('a view keeps the filters and the order, but not the page', () => {
   expect(showsView({ state: 'FAILED', sort_by: 'title' }, view)).toBe(false);
 });
 
-test('a view replaces that of the same name', () => {
+test('a view replaces the one with the same name', () => {
   const [a, b] = [viewOf('A', { q: '1' }), viewOf('B', { q: '2' })];
   expect(withView([a, b], viewOf('A', { q: '3' }))).toEqual([b, viewOf('A', { q: '3' })]);
   const many = Array.from({ length: 25 }, (_, i) => viewOf(String(i), { q: 'x' })).reduce(withView, []);

@@ -77,7 +77,7 @@ const choosable = ['github', 'gitlab', 'bitbucket', 'jira', 'typeform', 'circlec
 /** Whether the sender takes any secret. */
 export const takesAnySecret = (scheme: string): boolean => choosable.includes(scheme);
 
-/** A secret of 24 random bytes, like that of a token. */
+/** A secret of 24 random bytes, as in a token. */
 export function newSecret(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(24));
   return btoa(String.fromCharCode(...bytes))

@@ -215,7 +215,7 @@ func readTable(document string) (map[string]row, error) {
 	return table, nil
 }
 
-// source has the facts about a file that the rules need.
+// source holds the facts about a file that the rules need.
 type source struct {
 	path    string
 	test    bool

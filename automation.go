@@ -207,7 +207,7 @@ type FilterCheck struct {
 	Passed bool   `json:"passed"`
 	Path   string `json:"path,omitempty"` // JSON pointer of the first failing key
 	Reason string `json:"reason,omitempty"`
-	// Actual has the first values of the payload at Path, cut for a sentence; empty if the key is missing.
+	// Actual lists the first values of the payload at Path, cut for a sentence; empty if the key is missing.
 	Actual []string `json:"actual,omitempty"`
 }
 

@@ -96,7 +96,7 @@ type SharedBudget struct {
 	Scope     BudgetScope `json:"scope"`
 	ScopeUID  string      `json:"scope_uid,omitempty"`  // empty for a team
 	ScopeName string      `json:"scope_name,omitempty"` // empty if it no longer exists
-	// FactoryName is that of the scope's factory; empty unless it is an agent or automation of one.
+	// FactoryName is the name of the factory that the scope's agent or automation belongs to; otherwise empty.
 	FactoryName string       `json:"factory_name,omitempty"`
 	Period      BudgetPeriod `json:"period"`
 	TimeZone    string       `json:"time_zone"` // IANA

@@ -60,8 +60,8 @@ func TestDocumentsFenceTheirCommands(t *testing.T) {
 	}
 }
 
-// commandDocuments are the documents whose commands a user types. Those of AGENTS.md are for people
-// and programs that change the repository.
+// commandDocuments are the documents whose commands a user types. AGENTS.md is not one: its
+// commands are for people and programs that change the repository.
 func commandDocuments(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(documents(t), func(name string) bool {

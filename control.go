@@ -19,7 +19,7 @@ type Lease struct {
 // worker that cannot renew its lease stops its sandboxes before that.
 const LeaseTime = 30 * time.Second
 
-// The errors of a Control, besides those of transport and storage.
+// The errors that a Control returns, besides errors of transport and storage.
 var (
 	ErrNoWork    = errors.New("no work is waiting for this worker")
 	ErrLeaseLost = errors.New("the lease is lost: the run was cancelled, ended or given to another worker")
@@ -124,7 +124,7 @@ type Files interface {
 	Open(ctx context.Context, l Lease, f File) (io.ReadCloser, error)
 
 	// Save stores a result of the execution: an artifact, whose UID it returns, the session for a
-	// later resume, or the changes, which replace those of the turn before.
+	// later resume, or the changes, which replace the changes of the turn before.
 	Save(ctx context.Context, l Lease, u Upload, content io.Reader) (uid string, err error)
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Conversation has the messages and actions of its runs, in the contract's form.
+// Conversation holds the messages and actions of its runs, in the contract's form.
 type Conversation struct {
 	ID    string `json:"conversation_id"`
 	Steps []Step `json:"steps"`

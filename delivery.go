@@ -174,9 +174,9 @@ type InboundDelivery struct {
 	Reason     string
 	ReceivedAt Time
 	Detail     string            // why it was rejected
-	Status     int               // HTTP status; 0: that of its outcome
+	Status     int               // HTTP status; 0: the outcome's own
 	Body       []byte            // the JSON, only if it may be accepted; must not change before the result is returned
-	Raw        []byte            // the bytes as they were sent; nil: they are those of Body
+	Raw        []byte            // the bytes as they were sent; nil: the same as Body
 	Size       int64             // bytes of the body, as far as known
 	Headers    map[string]string // the headers on the allow-list, by lower-case name
 	ClientIP   string
@@ -186,7 +186,7 @@ type InboundDelivery struct {
 	Identity       string   // empty if the source is IdentityBody
 	Guard          bool     // the same signed bytes with another identity are a replay
 	SignedSum      []byte   // SHA-256 of the signed bytes, if more than the body is signed
-	PaidBy         []string // keys that pay for its runs, besides those of the automations
+	PaidBy         []string // keys that pay for its runs, besides the automations' own
 	Handshake      bool     // starts no run and claims no identity
 	Unverified     bool     // does not count against the rate limit: the sender has proved nothing yet
 }

@@ -2,7 +2,7 @@ package penstock
 
 import "slices"
 
-// Environment has the repositories and the setup that runs use: the contract's CloudEnvironment.
+// Environment lists the repositories and the setup that runs use: the contract's CloudEnvironment.
 type Environment struct {
 	UID           string            `json:"uid"` // 22 characters of [A-Za-z0-9]
 	Config        EnvironmentConfig `json:"config"`
@@ -39,8 +39,8 @@ type EnvironmentConfig struct {
 	Network                        *Network       `json:"network,omitempty"`
 }
 
-// Credentials lists the secrets that c names, with the host that gets each: those of its network,
-// and the one of its image.
+// Credentials lists the secrets that c names, with the host that gets each: the secrets of its
+// network, and the one of its image.
 func (c *EnvironmentConfig) Credentials() []CredentialUse {
 	uses := c.Network.Credentials("/network")
 	if c.DockerImageSecret != "" {

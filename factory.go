@@ -274,5 +274,5 @@ type Dispatched struct {
 	ForemanAgent string `json:"foreman_agent"` // its name
 	TicketRef    string `json:"ticket_ref"`    // <source>:<id>, or adhoc:<run> if the request has no ticket
 
-	Warnings []string `json:"-"` // like those of RunCreated
+	Warnings []string `json:"-"` // as in RunCreated
 }

@@ -33,7 +33,7 @@ type HarnessUsageCoverage struct {
 	ToolStatus  string `json:"toolStatus"`
 }
 
-// HarnessUsagePayload has the sum, and the part of each model.
+// HarnessUsagePayload holds the sum, and the part of each model.
 type HarnessUsagePayload struct {
 	Usage       HarnessTokens         `json:"usage"`
 	Attribution []HarnessUsageOfModel `json:"attribution"`
@@ -65,8 +65,8 @@ type HarnessTokens struct {
 // harnessUsageNames are the agents whose usage clients read.
 var harnessUsageNames = map[string]string{"claude": "CLAUDE_CODE", "codex": "CODEX"}
 
-// Fill sets the usage from that of the run, as it was at a time. It stays unavailable for other agents, and
-// while no call is settled.
+// Fill sets the usage from the run's own, as it was at a time. It stays unavailable for other
+// agents, and while no call is settled.
 func (h *HarnessUsage) Fill(harness string, u RunUsage, state HarnessUsageState, now Time) {
 	state.Harness = harnessUsageNames[harness]
 	if h.Available = state.Harness != "" && u.Total.Calls > 0; !h.Available {

@@ -21,7 +21,7 @@ type Identity struct {
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
 
-	Secrets          []NamedSecret        `json:"secrets"` // nil: those of weaker layers; empty: no secrets
+	Secrets          []NamedSecret        `json:"secrets"` // nil: as in weaker layers; empty: no secrets
 	Skills           []string             `json:"skills"`
 	Memory           Memory               `json:"memory"`
 	DefaultRunnerUID string               `json:"default_runner_uid" config:"runner_id"`

@@ -127,7 +127,7 @@ func (c *Config) SecretNames() []string {
 	return slices.Compact(names)
 }
 
-// SecretVariables lists the secrets that become environment variables of the agent: those of
+// SecretVariables lists the secrets that become environment variables of the agent: the ones in
 // secrets and harness_auth_secrets. A secret that only an MCP server names goes to that server
 // alone.
 func (c *Config) SecretVariables() []string {

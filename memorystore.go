@@ -18,7 +18,7 @@ type InferenceProviders struct {
 	AWS *AWSInference `json:"aws,omitempty"`
 }
 
-// AWSInference has the settings of AWS Bedrock.
+// AWSInference holds the settings of AWS Bedrock.
 type AWSInference struct {
 	Disabled bool   `json:"disabled,omitzero"` // opts out of Bedrock
 	Region   string `json:"region,omitempty"`

@@ -18,8 +18,8 @@ import (
 // three.
 const mostMethods = 45
 
-// TestTypesHaveFewMethods counts the methods of each type with those of the types that it embeds.
-// Tests and bench have no product code, so their types may be larger.
+// TestTypesHaveFewMethods counts the methods of each type and of the types that it embeds. Tests
+// and bench have no product code, so their types may be larger.
 func TestTypesHaveFewMethods(t *testing.T) {
 	t.Parallel()
 	product := slices.DeleteFunc(readSources(t), func(s source) bool { return s.test || path.Dir(s.path) == "bench" })

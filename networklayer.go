@@ -226,8 +226,8 @@ type MCPHeaders struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// SecretNames lists the secrets that a policy needs, each once, sorted: those of the
-// credentials of its layers and of the headers of its MCP servers.
+// SecretNames lists the secrets that a policy needs, each once, sorted: for the credentials of its
+// layers and for the headers of its MCP servers.
 func (p *NetworkPolicy) SecretNames() []string {
 	var names []string
 	for _, layer := range p.Layers {

@@ -1,7 +1,6 @@
 // Package penstock is the vocabulary of the control plane: runs and their states, events,
 // configuration, principals, and the messages between a worker and the control plane. It has types
-// and pure rules, and imports only the standard library. The JSON tags are those of the public
-// contract.
+// and pure rules, and imports only the standard library. The JSON tags follow the public contract.
 //
 // The main terms are: A run is one piece of work for an agent. An execution is one attempt of a
 // worker at a run, numbered from 1. A turn is one prompt to the agent with everything that follows

@@ -81,7 +81,7 @@ type ArtifactItem struct {
 	Data      json.RawMessage `json:"data"`
 }
 
-// ModelList has the models that a run can name.
+// ModelList lists the models that a run can name.
 type ModelList struct {
 	Default string      `json:"default_model_id"`
 	Models  []ModelInfo `json:"models"`
@@ -96,7 +96,8 @@ type ConnectedWorker struct {
 	ConnectedAt Time   `json:"connected_at"`
 	LastSeenAt  Time   `json:"last_seen_at"`
 	Launchers   int    `json:"launcher_count"` // how many of them are launchers
-	// Executions are those of runs that the caller can see. At first come those that have not started.
+	// Executions lists the executions of runs that the caller can see. The ones that have not
+	// started come first.
 	Executions []WorkerExecution `json:"executions"`
 }
 

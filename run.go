@@ -190,8 +190,8 @@ type Run struct {
 	// Sealed says whether checks proved that every execution so far was sealed; nil: no execution
 	// was checked yet.
 	Sealed *bool `json:"sealed,omitempty"`
-	// Network has the layers that were fixed when the run was created: those of its runner, factory
-	// and agent, and of the request. The layers of server and environment are read at each claim.
+	// Network stores the layers that were fixed when the run was created, from its runner, factory,
+	// agent and request. The layers of server and environment are read at each claim.
 	Network *NetworkPolicy `json:"network,omitempty"`
 }
 

@@ -54,7 +54,8 @@ type SpendRefusal struct {
 // BudgetShortage says what a budget lacks. Exactly one of the pairs of costs and tokens is set.
 type BudgetShortage struct {
 	BudgetUID string `json:"budget_uid"` // of a budget, or the id of the run for its own
-	// BudgetName is what people call it, such as "monthly budget of the team". Empty for that of a run.
+	// BudgetName is what people call it, such as "monthly budget of the team". Empty for a run's
+	// own.
 	BudgetName string `json:"budget_name,omitempty"`
 
 	SpentUSD  float64 `json:"spent_usd,omitzero"` // with what is reserved for calls in flight

@@ -6,7 +6,7 @@ const (
 	MaxStatsHours = 30*24 + 24 // 30 days of any time zone
 )
 
-// Stats has the recent figures of a team by the hour, for charts.
+// Stats holds the recent figures of a team by the hour, for charts.
 type Stats struct {
 	Since Time        `json:"since"` // when the first hour began
 	Until Time        `json:"until"` // now
@@ -17,7 +17,7 @@ type Stats struct {
 	Capacity  Capacity       `json:"capacity"`
 }
 
-// HourStats has the figures of one hour.
+// HourStats holds the figures of one hour.
 type HourStats struct {
 	Start Time            `json:"start"`
 	Runs  map[State]int64 `json:"runs"` // the runs created in it, by their current state

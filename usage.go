@@ -97,7 +97,7 @@ type HourlyCosts struct {
 	Other []float64    `json:"other"` // of all other rows, one for each hour
 }
 
-// HourlyCost has the costs of one row.
+// HourlyCost holds the costs of one row.
 type HourlyCost struct {
 	Key     string    `json:"key"`
 	CostUSD []float64 `json:"cost_usd"` // one for each hour

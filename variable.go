@@ -78,12 +78,12 @@ var (
 	// credential matches the name of a variable that holds a key and not a setting.
 	credential = regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
 	model      = regexp.MustCompile(`_MODEL(_ID)?$`)
-	// address has the words of variables that say where a key of the same owner is sent. They
+	// address matches the words of variables that say where a key of the same owner is sent. They
 	// may follow the owner without an underscore, as in PGHOST.
 	address = regexp.MustCompile(
 		`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`,
 	)
-	// ending has the endings that follow the owner without an underscore.
+	// ending matches the endings that follow the owner without an underscore.
 	ending = regexp.MustCompile(
 		`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|` +
 			`API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,

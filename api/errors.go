@@ -22,8 +22,8 @@ func FindError(code string) (info ErrorInfo, ok bool) {
 	return ErrorInfo{}, false
 }
 
-// ErrorInfos lists every error code: those of responses by status, then those
-// that only runs have. The caller may keep and change the slice.
+// ErrorInfos lists every error code: first the codes of responses, by status, then the codes that
+// only runs have. The caller may keep and change the slice.
 func ErrorInfos() []ErrorInfo { return append([]ErrorInfo(nil), errorInfos...) }
 
 const (

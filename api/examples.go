@@ -42,7 +42,7 @@ func (b referenceBuilder) examples(view *operationView, op tree, parameters []tr
 	return nil
 }
 
-// example has the examples of the content of a request or response.
+// example returns the examples of the content of a request or response.
 func (b referenceBuilder) example(of tree) ([]exampleView, error) {
 	var out []exampleView
 	for _, media := range of.at("content").pairs() {

@@ -296,7 +296,7 @@ func TestEverySchemaIsDescribed(t *testing.T) {
 	}
 }
 
-func TestTheCatalogOfErrorsIsThatOfTheContract(t *testing.T) {
+func TestTheCatalogOfErrorsMatchesTheContract(t *testing.T) {
 	t.Parallel()
 	var got, want []string
 	for _, code := range load(t).Components.Schemas["ErrorCode"].Value.Enum {

@@ -183,8 +183,8 @@ func (b referenceBuilder) schema(name string, s tree) schemaView {
 	return view
 }
 
-// properties lists the properties of s. Each is followed by those of an object defined inside of
-// it, with names such as `budget.max_cost_usd`.
+// properties lists the properties of s. If a property defines an object, the object's properties
+// follow it, with names such as `budget.max_cost_usd`.
 func (b referenceBuilder) properties(s tree) []field {
 	var fields []field
 	required := s.at("required").texts()

@@ -27,7 +27,7 @@ const (
 		"describes."
 )
 
-// catalog has every id, in order. An entry with a reason has no skill.
+// catalog lists every id, in order. An entry with a reason has no skill.
 var catalog = []penstock.BundledSkill{
 	{ID: "add-mcp-server", Purpose: "Give agents the tools of an MCP server."},
 	{ID: "change-keybinding", Purpose: "Change keyboard shortcuts of a terminal app.", Reason: noTerminal},

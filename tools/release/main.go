@@ -27,7 +27,7 @@ import (
 // documents go into each archive beside the binary: files, and folders with all their files.
 var documents = []string{"CHANGELOG.md", "LICENSE", "README.md", "deploy"}
 
-// release has the parts of a release and their sources.
+// release holds the parts of a release and their sources.
 type release struct {
 	version string    // without v: 0.1.0
 	commit  string    // of the sources

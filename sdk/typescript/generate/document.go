@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// document has the parts of an OpenAPI 3.1 document that the SDK needs.
+// document holds the parts of an OpenAPI 3.1 document that the SDK needs.
 type document struct {
 	Tags []struct {
 		Name, Description string

@@ -201,7 +201,7 @@ describe('the types', () => {
   const membersOf = (type: ts.Type) =>
     Object.fromEntries(checker.getPropertiesOfType(type).map((p) => [p.name, (p.flags & ts.SymbolFlags.Optional) === 0]));
 
-  test('are those of every schema, with its fields and which of them are required', () => {
+  test('cover every schema, with its fields and which of them are required', () => {
     const want = Object.entries(contract.components.schemas);
     expect(want.map(([name]) => name).filter((name) => !types.has(name))).toEqual([]);
     for (const [name, schema] of want.filter(([, schema]) => schema.properties)) {

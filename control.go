@@ -23,7 +23,7 @@ const LeaseTime = 30 * time.Second
 var (
 	ErrNoWork    = errors.New("no work is waiting for this worker")
 	ErrLeaseLost = errors.New("the lease is lost: the run was cancelled, ended or given to another worker")
-	// ErrRenewed is the answer to a Loss that is not certain: the worker may still be alive.
+	// ErrRenewed is returned for a Loss that is not certain: the worker may still be alive.
 	ErrRenewed = errors.New("the lease was renewed not long ago")
 )
 

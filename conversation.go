@@ -32,7 +32,7 @@ const (
 )
 
 // Message is one message. As the data of a message event it has an ID. In a conversation,
-// MessageIDs has the ids.
+// MessageIDs lists the ids.
 type Message struct {
 	ID         string   `json:"message_id,omitempty"`
 	Role       string   `json:"role"`

@@ -202,8 +202,8 @@ type DeliveryResult struct {
 	Wait        time.Duration // if it was limited, until the next delivery is admitted
 }
 
-// ErrStale means that the webhook changed after its snapshot was read. The
-// ingress must repeat all checks.
+// ErrStale is returned if the webhook changed after its snapshot was read. The ingress must repeat
+// all checks.
 var ErrStale = errors.New("the webhook changed during the delivery")
 
 // TestIdentity begins the identity of a test that the server sends itself.

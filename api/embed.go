@@ -1,4 +1,4 @@
-// Package api has the contract of /api/v1 as an OpenAPI document, the explanation of each error
+// Package api holds the contract of /api/v1 as an OpenAPI document, the explanation of each error
 // code, and the pages that show both to people: [Docs].
 //
 // The document is the source. Tests compare the server's routes and responses, the SDKs and the

@@ -74,7 +74,7 @@ func loopbacks(host string) []string {
 	}
 }
 
-// errOtherTaken means that only the second address is in use.
+// errOtherTaken is returned if only the second address is in use.
 var errOtherTaken = errors.New("another program already listens on this address")
 
 // listenOnBoth listens at one port of all hosts. It skips a host that this machine does not have.

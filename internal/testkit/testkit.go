@@ -1,6 +1,7 @@
-// Package testkit has helpers for tests: a fresh database on each engine ([Engines], [Stores]), a
-// server with the real binary ([Serve]), a model server that follows a script ([NewModel]), a KMS
-// ([NewKMS]), checks against the contract ([Contract]), and a way to wait ([Eventually]).
+// Package testkit contains helpers for tests: a fresh database on each engine ([Engines],
+// [Stores]), a server with the real binary ([Serve]), a model server that follows a script
+// ([NewModel]), a KMS ([NewKMS]), checks against the contract ([Contract]), and a way to wait
+// ([Eventually]).
 //
 // Tests can run in parallel: each has its own resources, which end with the test.
 package testkit

@@ -38,8 +38,8 @@ func (s *Responses) Alter(ctx context.Context, team string, fn func(*store.Tx) e
 	})
 }
 
-// ErrReplay means that a response is already stored for the request's idempotency key.
-// [Responses.Replay] returns it.
+// ErrReplay is returned if a response is already stored for the request's idempotency key:
+// [Responses.Replay] returns the response.
 var ErrReplay = store.ErrReplay
 
 // Idempotency is a request that may be sent again.

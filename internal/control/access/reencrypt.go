@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
-// ErrOtherKeyset means that a keyset decrypts none of the secrets in a database.
+// ErrOtherKeyset is returned if a keyset decrypts none of the secrets in a database.
 var ErrOtherKeyset = errors.New("the keyset decrypts none of the stored secrets")
 
 // CheckKeyset returns ErrOtherKeyset if the database has secrets, and the keyset decrypts none of

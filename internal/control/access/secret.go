@@ -267,7 +267,7 @@ func (s *Secrets) seal(r *store.SecretRow, value string) error {
 	return nil
 }
 
-// ErrPending means that a secret has no value yet.
+// ErrPending is returned if a secret has no value yet.
 var ErrPending = errors.New("the secret has no value yet")
 
 // Open returns the value of a secret, or ErrPending if it has none.

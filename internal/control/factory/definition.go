@@ -103,7 +103,7 @@ func (s *Factories) Definition(
 	return response, err
 }
 
-// errUndone rolls a transaction back on purpose.
+// errUndone is returned in a transaction to roll it back on purpose.
 var errUndone = errors.New("undone")
 
 // Apply replaces the files of a factory, completely or not at all. Invalid files are one

@@ -210,7 +210,7 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 	})
 }
 
-// settable has the fields of an agent that a request can set, except its harness.
+// identitySettable lists the fields of an agent that a request can set, except its harness.
 var identitySettable = request.SettableOf[penstock.IdentityRequest, penstock.Identity](
 	"harness", "base_harness", "harness_auth_secrets",
 )

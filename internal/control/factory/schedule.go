@@ -217,7 +217,7 @@ func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string)
 	})
 }
 
-// errUnchanged tells changeSchedule that there is nothing to store.
+// errUnchanged is returned to changeSchedule if there is nothing to store.
 var errUnchanged = errors.New("the schedule is unchanged")
 
 // changeSchedule changes one schedule in a transaction and returns it.

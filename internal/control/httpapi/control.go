@@ -65,7 +65,7 @@ const (
 	longestWait = time.Minute
 )
 
-// control has the handlers of the worker protocol: a penstock.Control over HTTP.
+// control holds the handlers of the worker protocol: a penstock.Control over HTTP.
 type workerControl struct {
 	rules    penstock.Control
 	shutdown *shutdown

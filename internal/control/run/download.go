@@ -156,7 +156,7 @@ func (s *Files) find(ctx context.Context, token string) (Download, error) {
 	return Download{}, errLink
 }
 
-// errLink is the error for an invalid signed link.
+// errLink is returned for an invalid signed link.
 var errLink = penstock.Errorf(penstock.CodeNotFound, "the link is not valid or has expired; ask for a new one")
 
 // openLink decodes a signed link.

@@ -1,10 +1,10 @@
 // Package run owns the rules of runs: what a run is given, how it goes, and what it costs.
 //
-// The [Catalog] has what runs are made of: environments, runners, models and skills. [Runs],
-// [Streams], [Files] and [Upkeep] create, list, steer, cancel, follow and remove runs.
-// [Executions] decide which worker gets a run, and record its reports and its end; workers use
-// only [Executions.Control]. [Budgets] and [Usage] are what people see and set of spending. The
-// ledger itself is written where calls are reserved and settled.
+// The [Catalog] holds what runs are made of: environments, runners, models and skills. [Runs],
+// [Streams], [Files] and [Upkeep] create, list, steer, cancel, follow and remove runs. [Executions]
+// decide which worker gets a run, and record its reports and its end; workers use only
+// [Executions.Control]. [Budgets] and [Usage] are what people see and set of spending. The ledger
+// itself is written where calls are reserved and settled.
 package run
 
 import (

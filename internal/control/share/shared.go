@@ -30,7 +30,7 @@ type read[T any] struct {
 // sharedTime limits a read, which does not end with its caller's context.
 const sharedTime = 10 * time.Second
 
-// errNotRead is the error of callers that shared a read that panicked.
+// errNotRead is returned to callers that shared a read that panicked.
 var errNotRead = errors.New("the read that was shared with others broke off")
 
 // Ask returns the result of read, which this or another caller runs.

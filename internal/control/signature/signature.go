@@ -17,7 +17,7 @@ import (
 const (
 	AlgorithmHMAC    = "hmac"
 	AlgorithmEd25519 = "ed25519"
-	AlgorithmToken   = "token" // the header has the secret itself
+	AlgorithmToken   = "token" // the header contains the secret itself
 
 	KeyText    = "text"    // the bytes of the secret as typed
 	KeyBase64  = "base64"  // standard alphabet, with or without padding

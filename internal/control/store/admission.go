@@ -60,7 +60,7 @@ func (d *deliver) admit(r *rateWindows, now time.Time) {
 
 // rateWindows count a webhook's accepted deliveries of the last minute, and its logged rejections
 // by outcome. They use the database's clock, so that a limit holds across all replicas. A row of
-// webhook_rates has them as JSON.
+// webhook_rates stores them as JSON.
 type rateWindows struct {
 	Admitted share.Window                       `json:"admitted,omitempty"`
 	Logged   map[penstock.Outcome]*share.Window `json:"logged,omitempty"`

@@ -18,7 +18,7 @@ const maxBatch = 256
 
 // The life of a member.
 //
-// A caller hands a member to [committer.do] and waits. A committer gathers the members that arrive
+// A caller passes a member to [committer.do] and waits. A committer gathers the members that arrive
 // while the transaction before is being committed (SQLite has one committer, PostgreSQL a few), and
 // applies them in one transaction: each joins the [group], and the group applies the members of a
 // kind together, with statements that they share. After the commit, each caller gets the outcome of

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ErrStale is a delivery whose webhook, secret, automation or anything else of its team has changed
-// since it was evaluated.
+// ErrStale is returned for a delivery if its webhook, secret, automation or anything else of its
+// team has changed since it was evaluated.
 var ErrStale = errors.New("the team has changed since the delivery was evaluated")
 
 // NewDelivery is a delivery that was evaluated and is about to be recorded.

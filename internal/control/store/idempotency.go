@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ErrReplay is a request whose idempotency key already has a response.
+// ErrReplay is returned for a request whose idempotency key already has a response.
 var ErrReplay = errors.New("the idempotency key has been used")
 
 // KeptResponse is the response that a repeated request gets.

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ErrMoved means that the run is no longer in the state that the caller saw.
+// ErrMoved is returned if the run is no longer in the state that the caller saw.
 var ErrMoved = errors.New("the run is in another state by now")
 
 // Move takes a run from one state to another, with its events.

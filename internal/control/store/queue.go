@@ -136,7 +136,7 @@ func (qu Queue) WorkWaits(ctx context.Context) (bool, error) {
 	return n > 0, qu.s.d.mapError(err)
 }
 
-// ErrNoTurn is an interrupt of a run whose agent has no active turn.
+// ErrNoTurn is returned for an interrupt of a run whose agent has no active turn.
 var ErrNoTurn = errors.New("the agent of the run has no turn in hand")
 
 // WaitingSince lists runs that have waited since before t, oldest first.

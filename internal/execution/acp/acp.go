@@ -15,7 +15,7 @@ import (
 // ProtocolVersion is the version of ACP that both ends speak.
 const ProtocolVersion = 1
 
-// ErrClosed is the error of calls after the end of the connection. It is joined with the reason.
+// ErrClosed is returned by calls after the end of the connection. It is joined with the reason.
 var ErrClosed = errors.New("the connection is closed")
 
 var errPeerGone = errors.New("the peer closed its end")

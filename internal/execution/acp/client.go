@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	// ErrNotOffered means that the agent does not offer the setting: it has no modes, or no choice
-	// of models.
+	// ErrNotOffered is returned if the agent does not offer the setting: it has no modes, or no
+	// choice of models.
 	ErrNotOffered = errors.New("the agent does not support it")
 
 	errTurnCancelled = errors.New("the turn was cancelled")

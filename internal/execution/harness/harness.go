@@ -160,7 +160,7 @@ func (p Program) environment(run []string) []string {
 // The errors of an interrupted turn.
 var (
 	ErrInterrupted = errors.New("the turn was interrupted")
-	// ErrInterruptIgnored means that the agent did not stop in time, or ended.
+	// ErrInterruptIgnored is returned if the agent did not stop in time, or ended.
 	ErrInterruptIgnored = errors.New("the turn was interrupted and the agent did not stop")
 )
 

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// An archive has the npm packages of a program and of its Node as npm downloads them, each
+// An archive contains the npm packages of a program and of its Node as npm downloads them, each
 // named by its hash.
 
 // maxPackage bounds one npm package, packed and unpacked.

@@ -123,7 +123,7 @@ func (c *cluster) may(ctx context.Context, r right) (bool, error) {
 	return answer.Status.Allowed, err
 }
 
-// errExpired means that the API does not have the changes since a version any more.
+// errExpired is returned if the API does not have the changes since a version any more.
 var errExpired = errors.New("the watch has expired")
 
 // watchPods calls changed for each change of a Pod since a version, until the watch ends, which it

@@ -38,7 +38,7 @@ rules:
 `
 }
 
-// ErrUnsealed means that the cluster refuses the Pod of a sealed run.
+// ErrUnsealed is returned if the cluster refuses the Pod of a sealed run.
 var ErrUnsealed = errors.New("the cluster refuses Pods of sealed runs")
 
 // Preflight checks, without storing anything, that the launcher has its rights and that the cluster

@@ -27,7 +27,7 @@ func (b *box) fetch(f penstock.File) error {
 	return nil
 }
 
-// errFileGone is an error that the user cannot fix.
+// errFileGone is returned if a file is missing in the control plane, which the user cannot fix.
 var errFileGone = errors.New("the control plane has lost a file of the run")
 
 // download copies a file of the control plane to a local file. If the transport fails, it starts

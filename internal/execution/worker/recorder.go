@@ -29,7 +29,7 @@ const (
 // errRecorded ends an execution that exceeds these limits.
 var errRecorded = errors.New("the run reached the limit of recorded events")
 
-// errClosed is the error of a closed recorder.
+// errClosed is returned by a closed recorder.
 var errClosed = errors.New("the execution is over")
 
 // recorder cleans the events of one execution and appends them to the log, in order and in batches.

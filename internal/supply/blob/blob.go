@@ -20,17 +20,17 @@ import (
 )
 
 var (
-	// ErrNotFound means that no blob has the key.
+	// ErrNotFound is returned if no blob has the key.
 	ErrNotFound = errors.New("no such blob")
-	// ErrExists means that a blob has the key already.
+	// ErrExists is returned if a blob has the key already.
 	ErrExists = errors.New("the blob exists")
-	// ErrTooLarge means that the content of a Put exceeds its limit.
+	// ErrTooLarge is returned if the content of a Put exceeds its limit.
 	ErrTooLarge = errors.New("blob too large")
-	// ErrOwned means that the blobs belong to another owner.
+	// ErrOwned is returned if the blobs belong to another owner.
 	ErrOwned = errors.New("the blobs of another database")
-	// ErrFull means that the storage is full, or the user's quota is used up.
+	// ErrFull is returned if the storage is full, or the user's quota is used up.
 	ErrFull = errors.New("storage full")
-	// ErrUnavailable means that the object store does not work now. The call can be repeated.
+	// ErrUnavailable is returned if the object store does not work now. The call can be repeated.
 	ErrUnavailable = errors.New("object store unavailable")
 )
 

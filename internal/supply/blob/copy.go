@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrDiffers means that two stores have different contents under one key.
+// ErrDiffers is returned if two stores have different contents under one key.
 var ErrDiffers = errors.New("the contents differ")
 
 // Copy copies the blob of a key from another store, reads the copy back and compares it. Then

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// ErrNoLinks means that blobs in a folder have no links.
+// ErrNoLinks is returned for blobs in a folder, which have no links.
 var ErrNoLinks = errors.New("blobs in a folder have no links")
 
 // Link is what the link of a blob says about it.

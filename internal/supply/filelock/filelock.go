@@ -18,7 +18,7 @@ const (
 	Exclusive = syscall.LOCK_EX
 )
 
-// ErrHeld is a lock that another one excludes.
+// ErrHeld is returned for a lock that another one excludes.
 var ErrHeld = errors.New("another process has the lock")
 
 // Try locks a file, or changes the kind of its lock. It returns ErrHeld instead of waiting.

@@ -125,7 +125,7 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	return stdout.String(), nil
 }
 
-// errLongOutput means that git printed more than allowed.
+// errLongOutput is returned if git printed more than allowed.
 var errLongOutput = errors.New("it printed too much")
 
 // runError is the error of a git that ran and failed.

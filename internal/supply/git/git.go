@@ -31,7 +31,7 @@ const (
 	maxListing = 30 * time.Second
 )
 
-// ErrTooLarge means that a repository or its files exceed Options.MaxBytes.
+// ErrTooLarge is returned if a repository or its files exceed Options.MaxBytes.
 var ErrTooLarge = errors.New("the repository is too large")
 
 // Options configures a Cache.

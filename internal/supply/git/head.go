@@ -23,7 +23,7 @@ type Head struct {
 	Commit string
 }
 
-// ErrNoBranch means that the remote responds and does not have the branch.
+// ErrNoBranch is returned if the remote responds and does not have the branch.
 var ErrNoBranch = errors.New("the branch does not exist in the repository")
 
 // Head asks a remote for the commit of a branch, without fetching objects. An empty Ref means the
@@ -100,7 +100,7 @@ func (c *Cache) headsFromGit(ctx context.Context, r remote, branch string) (map[
 	return refs, nil
 }
 
-// errNotSmart is a response that git may understand, but we do not.
+// errNotSmart is returned for a response that git may understand, but we do not.
 var errNotSmart = errors.New("the server does not speak version 2 of Git's protocol")
 
 // maxRefs limits a remote's list of refs, in bytes.

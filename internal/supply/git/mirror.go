@@ -94,8 +94,8 @@ func waitLock(ctx context.Context, f *os.File, kind int) error {
 	return nil
 }
 
-// errUnborn means that the remote's HEAD names a branch without commits: the repository is empty, or
-// has only other branches.
+// errUnborn is returned if the remote's HEAD names a branch without commits: the repository is
+// empty, or has only other branches.
 var errUnborn = errors.New("the default branch has no commits")
 
 // defaultBranch asks the remote for its default branch, or for the commit of its HEAD if it has

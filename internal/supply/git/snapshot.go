@@ -50,10 +50,10 @@ type Window struct {
 	Bytes int64                  // limit of all contents together; above it, no content is read
 }
 
-// ErrNoFolder means that the folder does not exist at the commit.
+// ErrNoFolder is returned if the folder does not exist at the commit.
 var ErrNoFolder = errors.New("the folder does not exist")
 
-// ErrManyFiles means that a folder has too many files to list.
+// ErrManyFiles is returned if a folder has too many files to list.
 var ErrManyFiles = errors.New("the folder has too many files")
 
 const (

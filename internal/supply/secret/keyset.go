@@ -151,7 +151,7 @@ func (k *Keyset) Open(sealed []byte, context string) ([]byte, error) {
 	return nil, errors.Join(ErrSealed, unread)
 }
 
-// ErrSealed means that a value cannot be decrypted.
+// ErrSealed is returned if a value cannot be decrypted.
 var ErrSealed = errors.New("cannot decrypt a value: it was encrypted with another keyset or for another purpose")
 
 // isCurrent reports whether the primary key encrypted a value: Tink's output begins with a byte

@@ -50,7 +50,7 @@ func NewKMS(client *kms.Client, key string) *KMS {
 	}
 }
 
-// ErrKMS means that the KMS refused a call or did not respond in time. It wraps the error of
+// ErrKMS is returned if the KMS refused a call or did not respond in time. It wraps the error of
 // the SDK.
 var ErrKMS = errors.New("AWS KMS refused the request or did not respond")
 

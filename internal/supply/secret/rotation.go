@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/filelock"
 )
 
-// ErrBusy means that another process is changing or copying the keyset.
+// ErrBusy is returned if another process is changing or copying the keyset.
 var ErrBusy = errors.New("the keyset is being changed or copied by another process")
 
 // LockKeyset locks the keyset at a path: exclusively to change it, or shared to copy it

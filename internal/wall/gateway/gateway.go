@@ -1,10 +1,10 @@
 // Package gateway is the model gateway: the only way from a sealed agent to a model
 // provider. It holds the provider keys, so that the agent holds none.
 //
-// A Gateway has the providers and the connections to them. A Session is one execution's
-// view of it: an http.Handler for /model/<provider>/… that forwards a short list of
-// calls and refuses everything else, in the provider's own error format. Bytes pass
-// unchanged, except for credentials and one option that asks for usage.
+// A Gateway holds the providers and the connections to them. A Session is one execution's view of
+// it: an http.Handler for /model/<provider>/… that forwards a short list of calls and refuses
+// everything else, in the provider's own error format. Bytes pass unchanged, except for credentials
+// and one option that asks for usage.
 //
 // The package checks what a request asks the provider to do, since a provider can itself
 // reach the network and other people's data. It reads usage from the responses, and keeps

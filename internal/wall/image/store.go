@@ -195,10 +195,11 @@ func (s *Store) List() ([]Record, error) {
 	return list, nil
 }
 
-// ErrInUse is the removal of an image that a run uses, or while another image is pulled.
+// ErrInUse is returned for the removal of an image that a run uses, or while another image is
+// pulled.
 var ErrInUse = errors.New("the image is in use")
 
-// ErrUnknown is the removal of an image that the store does not have.
+// ErrUnknown is returned for the removal of an image that the store does not have.
 var ErrUnknown = errors.New("there is no such image in the cache")
 
 // Remove removes an image by its name or digest, and the layers that no other image has.

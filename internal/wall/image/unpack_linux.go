@@ -67,7 +67,7 @@ func unpack(layer io.Reader, dir string, below []string, quota *quota) error {
 	}
 }
 
-// errEscapes is a path that leads out of its layer.
+// errEscapes is returned for a path that leads out of its layer.
 var errEscapes = errors.New("the path leads out of the image")
 
 func inLayer(name string) (string, error) {

@@ -102,7 +102,7 @@ func newBubblewrap(m machine, opts Options) (Sandbox, error) {
 	return b, nil
 }
 
-// errNoDisable means that bwrap works, but cannot disable user namespaces.
+// errNoDisable is returned if bwrap works, but cannot disable user namespaces.
 var errNoDisable = errors.New("this bwrap cannot disable user namespaces (--disable-userns): " +
 	"install bubblewrap 0.8 or newer and let it write to /proc/sys, or accept them with --allow-user-namespaces")
 

@@ -50,8 +50,8 @@ func (d *dockerKind) Layout(Spec) Layout {
 	return Layout{Dir: insideDir, Home: insideHome, Exe: insideExe}
 }
 
-// The labels of our containers. The first one has Options.Dir, and the second one the process that
-// created the container.
+// The labels of our containers. The first one holds Options.Dir, and the second one the process
+// that created the container.
 const (
 	folderLabel  = "dev.penstock.folder"
 	processLabel = "dev.penstock.process"

@@ -190,7 +190,7 @@ type back struct {
 
 	store        *store.Store
 	repositories *git.Cache // nil without git
-	service      *control.Rules
+	rules        *control.Rules
 
 	stop context.CancelFunc
 	done chan struct{} // closed when the background work has ended
@@ -230,7 +230,7 @@ func (cmd *serveCmd) openBack(
 		return nil, errors.Join(err, b.store.Close())
 	}
 	models, defaultModel := list.read(ctx)
-	b.service = control.New(run.Deps{
+	b.rules = control.New(run.Deps{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: models,
 		Programs: settings.programs(), Providers: allProviders(settings).withVendors(settings).apis(),
@@ -246,11 +246,11 @@ func (cmd *serveCmd) openBack(
 	b.stop = cancel
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := b.service.Run(background); err != nil {
+		if err := b.rules.Run(background); err != nil {
 			log.Error("background work ended with an error", "error", err)
 		}
 	})
-	work.Go(func() { list.keep(background, relistEvery, b.service.Catalog.SetModels) })
+	work.Go(func() { list.keep(background, relistEvery, b.rules.Catalog.SetModels) })
 	go func() {
 		defer close(b.done)
 		work.Wait()
@@ -278,7 +278,7 @@ func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cac
 // api creates the API.
 func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerProvider) *httpapi.API {
 	return httpapi.New(httpapi.Options{
-		Rules: b.service, Webhooks: ingress, Log: b.log, PublicURL: b.origin, Version: buildVersion(), TempDir: cmd.Data,
+		Rules: b.rules, Webhooks: ingress, Log: b.log, PublicURL: b.origin, Version: buildVersion(), TempDir: cmd.Data,
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		ValidatesPerMinute: cmd.LimitValidations,
 		TrustedProxies:     cmd.TrustedProxies, PlainNetworks: cmd.PlainHTTPFrom, CORSOrigins: cmd.CORSOrigin,
@@ -290,7 +290,7 @@ func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerP
 // ingress creates the ingress for deliveries to webhooks.
 func (b *back) ingress(cmd *serveCmd, tracer trace.TracerProvider) *webhook.Ingress {
 	return webhook.NewIngress(webhook.IngressOptions{
-		Receiver: b.service.Receiver, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry,
+		Receiver: b.rules.Receiver, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry,
 		Tracer: tracer,
 		Client: func(r *http.Request) netip.Addr { return httpapi.ClientAddr(r, cmd.TrustedProxies) },
 	})

@@ -49,7 +49,7 @@ Penstock listens on %s. Open it in a browser and sign in with the key, or try it
 // operator has set.
 func (cmd *serveCmd) firstKey(ctx context.Context, b *back) (made bool, key string, err error) {
 	if given := os.Getenv("PENSTOCK_BOOTSTRAP_KEY"); given != "" {
-		made, _, err = b.service.Keys.Bootstrap(ctx, given)
+		made, _, err = b.rules.Keys.Bootstrap(ctx, given)
 		return made, "", err
 	}
 	path := cmd.path(adminKeyFile)
@@ -64,7 +64,7 @@ func (cmd *serveCmd) firstKey(ctx context.Context, b *back) (made bool, key stri
 	if err != nil {
 		return false, "", err
 	}
-	made, _, err = b.service.Keys.Bootstrap(ctx, key)
+	made, _, err = b.rules.Keys.Bootstrap(ctx, key)
 	if written && !made {
 		err = errors.Join(err, os.Remove(path)) // other keys exist already
 	}

@@ -362,7 +362,7 @@ func (cmd *serveCmd) work(ctx context.Context, b *back, settings *fileSettings) 
 		return nil
 	}
 	w, err := cmd.worker(ctx, b.log, cmd.Data, worker.Options{
-		Control: b.service.Executions.Control(), Local: true, BaseURL: b.local, PublicURL: b.origin,
+		Control: b.rules.Executions.Control(), Local: true, BaseURL: b.local, PublicURL: b.origin,
 		Repositories: b.repositories,
 	}, settings)
 	if err != nil {

@@ -59,7 +59,7 @@ const (
 // IdempotencyKey is the context key of an [Idempotency].
 type IdempotencyKey struct{}
 
-// WithIdempotency makes the service store its response under i, in the transaction of the
+// WithIdempotency makes the rules store their response under i, in the transaction of the
 // request.
 func WithIdempotency(ctx context.Context, i Idempotency) context.Context {
 	return context.WithValue(ctx, IdempotencyKey{}, i)

@@ -13,7 +13,7 @@ import (
 
 const noPrice = "the model has no price"
 
-// withoutPrices makes a service whose models have no prices.
+// withoutPrices makes rules whose models have no prices.
 func withoutPrices(o *run.Deps) { o.Unpriced = func(string) string { return noPrice } }
 
 // cappedKey makes a key with a budget.

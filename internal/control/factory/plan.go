@@ -97,7 +97,7 @@ func (p *Plan) takes(token bool) bool {
 }
 
 // newPlan builds the plan of a webhook. The caller has read the row with the team's version, so
-// a later change makes the plan stale. Only Ingress.Plan may keep the plan: the webhook of a
+// a later change makes the plan stale. Only Receiver.Plan may keep the plan: the webhook of a
 // replay may be inactive.
 func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, error) {
 	p := &Plan{row: row, size: 4 << 10}

@@ -83,7 +83,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 
 		control: workerControl{svc.Executions.Control(), a.shutdown},
 		limits: limits{
-			service: svc.Limits, requests: o.RequestsPerMinute, validations: o.ValidatesPerMinute, version: o.Version,
+			rules: svc.Limits, requests: o.RequestsPerMinute, validations: o.ValidatesPerMinute, version: o.Version,
 		},
 		health:  health{svc.Ready, a.shutdown},
 		metrics: page{o.Metrics},

@@ -10,15 +10,15 @@ import (
 
 // limits holds the handler of the limits that clients may read.
 type limits struct {
-	service     func(context.Context, penstock.Principal) map[string]any // of the layers below
+	rules       func(context.Context, penstock.Principal) map[string]any // of the layers below
 	requests    int                                                      // per minute, of one key
 	validations int                                                      // per minute, without a key
 	version     string                                                   // of the server
 }
 
-// list adds the limits of this layer, and the version, to the limits of the service.
+// list adds the limits of this layer, and the version, to the limits of the rules.
 func (h limits) list(c *call) error {
-	limits := h.service(c.ctx(), c.principal)
+	limits := h.rules(c.ctx(), c.principal)
 	limits["requests_per_minute"] = h.requests
 	limits["validations_per_minute"] = h.validations
 	limits["artifact_bytes"] = run.MaxArtifactBytes

@@ -31,7 +31,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// world is a running server: real store, real service, real listener.
+// world is a running server: real store, real rules, real listener.
 type world struct {
 	t      *testing.T
 	svc    *control.Rules

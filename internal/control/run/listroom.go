@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// maxListBytes is the default of Options.MaxListBytes.
+// maxListBytes is the default of Deps.MaxListBytes.
 const maxListBytes = 16 << 20
 
 // RoomInList returns an error if a list of the team is too large. Call it after the write, in

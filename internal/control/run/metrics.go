@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// metrics are the metrics of the service. The zero value records nothing.
+// metrics are the metrics of runs and workers. The zero value records nothing.
 type metrics struct {
 	claimTime, queueWait prometheus.Observer
 	executions           *prometheus.CounterVec

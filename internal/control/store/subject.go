@@ -40,7 +40,7 @@ type (
 	SettingsTx struct{ tx *Tx }
 )
 
-// For catalog.
+// For run.
 type (
 	// Environments stores the rows of environments, and what names them.
 	Environments struct {
@@ -83,7 +83,7 @@ type (
 	FilesTx struct{ tx *Tx }
 )
 
-// For execute.
+// For run: executions.
 type (
 	// Queue tracks waiting runs, and the workers that claim them.
 	Queue struct {
@@ -103,7 +103,7 @@ type (
 	ExecutionsTx struct{ tx *Tx }
 )
 
-// For spend.
+// For run: budgets.
 type (
 	// Budgets stores the rows of budgets, their accounts, and the runs that they block.
 	Budgets struct {
@@ -126,7 +126,7 @@ type (
 	Usage struct{ s *Store }
 )
 
-// For automation.
+// For factory: automations.
 type (
 	// Automations stores the rows of automations, and their clocks.
 	Automations struct {
@@ -146,7 +146,7 @@ type (
 	SchedulesTx struct{ tx *Tx }
 )
 
-// For delivery.
+// For factory: deliveries.
 type (
 	// Webhooks stores the rows of webhooks, and their secrets.
 	Webhooks struct {

@@ -1,6 +1,6 @@
-// Package trigger finds the events that a delivery of GitHub or Linear reports, and the
-// triggers that these events fire. It is pure: Events reads the parsed payload, and a Condition
-// is a trigger that is compiled once for any number of deliveries.
+// Package trigger decides what a delivery starts. A [Filter] compares the payload, which
+// [ParseDocument] parses once for all filters. [Events] finds the events that a delivery of GitHub or
+// Linear reports, and a [Condition] is a trigger on them that is compiled once. It is pure.
 //
 // Payloads are hostile, and people without any rights write parts of them. So this package reads
 // only values that the provider vouches for, its reasons quote nothing but the name of the event,

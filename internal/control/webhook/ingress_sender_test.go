@@ -348,7 +348,7 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 	}, func(o *webhook.IngressOptions) { o.Limits.DeliveriesPerMinute = 2 })
 }
 
-// away is a service whose database cannot be reached.
+// away is a receiver whose database cannot be reached.
 type away struct {
 	webhook.Receiver
 

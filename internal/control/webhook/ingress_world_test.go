@@ -34,7 +34,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// site is a running server as in production: a store, a service, and the ingress before the API.
+// site is a running server as in production: a store, the rules, and the ingress before the API.
 type site struct {
 	*control.Rules
 

@@ -148,7 +148,7 @@ func linkAgent(t *testing.T, name, folder, data string) {
 }
 
 // models is a model provider with a model for each run. Each model is a handler, such as
-// *trial.Model.
+// *install.ScriptedModel.
 type models struct {
 	mu     sync.Mutex
 	named  map[string]http.Handler

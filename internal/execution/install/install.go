@@ -3,6 +3,10 @@
 //
 // A version appears in one step, complete, beside the others. Nothing of a package is run
 // while it is installed. Several processes may use a folder at the same time.
+//
+// [Try] tries an installed agent before runs use it: a whole execution by a worker, in the real
+// sandbox and through the model gateway, with a scripted model. So it finds what a run would find,
+// and costs nothing.
 package install
 
 import (

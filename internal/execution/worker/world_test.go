@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world is a service over a new SQLite database, with workers and a user.
+// world is a control plane over a new SQLite database, with workers and a user.
 type world struct {
 	*control.Rules
 	t     *testing.T

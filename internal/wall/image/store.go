@@ -1,5 +1,6 @@
 // Package image pulls container images from registries and keeps them unpacked, so that a sandbox
-// can mount their layers. It needs no daemon and no root. Several processes may use one folder.
+// can mount their layers: a [Store] needs no daemon and no root, and several processes may use its
+// folder. A [Daemon] is a Docker daemon, or one that speaks its API (1.41), with its containers.
 //
 // Each layer is unpacked once, by the hash of its content (diff ID). Everything belongs to the user
 // of the process: an image cannot bring a device, a set-id program or a file of another user.

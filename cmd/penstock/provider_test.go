@@ -39,7 +39,7 @@ func TestKeysOfHarnessesMoveToTheGateway(t *testing.T) {
 	}}
 	got := settings.harnessProviders(slog.New(slog.DiscardHandler))
 	want := []gateway.Provider{{
-		Name: "claude-anthropic", API: gateway.Anthropic, Key: "sk-1", Vendor: "anthropic",
+		Name: "claude-anthropic", API: gateway.Anthropic, Key: "sk-1", Vendor: "anthropic", OwnKey: true,
 		Setting: "harnesses.claude.env.ANTHROPIC_BASE_URL",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

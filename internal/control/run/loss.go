@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -16,12 +17,9 @@ const leaseBatch = 1000
 // workers.
 const maxLost = 5
 
-// How long the server leaves an expired lease to its worker, which may be stopped, or on a machine that
-// sleeps: then it continues the run. It leaves nothing if another worker could take the run at once.
-const (
-	awaitReturn = 5 * time.Minute // other workers can execute the run, but are busy
-	awaitOnly   = time.Hour       // no other worker can execute it
-)
+// awaitReturn is how long the server leaves an expired lease to its worker if no other worker can execute
+// the run. The worker may be stopped, or its machine asleep: then it continues the run.
+const awaitReturn = time.Hour
 
 // SweepLeases returns a job that calls EndLostLeases, to be repeated every second. It takes no lease in
 // the first seconds after this server has started, or was stopped, or its machine or database slept.
@@ -91,24 +89,10 @@ func (s *Executions) endLostLeases(ctx context.Context, awake func() bool) error
 	}
 }
 
-// waits reports whether the run waits for its worker. If another worker takes it instead, that worker
-// counts as busy from then on.
+// waits reports whether the run waits for its worker.
 func waits(l store.LostLease, workers []store.Worker) bool {
-	if !l.MayReturn {
-		return false
-	}
-	wait := awaitOnly
-	for i, w := range workers {
-		switch {
-		case w.ID == l.WorkerID, !w.Can(l.Want):
-		case w.Free():
-			workers[i].Working = max(w.Busy, w.Working) + 1
-			return false
-		default:
-			wait = awaitReturn
-		}
-	}
-	return l.Expired < wait.Milliseconds()
+	return l.MayReturn && l.Expired < awaitReturn.Milliseconds() &&
+		!slices.ContainsFunc(workers, func(w store.Worker) bool { return w.ID != l.WorkerID && w.Can(l.Want) })
 }
 
 func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l store.LostLease) error {

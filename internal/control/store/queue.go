@@ -216,9 +216,6 @@ func (w Worker) Can(want Want) bool {
 			slices.Contains(w.Providers, want.Provider)) && !(want.Image && w.StrictImage)
 }
 
-// Free reports whether the worker has a slot for another run.
-func (w Worker) Free() bool { return max(w.Busy, w.Working) < max(w.Capacity, 1) }
-
 // deadFor is how long a worker that stopped without notice is kept. A worker that restarts after a
 // crash has a new id.
 const deadFor = time.Hour

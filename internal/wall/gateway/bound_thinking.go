@@ -103,9 +103,11 @@ func (t *thinking) value(at string, n *node) {
 // greatest output of the model, 0 if unknown.
 func (c *checker) addThinking(b *bound, root *node, most int64) {
 	t := thinkingOf(root)
-	if c.r.operation != ChatCompletions && !root.member("chat_template_kwargs").isSet() &&
-		!root.member("enable_thinking").isSet() {
-		t.on = false // these APIs define that the limit includes thinking
+	// The other APIs define that the limit includes thinking, but for a switch of a server's own.
+	defined := c.r.operation != ChatCompletions && !root.member("chat_template_kwargs").isSet() &&
+		!root.member("enable_thinking").isSet()
+	if defined {
+		t.on = false
 	}
 	if t.odd != "" {
 		b.deny(t.odd, "is not a number of tokens")
@@ -117,7 +119,7 @@ func (c *checker) addThinking(b *bound, root *node, most int64) {
 		return
 	case includes != nil:
 		t.on = true
-	case c.r.operation != ChatCompletions && t.budget < b.output:
+	case defined && t.budget < b.output:
 		c.keepThinking(b, t)
 		return
 	}

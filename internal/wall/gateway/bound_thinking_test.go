@@ -173,6 +173,29 @@ func TestABudgetAboveTheLimitIsAdded(t *testing.T) {
 		"responses, above": {
 			responsesPath, `{"model":"gpt-x","max_output_tokens":100,"reasoning":{"max_tokens":2000},"input":"x"}`, 2100, 2100,
 		},
+		"responses, a switch of its server": {
+			responsesPath, `{"model":"gpt-x","max_output_tokens":100,"enable_thinking":true,"input":"x"}`, 128_100, 128_100,
+		},
+		"responses, a switch in the template": {
+			responsesPath,
+			`{"model":"gpt-x","max_output_tokens":100,"chat_template_kwargs":{"enable_thinking":true},"input":"x"}`,
+			128_100, 128_100,
+		},
+		"responses, a budget in the template": {
+			responsesPath, `{"model":"gpt-x","max_output_tokens":100,"chat_template_kwargs":{"thinking_budget":90},"input":"x"}`,
+			190, 190,
+		},
+		"responses, a switch of its server beside a budget": {
+			responsesPath, `{"model":"gpt-x","max_output_tokens":100,"enable_thinking":"true",` +
+				`"chat_template_kwargs":{"thinking_budget":90},"input":"x"}`, 128_100, 128_100,
+		},
+		"responses, a switch and its budget": {
+			responsesPath, `{"model":"gpt-x","max_output_tokens":100,` +
+				`"chat_template_kwargs":{"enable_thinking":true,"thinking_budget":90},"input":"x"}`, 190, 190,
+		},
+		"responses, switched off": {
+			responsesPath, `{"model":"gpt-x","max_output_tokens":100,"enable_thinking":false,"input":"x"}`, 100, 100,
+		},
 		"zero elsewhere than at Anthropic": {messages, `{"model":"claude-x","max_tokens":0,"messages":[]}`, 64_000, 64_000},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,10 @@ func (p *prompter) costly(holder string, m *member) {
 		pointer = "/" + holder + pointer
 	}
 	why := cmp.Or(costReasons[m.name], "may cost more than the tokens of the call")
-	on := m.value.isSet() || why == freeTools && m.value.isObject()
+	on := m.value.isOn()
+	if why == otherPrices {
+		on = m.value.isSet() // preferences without any
+	}
 	if on && !p.c.fields.costless(holder, m.name) {
 		p.b.deny(pointer, why)
 	}

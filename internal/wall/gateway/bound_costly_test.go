@@ -105,6 +105,9 @@ func TestAFieldThatMayCostMoreIsExplained(t *testing.T) {
 		`"models":null`:                  "",
 		`"provider":{}`:                  "",
 		`"operators":1`:                  `/operators may cost more`, // not even if an administrator allows it
+		`"operators":{}`:                 `/operators may cost more`,
+		`"operators":false`:              "",
+		`"moderation":{}`:                `/moderation may make the provider call a model`,
 	} {
 		res, body := r.send(t, http.MethodPost, chatPath, `{"model":"gpt-x",`+fields+`}`)
 		if why == "" && res.StatusCode == http.StatusOK {

@@ -75,7 +75,7 @@ func (c *checker) top(root *node) *Refusal {
 		return refusal
 	}
 	for _, field := range providerFields {
-		if n := root.member(field); n.isSet() || n.isObject() { // {} turns a tool on
+		if n := root.member(field); n.isOn() {
 			if refusal := c.tool(snakeCase(field), "/"+field); refusal != nil {
 				return refusal
 			}

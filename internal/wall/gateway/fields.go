@@ -193,7 +193,7 @@ func (c *checker) enter(n *node, i int, at place) (place, *Refusal) {
 		setting = at.key + "." + name
 	}
 	allowed := slices.Contains(c.u.AllowFields, setting)
-	if allowed && n.members[i].value.isSet() {
+	if allowed && n.members[i].value.isOn() {
 		c.allowed = cmp.Or(c.allowed, inside.pointer)
 	}
 	if allowed || c.u.API == Gemini && at.key == "tools" { // its tools are fields

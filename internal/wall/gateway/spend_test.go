@@ -101,6 +101,13 @@ func TestRequestsWithoutABoundAreRefusedByName(t *testing.T) {
 			chatPath, `{"model":"gpt-x","messages":[{"role":"user","content":"x","operators":1}]}`, "/messages/0/operators",
 		},
 		"a field that the operator allows": {chatPath, `{"model":"gpt-x","operators":1}`, "/operators"},
+		"a field that turns a tool on":     {chatPath, `{"model":"gpt-x","operators":{}}`, "/operators"},
+		"a field in a message that turns a tool on": {
+			chatPath, `{"model":"gpt-x","messages":[{"role":"user","content":"x","operators":{}}]}`, "/messages/0/operators",
+		},
+		"a transcription with default settings": {
+			geminiPath, `{"generationConfig":{"audioTranscriptionConfig":{}}}`, "/generationConfig/audioTranscriptionConfig",
+		},
 		"context management of Responses": {
 			responsesPath, `{"model":"gpt-x","context_management":[{"type":"x"}]}`, "/context_management",
 		},

@@ -168,6 +168,10 @@ func (n *node) isSet() bool {
 	return true
 }
 
+// isOn reports whether n can turn something on: it is set, or an object without fields, which turns on a tool
+// with its usual settings.
+func (n *node) isOn() bool { return n.isSet() || n.isObject() }
+
 func (n *node) isTrue() bool { return n != nil && n.kind == jsontext.KindTrue }
 
 // text is the string that n holds, "" for other kinds.

@@ -146,10 +146,11 @@ func (p *prompter) geminiFields(root *node) {
 	for i := range config.fields() {
 		p.costly("generationConfig", &config.members[i])
 	}
-	format := config.member2("responseFormat")
-	for i := range format.fields() {
-		if m := &format.members[i]; m.name != "text" && m.value.isSet() {
-			b.deny("/generationConfig/responseFormat/"+m.name, "asks for output that has no price")
+	for _, format := range config.member2("responseFormat").all() {
+		for i := range format.fields() {
+			if m := &format.members[i]; m.name != "text" && m.value.isOn() {
+				b.deny("/generationConfig/responseFormat/"+m.name, unpricedOutput)
+			}
 		}
 	}
 	for _, modality := range config.member2("responseModalities").list() {

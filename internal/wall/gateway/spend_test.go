@@ -68,6 +68,16 @@ func TestRequestsWithoutABoundAreRefusedByName(t *testing.T) {
 		"a picture as the response": {
 			geminiPath, `{"generationConfig":{"responseFormat":{"image":{"delivery":"x"}}}}`, "/image",
 		},
+		"a picture with default settings": {
+			geminiPath, `{"generationConfig":{"responseFormat":{"image":{}}}}`, "/generationConfig/responseFormat/image",
+		},
+		"a list of responses": {
+			geminiPath, `{"generationConfig":{"response_format":[{"text":{}},{"image":{"delivery":"x"}}]}}`,
+			"/generationConfig/responseFormat/image",
+		},
+		"a list of responses with default settings": {
+			geminiPath, `{"generationConfig":{"responseFormat":[{"audio":{}}]}}`, "/generationConfig/responseFormat/audio",
+		},
 		"a fraction as the limit":   {chatPath, `{"model":"gpt-x","max_tokens":1.5}`, "/max_tokens"},
 		"an unknown tier":           {chatPath, `{"model":"gpt-x","service_tier":"warp"}`, "/service_tier"},
 		"a tier without a price":    {chatPath, `{"model":"gpt-x","service_tier":"ultrafast"}`, "tier"},

@@ -53,7 +53,7 @@ func (p *prompter) anthropicFields(root *node) {
 			b.deny("/context_management/"+m.name, "is not known to the model gateway")
 		}
 	}
-	for i, edit := range management.member2("edits").list() {
+	for i, edit := range management.member2("edits").all() {
 		if !strings.HasPrefix(edit.member("type").text(), "clear_") {
 			b.deny("/context_management/edits/"+itoa(int64(i)), "may make the provider call a model")
 		}
@@ -105,11 +105,7 @@ func (p *prompter) openaiFields(root *node) {
 	if mode := root.member("reasoning").member2("mode"); mode.isSet() && mode.text() != "standard" {
 		b.deny("/reasoning/mode", "may make the provider think several times")
 	}
-	for _, modality := range root.member("modalities").list() {
-		if modality.text() != "text" {
-			b.deny("/modalities", "asks for output that has no price")
-		}
-	}
+	p.textOnly(root.member("modalities"), "/modalities")
 	for _, state := range []string{"previous_response_id", "conversation", "prompt"} {
 		if root.member(state).isSet() {
 			b.opaque = "/" + state
@@ -153,9 +149,14 @@ func (p *prompter) geminiFields(root *node) {
 			}
 		}
 	}
-	for _, modality := range config.member2("responseModalities").list() {
+	p.textOnly(config.member2("responseModalities"), "/generationConfig/responseModalities")
+}
+
+// textOnly denies a bound if modalities of the output, or the one in place of a list, are not text.
+func (p *prompter) textOnly(modalities *node, at string) {
+	for _, modality := range modalities.all() {
 		if !strings.EqualFold(modality.text(), "text") {
-			b.deny("/generationConfig/responseModalities", "asks for output that has no price")
+			p.b.deny(at, unpricedOutput)
 		}
 	}
 }

@@ -101,11 +101,11 @@ func (p *prompter) tools(root, n *node, at, holder string) {
 	}
 }
 
-// all returns the items of an array, or the node itself: Google's APIs take one object for a
+// all returns the items of an array, or the node itself: Google's APIs take one value for a
 // list of one.
 func (n *node) all() []*node {
 	switch {
-	case n == nil:
+	case !n.isOn():
 		return nil
 	case !n.isArray():
 		return []*node{n}

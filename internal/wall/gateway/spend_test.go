@@ -127,6 +127,18 @@ func TestRequestsWithoutABoundAreRefusedByName(t *testing.T) {
 			geminiPath, `{"contents":[],"generationConfig":{"responseModalities":["IMAGE"]}}`,
 			"/generationConfig/responseModalities",
 		},
+		"one modality in place of a list": {
+			geminiPath, `{"contents":[],"generationConfig":{"responseModalities":"IMAGE"}}`,
+			"/generationConfig/responseModalities",
+		},
+		"a modality by its number": {
+			geminiPath, `{"contents":[],"generationConfig":{"responseModalities":2}}`, "/generationConfig/responseModalities",
+		},
+		"speech in place of a list": {chatPath, `{"model":"gpt-x","modalities":"audio"}`, "/modalities"},
+		"compaction in place of a list": {
+			messages, `{"model":"claude-x","max_tokens":9,"context_management":{"edits":{"type":"compact_20260112"}}}`,
+			"/context_management/edits/0",
+		},
 		"an unknown setting": {
 			geminiPath, `{"contents":[],"generation_config":{"routing_config":{"auto_mode":{}}}}`,
 			"/generationConfig/routingConfig",
@@ -199,6 +211,11 @@ func TestRequestsOfAgentsHaveABound(t *testing.T) {
 			`"arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"ok"}]}`},
 		"qwen": {chatPath, `{"model":"gpt-x","temperature":0,"top_p":1,"stream":true,"metadata":{"sessionId":"s"},` +
 			`"vl_high_resolution_images":true,"enable_thinking":true,"messages":[{"role":"user","content":"hi"}]}`},
+		"lists that are null": {geminiPath, `{"contents":[{"parts":null}],"generationConfig":{"responseFormat":null,` +
+			`"responseModalities":null}}`},
+		"edits that are null": {messages, `{"model":"claude-x","max_tokens":9,"context_management":{"edits":null},` +
+			`"messages":[]}`},
+		"one modality, which is text": {geminiPath, `{"contents":[],"generationConfig":{"responseModalities":"text"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,7 +29,7 @@ type bound struct {
 	uses    int64 // of all tools that the provider runs
 	tools   map[string]int64
 	opaque  string // what makes the length of the prompt unknown, such as an image; "" if nothing does
-	remote  bool   // the provider fetches or keeps a part of the prompt, which can change until it reads it
+	remote  bool   // the counting endpoint cannot see all of the prompt, or a part can change until it is read
 	audio   bool
 	writes  bool // the provider may write to its cache
 	long    bool // …for the longer time

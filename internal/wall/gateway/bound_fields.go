@@ -97,6 +97,9 @@ func (p *prompter) openaiFields(root *node) {
 		b.tier, b.tiers = tier, append(b.tiers, tier)
 	}
 	b.regions = []string{openaiRegion(p.c.u)}
+	if root.member("chat_template_kwargs").isSet() {
+		b.remote = true // a template can put it into the prompt, and the counting endpoint does not take it
+	}
 	if options := root.member("prompt_cache_options"); options.isSet() {
 		ttl := options.member2("ttl")
 		b.long = b.long || ttl.isSet() && ttl.text() != "30m"

@@ -256,6 +256,13 @@ func TestAPromptThatCanChangeIsNotCounted(t *testing.T) {
 			geminiPath, `{"generationConfig":{"maxOutputTokens":10},"contents":[{"parts":[{"inlineData":{"mimeType":` +
 				`"image/png","data":" GS://a/x"}}]}]}`,
 		},
+		"documents of the template": {
+			responsesPath, `{"model":"gpt-x","max_output_tokens":16,"input":"x","chat_template_kwargs":{"documents":["` +
+				words + `"]}}`,
+		},
+		"a name of the template": {
+			responsesPath, `{"model":"gpt-x","max_output_tokens":16,"input":"x","chat_template_kwargs":{"` + words + `":1}}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,6 +61,10 @@ func TestEachNameOfTheLimitIsLowered(t *testing.T) {
 func TestCacheMarksOfCompatibleServersCountTheirLifetime(t *testing.T) {
 	t.Parallel()
 	const mark = `"cache_control":{"type":"ephemeral","ttl":"1h"}`
+	point := func(ttl string) string {
+		return `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x","prompt_cache_breakpoint":` +
+			`{"mode":"explicit","ttl":"` + ttl + `"}}]}]}`
+	}
 	input := func(body string) int64 {
 		p := newPurse(1e15)
 		r := newRig(t, replies(`{}`), gateway.SessionOptions{Spend: p, Prices: priceTable(t, `
@@ -75,10 +79,17 @@ models:
 		return reserved.InputCost
 	}
 	short := input(`{"model":"m","messages":[]}`)
+	if usual := input(point("30m")); usual != short {
+		t.Errorf("a breakpoint with the usual lifetime reserved %d, without one %d", usual, short)
+	}
 	for name, body := range map[string]string{
 		"at the top":   `{"model":"m","messages":[],` + mark + `}`,
 		"in a message": `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x",` + mark + `}]}]}`,
 		"in a tool":    `{"model":"m","messages":[],"tools":[{"type":"function","function":{"name":"f"},` + mark + `}]}`,
+		"a breakpoint": point("24h"),
+		"the options":  `{"model":"m","messages":[],"prompt_cache_options":{"ttl":"24h"}}`,
+		"a retention":  `{"model":"m","messages":[],"prompt_cache_retention":"24h"}`,
+		"another one":  `{"model":"m","messages":[],"prompt_cache_retention":"48h"}`,
 	} {
 		if long := input(body); long != short/5*8 { // the window at 2 instead of 1.25
 			t.Errorf("%s: reserved %d, without a mark %d", name, long, short)

@@ -63,14 +63,19 @@ func (p *prompter) anthropicFields(root *node) {
 	p.cacheMarks(root)
 }
 
-// cacheMarks looks for cache_control anywhere.
+// usualLifetimes are those of the fields that control a cache, which cost what a write usually costs.
+var usualLifetimes = map[string]string{
+	"cache_control": "5m", "caching": "5m", "prompt_cache_breakpoint": "30m", "prompt_cache_options": "30m",
+}
+
+// cacheMarks looks for marks of the cache anywhere.
 func (p *prompter) cacheMarks(n *node) {
 	for i := range n.members {
 		m := &n.members[i]
-		if (m.name == "cache_control" || m.name == "caching") && m.value.isSet() {
+		if usual := usualLifetimes[m.name]; usual != "" && m.value.isSet() {
 			p.b.writes = true
 			ttl := m.value.member("ttl")
-			p.b.long = p.b.long || ttl.isSet() && ttl.text() != "5m"
+			p.b.long = p.b.long || ttl.isSet() && ttl.text() != usual
 		}
 		p.cacheMarks(&m.value)
 	}
@@ -100,11 +105,9 @@ func (p *prompter) openaiFields(root *node) {
 	if root.member("chat_template_kwargs").isSet() {
 		b.remote = true // a template can put it into the prompt, and the counting endpoint does not take it
 	}
-	if options := root.member("prompt_cache_options"); options.isSet() {
-		ttl := options.member2("ttl")
-		b.long = b.long || ttl.isSet() && ttl.text() != "30m"
-	}
-	b.writes, b.long = true, b.long || root.member("prompt_cache_retention").text() == "24h"
+	b.writes = true
+	retention := root.member("prompt_cache_retention")
+	b.long = b.long || retention.isSet() && !slices.Contains([]string{"in_memory", "in-memory"}, retention.text())
 	if mode := root.member("reasoning").member2("mode"); mode.isSet() && mode.text() != "standard" {
 		b.deny("/reasoning/mode", "may make the provider think several times")
 	}

@@ -37,7 +37,7 @@ func (p *prompter) costly(holder string, m *member) {
 		on = m.value.isSet() // preferences without any
 	}
 	if on && !p.c.fields.costless(holder, m.name) {
-		p.b.deny(pointer, why)
+		p.b.deny(pointer, why+"; leave it out, or run without a budget")
 	}
 }
 

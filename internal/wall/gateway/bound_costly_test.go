@@ -116,6 +116,7 @@ func TestAFieldThatMayCostMoreIsExplained(t *testing.T) {
 		`"models":null`:                  "",
 		`"provider":{}`:                  "",
 		`"operators":1`:                  `/operators may cost more`, // not even if an administrator allows it
+		`"models":["m"]`:                 `at another price; leave it out, or run without a budget`,
 		`"operators":{}`:                 `/operators may cost more`,
 		`"operators":false`:              "",
 		`"moderation":{}`:                `/moderation may make the provider call a model`,

@@ -36,8 +36,11 @@ func (l limits) form(r *http.Request) string {
 }
 
 // boundaries match the parameter of a multipart type, as parsers look for it. They disagree on which one
-// counts, and on its extended form (RFC 2231).
-var boundaries = regexp.MustCompile(`(?i)boundary[\s*0-9]*=`)
+// counts, on its extended form (RFC 2231), and on what ends or escapes its value.
+var (
+	boundaries    = regexp.MustCompile(`(?i)boundary[\s*0-9]*=`)
+	plainBoundary = regexp.MustCompile(`boundary=(?:"[a-z0-9'()+_./:=?-]{1,70}"|[a-z0-9'()+_./:=?-]{1,70}(?:[\s;]|$))`)
+)
 
 // scannerOf returns what looks for fields in the body of r, nil if hosts read none there. A reason
 // means that they read it in different ways. Rack takes a POST without a type for a form, and every
@@ -46,23 +49,25 @@ func scannerOf(r *http.Request) (scan io.Writer, reason string) {
 	types := r.Header.Values("Content-Type")
 	text := strings.ToLower(strings.Join(types, ","))
 	multipart := strings.Contains(text, "multipart/")
-	switch isForm := multipart || strings.Contains(text, "x-www-form-urlencoded"); {
-	case !isForm && r.Method == http.MethodPost && strings.TrimSpace(text) == "":
-		return &pairScanner{method: r.Method}, ""
-	case !isForm && r.Method == http.MethodPost && (strings.Contains(text, "/json") || strings.Contains(text, "+json")):
-		return &memberScanner{}, ""
-	case !isForm:
+	isForm := multipart || strings.Contains(text, "x-www-form-urlencoded")
+	isJSON := !isForm && (strings.Contains(text, "/json") || strings.Contains(text, "+json"))
+	if !isForm && (r.Method != http.MethodPost || !isJSON && strings.TrimSpace(text) != "") {
 		return nil, ""
 	}
 	_, parameters, err := mime.ParseMediaType(strings.Join(types, ","))
 	charset, boundary := strings.ToLower(parameters["charset"]), parameters["boundary"]
-	switch coding := r.Header.Get("Content-Encoding"); {
-	case err != nil || len(types) > 1, multipart && (boundary == "" || len(boundaries.FindAllString(text, 2)) != 1):
+	unclear := (err != nil || len(types) > 1) && (isForm || strings.Contains(text, "charset"))
+	switch coding := strings.Join(r.Header.Values("Content-Encoding"), ","); {
+	case unclear, multipart && (boundary == "" || len(boundaries.FindAllString(text, 2)) != 1):
 		return nil, "a form with this Content-Type " + anotherMethod
+	case multipart && !plainBoundary.MatchString(text):
+		return nil, "a form whose boundary has other characters than letters, digits and '()+_./:=?- " + anotherMethod
 	case coding != "" && !strings.EqualFold(coding, "identity"):
-		return nil, "a compressed form " + anotherMethod
+		return nil, "a compressed body " + anotherMethod
 	case !slices.Contains([]string{"", "utf-8", "us-ascii", "iso-8859-1"}, charset):
 		return nil, fmt.Sprintf("a form in the charset %q %s", cut(charset), anotherMethod)
+	case isJSON:
+		return &memberScanner{}, ""
 	case multipart:
 		return &partScanner{boundary: "--" + boundary}, ""
 	}

@@ -48,6 +48,15 @@ func methodOverrides() (list []override) {
 			"Content-Type", formType,
 		}},
 		override{"a compressed form", "POST", "/ok", "x", []string{"Content-Type", formType, "Content-Encoding", "gzip"}},
+		override{"compressed JSON", "POST", "/ok", "x", []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
+		override{"a body compressed by a second header", "POST", "/ok", "x", []string{
+			"Content-Type", "application/json", "Content-Encoding", "identity", "Content-Encoding", "gzip",
+		}},
+		override{"a compressed form without a type", "POST", "/ok", "x", []string{"Content-Type", "", "Content-Encoding", "br"}},
+		override{"JSON in another charset", "POST", "/ok", "x", []string{"Content-Type", "application/json; charset=utf-16"}},
+		override{"JSON in two charsets", "POST", "/ok", "x", []string{
+			"Content-Type", "application/json; charset=utf-8; charset=utf-16",
+		}},
 		override{"a form in another charset", "POST", "/ok", "x", []string{"Content-Type", formType + "; charset=ibm037"}},
 		override{"two types of a form", "POST", "/ok", "_method=DELETE", []string{
 			"Content-Type", "text/plain", "Content-Type", formType,
@@ -68,6 +77,8 @@ func methodOverrides() (list []override) {
 	})
 	for _, kind := range []string{
 		"multipart/mixed; boundary=B", "multipart/related; boundary=B", "multipart/x; boundary=B",
+		`multipart/form-data; boundary="B,x"`, `multipart/form-data; boundary="\(B"`, `multipart/form-data; boundary="B x"`,
+		`multipart/form-data; boundary="B;x"`, "multipart/form-data; boundary=" + strings.Repeat("B", 71),
 		`multipart/form-data; boundary=A; x="boundary=B"`, "multipart/form-data; boundary*=utf-8''A; boundary=B",
 	} {
 		list = append(list, override{"a form of type " + kind, "POST", "/ok", inParts, []string{"Content-Type", kind}})

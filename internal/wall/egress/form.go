@@ -65,7 +65,7 @@ func scannerOf(r *http.Request) (scan io.Writer, reason string) {
 	case coding != "" && !strings.EqualFold(coding, "identity"):
 		return nil, "a compressed body " + anotherMethod
 	case !slices.Contains([]string{"", "utf-8", "us-ascii", "iso-8859-1"}, charset):
-		return nil, fmt.Sprintf("a form in the charset %q %s", cut(charset), anotherMethod)
+		return nil, fmt.Sprintf("a body in the charset %q %s", cut(charset), anotherMethod)
 	case isJSON:
 		return &memberScanner{}, ""
 	case multipart:
@@ -159,21 +159,21 @@ func appendUpTo(text []byte, c byte) []byte {
 // maxPartLine is more than a line in the header of a part needs.
 const maxPartLine = 4 << 10
 
-// partScanner finds such a field in multipart/form-data. It takes each line that begins with the
-// boundary for the end of a part, so that it sees every part that any host sees.
+// partScanner finds such a field in multipart/form-data. It takes each line with the boundary for the
+// beginning of a part, and ends the header of a part where the strictest host does, so that it sees every
+// header that any host sees.
 type partScanner struct {
 	boundary string
 	line     []byte
 	inHeader bool
-	field    []byte // a header field that may go on in the next line
+	crlf     [2]bool // how the boundary and the line before this one end
+	field    []byte  // a header field that may go on in the next line
 }
 
 func (s *partScanner) Write(p []byte) (int, error) {
 	for _, c := range p {
 		if c != '\n' {
-			if len(s.line) <= maxPartLine {
-				s.line = append(s.line, c)
-			}
+			s.add(c)
 			continue
 		}
 		if err := s.endLine(); err != nil {
@@ -184,51 +184,66 @@ func (s *partScanner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// add keeps the whole of a line that may be one of a header, and the end of another.
+func (s *partScanner) add(c byte) {
+	if len(s.line) > maxPartLine {
+		return
+	}
+	s.line = append(s.line, c)
+	if len(s.line) > maxPartLine && !s.inHeader && !strings.Contains(string(s.line), s.boundary) {
+		s.line = append(s.line[:0], s.line[len(s.line)-len(s.boundary):]...)
+	}
+}
+
 func (s *partScanner) endLine() error {
-	line := strings.TrimSuffix(string(s.line), "\r")
+	line, crlf := strings.CutSuffix(string(s.line), "\r")
+	begins := strings.Contains(line, s.boundary)
+	last := s.crlf[1]
+	if begins {
+		s.crlf[0] = crlf
+	}
+	s.crlf[1] = crlf
 	switch {
-	case strings.HasPrefix(line, s.boundary):
-		s.inHeader = true
-		return s.endField()
-	case !s.inHeader:
+	case !s.inHeader && !begins:
 		return nil
 	case len(line) > maxPartLine || len(s.field) > maxPartLine:
 		return &overrideError{"with a long header"}
-	case strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t"):
+	case !begins && (strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")):
 		s.field = append(s.field, line...)
 		return nil
 	}
-	s.inHeader = line != ""
 	err := s.endField()
 	s.field = append(s.field, line...)
+	s.inHeader = begins || line != "" || crlf != last || crlf != s.crlf[0]
 	return err
 }
 
-// extendedName is the name of a field in the form of RFC 5987, which RFC 7578 §4.2 forbids.
-var extendedName = regexp.MustCompile(`(?i)(?:^|[;\s])name\*`)
+// Hosts look for the name of a part in all of its header, whatever the field is called, and end a name at
+// different characters. RFC 7578 §4.2 forbids the extended form of a name.
+var (
+	partName  = regexp.MustCompile(`(?i)(?:^|[^\w-])name[\x00-\x20]*(?:\*[\d*]*)?[\x00-\x20]*=[\x00-\x20]*`)
+	partValue = regexp.MustCompile(`^(?:"[^";]*|'[^';]*|[^\s()<>,;:"'/?=]*)`)
+	partID    = regexp.MustCompile(`(?i)content-id[\x00-\x20]*:(.*)`)
+)
 
 // endField checks a complete header field of a part.
 func (s *partScanner) endField() error {
-	name, value, _ := strings.Cut(string(s.field), ":")
+	text := strings.ReplaceAll(string(s.field), `\`, "")
 	s.field = s.field[:0]
-	name = strings.TrimSpace(name)
-	if id := strings.Trim(value, " \t<>\""); strings.EqualFold(name, "Content-ID") && replacesMethod(id) {
-		return &overrideError{id} // Rack takes it for the name of a part that has none
-	}
-	if !strings.EqualFold(name, "Content-Disposition") {
-		return nil
-	}
-	_, parameters, err := mime.ParseMediaType(value)
-	field := parameters["name"]
-	if err != nil || extendedName.MatchString(value) {
-		plain := strings.ReplaceAll(strings.ToLower(value), `\`, "")
-		if !strings.Contains(plain, "method") && !extendedName.MatchString(value) {
-			return nil
+	for _, at := range partName.FindAllStringIndex(text, -1) { // also one within the value of another
+		name := strings.Trim(partValue.FindString(text[at[1]:]), `"'`)
+		if strings.Contains(text[at[0]:at[1]], "*") || replacesMethod(name) {
+			return &overrideError{name}
 		}
-		return &overrideError{field}
 	}
-	if replacesMethod(strings.ReplaceAll(field, `\`, "")) {
-		return &overrideError{field}
+	if match := partID.FindStringSubmatch(text); match != nil {
+		id := strings.Trim(match[1], " \t<>\"")
+		if replacesMethod(id) {
+			return &overrideError{id} // Rack takes it for the name of a part that has none
+		}
+		if id == "" {
+			s.field = append(s.field, "Content-ID:"...) // …also from the next line
+		}
 	}
 	return nil
 }

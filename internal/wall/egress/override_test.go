@@ -48,11 +48,15 @@ func methodOverrides() (list []override) {
 			"Content-Type", formType,
 		}},
 		override{"a compressed form", "POST", "/ok", "x", []string{"Content-Type", formType, "Content-Encoding", "gzip"}},
-		override{"compressed JSON", "POST", "/ok", "x", []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
+		override{"compressed JSON", "POST", "/ok", "x", []string{
+			"Content-Type", "application/json", "Content-Encoding", "gzip",
+		}},
 		override{"a body compressed by a second header", "POST", "/ok", "x", []string{
 			"Content-Type", "application/json", "Content-Encoding", "identity", "Content-Encoding", "gzip",
 		}},
-		override{"a compressed form without a type", "POST", "/ok", "x", []string{"Content-Type", "", "Content-Encoding", "br"}},
+		override{"a compressed form without a type", "POST", "/ok", "x", []string{
+			"Content-Type", "", "Content-Encoding", "br",
+		}},
 		override{"JSON in another charset", "POST", "/ok", "x", []string{"Content-Type", "application/json; charset=utf-16"}},
 		override{"JSON in two charsets", "POST", "/ok", "x", []string{
 			"Content-Type", "application/json; charset=utf-8; charset=utf-16",
@@ -83,11 +87,32 @@ func methodOverrides() (list []override) {
 	} {
 		list = append(list, override{"a form of type " + kind, "POST", "/ok", inParts, []string{"Content-Type", kind}})
 	}
+	const part = "Content-Disposition: form-data; name=\"_method\"\r\n\r\nDELETE\r\n--B--\r\n"
+	for _, form := range []struct{ name, body string }{
+		{"a space before the boundary", " --B\r\n" + part},
+		{"a boundary within a line", "--B\r\n\r\nx--B\r\n" + part},
+		{"a boundary at the end of a long line", "--B\r\n\r\n" + strings.Repeat("x", 9<<10) + "--B\r\n" + part},
+		{"a header that ends in two ways", "--B\r\nX: a\n\n" + part},
+		{"a header that mixes its line ends", "--B\r\nX: a\r\nY: b\n\n" + part},
+		{"a header whose last line ends otherwise", "--B\r\nX: a\n\r\n" + part},
+		{"a boundary that ends otherwise than a line", "--B\nX: a\n\r\n" + part},
+		{"a value that is not closed", "--B\r\nContent-Disposition: form-data; name=_method\n\nDELETE"},
+		{"a name up to a semicolon", "--B\r\nContent-Disposition: form-data; name=\"_method;x\"\r\n\r\nDELETE"},
+		{"a name up to a comma", "--B\r\nContent-Disposition: form-data; name=_method,x\r\n\r\nDELETE"},
+	} {
+		list = append(list, override{"a multipart form with " + form.name, "POST", "/ok", form.body, []string{
+			"Content-Type", "multipart/form-data; boundary=B",
+		}})
+	}
 	for _, header := range []string{
 		"Content-ID: _method", "content-id: <_method>\r\nContent-Disposition: form-data",
 		`Content-Disposition: form-data; name="_method"`, `content-disposition: form-data; name=_method`,
 		"Content-Disposition: form-data;\r\n name=\"_method\"", `Content-Disposition: form-data; name="_met\hod"`,
 		"X: y\r\nContent-Disposition: form-data; name*=UTF-8''%5Fmethod",
+		`X-Content-Disposition: form-data; name="_method"`, `Content-Disposition: form-data; name="b"; foo="; name=_method"`,
+		"Content-Disposition: form-data\r\nX; name=\"_method\"", "Content-Disposition: form-data; name='_method'",
+		"X-Content-ID: _method", `Content-Disposition: form-data; name="b name=_method"`,
+		"content-id: \r\n_method", "Content-Disposition: form-data\r\n--B; name=\"_method\"",
 		`Content-Disposition: form-data; name="b"; name="_method"`, `Content-Disposition: form-data; name="_method`,
 		"X: " + strings.Repeat("y", 9<<10) + "\r\nContent-Disposition: form-data; name=\"_method\"",
 	} {
@@ -217,6 +242,17 @@ func TestOrdinaryRequestsPassLimitedRules(t *testing.T) {
 		{limited, override{"a long form", "POST", "/ok", "a=" + strings.Repeat("x", 1<<20) + "&b=2", form}},
 		{limited, override{"JSON", "POST", "/ok", `{"a":{"_method":"x"},"b":"_method","c":["_method"]}`, []string{
 			"Content-Type", "application/json",
+		}}},
+		{limited, override{
+			"a form of several parts", "POST", "/ok", "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n" +
+				"\r\nx\n\nname=_method\n\n\r\n--B\r\nContent-Type: text/plain\r\nContent-Disposition: form-data; name=\"b\";" +
+				"\r\n filename=\"_method.txt\"\r\n\r\n" + strings.Repeat("y", 9<<10) + "\n name=_method\r\n--B--\r\n\r\n",
+			[]string{"Content-Type", `multipart/form-data; boundary="B"; charset=utf-8`},
+		}},
+		{limited, override{"a form with bare line feeds", "POST", "/ok", "--B\nContent-Disposition: form-data; name=\"a\"\n" +
+			"\nname=_method\n--B--\n", []string{"Content-Type", "multipart/form-data; boundary=B"}}},
+		{limited, override{"JSON with an empty parameter", "POST", "/ok", `{"a":1}`, []string{
+			"Content-Type", "application/json; Charset=UTF-8;", "Content-Encoding", "identity",
 		}}},
 		{limited, override{"JSON that replaces no method", "PUT", "/ok", `{"_method":"x"}`, []string{
 			"Content-Type", "application/json",

@@ -393,8 +393,9 @@ func TestWebhookSecretsAreReencrypted(t *testing.T) {
 		if err != nil {
 			h.T.Fatal(err)
 		}
+		deps := run.Deps{Store: db, Keyset: fresh}
 		again := &hooks{
-			&world{&testworld.World{Rules: control.New(run.Deps{Store: db, Keyset: fresh}), T: h.T, URL: h.URL, Admin: h.Admin}},
+			&world{&testworld.World{Rules: control.New(deps), T: h.T, URL: h.URL, Deps: deps, Admin: h.Admin}},
 			h.factory,
 		}
 		again.values(w.UID, present.Secret, w.Secret)

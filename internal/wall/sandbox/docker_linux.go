@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/wall/image"
@@ -192,6 +193,8 @@ type held struct {
 	groups  []string // its control groups of memory, to ask about kills
 	memory  bool     // the daemon limits memory
 	says    string
+
+	cutOff atomic.Bool // before anybody ended the tree
 }
 
 func (h *held) pid() int  { return h.PID }
@@ -200,16 +203,22 @@ func (h *held) wake()     {} // no process of a container can stop its first one
 
 func (h *held) limits() (memory bool, text string) { return h.memory, h.says }
 
-func (h *held) fate() (outOfMemory bool, lost error) {
+func (h *held) fate(ended bool) (outOfMemory bool, lost error) {
 	outOfMemory = slices.ContainsFunc(h.groups, func(dir string) bool {
 		v1 := cgroup{memory: dir}
 		v2 := cgroup{memory: dir, memoryV2: true}
 		return v1.outOfMemory() || v2.outOfMemory()
 	})
+	if ended { // a container that we end is detached, too
+		if h.cutOff.Load() {
+			return outOfMemory, h.lost()
+		}
+		return outOfMemory, nil
+	}
 	select {
-	case <-h.Detached():
+	case <-h.Detached(): // soon, if the container is gone
 		return outOfMemory, h.lost()
-	default:
+	case <-time.After(5 * time.Second):
 		return outOfMemory, nil
 	}
 }
@@ -240,7 +249,7 @@ func (h *held) lost() error {
 func (h *held) endWith(t *tree) {
 	select {
 	case <-h.Detached():
-		t.end()
+		t.endAs(func() { h.cutOff.Store(true) })
 	case <-t.done:
 	}
 }

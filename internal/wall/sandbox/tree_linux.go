@@ -49,10 +49,10 @@ type keeper interface {
 	begun(program int)
 	// wake lets a supervisor run that was stopped.
 	wake()
-	// fate is called when the supervisor has ended the tree, and not itself. It returns whether the
-	// kernel has killed a process of the tree for memory, and what has ended the tree, if that was
-	// neither the program nor this process.
-	fate() (outOfMemory bool, lost error)
+	// fate is called when the supervisor has ended the tree (ended), and not itself, or is gone. It
+	// returns whether the kernel has killed a process of the tree for memory, and what has ended the
+	// tree, if that was neither the program nor this process.
+	fate(ended bool) (outOfMemory bool, lost error)
 	// wait returns when the supervisor has ended and nothing of it is left.
 	wait()
 	// limits reports whether the limit of memory is enforced, and returns the text of Running.Limits.
@@ -76,7 +76,7 @@ func (l *local) begun(program int) {
 	l.release(l.pid())
 }
 
-func (l *local) fate() (outOfMemory bool, lost error) { return l.outOfMemory(), nil }
+func (l *local) fate(bool) (outOfMemory bool, lost error) { return l.outOfMemory(), nil }
 
 func (l *local) wait() {
 	if err := l.supervisor.Wait(); err != nil && l.program > 0 {
@@ -178,7 +178,7 @@ func (t *tree) await(in *gob.Decoder) {
 	watch.Go(func() { t.watch(watching) })
 	var last report
 	_ = in.Decode(&last)
-	outOfMemory, lost := t.fate()
+	outOfMemory, lost := t.fate(last.Ended)
 	t.err = lost
 	_ = t.control.Close() // the supervisor waits for it
 	t.wait()
@@ -220,8 +220,12 @@ func (t *tree) tick(silence time.Duration, left func() time.Duration) {
 }
 
 // end makes the supervisor kill the tree, and does not wait.
-func (t *tree) end() {
+func (t *tree) end() { t.endAs(func() {}) }
+
+// endAs is end. It calls note before, unless the tree is ended already.
+func (t *tree) endAs(note func()) {
 	t.ending.Do(func() {
+		note()
 		_ = t.control.Close()
 		t.wake() // a tree of kind Process could have stopped its supervisor
 	})

@@ -63,7 +63,7 @@ func (p *prompter) anthropicFields(root *node) {
 	p.cacheMarks(root)
 }
 
-// usualLifetimes are those of the fields that control a cache, which cost what a write usually costs.
+// usualLifetimes are the lifetimes, by the field that controls a cache, at which a write costs what it usually costs.
 var usualLifetimes = map[string]string{
 	"cache_control": "5m", "caching": "5m", "prompt_cache_breakpoint": "30m", "prompt_cache_options": "30m",
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -185,39 +183,33 @@ func (m *mcpServer) start() (mcp.Transport, error) {
 	cmd := exec.Command(program, m.described.Args...) //nolint:noctx // it lives as long as the session; disconnect ends it
 	cmd.Args[0] = m.described.Command
 	cmd.Dir, cmd.Env, cmd.Stderr = m.cwd, env, m.printed
-	p, in, out, err := startServer(cmd)
+	cmd.SysProcAttr = childAttr()
+	cmd.WaitDelay = drainFor
+	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := startProcess(cmd)
+	if p.err != nil {
+		return nil, p.err
+	}
 	m.process = p
-	noise := logNoise(m.owner.agent.cfg.Log, m.described.Name, m.printed)
-	return &mcp.IOTransport{Reader: NewMessageLines(out, noise), Writer: in}, nil
+	return &mcp.IOTransport{Reader: NewMessageLines(out, m.noise()), Writer: in}, nil
 }
 
-// startServer starts a stdio server in a process group of its own, and returns its standard input and
-// output.
-func startServer(cmd *exec.Cmd) (p *process, in io.WriteCloser, out io.ReadCloser, err error) {
-	cmd.SysProcAttr = childAttr()
-	cmd.WaitDelay = drainFor
-	if in, err = cmd.StdinPipe(); err != nil {
-		return nil, nil, nil, err
-	}
-	if out, err = cmd.StdoutPipe(); err != nil {
-		return nil, nil, nil, err
-	}
-	p = startProcess(cmd)
-	return p, in, out, p.err
-}
-
-// logNoise logs what a server prints to its standard output besides messages. printed keeps it.
-func logNoise(log *slog.Logger, name string, printed *output) func(line []byte) {
-	lines := 0
+// noise logs what a server prints to its standard output besides messages.
+func (m *mcpServer) noise() func(line []byte) {
+	lines, printed := 0, m.printed
 	return func(line []byte) {
 		const most = 500
 		_, _ = printed.Write(append(slices.Clone(line), '\n')) // keeps the end in memory
 		if lines++; lines <= maxNoise {
-			log.Warn("an MCP server wrote a line that is no message; it was skipped",
-				"server", name, "line", cut(clean(string(line)), most))
+			m.owner.agent.cfg.Log.Warn("an MCP server wrote a line that is no message; it was skipped",
+				"server", m.described.Name, "line", cut(clean(string(line)), most))
 		}
 	}
 }

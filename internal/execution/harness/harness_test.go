@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/execution/agent"
 	"github.com/penstock-dev/penstock/internal/execution/harness"
 )
 
@@ -22,9 +21,6 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		os.Exit(playAgent(os.Args[2]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == harness.FrontCommand {
-		os.Exit(agent.Front(os.Args[2:], os.Environ()))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "reference" {
 		os.Exit(playReference())

@@ -64,14 +64,14 @@ func TestLimitsHold(t *testing.T) {
 			ended  func(Result) bool
 		}{
 			"memory": {
-				Limits{Memory: 64 << 20},
-				`head -c 300M /dev/zero | tail`, "64 MiB of memory",
+				Limits{Memory: 128 << 20},
+				`head -c 300M /dev/zero | tail`, "128 MiB of memory",
 				func(r Result) bool { return r.Exceeded == Memory },
 			},
 			"memory in a file": {
-				Limits{Memory: 64 << 20},
+				Limits{Memory: 128 << 20},
 				`[ "$HOME" = /home/agent ] || exec head -c 300M /dev/zero | tail; head -c 300M /dev/zero > /tmp/big`,
-				"64 MiB of memory",
+				"128 MiB of memory",
 				func(r Result) bool { return r.Exceeded == Memory },
 			},
 			"memory that is enough": {

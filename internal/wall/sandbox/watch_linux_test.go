@@ -37,7 +37,7 @@ func unlimited(t *testing.T, kind string) Sandbox {
 // fill is a test program: it writes a large file in memory and stays.
 func fill() {
 	fd, err := unix.MemfdCreate("much", 0)
-	for range 128 {
+	for range 300 {
 		if err == nil {
 			_, err = unix.Write(fd, make([]byte, 1<<20))
 		}
@@ -50,7 +50,8 @@ func fill() {
 // ends at once.
 func TestTreeThatUsesTooMuchIsEnded(t *testing.T) {
 	t.Parallel()
-	disk, memory := Limits{Disk: 16 << 20}, Limits{Memory: 64 << 20}
+	// A supervisor in a container counts, too, and takes much memory under the race detector.
+	disk, memory := Limits{Disk: 16 << 20}, Limits{Memory: 128 << 20}
 	for name, test := range map[string]struct {
 		limits Limits
 		script string
@@ -70,7 +71,7 @@ func TestTreeThatUsesTooMuchIsEnded(t *testing.T) {
 		"a moment": {disk, `head -c 64M /dev/zero > big`, Disk},
 		"memory":   {memory, `{ head -c 300M /dev/zero; sleep 600; } | tail`, Memory},
 		"memory of several": {
-			memory, `for i in 1 2 3 4; do { head -c 20M /dev/zero; sleep 600; } | tail & done; wait`, Memory,
+			memory, `for i in 1 2 3 4; do { head -c 40M /dev/zero; sleep 600; } | tail & done; wait`, Memory,
 		},
 		"file in memory": {memory, `exec "$0" fill`, Memory},
 	} {

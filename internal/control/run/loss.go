@@ -53,7 +53,7 @@ func (w *wakefulness) awake(now time.Time) bool {
 }
 
 // EndLostLeases requeues or ends the runs of lost workers. It leaves a run to its worker for some time
-// if no other worker could take it at once.
+// if no other worker can execute it.
 func (s *Executions) EndLostLeases(ctx context.Context) error {
 	return s.endLostLeases(ctx, func() bool { return true })
 }

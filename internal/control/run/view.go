@@ -194,7 +194,7 @@ func notHeardOf(w store.SilentWorker) *penstock.StatusMessage {
 		which = "its worker on " + w.Host
 	}
 	return &penstock.StatusMessage{Message: fmt.Sprintf("Waiting: %s has not been heard of since %s. "+
-		"The run continues when that worker returns, or when another one is free that can execute it.",
+		"The run continues when that worker returns, or when another one connects that can execute it.",
 		which, w.Since)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -577,6 +578,31 @@ func TestLostLeaseIsNotRenewedBetween(t *testing.T) {
 		}
 		if err := s.Executions.Renew(t.Context(), lease); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// The leases that wait for their workers are left out of the next page.
+func TestLostLeasesInPages(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		s := testkit.OpenStore(t, url)
+		var want []string
+		for range 3 {
+			mustCreate(t, s, nil)
+			_, lease := mustClaim(t, s, "")
+			want = append(want, lease.RunID)
+			testkit.Exec(t, url, fmt.Sprintf("UPDATE queue SET lease_until = %d WHERE run_id = '%s'", len(want), lease.RunID))
+		}
+		for without := range 4 {
+			page, err := s.Executions.LostLeases(t.Context(), 2, without)
+			var got []string
+			for _, l := range page {
+				got = append(got, l.RunID)
+			}
+			if rest := want[without:]; err != nil || !slices.Equal(got, rest[:min(2, len(rest))]) {
+				t.Errorf("without %d: got %v, %v, want of %v", without, got, err, rest)
+			}
 		}
 	})
 }

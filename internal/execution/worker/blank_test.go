@@ -179,7 +179,9 @@ func TestKeptSettingsWithoutSecretsStay(t *testing.T) {
 	t.Parallel()
 	b := keptBox(t)
 	b.config.MCPServers = map[string]penstock.MCPServer{"m": {
-		Env:     map[string]string{"MODE": "production", "HOST": "localhost", "PATTERN": "localhost"},
+		Env: map[string]string{
+			"MODE": "production", "HOST": "localhost", "PATTERN": "localhost", "AUTHOR": "production", "TOKENIZER": "localhost",
+		},
 		Headers: map[string]string{"Authorization": "Basic me:${{ secrets.TOKEN }}"},
 	}}
 	const text = "production localhost "

@@ -57,6 +57,26 @@ func TestUnusedOldWorkspacesAreRemoved(t *testing.T) {
 	}
 }
 
+// The trial of a doctor beside a worker that keeps nothing is not removed while it runs.
+func TestATrialAtWorkIsNotSwept(t *testing.T) {
+	t.Parallel()
+	w := newWorkspaces(t, 0)
+	old := time.Now().Add(-2 * time.Hour)
+	for _, name := range []string{".trial-new", ".trial-old"} {
+		if err := os.Mkdir(filepath.Join(w.dir, "runs", name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(w.dir, "runs", ".trial-old"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	w.sweepOnce()
+	entries, err := os.ReadDir(filepath.Join(w.dir, "runs"))
+	if err != nil || len(entries) != 1 || entries[0].Name() != ".trial-new" {
+		t.Errorf("got %v, %v, want the new trial alone", entries, err)
+	}
+}
+
 func TestHalfMadeWorkspaceIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorkspaces(t, time.Hour)

@@ -7,8 +7,10 @@
 package testkit
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -20,6 +22,24 @@ func Eventually(tb testing.TB, within time.Duration, check func() error) {
 	if err := poll(within, check); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// Log is a log that can be read while it is written. Its zero value is empty.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // TakesLong skips a test that takes a large part of the machine, unless all tests run, as in `make

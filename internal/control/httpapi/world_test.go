@@ -40,7 +40,7 @@ type world struct {
 	url    string
 	admin  string // a key with every scope
 	client *http.Client
-	log    *lockedBuffer
+	log    *testkit.Log
 	stop   func() // the server, gracefully; waits for it
 }
 
@@ -59,7 +59,7 @@ type settings struct {
 func start(t *testing.T, changes ...func(*settings)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, admin: adminKey, log: &lockedBuffer{}}
+	w := &world{t: t, admin: adminKey, log: &testkit.Log{}}
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -320,22 +320,4 @@ func eventually(t *testing.T, what string, check func() bool) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-}
-
-// lockedBuffer is a log that can be read while it is written.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -46,29 +46,11 @@ type site struct {
 	public   string
 	admin    penstock.Principal
 	factory  string
-	log      *sink
+	log      *testkit.Log
 	spans    *tracetest.InMemoryExporter
 	registry *prometheus.Registry
 	client   *http.Client
 	ingress  *webhook.Ingress
-}
-
-// sink is a log that can be read while it is written.
-type sink struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *sink) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *sink) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // change alters how a site is made.
@@ -98,7 +80,8 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	s := &site{
-		t: t, url: url, dir: dir, log: &sink{}, spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry(),
+		t: t, url: url, dir: dir, log: &testkit.Log{},
+		spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry(),
 		db: db,
 	}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -99,18 +99,20 @@ function Usage() {
       </Group>
       <Failure error={usage.error} retry={() => void usage.refetch()} />
       {(usage.data || !usage.error) && (
-        <DataTable
-          label={`Usage by ${group}`}
-          columns={[nameColumn(group), ...usageColumns]}
-          rows={usage.data?.rows}
-          rowKey={({ key }) => key}
-          expected={3}
-          empty={
-            <Text size="sm" c="dimmed">
-              No calls to models in this time.
-            </Text>
-          }
-        />
+        <div className={classes.rows}>
+          <DataTable
+            label={`Usage by ${group}`}
+            columns={[nameColumn(group), ...usageColumns]}
+            rows={usage.data?.rows}
+            rowKey={({ key }) => key}
+            expected={3}
+            empty={
+              <Text size="sm" c="dimmed">
+                No calls to models in this time.
+              </Text>
+            }
+          />
+        </div>
       )}
       {usage.data && usage.data.omitted_rows > 0 && (
         <Text size="sm" c="dimmed">
@@ -134,7 +136,7 @@ function Total({ days, label, group, chosen }: { days: number; label: string; gr
     >
       <span>{label}</span>
       <strong>{data ? costOf(data.total) : '–'}</strong>
-      <span>{data ? formatCount(data.total.calls, 'call') : ' '}</span>
+      <span>{data ? formatCount(data.total.calls, 'call') : '\u00a0'}</span>
     </Link>
   );
 }

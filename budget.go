@@ -30,14 +30,14 @@ type BudgetPeriod string
 // The periods. A week begins on Monday (ISO 8601). BudgetTotal never ends.
 const (
 	BudgetDay   BudgetPeriod = "day"
-	BudgetWeek  BudgetPeriod = "week"
+	budgetWeek  BudgetPeriod = "week"
 	BudgetMonth BudgetPeriod = "month"
 	BudgetTotal BudgetPeriod = "total"
 )
 
-// BudgetPeriods lists the periods, the shortest first.
-func BudgetPeriods() []BudgetPeriod {
-	return []BudgetPeriod{BudgetDay, BudgetWeek, BudgetMonth, BudgetTotal}
+// budgetPeriods lists the periods, the shortest first.
+func budgetPeriods() []BudgetPeriod {
+	return []BudgetPeriod{BudgetDay, budgetWeek, BudgetMonth, BudgetTotal}
 }
 
 // At returns the start and the end of the period that contains t, by the clocks of zone. The start is
@@ -49,7 +49,7 @@ func (p BudgetPeriod) At(t Time, zone *time.Location) (start, end Time) {
 	switch p {
 	case BudgetDay:
 		return midnight(month, day), midnight(month, day+1)
-	case BudgetWeek:
+	case budgetWeek:
 		monday := day - (int(local.Weekday())+6)%7
 		return midnight(month, monday), midnight(month, monday+7)
 	case BudgetMonth:
@@ -87,8 +87,8 @@ const (
 	BudgetRefuse BudgetAction = "refuse" // the run is FAILED
 )
 
-// BudgetActions lists the actions.
-func BudgetActions() []BudgetAction { return []BudgetAction{BudgetPause, BudgetRefuse} }
+// budgetActions lists the actions.
+func budgetActions() []BudgetAction { return []BudgetAction{BudgetPause, BudgetRefuse} }
 
 // SharedBudget caps the cost of many runs together. The budget of one run is a [Budget].
 type SharedBudget struct {
@@ -123,7 +123,7 @@ func (b *SharedBudget) Name(scopeName string) string {
 	switch b.Period {
 	case BudgetDay:
 		return "daily " + name
-	case BudgetWeek, BudgetMonth:
+	case budgetWeek, BudgetMonth:
 		return string(b.Period) + "ly " + name
 	}
 	return name
@@ -153,10 +153,10 @@ type SharedBudgetRequest struct {
 	Cleared []string `json:"-"` // the fields that were given as null
 }
 
-// MaxBudgetUSD is the largest cap of a budget. MaxNotifyAt is how many thresholds a budget can have.
+// MaxBudgetUSD is the largest cap of a budget. maxNotifyAt is how many thresholds a budget can have.
 const (
 	MaxBudgetUSD = 1e9
-	MaxNotifyAt  = 10
+	maxNotifyAt  = 10
 )
 
 // Check returns what is wrong with b besides its scope. It also sorts NotifyAt.
@@ -165,10 +165,10 @@ func (b *SharedBudget) Check() []FieldError {
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, FieldError{pointer, fmt.Sprintf(format, args...)})
 	}
-	if !slices.Contains(BudgetPeriods(), b.Period) {
+	if !slices.Contains(budgetPeriods(), b.Period) {
 		bad("/period", "must be day, week, month or total")
 	}
-	if !slices.Contains(BudgetActions(), b.Action) {
+	if !slices.Contains(budgetActions(), b.Action) {
 		bad("/action", "must be pause or refuse")
 	}
 	if _, err := ParseZone(b.TimeZone); err != nil {
@@ -178,8 +178,8 @@ func (b *SharedBudget) Check() []FieldError {
 		bad("/max_cost_usd", "must be from 0 to %.0f", MaxBudgetUSD)
 	}
 	b.NotifyAt = slices.Compact(slices.Sorted(slices.Values(b.NotifyAt)))
-	if len(b.NotifyAt) > MaxNotifyAt {
-		bad("/notify_at", "must have at most %d different values", MaxNotifyAt)
+	if len(b.NotifyAt) > maxNotifyAt {
+		bad("/notify_at", "must have at most %d different values", maxNotifyAt)
 	}
 	if slices.ContainsFunc(b.NotifyAt, func(share float64) bool { return !(share > 0 && share <= 1) }) {
 		bad("/notify_at", "must have values above 0 and up to 1, such as 0.8")

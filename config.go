@@ -68,10 +68,6 @@ func Harnesses() []string {
 	return []string{HarnessBuiltin, "claude", "codex", "gemini", "opencode", "qwen", HarnessCommand}
 }
 
-// HostedWorker is the worker host of hosted execution. This server hosts no workers, so any
-// worker may execute such a run.
-const HostedWorker = "warp"
-
 // ModelOffline is a model of the built-in agent that needs no key and no network. It is the
 // default while no provider is configured.
 const ModelOffline = "demo/offline"

@@ -1,24 +1,12 @@
 package penstock
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-)
-
-// The sources of the layers of a run's network.
-const (
-	NetworkServer      = "server"
-	NetworkEnvironment = "environment"
-	NetworkRunner      = "runner"
-	NetworkFactory     = "factory"
-	NetworkAgent       = "agent"
-	// NetworkMCP is the layer that the HTTP MCP servers of a run imply.
-	NetworkMCP = "mcp_servers"
 )
 
 // IsZero reports whether n sets nothing. Such a layer adds nothing to the others. Such a run
@@ -246,8 +234,8 @@ func (p *NetworkPolicy) SecretNames() []string {
 // The modes of a host's traffic.
 const (
 	TrafficTunnel  = "tunnel"
-	TrafficInspect = "inspect"
-	TrafficHTTP    = "http"
+	trafficInspect = "inspect"
+	trafficHTTP    = "http"
 	TrafficModel   = "model"
 	TrafficRefused = "refused"
 )
@@ -265,7 +253,7 @@ func (t HostTraffic) Check() error {
 		return Invalid("/data/hosts", "a host has 1 to %d bytes", maxHostName)
 	case t.Port < 0 || t.Port > 65535:
 		return Invalid("/data/hosts", "a port is from 0 to 65535")
-	case !slices.Contains([]string{TrafficTunnel, TrafficInspect, TrafficHTTP, TrafficModel, TrafficRefused}, t.Mode):
+	case !slices.Contains([]string{TrafficTunnel, trafficInspect, trafficHTTP, TrafficModel, TrafficRefused}, t.Mode):
 		return Invalid("/data/hosts", "%q is not a mode", t.Mode)
 	case min(t.Requests, t.BytesIn, t.BytesOut, t.Refused) < 0:
 		return Invalid("/data/hosts", "counts must not be negative")
@@ -289,13 +277,6 @@ type RunNetwork struct {
 	Sealed *bool         `json:"sealed,omitempty"`
 	Policy NetworkPolicy `json:"policy"`
 	Hosts  []HostTraffic `json:"hosts"`
-}
-
-// SortTraffic sorts hosts for display.
-func SortTraffic(hosts []HostTraffic) {
-	slices.SortFunc(hosts, func(a, b HostTraffic) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Mode, b.Mode))
-	})
 }
 
 // CanonicalHost returns a host name as rules write it: in lower case and without a dot at its end.

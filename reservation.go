@@ -15,14 +15,14 @@ const (
 	picosPerNano   = 1000
 )
 
-// MaxCallID is the longest id of a call, in bytes.
-const MaxCallID = 64
+// maxCallID is the longest id of a call, in bytes.
+const maxCallID = 64
 
 // Check returns an error if the ledger cannot store the reservation.
 func (r Reservation) Check() error {
 	bad := func(pointer string) error { return Invalid(pointer, "is missing or out of range") }
 	switch {
-	case r.ID == "" || len(r.ID) > MaxCallID:
+	case r.ID == "" || len(r.ID) > maxCallID:
 		return bad("/id")
 	case len(r.Provider) > maxModelID:
 		return bad("/provider")
@@ -113,7 +113,7 @@ func (r Reservation) ExplainUnpriced() string {
 
 // Check returns an error if no call can have the settlement's id.
 func (s Settlement) Check() error {
-	if s.ID == "" || len(s.ID) > MaxCallID {
+	if s.ID == "" || len(s.ID) > maxCallID {
 		return Invalid("/id", "is missing or out of range")
 	}
 	return nil

@@ -301,18 +301,14 @@ type Attachment struct {
 
 // Limits of a run request.
 const (
-	MaxTitle           = 80
+	maxTitle           = 80
 	MaxAttachments     = 5
 	MaxAttachmentBytes = 25 << 20 // of all attachments of a request, decoded, or of one uploaded attachment
 	MaxBodyBytes       = 10 << 20 // of a JSON body without attachments
-	MaxMetadataKeys    = 20
-	MaxMetadataKey     = 64
-	MaxMetadataValue   = 256
-	MaxDepth           = 8
 )
 
 // DeriveTitle derives a title from a prompt: its first line with text, cut at a word, at most
-// MaxTitle characters.
+// maxTitle characters.
 func DeriveTitle(prompt string) string {
 	line := ""
 	for l := range strings.Lines(prompt) {
@@ -323,14 +319,14 @@ func DeriveTitle(prompt string) string {
 	return cutTitle(line)
 }
 
-// cutTitle cuts a line at a word, after at most MaxTitle characters.
+// cutTitle cuts a line at a word, after at most maxTitle characters.
 func cutTitle(line string) string {
-	if utf8.RuneCountInString(line) <= MaxTitle {
+	if utf8.RuneCountInString(line) <= maxTitle {
 		return line
 	}
 	runes := []rune(line)
-	cut := string(runes[:MaxTitle])
-	if i := strings.LastIndexByte(cut, ' '); i > 0 && runes[MaxTitle] != ' ' {
+	cut := string(runes[:maxTitle])
+	if i := strings.LastIndexByte(cut, ' '); i > 0 && runes[maxTitle] != ' ' {
 		cut = cut[:i]
 	}
 	return strings.TrimRight(cut, " ")
@@ -339,7 +335,7 @@ func cutTitle(line string) string {
 // beginning returns the first words of a line, with one space between them. It stops once it has
 // enough for a title, because a prompt is often one line of many kilobytes.
 func beginning(line string) string {
-	const enough = (MaxTitle + 1) * utf8.UTFMax
+	const enough = (maxTitle + 1) * utf8.UTFMax
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(
 		line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) },
@@ -353,73 +349,6 @@ func beginning(line string) string {
 		}
 	}
 	return b.String()
-}
-
-// The metadata keys of what started a run. Only the server sets them.
-const (
-	MetadataAutomation = "automation_id"
-	MetadataWebhook    = "webhook_uid"
-	MetadataDelivery   = "delivery_id"
-)
-
-// Provenance returns the metadata of a run that an automation or delivery started. It omits
-// keys without a value.
-func Provenance(automationID, webhookUID, deliveryID string) map[string]string {
-	m := map[string]string{MetadataAutomation: automationID, MetadataWebhook: webhookUID, MetadataDelivery: deliveryID}
-	maps.DeleteFunc(m, func(_, value string) bool { return value == "" })
-	return m
-}
-
-// IsProvenance reports whether only the server sets a metadata key.
-func IsProvenance(key string) bool {
-	return key == MetadataAutomation || key == MetadataWebhook || key == MetadataDelivery
-}
-
-// CheckProvenance returns an error for each metadata key that only the server may set.
-func CheckProvenance(m map[string]string) []FieldError {
-	var errs []FieldError
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if IsProvenance(key) {
-			errs = append(
-				errs,
-				FieldError{
-					"/metadata/" + key,
-					"is set only by the server: it shows which automation, webhook and delivery started a run",
-				},
-			)
-		}
-	}
-	return errs
-}
-
-// CheckMetadata returns the errors of a caller's metadata.
-func CheckMetadata(m map[string]string) []FieldError {
-	var errs []FieldError
-	if len(m) > MaxMetadataKeys {
-		errs = append(
-			errs, FieldError{"/metadata", fmt.Sprintf("has %d keys; at most %d are allowed", len(m), MaxMetadataKeys)},
-		)
-	}
-	bad := func(key, detail string) { errs = append(errs, FieldError{"/metadata/" + EscapePointer(key), detail}) }
-	for k, v := range m {
-		if !validMetadataKey(k) {
-			bad(k, "is not a valid key: it must have 1 to 64 characters of a-z A-Z 0-9 . _ -")
-		}
-		if len(v) > MaxMetadataValue || !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-			bad(k, "must be at most 256 bytes of UTF-8 without NUL")
-		}
-	}
-	slices.SortFunc(errs, func(a, b FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
-	return errs
-}
-
-func validMetadataKey(k string) bool {
-	if k == "" || len(k) > MaxMetadataKey {
-		return false
-	}
-	return !strings.ContainsFunc(k, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
-	})
 }
 
 // Artifact is a result of a run.
@@ -445,14 +374,6 @@ const (
 func ArtifactTypes() []ArtifactType {
 	return []ArtifactType{ArtifactPlan, ArtifactPullRequest, ArtifactScreenshot, ArtifactFile, ArtifactReference}
 }
-
-// PullRequestStatuses lists the statuses of a pull request.
-func PullRequestStatuses() []string {
-	return []string{"open", "draft", "merged", "closed", PullRequestUnknown}
-}
-
-// PullRequestUnknown is the default status of a pull request.
-const PullRequestUnknown = "unknown"
 
 // ArtifactData is the union of the fields of every kind of artifact.
 type ArtifactData struct {

@@ -29,12 +29,9 @@ func (s SkillSpec) Bare() bool { return s.Repo == "" && s.Path == "" }
 // SkillOrigin is the origin of a skill in an assignment.
 type SkillOrigin string
 
-// The origins; all other skills are found in the workspace's repositories.
-const (
-	SkillOfAgent   SkillOrigin = "agent"   // the files of the agent's factory, for this agent alone
-	SkillOfFactory SkillOrigin = "factory" // the same files, for every agent
-	SkillBundled   SkillOrigin = "bundled" // part of the server; its name is its id
-)
+// SkillBundled is the origin of a skill that is part of the server; its name is its id. The server
+// names the other origins, and skills without one are found in the workspace's repositories.
+const SkillBundled SkillOrigin = "bundled"
 
 // SkillFolder is a skill with all its files, by path in its folder. They include SKILL.md.
 type SkillFolder struct {

@@ -10,7 +10,7 @@ import (
 // Limits of a [TitleTemplate].
 const (
 	MaxTitleTemplate     = 200 // characters
-	MaxTitlePlaceholders = 10
+	maxTitlePlaceholders = 10
 )
 
 // TitleTemplate is the title of an automation's runs, such as "Ship order {{data.order}}". Each
@@ -50,8 +50,8 @@ func ParseTitle(template string) (TitleTemplate, error) {
 				return t, fmt.Errorf("has the placeholder {{%s}}; write the path of a value, such as {{data.order}}", inside)
 			}
 		}
-		if t.parts = append(t.parts, titlePart{text, path}); len(t.parts) > MaxTitlePlaceholders {
-			return t, fmt.Errorf("has more than %d placeholders", MaxTitlePlaceholders)
+		if t.parts = append(t.parts, titlePart{text, path}); len(t.parts) > maxTitlePlaceholders {
+			return t, fmt.Errorf("has more than %d placeholders", maxTitlePlaceholders)
 		}
 		rest = next
 	}
@@ -59,7 +59,7 @@ func ParseTitle(template string) (TitleTemplate, error) {
 }
 
 // Title replaces the placeholders by the values, which it never reads as a template. The title is
-// one line of at most MaxTitle characters, and "" if nothing is left of it.
+// one line of at most maxTitle characters, and "" if nothing is left of it.
 func (t TitleTemplate) Title(value func(path []string) string) string {
 	var b strings.Builder
 	for _, p := range t.parts {

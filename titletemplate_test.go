@@ -39,7 +39,7 @@ func TestATitleShowsValuesAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := title.Title(func(path []string) string { return values[path[0]] })
-	if n := utf8.RuneCountInString(got); n > penstock.MaxTitle || !utf8.ValidString(got) {
+	if n := utf8.RuneCountInString(got); n > 80 || !utf8.ValidString(got) {
 		t.Errorf("a long value makes a title of %d characters: %q", n, got)
 	}
 }

@@ -26,10 +26,8 @@ func UsageGroups() []UsageGroup {
 // The limits of a [UsageQuery].
 const (
 	MaxUsageDays = 400
-	MaxUsageRows = 1000
 
-	MaxHourlyDays = 31 // of a query with Hourly
-	MaxHourlyRows = 8  // with costs of their own
+	maxHourlyDays = 31 // of a query with Hourly
 )
 
 // UsageQuery asks for the usage of a team.
@@ -65,9 +63,9 @@ func (q *UsageQuery) Resolve(now Time) (*time.Location, error) {
 	if q.Hourly && q.GroupBy == UsageByDay {
 		return nil, Errorf(CodeInvalidRequest, "query parameter interval: is not allowed with group_by day")
 	}
-	if days := q.To.Sub(q.From); q.Hourly && days > MaxHourlyDays*day {
+	if days := q.To.Sub(q.From); q.Hourly && days > maxHourlyDays*day {
 		return nil, Errorf(CodeInvalidRequest,
-			"query parameter from: must be at most %d days before query parameter to if interval is hour", MaxHourlyDays)
+			"query parameter from: must be at most %d days before query parameter to if interval is hour", maxHourlyDays)
 	}
 	zone, err := ParseZone(q.TimeZone)
 	if err != nil {
@@ -84,7 +82,7 @@ type UsageReport struct {
 	TimeZone string     `json:"time_zone"`
 	// Rows are in the order of days, or else those with the highest cost first.
 	Rows        []UsageRow `json:"rows"`
-	OmittedRows int        `json:"omitted_rows"` // beyond MaxUsageRows
+	OmittedRows int        `json:"omitted_rows"` // beyond the limit of a report
 	Total       UsageSum   `json:"total"`        // also of omitted rows
 	// Hourly is nil unless it was asked for.
 	Hourly *HourlyCosts `json:"hourly,omitempty"`
@@ -93,7 +91,7 @@ type UsageReport struct {
 // HourlyCosts are the costs of calls whose model has a price, by the hour in which they were sent.
 // Hours begin with [UsageReport.From].
 type HourlyCosts struct {
-	Rows  []HourlyCost `json:"rows"`  // the first MaxHourlyRows rows of the report
+	Rows  []HourlyCost `json:"rows"`  // the first rows of the report
 	Other []float64    `json:"other"` // of all other rows, one for each hour
 }
 
@@ -143,47 +141,4 @@ type RunBudgetUsage struct {
 	MaxTotalTokens *int64   `json:"max_total_tokens,omitempty"`
 	SpentTokens    int64    `json:"spent_tokens"`
 	ReservedTokens int64    `json:"reserved_tokens"`
-}
-
-// ModelCall is one call to a model, as the ledger has it.
-type ModelCall struct {
-	ID          string `json:"id"`
-	ExecutionID int    `json:"execution_id"`
-	Provider    string `json:"provider"`
-	Model       string `json:"model"`
-	CreatedAt   Time   `json:"created_at"`
-	SettledAt   Time   `json:"settled_at,omitzero"`
-	State       string `json:"state"` // reserved, settled or unsent
-	TokenUsage
-	Reasoning int64    `json:"reasoning_tokens"`
-	CostUSD   *float64 `json:"cost_usd"` // nil if it is not known; of a reserved call the most that it can be
-	Estimated bool     `json:"estimated"`
-	Unknown   bool     `json:"unknown"`
-}
-
-// ModelCallPage is a page of calls, the newest first.
-type ModelCallPage struct {
-	Calls    []ModelCall `json:"calls"`
-	PageInfo PageInfo    `json:"page_info"`
-}
-
-// SumUsage adds up rows.
-func SumUsage(rows []UsageRow) UsageSum {
-	var sum UsageSum
-	var priced, reserved int64 // in nano-dollars, which add up exactly
-	for _, r := range rows {
-		sum.Calls += r.Calls
-		sum.TokenUsage = sum.Add(r.TokenUsage)
-		sum.Reasoning += r.Reasoning
-		sum.UnpricedCalls += r.UnpricedCalls
-		sum.EstimatedCalls += r.EstimatedCalls
-		sum.UnknownCalls += r.UnknownCalls
-		sum.UnsettledCalls += r.UnsettledCalls
-		priced, reserved = priced+NanosOf(r.PricedCostUSD), reserved+NanosOf(r.ReservedUSD)
-	}
-	sum.PricedCostUSD, sum.ReservedUSD = USDOf(priced), USDOf(reserved)
-	if sum.UnpricedCalls == 0 {
-		sum.CostUSD = new(sum.PricedCostUSD)
-	}
-	return sum
 }

@@ -99,11 +99,11 @@ func owner(name string) string {
 	return cmp.Or(aliases[first], first)
 }
 
-// ReservedVariable reports whether a run must not set a variable, because it could decide where
+// reservedVariable reports whether a run must not set a variable, because it could decide where
 // an agent program sends the operator's keys, or which code it runs. own has the names of the
 // variables that the operator gives to the program. Names are compared without regard to case,
 // as many programs do.
-func ReservedVariable(name string, own []string) bool {
+func reservedVariable(name string, own []string) bool {
 	name = strings.ToUpper(name)
 	is := func(pattern string) bool {
 		matches, _ := path.Match(pattern, name)
@@ -133,7 +133,7 @@ func ReservedVariable(name string, own []string) bool {
 func (c *Config) CheckVariables(own []string) []FieldError {
 	var errs []FieldError
 	check := func(pointer, name, detail string) {
-		if ReservedVariable(name, own) {
+		if reservedVariable(name, own) {
 			detail += fmt.Sprintf(
 				" the harness %s: it holds keys of the server, and such a variable can decide where they are sent or what code "+
 					"runs beside them",

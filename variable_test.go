@@ -39,7 +39,7 @@ func TestReservedVariables(t *testing.T) {
 		"AWS_ENDPOINT_URL_BEDROCK", "SOMEBODY_BASE_URL", "ACME_HOST", "acme_gateway_url", "ACME_API_ENDPOINT",
 		"GITHUB_SERVER_URL",
 	} {
-		if !ReservedVariable(name, own) {
+		if !reservedVariable(name, own) {
 			t.Errorf("a run can set %s", name)
 		}
 	}
@@ -51,7 +51,7 @@ func TestReservedVariables(t *testing.T) {
 		"ENVIRONMENT", "HOMEPAGE", "PATHS", "URL", "HOST", "PORT", "MAKE_TARGET", "ACCURL", "HOSTING_URL", "PGDATABASE",
 		"LDAP_BASE",
 	} {
-		if ReservedVariable(name, own) {
+		if reservedVariable(name, own) {
 			t.Errorf("a run cannot set %s", name)
 		}
 	}

@@ -86,8 +86,8 @@ type Webhook struct {
 // the setting of the server.
 type DedupWindow string
 
-// MaxDedupWindow is the longest time of a DedupWindow.
-const MaxDedupWindow = 366 * 24 * time.Hour
+// maxDedupWindow is the longest time of a DedupWindow.
+const maxDedupWindow = 366 * 24 * time.Hour
 
 // UnmarshalJSON also reads a number, of seconds.
 func (w *DedupWindow) UnmarshalJSON(b []byte) error {
@@ -104,10 +104,10 @@ func (w *DedupWindow) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Valid reports whether w is "", 0, or a time up to [MaxDedupWindow].
+// Valid reports whether w is "", 0, or a time up to [maxDedupWindow].
 func (w DedupWindow) Valid() bool {
 	d, err := time.ParseDuration(string(w))
-	return w == "" || err == nil && d >= 0 && d <= MaxDedupWindow
+	return w == "" || err == nil && d >= 0 && d <= maxDedupWindow
 }
 
 // Or returns the time of w, or server for "".

@@ -74,7 +74,7 @@ func serveTunnel(ctx context.Context, listener net.Listener, target string) erro
 		return err
 	}
 	policy, err := egress.Compile(penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{{
-		Source: penstock.NetworkServer, Network: penstock.Network{
+		Source: "server", Network: penstock.Network{
 			Allow: []penstock.NetworkRule{{Host: tunnelHost, Ports: []int{int(address.Port())}}},
 		},
 	}}})

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -147,7 +148,7 @@ func (w *world) automation(t *testing.T, f penstock.Factory, name string) pensto
 // runs are those that a query finds.
 func (w *world) runs(t *testing.T, query url.Values) []penstock.Run {
 	t.Helper()
-	var page penstock.RunPage
+	var page run.Page
 	w.read(t, "agent/runs?"+query.Encode(), &page)
 	return page.Runs
 }

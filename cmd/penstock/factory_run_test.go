@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/skills"
 )
@@ -247,15 +248,15 @@ func TestCommandsOfThePlatformSkillWork(t *testing.T) {
 	if len(blocks) < 6 {
 		t.Fatalf("got %d blocks of commands", len(blocks))
 	}
-	var run penstock.Run
+	var started penstock.Run
 	for len(blocks) > 0 {
 		some := blocks[:min(len(blocks), penstock.MaxAttachments)]
 		blocks = blocks[len(some):]
-		run = h.runCommands(some)
+		started = h.runCommands(some)
 	}
-	var page penstock.RunPage
-	h.ask(http.MethodGet, "/agent/runs?ancestor_run_id="+run.ID, nil, http.StatusOK, &page)
-	if len(page.Runs) != 1 || page.Runs[0].ParentID != run.ID {
+	var page run.Page
+	h.ask(http.MethodGet, "/agent/runs?ancestor_run_id="+started.ID, nil, http.StatusOK, &page)
+	if len(page.Runs) != 1 || page.Runs[0].ParentID != started.ID {
 		t.Errorf("got %d runs below the run, want the one that it has started", len(page.Runs))
 	}
 }
@@ -331,7 +332,7 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 			map[string]any{"name": "app", "repos": []map[string]string{{"url": "file://" + dir}}}, http.StatusCreated, &e,
 		)
 		listed := func(query string) map[string][]string {
-			var response struct{ Agents []penstock.AgentSkillItem }
+			var response struct{ Agents []run.AgentSkillItem }
 			h.ask(http.MethodGet, "/agent?"+query, nil, http.StatusOK, &response)
 			got := map[string][]string{}
 			for _, item := range response.Agents {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -67,7 +68,7 @@ func TestAutomations(t *testing.T) {
 	deliver(t, 202, url.IngressURL, `{"id": 9007199254740993}`, "Authorization", "Bearer "+url.Secret)
 	got := call(t, env, "run", "list", "--webhook", url.UID, "-o", "json")
 	got.want(t, 0)
-	var page penstock.RunPage
+	var page run.Page
 	fromJSON(t, got.out, &page)
 	if len(page.Runs) != 1 || page.Runs[0].Creator == nil || page.Runs[0].Creator.DisplayName != "fix-builds" {
 		t.Errorf("got the runs %s, want one of the automation", got.out)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -63,7 +64,7 @@ func states(t *testing.T, s *testkit.Server, acknowledged []string) map[string]p
 	runs := map[string]penstock.Run{}
 	for cursor := ""; ; {
 		got := send(t, s, http.MethodGet, "/agent/runs?limit=500&cursor="+cursor, "")
-		var page penstock.RunPage
+		var page run.Page
 		if err := json.Unmarshal(got.body, &page); err != nil || got.status != http.StatusOK {
 			t.Fatalf("got %d: %s", got.status, got.body)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -72,7 +73,7 @@ func TestPlaceInTheQueue(t *testing.T) {
 			}
 			return nil
 		})
-		var page penstock.RunPage
+		var page run.Page
 		if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs?state=QUEUED", "").body, &page); err != nil {
 			t.Fatal(err)
 		}

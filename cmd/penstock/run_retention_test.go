@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -80,7 +81,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 // found lists runs and requires the given number.
 func (h *hooked) found(query string, want int) error {
 	h.t.Helper()
-	var page penstock.RunPage
+	var page run.Page
 	h.ask(http.MethodGet, "/agent/runs?"+query, nil, http.StatusOK, &page)
 	if got := len(page.Runs); got != want {
 		return fmt.Errorf("?%s finds %d runs, want %d", query, got, want)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock-dev/penstock/internal/control/run"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
@@ -44,42 +46,42 @@ func TestRunOfADeliveryGetsItsPayloadAsAFile(t *testing.T) {
 
 	env := client(h.Server)
 	testkit.Eventually(t, timeout, func() error { return inState(t, env, d.Runs[0], penstock.StateSucceeded) })
-	var run penstock.Run
-	raw := h.ask(http.MethodGet, "/agent/runs/"+d.Runs[0], nil, http.StatusOK, &run)
-	if run.Source != penstock.SourceWebhook {
-		t.Errorf("got the source %s, want WEBHOOK", run.Source)
+	var started penstock.Run
+	raw := h.ask(http.MethodGet, "/agent/runs/"+d.Runs[0], nil, http.StatusOK, &started)
+	if started.Source != penstock.SourceWebhook {
+		t.Errorf("got the source %s, want WEBHOOK", started.Source)
 	}
 	want := map[string]string{"automation_id": a.UID, "webhook_uid": w.UID, "delivery_id": id}
-	if diff := cmp.Diff(want, run.Metadata); diff != "" {
+	if diff := cmp.Diff(want, started.Metadata); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
-	if want := h.URL + h.path() + "/webhooks/" + w.UID + "/deliveries/" + id; run.TriggerURL != want {
-		t.Errorf("got the trigger_url %s, want %s", run.TriggerURL, want)
+	if want := h.URL + h.path() + "/webhooks/" + w.UID + "/deliveries/" + id; started.TriggerURL != want {
+		t.Errorf("got the trigger_url %s, want %s", started.TriggerURL, want)
 	}
-	envelope, begins := strings.CutPrefix(run.Prompt, prompt+"\n")
+	envelope, begins := strings.CutPrefix(started.Prompt, prompt+"\n")
 	for _, text := range []string{w.Name, id, "event-payload.json", "untrusted", "request to act on"} {
 		if !begins || !strings.Contains(envelope, text) {
-			t.Errorf("got the prompt %q, want the automation's and then an envelope with %q", run.Prompt, text)
+			t.Errorf("got the prompt %q, want the automation's and then an envelope with %q", started.Prompt, text)
 		}
 	}
 	for _, piece := range []string{"MARKER", "previous", "12345678901", "__proto__"} {
-		if strings.Contains(run.Prompt+run.Title, piece) || strings.Contains(string(raw.body), piece) {
+		if strings.Contains(started.Prompt+started.Title, piece) || strings.Contains(string(raw.body), piece) {
 			t.Errorf("the run has %q of the payload in it: %s", piece, raw.body)
 		}
 	}
-	logs := call(t, env, "run", "logs", run.ID).out
+	logs := call(t, env, "run", "logs", started.ID).out
 	if !strings.Contains(logs, hex.EncodeToString(sum[:])) || strings.Contains(logs, "pwned.txt") {
 		t.Errorf("got the log %s, want the file's sum, and nothing that the payload asked for", logs)
 	}
-	if got := artifact(t, h.Server, run); got != awkward {
+	if got := artifact(t, h.Server, started); got != awkward {
 		t.Errorf("the agent read %q, want the bytes that were sent", got)
 	}
 	for _, query := range []string{
 		"automation_id=" + a.UID, "webhook_uid=" + w.UID, "source=WEBHOOK", "metadata[delivery_id]=" + id,
 	} {
-		var page penstock.RunPage
+		var page run.Page
 		h.ask(http.MethodGet, "/agent/runs?"+query, nil, http.StatusOK, &page)
-		if len(page.Runs) != 1 || page.Runs[0].ID != run.ID {
+		if len(page.Runs) != 1 || page.Runs[0].ID != started.ID {
 			t.Errorf("?%s finds %d runs, want the one", query, len(page.Runs))
 		}
 	}

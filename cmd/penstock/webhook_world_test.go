@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -169,7 +170,7 @@ func (h *hooked) runs(w penstock.Webhook) []penstock.Run {
 	h.t.Helper()
 	var all []penstock.Run
 	for cursor := ""; ; {
-		var page penstock.RunPage
+		var page run.Page
 		h.ask(
 			http.MethodGet, "/agent/runs?limit=500&sort_by=created_at&webhook_uid="+w.UID+"&cursor="+url.QueryEscape(cursor),
 			nil, http.StatusOK, &page,

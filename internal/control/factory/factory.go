@@ -293,7 +293,7 @@ func checkDispatch(req penstock.DispatchRequest) (source, id string, errs []pens
 	if req.TicketRef != "" {
 		source, id, _ = strings.Cut(req.TicketRef, ":")
 		if !ticketSource.MatchString(source) || id == "" ||
-			len(penstock.CheckMetadata(map[string]string{"ticket_id": id})) > 0 {
+			len(run.CheckMetadata(map[string]string{"ticket_id": id})) > 0 {
 			errs = append(
 				errs,
 				penstock.FieldError{

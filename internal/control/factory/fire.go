@@ -116,24 +116,25 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 // Stamp creates a run from the template. If a key that pays for the run brings a cap on costs, and the model has no
 // price, it returns a *penstock.Error, and [WhyBroken] returns the reason.
 func (t *RunTemplate) Stamp(ctx context.Context, on Cause) (*store.NewRun, error) {
-	run := t.run
-	run.ID, run.ConversationID = penstock.NewID(), penstock.NewID()
-	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.At, on.At
-	run.Source, run.Schedule, run.TriggerURL = on.Source, on.schedule, on.TriggerURL
-	run.WebhookUID, run.DeliveryID = on.WebhookUID, on.DeliveryID
+	started := t.run
+	started.ID, started.ConversationID = penstock.NewID(), penstock.NewID()
+	started.RootID, started.CreatedAt, started.UpdatedAt = started.ID, on.At, on.At
+	started.Source, started.Schedule, started.TriggerURL = on.Source, on.schedule, on.TriggerURL
+	started.WebhookUID, started.DeliveryID = on.WebhookUID, on.DeliveryID
 	if on.Creator != nil {
-		run.Creator, run.KeyUID = on.Creator, on.KeyUID
+		started.Creator, started.KeyUID = on.Creator, on.KeyUID
 	}
-	run.Payers = penstock.MorePayers(run.Payers, on.PaidBy...)
-	if err := t.runs.CheckPrice(ctx, run.RunRow); err != nil {
+	started.Payers = penstock.MorePayers(started.Payers, on.PaidBy...)
+	if err := t.runs.CheckPrice(ctx, started.RunRow); err != nil {
 		return nil, err
 	}
-	run.Metadata = penstock.Provenance(run.AutomationID, on.WebhookUID, on.DeliveryID)
-	run.Title = cmp.Or(t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() }), run.Title)
+	started.Metadata = run.Provenance(started.AutomationID, on.WebhookUID, on.DeliveryID)
+	title := t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() })
+	started.Title = cmp.Or(title, started.Title)
 	if on.Envelope != "" {
-		run.Prompt += "\n\n" + on.Envelope
+		started.Prompt += "\n\n" + on.Envelope
 	}
-	return &run, nil
+	return &started, nil
 }
 
 // Actor returns the automation as the actor of its runs. It acts on behalf of no person.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -174,7 +175,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 			})
 			err := once(s)
 			must[struct{}](h)(struct{}{}, h.Resources.DeleteAutomation(ctx, h.Admin, h.factory, a.UID))
-			page := must[penstock.RunPage](h)(h.Runs.List(ctx, h.Admin, penstock.RunQuery{AutomationID: a.UID, Limit: 10}))
+			page := must[run.Page](h)(h.Runs.List(ctx, h.Admin, penstock.RunQuery{AutomationID: a.UID, Limit: 10}))
 			if len(page.Runs) != 1 {
 				h.T.Fatalf("%d runs of the automation", len(page.Runs))
 			}

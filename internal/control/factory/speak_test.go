@@ -14,17 +14,17 @@ import (
 
 // speaking calls everything that brings text to the conversation of a run, as p. The texts say who
 // wrote them.
-func (w *world) speaking(p penstock.Principal, run penstock.Run) map[string]error {
+func (w *world) speaking(p penstock.Principal, started penstock.Run) map[string]error {
 	ctx, message := w.T.Context(), penstock.FollowupRequest{Message: "from " + p.Actor.UID}
-	files := penstock.PrepareRequest{Files: []penstock.PrepareFile{{Filename: "a.txt", MimeType: "text/plain"}}}
+	files := run.PrepareRequest{Files: []run.PrepareFile{{Filename: "a.txt", MimeType: "text/plain"}}}
 	message.Attachments = []penstock.FollowupAttachment{{FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")}}
 	errs := map[string]error{}
-	_, errs["prepare"] = w.Files.PrepareAttachments(ctx, p, run.ID, files)
-	_, errs["prepare for the conversation"] = w.Files.PrepareConversationAttachments(ctx, p, run.ConversationID, files)
-	_, errs["follow-up"] = w.Runs.FollowUp(ctx, p, run.ID, message)
-	_, errs["follow-up to the conversation"] = w.Runs.FollowUpConversation(ctx, p, run.ConversationID, message)
+	_, errs["prepare"] = w.Files.PrepareAttachments(ctx, p, started.ID, files)
+	_, errs["prepare for the conversation"] = w.Files.PrepareConversationAttachments(ctx, p, started.ConversationID, files)
+	_, errs["follow-up"] = w.Runs.FollowUp(ctx, p, started.ID, message)
+	_, errs["follow-up to the conversation"] = w.Runs.FollowUpConversation(ctx, p, started.ConversationID, message)
 	_, errs["new run"] = w.Runs.Create(ctx, p, penstock.RunRequest{
-		Prompt: "from " + p.Actor.UID, ConversationID: run.ConversationID,
+		Prompt: "from " + p.Actor.UID, ConversationID: started.ConversationID,
 	}, penstock.SourceAPI)
 	return errs
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 func TestAdoption(t *testing.T) {
@@ -111,10 +113,10 @@ func adoptWholeRun(t *testing.T, w *world, c penstock.Control) {
 func launchedOnWorkerList(t *testing.T, w *world, c penstock.Control) {
 	id := w.newRun("elsewhere")
 	var had penstock.Time
-	look := func(want penstock.WorkerExecution) {
+	look := func(want store.WorkerExecution) {
 		t.Helper()
 		var list struct {
-			Workers []penstock.ConnectedWorker `json:"workers"`
+			Workers []run.ConnectedWorker `json:"workers"`
 		}
 		w.must(http.StatusOK, "GET", "/api/v1/agent/connected-self-hosted-workers", nil).into(t, &list)
 		if len(list.Workers) != 1 || list.Workers[0].Launchers != 1 || len(list.Workers[0].Executions) != 1 {
@@ -130,9 +132,9 @@ func launchedOnWorkerList(t *testing.T, w *world, c penstock.Control) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	waits := func(reason, message string) penstock.WorkerExecution {
-		return penstock.WorkerExecution{
-			State: penstock.StateClaimed, Waiting: &penstock.PodWait{Reason: reason, Message: message},
+	waits := func(reason, message string) store.WorkerExecution {
+		return store.WorkerExecution{
+			State: penstock.StateClaimed, Waiting: &store.PodWait{Reason: reason, Message: message},
 		}
 	}
 	l := launch(t, c).Lease
@@ -150,9 +152,9 @@ func launchedOnWorkerList(t *testing.T, w *world, c penstock.Control) {
 	w.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+id+"/followups", map[string]any{"message": "hurry"})
 	look(waits("ImagePullBackOff", "Not found."))
 	g := agent{t: t, control: c, a: adopt(t, c, l)}
-	look(penstock.WorkerExecution{State: penstock.StateClaimed})
+	look(store.WorkerExecution{State: penstock.StateClaimed})
 	g.append(g.state(penstock.StatePending), g.state(penstock.StateInProgress))
-	look(penstock.WorkerExecution{State: penstock.StateInProgress})
+	look(store.WorkerExecution{State: penstock.StateInProgress})
 }
 
 // Of many adopters at the same moment, exactly one gets the execution.

@@ -63,7 +63,7 @@ func (h artifacts) download(c *call) error {
 
 // upload is a received artifact.
 type upload struct {
-	meta penstock.ArtifactUpload
+	meta run.ArtifactUpload
 	file *os.File // rewound; nil without a file
 	hash [sha256.Size]byte
 }
@@ -94,7 +94,7 @@ func (h artifacts) readUpload(c *call) (*upload, error) {
 		up.hash = hashBody(c.body, c.r.URL.RawQuery)
 		return up, nil
 	}
-	up := &upload{meta: penstock.ArtifactUpload{Type: penstock.ArtifactFile}}
+	up := &upload{meta: run.ArtifactUpload{Type: penstock.ArtifactFile}}
 	const limit = run.MaxArtifactBytes + maxFormText
 	body := http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit)
 	if err := h.readForm(c, multipart.NewReader(body, params["boundary"]), up); err != nil {

@@ -13,7 +13,7 @@ type attachments struct {
 }
 
 func (h attachments) prepare(c *call) error {
-	var req penstock.PrepareRequest
+	var req run.PrepareRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (h attachments) prepare(c *call) error {
 }
 
 func (h attachments) prepareInConversation(c *call) error {
-	var req penstock.PrepareRequest
+	var req run.PrepareRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -62,5 +62,5 @@ func (h attachments) listForHandoff(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, map[string][]penstock.HandoffAttachment{"attachments": attachments})
+	return c.respond(http.StatusOK, map[string][]run.HandoffAttachment{"attachments": attachments})
 }

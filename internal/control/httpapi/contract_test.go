@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
 	"github.com/penstock-dev/penstock/internal/control/httpapi"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -93,13 +94,13 @@ func acceptingBucket(t *testing.T) string {
 // followToBucket follows a signed link that redirects to the object store.
 func (d *driver) followToBucket() {
 	d.t.Helper()
-	run := d.must(http.StatusOK, "POST", "/api/v1/agent/runs", map[string]any{
+	started := d.must(http.StatusOK, "POST", "/api/v1/agent/runs", map[string]any{
 		"prompt": "x", "attachments": []map[string]any{{"file_name": "a", "mime_type": "text/plain", "data": "aGk="}},
 	}).field("run_id")
 	var files struct {
-		Attachments []penstock.HandoffAttachment `json:"attachments"`
+		Attachments []run.HandoffAttachment `json:"attachments"`
 	}
-	d.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+run+"/handoff/attachments", nil).into(d.t, &files)
+	d.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+started+"/handoff/attachments", nil).into(d.t, &files)
 	d.must(http.StatusFound, "GET", strings.TrimPrefix(files.Attachments[0].DownloadURL, d.url), nil)
 }
 
@@ -381,7 +382,7 @@ func (d *driver) makeSteered() {
 // prepare prepares an attachment of the waiting run, and returns the token of its link and its id.
 func (d *driver) prepare() (token, id string) {
 	d.t.Helper()
-	var prepared penstock.PreparedAttachments
+	var prepared run.PreparedAttachments
 	d.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+d.seen["waiting"]+"/attachments/prepare",
 		`{"files": [{"filename": "a.txt", "mime_type": "text/plain"}]}`).into(d.t, &prepared)
 	one := prepared.Attachments[0]

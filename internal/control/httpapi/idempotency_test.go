@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -114,7 +115,7 @@ func TestOneIdempotencyKeyCreatesOneRun(t *testing.T) {
 		if len(ids) != 1 {
 			t.Errorf("got runs %v (%d told to come back), want one", ids, refused)
 		}
-		var page penstock.RunPage
+		var page run.Page
 		servers[0].must(http.StatusOK, "GET", "/api/v1/agent/runs", nil).into(t, &page)
 		if len(page.Runs) != 1 {
 			t.Errorf("got %d runs in the list, want one", len(page.Runs))

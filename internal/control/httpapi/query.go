@@ -10,7 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
+
+// maxMetadataFilter is how many keys of metadata a filter can name.
+const maxMetadataFilter = 5
 
 // query reads the parameters of a route and keeps the first error. It ignores unknown parameters.
 type query struct {
@@ -162,10 +166,10 @@ func (q *query) metadata() map[string]string {
 		}
 		filter[key] = q.optional(name)
 	}
-	if len(filter) > penstock.MaxMetadataFilter {
-		q.badf("metadata", "is allowed for at most %d keys", penstock.MaxMetadataFilter)
+	if len(filter) > maxMetadataFilter {
+		q.badf("metadata", "is allowed for at most %d keys", maxMetadataFilter)
 	}
-	if wrong := penstock.CheckMetadata(filter); len(wrong) > 0 {
+	if wrong := run.CheckMetadata(filter); len(wrong) > 0 {
 		q.badf("metadata", "has an invalid key or value: %s", wrong[0].Detail)
 	}
 	return filter

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 func TestProblemsHaveTheirShape(t *testing.T) {
@@ -151,7 +152,7 @@ func TestAnIncompleteBodyStartsNothing(t *testing.T) {
 			}
 		})
 	}
-	var page penstock.RunPage
+	var page run.Page
 	w.must(http.StatusOK, "GET", "/api/v1/agent/runs", nil).into(t, &page)
 	if len(page.Runs) != 1 || len(page.Runs[0].Artifacts) != 0 {
 		t.Errorf("got %+v, want the one run without artifacts", page.Runs)

@@ -90,7 +90,7 @@ func (h runs) list(c *call) error {
 		return err
 	}
 	if none {
-		return c.respond(http.StatusOK, penstock.RunPage{})
+		return c.respond(http.StatusOK, run.Page{})
 	}
 	page, err := h.rules.List(c.ctx(), c.principal, query)
 	if err != nil {
@@ -153,11 +153,11 @@ func (h runs) findByReference(c *call) error {
 }
 
 func (h runs) update(c *call) error {
-	var req penstock.RunUpdate
+	var req run.Update
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	for _, pointer := range penstock.RunUpdateNulls() {
+	for _, pointer := range run.UpdateNulls() {
 		if c.isNull(pointer) {
 			req.Cleared = append(req.Cleared, pointer)
 		}
@@ -171,7 +171,7 @@ func (h runs) update(c *call) error {
 
 func (h runs) stats(c *call) error {
 	q := c.query()
-	hours := q.count("hours", penstock.MaxStatsHours, penstock.StatsHours)
+	hours := q.count("hours", penstock.MaxStatsHours, run.StatsHours)
 	if q.err != nil {
 		return q.err
 	}

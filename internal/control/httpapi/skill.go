@@ -14,7 +14,7 @@ type skills struct {
 
 func (h skills) list(c *call) error {
 	q := c.query()
-	query := penstock.SkillQuery{
+	query := run.SkillQuery{
 		Repo: q.text("repo"), Refresh: q.boolean("refresh"),
 		SortBy: oneOf(q, "sort_by", "name", "last_run"), IncludeMalformed: q.boolean("include_malformed_skills"),
 	}
@@ -25,7 +25,7 @@ func (h skills) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, map[string][]penstock.AgentSkillItem{"agents": skills})
+	return c.respond(http.StatusOK, map[string][]run.AgentSkillItem{"agents": skills})
 }
 
 func (h skills) listBundled(c *call) error {

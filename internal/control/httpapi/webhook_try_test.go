@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock-dev/penstock/internal/control/run"
+
 	"github.com/penstock-dev/penstock"
 )
 
@@ -88,13 +90,14 @@ func TestAnAutomationRunsWithoutAnEvent(t *testing.T) {
 	if again := d.must(http.StatusOK, "POST", path+"/run", nil, "Idempotency-Key", "k").field("run_id"); again != id {
 		t.Errorf("one idempotency key: %s and %s", id, again)
 	}
-	var run penstock.Run
-	d.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil).into(t, &run)
-	if run.Metadata["automation_id"] != d.seen["automation"] || run.Source != "WEB_APP" || run.Creator == nil ||
-		run.Creator.UID == d.seen["automation"] || !strings.HasPrefix(run.Prompt, "Ship it\n\nSomebody started") {
-		t.Errorf("got %+v", run)
+	var started penstock.Run
+	d.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil).into(t, &started)
+	if started.Metadata["automation_id"] != d.seen["automation"] || started.Source != "WEB_APP" ||
+		started.Creator == nil || started.Creator.UID == d.seen["automation"] ||
+		!strings.HasPrefix(started.Prompt, "Ship it\n\nSomebody started") {
+		t.Errorf("got %+v", started)
 	}
-	var list penstock.RunPage
+	var list run.Page
 	d.must(http.StatusOK, "GET", "/api/v1/agent/runs?automation_id="+d.seen["automation"], nil).into(t, &list)
 	if len(list.Runs) != 1 || list.Runs[0].ID != id {
 		t.Errorf("its runs: %+v", list.Runs)

@@ -17,7 +17,7 @@ func (h workers) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, map[string][]penstock.ConnectedWorker{"workers": workers})
+	return c.respond(http.StatusOK, map[string][]run.ConnectedWorker{"workers": workers})
 }
 
 func (h workers) harnesses(c *call) error {

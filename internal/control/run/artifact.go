@@ -23,6 +23,20 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
+// ArtifactUpload describes an artifact that a caller adds.
+type ArtifactUpload struct {
+	Type penstock.ArtifactType `json:"artifact_type"`
+	Data penstock.ArtifactData `json:"data"`
+}
+
+// pullRequestStatuses lists the statuses of a pull request.
+func pullRequestStatuses() []string {
+	return []string{"open", "draft", "merged", "closed", pullRequestUnknown}
+}
+
+// pullRequestUnknown is the default status of a pull request.
+const pullRequestUnknown = "unknown"
+
 // The largest size of a file, in bytes.
 const (
 	MaxArtifactBytes = 100 << 20
@@ -68,7 +82,7 @@ func publicData(a store.Artifact) penstock.ArtifactData {
 	case penstock.ArtifactPullRequest:
 		observed := d.Observed != nil && *d.Observed
 		return penstock.ArtifactData{
-			Branch: d.Branch, URL: d.URL, Status: cmp.Or(d.Status, penstock.PullRequestUnknown), Observed: &observed,
+			Branch: d.Branch, URL: d.URL, Status: cmp.Or(d.Status, pullRequestUnknown), Observed: &observed,
 		}
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
 		return penstock.ArtifactData{
@@ -90,23 +104,23 @@ func mustMarshal(v any) []byte {
 // AddArtifact stores an artifact of a run. It masks the run's secrets, because no worker did.
 // The agent's key may add artifacts to its own run.
 func (s *Files) AddArtifact(
-	ctx context.Context, p penstock.Principal, runID string, u penstock.ArtifactUpload, content io.Reader,
-) (penstock.ArtifactItem, error) {
+	ctx context.Context, p penstock.Principal, runID string, u ArtifactUpload, content io.Reader,
+) (ArtifactItem, error) {
 	if p.RunID == "" {
 		if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
-			return penstock.ArtifactItem{}, err
+			return ArtifactItem{}, err
 		}
 	}
 	if u.Data.Observed != nil {
-		return penstock.ArtifactItem{}, penstock.Invalid("/data/observed", "cannot be set: only the proxy of a run observes")
+		return ArtifactItem{}, penstock.Invalid("/data/observed", "cannot be set: only the proxy of a run observes")
 	}
 	run, err := s.runs.visibleRun(ctx, p, runID)
 	if err != nil {
-		return penstock.ArtifactItem{}, err
+		return ArtifactItem{}, err
 	}
 	mask, err := s.secrets.MaskOf(ctx, run)
 	if err != nil {
-		return penstock.ArtifactItem{}, err
+		return ArtifactItem{}, err
 	}
 	maskArtifact(mask, &u.Data)
 	if content != nil {
@@ -114,12 +128,12 @@ func (s *Files) AddArtifact(
 	}
 	a, err := s.PutArtifact(ctx, run, penstock.NewID(), u, content)
 	if err != nil {
-		return penstock.ArtifactItem{}, err
+		return ArtifactItem{}, err
 	}
-	item := penstock.ArtifactItem{
+	item := ArtifactItem{
 		UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(publicData(a)),
 	}
-	item, err = access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.ArtifactItem, error) {
+	item, err = access.Act(ctx, s.responses, p, func(tx *store.Tx) (ArtifactItem, error) {
 		if _, err := tx.Runs().Lock(ctx, run.ID); err != nil {
 			return item, err
 		}
@@ -149,7 +163,7 @@ func maskArtifact(mask *secret.Masker, d *penstock.ArtifactData) {
 
 // PutArtifact checks an artifact and stores its content. The caller writes the row.
 func (s *Files) PutArtifact(
-	ctx context.Context, run store.RunRow, uid string, u penstock.ArtifactUpload, content io.Reader,
+	ctx context.Context, run store.RunRow, uid string, u ArtifactUpload, content io.Reader,
 ) (store.Artifact, error) {
 	a := store.Artifact{UID: uid, RunID: run.ID, Team: run.Team, Type: u.Type, CreatedAt: penstock.Now(), Data: u.Data}
 	if errs := checkArtifact(u, content != nil); errs != nil {
@@ -194,7 +208,7 @@ func (s *Files) PutArtifact(
 	return a, nil
 }
 
-func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
+func checkArtifact(u ArtifactUpload, file bool) []penstock.FieldError {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
@@ -225,7 +239,7 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 }
 
 // checkArtifactType checks what an artifact of a type needs.
-func checkArtifactType(bad func(pointer, format string, args ...any), u penstock.ArtifactUpload, file bool) {
+func checkArtifactType(bad func(pointer, format string, args ...any), u ArtifactUpload, file bool) {
 	d := u.Data
 	switch u.Type {
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
@@ -242,8 +256,8 @@ func checkArtifactType(bad func(pointer, format string, args ...any), u penstock
 		if u.Type == penstock.ArtifactPullRequest && d.Branch == "" {
 			bad("/data/branch", "is required for PULL_REQUEST")
 		}
-		if d.Status != "" && !slices.Contains(penstock.PullRequestStatuses(), d.Status) {
-			bad("/data/status", "must be one of %s", request.Enumerated(penstock.PullRequestStatuses()))
+		if d.Status != "" && !slices.Contains(pullRequestStatuses(), d.Status) {
+			bad("/data/status", "must be one of %s", request.Enumerated(pullRequestStatuses()))
 		}
 		if u.Type == penstock.ArtifactReference && d.ReferenceType == "" {
 			bad("/data/reference_type", "is required for EXTERNAL_REFERENCE")
@@ -323,10 +337,10 @@ func (s *Files) visibleArtifact(ctx context.Context, p penstock.Principal, uid s
 }
 
 // Artifact returns one artifact with a link to its content. A plan has the content itself.
-func (s *Files) Artifact(ctx context.Context, p penstock.Principal, uid string) (penstock.ArtifactItem, error) {
+func (s *Files) Artifact(ctx context.Context, p penstock.Principal, uid string) (ArtifactItem, error) {
 	a, err := s.visibleArtifact(ctx, p, uid)
 	if err != nil {
-		return penstock.ArtifactItem{}, err
+		return ArtifactItem{}, err
 	}
 	data := struct {
 		penstock.ArtifactData
@@ -338,13 +352,13 @@ func (s *Files) Artifact(ctx context.Context, p penstock.Principal, uid string) 
 	data.Content = a.Content
 	if a.Blob != "" || a.Content != "" {
 		if data.DownloadURL, data.ExpiresAt, err = s.link("artifact", a.UID); err != nil {
-			return penstock.ArtifactItem{}, err
+			return ArtifactItem{}, err
 		}
 	}
 	if a.Type == penstock.ArtifactPlan {
 		data.ContentType, data.NotebookUID = "text/markdown", a.UID
 	}
-	return penstock.ArtifactItem{
+	return ArtifactItem{
 		UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(data),
 	}, nil
 }

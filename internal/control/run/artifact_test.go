@@ -19,14 +19,14 @@ func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		const value = "hunter2-hunter2"
 		w.CreateSecret("TOKEN", value)
-		run := w.Create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}})
+		started := w.Create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}})
 		a := w.Work()
 		agent, err := w.Keys.Authenticate(w.T.Context(), a.APIKey)
 		if err != nil {
 			w.T.Fatal(err)
 		}
 		encoded := base64.StdEncoding.EncodeToString([]byte(value))
-		for _, u := range []penstock.ArtifactUpload{
+		for _, u := range []run.ArtifactUpload{
 			{
 				Type: penstock.ArtifactFile,
 				Data: penstock.ArtifactData{
@@ -43,7 +43,7 @@ func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 			if u.Type == penstock.ArtifactFile {
 				content = io.MultiReader(strings.NewReader("the token is "+value[:4]), strings.NewReader(value[4:]+"."))
 			}
-			item, err := w.Files.AddArtifact(w.T.Context(), agent, run.ID, u, content)
+			item, err := w.Files.AddArtifact(w.T.Context(), agent, started.ID, u, content)
 			if err != nil {
 				w.T.Fatal(err)
 			}
@@ -101,9 +101,9 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 // The number of a run's artifacts is limited, and so is the size of what a list reads.
 func TestArtifactsOfARunAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
+		started := w.Create(penstock.RunRequest{Prompt: "p"})
 		add := func(address string) error {
-			_, err := w.Files.AddArtifact(w.T.Context(), w.Admin, run.ID, penstock.ArtifactUpload{
+			_, err := w.Files.AddArtifact(w.T.Context(), w.Admin, started.ID, run.ArtifactUpload{
 				Type: penstock.ArtifactReference, Data: penstock.ArtifactData{ReferenceType: "ticket", URL: address},
 			}, nil)
 			return err
@@ -118,7 +118,7 @@ func TestArtifactsOfARunAreBounded(t *testing.T) {
 		if err := add(longest); err != nil {
 			w.T.Fatal(err)
 		}
-		if found, err := w.Runs.RunByReference(w.T.Context(), w.Admin, longest); found != run.ID || err != nil {
+		if found, err := w.Runs.RunByReference(w.T.Context(), w.Admin, longest); found != started.ID || err != nil {
 			w.T.Errorf("found %q, %v", found, err)
 		}
 		var adding sync.WaitGroup
@@ -137,7 +137,7 @@ func TestArtifactsOfARunAreBounded(t *testing.T) {
 			})
 		}
 		adding.Wait()
-		if got := len(w.Get(run.ID).Artifacts); got != 500 || refused.Load() != 61 {
+		if got := len(w.Get(started.ID).Artifacts); got != 500 || refused.Load() != 61 {
 			w.T.Errorf("got %d artifacts, %d were refused", got, refused.Load())
 		}
 	})
@@ -145,9 +145,9 @@ func TestArtifactsOfARunAreBounded(t *testing.T) {
 
 func TestPullRequestsHaveAStatus(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
+		started := w.Create(penstock.RunRequest{Prompt: "p"})
 		for given, want := range map[string]string{"": `"status":"unknown"`, "draft": `"status":"draft"`} {
-			item, err := w.Files.AddArtifact(w.T.Context(), w.Admin, run.ID, penstock.ArtifactUpload{
+			item, err := w.Files.AddArtifact(w.T.Context(), w.Admin, started.ID, run.ArtifactUpload{
 				Type: penstock.ArtifactPullRequest,
 				Data: penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given},
 			}, nil)
@@ -162,7 +162,7 @@ func TestPullRequestsHaveAStatus(t *testing.T) {
 // A client cannot pass a pull request off as one that the proxy saw. Only a worker says so.
 func TestOnlyTheProxyObservesPullRequests(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
+		started := w.Create(penstock.RunRequest{Prompt: "p"})
 		a := w.Claim()
 		data := penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1"}
 		agent, err := w.Keys.Authenticate(w.T.Context(), a.APIKey)
@@ -173,7 +173,7 @@ func TestOnlyTheProxyObservesPullRequests(t *testing.T) {
 			for _, observed := range []bool{true, false} {
 				claimed := data
 				claimed.Observed = &observed
-				_, err := w.Files.AddArtifact(w.T.Context(), p, run.ID, penstock.ArtifactUpload{
+				_, err := w.Files.AddArtifact(w.T.Context(), p, started.ID, run.ArtifactUpload{
 					Type: penstock.ArtifactPullRequest, Data: claimed,
 				}, nil)
 				testworld.WantField(w.T, err, "/data/observed")
@@ -185,7 +185,7 @@ func TestOnlyTheProxyObservesPullRequests(t *testing.T) {
 		if _, err := w.Executions.Control().Save(w.T.Context(), a.Lease, upload, nil); err != nil {
 			w.T.Fatal(err)
 		}
-		all := w.Get(run.ID).Artifacts
+		all := w.Get(started.ID).Artifacts
 		if len(all) != 1 || !strings.Contains(string(all[0].Data), `"observed":true`) {
 			w.T.Errorf("got %s", all)
 		}
@@ -200,9 +200,9 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 		conversations := map[string]string{}
 		screenshots := map[string]string{}
 		for name, team := range map[string]*bool{"shared": nil, "other": nil, "personal": &hidden} {
-			run := w.Create(penstock.RunRequest{Prompt: "p", Team: team})
+			started := w.Create(penstock.RunRequest{Prompt: "p", Team: team})
 			a := w.Work()
-			item, err := w.Files.AddArtifact(w.T.Context(), w.Admin, run.ID, penstock.ArtifactUpload{
+			item, err := w.Files.AddArtifact(w.T.Context(), w.Admin, started.ID, run.ArtifactUpload{
 				Type: penstock.ArtifactScreenshot, Data: penstock.ArtifactData{MimeType: "image/png"},
 			}, strings.NewReader("png"))
 			if err != nil {
@@ -229,9 +229,9 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 func TestArtifactsOfARunAreBoundedTogether(t *testing.T) {
 	const most = 1000
 	worlds(t, func(o *run.Deps) { o.MaxRunArtifactBytes = most }, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
+		started := w.Create(penstock.RunRequest{Prompt: "p"})
 		add := func(size int) error {
-			_, err := w.Files.AddArtifact(w.T.Context(), w.Admin, run.ID, penstock.ArtifactUpload{
+			_, err := w.Files.AddArtifact(w.T.Context(), w.Admin, started.ID, run.ArtifactUpload{
 				Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: "f", MimeType: "text/plain"},
 			}, strings.NewReader(strings.Repeat("x", size)))
 			return err
@@ -254,15 +254,15 @@ func TestArtifactsOfARunAreBoundedTogether(t *testing.T) {
 		if got := kept.Load(); got != 2 {
 			w.T.Errorf("%d artifacts of 150 bytes are kept beside one of 600, want 2", got)
 		}
-		_, err := w.Files.AddArtifact(w.T.Context(), w.Admin, run.ID, penstock.ArtifactUpload{
+		_, err := w.Files.AddArtifact(w.T.Context(), w.Admin, started.ID, run.ArtifactUpload{
 			Type: penstock.ArtifactPlan, Data: penstock.ArtifactData{Content: strings.Repeat("x", 101)},
 		}, nil)
 		testworld.WantCode(w.T, err, penstock.CodePayloadTooLarge, "--limit-artifacts")
-		if got, want := len(w.keys()), len(w.Get(run.ID).Artifacts); got != want || got != 3 {
+		if got, want := len(w.keys()), len(w.Get(started.ID).Artifacts); got != want || got != 3 {
 			w.T.Errorf("%d files for %d artifacts, want 3", got, want)
 		}
 		other := w.Create(penstock.RunRequest{Prompt: "p"})
-		run = other
+		started = other
 		if err := add(most); err != nil {
 			w.T.Errorf("another run: %v", err)
 		}

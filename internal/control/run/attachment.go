@@ -93,8 +93,8 @@ func attached(list []store.Attachment) (keys []string) {
 // checkFollowupAttachments checks the files of a follow-up. Each has either its content or the
 // id of an uploaded file.
 func checkFollowupAttachments(bad func(pointer, format string, args ...any), list []penstock.FollowupAttachment) {
-	if len(list) > penstock.MaxFollowupAttachments {
-		bad("/attachments", "has %d files; at most %d are allowed", len(list), penstock.MaxFollowupAttachments)
+	if len(list) > maxFollowupAttachments {
+		bad("/attachments", "has %d files; at most %d are allowed", len(list), maxFollowupAttachments)
 	}
 	names, ids, contents := map[string]bool{}, map[string]bool{}, 0
 	for i, a := range list {
@@ -237,15 +237,15 @@ func checkRoom(have, more []store.Attachment) error {
 			size += a.Size
 		}
 	}
-	if n > penstock.MaxRunAttachments {
+	if n > maxRunAttachments {
 		return penstock.Errorf(
-			penstock.CodeConflict, "the run would have %d attachments; at most %d are allowed", n, penstock.MaxRunAttachments,
+			penstock.CodeConflict, "the run would have %d attachments; at most %d are allowed", n, maxRunAttachments,
 		)
 	}
-	if size > penstock.MaxRunAttachmentBytes {
+	if size > MaxRunAttachmentBytes {
 		return penstock.Errorf(penstock.CodeConflict, "the attachments of the run would have %d bytes; at most %d are "+
 			"allowed",
-			size, penstock.MaxRunAttachmentBytes)
+			size, MaxRunAttachmentBytes)
 	}
 	return nil
 }

@@ -232,7 +232,7 @@ func TestFilesOfARunAreBounded(t *testing.T) {
 		testkit.Exec(
 			w.T, w.URL,
 			fmt.Sprintf(
-				"UPDATE attachments SET size = %d WHERE run_id = '%s' AND expires_at = 0", penstock.MaxRunAttachmentBytes-2, id,
+				"UPDATE attachments SET size = %d WHERE run_id = '%s' AND expires_at = 0", run.MaxRunAttachmentBytes-2, id,
 			),
 		)
 		testkit.Exec(w.T, w.URL, "DELETE FROM attachments WHERE run_id = '"+id+"' AND expires_at > 0")
@@ -260,9 +260,9 @@ func TestWaitingFollowupsAreBounded(t *testing.T) {
 	})
 }
 
-func prepareRequest(n int) (req penstock.PrepareRequest) {
+func prepareRequest(n int) (req run.PrepareRequest) {
 	for i := range n {
-		req.Files = append(req.Files, penstock.PrepareFile{Filename: fmt.Sprintf("file%d.txt", i), MimeType: "text/plain"})
+		req.Files = append(req.Files, run.PrepareFile{Filename: fmt.Sprintf("file%d.txt", i), MimeType: "text/plain"})
 	}
 	return req
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -49,7 +50,7 @@ func TestABlockedRunContinuesOnceItsBudgetIsRaised(t *testing.T) {
 		}
 
 		f, err := w.Runs.FollowUp(w.T.Context(), w.Admin, id, penstock.FollowupRequest{Message: "and then"})
-		if err != nil || f.Outcome != penstock.FollowupQueued {
+		if err != nil || f.Outcome != run.FollowupQueued {
 			w.T.Errorf("a follow-up: %+v, %v", f, err)
 		}
 		raise := func(cost float64) {

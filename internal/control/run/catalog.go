@@ -28,12 +28,12 @@ func (s *Catalog) DefaultModel() string { return s.offer.Load().first }
 
 // Models lists the models that a run can name: demo/offline, which needs no provider, the models of
 // this server's providers, and finally the aliases.
-func (s *Catalog) Models(_ context.Context, p penstock.Principal) (penstock.ModelList, error) {
+func (s *Catalog) Models(_ context.Context, p penstock.Principal) (ModelList, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
-		return penstock.ModelList{}, err
+		return ModelList{}, err
 	}
 	now := s.offer.Load()
-	list := penstock.ModelList{Default: cmp.Or(now.first, penstock.ModelOffline), Models: slices.Clone(now.models)}
+	list := ModelList{Default: cmp.Or(now.first, penstock.ModelOffline), Models: slices.Clone(now.models)}
 	has := func(id string) bool {
 		return slices.ContainsFunc(list.Models, func(m penstock.ModelInfo) bool { return m.ID == id })
 	}

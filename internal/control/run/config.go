@@ -11,6 +11,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// hostedWorker is the worker host of hosted execution. This server hosts no workers, so any
+// worker may execute such a run.
+const hostedWorker = "warp"
+
 // configFrom resolves the configuration. The result never changes afterwards.
 func (s *Runs) configFrom(from Origin) func(
 	context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun,
@@ -127,7 +131,7 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 	harness.ModelID = s.catalog.Model(harness.ModelID)
 	run.Config, run.ConfigSources = &config, sources
 	run.Harness, run.WorkerHost = harness.Type, config.WorkerHost
-	if run.WorkerHost == penstock.HostedWorker {
+	if run.WorkerHost == hostedWorker {
 		run.WorkerHost = ""
 	}
 	run.Notes = notes(&config)
@@ -144,7 +148,7 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 // notes returns timeline events for settings that this server handles in its own way.
 func notes(c *penstock.Config) []store.Note {
 	var list []store.Note
-	if c.WorkerHost == penstock.HostedWorker {
+	if c.WorkerHost == hostedWorker {
 		list = append(
 			list, store.Note{TimelineEvent: penstock.TimelineAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}},
 		)

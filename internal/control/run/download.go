@@ -16,6 +16,14 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 )
 
+// HandoffAttachment is a file that was sent with a run.
+type HandoffAttachment struct {
+	ID          string `json:"attachment_id"`
+	Filename    string `json:"filename"`
+	DownloadURL string `json:"download_url"`
+	MimeType    string `json:"mime_type,omitempty"`
+}
+
 // LinkLifetime is how long a signed link is valid. A link to the object store, to which it can
 // redirect, is valid for blobLinkLifetime.
 const (
@@ -49,7 +57,7 @@ func (s *Files) ConversationTranscriptLink(ctx context.Context, p penstock.Princ
 // HandoffAttachments lists the files that were sent with a run, with links to them.
 func (s *Files) HandoffAttachments(
 	ctx context.Context, p penstock.Principal, runID string,
-) ([]penstock.HandoffAttachment, error) {
+) ([]HandoffAttachment, error) {
 	if _, err := s.runs.readableRun(ctx, p, runID); err != nil {
 		return nil, err
 	}
@@ -57,13 +65,13 @@ func (s *Files) HandoffAttachments(
 	if err != nil {
 		return nil, err
 	}
-	out := make([]penstock.HandoffAttachment, 0, len(list))
+	out := make([]HandoffAttachment, 0, len(list))
 	for _, a := range list {
 		u, _, err := s.link("attachment", runID+"/"+a.ID)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, penstock.HandoffAttachment{ID: a.ID, Filename: a.Filename, DownloadURL: u, MimeType: a.MimeType})
+		out = append(out, HandoffAttachment{ID: a.ID, Filename: a.Filename, DownloadURL: u, MimeType: a.MimeType})
 	}
 	return out, nil
 }

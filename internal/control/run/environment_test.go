@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -304,7 +305,7 @@ func TestRightsToEnvironmentsAndAgents(t *testing.T) {
 			}},
 			"list skills": {
 				penstock.ScopeRunsRead,
-				func(p penstock.Principal) error { _, err := w.Skills.Skills(ctx, p, penstock.SkillQuery{}); return err },
+				func(p penstock.Principal) error { _, err := w.Skills.Skills(ctx, p, run.SkillQuery{}); return err },
 			},
 			"list models": {
 				penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Models(ctx, p); return err },

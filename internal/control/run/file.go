@@ -85,7 +85,7 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 	if u.Type != penstock.ArtifactFile && u.Type != penstock.ArtifactScreenshot && u.Type != penstock.ArtifactPlan {
 		content = nil
 	}
-	a, err := c.s.files.PutArtifact(ctx, run, u.ID, penstock.ArtifactUpload{Type: u.Type, Data: *u.Artifact}, content)
+	a, err := c.s.files.PutArtifact(ctx, run, u.ID, ArtifactUpload{Type: u.Type, Data: *u.Artifact}, content)
 	if err != nil {
 		return "", err
 	}

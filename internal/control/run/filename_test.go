@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock-dev/penstock/internal/control/run"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
@@ -13,7 +15,7 @@ import (
 // An artifact's name is a plain file name, whatever the agent calls it.
 func TestArtifactNamesLoseInvalidParts(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
+		started := w.Create(penstock.RunRequest{Prompt: "p"})
 		w.Work()
 		for name, want := range map[string]string{
 			"report.txt": "report.txt", "../../etc/passwd": "passwd", "a/b.txt": "b.txt", `C:\a\b.txt`: "b.txt", "..": "file",
@@ -27,7 +29,7 @@ func TestArtifactNamesLoseInvalidParts(t *testing.T) {
 				{Filename: name, MimeType: "text/plain"}, {Filepath: name, MimeType: "text/plain"},
 			} {
 				made, err := w.Files.AddArtifact(
-					w.T.Context(), w.Admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data},
+					w.T.Context(), w.Admin, started.ID, run.ArtifactUpload{Type: penstock.ArtifactFile, Data: data},
 					strings.NewReader("x"),
 				)
 				if err != nil {
@@ -65,7 +67,7 @@ func TestArtifactNamesLoseInvalidParts(t *testing.T) {
 // An artifact's path never leads out of its folder, whatever the agent says.
 func TestArtifactsLoseStepsAboveTheirFolder(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
+		started := w.Create(penstock.RunRequest{Prompt: "p"})
 		w.Work()
 		for name, want := range map[string]string{
 			"out/report.txt": "out/report.txt", "/work/out/report.txt": "/work/out/report.txt", "../../etc/passwd": "etc/passwd",
@@ -74,7 +76,7 @@ func TestArtifactsLoseStepsAboveTheirFolder(t *testing.T) {
 		} {
 			data := penstock.ArtifactData{Filepath: name, MimeType: "text/plain"}
 			made, err := w.Files.AddArtifact(
-				w.T.Context(), w.Admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data},
+				w.T.Context(), w.Admin, started.ID, run.ArtifactUpload{Type: penstock.ArtifactFile, Data: data},
 				strings.NewReader("x"),
 			)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -207,15 +208,15 @@ func TestConversationIsSteered(t *testing.T) {
 		accepted, err := w.Runs.FollowUpConversation(
 			ctx, w.Admin, conversation, penstock.FollowupRequest{Message: "to the newest"},
 		)
-		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != penstock.FollowupHandoff ||
+		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != run.FollowupHandoff ||
 			accepted.FollowupID == "" {
 			w.T.Errorf("got %+v, %v, want the newest run's", accepted, err)
 		}
 		w.Finish(w.Work().Lease, penstock.Result{State: penstock.StateSucceeded})
 
 		w.FollowUp(old.ID, "the older one talks again")
-		for _, want := range []string{penstock.FollowupQueued, penstock.FollowupLive} {
-			if want == penstock.FollowupLive {
+		for _, want := range []string{run.FollowupQueued, run.FollowupLive} {
+			if want == run.FollowupLive {
 				w.Work()
 				if got, err := w.Runs.InterruptConversation(ctx, w.Admin, conversation); err != nil || got.RunID != old.ID {
 					w.T.Errorf("interrupted %+v, %v, want the run that talks", got, err)

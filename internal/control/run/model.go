@@ -13,6 +13,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// ModelList lists the models that a run can name.
+type ModelList struct {
+	Default string               `json:"default_model_id"`
+	Models  []penstock.ModelInfo `json:"models"`
+}
+
 // maxShownModel limits the model name in a message, in bytes.
 const maxShownModel = 100
 

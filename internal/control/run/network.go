@@ -15,6 +15,17 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/egress"
 )
 
+// The sources of the layers of a run's network.
+const (
+	networkServer      = "server"
+	networkEnvironment = "environment"
+	networkRunner      = "runner"
+	networkFactory     = "factory"
+	networkAgent       = "agent"
+	// networkMCP is the layer that the HTTP MCP servers of a run imply.
+	networkMCP = "mcp_servers"
+)
+
 // ServerNetwork is the server's configuration for the network of all runs.
 type ServerNetwork struct {
 	Layer   penstock.Network
@@ -65,14 +76,14 @@ func (l RunLayers) policy(runner *penstock.RunnerSpec) penstock.NetworkPolicy {
 		}
 	}
 	if runner != nil {
-		layer(penstock.NetworkRunner, runner.Name, runner.Network)
+		layer(networkRunner, runner.Name, runner.Network)
 	}
 	if l.Factory != nil {
-		layer(penstock.NetworkFactory, l.Factory.Name, l.Factory.Network)
+		layer(networkFactory, l.Factory.Name, l.Factory.Network)
 		models(l.Factory.Models)
 	}
 	if l.Agent != nil {
-		layer(penstock.NetworkAgent, l.Agent.Name, l.Agent.Network)
+		layer(networkAgent, l.Agent.Name, l.Agent.Network)
 		models(l.Agent.Models)
 	}
 	return policy
@@ -100,7 +111,7 @@ func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *sto
 		return err
 	}
 	if len(servers.Allow) > 0 {
-		policy.Layers = append(policy.Layers, penstock.NetworkLayer{Source: penstock.NetworkMCP, Network: servers})
+		policy.Layers = append(policy.Layers, penstock.NetworkLayer{Source: networkMCP, Network: servers})
 	}
 	if len(policy.Layers)+len(policy.Models)+len(policy.MCP) == 0 && policy.Request == nil {
 		run.Network = nil
@@ -129,7 +140,7 @@ func inheritNetwork(policy *penstock.NetworkPolicy, run *store.NewRun) error {
 func (s *Catalog) Policy(ctx context.Context, run store.RunRow) (penstock.NetworkPolicy, error) {
 	policy := penstock.NetworkPolicy{Ceiling: s.network.Ceiling}
 	if server := s.network.Layer; !server.IsZero() {
-		policy.Layers = append(policy.Layers, penstock.NetworkLayer{Source: penstock.NetworkServer, Network: server})
+		policy.Layers = append(policy.Layers, penstock.NetworkLayer{Source: networkServer, Network: server})
 	}
 	if models := s.network.Models; !models.IsZero() {
 		policy.Models = append(policy.Models, models)
@@ -141,7 +152,7 @@ func (s *Catalog) Policy(ctx context.Context, run store.RunRow) (penstock.Networ
 		}
 		if network := environment.Config.Network; !network.IsZero() {
 			policy.Layers = append(policy.Layers, penstock.NetworkLayer{
-				Source: penstock.NetworkEnvironment, Name: environment.Config.Name, Network: *network,
+				Source: networkEnvironment, Name: environment.Config.Name, Network: *network,
 			})
 		}
 	}
@@ -218,7 +229,7 @@ func (s *Catalog) lackingCredentials(
 			return nil, err
 		}
 		pointer := map[string]string{
-			penstock.NetworkEnvironment: "/config/environment_id", penstock.NetworkRunner: "/config/runner_id",
+			networkEnvironment: "/config/environment_id", networkRunner: "/config/runner_id",
 		}[layer.Source]
 		for _, e := range lacking {
 			if pointer == "" {

@@ -5,8 +5,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
+
+// Page is one page of runs.
+type Page struct {
+	Runs     []penstock.Run    `json:"runs"`
+	PageInfo penstock.PageInfo `json:"page_info"`
+}
 
 // queueOrder returns the positions of runs in the queue. For a list, they may be a second old.
 // For a single run, they are current.

@@ -13,6 +13,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// MaxDepth is how many runs can be above a run.
+const MaxDepth = 8
+
 // The paths in the workspace of the delivery's JSON, and of its body as it was sent if that is not
 // JSON.
 const (
@@ -167,8 +170,8 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	if req.ParentID != "" && !penstock.ValidID(req.ParentID) {
 		bad("/parent_run_id", "is not a valid run id")
 	}
-	errs = append(errs, penstock.CheckMetadata(req.Metadata)...)
-	errs = append(errs, penstock.CheckProvenance(req.Metadata)...)
+	errs = append(errs, CheckMetadata(req.Metadata)...)
+	errs = append(errs, checkProvenance(req.Metadata)...)
 	errs = append(errs, checkAttachments(req.Attachments)...)
 	errs = append(errs, req.Config.Check("/config", s.harnesses)...)
 	if req.Skill != "" { // the configuration has it now
@@ -193,9 +196,9 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 	if err != nil {
 		return err
 	}
-	if parent.Depth+1 > penstock.MaxDepth {
+	if parent.Depth+1 > MaxDepth {
 		return penstock.Invalid(
-			"/parent_run_id", "the run would be %d levels deep; at most %d are allowed", parent.Depth+1, penstock.MaxDepth,
+			"/parent_run_id", "the run would be %d levels deep; at most %d are allowed", parent.Depth+1, MaxDepth,
 		)
 	}
 	if run.Ancestors, err = s.store.Runs.Ancestors(ctx, parent.ID); err != nil {
@@ -211,10 +214,10 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 		return err
 	}
 	maps.Copy(merged, req.Metadata)
-	if len(merged) > penstock.MaxMetadataKeys {
+	if len(merged) > MaxMetadataKeys {
 		return penstock.Invalid(
 			"/metadata", "has %d keys together with those of the parent run; at most %d are allowed", len(merged),
-			penstock.MaxMetadataKeys,
+			MaxMetadataKeys,
 		)
 	}
 	run.Metadata = merged
@@ -226,7 +229,7 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 func (s *Runs) inherited(ctx context.Context, parent store.RunRow) (map[string]string, error) {
 	metadata, started := map[string]string{}, false
 	for key, value := range parent.Metadata {
-		if penstock.IsProvenance(key) {
+		if isProvenance(key) {
 			started = true
 			continue
 		}
@@ -246,7 +249,7 @@ func (s *Runs) inherited(ctx context.Context, parent store.RunRow) (map[string]s
 			return nil, err
 		}
 	}
-	maps.Copy(metadata, penstock.Provenance(root.AutomationID, root.WebhookUID, root.DeliveryID))
+	maps.Copy(metadata, Provenance(root.AutomationID, root.WebhookUID, root.DeliveryID))
 	return metadata, nil
 }
 

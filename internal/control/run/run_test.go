@@ -275,7 +275,7 @@ func TestParents(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := ""
 		var top string
-		for depth := range penstock.MaxDepth + 1 {
+		for depth := range run.MaxDepth + 1 {
 			run := w.Create(
 				penstock.RunRequest{
 					Prompt: "p", ParentID: id, Metadata: map[string]string{"k": fmt.Sprint(depth), fmt.Sprint("at", depth): "x"},
@@ -287,7 +287,7 @@ func TestParents(t *testing.T) {
 			}
 		}
 		deepest := w.Get(id)
-		if deepest.Depth != penstock.MaxDepth || deepest.RootID != top || deepest.Metadata["k"] != "8" ||
+		if deepest.Depth != run.MaxDepth || deepest.RootID != top || deepest.Metadata["k"] != "8" ||
 			deepest.Metadata["at0"] != "x" {
 			w.T.Errorf("got depth %d, root %s, metadata %v", deepest.Depth, deepest.RootID, deepest.Metadata)
 		}
@@ -619,24 +619,24 @@ func TestIdempotencyKeyCreatesOneRun(t *testing.T) {
 
 func TestArtifacts(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
+		started := w.Create(penstock.RunRequest{Prompt: "p"})
 		a := w.Work()
 		agent, err := w.Keys.Authenticate(w.T.Context(), a.APIKey)
-		if err != nil || agent.RunID != run.ID {
+		if err != nil || agent.RunID != started.ID {
 			w.T.Fatalf("the agent's key: %+v, %v", agent, err)
 		}
-		file := penstock.ArtifactUpload{
+		file := run.ArtifactUpload{
 			Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: "summary.md", MimeType: "text/markdown"},
 		}
-		item, err := w.Files.AddArtifact(w.T.Context(), agent, run.ID, file, strings.NewReader("# Done"))
+		item, err := w.Files.AddArtifact(w.T.Context(), agent, started.ID, file, strings.NewReader("# Done"))
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		link := penstock.ArtifactUpload{
+		link := run.ArtifactUpload{
 			Type: penstock.ArtifactReference,
 			Data: penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7"},
 		}
-		if _, err := w.Files.AddArtifact(w.T.Context(), agent, run.ID, link, nil); err != nil {
+		if _, err := w.Files.AddArtifact(w.T.Context(), agent, started.ID, link, nil); err != nil {
 			w.T.Fatal(err)
 		}
 		other := w.Create(penstock.RunRequest{Prompt: "p"})
@@ -645,11 +645,11 @@ func TestArtifacts(t *testing.T) {
 		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			w.T.Errorf("the agent adds to another run: %v", err)
 		}
-		if found, err := w.Runs.RunByReference(w.T.Context(), w.Admin, "https://tickets.test/7"); found != run.ID ||
+		if found, err := w.Runs.RunByReference(w.T.Context(), w.Admin, "https://tickets.test/7"); found != started.ID ||
 			err != nil {
 			w.T.Errorf("by reference: %q, %v", found, err)
 		}
-		if got := w.Get(run.ID); len(got.Artifacts) != 2 {
+		if got := w.Get(started.ID); len(got.Artifacts) != 2 {
 			w.T.Errorf("the run shows %d artifacts", len(got.Artifacts))
 		}
 		if page, err := w.Runs.List(

@@ -72,7 +72,7 @@ func (s *Runs) capped(ctx context.Context, run store.RunRow) (bool, error) {
 // Update changes the run's own budget. A run that the budget blocks continues if it has room now. The
 // key of an agent cannot do this: the agent could have it in the run.
 func (s *Runs) Update(
-	ctx context.Context, p penstock.Principal, id string, req penstock.RunUpdate,
+	ctx context.Context, p penstock.Principal, id string, req Update,
 ) (penstock.Run, error) {
 	if err := access.RefuseAgent(p, "change the budget of a run"); err != nil {
 		return penstock.Run{}, err

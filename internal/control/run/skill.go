@@ -16,6 +16,46 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 )
 
+// SkillQuery selects skills in the repositories of environments.
+type SkillQuery struct {
+	Repo             string // owner/repo; empty: all
+	Refresh          bool   // read the repositories again first
+	SortBy           string // name (default) or last_run
+	IncludeMalformed bool
+}
+
+// AgentSkillItem is a skill with the places where it was found.
+type AgentSkillItem struct {
+	Name     string         `json:"name"`
+	Variants []SkillVariant `json:"variants"`
+}
+
+// SkillVariant is one place of a skill.
+type SkillVariant struct {
+	ID           string             `json:"id"` // owner/repo:path/SKILL.md
+	Description  string             `json:"description"`
+	BasePrompt   string             `json:"base_prompt"`
+	Source       SkillSource        `json:"source"`
+	Environments []SkillEnvironment `json:"environments"`
+	LastRunAt    *penstock.Time     `json:"last_run_timestamp"`
+	Error        string             `json:"error,omitempty"` // why it is malformed
+	Notes        []string           `json:"notes,omitempty"` // what is odd about its file
+}
+
+// SkillSource says where the file is.
+type SkillSource struct {
+	Owner      string `json:"owner"`
+	Name       string `json:"name"`
+	SkillPath  string `json:"skill_path"`
+	WorkerHost string `json:"worker_host,omitempty"`
+}
+
+// SkillEnvironment is an environment with the repository of a skill.
+type SkillEnvironment struct {
+	UID  string `json:"uid"`
+	Name string `json:"name"`
+}
+
 // How long a request waits for a first read of repositories, or for a refresh. A longer read
 // continues for the next request.
 const (
@@ -27,7 +67,7 @@ const (
 type skillSource struct {
 	owner, name  string
 	git          git.Source
-	environments []penstock.SkillEnvironment
+	environments []SkillEnvironment
 }
 
 // label returns the repository's name in references. It has no owner if references cannot express
@@ -43,8 +83,8 @@ func (r skillSource) label() string {
 // Skills lists the skills that the repositories of the team's environments have. Unreadable
 // repositories and malformed skills appear only on request, and never make the list fail.
 func (s *Skills) Skills(
-	ctx context.Context, p penstock.Principal, q penstock.SkillQuery,
-) ([]penstock.AgentSkillItem, error) {
+	ctx context.Context, p penstock.Principal, q SkillQuery,
+) ([]AgentSkillItem, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
@@ -86,7 +126,7 @@ func skillSources(environments []penstock.Environment) []*skillSource {
 			known[source] = r
 			list = append(list, r)
 		}
-		r.environments = append(r.environments, penstock.SkillEnvironment{UID: e.UID, Name: e.Config.Name})
+		r.environments = append(r.environments, SkillEnvironment{UID: e.UID, Name: e.Config.Name})
 	}
 	for _, e := range environments {
 		for _, r := range e.Config.GitHubRepos {
@@ -121,7 +161,7 @@ func (s *Skills) readSkills(ctx context.Context, sources []*skillSource, refresh
 // place is a skill in one place.
 type place struct {
 	name    string
-	variant penstock.SkillVariant
+	variant SkillVariant
 }
 
 // places returns the skills of a repository, and its error.
@@ -129,10 +169,10 @@ func places(r *skillSource, skills repoSkills) []place {
 	var out []place
 	for _, f := range skills.files {
 		dir := path.Base(path.Dir(f.path))
-		v := penstock.SkillVariant{
+		v := SkillVariant{
 			ID: r.label() + ":" + f.path, Description: f.Description, BasePrompt: f.Body, Notes: f.Notes,
 			Environments: r.environments,
-			Source:       penstock.SkillSource{Owner: r.owner, Name: r.name, SkillPath: f.path},
+			Source:       SkillSource{Owner: r.owner, Name: r.name, SkillPath: f.path},
 		}
 		err, name := f.err, cmp.Or(f.Name, dir)
 		if _, bad := penstock.ParseSkillSpec(v.ID); bad != nil { // the name may do
@@ -146,8 +186,8 @@ func places(r *skillSource, skills repoSkills) []place {
 		out = append(out, place{name: name, variant: v})
 	}
 	if skills.err != nil {
-		out = append(out, place{name: r.label(), variant: penstock.SkillVariant{
-			ID: r.label(), Environments: r.environments, Source: penstock.SkillSource{Owner: r.owner, Name: r.name},
+		out = append(out, place{name: r.label(), variant: SkillVariant{
+			ID: r.label(), Environments: r.environments, Source: SkillSource{Owner: r.owner, Name: r.name},
 			Error: fmt.Sprintf("the repository cannot be read: %s", skills.err),
 		}})
 	}
@@ -194,23 +234,23 @@ func (s *Skills) setLastRuns(ctx context.Context, p penstock.Principal, found []
 func skillDir(f place) string { return path.Base(path.Dir(f.variant.Source.SkillPath)) }
 
 // skillItems groups the places by skill, sorted by name or by last run.
-func skillItems(found []place, byRun bool) []penstock.AgentSkillItem {
+func skillItems(found []place, byRun bool) []AgentSkillItem {
 	slices.SortStableFunc(found, func(a, b place) int {
 		return cmp.Or(
 			strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)), strings.Compare(a.name, b.name),
 			strings.Compare(a.variant.ID, b.variant.ID),
 		)
 	})
-	items := []penstock.AgentSkillItem{}
+	items := []AgentSkillItem{}
 	for _, f := range found {
 		if n := len(items); n == 0 || items[n-1].Name != f.name {
-			items = append(items, penstock.AgentSkillItem{Name: f.name})
+			items = append(items, AgentSkillItem{Name: f.name})
 		}
 		item := &items[len(items)-1]
 		item.Variants = append(item.Variants, f.variant)
 	}
 	if byRun {
-		last := func(i penstock.AgentSkillItem) (at penstock.Time) {
+		last := func(i AgentSkillItem) (at penstock.Time) {
 			for _, v := range i.Variants {
 				if v.LastRunAt != nil {
 					at = max(at, *v.LastRunAt)
@@ -218,7 +258,7 @@ func skillItems(found []place, byRun bool) []penstock.AgentSkillItem {
 			}
 			return at
 		}
-		slices.SortStableFunc(items, func(a, b penstock.AgentSkillItem) int { return cmp.Compare(last(b), last(a)) })
+		slices.SortStableFunc(items, func(a, b AgentSkillItem) int { return cmp.Compare(last(b), last(a)) })
 	}
 	return items
 }

@@ -78,7 +78,7 @@ func skillWorlds(t *testing.T, test func(w *world)) {
 	}, test)
 }
 
-func (w *world) skills(q penstock.SkillQuery) []penstock.AgentSkillItem {
+func (w *world) skills(q run.SkillQuery) []run.AgentSkillItem {
 	w.T.Helper()
 	items, err := w.Skills.Skills(w.T.Context(), w.Admin, q)
 	if err != nil {
@@ -87,7 +87,7 @@ func (w *world) skills(q penstock.SkillQuery) []penstock.AgentSkillItem {
 	return items
 }
 
-func idsOf(items []penstock.AgentSkillItem) []string {
+func idsOf(items []run.AgentSkillItem) []string {
 	var ids []string
 	for _, item := range items {
 		for _, v := range item.Variants {
@@ -114,43 +114,43 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 		)
 		two := w.CreateEnvironment(penstock.EnvironmentConfig{Name: "two", Repos: []penstock.GitRepo{{URL: app.url()}}})
 
-		inOne, inTwo := penstock.SkillEnvironment{
+		inOne, inTwo := run.SkillEnvironment{
 			UID: one.UID, Name: "one",
-		}, penstock.SkillEnvironment{UID: two.UID, Name: "two"}
-		want := []penstock.AgentSkillItem{
-			{Name: "Review", Variants: []penstock.SkillVariant{{
+		}, run.SkillEnvironment{UID: two.UID, Name: "two"}
+		want := []run.AgentSkillItem{
+			{Name: "Review", Variants: []run.SkillVariant{{
 				ID: "acme/app:.claude/skills/Review/SKILL.md", Description: "Reviews.", BasePrompt: "Read.",
-				Source:       penstock.SkillSource{Owner: "acme", Name: "app", SkillPath: ".claude/skills/Review/SKILL.md"},
-				Environments: []penstock.SkillEnvironment{inOne, inTwo},
+				Source:       run.SkillSource{Owner: "acme", Name: "app", SkillPath: ".claude/skills/Review/SKILL.md"},
+				Environments: []run.SkillEnvironment{inOne, inTwo},
 			}}},
-			{Name: "triage", Variants: []penstock.SkillVariant{
+			{Name: "triage", Variants: []run.SkillVariant{
 				{
 					ID: "acme/app:.agents/skills/triage/SKILL.md", Description: "Sorts issues.", BasePrompt: "Look at each.",
-					Source:       penstock.SkillSource{Owner: "acme", Name: "app", SkillPath: ".agents/skills/triage/SKILL.md"},
-					Environments: []penstock.SkillEnvironment{inOne, inTwo},
+					Source:       run.SkillSource{Owner: "acme", Name: "app", SkillPath: ".agents/skills/triage/SKILL.md"},
+					Environments: []run.SkillEnvironment{inOne, inTwo},
 				},
 				{
 					ID: "acme/lib:.cursor/skills/triage/SKILL.md", Description: "Sorts others.", BasePrompt: "Look.",
-					Source:       penstock.SkillSource{Owner: "acme", Name: "lib", SkillPath: ".cursor/skills/triage/SKILL.md"},
-					Environments: []penstock.SkillEnvironment{inOne},
+					Source:       run.SkillSource{Owner: "acme", Name: "lib", SkillPath: ".cursor/skills/triage/SKILL.md"},
+					Environments: []run.SkillEnvironment{inOne},
 				},
 			}},
 		}
-		if diff := cmp.Diff(want, w.skills(penstock.SkillQuery{})); diff != "" {
+		if diff := cmp.Diff(want, w.skills(run.SkillQuery{})); diff != "" {
 			w.T.Errorf("-want +got:\n%s", diff)
 		}
 		if diff := cmp.Diff(
-			[]string{"triage = acme/lib:.cursor/skills/triage/SKILL.md"}, idsOf(w.skills(penstock.SkillQuery{Repo: "Acme/lib"})),
+			[]string{"triage = acme/lib:.cursor/skills/triage/SKILL.md"}, idsOf(w.skills(run.SkillQuery{Repo: "Acme/lib"})),
 		); diff != "" {
 			w.T.Errorf("of one repository, -want +got:\n%s", diff)
 		}
 		for _, repo := range []string{"acme", "acme/", "/lib", "a/b/c"} {
-			_, err := w.Skills.Skills(w.T.Context(), w.Admin, penstock.SkillQuery{Repo: repo})
+			_, err := w.Skills.Skills(w.T.Context(), w.Admin, run.SkillQuery{Repo: repo})
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "repo")
 		}
 		other := w.Admin
 		other.Team = "another"
-		if got, err := w.Skills.Skills(w.T.Context(), other, penstock.SkillQuery{}); err != nil || len(got) != 0 {
+		if got, err := w.Skills.Skills(w.T.Context(), other, run.SkillQuery{}); err != nil || len(got) != 0 {
 			w.T.Errorf("another team is told %v, %v", idsOf(got), err)
 		}
 	})
@@ -187,7 +187,7 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 		}
 
 		bob := w.As("bob", penstock.ScopeRunsRead)
-		items, err := w.Skills.Skills(w.T.Context(), bob, penstock.SkillQuery{SortBy: "last_run"})
+		items, err := w.Skills.Skills(w.T.Context(), bob, run.SkillQuery{SortBy: "last_run"})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 			".agents/skills/broken/SKILL.md": "---\nname: broken\n",
 		})
 		e := w.CreateEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}}})
-		listed := idsOf(w.skills(penstock.SkillQuery{}))
+		listed := idsOf(w.skills(run.SkillQuery{}))
 		want := []string{
 			"other = acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md",
 			"triage = acme/app:.agents/skills/sort/SKILL.md",
@@ -266,7 +266,7 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 				w.T.Errorf("runs of %s (-want +got):\n%s", skill, diff)
 			}
 		}
-		for _, item := range w.skills(penstock.SkillQuery{}) {
+		for _, item := range w.skills(run.SkillQuery{}) {
 			if item.Variants[0].LastRunAt == nil {
 				w.T.Errorf("%s has not run", item.Name)
 			}
@@ -294,12 +294,12 @@ func TestUnusableSkillsAreListedOnRequest(t *testing.T) {
 
 		if diff := cmp.Diff(
 			[]string{"good = acme/app:.agents/skills/good/SKILL.md", "spaced = acme/app:spaced"},
-			idsOf(w.skills(penstock.SkillQuery{})),
+			idsOf(w.skills(run.SkillQuery{})),
 		); diff != "" {
 			w.T.Errorf("-want +got:\n%s", diff)
 		}
 		got := map[string]string{}
-		for _, item := range w.skills(penstock.SkillQuery{IncludeMalformed: true}) {
+		for _, item := range w.skills(run.SkillQuery{IncludeMalformed: true}) {
 			for _, v := range item.Variants {
 				got[item.Name+" = "+v.ID] = v.Error
 				if v.Error != "" && (v.Description != "" || v.BasePrompt != "") {
@@ -329,25 +329,25 @@ func TestSkillsAreReadAgainOnRequest(t *testing.T) {
 	skillWorlds(t, func(w *world) {
 		app := newUpstream(w.T, "app", map[string]string{".agents/skills/a/SKILL.md": skillText("a", "d", "b")})
 		w.CreateEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}}})
-		count := func(q penstock.SkillQuery) int { return len(w.skills(q)) }
-		if got := count(penstock.SkillQuery{}); got != 1 {
+		count := func(q run.SkillQuery) int { return len(w.skills(q)) }
+		if got := count(run.SkillQuery{}); got != 1 {
 			w.T.Fatalf("%d skills, want 1", got)
 		}
 		app.commit(map[string]string{".agents/skills/b/SKILL.md": skillText("b", "d", "b")})
-		if got := count(penstock.SkillQuery{}); got != 1 {
+		if got := count(run.SkillQuery{}); got != 1 {
 			w.T.Errorf("%d skills within a minute, want the 1 of before", got)
 		}
-		if got := count(penstock.SkillQuery{Refresh: true}); got != 2 {
+		if got := count(run.SkillQuery{Refresh: true}); got != 2 {
 			w.T.Errorf("%d skills after a refresh, want 2", got)
 		}
 		// An unavailable remote leaves the known skills.
 		if err := os.Rename(app.dir, app.dir+".away"); err != nil {
 			w.T.Fatal(err)
 		}
-		if got := count(penstock.SkillQuery{Refresh: true}); got != 2 {
+		if got := count(run.SkillQuery{Refresh: true}); got != 2 {
 			w.T.Errorf("%d skills while the remote is away, want the 2 of before", got)
 		}
-		if got := count(penstock.SkillQuery{IncludeMalformed: true}); got != 3 {
+		if got := count(run.SkillQuery{IncludeMalformed: true}); got != 3 {
 			w.T.Errorf("%d items, want the 2 and what is wrong", got)
 		}
 	})
@@ -356,10 +356,10 @@ func TestSkillsAreReadAgainOnRequest(t *testing.T) {
 func TestSkillsWithoutGit(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.CreateEnvironment(penstock.EnvironmentConfig{GitHubRepos: []penstock.GitHubRepo{{Owner: "acme", Repo: "app"}}})
-		if got := w.skills(penstock.SkillQuery{}); len(got) != 0 {
+		if got := w.skills(run.SkillQuery{}); len(got) != 0 {
 			w.T.Errorf("got %v", idsOf(got))
 		}
-		got := w.skills(penstock.SkillQuery{IncludeMalformed: true})
+		got := w.skills(run.SkillQuery{IncludeMalformed: true})
 		if len(got) != 1 || !strings.Contains(got[0].Variants[0].Error, "git is not installed") {
 			w.T.Errorf("got %+v, want that there is no git", got)
 		}

@@ -16,6 +16,12 @@ import (
 	"github.com/penstock-dev/penstock/skills"
 )
 
+// The origins of a skill in the files of a factory.
+const (
+	skillOfAgent   penstock.SkillOrigin = "agent"   // the files of the agent's factory, for this agent alone
+	skillOfFactory penstock.SkillOrigin = "factory" // the same files, for every agent
+)
+
 // The folders of skills among a factory's files: its own, and an agent's.
 const factorySkills = "skills/"
 
@@ -204,7 +210,7 @@ func (s *Skills) SkillFolders(ctx context.Context, run store.RunRow) ([]penstock
 	for _, from := range []struct {
 		folder string
 		origin penstock.SkillOrigin
-	}{{agentSkills(run.AgentName), penstock.SkillOfAgent}, {factorySkills, penstock.SkillOfFactory}} {
+	}{{agentSkills(run.AgentName), skillOfAgent}, {factorySkills, skillOfFactory}} {
 		for name, content := range foldersBelow(files, from.folder) {
 			if !hasFolder(list, name) {
 				list = append(list, penstock.SkillFolder{Name: name, Origin: from.origin, Files: content})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -44,14 +45,14 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 			w.T.Fatal(err)
 		}
 
-		stats, err := w.Runs.Stats(ctx, w.Admin, penstock.StatsHours)
+		stats, err := w.Runs.Stats(ctx, w.Admin, run.StatsHours)
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		if n := len(stats.Hours); n != penstock.StatsHours {
-			w.T.Fatalf("there are %d hours, want %d", n, penstock.StatsHours)
+		if n := len(stats.Hours); n != run.StatsHours {
+			w.T.Fatalf("there are %d hours, want %d", n, run.StatsHours)
 		}
-		var busy []penstock.HourStats
+		var busy []run.HourStats
 		for i, h := range stats.Hours {
 			if want := stats.Since + penstock.Time(int64(i)*hour); h.Start != want {
 				w.T.Errorf("hour %d begins at %s, want %s", i, h.Start, want)
@@ -60,14 +61,14 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 				busy = append(busy, h)
 			}
 		}
-		want := []penstock.HourStats{
+		want := []run.HourStats{
 			{
 				Runs: map[penstock.State]int64{"SUCCEEDED": 2, "FAILED": 1},
-				Wait: penstock.QueueWait{Runs: 3, MeanSeconds: 2, MaxSeconds: 3}, Deliveries: &penstock.DeliveryCounts{},
+				Wait: run.QueueWait{Runs: 3, MeanSeconds: 2, MaxSeconds: 3}, Deliveries: &penstock.DeliveryCounts{},
 			},
 			{Runs: map[penstock.State]int64{"QUEUED": 1}, Deliveries: &penstock.DeliveryCounts{}},
 		}
-		if diff := cmp.Diff(want, busy, cmpopts.IgnoreFields(penstock.HourStats{}, "Start")); diff != "" {
+		if diff := cmp.Diff(want, busy, cmpopts.IgnoreFields(run.HourStats{}, "Start")); diff != "" {
 			w.T.Errorf("hours: -want +got:\n%s", diff)
 		}
 		longer, err := w.Runs.Stats(ctx, w.Admin, 48)
@@ -77,11 +78,11 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 		if got := longer.Hours[48-1-30].Runs["SUCCEEDED"]; got != 1 {
 			w.T.Errorf("counted %d runs 30 hours ago, want 1", got)
 		}
-		costs := []penstock.FactoryStats{{Runs: 2, CostUSD: 2}, {UID: factory, Name: "payments", Runs: 2, CostUSD: 0.75}}
+		costs := []store.FactoryStats{{Runs: 2, CostUSD: 2}, {UID: factory, Name: "payments", Runs: 2, CostUSD: 0.75}}
 		if diff := cmp.Diff(costs, stats.Factories); diff != "" {
 			w.T.Errorf("factories: -want +got:\n%s", diff)
 		}
-		if want := (penstock.Capacity{Slots: 6, Busy: 4, ServerSlots: 4, ServerBusy: 3, Queued: 1}); stats.Capacity != want {
+		if want := (run.Capacity{Slots: 6, Busy: 4, ServerSlots: 4, ServerBusy: 3, Queued: 1}); stats.Capacity != want {
 			w.T.Errorf("capacity is %+v, want %+v", stats.Capacity, want)
 		}
 	})
@@ -115,7 +116,7 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 				),
 			)
 		}
-		stats, err := w.Runs.Stats(ctx, w.Admin, penstock.StatsHours)
+		stats, err := w.Runs.Stats(ctx, w.Admin, run.StatsHours)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 		if want := (penstock.DeliveryCounts{Accepted: 3, Duplicate: 1, Rejected: 2, RateLimited: 5}); sum != want {
 			w.T.Errorf("deliveries are %+v, want %+v", sum, want)
 		}
-		stats, err = w.Runs.Stats(ctx, w.As("reader", penstock.ScopeRunsRead), penstock.StatsHours)
+		stats, err = w.Runs.Stats(ctx, w.As("reader", penstock.ScopeRunsRead), run.StatsHours)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -150,7 +151,7 @@ func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 				p = w.Admin
 				p.Scopes = []penstock.Scope{penstock.ScopeRunsRead}
 			}
-			stats, err := w.Runs.Stats(w.T.Context(), p, penstock.StatsHours)
+			stats, err := w.Runs.Stats(w.T.Context(), p, run.StatsHours)
 			if err != nil {
 				w.T.Fatal(err)
 			}
@@ -165,7 +166,7 @@ func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 			}
 		}
 		if _, err := w.Runs.Stats(
-			w.T.Context(), w.As("worker", penstock.ScopeWorker), penstock.StatsHours,
+			w.T.Context(), w.As("worker", penstock.ScopeWorker), run.StatsHours,
 		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("a key without runs:read got %v", err)
 		}

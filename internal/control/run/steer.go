@@ -20,23 +20,23 @@ import (
 // conversation is active.
 func (s *Runs) FollowUp(
 	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
-) (penstock.FollowupAccepted, error) {
+) (FollowupAccepted, error) {
 	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
-		return penstock.FollowupAccepted{}, err
+		return FollowupAccepted{}, err
 	}
-	return s.followUpRun(ctx, p, run, req, penstock.FollowupAccepted{})
+	return s.followUpRun(ctx, p, run, req, FollowupAccepted{})
 }
 
 // FollowUpConversation is FollowUp for the steered run of a conversation.
 func (s *Runs) FollowUpConversation(
 	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
-) (penstock.FollowupAccepted, error) {
+) (FollowupAccepted, error) {
 	run, err := s.steeredRun(ctx, p, id)
 	if err != nil {
-		return penstock.FollowupAccepted{}, err
+		return FollowupAccepted{}, err
 	}
-	return s.followUpRun(ctx, p, run, req, penstock.FollowupAccepted{RunID: run.ID})
+	return s.followUpRun(ctx, p, run, req, FollowupAccepted{RunID: run.ID})
 }
 
 // steeredRun returns the run that a conversation steers: the active one, or else the newest.
@@ -52,8 +52,8 @@ func (s *Runs) steeredRun(ctx context.Context, p penstock.Principal, conversatio
 
 func (s *Runs) followUpRun(
 	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.FollowupRequest,
-	accepted penstock.FollowupAccepted,
-) (penstock.FollowupAccepted, error) {
+	accepted FollowupAccepted,
+) (FollowupAccepted, error) {
 	if err := s.checkFollowup(ctx, run, &req); err != nil {
 		return accepted, err
 	}
@@ -68,7 +68,7 @@ func (s *Runs) followUpRun(
 		ID: penstock.NewID(), Message: req.Message, Mode: req.Mode, Creator: p.Actor.UID, Attachments: files,
 	}
 	accepted.FollowupID = f.ID
-	done, err := access.Act(ctx, s.responses, p, func(tx *store.Tx) (_ penstock.FollowupAccepted, err error) {
+	done, err := access.Act(ctx, s.responses, p, func(tx *store.Tx) (_ FollowupAccepted, err error) {
 		accepted.Outcome, err = followUp(ctx, tx, p, run, f)
 		return accepted, err
 	})
@@ -148,7 +148,7 @@ func followUp(
 	}
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
 	if restarts(run) {
-		return penstock.FollowupHandoff, tx.Runs().Move(
+		return FollowupHandoff, tx.Runs().Move(
 			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
 	}
@@ -157,9 +157,9 @@ func followUp(
 		return "", err
 	}
 	if run.State == penstock.StateInProgress {
-		outcome = penstock.FollowupLive
+		outcome = FollowupLive
 	}
-	return cmp.Or(outcome, penstock.FollowupQueued), tx.Runs().Touch(ctx, run.ID)
+	return cmp.Or(outcome, FollowupQueued), tx.Runs().Touch(ctx, run.ID)
 }
 
 // restarts reports whether a follow-up starts a new execution of the run at once.
@@ -198,29 +198,29 @@ func chargeSender(ctx context.Context, tx *store.Tx, p penstock.Principal, run s
 // follow-up, or waits for one. The request survives a crash of this server or the worker. A
 // repeated request does nothing. A run that has ended is an invalid request; a run without a
 // current turn is a conflict.
-func (s *Runs) Interrupt(ctx context.Context, p penstock.Principal, id string) (penstock.InterruptAccepted, error) {
+func (s *Runs) Interrupt(ctx context.Context, p penstock.Principal, id string) (InterruptAccepted, error) {
 	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
-		return penstock.InterruptAccepted{}, err
+		return InterruptAccepted{}, err
 	}
-	return s.interruptRun(ctx, p, run.ID, penstock.InterruptAccepted{})
+	return s.interruptRun(ctx, p, run.ID, InterruptAccepted{})
 }
 
 // InterruptConversation is Interrupt for the steered run of a conversation.
 func (s *Runs) InterruptConversation(
 	ctx context.Context, p penstock.Principal, id string,
-) (penstock.InterruptAccepted, error) {
+) (InterruptAccepted, error) {
 	run, err := s.steeredRun(ctx, p, id)
 	if err != nil {
-		return penstock.InterruptAccepted{}, err
+		return InterruptAccepted{}, err
 	}
-	return s.interruptRun(ctx, p, run.ID, penstock.InterruptAccepted{RunID: run.ID})
+	return s.interruptRun(ctx, p, run.ID, InterruptAccepted{RunID: run.ID})
 }
 
 func (s *Runs) interruptRun(
-	ctx context.Context, p penstock.Principal, id string, accepted penstock.InterruptAccepted,
-) (penstock.InterruptAccepted, error) {
-	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.InterruptAccepted, error) {
+	ctx context.Context, p penstock.Principal, id string, accepted InterruptAccepted,
+) (InterruptAccepted, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (InterruptAccepted, error) {
 		run, err := tx.Runs().Lock(ctx, id)
 		if err != nil {
 			return accepted, err

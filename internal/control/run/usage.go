@@ -9,6 +9,55 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// The limits of a report.
+const (
+	maxUsageRows  = 1000
+	MaxHourlyRows = 8 // with costs of their own
+)
+
+// ModelCall is one call to a model, as the ledger has it.
+type ModelCall struct {
+	ID          string        `json:"id"`
+	ExecutionID int           `json:"execution_id"`
+	Provider    string        `json:"provider"`
+	Model       string        `json:"model"`
+	CreatedAt   penstock.Time `json:"created_at"`
+	SettledAt   penstock.Time `json:"settled_at,omitzero"`
+	State       string        `json:"state"` // reserved, settled or unsent
+	penstock.TokenUsage
+	Reasoning int64    `json:"reasoning_tokens"`
+	CostUSD   *float64 `json:"cost_usd"` // nil if it is not known; of a reserved call the most that it can be
+	Estimated bool     `json:"estimated"`
+	Unknown   bool     `json:"unknown"`
+}
+
+// ModelCallPage is a page of calls, the newest first.
+type ModelCallPage struct {
+	Calls    []ModelCall       `json:"calls"`
+	PageInfo penstock.PageInfo `json:"page_info"`
+}
+
+// SumUsage adds up rows.
+func SumUsage(rows []penstock.UsageRow) penstock.UsageSum {
+	var sum penstock.UsageSum
+	var priced, reserved int64 // in nano-dollars, which add up exactly
+	for _, r := range rows {
+		sum.Calls += r.Calls
+		sum.TokenUsage = sum.Add(r.TokenUsage)
+		sum.Reasoning += r.Reasoning
+		sum.UnpricedCalls += r.UnpricedCalls
+		sum.EstimatedCalls += r.EstimatedCalls
+		sum.UnknownCalls += r.UnknownCalls
+		sum.UnsettledCalls += r.UnsettledCalls
+		priced, reserved = priced+penstock.NanosOf(r.PricedCostUSD), reserved+penstock.NanosOf(r.ReservedUSD)
+	}
+	sum.PricedCostUSD, sum.ReservedUSD = penstock.USDOf(priced), penstock.USDOf(reserved)
+	if sum.UnpricedCalls == 0 {
+		sum.CostUSD = new(sum.PricedCostUSD)
+	}
+	return sum
+}
+
 // OfTeam sums up what the runs of the team have used, personal runs included.
 func (s *Usage) OfTeam(
 	ctx context.Context, p penstock.Principal, q penstock.UsageQuery,
@@ -24,7 +73,7 @@ func (s *Usage) OfTeam(
 	if report.Total, err = s.store.Usage.Total(ctx, p.Team, q.From, q.To); err != nil {
 		return penstock.UsageReport{}, err
 	}
-	report.Rows, report.OmittedRows, err = s.store.Usage.Sum(ctx, p.Team, q, zone, penstock.MaxUsageRows)
+	report.Rows, report.OmittedRows, err = s.store.Usage.Sum(ctx, p.Team, q, zone, maxUsageRows)
 	if err == nil && (q.GroupBy == penstock.UsageByAgent || q.GroupBy == penstock.UsageByAutomation) {
 		err = s.nameFactories(ctx, p.Team, report.Rows)
 	}
@@ -32,7 +81,7 @@ func (s *Usage) OfTeam(
 		return report, err
 	}
 	var keys []string
-	for _, row := range report.Rows[:min(len(report.Rows), penstock.MaxHourlyRows)] {
+	for _, row := range report.Rows[:min(len(report.Rows), MaxHourlyRows)] {
 		keys = append(keys, row.Key)
 	}
 	report.Hourly, err = s.store.Usage.HourlyCosts(ctx, p.Team, q, keys)
@@ -62,7 +111,7 @@ func (s *Usage) OfRun(ctx context.Context, p penstock.Principal, id string) (pen
 	if usage.Models, err = s.store.Usage.OfRun(ctx, id); err != nil {
 		return penstock.RunUsage{}, err
 	}
-	usage.Total = penstock.SumUsage(usage.Models)
+	usage.Total = SumUsage(usage.Models)
 	if b := seen.Config.Budget; b != nil && *b != (penstock.Budget{}) {
 		spent, err := s.store.Budgets.SpentByRun(ctx, id)
 		if err != nil {
@@ -74,13 +123,13 @@ func (s *Usage) OfRun(ctx context.Context, p penstock.Principal, id string) (pen
 }
 
 // OfHarness returns what a run has used, in the shape that clients of its agent read.
-func (s *Usage) OfHarness(ctx context.Context, p penstock.Principal, id string) (penstock.HarnessUsage, error) {
+func (s *Usage) OfHarness(ctx context.Context, p penstock.Principal, id string) (HarnessUsage, error) {
 	seen, err := s.runs.Read(ctx, p, id)
 	if err != nil {
-		return penstock.HarnessUsage{}, err
+		return HarnessUsage{}, err
 	}
-	h := penstock.HarnessUsage{RunID: id, ConversationID: seen.ConversationID}
-	var state penstock.HarnessUsageState
+	h := HarnessUsage{RunID: id, ConversationID: seen.ConversationID}
+	var state HarnessUsageState
 	if state.CapturedAt, state.ExecutionID, err = s.store.Usage.LastSettled(ctx, id); err != nil {
 		return h, err
 	}
@@ -88,7 +137,7 @@ func (s *Usage) OfHarness(ctx context.Context, p penstock.Principal, id string) 
 	if usage.Models, err = s.store.Usage.OfRun(ctx, id); err != nil {
 		return h, err
 	}
-	usage.Total = penstock.SumUsage(usage.Models)
+	usage.Total = SumUsage(usage.Models)
 	h.Fill(seen.Config.Harness.Kind(), usage, state, penstock.Now())
 	return h, nil
 }
@@ -110,16 +159,16 @@ func budgetUsage(b penstock.Budget, spent store.Account) *penstock.RunBudgetUsag
 // CallsOfRun lists one page of the calls of a run to models, the newest first. A limit of 0 is 100.
 func (s *Usage) CallsOfRun(
 	ctx context.Context, p penstock.Principal, id, cursor string, limit int,
-) (penstock.ModelCallPage, error) {
+) (ModelCallPage, error) {
 	if _, err := s.runs.Read(ctx, p, id); err != nil {
-		return penstock.ModelCallPage{}, err
+		return ModelCallPage{}, err
 	}
 	calls, next, err := s.store.Usage.CallsOfRun(ctx, id, cursor, cmp.Or(limit, 100))
-	page := penstock.ModelCallPage{
-		Calls: make([]penstock.ModelCall, len(calls)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
+	page := ModelCallPage{
+		Calls: make([]ModelCall, len(calls)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
 	}
 	for i, c := range calls {
-		page.Calls[i] = penstock.ModelCall{
+		page.Calls[i] = ModelCall{
 			ID: c.ID, ExecutionID: c.ExecutionID, Provider: c.Provider, Model: c.Model, CreatedAt: c.CreatedAt,
 			SettledAt: c.SettledAt, State: string(c.State), TokenUsage: c.Tokens, Reasoning: c.Reasoning,
 			Estimated: c.Estimated, Unknown: c.Unknown,

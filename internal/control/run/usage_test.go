@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -75,7 +76,7 @@ func TestUsageByEachGroup(t *testing.T) {
 				total.UnsettledCalls != 1 || total.ReservedUSD != 0.5 {
 				w.T.Errorf("%s: got the total %+v", group, total)
 			}
-			if sum := penstock.SumUsage(report.Rows); !cmp.Equal(sum, total) {
+			if sum := run.SumUsage(report.Rows); !cmp.Equal(sum, total) {
 				w.T.Errorf("%s: the rows add up to %+v, want %+v", group, sum, total)
 			}
 		}
@@ -96,7 +97,7 @@ func TestCostsByTheHour(t *testing.T) {
 			{at: from.Add(time.Hour), model: "a/one", state: "reserved", cost: 64e9},
 			{at: from.Add(3 * time.Hour), model: "a/one", cost: 64e9}, // too late
 		}
-		for i := range penstock.MaxHourlyRows {
+		for i := range run.MaxHourlyRows {
 			calls = append(calls, ledgerCall{at: from, model: fmt.Sprintf("b/%d", i), cost: int64(1+i) * 1e8})
 		}
 		w.record(calls...)
@@ -105,8 +106,8 @@ func TestCostsByTheHour(t *testing.T) {
 			Hourly: true,
 		})
 		got := report.Hourly
-		if len(got.Rows) != penstock.MaxHourlyRows {
-			w.T.Fatalf("there are costs of %d rows, want %d", len(got.Rows), penstock.MaxHourlyRows)
+		if len(got.Rows) != run.MaxHourlyRows {
+			w.T.Fatalf("there are costs of %d rows, want %d", len(got.Rows), run.MaxHourlyRows)
 		}
 		want := []penstock.HourlyCost{
 			{Key: "a/one", CostUSD: []float64{3, 0, 4}}, {Key: "a/two", CostUSD: []float64{0, 5, 0}},
@@ -241,42 +242,42 @@ func TestUsageOfAHarness(t *testing.T) {
 			harness, named string
 			estimated      bool
 			status         string
-			want           penstock.HarnessTokens
+			want           run.HarnessTokens
 		}{
 			"Claude Code": {
 				"claude", "CLAUDE_CODE", false, "known",
-				penstock.HarnessTokens{Input: 30, CacheRead: new(int64), CacheCreation: new(int64)},
+				run.HarnessTokens{Input: 30, CacheRead: new(int64), CacheCreation: new(int64)},
 			},
 			"Codex, with a call that was cut": {
 				"codex", "CODEX", true, "partial",
-				penstock.HarnessTokens{
+				run.HarnessTokens{
 					Input: 30, Cached: new(int64), CacheWrite: new(int64), Reasoning: new(int64), Total: new(int64(30)),
 				},
 			},
-			"another agent": {"gemini", "", false, "", penstock.HarnessTokens{}},
+			"another agent": {"gemini", "", false, "", run.HarnessTokens{}},
 		} {
-			run := made(c.harness)
-			empty, err := w.Usage.OfHarness(ctx, w.Admin, run)
-			if err != nil || empty.Available || empty.Usage != nil || empty.RunID != run || empty.ConversationID == "" {
+			started := made(c.harness)
+			empty, err := w.Usage.OfHarness(ctx, w.Admin, started)
+			if err != nil || empty.Available || empty.Usage != nil || empty.RunID != started || empty.ConversationID == "" {
 				w.T.Errorf("%s, without calls: got %+v, %v", name, empty, err)
 			}
 			w.record(
-				ledgerCall{at: now.Add(-time.Minute), run: run, model: "p/m", tokens: 10},
-				ledgerCall{at: now, run: run, model: "p/m", tokens: 20, estimated: c.estimated},
+				ledgerCall{at: now.Add(-time.Minute), run: started, model: "p/m", tokens: 10},
+				ledgerCall{at: now, run: started, model: "p/m", tokens: 20, estimated: c.estimated},
 			)
-			got, err := w.Usage.OfHarness(ctx, w.Admin, run)
+			got, err := w.Usage.OfHarness(ctx, w.Admin, started)
 			if err != nil || got.Available != (c.named != "") {
 				w.T.Errorf("%s: got %+v, %v", name, got, err)
 			}
 			if !got.Available {
 				continue
 			}
-			want := penstock.HarnessUsageState{
+			want := run.HarnessUsageState{
 				Harness: c.named, ExecutionID: 1, CaptureSequence: 2, CapturedAt: penstock.TimeOf(now), MetricsVersion: 1,
-				Snapshot: penstock.HarnessUsageSnapshot{
-					Coverage: penstock.HarnessUsageCoverage{TokenStatus: c.status, ToolStatus: "unavailable"},
-					Payload: penstock.HarnessUsagePayload{
-						Usage: c.want, Attribution: []penstock.HarnessUsageOfModel{{Model: "p/m", Usage: c.want}},
+				Snapshot: run.HarnessUsageSnapshot{
+					Coverage: run.HarnessUsageCoverage{TokenStatus: c.status, ToolStatus: "unavailable"},
+					Payload: run.HarnessUsagePayload{
+						Usage: c.want, Attribution: []run.HarnessUsageOfModel{{Model: "p/m", Usage: c.want}},
 					},
 				},
 			}
@@ -298,54 +299,54 @@ func TestUsageOfAHarness(t *testing.T) {
 func TestTheBudgetOfARunChanges(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		run := w.Create(penstock.RunRequest{
+		started := w.Create(penstock.RunRequest{
 			Prompt: "work", Config: &penstock.Config{Name: "n", Budget: &penstock.Budget{MaxCostUSD: 5, MaxTotalTokens: 100}},
 		}).ID
-		update := func(b *penstock.BudgetUpdate, cleared ...string) penstock.RunUpdate {
-			return penstock.RunUpdate{Config: &penstock.RunConfigUpdate{Budget: b}, Cleared: cleared}
+		update := func(b *run.BudgetUpdate, cleared ...string) run.Update {
+			return run.Update{Config: &run.ConfigUpdate{Budget: b}, Cleared: cleared}
 		}
 		for _, c := range []struct {
-			change penstock.RunUpdate
+			change run.Update
 			want   *penstock.Budget
 		}{
-			{update(&penstock.BudgetUpdate{MaxCostUSD: new(7.25)}), &penstock.Budget{MaxCostUSD: 7.25, MaxTotalTokens: 100}},
+			{update(&run.BudgetUpdate{MaxCostUSD: new(7.25)}), &penstock.Budget{MaxCostUSD: 7.25, MaxTotalTokens: 100}},
 			{
-				update(&penstock.BudgetUpdate{MaxTotalTokens: new(int64(200))}, "/config/budget/max_cost_usd"),
+				update(&run.BudgetUpdate{MaxTotalTokens: new(int64(200))}, "/config/budget/max_cost_usd"),
 				&penstock.Budget{MaxTotalTokens: 200},
 			},
 			{update(nil, "/config/budget"), nil},
-			{update(&penstock.BudgetUpdate{MaxCostUSD: new(1.0)}), &penstock.Budget{MaxCostUSD: 1}},
+			{update(&run.BudgetUpdate{MaxCostUSD: new(1.0)}), &penstock.Budget{MaxCostUSD: 1}},
 		} {
-			got, err := w.Runs.Update(ctx, w.As("bob", penstock.ScopeRunsWrite), run, c.change)
+			got, err := w.Runs.Update(ctx, w.As("bob", penstock.ScopeRunsWrite), started, c.change)
 			if diff := cmp.Diff(c.want, got.Config.Budget); diff != "" || err != nil || got.Config.Name != "n" {
 				w.T.Errorf("%+v: %v, -want +got:\n%s", c.change, err, diff)
 			}
-			if diff := cmp.Diff(c.want, w.Get(run).Config.Budget); diff != "" {
+			if diff := cmp.Diff(c.want, w.Get(started).Config.Budget); diff != "" {
 				w.T.Errorf("read again, -want +got:\n%s", diff)
 			}
 		}
-		for pointer, bad := range map[string]penstock.RunUpdate{
+		for pointer, bad := range map[string]run.Update{
 			"/config/budget":                  {},
-			"/config/budget/max_cost_usd":     update(&penstock.BudgetUpdate{MaxCostUSD: new(0.0)}),
-			"/config/budget/max_total_tokens": update(&penstock.BudgetUpdate{MaxTotalTokens: new(int64(-1))}),
+			"/config/budget/max_cost_usd":     update(&run.BudgetUpdate{MaxCostUSD: new(0.0)}),
+			"/config/budget/max_total_tokens": update(&run.BudgetUpdate{MaxTotalTokens: new(int64(-1))}),
 		} {
-			_, err := w.Runs.Update(ctx, w.Admin, run, bad)
+			_, err := w.Runs.Update(ctx, w.Admin, started, bad)
 			if diff := cmp.Diff([]string{pointer}, testworld.Pointers(err)); diff != "" {
 				w.T.Errorf("%+v: %v, -want +got:\n%s", bad, err, diff)
 			}
 		}
 		agent := w.As("agent", penstock.ScopeAdmin)
 		agent.AgentUID = penstock.NewID()
-		own := penstock.Principal{Team: w.Admin.Team, RunID: run, Scopes: []penstock.Scope{penstock.ScopeOwnRun}}
+		own := penstock.Principal{Team: w.Admin.Team, RunID: started, Scopes: []penstock.Scope{penstock.ScopeOwnRun}}
 		for name, p := range map[string]penstock.Principal{
 			"an agent": agent, "the run": own, "a reader": w.As("bob", penstock.ScopeRunsRead),
 		} {
-			_, err := w.Runs.Update(ctx, p, run, update(&penstock.BudgetUpdate{MaxCostUSD: new(1000.0)}))
+			_, err := w.Runs.Update(ctx, p, started, update(&run.BudgetUpdate{MaxCostUSD: new(1000.0)}))
 			if penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 				w.T.Errorf("%s: got %v, want not_authorized", name, err)
 			}
 		}
-		if got := w.Get(run).Config.Budget; got == nil || got.MaxCostUSD != 1 {
+		if got := w.Get(started).Config.Budget; got == nil || got.MaxCostUSD != 1 {
 			w.T.Errorf("got %+v, want the budget as it was", got)
 		}
 	})

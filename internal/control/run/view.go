@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,15 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
+
+// ArtifactItem is an artifact with its uid: the contract's ArtifactResponse.
+type ArtifactItem struct {
+	UID       string                `json:"artifact_uid"`
+	Type      penstock.ArtifactType `json:"artifact_type"`
+	CreatedAt penstock.Time         `json:"created_at"`
+	RunID     string                `json:"run_id,omitempty"`
+	Data      json.RawMessage       `json:"data"`
+}
 
 // sees reports whether the caller can see a run.
 func sees(p penstock.Principal, r store.RunRow) bool {
@@ -69,22 +79,22 @@ func (s *Runs) Read(ctx context.Context, p penstock.Principal, id string) (penst
 }
 
 // List returns one page of the runs that the caller can see.
-func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQuery) (penstock.RunPage, error) {
+func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQuery) (Page, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
-		return penstock.RunPage{}, err
+		return Page{}, err
 	}
 	list, err := s.store.Runs.List(ctx, viewer(p), q)
 	if err != nil {
-		return penstock.RunPage{}, err
+		return Page{}, err
 	}
 	runs, err := s.Present(ctx, list.Rows)
 	if err != nil {
-		return penstock.RunPage{}, err
+		return Page{}, err
 	}
 	for i := range runs {
 		showOnlySkill(&runs[i])
 	}
-	page := penstock.RunPage{Runs: runs[:fitPage(runs, list.Bytes)]}
+	page := Page{Runs: runs[:fitPage(runs, list.Bytes)]}
 	if n := len(page.Runs); n < len(runs) || list.More {
 		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: list.After(n)}
 	}

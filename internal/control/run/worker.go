@@ -9,9 +9,26 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// ConnectedWorker sums up the workers of one host.
+type ConnectedWorker struct {
+	Host        string        `json:"worker_host"`
+	Connections int           `json:"connection_count"`
+	Capacity    int           `json:"capacity"` // simultaneous runs of all its workers
+	Busy        int           `json:"busy"`
+	ConnectedAt penstock.Time `json:"connected_at"`
+	LastSeenAt  penstock.Time `json:"last_seen_at"`
+	Launchers   int           `json:"launcher_count"` // how many of them are launchers
+	// Executions lists the executions of runs that the caller can see. The ones that have not
+	// started come first.
+	Executions []store.WorkerExecution `json:"executions"`
+}
+
+// maxWorkerExecutions limits the executions of all workers together in a response.
+const maxWorkerExecutions = 500
+
 // Workers lists the hosts of connected workers outside of the server. Each has the time since when
 // it has a worker, when a worker was last seen, and the runs that its workers have.
-func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock.ConnectedWorker, error) {
+func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]ConnectedWorker, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
@@ -19,7 +36,7 @@ func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 	if err != nil {
 		return nil, err
 	}
-	hosts := []penstock.ConnectedWorker{}
+	hosts := []ConnectedWorker{}
 	hostOf := map[string]int{} // by the id of a worker
 	launchers := map[string]bool{}
 	for _, w := range workers {
@@ -27,8 +44,8 @@ func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 			continue
 		}
 		if n := len(hosts); n == 0 || hosts[n-1].Host != w.Host {
-			hosts = append(hosts, penstock.ConnectedWorker{
-				Host: w.Host, ConnectedAt: w.ConnectedAt, Executions: []penstock.WorkerExecution{},
+			hosts = append(hosts, ConnectedWorker{
+				Host: w.Host, ConnectedAt: w.ConnectedAt, Executions: []store.WorkerExecution{},
 			})
 		}
 		hostOf[w.ID], launchers[w.ID] = len(hosts)-1, w.Launcher
@@ -45,7 +62,7 @@ func (s *Catalog) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 	if len(hosts) == 0 {
 		return hosts, nil
 	}
-	held, err := s.store.Executions.HeldRuns(ctx, ViewerOf(p), penstock.MaxWorkerExecutions)
+	held, err := s.store.Executions.HeldRuns(ctx, ViewerOf(p), maxWorkerExecutions)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +91,13 @@ func addWait(h *store.HeldRun, launched bool) error {
 	h.Since = h.Last.At
 	switch e.Type {
 	case penstock.TimelineClaimed:
-		h.Waiting = &penstock.PodWait{Message: "The launcher creates its Job."}
+		h.Waiting = &store.PodWait{Message: "The launcher creates its Job."}
 	case penstock.TimelinePodCreated:
-		h.Waiting = &penstock.PodWait{Message: "Its Pod is starting."}
+		h.Waiting = &store.PodWait{Message: "Its Pod is starting."}
 	case penstock.TimelinePodWaiting:
 		reason, _ := e.Payload["reason"].(string)
 		message, _ := e.Payload["message"].(string)
-		h.Waiting = &penstock.PodWait{Reason: reason, Message: message}
+		h.Waiting = &store.PodWait{Reason: reason, Message: message}
 	}
 	return nil
 }

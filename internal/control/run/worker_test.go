@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -36,7 +37,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 			}
 			got[i].ConnectedAt, got[i].LastSeenAt, got[i].Executions = 0, 0, nil
 		}
-		want := []penstock.ConnectedWorker{
+		want := []run.ConnectedWorker{
 			{Host: "a", Connections: 1, Capacity: 3, Busy: 1}, {Host: "b", Connections: 2, Capacity: 6, Busy: 2},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -52,7 +53,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 }
 
 // listedRuns returns the runs of the workers of one host, as a caller sees them.
-func (w *world) listedRuns(p penstock.Principal) []penstock.WorkerExecution {
+func (w *world) listedRuns(p penstock.Principal) []store.WorkerExecution {
 	w.T.Helper()
 	hosts, err := w.Catalog.Workers(w.T.Context(), p)
 	if err != nil {

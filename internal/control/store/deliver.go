@@ -305,7 +305,7 @@ func countKind(o penstock.Outcome) string {
 // webhook; 0: none does.
 type deliveryCount struct{ n, last int64 }
 
-// countsTable stores the counts that [penstock.Stats] show, and the time of the last delivery. Each
+// countsTable stores the counts that [run.Stats] show, and the time of the last delivery. Each
 // committer of a process has its own rows, and readers add them up. With one row, only one commit
 // at a time could count deliveries of a webhook, which cost 0.06 of 0.34 of the bare server's rate
 // on PostgreSQL.

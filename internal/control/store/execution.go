@@ -9,9 +9,26 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// WorkerExecution is a run that a connected worker has.
+type WorkerExecution struct {
+	RunID       string         `json:"run_id"`
+	ExecutionID int            `json:"execution_id"`
+	Title       string         `json:"title"`
+	State       penstock.State `json:"state"`
+	Since       penstock.Time  `json:"since"` // when the state, or what it waits for, began
+	// Waiting is set from the claim of a launcher until the worker in the Pod has started.
+	Waiting *PodWait `json:"waiting,omitempty"`
+}
+
+// PodWait says what keeps the Pod of an execution from starting.
+type PodWait struct {
+	Reason  string `json:"reason,omitempty"` // one word, such as ImagePullBackOff; "": nothing unusual
+	Message string `json:"message"`
+}
+
 // HeldRun is a run that a worker has.
 type HeldRun struct {
-	penstock.WorkerExecution
+	WorkerExecution
 	WorkerID string
 	// Last is the latest timeline event about the claim or the Pod of a run that is still CLAIMED.
 	// For other runs, it is empty.

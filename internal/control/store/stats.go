@@ -7,6 +7,14 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// FactoryStats are the runs of a factory and their known costs.
+type FactoryStats struct {
+	UID     string  `json:"factory_uid,omitempty"`
+	Name    string  `json:"factory_name,omitempty"`
+	Runs    int64   `json:"runs"`
+	CostUSD float64 `json:"cost_usd"`
+}
+
 const millisPerHour = 3_600_000
 
 // RunSum sums up the runs that were created in one hour and are in one state.
@@ -38,7 +46,7 @@ func (rs Runs) Sum(ctx context.Context, v Viewer, from penstock.Time) ([]RunSum,
 // SumCosts sums up the same runs by factory, for the limit factories with the highest costs.
 func (rs Runs) SumCosts(
 	ctx context.Context, v Viewer, from penstock.Time, limit int,
-) ([]penstock.FactoryStats, error) {
+) ([]FactoryStats, error) {
 	where, args := sinceFilter(v, from)
 	rows, err := rs.s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs,
 			COALESCE(sum(%s), 0) / 1e9 AS cost
@@ -49,7 +57,7 @@ func (rs Runs) SumCosts(
 		ORDER BY cost DESC, runs DESC, r.factory_uid
 		LIMIT %d`, rs.s.d.number("r.usage", "cost"), where, limit), args...)
 	return collect(
-		rs.s, rows, err, "costs", func(f *penstock.FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} },
+		rs.s, rows, err, "costs", func(f *FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} },
 	)
 }
 

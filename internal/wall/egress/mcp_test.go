@@ -53,7 +53,7 @@ func TestMCPServersStayWithinTheCeiling(t *testing.T) {
 	}
 	ceiling := allow("*.corp.test")
 	policy, err := Compile(penstock.NetworkPolicy{
-		Layers:  []penstock.NetworkLayer{{Source: penstock.NetworkMCP, Network: allow("api.example.test")}},
+		Layers:  []penstock.NetworkLayer{{Source: "mcp_servers", Network: allow("api.example.test")}},
 		MCP:     []penstock.MCPHeaders{{Name: "tickets", URL: "https://api.example.test/sse"}},
 		Ceiling: &ceiling,
 	})

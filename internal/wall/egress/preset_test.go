@@ -46,7 +46,7 @@ func TestDocumentShowsPresets(t *testing.T) {
 func TestPackagesOfCommonToolchains(t *testing.T) {
 	t.Parallel()
 	policy, err := Compile(penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{{
-		Source: penstock.NetworkServer, Network: penstock.Network{Allow: []penstock.NetworkRule{{Preset: "packages"}}},
+		Source: "server", Network: penstock.Network{Allow: []penstock.NetworkRule{{Preset: "packages"}}},
 	}}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,8 @@
-package penstock
+package run
+
+import (
+	"github.com/penstock-dev/penstock"
+)
 
 // HarnessUsage is what a run of Claude Code or Codex has used, in the shape that clients of these
 // agents read. The numbers come from the ledger.
@@ -15,7 +19,7 @@ type HarnessUsageState struct {
 	Harness         string               `json:"harness"` // CLAUDE_CODE or CODEX
 	ExecutionID     int                  `json:"executionId"`
 	CaptureSequence int64                `json:"captureSequence"` // the number of settled calls
-	CapturedAt      Time                 `json:"capturedAt"`
+	CapturedAt      penstock.Time        `json:"capturedAt"`
 	MetricsVersion  int                  `json:"metricsVersion"` // always 1
 	Snapshot        HarnessUsageSnapshot `json:"snapshot"`
 }
@@ -67,7 +71,7 @@ var harnessUsageNames = map[string]string{"claude": "CLAUDE_CODE", "codex": "COD
 
 // Fill sets the usage from the run's own, as it was at a time. It stays unavailable for other
 // agents, and while no call is settled.
-func (h *HarnessUsage) Fill(harness string, u RunUsage, state HarnessUsageState, now Time) {
+func (h *HarnessUsage) Fill(harness string, u penstock.RunUsage, state HarnessUsageState, now penstock.Time) {
 	state.Harness = harnessUsageNames[harness]
 	if h.Available = state.Harness != "" && u.Total.Calls > 0; !h.Available {
 		return
@@ -85,7 +89,7 @@ func (h *HarnessUsage) Fill(harness string, u RunUsage, state HarnessUsageState,
 	h.Usage, h.AgeSeconds = &state, new(max(0, int64(now.Sub(state.CapturedAt).Seconds())))
 }
 
-func tokensOf(harness string, sum UsageSum) HarnessTokens {
+func tokensOf(harness string, sum penstock.UsageSum) HarnessTokens {
 	if harness == "claude" {
 		return HarnessTokens{
 			Input: sum.Input, Output: sum.Output, CacheRead: &sum.CacheRead, CacheCreation: &sum.CacheWrite,

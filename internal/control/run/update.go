@@ -1,16 +1,20 @@
-package penstock
+package run
 
-import "slices"
+import (
+	"slices"
 
-// RunUpdate changes a run. Of its configuration, only the budget can change.
-type RunUpdate struct {
-	Config *RunConfigUpdate `json:"config,omitempty"`
+	"github.com/penstock-dev/penstock"
+)
+
+// Update changes a run. Of its configuration, only the budget can change.
+type Update struct {
+	Config *ConfigUpdate `json:"config,omitempty"`
 	// Cleared lists the JSON pointers of the fields that were given as null.
 	Cleared []string `json:"-"`
 }
 
-// RunConfigUpdate is the configuration in a [RunUpdate].
-type RunConfigUpdate struct {
+// ConfigUpdate is the configuration in a [Update].
+type ConfigUpdate struct {
 	Budget *BudgetUpdate `json:"budget,omitempty"`
 }
 
@@ -20,18 +24,18 @@ type BudgetUpdate struct {
 	MaxCostUSD     *float64 `json:"max_cost_usd,omitempty"`
 }
 
-// The pointers that a [RunUpdate] can clear.
+// The pointers that a [Update] can clear.
 const (
 	pointerBudget    = "/config/budget"
 	pointerMaxTokens = "/config/budget/max_total_tokens"
 	pointerMaxCost   = "/config/budget/max_cost_usd"
 )
 
-// RunUpdateNulls lists the pointers that can be null in a [RunUpdate].
-func RunUpdateNulls() []string { return []string{pointerBudget, pointerMaxTokens, pointerMaxCost} }
+// UpdateNulls lists the pointers that can be null in a [Update].
+func UpdateNulls() []string { return []string{pointerBudget, pointerMaxTokens, pointerMaxCost} }
 
 // budget is never nil.
-func (u RunUpdate) budget() *BudgetUpdate {
+func (u Update) budget() *BudgetUpdate {
 	if u.Config == nil || u.Config.Budget == nil {
 		return &BudgetUpdate{}
 	}
@@ -39,24 +43,24 @@ func (u RunUpdate) budget() *BudgetUpdate {
 }
 
 // Check returns what is wrong with u. A cap of 0 is refused, because it could be meant as a cap, or as none.
-func (u RunUpdate) Check() []FieldError {
+func (u Update) Check() []penstock.FieldError {
 	b := u.budget()
 	if *b == (BudgetUpdate{}) && len(u.Cleared) == 0 {
-		return []FieldError{{pointerBudget, "is required, with max_cost_usd or max_total_tokens"}}
+		return []penstock.FieldError{{Pointer: pointerBudget, Detail: "is required, with max_cost_usd or max_total_tokens"}}
 	}
-	var errs []FieldError
+	var errs []penstock.FieldError
 	if b.MaxTotalTokens != nil && *b.MaxTotalTokens <= 0 {
-		errs = append(errs, FieldError{pointerMaxTokens, "must be above 0"})
+		errs = append(errs, penstock.FieldError{Pointer: pointerMaxTokens, Detail: "must be above 0"})
 	}
-	if b.MaxCostUSD != nil && (NanosOf(*b.MaxCostUSD) <= 0 || *b.MaxCostUSD > MaxBudgetUSD) {
-		errs = append(errs, FieldError{pointerMaxCost, "must be above 0 and at most a billion"})
+	if b.MaxCostUSD != nil && (penstock.NanosOf(*b.MaxCostUSD) <= 0 || *b.MaxCostUSD > penstock.MaxBudgetUSD) {
+		errs = append(errs, penstock.FieldError{Pointer: pointerMaxCost, Detail: "must be above 0 and at most a billion"})
 	}
 	return errs
 }
 
 // Apply returns the budget after the change; nil stands for no budget.
-func (u RunUpdate) Apply(before *Budget) Budget {
-	var after Budget
+func (u Update) Apply(before *penstock.Budget) penstock.Budget {
+	var after penstock.Budget
 	if before != nil {
 		after = *before
 	}

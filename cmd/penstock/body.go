@@ -86,7 +86,7 @@ func (c *client) settle(ctx context.Context, prompt, environment *string) (err e
 		}
 	}
 	if environment != nil {
-		*environment, err = c.environmentUID(ctx, *environment)
+		*environment, err = environmentNoun.find(ctx, c, *environment)
 	}
 	return err
 }
@@ -119,15 +119,4 @@ func objectOf(raw jsontext.Value) (map[string]any, error) {
 		return nil, fmt.Errorf("read a JSON object: %w", err)
 	}
 	return object, nil
-}
-
-// nameGiven returns the name of a new resource, from the argument or from --name, or nil.
-func nameGiven(argument, flag *string) (*string, error) {
-	switch {
-	case argument == nil:
-		return flag, nil
-	case flag != nil && *flag != *argument:
-		return nil, exitf(exitUsage, "the name is set twice, as %q and as --name %q: remove one", *argument, *flag)
-	}
-	return argument, nil
 }

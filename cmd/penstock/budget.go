@@ -139,10 +139,10 @@ func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *budgetCmds)
 	switch {
 	case cmd.Factory != "":
 		scope = penstock.BudgetOfFactory
-		uid, err = c.factoryUID(ctx, cmd.Factory)
+		uid, err = findFactory(ctx, c, cmd.Factory)
 	case cmd.Agent != "":
 		scope = penstock.BudgetOfAgent
-		uid, err = c.agentUID(ctx, cmd.Agent)
+		uid, err = agentNoun.find(ctx, c, cmd.Agent)
 	case cmd.Automation != "":
 		scope, uid = penstock.BudgetOfAutomation, cmd.Automation
 	case cmd.Key != "":

@@ -166,10 +166,15 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 	}
 	if result != nil && len(raw) > 0 {
 		if err := json.Unmarshal(raw, result); err != nil {
-			return nil, exitf(exitUnavailable, "%s does not respond like a Penstock server: %w", c.base, err)
+			return nil, c.unlikeServer(err)
 		}
 	}
 	return raw, nil
+}
+
+// unlikeServer is the error for a response that another program may have sent.
+func (c *client) unlikeServer(err error) error {
+	return exitf(exitUnavailable, "%s does not respond like a Penstock server: %w", c.base, err)
 }
 
 // perform makes a call and prints the response: as complete JSON, or with show. A nil show prints

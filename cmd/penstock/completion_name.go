@@ -27,17 +27,14 @@ type listing struct {
 
 // listings maps each name of an argument or flag to its list.
 var listings = map[string]listing{
-	"factory":     {path: "factory?limit=500", key: "factories"},
-	"webhook":     {path: "{factory}/webhooks", key: "webhooks"},
-	"automation":  {path: "{factory}/automations", key: "automations"},
-	"agent":       {path: "agent/identities", key: "agents"},
-	"environment": {path: "agent/environments", key: "environments"},
-	"schedule":    {path: "agent/schedules", key: "schedules"},
-	"secret":      {path: "secrets", key: "secrets"},
-	"model":       {path: "agent/models", key: "models", uid: true},
-	"key":         {path: "keys", key: "keys", uid: true},
-	"budget":      {path: "budgets", key: "budgets", uid: true},
-	"run":         {path: "agent/runs?limit=50", key: "runs", uid: true},
+	"factory":    {path: "factory?limit=500", key: "factories"},
+	"webhook":    {path: "{factory}/webhooks", key: "webhooks"},
+	"automation": {path: "{factory}/automations", key: "automations"},
+	"secret":     {path: "secrets", key: "secrets"},
+	"model":      {path: "agent/models", key: "models", uid: true},
+	"key":        {path: "keys", key: "keys", uid: true},
+	"budget":     {path: "budgets", key: "budgets", uid: true},
+	"run":        {path: "agent/runs?limit=50", key: "runs", uid: true},
 }
 
 // listed holds the fields of a resource that completion needs.
@@ -50,6 +47,7 @@ type listed struct {
 	Title       string `json:"title"`
 	DisplayName string `json:"display_name"`
 	Description string `json:"description"`
+	FactoryUID  string `json:"factory_uid"`
 	Config      struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
@@ -67,6 +65,9 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
 // server or the permission.
 func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candidate {
 	of, known := listings[v.Name]
+	if n, ok := nouns[v.Name]; ok {
+		of, known = n.completion(), true
+	}
 	if !known {
 		return nil
 	}

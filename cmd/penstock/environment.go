@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -17,12 +16,39 @@ type environmentCmds struct {
 
 	List   environmentListCmd   `cmd:"" help:"List environments."`
 	Create environmentCreateCmd `cmd:"" help:"Create an environment."`
-	Get    environmentGetCmd    `cmd:"" help:"Show an environment."`
+	Get    getCmd               `cmd:"" help:"Show an environment."`
 	Update environmentUpdateCmd `cmd:"" help:"Change the given fields of an environment; lists are replaced."`
-	Delete environmentDeleteCmd `cmd:"" help:"Delete an environment."`
+	Delete deleteCmd            `cmd:"" help:"Delete an environment."`
 }
 
-func environmentPath(uid string) string { return "agent/environments/" + url.PathEscape(uid) }
+var environmentNoun = &noun[penstock.Environment]{
+	name: "environment", path: "agent/environments", key: "environments",
+	head: []string{"ENVIRONMENT", "NAME", "CHANGED", "REPOSITORIES", "STATE"},
+	row: func(e penstock.Environment) []string {
+		state := ""
+		if e.SetupFailed {
+			state = "setup failed"
+		}
+		return []string{e.UID, e.Config.Name, age(e.LastUpdated), repositories(e.Config), state}
+	},
+	facts: func(e penstock.Environment) []fact {
+		list := []fact{
+			{"environment", e.UID},
+			{"name", e.Config.Name},
+			{"description", e.Config.Description},
+			{"image", e.Config.DockerImage},
+			{"repositories", repositories(e.Config)},
+			{"set-up", strings.Join(e.Config.SetupCommands, "\n")},
+			{"changed", timestamp(e.LastUpdated)},
+			{"changed by", actor(e.LastEditor)},
+			{"last used", timestamp(e.LastTaskRunAt)},
+		}
+		if e.SetupFailed {
+			list = append(list, fact{"state", "the setup of the last run failed"})
+		}
+		return list
+	},
+}
 
 // environmentFields are the flags that describe an environment.
 type environmentFields struct {
@@ -71,26 +97,8 @@ type environmentListCmd struct {
 	SortBy string `enum:"last_updated,name" default:"last_updated" help:"Sort by last_updated or name."`
 }
 
-func (cmd *environmentListCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	return perform(ctx, c, http.MethodGet, "agent/environments?sort_by="+cmd.SortBy, nil, func(l environmentList) error {
-		var rows [][]string
-		for _, e := range l.Environments {
-			state := ""
-			if e.SetupFailed {
-				state = "setup failed"
-			}
-			rows = append(rows, []string{e.UID, e.Config.Name, age(e.LastUpdated), repositories(e.Config), state})
-		}
-		return std.table([]string{"ENVIRONMENT", "NAME", "CHANGED", "REPOSITORIES", "STATE"}, rows)
-	})
-}
-
-type environmentList struct {
-	Environments []penstock.Environment `json:"environments"`
+func (cmd *environmentListCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	return environmentNoun.list(ctx, std, in, "?sort_by="+cmd.SortBy)
 }
 
 func repositories(c penstock.EnvironmentConfig) string {
@@ -108,73 +116,28 @@ func repositories(c penstock.EnvironmentConfig) string {
 }
 
 type environmentCreateCmd struct {
-	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the environment; can be set by --name or --file instead."`
+	newName
 	environmentFields
 }
 
-func (cmd *environmentCreateCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) (err error) {
-	if cmd.Name, err = nameGiven(cmd.NewName, cmd.Name); err != nil {
+func (cmd *environmentCreateCmd) Run(ctx context.Context, std *stdio, in *connection) (err error) {
+	if cmd.Name, err = cmd.or(cmd.Name); err != nil {
 		return err
 	}
 	body, err := cmd.with(std, cmd.flags())
 	if err != nil {
 		return err
 	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	return c.showEnvironment(ctx, http.MethodPost, "agent/environments", body)
-}
-
-type environmentGetCmd struct {
-	Environment string `arg:"" name:"environment" help:"UID or name of the environment."`
-}
-
-func (cmd *environmentGetCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	uid, err := c.environmentUID(ctx, cmd.Environment)
-	if err != nil {
-		return err
-	}
-	return c.showEnvironment(ctx, http.MethodGet, environmentPath(uid), nil)
-}
-
-// showEnvironment makes a call and shows the environment in the response.
-func (c *client) showEnvironment(ctx context.Context, method, path string, body any) error {
-	return perform(ctx, c, method, path, body, func(e penstock.Environment) error {
-		list := []fact{
-			{"environment", e.UID},
-			{"name", e.Config.Name},
-			{"description", e.Config.Description},
-			{"image", e.Config.DockerImage},
-			{"repositories", repositories(e.Config)},
-			{"set-up", strings.Join(e.Config.SetupCommands, "\n")},
-			{"changed", timestamp(e.LastUpdated)},
-			{"changed by", actor(e.LastEditor)},
-			{"last used", timestamp(e.LastTaskRunAt)},
-		}
-		if e.SetupFailed {
-			list = append(list, fact{"state", "the setup of the last run failed"})
-		}
-		return c.std.facts(list)
-	})
+	return environmentNoun.create(ctx, std, in, fixed(body))
 }
 
 type environmentUpdateCmd struct {
-	Environment string `arg:"" name:"environment" help:"UID or name of the environment."`
+	one
 	environmentFields
 }
 
-func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	uid, err := c.environmentUID(ctx, cmd.Environment)
+func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, path, err := environmentNoun.at(ctx, std, in, cmd.Called)
 	if err != nil {
 		return err
 	}
@@ -185,58 +148,9 @@ func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *enviro
 	var now struct {
 		Config map[string]any `json:"config"` // as the server sent it, including fields that this program does not know
 	}
-	if _, err := c.call(ctx, http.MethodGet, environmentPath(uid), nil, &now); err != nil {
+	if _, err := c.call(ctx, http.MethodGet, path, nil, &now); err != nil {
 		return err
 	}
 	maps.Copy(now.Config, change)
-	return c.showEnvironment(ctx, http.MethodPut, environmentPath(uid), now.Config)
-}
-
-type environmentDeleteCmd struct {
-	Environment string `arg:"" name:"environment" help:"UID or name of the environment."`
-}
-
-func (cmd *environmentDeleteCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	uid, err := c.environmentUID(ctx, cmd.Environment)
-	if err != nil {
-		return err
-	}
-	return perform[any](ctx, c, http.MethodDelete, environmentPath(uid), nil, nil)
-}
-
-// environmentUID returns the uid of the environment with this uid or name.
-func (c *client) environmentUID(ctx context.Context, called string) (string, error) {
-	if called == "" {
-		return "", nil
-	}
-	var list environmentList
-	if _, err := c.call(ctx, http.MethodGet, "agent/environments", nil, &list); err != nil {
-		return "", err
-	}
-	var named []string
-	for _, e := range list.Environments {
-		if e.UID == called {
-			return called, nil
-		}
-		if e.Config.Name == called {
-			named = append(named, e.UID)
-		}
-	}
-	return theOne("environment", called, named)
-}
-
-// theOne returns an error unless exactly one resource has the name.
-func theOne(kind, name string, uids []string) (string, error) {
-	switch len(uids) {
-	case 1:
-		return uids[0], nil
-	case 0:
-		return "", exitf(exitRefused, "no %s with the UID or name %q exists\nsee: penstock %s list", kind, name, kind)
-	}
-	return "", exitf(exitUsage, "%d %ss have the name %q; use the UID: "+
-		"%s", len(uids), kind, name, strings.Join(uids, ", "))
+	return environmentNoun.send(ctx, c, http.MethodPut, path, fixed(now.Config))
 }

@@ -60,7 +60,7 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 	if called == "" {
 		called = d.Factory.Name
 	}
-	uid, err := c.factoryUID(ctx, called)
+	uid, err := findFactory(ctx, c, called)
 	if refused, ok := errors.AsType[*exitError](err); ok && refused.code == exitRefused && f.Factory == "" &&
 		f.Base == nil {
 		return f.create(ctx, c, files, d, local, dry)

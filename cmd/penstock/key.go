@@ -52,7 +52,7 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error
 	for _, scope := range cmd.Scope {
 		request.Scopes = append(request.Scopes, penstock.Scope(scope))
 	}
-	if request.AgentUID, err = c.agentUID(ctx, cmd.Agent); err != nil {
+	if request.AgentUID, err = agentNoun.find(ctx, c, cmd.Agent); err != nil {
 		return err
 	}
 	var file *os.File

@@ -180,6 +180,7 @@ func newParser(target any, std *stdio, options ...kong.Option) (*kong.Kong, erro
 		},
 		kong.Writers(std.out, std.err),
 		kong.PostBuild(nameVariables),
+		kong.PostBuild(nameNouns),
 		kong.Bind(std, &fileSettings{}),
 	}, options...)...)
 	if err != nil {

@@ -80,16 +80,16 @@ func (cmd *networkExplainCmd) query(ctx context.Context, c *client) (url.Values,
 	query := url.Values{}
 	for _, of := range []struct {
 		parameter, called string
-		uid               func(context.Context, string) (string, error)
+		uid               func(context.Context, *client, string) (string, error)
 	}{
-		{"environment_id", cmd.Environment, c.environmentUID},
-		{"factory_uid", cmd.Factory, c.factoryUID},
-		{"agent_uid", cmd.Agent, c.agentUID},
+		{"environment_id", cmd.Environment, environmentNoun.find},
+		{"factory_uid", cmd.Factory, findFactory},
+		{"agent_uid", cmd.Agent, agentNoun.find},
 	} {
 		if of.called == "" {
 			continue
 		}
-		uid, err := of.uid(ctx, of.called)
+		uid, err := of.uid(ctx, c, of.called)
 		if err != nil {
 			return nil, err
 		}

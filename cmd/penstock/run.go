@@ -178,10 +178,10 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (pe
 	if r.Attachments, err = attachments(cmd.Attach); err != nil {
 		return r, err
 	}
-	if config.EnvironmentID, err = c.environmentUID(ctx, cmd.Environment); err != nil {
+	if config.EnvironmentID, err = environmentNoun.find(ctx, c, cmd.Environment); err != nil {
 		return r, err
 	}
-	r.AgentIdentityUID, err = c.agentUID(ctx, cmd.Agent)
+	r.AgentIdentityUID, err = agentNoun.find(ctx, c, cmd.Agent)
 	return r, err
 }
 

@@ -113,13 +113,13 @@ func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error)
 	}
 	environment := cmd.Environment
 	if environment != penstock.EmptyEnvironment {
-		if environment, err = c.environmentUID(ctx, environment); err != nil {
+		if environment, err = environmentNoun.find(ctx, c, environment); err != nil {
 			return nil, err
 		}
 	}
 	factory := ""
 	if cmd.Factory != "" {
-		if factory, err = c.factoryUID(ctx, cmd.Factory); err != nil {
+		if factory, err = findFactory(ctx, c, cmd.Factory); err != nil {
 			return nil, err
 		}
 	}

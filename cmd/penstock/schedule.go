@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -13,17 +12,30 @@ import (
 type scheduleCmds struct {
 	connection
 
-	List    scheduleListCmd    `cmd:"" help:"List schedules."`
+	List    listCmd            `cmd:"" help:"List schedules."`
 	Create  scheduleCreateCmd  `cmd:"" help:"Create a schedule."`
-	Get     scheduleGetCmd     `cmd:"" help:"Show a schedule and when it fires next."`
+	Get     getCmd             `cmd:"" help:"Show a schedule and when it fires next."`
 	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule; omitted fields are removed."`
-	Pause   schedulePauseCmd   `cmd:"" help:"Pause a schedule."`
-	Resume  scheduleResumeCmd  `cmd:"" help:"Resume a paused schedule."`
-	Delete  scheduleDeleteCmd  `cmd:"" help:"Delete a schedule; its runs are kept."`
+	Pause   actionCmd          `cmd:"" help:"Pause a schedule."`
+	Resume  actionCmd          `cmd:"" help:"Resume a paused schedule."`
+	Delete  deleteCmd          `cmd:"" help:"Delete a schedule; its runs are kept."`
 }
 
-func schedulePath(id string, rest ...string) string {
-	return strings.Join(append([]string{"agent/schedules", url.PathEscape(id)}, rest...), "/")
+var scheduleNoun = &noun[penstock.Schedule]{
+	name: "schedule", id: "ID or name", path: "agent/schedules", key: "schedules",
+	head: []string{"SCHEDULE", "NAME", "CRON", "NEXT"},
+	row: func(s penstock.Schedule) []string {
+		next := "paused"
+		if s.Enabled {
+			next = nextTime(s)
+		}
+		return []string{s.ID, s.Name, s.Cron, next}
+	},
+	facts: scheduleFacts,
+	actions: map[string]action{
+		"pause":  {method: http.MethodPost, rest: []string{"pause"}},
+		"resume": {method: http.MethodPost, rest: []string{"resume"}},
+	},
 }
 
 // scheduleFields are the flags that describe a schedule.
@@ -63,22 +75,22 @@ func (f *scheduleFields) check(name string) error {
 }
 
 // body builds the request from the flags and the file.
-func (f *scheduleFields) body(ctx context.Context, std *stdio, c *client) (map[string]any, error) {
+func (f *scheduleFields) body(ctx context.Context, c *client) (map[string]any, error) {
 	if f.Prompt == "-" && f.File == "-" {
 		return nil, exitf(exitUsage, "--prompt and --file cannot both be read from standard input")
 	}
-	prompt, err := std.text(f.Prompt)
+	prompt, err := c.std.text(f.Prompt)
 	if err != nil {
 		return nil, err
 	}
 	config := penstock.Config{ModelID: f.Model}
-	if config.EnvironmentID, err = c.environmentUID(ctx, f.Environment); err != nil {
+	if config.EnvironmentID, err = environmentNoun.find(ctx, c, f.Environment); err != nil {
 		return nil, err
 	}
 	request := penstock.ScheduleRequest{
 		Cron: f.Cron, Prompt: prompt, Mode: penstock.Mode(f.Mode), Skill: f.Skill, Metadata: f.Metadata, Config: &config,
 	}
-	if request.AgentUID, err = c.agentUID(ctx, f.Agent); err != nil {
+	if request.AgentUID, err = agentNoun.find(ctx, c, f.Agent); err != nil {
 		return nil, err
 	}
 	if f.Paused {
@@ -95,31 +107,11 @@ func (f *scheduleFields) body(ctx context.Context, std *stdio, c *client) (map[s
 	if f.Cron == "" {
 		delete(flags, "cron_schedule")
 	}
-	body, err := f.with(std, flags)
+	body, err := f.with(c.std, flags)
 	if _, said := body["enabled"]; !said && err == nil {
 		body["enabled"] = true
 	}
 	return body, err
-}
-
-type scheduleListCmd struct{}
-
-func (cmd *scheduleListCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	return perform(ctx, c, http.MethodGet, "agent/schedules", nil, func(l scheduleList) error {
-		var rows [][]string
-		for _, s := range l.Schedules {
-			next := "paused"
-			if s.Enabled {
-				next = nextTime(s)
-			}
-			rows = append(rows, []string{s.ID, s.Name, s.Cron, next})
-		}
-		return std.table([]string{"SCHEDULE", "NAME", "CRON", "NEXT"}, rows)
-	})
 }
 
 func nextTime(s penstock.Schedule) string {
@@ -129,62 +121,31 @@ func nextTime(s penstock.Schedule) string {
 	return timestamp(*s.History.NextRun)
 }
 
-type scheduleList struct {
-	Schedules []penstock.Schedule `json:"schedules"`
-}
-
 type scheduleCreateCmd struct {
-	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the schedule; can be set by --name or --file instead."`
+	newName
 	scheduleFields
 }
 
-func (cmd *scheduleCreateCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) (err error) {
-	if cmd.Name, err = nameGiven(cmd.NewName, cmd.Name); err != nil {
+func (cmd *scheduleCreateCmd) Run(ctx context.Context, std *stdio, in *connection) (err error) {
+	if cmd.Name, err = cmd.or(cmd.Name); err != nil {
 		return err
 	}
 	if err := cmd.check("<name>"); err != nil {
 		return err
 	}
-	return in.write(ctx, std, http.MethodPost, "", cmd.body)
+	return scheduleNoun.create(ctx, std, in, cmd.body)
 }
 
 type scheduleReplaceCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
+	one
 	scheduleFields
 }
 
-func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
+func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	if err := cmd.check("--name"); err != nil {
 		return err
 	}
-	return in.write(ctx, std, http.MethodPut, cmd.Schedule, cmd.body)
-}
-
-// write sends the result of body for the schedule with this name or id, and shows the schedule in
-// the response. "" means a new schedule. A nil body sends nothing.
-func (in *scheduleCmds) write(
-	ctx context.Context, std *stdio, method, called string,
-	body func(context.Context, *stdio, *client) (map[string]any, error), rest ...string,
-) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	path := "agent/schedules"
-	if method != http.MethodPost || called != "" {
-		id, err := c.scheduleID(ctx, called)
-		if err != nil {
-			return err
-		}
-		path = schedulePath(id, rest...)
-	}
-	var request any
-	if body != nil {
-		if request, err = body(ctx, std, c); err != nil {
-			return err
-		}
-	}
-	return perform(ctx, c, method, path, request, func(s penstock.Schedule) error { return std.facts(scheduleFacts(s)) })
+	return scheduleNoun.change(ctx, std, in, http.MethodPut, cmd.Called, cmd.body)
 }
 
 func scheduleFacts(s penstock.Schedule) []fact {
@@ -216,62 +177,4 @@ func scheduleFacts(s penstock.Schedule) []fact {
 		list = append(list, fact{"fires", timestamp(at)})
 	}
 	return append(list, fact{"prompt", s.Prompt})
-}
-
-type scheduleGetCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
-}
-
-func (cmd *scheduleGetCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodGet, cmd.Schedule, nil)
-}
-
-type schedulePauseCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
-}
-
-func (cmd *schedulePauseCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodPost, cmd.Schedule, nil, "pause")
-}
-
-type scheduleResumeCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
-}
-
-func (cmd *scheduleResumeCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodPost, cmd.Schedule, nil, "resume")
-}
-
-type scheduleDeleteCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
-}
-
-func (cmd *scheduleDeleteCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	id, err := c.scheduleID(ctx, cmd.Schedule)
-	if err != nil {
-		return err
-	}
-	return perform[any](ctx, c, http.MethodDelete, schedulePath(id), nil, nil)
-}
-
-// scheduleID returns the id of the schedule with this id or name.
-func (c *client) scheduleID(ctx context.Context, called string) (string, error) {
-	var list scheduleList
-	if _, err := c.call(ctx, http.MethodGet, "agent/schedules", nil, &list); err != nil {
-		return "", err
-	}
-	var named []string
-	for _, s := range list.Schedules {
-		if s.ID == called {
-			return called, nil
-		}
-		if s.Name == called {
-			named = append(named, s.ID)
-		}
-	}
-	return theOne("schedule", called, named)
 }

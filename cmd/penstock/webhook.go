@@ -48,7 +48,7 @@ func (c *connection) atFactory(ctx context.Context, std *stdio, called string) (
 	if err != nil {
 		return at{}, err
 	}
-	uid, err := dialed.factoryUID(ctx, called)
+	uid, err := findFactory(ctx, dialed, called)
 	return at{dialed, "factory/" + url.PathEscape(uid)}, err
 }
 
@@ -86,9 +86,9 @@ func (a at) list(ctx context.Context) (list webhookList, err error) {
 	return list, err
 }
 
-// factoryUID returns the uid of the factory with this uid, name or alias. "" means the only
+// findFactory returns the uid of the factory with this uid, name or alias. "" means the only
 // factory.
-func (c *client) factoryUID(ctx context.Context, called string) (string, error) {
+func findFactory(ctx context.Context, c *client, called string) (string, error) {
 	all, err := c.factories(ctx, called)
 	if err != nil {
 		return "", err

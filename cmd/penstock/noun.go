@@ -1,0 +1,363 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// noun describes a kind of resource of the API, such as agents. T is one of them. The commands list,
+// get and delete, the names of resources in arguments and their completion are the same for all nouns.
+type noun[T any] struct {
+	name string // on the command line, such as agent
+	id   string // what an argument accepts; "" means "UID or name"
+	uid  bool   // only the uid or id, so that no list is needed to find a resource
+	path string // of the list
+	key  string // of the list in its response
+	some string // query of the list for completion
+
+	head    []string // of a table
+	row     func(T) []string
+	facts   func(T) []fact
+	prepare func(context.Context, *client, []T) error // changes resources before they are shown
+	rename  func(called string) string                // returns the name that the server gives to a resource
+	actions map[string]action                         // by verb
+}
+
+// action is a verb without flags.
+type action struct {
+	method string
+	rest   []string // of the path, after the resource
+	body   map[string]any
+}
+
+// request builds the body of a request.
+type request func(context.Context, *client) (map[string]any, error)
+
+// all connects to the server, and returns the path of the list.
+func (n *noun[T]) all(ctx context.Context, std *stdio, in *connection) (*client, string, error) {
+	c, err := in.dial(ctx, std)
+	return c, n.path, err
+}
+
+// at connects to the server, and returns the path of the resource with this uid or name.
+func (n *noun[T]) at(
+	ctx context.Context, std *stdio, in *connection, called string, rest ...string,
+) (*client, string, error) {
+	c, list, err := n.all(ctx, std, in)
+	if err != nil {
+		return nil, "", err
+	}
+	uid, err := n.resolve(ctx, c, list, called)
+	return c, strings.Join(append([]string{list, url.PathEscape(uid)}, rest...), "/"), err
+}
+
+// find returns the uid of the resource with this uid or name. "" has none.
+func (n *noun[T]) find(ctx context.Context, c *client, called string) (string, error) {
+	if called == "" {
+		return "", nil
+	}
+	return n.resolve(ctx, c, n.path, called)
+}
+
+// resolve is find for the resources of a list.
+func (n *noun[T]) resolve(ctx context.Context, c *client, list, called string) (string, error) {
+	if n.uid {
+		return called, nil
+	}
+	raw, err := c.call(ctx, http.MethodGet, list, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	things, err := listOf[listed](c, raw, n.key)
+	if err != nil {
+		return "", err
+	}
+	name := called
+	if n.rename != nil {
+		name = n.rename(called)
+	}
+	var uids, factories []string
+	for _, thing := range things {
+		if thing.uid() == called {
+			return called, nil
+		}
+		if thing.name() == name {
+			uids, factories = append(uids, thing.uid()), append(factories, thing.FactoryUID)
+		}
+	}
+	if len(uids) > 1 { // each factory has a foreman
+		names, err := c.factoryNames(ctx, factories)
+		if err != nil {
+			return "", err
+		}
+		for i := range uids {
+			uids[i] = strings.TrimSuffix(uids[i]+" of "+names[factories[i]], " of ")
+		}
+	}
+	return theOne(n.name, called, uids)
+}
+
+// theOne returns an error unless exactly one resource has the name.
+func theOne(kind, name string, uids []string) (string, error) {
+	switch len(uids) {
+	case 1:
+		return uids[0], nil
+	case 0:
+		return "", exitf(exitRefused, "no %s with the UID or name %q exists\nsee: penstock %s list", kind, name, kind)
+	}
+	return "", exitf(exitUsage, "%d %ss have the name %q; use the UID: "+
+		"%s", len(uids), kind, name, strings.Join(uids, ", "))
+}
+
+// listOf decodes a list of the API. A missing list is empty.
+func listOf[T any](c *client, raw jsontext.Value, key string) (list []T, err error) {
+	var body map[string]jsontext.Value
+	if err = json.Unmarshal(raw, &body); err == nil && body[key] != nil {
+		err = json.Unmarshal(body[key], &list)
+	}
+	if err != nil {
+		return nil, c.unlikeServer(err)
+	}
+	return list, nil
+}
+
+// list shows the resources. query is empty, or begins with ?.
+func (n *noun[T]) list(ctx context.Context, std *stdio, in *connection, query string) error {
+	c, path, err := n.all(ctx, std, in)
+	if err != nil {
+		return err
+	}
+	raw, err := c.call(ctx, http.MethodGet, path+query, nil, nil)
+	if err != nil {
+		return err
+	}
+	list, err := listOf[T](c, raw, n.key)
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return std.json(raw)
+	}
+	return n.table(ctx, c, list)
+}
+
+func (n *noun[T]) table(ctx context.Context, c *client, list []T) error {
+	if n.prepare != nil {
+		if err := n.prepare(ctx, c, list); err != nil {
+			return err
+		}
+	}
+	var rows [][]string
+	for _, one := range list {
+		rows = append(rows, n.row(one))
+	}
+	return c.std.table(n.head, rows)
+}
+
+// create creates a resource and shows it.
+func (n *noun[T]) create(ctx context.Context, std *stdio, in *connection, body request) error {
+	c, path, err := n.all(ctx, std, in)
+	if err != nil {
+		return err
+	}
+	return n.send(ctx, c, http.MethodPost, path, body)
+}
+
+// change makes a call about the resource with this uid or name, and shows the resource in the response.
+func (n *noun[T]) change(
+	ctx context.Context, std *stdio, in *connection, method, called string, body request, rest ...string,
+) error {
+	c, path, err := n.at(ctx, std, in, called, rest...)
+	if err != nil {
+		return err
+	}
+	return n.send(ctx, c, method, path, body)
+}
+
+// send makes a call, and shows the resource in the response. A nil body sends nothing.
+func (n *noun[T]) send(ctx context.Context, c *client, method, path string, body request) error {
+	var sent any
+	if body != nil {
+		fields, err := body(ctx, c)
+		if err != nil {
+			return err
+		}
+		sent = fields
+	}
+	return perform(ctx, c, method, path, sent, func(one T) error {
+		if n.prepare != nil {
+			list := []T{one}
+			if err := n.prepare(ctx, c, list); err != nil {
+				return err
+			}
+			one = list[0]
+		}
+		return c.std.facts(n.facts(one))
+	})
+}
+
+func (n *noun[T]) act(ctx context.Context, std *stdio, in *connection, verb, called string) error {
+	a := n.actions[verb]
+	var body request
+	if a.body != nil {
+		body = fixed(a.body)
+	}
+	return n.change(ctx, std, in, a.method, called, body, a.rest...)
+}
+
+// fixed is the request with these fields.
+func fixed(fields map[string]any) request {
+	return func(context.Context, *client) (map[string]any, error) { return fields, nil }
+}
+
+func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, all ...string) error {
+	c, list, err := n.all(ctx, std, in)
+	if err != nil {
+		return err
+	}
+	for _, called := range all {
+		uid, err := n.resolve(ctx, c, list, called)
+		if err != nil {
+			return err
+		}
+		if _, err = c.call(ctx, http.MethodDelete, list+"/"+url.PathEscape(uid), nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anyNoun is a noun of any type, for the verbs that all nouns have.
+type anyNoun interface {
+	list(ctx context.Context, std *stdio, in *connection, query string) error
+	change(
+		ctx context.Context, std *stdio, in *connection, method, called string, body request, rest ...string,
+	) error
+	act(ctx context.Context, std *stdio, in *connection, verb, called string) error
+	remove(ctx context.Context, std *stdio, in *connection, called ...string) error
+	completion() listing
+	vars() kong.Vars
+}
+
+func (n *noun[T]) completion() listing { return listing{n.path + n.some, n.key, n.uid} }
+
+// vars are the words for help texts.
+func (n *noun[T]) vars() kong.Vars {
+	id := n.id
+	if id == "" {
+		id = "UID or name"
+	}
+	return kong.Vars{"noun": n.name, "id": id, "ids": strings.ReplaceAll(id, " or ", "s or ") + "s"}
+}
+
+// nouns are the resources that have the verbs below, by their names on the command line.
+var nouns = map[string]anyNoun{
+	"agent": agentNoun, "environment": environmentNoun, "schedule": scheduleNoun,
+}
+
+// nameNouns sets the words of help texts, and names the arguments that stand for a resource.
+func nameNouns(k *kong.Kong) error {
+	for _, command := range k.Model.Children {
+		n, ok := nouns[command.Name]
+		if !ok {
+			continue
+		}
+		command.Tag.Vars = command.Tag.Vars.CloneWith(n.vars())
+		for _, verb := range command.Children {
+			for _, argument := range verb.Positional {
+				if argument.Name == "noun" {
+					argument.Name = command.Name
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// AfterApply passes the connection and the noun of a command to the method Run of its verb.
+func (c *connection) AfterApply(parsed *kong.Context) error { //nolint:unparam // the parser requires the result
+	parsed.Bind(c)
+	if n, ok := nouns[parsed.Selected().Parent.Name]; ok {
+		parsed.BindTo(n, (*anyNoun)(nil))
+	}
+	return nil
+}
+
+// one is the argument of a verb about one resource.
+type one struct {
+	Called string `arg:"" name:"noun" help:"${id} of the ${noun}."`
+}
+
+type listCmd struct{}
+
+func (cmd *listCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun) error {
+	return n.list(ctx, std, in, "")
+}
+
+type getCmd struct{ one }
+
+func (cmd *getCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun) error {
+	return n.change(ctx, std, in, http.MethodGet, cmd.Called, nil)
+}
+
+// actionCmd is a verb of [noun.actions].
+type actionCmd struct{ one }
+
+func (cmd *actionCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun, k *kong.Context) error {
+	return n.act(ctx, std, in, k.Selected().Name, cmd.Called)
+}
+
+type deleteCmd struct{ one }
+
+func (cmd *deleteCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun) error {
+	return n.remove(ctx, std, in, cmd.Called)
+}
+
+// newName is the name of a new resource.
+type newName struct {
+	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the ${noun}; can be set by --name or --file instead."`
+}
+
+// or returns the name from the argument or from --name, or nil.
+func (n newName) or(flag *string) (*string, error) {
+	switch {
+	case n.NewName == nil:
+		return flag, nil
+	case flag != nil && *flag != *n.NewName:
+		return nil, exitf(exitUsage, "the name is set twice, as %q and as --name %q: remove one", *n.NewName, *flag)
+	}
+	return n.NewName, nil
+}
+
+// factoryNames returns the names of factories, by uid. If the key may not read factories, the uid is
+// the name.
+func (c *client) factoryNames(ctx context.Context, uids []string) (map[string]string, error) {
+	names := map[string]string{}
+	for _, uid := range uids {
+		if uid != "" {
+			names[uid] = uid
+		}
+	}
+	if len(names) == 0 {
+		return names, nil
+	}
+	all, err := c.factories(ctx, "")
+	if isStatus(err, http.StatusForbidden) {
+		return names, nil
+	}
+	for _, raw := range all.Factories {
+		var f listed
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return nil, fmt.Errorf("read a factory: %w", err)
+		}
+		names[f.UID] = f.Name
+	}
+	return names, err
+}

@@ -22,6 +22,8 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/execution/agent"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
@@ -92,6 +94,8 @@ func runCLI(args []string) int {
 		return sandbox.Supervise()
 	case len(args) > 0 && args[0] == "enter":
 		return sandbox.Enter(args[1:])
+	case len(args) > 0 && args[0] == harness.FrontCommand:
+		return agent.Front(args[1:], os.Environ())
 	case len(args) == 2 && args[0] == "copy-program": // and the init container of a Pod
 		return std.fail(copyProgram(args[1]))
 	}

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 		runTestAgent(state)
 		return
 	}
+	if os.Getenv("PENSTOCK_TEST_FRONT") != "" {
+		os.Exit(Front(os.Args[1:], os.Environ()))
+	}
 	if mode := os.Getenv("PENSTOCK_TEST_MCP"); mode != "" {
 		serveTestMCP(mode)
 		return

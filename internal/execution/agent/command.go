@@ -216,6 +216,16 @@ func (p *process) wait(ctx context.Context, timeout time.Duration, tick func()) 
 	}
 }
 
+// endsWithin reports whether the process ends by itself within a time.
+func (p *process) endsWithin(limit time.Duration) bool {
+	select {
+	case <-p.exited:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
 // kill ends the process and the rest of its group.
 func (p *process) kill() {
 	group := -p.cmd.Process.Pid

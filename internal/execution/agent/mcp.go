@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -138,17 +140,7 @@ func (m *mcpServer) attempt(ctx context.Context, limit time.Duration, open func(
 }
 
 // ended reports whether a local server has ended by itself. The end of its output comes a little before.
-func (m *mcpServer) ended() bool {
-	if m.process == nil {
-		return false
-	}
-	select {
-	case <-m.process.exited:
-		return true
-	case <-time.After(drainFor):
-		return false
-	}
-}
+func (m *mcpServer) ended() bool { return m.process != nil && m.process.endsWithin(drainFor) }
 
 // withOutput adds to an error how a local server ended, and what it printed. The process is reaped.
 func withOutput(err error, ended bool, p *process, printed *output) error {
@@ -183,33 +175,39 @@ func (m *mcpServer) start() (mcp.Transport, error) {
 	cmd := exec.Command(program, m.described.Args...) //nolint:noctx // it lives as long as the session; disconnect ends it
 	cmd.Args[0] = m.described.Command
 	cmd.Dir, cmd.Env, cmd.Stderr = m.cwd, env, m.printed
-	cmd.SysProcAttr = childAttr()
-	cmd.WaitDelay = drainFor
-	in, err := cmd.StdinPipe()
+	p, in, out, err := startServer(cmd)
 	if err != nil {
 		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p := startProcess(cmd)
-	if p.err != nil {
-		return nil, p.err
 	}
 	m.process = p
-	return &mcp.IOTransport{Reader: NewMessageLines(out, m.noise()), Writer: in}, nil
+	noise := logNoise(m.owner.agent.cfg.Log, m.described.Name, m.printed)
+	return &mcp.IOTransport{Reader: NewMessageLines(out, noise), Writer: in}, nil
 }
 
-// noise logs what a server prints to its standard output besides messages.
-func (m *mcpServer) noise() func(line []byte) {
-	lines, printed := 0, m.printed
+// startServer starts a stdio server in a process group of its own, and returns its standard input and
+// output.
+func startServer(cmd *exec.Cmd) (p *process, in io.WriteCloser, out io.ReadCloser, err error) {
+	cmd.SysProcAttr = childAttr()
+	cmd.WaitDelay = drainFor
+	if in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	p = startProcess(cmd)
+	return p, in, out, p.err
+}
+
+// logNoise logs what a server prints to its standard output besides messages. printed keeps it.
+func logNoise(log *slog.Logger, name string, printed *output) func(line []byte) {
+	lines := 0
 	return func(line []byte) {
 		const most = 500
 		_, _ = printed.Write(append(slices.Clone(line), '\n')) // keeps the end in memory
 		if lines++; lines <= maxNoise {
-			m.owner.agent.cfg.Log.Warn("an MCP server wrote a line that is no message; it was skipped",
-				"server", m.described.Name, "line", cut(clean(string(line)), most))
+			log.Warn("an MCP server wrote a line that is no message; it was skipped",
+				"server", name, "line", cut(clean(string(line)), most))
 		}
 	}
 }
@@ -223,10 +221,7 @@ func (m *mcpServer) disconnect() {
 		m.release()
 	}
 	if p := m.process; p != nil {
-		select {
-		case <-p.exited:
-		case <-time.After(closeTime):
-		}
+		p.endsWithin(closeTime)
 		p.kill()
 		p.reap()
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +47,9 @@ type acpAgent struct {
 	lastWords  Tail
 	disconnect context.CancelFunc
 	served     chan struct{} // closed when the connection is over
+	fronts     bool          // the agent's stdio MCP servers are behind our front
+	reported   int64         // bytes of the reports of the fronts that were read
+	notices    []string      // for the next prompt
 
 	mu       sync.Mutex
 	listens  bool // updates are new: the agent is not replaying an old session
@@ -61,6 +63,10 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	a := &acpAgent{program: h.program, session: s, served: make(chan struct{}), question: make(chan question, 1)}
 	a.said = transcript{record: s.Record}
 	a.did = actions{add: a.said.add, session: &a.session, numbers: h.program.Numbers, open: map[string]*action{}}
+	a.fronts = !h.program.EnvForTools && s.Home != nil
+	if err := a.forgetReports(); err != nil {
+		return nil, err
+	}
 	var err error
 	a.process, err = s.Start(ctx, Command{
 		Argv: h.program.Argv, Env: h.program.environment(s.Env), Protocol: true, Stderr: &a.lastWords,
@@ -106,7 +112,11 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 	if err != nil {
 		return err
 	}
-	if err := a.begin(ctx, p, servers); err != nil {
+	err = a.begin(ctx, p, servers)
+	if needed := a.checkServers(); needed != "" { // it may be the reason of err
+		return penstock.Errorf(penstock.CodeAgentProcessFailed, "%s", needed)
+	}
+	if err != nil {
 		return err
 	}
 	if a.capable.Session.Title != nil { // otherwise some agents ask a model for one that is not the run's
@@ -176,37 +186,6 @@ func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer
 	return nil
 }
 
-// mcpServers converts the servers of the configuration to the protocol's form. It leaves out those that
-// the agent cannot use, unless the run needs them.
-func (a *acpAgent) mcpServers(can acp.MCPCapabilities) ([]acp.MCPServer, error) {
-	var list []acp.MCPServer
-	for name, s := range a.session.MCPServers {
-		switch {
-		case s.Command != "":
-			list = append(list, acp.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: variables(s.Env)})
-		case !can.HTTP && s.Required:
-			return nil, penstock.Errorf(
-				penstock.CodeAgentProcessFailed, "the agent does not support MCP servers over HTTP, such as %s", name,
-			)
-		case !can.HTTP:
-			a.serverFailed(name, "The agent does not support MCP servers over HTTP.")
-		default:
-			list = append(list, acp.MCPServer{Name: name, Type: "http", URL: s.URL, Headers: variables(s.Headers)})
-		}
-	}
-	slices.SortFunc(list, func(a, b acp.MCPServer) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
-}
-
-func variables(values map[string]string) []acp.Variable {
-	var list []acp.Variable
-	for name, value := range values {
-		list = append(list, acp.Variable{Name: name, Value: value})
-	}
-	slices.SortFunc(list, func(a, b acp.Variable) int { return strings.Compare(a.Name, b.Name) })
-	return list
-}
-
 // SessionID implements Agent.
 func (a *acpAgent) SessionID() string {
 	if a.capable.LoadSession && len(a.id) <= maxSessionID {
@@ -224,6 +203,7 @@ func (a *acpAgent) Close() {
 	a.disconnect()
 	<-a.served
 	a.said.end()
+	_ = a.forgetReports() // the next Start fails if it is not possible
 }
 
 // explain converts an error of the connection to one that is safe to show.
@@ -338,25 +318,6 @@ func (a *acpAgent) extension(ctx context.Context, method string, params json.Raw
 		return nil, err
 	}
 	return acp.ArtifactResponse{ArtifactUID: uid}, nil
-}
-
-// serverFailed records that an MCP server does not work. The number of reports is limited, because
-// agents are not trusted.
-func (a *acpAgent) serverFailed(name, reason string) {
-	const most, longest = 100, 2000
-	a.mu.Lock()
-	a.failures++
-	failures := a.failures
-	a.mu.Unlock()
-	if _, ours := a.session.MCPServers[name]; !ours || failures > most {
-		return
-	}
-	if len(reason) > longest {
-		reason = reason[:runeCut([]byte(reason), longest)] + "…"
-	}
-	a.session.Record(penstock.Timeline(
-		penstock.Now(), penstock.TimelineMCPFailed, map[string]any{"name": name, "reason": reason},
-	))
 }
 
 // contain is deferred around the handling of messages from the agent. It turns a panic there into

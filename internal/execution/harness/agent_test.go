@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/execution/acp"
@@ -44,11 +48,16 @@ func playAgent(part string) int {
 				},
 			}, nil
 		},
-		NewSession: func(_ context.Context, r acp.NewSessionRequest) (acp.Session, error) {
+		NewSession: func(ctx context.Context, r acp.NewSessionRequest) (acp.Session, error) {
 			if part == "wants a login" {
 				return acp.Session{}, &acp.Error{Code: acp.CodeAuthRequired, Message: "run login first"}
 			}
 			p.mcp = r.MCPServers
+			if part == "uses MCP" || part == "needs MCP" {
+				if err := p.connect(ctx); err != nil && part == "needs MCP" {
+					return acp.Session{}, &acp.Error{Code: acp.CodeInternal, Message: "MCP startup failed"}
+				}
+			}
 			r.Meta.Read(acp.MetaSkills, &p.skills)
 			return acp.Session{
 				ID: "new", Modes: &acp.Modes{Current: "ask"},
@@ -75,6 +84,34 @@ type player struct {
 	model string
 
 	skills []acp.Skill
+	server *mcp.ClientSession
+}
+
+// connect starts the only MCP server as its client: a line that is no message ends the connection.
+func (p *player) connect(ctx context.Context) error {
+	cmd := exec.Command(p.mcp[0].Command, p.mcp[0].Args...)
+	cmd.Env = os.Environ()
+	for _, v := range p.mcp[0].Env {
+		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "player", Version: "1"}, nil)
+	var err error
+	p.server, err = client.Connect(context.WithoutCancel(ctx), &mcp.CommandTransport{Command: cmd}, nil)
+	return err
+}
+
+// use calls a tool of the server and says what came of it.
+func (p *player) use(ctx context.Context, session, tool string) {
+	if p.server == nil {
+		return
+	}
+	result, err := p.server.CallTool(ctx, &mcp.CallToolParams{Name: tool})
+	text := fmt.Sprint(err)
+	if err == nil && len(result.Content) > 0 {
+		content, _ := json.Marshal(result.Content[0])
+		text = string(content)
+	}
+	p.say(ctx, session, "", text)
 }
 
 func (p *player) load(ctx context.Context, r acp.LoadSessionRequest) (acp.Session, error) {
@@ -104,6 +141,12 @@ func (p *player) prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRes
 	text, session := r.Prompt[0].Text, r.SessionID
 	end := acp.PromptResponse{StopReason: acp.StopEndTurn}
 	switch p.part {
+	case "uses MCP":
+		p.say(ctx, session, "", text+"|")
+		p.use(ctx, session, path.Base(text))
+		if strings.HasSuffix(text, "and hang/die") {
+			<-ctx.Done()
+		}
 	case "stops":
 		end.StopReason = acp.StopReason(text)
 	case "responds with an error":

@@ -187,6 +187,10 @@ type Session struct {
 	// Dir is the workspace's path for the program, and Root the workspace for the worker.
 	Dir  string
 	Root *os.Root
+	// Home is HOME for the worker, HomeDir its path for the program, and Exe the path of this program.
+	// With them, an agent that is not ours starts stdio MCP servers through FrontCommand.
+	Home         *os.Root
+	HomeDir, Exe string
 	// Load is the id of the session to continue; "": a new one.
 	Load string
 	// Model is the model in the run's configuration; "": the program's choice.

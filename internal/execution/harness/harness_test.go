@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/execution/agent"
 	"github.com/penstock-dev/penstock/internal/execution/harness"
 )
 
@@ -21,6 +22,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		os.Exit(playAgent(os.Args[2]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == harness.FrontCommand {
+		os.Exit(agent.Front(os.Args[2:], os.Environ()))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "reference" {
 		os.Exit(playReference())

@@ -27,7 +27,9 @@ func (a *acpAgent) Prompt(ctx context.Context, m Message, interrupt <-chan struc
 	case <-a.question: // of an earlier turn
 	default:
 	}
-	blocks := append([]acp.ContentBlock{acp.Text(m.Text)}, a.images(m.Images)...)
+	text := strings.Join(append(a.notices, m.Text), "\n\n")
+	a.notices = nil
+	blocks := append([]acp.ContentBlock{acp.Text(text)}, a.images(m.Images)...)
 
 	a.knows = true
 	call, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -37,36 +39,65 @@ func (a *acpAgent) Prompt(ctx context.Context, m Message, interrupt <-chan struc
 		response, err := a.client.Prompt(call, a.id, blocks...)
 		responded <- promptResult{response, err}
 	}()
-	var blocked penstock.Result // by a question
-	select {
-	case end := <-responded:
-		result := a.ended(end.response, end.err)
+	end, asked, needed := a.await(ctx, responded, interrupt)
+	var result penstock.Result // BLOCKED by a question, or FAILED without an MCP server
+	if end != nil {
+		result = a.ended(end.response, end.err)
+	} else if asked != nil {
+		result.State, result.Message = penstock.StateBlocked, &penstock.StatusMessage{Message: asked.text}
+	}
+	if needed != "" {
+		result = failed(penstock.CodeAgentProcessFailed, "%s", needed)
+	}
+	if end != nil {
 		result.Usage = a.consumed()
 		if end.err != nil && ctx.Err() != nil { // the same cause may have ended the agent
 			return penstock.Result{Usage: result.Usage}, context.Cause(ctx)
 		}
 		return result, nil
-	case <-ctx.Done():
-	case <-interrupt:
-	case q := <-a.question:
-		blocked.State, blocked.Message = penstock.StateBlocked, &penstock.StatusMessage{Message: q.text}
-		if q.refused && a.endsItself(ctx, responded) {
-			blocked.Usage = a.consumed()
-			return blocked, nil
-		}
+	}
+	if asked != nil && asked.refused && a.endsItself(ctx, responded) {
+		result.Usage = a.consumed()
+		return result, nil
 	}
 	stopped := a.cancel(ctx, call, responded)
-	result := blocked
 	result.Usage = a.consumed()
 	switch {
 	case ctx.Err() != nil:
 		return penstock.Result{Usage: result.Usage}, context.Cause(ctx)
+	case result.State == penstock.StateFailed:
+		return result, nil
 	case !stopped:
 		return result, ErrInterruptIgnored
 	case result.State == penstock.StateBlocked:
 		return result, nil
 	}
 	return result, ErrInterrupted
+}
+
+// await waits for the agent's response to the prompt. Without it, the turn must be cancelled: because of
+// ctx or interrupt, of a question, or of an MCP server that the run needs and that does not work.
+func (a *acpAgent) await(
+	ctx context.Context, responded <-chan promptResult, interrupt <-chan struct{},
+) (end *promptResult, asked *question, needed string) {
+	look := time.NewTicker(reportEvery)
+	defer look.Stop()
+	for {
+		select {
+		case r := <-responded:
+			return &r, nil, a.checkServers()
+		case <-ctx.Done():
+			return nil, nil, ""
+		case <-interrupt:
+			return nil, nil, ""
+		case q := <-a.question:
+			return nil, &q, ""
+		case <-look.C:
+			if needed = a.checkServers(); needed != "" {
+				return nil, nil, needed
+			}
+		}
+	}
 }
 
 // endsItself waits for an agent that ends its turn without a cancel.

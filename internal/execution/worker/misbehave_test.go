@@ -54,6 +54,7 @@ func misbehave(what string) int {
 		return revealing()
 	}
 	var a *acp.Agent
+	var servers []acp.MCPServer
 	say := func(ctx context.Context, session, text string) {
 		_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateAgentMessage, Chunk: &acp.Chunk{Content: acp.Text(text)}})
 	}
@@ -61,7 +62,8 @@ func misbehave(what string) int {
 		Initialize: func(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
 			return acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersion, AuthMethods: []acp.AuthMethod{}}, nil
 		},
-		NewSession: func(context.Context, acp.NewSessionRequest) (acp.Session, error) {
+		NewSession: func(_ context.Context, r acp.NewSessionRequest) (acp.Session, error) {
+			servers = r.MCPServers
 			return acp.Session{ID: "s", Models: &acp.Models{}}, nil
 		},
 		Prompt: func(ctx context.Context, r acp.PromptRequest) (acp.PromptResponse, error) {
@@ -97,6 +99,10 @@ func misbehave(what string) int {
 				nest(ctx, a, r.SessionID)
 			case "reads its skills":
 				readSkills(ctx, a, r.SessionID)
+			case "begins sessions with its MCP servers":
+				for _, server := range servers {
+					say(ctx, r.SessionID, server.Name+" says: "+firstLine(ctx, server))
+				}
 			case "starts an intruder":
 				var report strings.Builder
 				exe, _ := os.Executable()
@@ -116,6 +122,21 @@ func misbehave(what string) int {
 	})
 	_ = a.Run(context.Background())
 	return 0
+}
+
+// firstLine begins a session with an MCP server, and returns the first line that it says.
+func firstLine(ctx context.Context, server acp.MCPServer) string {
+	cmd := exec.CommandContext(ctx, server.Command, server.Args...)
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		return err.Error()
+	}
+	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`+"\n")
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	_ = in.Close()
+	_ = cmd.Wait()
+	return line
 }
 
 // readSkills reads the files of all skills, and then claims of each file that it is a bundled

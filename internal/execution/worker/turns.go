@@ -174,6 +174,7 @@ func (c *conversation) startAgent(ctx context.Context) error {
 	layout := c.box.layout()
 	agent, err := driver.Start(ctx, harness.Session{
 		Start: c.box.launch, Env: c.box.environment(), Dir: layout.Dir, Root: c.box.space.root,
+		Home: c.box.space.homeRoot, HomeDir: layout.Home, Exe: layout.Exe,
 		Load: cmp.Or(c.sessionID, c.prepared.sessionID), Model: c.acpModel(),
 		MCPServers: c.prepared.mcp, Skills: c.prepared.skills.list(),
 		Record: c.record, Save: c.saveArtifact, Consumed: c.consumed, Mask: c.mask.String, Log: c.log,

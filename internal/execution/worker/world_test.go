@@ -53,6 +53,8 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case harness.FrontCommand:
+		syscall.Exit(agent.Front(os.Args[2:], os.Environ()))
 	case "misbehave":
 		os.Exit(misbehave(os.Args[2]))
 	case "intrude":

@@ -1121,9 +1121,10 @@ class MCPServerConfig(Model):
 
     required: bool | None = None
     """Whether the run ends if the server does not start or stops working. Otherwise the run
-    continues without it: the timeline shows `mcp_server_failed`, and the agent is told. The
-    built-in agent watches its servers. Other agents start and watch theirs themselves, so there
-    it only applies to what the worker sees.
+    continues without it: the timeline shows `mcp_server_failed`, and the agent is told. This
+    applies to all servers of the built-in agent, and to those with a `command` of agents that
+    speak ACP. Such agents connect to a `url` themselves, so the worker does not see its
+    failures.
     """
 
 

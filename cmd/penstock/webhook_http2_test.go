@@ -165,7 +165,7 @@ func TestFloodsOfHTTP2(t *testing.T) {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	valid := &sender{t, &http.Client{Transport: transport, Timeout: 20 * time.Second}}
+	valid := &sender{t, &http.Client{Transport: transport, Timeout: 2 * time.Minute}}
 	deliver := func(what string) {
 		t.Helper()
 		body := fmt.Sprintf("%q", penstock.NewID())

@@ -103,7 +103,7 @@ func start(t *testing.T, changes ...func(*settings)) *world {
 	})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	w.client = &http.Client{
-		Timeout: time.Minute, Transport: transport,
+		Timeout: 4 * time.Minute, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(func() {

@@ -103,7 +103,7 @@ func TestLogThatCannotBeMovedDelaysNobody(t *testing.T) {
 	if err := s.BreakMoves(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for range 200 {
 		if _, err := s.Runs.Create(ctx, newRun(nil)); err != nil {

@@ -20,7 +20,7 @@ func TestLateWritesFailAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		var writers sync.WaitGroup
 		var mu sync.Mutex

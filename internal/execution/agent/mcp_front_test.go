@@ -86,7 +86,7 @@ func mode(name string) []string { return []string{"env", "PENSTOCK_TEST_MCP=" + 
 
 func (f *fronted) connect() error {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
 	var err error
@@ -96,7 +96,7 @@ func (f *fronted) connect() error {
 
 func (f *fronted) call(tool, input string) (string, error) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
 	defer cancel()
 	response, err := f.client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(input)})
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *fronted) end() error {
 	case err := <-f.ended:
 		f.ended <- err
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		f.t.Fatal("the front has not ended")
 		return nil
 	}

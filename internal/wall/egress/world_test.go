@@ -205,7 +205,7 @@ func (w *world) client(t *testing.T) *http.Client {
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{
-		Transport: transport, Timeout: 20 * time.Second,
+		Transport: transport, Timeout: 2 * time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -246,7 +246,7 @@ func (w *world) raw(t *testing.T, text string) (int, string) {
 
 func exchangeRaw(t *testing.T, conn net.Conn, text string) (int, string) {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, text); err != nil {

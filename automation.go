@@ -152,80 +152,9 @@ func (a Automation) ScheduleIDs() []string {
 	return slices.Compact(ids)
 }
 
-// AutomationRequest creates or changes an automation. In a change, an absent field stays
-// unchanged, and null clears it.
-type AutomationRequest struct {
-	Name     *string    `json:"name,omitempty"`
-	Enabled  *bool      `json:"enabled,omitempty"`
-	Agent    *string    `json:"agent,omitempty"`
-	Title    *string    `json:"title,omitempty"`
-	Prompt   *string    `json:"prompt,omitempty"`
-	Triggers *[]Trigger `json:"triggers,omitempty"`
-
-	Model         *string               `json:"model,omitempty"`
-	Harness       *Harness              `json:"harness,omitempty"`
-	RunnerID      *string               `json:"runner,omitempty"`
-	EnvironmentID *string               `json:"environment_id,omitempty"`
-	Secrets       *[]string             `json:"secrets,omitempty"`
-	MCPServers    *map[string]MCPServer `json:"mcp_servers,omitempty"`
-	LayerKeysRequest
-
-	Cleared []string `json:"-"` // the fields that were given as null
-}
-
 // Config returns the automation's layer of a run's configuration.
 func (o Overrides) Config() *Config {
 	var c Config
 	CarryKeys(&c, o)
 	return c.withHarness()
-}
-
-// FilterTest tests a filter with a stored delivery or with the given payload. If only a webhook
-// is given, the test counts how many of its last deliveries match.
-type FilterTest struct {
-	// Provider and Event name the GitHub or Linear trigger of Filter. If they are absent,
-	// Filter is a payload filter.
-	Provider    string          `json:"provider,omitempty"`
-	Event       string          `json:"event,omitempty"`
-	Filter      json.RawMessage `json:"filter"`
-	WebhookUID  string          `json:"webhook_uid,omitempty"`
-	DeliveryID  string          `json:"delivery_id,omitempty"`
-	Payload     json.RawMessage `json:"payload,omitempty"`
-	GitHubEvent string          `json:"github_event,omitempty"` // the X-GitHub-Event of Payload
-}
-
-// FilterTestResult is the result of a FilterTest.
-type FilterTestResult struct {
-	WouldTrigger bool          `json:"would_trigger"`
-	Checks       []FilterCheck `json:"checks"`
-	Sample       *FilterSample `json:"sample,omitempty"`
-}
-
-// FilterCheck is one condition of a trigger.
-type FilterCheck struct {
-	Check  string `json:"check"` // webhook, payload or event
-	Passed bool   `json:"passed"`
-	Path   string `json:"path,omitempty"` // JSON pointer of the first failing key
-	Reason string `json:"reason,omitempty"`
-	// Actual lists the first values of the payload at Path, cut for a sentence; empty if the key is missing.
-	Actual []string `json:"actual,omitempty"`
-}
-
-// FilterSample says how many of a webhook's last stored deliveries match.
-type FilterSample struct {
-	Matched    int              `json:"matched"`
-	Of         int              `json:"of"`
-	Deliveries []FilterDelivery `json:"deliveries"` // newest first
-}
-
-// FilterDelivery says whether a stored delivery matches, and why not.
-type FilterDelivery struct {
-	ID           string   `json:"delivery_id"`
-	ReceivedAt   Time     `json:"received_at"`
-	EventType    string   `json:"event_type,omitempty"`
-	Summary      string   `json:"summary,omitempty"`
-	WouldTrigger bool     `json:"would_trigger"`
-	Path         string   `json:"path,omitempty"` // JSON pointer of the first failing key
-	Reason       string   `json:"reason,omitempty"`
-	Actual       []string `json:"actual,omitempty"` // as in FilterCheck
 }

@@ -139,20 +139,6 @@ func (b *SharedBudget) PeriodAt(t Time) (start, end Time, err error) {
 	return start, end, nil
 }
 
-// SharedBudgetRequest creates or changes a budget. In a change, an absent field stays unchanged, null
-// sets its default, and Scope and ScopeUID cannot be set.
-type SharedBudgetRequest struct {
-	Scope      *BudgetScope  `json:"scope,omitempty"`
-	ScopeUID   *string       `json:"scope_uid,omitempty"`
-	Period     *BudgetPeriod `json:"period,omitempty"`
-	TimeZone   *string       `json:"time_zone,omitempty"`
-	MaxCostUSD *float64      `json:"max_cost_usd,omitempty"`
-	Action     *BudgetAction `json:"action,omitempty"`
-	NotifyAt   *[]float64    `json:"notify_at,omitempty"`
-
-	Cleared []string `json:"-"` // the fields that were given as null
-}
-
 // MaxBudgetUSD is the largest cap of a budget. maxNotifyAt is how many thresholds a budget can have.
 const (
 	MaxBudgetUSD = 1e9

@@ -1,11 +1,5 @@
 package penstock
 
-// Changes are what a run has changed in its repositories, as of the end of its latest turn.
-type Changes struct {
-	UpdatedAt    Time                `json:"updated_at,omitzero"` // zero: no turn with a repository has ended
-	Repositories []RepositoryChanges `json:"repositories"`
-}
-
 // RepositoryChanges compares the files of one repository with the commit that was checked out.
 type RepositoryChanges struct {
 	Name   string `json:"name"` // its directory in the workspace
@@ -24,14 +18,6 @@ type RepositoryChanges struct {
 
 // ChangeStatus says what happened to a file.
 type ChangeStatus string
-
-// The kinds of changes of a file.
-const (
-	FileAdded    ChangeStatus = "added"
-	FileModified ChangeStatus = "modified"
-	FileDeleted  ChangeStatus = "deleted"
-	FileRenamed  ChangeStatus = "renamed"
-)
 
 // FileChange is one changed file.
 type FileChange struct {

@@ -22,9 +22,9 @@ type Config struct {
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
 	// IdleTimeoutMinutes is for interactive runs. 0 ends the run with its turn.
 	IdleTimeoutMinutes *int                `json:"idle_timeout_minutes,omitempty"`
-	SessionSharing     *SessionSharing     `json:"session_sharing,omitempty"`
+	SessionSharing     *sessionSharing     `json:"session_sharing,omitempty"`
 	MemoryStores       []MemoryStore       `json:"memory_stores,omitempty"`
-	InferenceProviders *InferenceProviders `json:"inference_providers,omitempty"`
+	InferenceProviders *inferenceProviders `json:"inference_providers,omitempty"`
 	ComputerUseEnabled *bool               `json:"computer_use_enabled,omitempty"`
 	ComputerUseModelID string              `json:"computer_use_model_id,omitempty"`
 
@@ -37,16 +37,10 @@ type Config struct {
 }
 
 // LayerKeys are the keys that runs, agents and automations share. A new one needs a line here
-// and in LayerKeysRequest.
+// and in factory.LayerKeysRequest.
 type LayerKeys struct {
 	WorkerHost         string `json:"worker_host,omitempty"`
 	CredentialStrategy string `json:"credential_strategy,omitempty"` // CREATOR or EXECUTOR
-}
-
-// LayerKeysRequest changes LayerKeys. An absent key stays unchanged.
-type LayerKeysRequest struct {
-	WorkerHost         *string `json:"worker_host,omitempty"`
-	CredentialStrategy *string `json:"credential_strategy,omitempty"`
 }
 
 // Harness names the agent program.
@@ -103,8 +97,8 @@ type Budget struct {
 	MaxCostUSD     float64 `json:"max_cost_usd,omitzero"`
 }
 
-// SessionSharing defines the rights of a person with the link.
-type SessionSharing struct {
+// sessionSharing defines the rights of a person with the link.
+type sessionSharing struct {
 	PublicAccess string `json:"public_access,omitempty"` // VIEWER or EDITOR
 }
 

@@ -100,10 +100,6 @@ type Loss struct {
 	Unadopted bool `json:"unadopted,omitzero"`
 }
 
-// GivenUp is how long before its end a worker gives a lease up that it cannot renew: after that, no
-// sandbox of it is left.
-const GivenUp = 6 * time.Second
-
 // Ledger counts the calls of an execution to models.
 type Ledger interface {
 	// Reserve counts a call to a model before it is sent. A repeated request with the same id

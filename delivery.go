@@ -1,9 +1,7 @@
 package penstock
 
 import (
-	"errors"
 	"net/http"
-	"time"
 )
 
 // Outcome is the final result of a delivery. It never changes.
@@ -91,12 +89,9 @@ type Delivery struct {
 	Summary        string            `json:"summary,omitempty"`    // the first values of the payload, for people
 	ClientIP       string            `json:"client_ip"`
 
-	// Head is the start of the payload, at most [DeliveryHead] bytes; nil if none is stored.
+	// Head is the start of the payload, at most [store.DeliveryHead] bytes; nil if none is stored.
 	Head []byte `json:"-"`
 }
-
-// DeliveryHead is how much of a payload its event type and summary are read from.
-const DeliveryHead = 4096
 
 // DeliveryMatch says whether a delivery matched one automation, and why not.
 type DeliveryMatch struct {
@@ -121,7 +116,7 @@ type DeliveryQuery struct {
 	Outcomes []Outcome // any of them; empty: all
 	NoRun    bool      // only accepted ones that started no run, without handshakes
 	// Search selects accepted ones whose payload contains these bytes. "" selects all. A page looks
-	// at no more than [SearchedDeliveries], so it may have few entries, or none, and a next page.
+	// at no more than [store.SearchedDeliveries], so it may have few entries, or none, and a next page.
 	Search         string
 	ReceivedAfter  Time // 0: no limit
 	ReceivedBefore Time
@@ -129,88 +124,8 @@ type DeliveryQuery struct {
 	Cursor         string
 }
 
-// SearchedDeliveries is how many payloads one page of a search reads at most.
-const SearchedDeliveries = 500
-
-// DeliveryPage is a page of a webhook's log, newest first.
-type DeliveryPage struct {
-	Deliveries []Delivery `json:"deliveries"`
-	PageInfo   PageInfo   `json:"page_info"`
-}
-
-// WebhookSnapshot is an enabled webhook as the ingress read it at one time. It
-// is never modified: a changed webhook gets a new snapshot.
-type WebhookSnapshot struct {
-	UID              string
-	AuthMode         AuthMode
-	SignatureScheme  SignatureScheme
-	Signature        *Signature
-	DeliveryIDHeader string
-	ReplayGuard      bool
-	Pending          bool // has no secret yet; its sender may offer one
-	Secrets          []SnapshotSecret
-}
-
-// SnapshotSecret is a secret that verifies deliveries.
-type SnapshotSecret struct {
-	Value     string
-	ExpiresAt Time // 0: never
-}
-
-// Valid lists the secrets that have not expired, and the index of each in
-// Secrets.
-func (w *WebhookSnapshot) Valid(now Time) (values []string, at []int) {
-	for i, s := range w.Secrets {
-		if s.ExpiresAt == 0 || s.ExpiresAt > now {
-			values, at = append(values, s.Value), append(at, i)
-		}
-	}
-	return values, at
-}
-
-// InboundDelivery is a delivery after the checks of the ingress.
-type InboundDelivery struct {
-	Outcome    Outcome // OutcomeAccepted if no check has failed so far, or a rejection
-	Reason     string
-	ReceivedAt Time
-	Detail     string            // why it was rejected
-	Status     int               // HTTP status; 0: the outcome's own
-	Body       []byte            // the JSON, only if it may be accepted; must not change before the result is returned
-	Raw        []byte            // the bytes as they were sent; nil: the same as Body
-	Size       int64             // bytes of the body, as far as known
-	Headers    map[string]string // the headers on the allow-list, by lower-case name
-	ClientIP   string
-	Secret     int // index in WebhookSnapshot.Secrets of the secret that matched; -1: none
-
-	IdentitySource IdentitySource
-	Identity       string   // empty if the source is IdentityBody
-	Guard          bool     // the same signed bytes with another identity are a replay
-	SignedSum      []byte   // SHA-256 of the signed bytes, if more than the body is signed
-	PaidBy         []string // keys that pay for its runs, besides the automations' own
-	Handshake      bool     // starts no run and claims no identity
-	Unverified     bool     // does not count against the rate limit: the sender has proved nothing yet
-}
-
-// DeliveryResult says what happened to an InboundDelivery.
-type DeliveryResult struct {
-	DeliveryID  string // of its log entry; "" if it was not logged
-	Outcome     Outcome
-	DuplicateOf string
-	Detail      string        // why it was rejected, for the sender
-	Answered    bool          // a rejected setup request that gets 200
-	Limited     bool          // rejected by the rate limit
-	Wait        time.Duration // if it was limited, until the next delivery is admitted
-}
-
-// ErrStale is returned if the webhook changed after its snapshot was read. The ingress must repeat
-// all checks.
-var ErrStale = errors.New("the webhook changed during the delivery")
-
 // TestIdentity begins the identity of a test that the server sends itself.
 const TestIdentity = "test-"
-
-// ReasonSetupPing is the reason of an unsigned request with which a sender checks the URL.
-const ReasonSetupPing = "setup_ping"
 
 // ReasonHandshake is the reason of an accepted delivery that started no run
 // because its sender only tested the URL.

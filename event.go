@@ -95,42 +95,22 @@ type TimelineData struct {
 	Payload map[string]any `json:"payload,omitempty"`
 }
 
-// The types of timeline events.
+// The types of timeline events that several packages name. The others are in the package that writes
+// them; api/openapi.yaml lists all.
 const (
-	TimelineCreated             = "run_created"
-	TimelineClaimed             = "run_claimed"
-	TimelineSandboxReady        = "worker_container_ready"
-	TimelineSessionStarted      = "shared_session_started"
-	TimelineAgentStarted        = "agent_started"
-	TimelineBlocked             = "run_blocked"
-	TimelineDone                = "run_done"
-	TimelineFailed              = "run_failed"
-	TimelineErrored             = "run_errored"
-	TimelineCancelled           = "run_cancelled"
-	TimelineSandboxGone         = "vm_shutdown"
-	TimelineFollowup            = "followup_received"
-	TimelineFollowupDelivered   = "followup_delivered"
-	TimelineSetupStep           = "setup_step"
-	TimelineImageNotUsed        = "image_not_used"
-	TimelineUnbornBranch        = "unborn_branch"        // a repository was checked out on a branch without commits
-	TimelineSkillNote           = "skill_note"           // a skill that is odd, or left out
-	TimelineImageReady          = "image_ready"          // the container image of the run is pulled, or was in the cache
-	TimelineRequeued            = "run_requeued"         // the lease was lost, or the worker requeued the run
-	TimelineWorkspaceReused     = "workspace_reused"     // a follow-up reused the files of the previous execution
-	TimelineFollowupUndelivered = "followup_undelivered" // the run ended before it reached the agent
-	TimelineInterrupt           = "interrupt_requested"  // a caller asked to end the agent's turn
-	TimelineChangesSaved        = "changes_saved"        // what the turn changed in repositories, or why that is unknown
-	TimelineInterrupted         = "turn_interrupted"     // it has ended
-	TimelineAnyWorker           = "any_worker"           // hosted execution was requested: any worker may claim it
-	TimelineMCPNotUsed          = "mcp_server_not_used"  // managed MCP servers are not supported
-	TimelineMCPFailed           = "mcp_server_failed"    // an MCP server did not start, or stopped working
-	TimelineSandboxVerified     = "sandbox_verified"     // checked before the agent started; lists the checks
-	TimelineNetworkDenied       = "network_denied"       // the policy rejected a host for the first time
-	TimelineBudgetThreshold     = "budget_threshold"     // a call brought a budget to one of its notify_at
-	TimelinePodCreated          = "pod_created"          // a launcher created the Job of the execution
-	TimelinePodWaiting          = "pod_waiting"          // what keeps the Pod from starting, each time it changes
-	TimelinePodStarted          = "pod_started"          // the worker in the Pod has adopted the execution
-	TimelinePodLost             = "pod_lost"             // the Pod is gone, and why
+	TimelineClaimed         = "run_claimed"
+	TimelineSandboxReady    = "worker_container_ready"
+	TimelineBlocked         = "run_blocked"
+	TimelineFailed          = "run_failed"
+	TimelineSandboxGone     = "vm_shutdown"
+	TimelineSetupStep       = "setup_step"
+	TimelineChangesSaved    = "changes_saved"     // what the turn changed in repositories, or why that is unknown
+	TimelineInterrupted     = "turn_interrupted"  // it has ended
+	TimelineMCPFailed       = "mcp_server_failed" // an MCP server did not start, or stopped working
+	TimelineSandboxVerified = "sandbox_verified"  // checked before the agent started; lists the checks
+	TimelineNetworkDenied   = "network_denied"    // the policy rejected a host for the first time
+	TimelinePodCreated      = "pod_created"       // a launcher created the Job of the execution
+	TimelinePodWaiting      = "pod_waiting"       // what keeps the Pod from starting, each time it changes
 )
 
 // Timeline creates a draft of a timeline event.

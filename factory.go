@@ -65,7 +65,7 @@ type FactoryAgent struct {
 // repository.
 type FactoryDefinition struct {
 	Revision    int64            `json:"revision"`
-	Status      DefinitionStatus `json:"status"`
+	Status      definitionStatus `json:"status"`
 	Commit      string           `json:"commit,omitempty"`          // the active one
 	Rejected    string           `json:"rejected_commit,omitempty"` // the newest one, if it was rejected
 	Detail      string           `json:"detail,omitempty"`          // why it was rejected
@@ -78,14 +78,14 @@ type FactoryDefinition struct {
 	OutdatedWebhooks []string `json:"outdated_webhooks,omitempty"`
 }
 
-// DefinitionStatus says whether the newest files of a factory are active.
-type DefinitionStatus string
+// definitionStatus says whether the newest files of a factory are active.
+type definitionStatus string
 
 // The states of a definition.
 const (
-	DefinitionApplied DefinitionStatus = "applied" // the newest files are active
-	DefinitionInvalid DefinitionStatus = "invalid" // the newest commit was rejected; an earlier one is active
-	DefinitionSyncing DefinitionStatus = "syncing" // the repository is being read
+	DefinitionApplied definitionStatus = "applied" // the newest files are active
+	DefinitionInvalid definitionStatus = "invalid" // the newest commit was rejected; an earlier one is active
+	DefinitionSyncing definitionStatus = "syncing" // the repository is being read
 )
 
 // Repository is a Git repository that defines a factory.
@@ -106,42 +106,6 @@ func (r Repository) String() string {
 		text += fmt.Sprintf(" below %q", r.Path)
 	}
 	return text
-}
-
-// Commit is a commit of a repository. Its values come from the author.
-type Commit struct {
-	ID          string `json:"id"`
-	Author      string `json:"author"`  // name and email address
-	Message     string `json:"message"` // its first line
-	CommittedAt Time   `json:"committed_at,omitzero"`
-}
-
-// CommitResult is the result of reading a commit of a factory's repository.
-type CommitResult string
-
-// The results. Every revision of a factory that is edited on this server is applied.
-const (
-	CommitApplied   CommitResult = "applied"
-	CommitUnchanged CommitResult = "unchanged" // the files did not change
-	CommitRejected  CommitResult = "rejected"
-)
-
-// FactoryRequest creates or changes a factory. In a change, an absent field stays unchanged, and
-// null clears it.
-type FactoryRequest struct {
-	Name        *string `json:"name,omitempty"`
-	Alias       *string `json:"alias,omitempty"`
-	Description *string `json:"description,omitempty"`
-	// Network and Models apply to all runs of the factory. An empty value removes them.
-	Network *Network     `json:"network,omitempty"`
-	Models  *ModelPolicy `json:"models,omitempty"`
-	// Files are the files of a new factory, by path. If they are absent, it has only a foreman. The
-	// files of an existing factory are applied, never changed by this request.
-	Files map[string]string `json:"-"`
-	// Repository is the source of a new factory, instead of files. If a factory already comes from
-	// a repository, it is replaced.
-	Repository *Repository `json:"repository,omitempty"`
-	Cleared    []string    `json:"-"` // the fields that were given as null
 }
 
 var resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -255,24 +219,4 @@ func SettingsOf(defaults Overrides, repositories []WorkRepository, forges []Code
 		settings.CodeForges = []CodeForge{settings.CodeForge}
 	}
 	return settings
-}
-
-// DispatchRequest asks a factory's foreman for a run.
-type DispatchRequest struct {
-	Prompt    string `json:"prompt"`
-	Title     string `json:"title,omitempty"`
-	TicketRef string `json:"ticket_ref,omitempty"` // <source>:<id>
-	TicketURL string `json:"ticket_url,omitempty"`
-}
-
-// Dispatched is the response to a DispatchRequest.
-type Dispatched struct {
-	RunID        string `json:"run_id"`
-	RunURL       string `json:"run_url"`
-	State        State  `json:"state"`
-	FactoryUID   string `json:"factory_uid"`
-	ForemanAgent string `json:"foreman_agent"` // its name
-	TicketRef    string `json:"ticket_ref"`    // <source>:<id>, or adhoc:<run> if the request has no ticket
-
-	Warnings []string `json:"-"` // as in RunCreated
 }

@@ -5,14 +5,6 @@ import "encoding/json"
 // AgentType is an agent's role in a factory.
 type AgentType string
 
-// AgentForeman is the type of a factory's entry point. A factory has exactly one foreman.
-const AgentForeman AgentType = "FOREMAN"
-
-// AgentTypes lists every type; CUSTOM is the default.
-func AgentTypes() []AgentType {
-	return []AgentType{AgentForeman, "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"}
-}
-
 // Identity is an agent. Its runs have its name and configuration: the contract's AgentResponse.
 type Identity struct {
 	UID       string `json:"uid"`
@@ -56,34 +48,6 @@ type Memory struct {
 // AutoMemory enables or disables the automatic memory.
 type AutoMemory struct {
 	Enabled bool `json:"enabled"`
-}
-
-// IdentityRequest creates or changes an agent. In a change, an absent or null field stays
-// unchanged, and an empty value clears it.
-type IdentityRequest struct {
-	Name               *string               `json:"name,omitempty"`
-	Description        *string               `json:"description,omitempty"`
-	Prompt             *string               `json:"prompt,omitempty"`
-	Secrets            *[]NamedSecret        `json:"secrets,omitempty"`
-	Skills             *[]string             `json:"skills,omitempty"`
-	Memory             *Memory               `json:"memory,omitempty"`
-	DefaultRunnerUID   *string               `json:"default_runner_uid,omitempty"`
-	EnvironmentID      *string               `json:"environment_id,omitempty"`
-	BaseModel          *string               `json:"base_model,omitempty"`
-	Harness            *Harness              `json:"harness,omitempty"`
-	BaseHarness        *string               `json:"base_harness,omitempty"` // deprecated: the type of Harness alone
-	MCPServers         *map[string]MCPServer `json:"mcp_servers,omitempty"`
-	HarnessAuthSecrets json.RawMessage       `json:"harness_auth_secrets,omitempty"`
-	OnBehalfOfEnabled  *bool                 `json:"on_behalf_of_enabled,omitempty"`
-	Type               *AgentType            `json:"agent_type,omitempty"`
-	Network            *Network              `json:"network,omitempty"`
-	Models             *ModelPolicy          `json:"models,omitempty"`
-	LayerKeysRequest
-}
-
-// SecretsAppend adds secrets to an agent. It is a complete request.
-type SecretsAppend struct {
-	Secrets []NamedSecret `json:"secrets_append"`
 }
 
 // SecretNames lists the secrets that the agent names, for its runs and for their network.

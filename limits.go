@@ -14,12 +14,3 @@ type WebhookLimits struct {
 	KeepDeliveriesFor      time.Duration // retention keeps all that are younger
 	DedupBodyWindow        time.Duration // how long an equal body is a duplicate, if deliveries have no other identity
 }
-
-// DefaultWebhookLimits are the limits of the contract.
-func DefaultWebhookLimits() WebhookLimits {
-	return WebhookLimits{
-		WebhooksPerFactory: 20, DeliveryBytes: 256 << 10, DeliveriesPerMinute: 60, AuthFailuresPerAddress: 30,
-		AuthFailuresPerWebhook: 300, LoggedRejections: 60, KeepDeliveries: 50,
-		KeepDeliveriesFor: 7 * 24 * time.Hour, DedupBodyWindow: 7 * 24 * time.Hour,
-	}
-}

@@ -54,30 +54,6 @@ func (u SecretUser) String() string {
 // SecretUserType is a kind of user of managed secrets.
 type SecretUserType string
 
-// The resources that can use a managed secret.
-const (
-	SecretOfAgent      SecretUserType = "agent"
-	SecretOfSchedule   SecretUserType = "schedule"
-	SecretOfAutomation SecretUserType = "automation"
-	SecretOfWebhook    SecretUserType = "webhook"
-	// Its network has a rule with the secret as credential, or its image needs it.
-	SecretOfEnvironment SecretUserType = "environment"
-	SecretOfFactory     SecretUserType = "factory" // for all its agents, the image of a runner, or its repository
-)
-
-// SecretRequest creates a managed secret. Without a value, the secret is pending.
-type SecretRequest struct {
-	Name  string   `json:"name"`
-	Value *string  `json:"value,omitempty"`
-	Hosts []string `json:"hosts,omitempty"`
-}
-
-// SecretChange changes a managed secret. An absent field stays unchanged.
-type SecretChange struct {
-	Value *string   `json:"value,omitempty"`
-	Hosts *[]string `json:"hosts,omitempty"` // replaces the hosts; empty removes them
-}
-
 // SecretNames are the names of managed secrets. In a request a name may also be
 // the name of an object, as in an agent's secrets.
 type SecretNames []string

@@ -13,13 +13,13 @@ type MemoryStore struct {
 	Instructions string `json:"instructions"` // how the agent should use it
 }
 
-// InferenceProviders are settings of model providers.
-type InferenceProviders struct {
-	AWS *AWSInference `json:"aws,omitempty"`
+// inferenceProviders are settings of model providers.
+type inferenceProviders struct {
+	AWS *awsInference `json:"aws,omitempty"`
 }
 
-// AWSInference holds the settings of AWS Bedrock.
-type AWSInference struct {
+// awsInference holds the settings of AWS Bedrock.
+type awsInference struct {
 	Disabled bool   `json:"disabled,omitzero"` // opts out of Bedrock
 	Region   string `json:"region,omitempty"`
 	RoleARN  string `json:"role_arn,omitempty"`

@@ -160,8 +160,8 @@ func NearestModel(name string) string {
 	return Nearest(name, ids)
 }
 
-// NoProvider is the ProviderPrefix of a model that belongs to no provider.
-const NoProvider = "?"
+// noProvider is the ProviderPrefix of a model that belongs to no provider.
+const noProvider = "?"
 
 // maxProvider limits a provider's prefix, in bytes.
 const maxProvider = 100
@@ -178,7 +178,7 @@ func ProviderPrefix(modelID string) string {
 	switch {
 	case known:
 	case provider == "" || model == "" || provider == "demo" || len(provider) >= maxProvider:
-		return NoProvider
+		return noProvider
 	}
 	return provider + "/"
 }

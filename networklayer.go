@@ -271,14 +271,6 @@ type NetworkReport struct {
 	Hosts  []HostTraffic `json:"hosts,omitempty"`
 }
 
-// RunNetwork is what a run may reach and what it reached: the contract's RunNetwork.
-type RunNetwork struct {
-	// Sealed is nil until the sandbox of an execution was checked.
-	Sealed *bool         `json:"sealed,omitempty"`
-	Policy NetworkPolicy `json:"policy"`
-	Hosts  []HostTraffic `json:"hosts"`
-}
-
 // CanonicalHost returns a host name as rules write it: in lower case and without a dot at its end.
 func CanonicalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 

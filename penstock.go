@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -68,12 +67,6 @@ func (t *Time) UnmarshalText(b []byte) error {
 var idClock struct {
 	sync.Mutex
 	last uint64 // milliseconds << 12 | sequence, of the last id
-}
-
-// IDAt returns the smallest id of a time: an id of [NewID] that sorts before it is older.
-func IDAt(t Time) string {
-	digits := fmt.Sprintf("%012x", max(0, int64(t))&(1<<48-1))
-	return digits[:8] + "-" + digits[8:] + "-7000-8000-000000000000"
 }
 
 // NewID makes a UUID version 7 (RFC 9562 §5.7). The ids of one process strictly increase: the 12

@@ -86,20 +86,3 @@ type Key struct {
 	LastUsedAt Time    `json:"last_used_at,omitzero"`
 	Key        string  `json:"key,omitempty"` // only in the response that creates it
 }
-
-// KeyRequest creates a key.
-type KeyRequest struct {
-	Name             string  `json:"name"`
-	Scopes           []Scope `json:"scopes"`
-	ExpiresInSeconds int64   `json:"expires_in_seconds,omitzero"` // 0: with the key that creates it, or never
-	AgentUID         string  `json:"agent_uid,omitempty"`         // acts as this agent
-}
-
-// Me describes the caller.
-type Me struct {
-	Team   string  `json:"team"`
-	Actor  Actor   `json:"actor"`
-	KeyUID string  `json:"key_uid,omitempty"`
-	Scopes []Scope `json:"scopes"`
-	RunID  string  `json:"run_id,omitempty"`
-}

@@ -48,13 +48,3 @@ type PageInfo struct {
 	HasNext    bool   `json:"has_next_page"`
 	NextCursor string `json:"next_cursor,omitempty"`
 }
-
-// HarnessInfo is an agent program that runs can name.
-type HarnessInfo struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version,omitempty"` // of an installed agent
-	Models  []string `json:"models"`            // ids of models that it can use; none: unknown, or its own
-	Usable  bool     `json:"usable"`
-	Reason  string   `json:"reason,omitempty"` // why it is not usable
-	Workers int      `json:"workers"`          // connected workers that take runs for it
-}

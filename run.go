@@ -1,10 +1,8 @@
 package penstock
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,66 +68,18 @@ func (s State) Held() bool {
 	return s == StateClaimed || s == StatePending || s == StateInProgress
 }
 
-// TaskStatus returns the states of a group of the `task_status` filter. ok is false for an unknown
-// group.
-func TaskStatus(group string) (states []State, ok bool) {
-	switch group {
-	case "running":
-		return []State{StateQueued, StateClaimed, StatePending, StateInProgress}, true
-	case "failed":
-		return []State{StateFailed, StateError}, true
-	case "blocked":
-		return []State{StateBlocked}, true
-	case "cancelled":
-		return []State{StateCancelled}, true
-	case "complete":
-		return []State{StateSucceeded}, true
-	}
-	return nil, false
-}
-
 // Source says what started a run.
 type Source string
 
 // The sources that this server sets, or that a caller may name.
 const (
-	SourceAPI           Source = "API"
-	SourceCLI           Source = "CLI"
-	SourceWebApp        Source = "WEB_APP"
-	SourceGitHubAction  Source = "GITHUB_ACTION"
-	SourceSchedule      Source = "SCHEDULED_AGENT"
-	SourceWebhook       Source = "WEBHOOK"
-	SourceOrchestration Source = "ORCHESTRATION"
+	SourceAPI          Source = "API"
+	SourceCLI          Source = "CLI"
+	SourceWebApp       Source = "WEB_APP"
+	SourceGitHubAction Source = "GITHUB_ACTION"
+	SourceSchedule     Source = "SCHEDULED_AGENT"
+	SourceWebhook      Source = "WEBHOOK"
 )
-
-// Sources lists every source of the contract.
-func Sources() []Source {
-	return []Source{
-		SourceAPI, SourceCLI, SourceWebApp, SourceSchedule, SourceWebhook, SourceOrchestration, SourceGitHubAction,
-		"GITHUB_WEBHOOK", "GITLAB_WEBHOOK", "LOCAL", "CLOUD_MODE", "SLACK", "LINEAR", "JIRA", "SELF_IMPROVEMENT", "AUTOFIX",
-		"RUN_SCORER",
-	}
-}
-
-// sourceAliases are the names of sources on other servers with this API.
-var sourceAliases = map[Source]Source{"CUSTOM_WEBHOOK": SourceWebhook}
-
-// SourceNames lists every name that [LookupSource] knows.
-func SourceNames() []Source {
-	names := append(
-		Sources(), "MCP", "TEAMS", "AZURE_DEVOPS_WEBHOOK", "BENCHMARK_TRIAL", "CREATE_BENCHMARK_TASK",
-	) // no run on this server has these
-	return append(names, slices.Sorted(maps.Keys(sourceAliases))...)
-}
-
-// LookupSource returns the source that a filter names, or false for an unknown name.
-func LookupSource(name string) (Source, bool) {
-	s := Source(name)
-	if !slices.Contains(SourceNames(), s) {
-		return "", false
-	}
-	return cmp.Or(sourceAliases[s], s), true
-}
 
 // Mode says how the agent should handle a prompt.
 type Mode string

@@ -16,13 +16,6 @@ const (
 	UsageByKey        UsageGroup = "key"
 )
 
-// UsageGroups lists the groups.
-func UsageGroups() []UsageGroup {
-	return []UsageGroup{
-		UsageByDay, UsageByModel, UsageByProvider, UsageByAutomation, UsageByAgent, UsageByFactory, UsageByKey,
-	}
-}
-
 // The limits of a [UsageQuery].
 const (
 	MaxUsageDays = 400
@@ -74,33 +67,6 @@ func (q *UsageQuery) Resolve(now Time) (*time.Location, error) {
 	return zone, nil
 }
 
-// UsageReport is what the runs of a team have used between two times.
-type UsageReport struct {
-	From     Time       `json:"from"` // included
-	To       Time       `json:"to"`   // not included
-	GroupBy  UsageGroup `json:"group_by"`
-	TimeZone string     `json:"time_zone"`
-	// Rows are in the order of days, or else those with the highest cost first.
-	Rows        []UsageRow `json:"rows"`
-	OmittedRows int        `json:"omitted_rows"` // beyond the limit of a report
-	Total       UsageSum   `json:"total"`        // also of omitted rows
-	// Hourly is nil unless it was asked for.
-	Hourly *HourlyCosts `json:"hourly,omitempty"`
-}
-
-// HourlyCosts are the costs of calls whose model has a price, by the hour in which they were sent.
-// Hours begin with [UsageReport.From].
-type HourlyCosts struct {
-	Rows  []HourlyCost `json:"rows"`  // the first rows of the report
-	Other []float64    `json:"other"` // of all other rows, one for each hour
-}
-
-// HourlyCost holds the costs of one row.
-type HourlyCost struct {
-	Key     string    `json:"key"`
-	CostUSD []float64 `json:"cost_usd"` // one for each hour
-}
-
 // UsageRow is the usage of one group.
 type UsageRow struct {
 	Key  string `json:"key"`            // a day, a model, or a UID; "" for calls without one
@@ -123,22 +89,4 @@ type UsageSum struct {
 	UnknownCalls   int64    `json:"unknown_calls"`   // that count as reserved, because the usage never came
 	UnsettledCalls int64    `json:"unsettled_calls"` // not part of Calls and of the sums above
 	ReservedUSD    float64  `json:"reserved_usd"`    // for these
-}
-
-// RunUsage is what a run has used, with all its executions.
-type RunUsage struct {
-	Models []UsageRow      `json:"models"` // those with the highest cost first
-	Total  UsageSum        `json:"total"`
-	Budget *RunBudgetUsage `json:"budget,omitempty"` // nil if the run has no budget of its own
-}
-
-// RunBudgetUsage is the run's own budget, and what the run and the runs below it have spent of it. A nil
-// cap is no cap.
-type RunBudgetUsage struct {
-	MaxCostUSD     *float64 `json:"max_cost_usd,omitempty"`
-	SpentUSD       float64  `json:"spent_usd"`
-	ReservedUSD    float64  `json:"reserved_usd"`
-	MaxTotalTokens *int64   `json:"max_total_tokens,omitempty"`
-	SpentTokens    int64    `json:"spent_tokens"`
-	ReservedTokens int64    `json:"reserved_tokens"`
 }

@@ -19,20 +19,6 @@ const (
 // SignatureScheme names how a sender signs its deliveries. internal/control/signature has all schemes.
 type SignatureScheme string
 
-// The schemes that other code refers to.
-const (
-	SchemeStandardWebhooks SignatureScheme = "standard_webhooks"
-	SchemeGitHub           SignatureScheme = "github"
-	SchemeGitLab           SignatureScheme = "gitlab"
-	SchemeBitbucket        SignatureScheme = "bitbucket"
-	SchemeWooCommerce      SignatureScheme = "woocommerce"
-	SchemeSlack            SignatureScheme = "slack"
-	SchemeNotion           SignatureScheme = "notion"
-	SchemeDiscord          SignatureScheme = "discord"
-	SchemeGrafana          SignatureScheme = "grafana"
-	SchemeCustomHMAC       SignatureScheme = "custom_hmac" // described by its webhook's Signature
-)
-
 // Signature describes a custom_hmac scheme, or the timestamp header that a
 // Grafana contact point is configured with: the contract's signature object.
 type Signature struct {
@@ -142,37 +128,3 @@ type DeliveryCounts struct {
 	Rejected    int64 `json:"rejected"`
 	RateLimited int64 `json:"rate_limited"`
 }
-
-// WebhookRequest creates or changes a webhook. In a change, an absent field stays unchanged,
-// and name, auth_mode and signature_scheme are not allowed.
-type WebhookRequest struct {
-	Name             *string          `json:"name,omitempty"`
-	AuthMode         *AuthMode        `json:"auth_mode,omitempty"`
-	SignatureScheme  *SignatureScheme `json:"signature_scheme,omitempty"`
-	Signature        *Signature       `json:"signature,omitempty"`
-	Secret           *string          `json:"secret,omitempty"`
-	SecretName       *string          `json:"secret_name,omitempty"`
-	DeliveryIDHeader *string          `json:"delivery_id_header,omitempty"`
-	ReplayGuard      *bool            `json:"replay_guard,omitempty"`
-	DedupBodyWindow  *DedupWindow     `json:"dedup_body_window,omitempty"`
-	RetryUnmatched   *bool            `json:"retry_unmatched,omitempty"`
-	SetupPings       *bool            `json:"setup_pings,omitempty"`
-	SecretRefresh    *SecretRefresh   `json:"secret_refresh,omitempty"`
-	Enabled          *bool            `json:"enabled,omitempty"`
-	Suspended        *bool            `json:"suspended,omitempty"` // of a change only
-}
-
-// Defines reports whether the request sets any field that a factory's files define.
-func (r WebhookRequest) Defines() bool {
-	r.Secret, r.Suspended = nil, nil
-	return r != WebhookRequest{}
-}
-
-// RotateRequest replaces a webhook's secret.
-type RotateRequest struct {
-	Secret         *string `json:"secret,omitempty"`         // generated when absent
-	OverlapSeconds int64   `json:"overlap_seconds,omitzero"` // how long the old secret stays valid
-}
-
-// MaxOverlapSeconds is the longest time that an old secret may stay valid.
-const MaxOverlapSeconds = 7 * 24 * 3600

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -220,7 +221,7 @@ func (w *world) succeeds(t *testing.T, id string) (run penstock.Run) {
 func (w *world) wantLog(t *testing.T, f penstock.Factory, webhook string, want []entry) {
 	t.Helper()
 	path, _ := w.webhook(t, f, webhook)
-	var page penstock.DeliveryPage
+	var page factory.DeliveryPage
 	w.read(t, path+"/deliveries", &page)
 	var got []entry
 	for _, d := range page.Deliveries {

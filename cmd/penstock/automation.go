@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type automationCmds struct {
@@ -325,7 +326,7 @@ type automationEnableCmd struct {
 }
 
 func (cmd *automationEnableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Automation, penstock.AutomationRequest{Enabled: new(true)})
+	return in.change(ctx, std, http.MethodPatch, cmd.Automation, factory.AutomationRequest{Enabled: new(true)})
 }
 
 type automationDisableCmd struct {
@@ -333,7 +334,7 @@ type automationDisableCmd struct {
 }
 
 func (cmd *automationDisableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Automation, penstock.AutomationRequest{Enabled: new(false)})
+	return in.change(ctx, std, http.MethodPatch, cmd.Automation, factory.AutomationRequest{Enabled: new(false)})
 }
 
 type automationDeleteCmd struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type budgetCmds struct {
@@ -32,8 +33,8 @@ type budgetFields struct {
 	NotifyAt []float64 `placeholder:"SHARE" field:"/notify_at" help:"Share of the cap, such as 0.8, at which an event is added to the run that reaches it; repeatable. By default 0.8."`
 }
 
-func (f budgetFields) request() penstock.SharedBudgetRequest {
-	var r penstock.SharedBudgetRequest
+func (f budgetFields) request() run.SharedBudgetRequest {
+	var r run.SharedBudgetRequest
 	if f.Period != "" {
 		r.Period = new(penstock.BudgetPeriod(f.Period))
 	}

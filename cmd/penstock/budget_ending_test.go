@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -40,7 +41,7 @@ func TestACallOfAnEndedTurnCountsAsBilled(t *testing.T) {
 			finish()
 			testkit.Eventually(t, time.Minute, func() error {
 				const want = 0.00257 // 1000 × 2.5 and 7 × 10 millionths
-				var usage penstock.RunUsage
+				var usage run.RunUsage
 				fromJSON(t, string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/usage", "").body), &usage)
 				if sum := usage.Total; sum.Calls != 1 || sum.EstimatedCalls+sum.UnknownCalls+sum.UnsettledCalls > 0 ||
 					sum.PricedCostUSD != want {

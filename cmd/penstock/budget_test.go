@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -74,7 +75,7 @@ func TestUsageOfTheTeam(t *testing.T) {
 	call(t, env, "usage", "--by", "day", "--csv").want(t, 0, "key,name,calls,")
 	call(t, env, "usage", "--from", "24h", "--to", "48h").want(t, 65, "--from: must be earlier than --to (")
 	call(t, env, "usage", "--time-zone", "Mars").want(t, 65, "--time-zone: must be an IANA")
-	var report penstock.UsageReport
+	var report run.UsageReport
 	fromJSON(t, call(t, env, "usage", "-o", "json").out, &report)
 	if report.GroupBy != penstock.UsageByModel || report.Total.Calls != 0 {
 		t.Errorf("got %+v", report)

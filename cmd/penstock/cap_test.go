@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -374,7 +375,7 @@ func isOver(t *testing.T, env []string, id string) error {
 // audit compares the provider's bill for a run with its cap and with the ledger.
 func (w *capWorld) audit(id string, r cappedRun) {
 	w.t.Helper()
-	var usage penstock.RunUsage
+	var usage run.RunUsage
 	got := send(w.t, w.server, http.MethodGet, "/agent/runs/"+id+"/usage", "")
 	if err := json.Unmarshal(got.body, &usage); err != nil {
 		w.t.Fatalf("read the usage: %v: %s", err, got.body)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type factoryCmds struct {
@@ -191,7 +192,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 		}
 		return &s
 	}
-	request := penstock.FactoryRequest{
+	request := factory.FactoryRequest{
 		Name: text(cmd.Name), Alias: text(cmd.Alias), Description: text(cmd.Description), Repository: repository,
 	}
 	if repository != nil {
@@ -258,8 +259,8 @@ func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *factoryC
 	if err != nil {
 		return err
 	}
-	request := penstock.DispatchRequest{Prompt: prompt, Title: cmd.Title, TicketRef: cmd.Ticket, TicketURL: cmd.TicketURL}
-	return perform(ctx, a.client, http.MethodPost, a.factory+"/runs", request, func(d penstock.Dispatched) error {
+	request := factory.DispatchRequest{Prompt: prompt, Title: cmd.Title, TicketRef: cmd.Ticket, TicketURL: cmd.TicketURL}
+	return perform(ctx, a.client, http.MethodPost, a.factory+"/runs", request, func(d factory.Dispatched) error {
 		return std.facts([]fact{{"run", d.RunID}, {"state", string(d.State)}, {"page", d.RunURL}})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -33,7 +34,7 @@ func TestFactories(t *testing.T) {
 		"https://example.com/PAY-42", "-o", "json",
 	)
 	got.want(t, 0)
-	var d penstock.Dispatched
+	var d factory.Dispatched
 	fromJSON(t, got.out, &d)
 	call(t, env, "run", "get", d.RunID).want(t, 0, "ticket_id=PAY-42", "Look into it.")
 	call(t, env, "run", "list", "--factory", "refunds").want(t, 0, d.RunID)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
 type keyCmds struct {
@@ -48,7 +49,7 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error
 	if err != nil {
 		return err
 	}
-	request := penstock.KeyRequest{Name: cmd.Name, ExpiresInSeconds: int64(cmd.Expires.Seconds())}
+	request := access.KeyRequest{Name: cmd.Name, ExpiresInSeconds: int64(cmd.Expires.Seconds())}
 	for _, scope := range cmd.Scope {
 		request.Scopes = append(request.Scopes, penstock.Scope(scope))
 	}

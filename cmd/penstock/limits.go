@@ -11,7 +11,7 @@ import (
 const maxMiB = 1 << 40
 
 // deliveryLimits are the limits of deliveries and of their log. The defaults are
-// penstock.DefaultWebhookLimits.
+// testworld.DefaultWebhookLimits.
 type deliveryLimits struct {
 	LimitWebhooksPerFactory     int           `default:"20" help:"Maximum number of webhooks of a factory; 0 disables the limit."`
 	LimitDeliveryBytes          int64         `default:"262144" help:"Maximum size of a delivery's body in bytes; 0 disables the limit."`

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
 type secretCmds struct {
@@ -124,7 +125,7 @@ func (cmd *secretCreateCmd) Run(ctx context.Context, std *stdio, in *secretCmds)
 	if err != nil {
 		return err
 	}
-	request := penstock.SecretRequest{Name: cmd.Name, Hosts: cmd.Host}
+	request := access.SecretRequest{Name: cmd.Name, Hosts: cmd.Host}
 	if !cmd.Pending {
 		value, err := cmd.read(std, cmd.Name)
 		if err != nil {
@@ -190,7 +191,7 @@ func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) er
 	if err != nil {
 		return err
 	}
-	var change penstock.SecretChange
+	var change access.SecretChange
 	if cmd.Host != nil || cmd.NoHosts {
 		change.Hosts = &cmd.Host
 		if cmd.NoHosts {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -57,7 +58,7 @@ func TestARepositoryNamesSecretsByTheRightOfTheKeyThatConnectedIt(t *testing.T) 
 func (h *hooked) keyed(scopes ...penstock.Scope) *hooked {
 	h.t.Helper()
 	var key penstock.Key
-	h.ask(http.MethodPost, "/keys", penstock.KeyRequest{Name: "limited", Scopes: scopes}, http.StatusCreated, &key)
+	h.ask(http.MethodPost, "/keys", access.KeyRequest{Name: "limited", Scopes: scopes}, http.StatusCreated, &key)
 	server := *h.Server
 	server.Key = key.Key
 	return &hooked{Server: &server, t: h.t, factory: h.factory}

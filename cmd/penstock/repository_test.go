@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -70,9 +71,9 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 		if f = w.sync(); f.Definition.Revision != 3 {
 			t.Errorf("after a commit that changes nothing: revision %d, want 3", f.Definition.Revision)
 		}
-		want := []penstock.CommitResult{
-			penstock.CommitUnchanged, penstock.CommitApplied, penstock.CommitRejected, penstock.CommitApplied,
-			penstock.CommitApplied,
+		want := []store.CommitResult{
+			store.CommitUnchanged, store.CommitApplied, store.CommitRejected, store.CommitApplied,
+			store.CommitApplied,
 		}
 		if diff := cmp.Diff(want, w.results()); diff != "" {
 			t.Errorf("results of the commits (-want +got):\n%s", diff)
@@ -166,7 +167,7 @@ func TestRepositoryOfTwoReplicas(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, r := range history {
-		if r.Result != penstock.CommitApplied || seen[r.Commit.ID] {
+		if r.Result != store.CommitApplied || seen[r.Commit.ID] {
 			t.Errorf("commit %s is %s once more", r.Commit.ID, r.Result)
 		}
 		seen[r.Commit.ID] = true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -100,9 +101,9 @@ func (w *tracked) history() []factory.Revision {
 }
 
 // results returns the results of the history, the newest first.
-func (w *tracked) results() []penstock.CommitResult {
+func (w *tracked) results() []store.CommitResult {
 	w.t.Helper()
-	var list []penstock.CommitResult
+	var list []store.CommitResult
 	for _, r := range w.history() {
 		list = append(list, r.Result)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-dev/penstock/internal/control/run"
+
 	"github.com/penstock-dev/penstock"
 )
 
@@ -118,18 +120,18 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 // waiting says why a new run waits for a worker.
 func waiting(ctx context.Context, c *client, id string) string {
 	const busy = "no worker is free: the run waits in the queue"
-	var run penstock.Run
+	var created penstock.Run
 	var known struct {
-		Harnesses []penstock.HarnessInfo `json:"harnesses"`
+		Harnesses []run.HarnessInfo `json:"harnesses"`
 	}
-	if _, err := c.call(ctx, http.MethodGet, runPath(id), nil, &run); err != nil || run.Config.Harness == nil {
+	if _, err := c.call(ctx, http.MethodGet, runPath(id), nil, &created); err != nil || created.Config.Harness == nil {
 		return busy
 	}
 	if _, err := c.call(ctx, http.MethodGet, "agent/harnesses", nil, &known); err != nil {
 		return busy
 	}
 	for _, h := range known.Harnesses {
-		if h.Name == run.Config.Harness.Type && !h.Usable {
+		if h.Name == created.Config.Harness.Type && !h.Usable {
 			return cleanLine(fmt.Sprintf("no worker can run %s yet: the run waits in the queue. %s", h.Name, h.Reason))
 		}
 	}

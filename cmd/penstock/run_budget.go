@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type runBudgetCmd struct {
@@ -47,7 +48,7 @@ func (cmd *runBudgetCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 			return err
 		}
 	}
-	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "usage"), nil, func(u penstock.RunUsage) error {
+	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "usage"), nil, func(u run.RunUsage) error {
 		var list []fact
 		if b := u.Budget; b != nil {
 			if b.MaxCostUSD != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type runDiffCmd struct {
@@ -26,7 +27,7 @@ func (cmd *runDiffCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	if err != nil {
 		return err
 	}
-	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "changes"), nil, func(changes penstock.Changes) error {
+	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "changes"), nil, func(changes run.Changes) error {
 		found := slices.DeleteFunc(changes.Repositories, func(r penstock.RepositoryChanges) bool {
 			return cmd.Repository != "" && r.Name != cmd.Repository
 		})

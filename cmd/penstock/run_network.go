@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type runNetworkCmd struct {
@@ -19,7 +20,7 @@ func (cmd *runNetworkCmd) Run(ctx context.Context, std *stdio, in *runCmds) erro
 	if err != nil {
 		return err
 	}
-	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "network"), nil, func(n penstock.RunNetwork) error {
+	return perform(ctx, c, http.MethodGet, runPath(cmd.ID, "network"), nil, func(n run.RunNetwork) error {
 		list := []fact{{"sealed", sealedText(n.Sealed)}}
 		for _, layer := range n.Policy.Layers {
 			list = append(list, fact{strings.TrimSpace(layer.Source + " " + layer.Name), networkText(&layer.Network)})

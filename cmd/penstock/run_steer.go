@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type runFollowUpCmd struct {
@@ -32,14 +33,14 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 	if err != nil {
 		return err
 	}
-	request := penstock.FollowupRequest{Message: message, Mode: penstock.Mode(cmd.Mode)}
+	request := run.FollowupRequest{Message: message, Mode: penstock.Mode(cmd.Mode)}
 	files, err := attachments(cmd.Attach)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
 		request.Attachments = append(
-			request.Attachments, penstock.FollowupAttachment{FileName: f.FileName, MimeType: f.MimeType, Data: f.Data},
+			request.Attachments, run.FollowupAttachment{FileName: f.FileName, MimeType: f.MimeType, Data: f.Data},
 		)
 	}
 	raw, err := c.call(ctx, http.MethodPost, runPath(cmd.ID, "followups"), request, nil)

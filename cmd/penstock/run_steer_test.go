@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -150,7 +151,7 @@ func TestFollowupsOfAKilledWorker(t *testing.T) {
 		call(t, env, "run", "follow-up", id, text).want(t, 0)
 	}
 	call(t, env, "run", "cancel", id).want(t, 0, id)
-	happens(t, s, id, penstock.TimelineFollowupUndelivered, 2)
+	happens(t, s, id, store.TimelineFollowupUndelivered, 2)
 	call(t, env, "run", "follow-up", id, "demo: say three").want(t, 0)
 	testkit.Eventually(t, time.Minute, func() error {
 		if out := call(t, env, "run", "logs", id).out; !strings.Contains(out, "three") ||

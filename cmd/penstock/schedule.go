@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type scheduleCmds struct {
@@ -87,7 +88,7 @@ func (f *scheduleFields) body(ctx context.Context, c *client) (map[string]any, e
 	if config.EnvironmentID, err = environmentNoun.find(ctx, c, f.Environment); err != nil {
 		return nil, err
 	}
-	request := penstock.ScheduleRequest{
+	request := factory.ScheduleRequest{
 		Cron: f.Cron, Prompt: prompt, Mode: penstock.Mode(f.Mode), Skill: f.Skill, Metadata: f.Metadata, Config: &config,
 	}
 	if request.AgentUID, err = agentNoun.find(ctx, c, f.Agent); err != nil {

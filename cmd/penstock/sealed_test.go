@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -70,7 +71,7 @@ func TestARunIsSealed(t *testing.T) {
 		if got := <-keys; got != "Bearer sk-canary-of-the-provider" {
 			t.Errorf("the provider got %q as key", got)
 		}
-		var network penstock.RunNetwork
+		var network run.RunNetwork
 		if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs/"+id+"/network", "").body, &network); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestARunWithAnOpenNetworkSaysSo(t *testing.T) {
 					t.Errorf("the run did not say %q:\n%s", want, said)
 				}
 			}
-			var network penstock.RunNetwork
+			var network run.RunNetwork
 			if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs/"+id+"/network", "").body, &network); err != nil {
 				t.Fatal(err)
 			}
@@ -261,7 +262,7 @@ harnesses:
 		waitFor(t, called, "the model is asked")
 		call(t, env, "run", "cancel", id).want(t, 0)
 		testkit.Eventually(t, timeout, func() error {
-			var network penstock.RunNetwork
+			var network run.RunNetwork
 			if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs/"+id+"/network", "").body, &network); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -68,7 +69,7 @@ func TestCallsWaitForTheServer(t *testing.T) {
 		proxy.Refuse()
 		free()
 		testkit.Eventually(t, time.Minute, one(&marks))
-		usage := func() (u penstock.RunUsage) {
+		usage := func() (u run.RunUsage) {
 			fromJSON(t, string(send(t, s, http.MethodGet, "/agent/runs/"+created.ID+"/usage", "").body), &u)
 			return u
 		}

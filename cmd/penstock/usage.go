@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type usageCmd struct {
@@ -54,7 +55,7 @@ func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {
 		_, err = io.Copy(std.out, response.Body)
 		return err
 	}
-	return perform(ctx, c, http.MethodGet, "usage?"+query.Encode(), nil, func(r penstock.UsageReport) error {
+	return perform(ctx, c, http.MethodGet, "usage?"+query.Encode(), nil, func(r run.UsageReport) error {
 		var rows [][]string
 		for _, row := range r.Rows {
 			name := withFactory(cmp.Or(row.Name, row.Key, "(none)"), row.FactoryName)

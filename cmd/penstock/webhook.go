@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type webhookCmds struct {
@@ -265,7 +266,7 @@ type webhookEnableCmd struct {
 }
 
 func (cmd *webhookEnableCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Enabled: new(true)})
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, factory.WebhookRequest{Enabled: new(true)})
 }
 
 type webhookDisableCmd struct {
@@ -273,7 +274,7 @@ type webhookDisableCmd struct {
 }
 
 func (cmd *webhookDisableCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Enabled: new(false)})
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, factory.WebhookRequest{Enabled: new(false)})
 }
 
 type webhookSuspendCmd struct {
@@ -281,7 +282,7 @@ type webhookSuspendCmd struct {
 }
 
 func (cmd *webhookSuspendCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Suspended: new(true)})
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, factory.WebhookRequest{Suspended: new(true)})
 }
 
 type webhookResumeCmd struct {
@@ -289,7 +290,7 @@ type webhookResumeCmd struct {
 }
 
 func (cmd *webhookResumeCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Suspended: new(false)})
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, factory.WebhookRequest{Suspended: new(false)})
 }
 
 type webhookDeleteCmd struct {

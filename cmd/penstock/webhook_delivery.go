@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type webhookDeliveriesCmd struct {
@@ -280,7 +281,7 @@ func (a at) lastAccepted(ctx context.Context, called string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var page penstock.DeliveryPage
+	var page factory.DeliveryPage
 	if _, err = a.call(ctx, http.MethodGet, path, nil, &page); err != nil {
 		return "", err
 	}
@@ -348,7 +349,7 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhoo
 }
 
 func (cmd *webhookTestFilterCmd) test(ctx context.Context, a at, request map[string]any) error {
-	var result penstock.FilterTestResult
+	var result factory.FilterTestResult
 	body, err := json.Marshal(request, asSent)
 	if err != nil {
 		return err
@@ -368,7 +369,7 @@ func (cmd *webhookTestFilterCmd) test(ctx context.Context, a at, request map[str
 	return err
 }
 
-func filterTestFacts(v penstock.FilterTestResult) []fact {
+func filterTestFacts(v factory.FilterTestResult) []fact {
 	list := []fact{{"would trigger", strconv.FormatBool(v.WouldTrigger)}}
 	if v.Sample != nil {
 		list = []fact{{"would have triggered", fmt.Sprintf("%d of the last %d deliveries", v.Sample.Matched, v.Sample.Of)}}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -43,7 +44,7 @@ func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 				}
 			}
 			for cursor := ""; ; {
-				var page penstock.DeliveryPage
+				var page factory.DeliveryPage
 				h.ask(
 					http.MethodGet, h.hookPath(w)+"/deliveries?limit=3&"+query+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK,
 					&page,
@@ -193,18 +194,18 @@ func TestFilterIsTested(t *testing.T) {
 	}
 	s.post(h.url(w), bearer(w), "{")
 	low := map[string]any{"n": []int{0, 1}, "who": map[string]any{"name": map[string]any{"in": []string{"ada"}}}}
-	try := func(fields map[string]any) (v penstock.FilterTestResult) {
+	try := func(fields map[string]any) (v factory.FilterTestResult) {
 		t.Helper()
 		h.ask(http.MethodPost, h.path()+"/test-filter", fields, http.StatusOK, &v)
 		return v
 	}
-	payloadCheck := func(v penstock.FilterTestResult) penstock.FilterCheck {
+	payloadCheck := func(v factory.FilterTestResult) factory.FilterCheck {
 		for _, c := range v.Checks {
 			if c.Check == "payload" {
 				return c
 			}
 		}
-		return penstock.FilterCheck{}
+		return factory.FilterCheck{}
 	}
 	if v := try(
 		map[string]any{"filter": low, "payload": map[string]any{"n": 1.0, "who": map[string]any{"name": "ada"}}},
@@ -266,7 +267,7 @@ func TestFilterIsTestedOnALoneSurrogate(t *testing.T) {
 		`{"a": {"exists": true}}`:      true,
 		`{"\ufffd": {"exists": true}}`: false, `{"b2": {"c": [1]}}`: false,
 	} {
-		var v penstock.FilterTestResult
+		var v factory.FilterTestResult
 		body, err := os.ReadFile(payload)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // webhookFields are the flags for the fields of a webhook that can change.
@@ -230,7 +231,7 @@ func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if err != nil {
 		return err
 	}
-	request := penstock.RotateRequest{OverlapSeconds: int64(cmd.Overlap / time.Second)}
+	request := factory.RotateRequest{OverlapSeconds: int64(cmd.Overlap / time.Second)}
 	if secret != "" {
 		request.Secret = &secret
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -135,7 +136,7 @@ func (h *hooked) log(w penstock.Webhook, query string) []penstock.Delivery {
 	h.t.Helper()
 	var all []penstock.Delivery
 	for cursor := ""; ; {
-		var page penstock.DeliveryPage
+		var page factory.DeliveryPage
 		h.ask(
 			http.MethodGet, h.hookPath(w)+"/deliveries?limit=500&"+query+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK,
 			&page,

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/httpapi"
 	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/execution/install"
@@ -336,7 +337,7 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 // checkWorkerKey rejects a key that can never claim work. It accepts a server that does not respond
 // yet.
 func (c *client) checkWorkerKey(ctx context.Context, log *slog.Logger) error {
-	var me penstock.Me
+	var me access.Me
 	_, err := c.call(ctx, http.MethodGet, "me", nil, &me)
 	var lost *transportError
 	switch p := (penstock.Principal{Scopes: me.Scopes}); {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -53,10 +54,10 @@ func TestRunCanNameOnlyExistingSecrets(t *testing.T) {
 			}
 		}
 		agentName, secrets := "reviewer", []penstock.NamedSecret{{Name: "STRIPE"}}
-		_, err := w.Resources.CreateIdentity(ctx, w.Admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		_, err := w.Resources.CreateIdentity(ctx, w.Admin, factory.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, `/secrets/0/name: the team has no managed secret "STRIPE"`)
 		secrets[0].Name = "PENDING" // an agent may wait for it
-		agent, err := w.Resources.CreateIdentity(ctx, w.Admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(ctx, w.Admin, factory.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestRunCanNameOnlyExistingSecrets(t *testing.T) {
 		}
 		_, err = w.Schedules.Create(
 			ctx, w.Admin,
-			penstock.ScheduleRequest{
+			factory.ScheduleRequest{
 				Name: "n", Cron: "@daily", Prompt: "go", Config: &penstock.Config{Secrets: []string{"NONE"}},
 			},
 		)
@@ -84,7 +85,7 @@ func TestExecutionGetsTheSecretsThatItsRunNames(t *testing.T) {
 		}
 		agentName, secrets := "reviewer", []penstock.NamedSecret{{Name: "C"}}
 		agent, err := w.Resources.CreateIdentity(
-			w.T.Context(), w.Admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets},
+			w.T.Context(), w.Admin, factory.IdentityRequest{Name: &agentName, Secrets: &secrets},
 		)
 		if err != nil {
 			w.T.Fatal(err)

@@ -52,7 +52,7 @@ func TestOnlyItsOwnerGetsAStoredResponse(t *testing.T) {
 		i.OneTimeSecret = true
 		k, err := w.Keys.Create(
 			access.WithIdempotency(w.T.Context(), i), w.Admin,
-			penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
+			access.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
 		)
 		if err != nil {
 			w.T.Fatal(err)

@@ -16,6 +16,23 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// KeyRequest creates a key.
+type KeyRequest struct {
+	Name             string           `json:"name"`
+	Scopes           []penstock.Scope `json:"scopes"`
+	ExpiresInSeconds int64            `json:"expires_in_seconds,omitzero"` // 0: with the key that creates it, or never
+	AgentUID         string           `json:"agent_uid,omitempty"`         // acts as this agent
+}
+
+// Me describes the caller.
+type Me struct {
+	Team   string           `json:"team"`
+	Actor  penstock.Actor   `json:"actor"`
+	KeyUID string           `json:"key_uid,omitempty"`
+	Scopes []penstock.Scope `json:"scopes"`
+	RunID  string           `json:"run_id,omitempty"`
+}
+
 // AgentActor returns an agent as an actor.
 func AgentActor(i penstock.Identity) penstock.Actor {
 	return penstock.Actor{Type: "service_account", UID: i.UID, DisplayName: i.Name}
@@ -134,7 +151,7 @@ func shown(key string) string { return key[:len(keyPrefix)+8] }
 // Create creates a key for the caller or for an agent. Only this response has its secret. The
 // key cannot have a scope that the caller does not have, and cannot expire later than the
 // caller's key.
-func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.KeyRequest) (penstock.Key, error) {
+func (s *Keys) Create(ctx context.Context, p penstock.Principal, req KeyRequest) (penstock.Key, error) {
 	if err := Require(p, penstock.ScopeKeysManage); err != nil {
 		return penstock.Key{}, err
 	}
@@ -209,7 +226,7 @@ func setAgent(ctx context.Context, tx *store.Tx, p penstock.Principal, k *pensto
 
 const maxKeyLife = 10 * 365 * 24 * time.Hour
 
-func checkKey(p penstock.Principal, req penstock.KeyRequest) error {
+func checkKey(p penstock.Principal, req KeyRequest) error {
 	var errs []penstock.FieldError
 	request.Name(func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
@@ -280,8 +297,8 @@ func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) err
 }
 
 // Me returns the caller.
-func (s *Keys) Me(p penstock.Principal) penstock.Me {
-	return penstock.Me{Team: p.Team, Actor: p.Actor, KeyUID: p.KeyUID, Scopes: p.Scopes, RunID: p.RunID}
+func (s *Keys) Me(p penstock.Principal) Me {
+	return Me{Team: p.Team, Actor: p.Actor, KeyUID: p.KeyUID, Scopes: p.Scopes, RunID: p.RunID}
 }
 
 // Touch records when keys were used.

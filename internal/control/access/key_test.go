@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -23,7 +24,7 @@ func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		k := w.CreateKey(
 			w.Admin,
-			penstock.KeyRequest{
+			access.KeyRequest{
 				Name: " ci ", Scopes: []penstock.Scope{penstock.ScopeRunsWrite, penstock.ScopeRunsRead, penstock.ScopeRunsRead},
 			},
 		)
@@ -58,10 +59,10 @@ func TestInvalidKeyIsRejected(t *testing.T) {
 		ctx := w.T.Context()
 		soon := w.CreateKey(
 			w.Admin,
-			penstock.KeyRequest{Name: "soon over", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, ExpiresInSeconds: 1},
+			access.KeyRequest{Name: "soon over", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, ExpiresInSeconds: 1},
 		)
 		revoked := w.CreateKey(
-			w.Admin, penstock.KeyRequest{Name: "revoked", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
+			w.Admin, access.KeyRequest{Name: "revoked", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
 		)
 		if _, err := w.Keys.Authenticate(ctx, revoked.Key); err != nil {
 			w.T.Fatal(err)
@@ -96,71 +97,71 @@ func TestNoKeyGrantsARightThatItLacks(t *testing.T) {
 		manager := w.As("manager", penstock.ScopeKeysManage, penstock.ScopeRunsRead)
 		for name, test := range map[string]struct {
 			p        penstock.Principal
-			req      penstock.KeyRequest
+			req      access.KeyRequest
 			code     penstock.Code
 			mentions string
 		}{
 			"its own right": {
-				manager, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}, "", "",
+				manager, access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}, "", "",
 			},
 			"another right": {
 				manager,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}},
 				penstock.CodeNotAuthorized, "runs:write",
 			},
 			"admin": {
 				manager,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
 				penstock.CodeNotAuthorized,
 				"admin",
 			},
 			"a worker's": {
 				manager,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeWorker}},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeWorker}},
 				penstock.CodeNotAuthorized,
 				"worker",
 			},
 			"an execution's": {
 				w.Admin,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeOwnRun}},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeOwnRun}},
 				penstock.CodeInvalidRequest, "/scopes/0",
 			},
 			"a scope that is none": {
 				w.Admin,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{"runs:read", "root"}},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{"runs:read", "root"}},
 				penstock.CodeInvalidRequest,
 				"/scopes/1",
 			},
-			"none": {w.Admin, penstock.KeyRequest{Name: "k"}, penstock.CodeInvalidRequest, "/scopes"},
+			"none": {w.Admin, access.KeyRequest{Name: "k"}, penstock.CodeInvalidRequest, "/scopes"},
 			"without a name": {
 				w.Admin,
-				penstock.KeyRequest{Name: " ", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+				access.KeyRequest{Name: " ", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
 				penstock.CodeInvalidRequest,
 				"/name",
 			},
 			"with a long name": {
 				w.Admin,
-				penstock.KeyRequest{Name: strings.Repeat("n", 101), Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+				access.KeyRequest{Name: strings.Repeat("n", 101), Scopes: []penstock.Scope{penstock.ScopeAdmin}},
 				penstock.CodeInvalidRequest, "/name",
 			},
 			"a life in the past": {
 				w.Admin,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: -1},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: -1},
 				penstock.CodeInvalidRequest, "/expires_in_seconds",
 			},
 			"a very long life": {
 				w.Admin,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: 1 << 60},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: 1 << 60},
 				penstock.CodeInvalidRequest, "/expires_in_seconds",
 			},
 			"of no agent": {
 				w.Admin,
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, AgentUID: "nobody"},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, AgentUID: "nobody"},
 				penstock.CodeInvalidRequest, "/agent_uid",
 			},
 			"by a reader": {
 				w.As("reader", penstock.ScopeRunsRead),
-				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
+				access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
 				penstock.CodeNotAuthorized,
 				"keys:manage",
 			},
@@ -179,7 +180,7 @@ func TestNoKeyOutlivesTheKeyThatCreatedIt(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
 		scopes := []penstock.Scope{penstock.ScopeKeysManage, penstock.ScopeRunsRead}
-		k := w.CreateKey(w.Admin, penstock.KeyRequest{Name: "for an hour", Scopes: scopes, ExpiresInSeconds: 3600})
+		k := w.CreateKey(w.Admin, access.KeyRequest{Name: "for an hour", Scopes: scopes, ExpiresInSeconds: 3600})
 		p, err := w.Keys.Authenticate(ctx, k.Key)
 		if err != nil {
 			w.T.Fatal(err)
@@ -193,15 +194,15 @@ func TestNoKeyOutlivesTheKeyThatCreatedIt(t *testing.T) {
 		if err != nil || session.ExpiresAt != k.ExpiresAt {
 			w.T.Errorf("the session ends at %s, %v, its key at %s", session.ExpiresAt, err, k.ExpiresAt)
 		}
-		child := w.CreateKey(p, penstock.KeyRequest{Name: "child", Scopes: scopes})
+		child := w.CreateKey(p, access.KeyRequest{Name: "child", Scopes: scopes})
 		byChild, err := w.Keys.Authenticate(ctx, child.Key)
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("reviewer"), BaseModel: new("m")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("reviewer"), BaseModel: new("m")})
 		for name, maker := range map[string]penstock.Principal{"the key": p, "its session": signedIn, "its child": byChild} {
 			for _, uid := range []string{"", agent.UID} {
-				req := penstock.KeyRequest{Name: "k", Scopes: scopes, AgentUID: uid}
+				req := access.KeyRequest{Name: "k", Scopes: scopes, AgentUID: uid}
 				if got := w.CreateKey(maker, req); got.ExpiresAt != k.ExpiresAt {
 					w.T.Errorf("by %s: it expires at %s, want %s", name, got.ExpiresAt, k.ExpiresAt)
 				}
@@ -214,7 +215,7 @@ func TestNoKeyOutlivesTheKeyThatCreatedIt(t *testing.T) {
 				testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/expires_in_seconds: must be at most 3")
 			}
 		}
-		if got := w.CreateKey(w.Admin, penstock.KeyRequest{Name: "k", Scopes: scopes}); got.ExpiresAt != 0 {
+		if got := w.CreateKey(w.Admin, access.KeyRequest{Name: "k", Scopes: scopes}); got.ExpiresAt != 0 {
 			w.T.Errorf("by a key that does not expire: it expires at %s", got.ExpiresAt)
 		}
 	})
@@ -225,7 +226,7 @@ func TestLastAdminKeyIsKept(t *testing.T) {
 		ctx := w.T.Context()
 		testworld.WantCode(w.T, w.Keys.Revoke(ctx, w.Admin, w.Admin.KeyUID), penstock.CodeConflict, "admin")
 		if _, err := w.Keys.Create(
-			ctx, w.Admin, penstock.KeyRequest{Name: "second", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+			ctx, w.Admin, access.KeyRequest{Name: "second", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
 		); err != nil {
 			w.T.Fatal(err)
 		}
@@ -238,11 +239,11 @@ func TestLastAdminKeyIsKept(t *testing.T) {
 func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("reviewer"), BaseModel: new("m")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("reviewer"), BaseModel: new("m")})
 		// Its creator need not be able to read agents.
 		maker := w.As("maker", penstock.ScopeKeysManage, penstock.ScopeRunsWrite)
 		k := w.CreateKey(
-			maker, penstock.KeyRequest{Name: "agent", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID},
+			maker, access.KeyRequest{Name: "agent", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID},
 		)
 		p, err := w.Keys.Authenticate(ctx, k.Key)
 		if err != nil {
@@ -266,7 +267,7 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 		testworld.WantCode(w.T, err, penstock.CodeAuthenticationRequired, "revoked")
 		_, err = w.Keys.Create(
 			ctx, w.Admin,
-			penstock.KeyRequest{Name: "late", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, AgentUID: agent.UID},
+			access.KeyRequest{Name: "late", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, AgentUID: agent.UID},
 		)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/agent_uid")
 		if run := w.Get(created.ID); run.Executor == nil || run.Executor.DisplayName != "reviewer" {
@@ -277,8 +278,8 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 
 func TestOnlyAnAdminMakesKeysOfAnAgentThatActsForOthers(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)})
-		req := penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID}
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)})
+		req := access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID}
 		_, err := w.Keys.Create(w.T.Context(), w.As("manager", penstock.ScopeKeysManage, penstock.ScopeRunsWrite), req)
 		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "admin")
 		w.CreateKey(w.Admin, req)
@@ -309,7 +310,7 @@ func TestExecutionKeyIsValidAsLongAsTheLease(t *testing.T) {
 func TestLastUseOfAKeyIsRecorded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		k := w.CreateKey(w.Admin, penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
+		k := w.CreateKey(w.Admin, access.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
 		if _, err := w.Keys.Authenticate(ctx, k.Key); err != nil {
 			w.T.Fatal(err)
 		}

@@ -11,6 +11,19 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// SecretRequest creates a managed secret. Without a value, the secret is pending.
+type SecretRequest struct {
+	Name  string   `json:"name"`
+	Value *string  `json:"value,omitempty"`
+	Hosts []string `json:"hosts,omitempty"`
+}
+
+// SecretChange changes a managed secret. An absent field stays unchanged.
+type SecretChange struct {
+	Value *string   `json:"value,omitempty"`
+	Hosts *[]string `json:"hosts,omitempty"` // replaces the hosts; empty removes them
+}
+
 // List lists the team's secrets by name, without their values.
 func (s *Secrets) List(ctx context.Context, p penstock.Principal) ([]penstock.ManagedSecret, error) {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
@@ -69,7 +82,7 @@ func shownUsers(p penstock.Principal, users []store.SecretUser) []penstock.Secre
 // Create creates a secret. Without a value the secret is pending: configurations can name it,
 // and its value is set later.
 func (s *Secrets) Create(
-	ctx context.Context, p penstock.Principal, req penstock.SecretRequest,
+	ctx context.Context, p penstock.Principal, req SecretRequest,
 ) (penstock.ManagedSecret, error) {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return penstock.ManagedSecret{}, err
@@ -132,7 +145,7 @@ func (s *Secrets) Add(
 // execution; an active execution keeps the old ones. The old value is deleted. An empty change
 // is an invalid request.
 func (s *Secrets) Set(
-	ctx context.Context, p penstock.Principal, name string, change penstock.SecretChange,
+	ctx context.Context, p penstock.Principal, name string, change SecretChange,
 ) (penstock.ManagedSecret, error) {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return penstock.ManagedSecret{}, err

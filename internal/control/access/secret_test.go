@@ -12,7 +12,9 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -40,7 +42,7 @@ func TestSecretFromItsDeclarationToItsEnd(t *testing.T) {
 		if err != nil || len(list) != 2 || list[0].Name != "A" || list[1].Version != 2 {
 			w.T.Errorf("listed: got %+v, %v", list, err)
 		}
-		_, err = w.Secrets.Create(ctx, w.Admin, penstock.SecretRequest{Name: "A"})
+		_, err = w.Secrets.Create(ctx, w.Admin, access.SecretRequest{Name: "A"})
 		testworld.WantCode(w.T, err, penstock.CodeConflict, `"A" already`)
 		if err := w.Secrets.Delete(ctx, w.Admin, "A"); err != nil {
 			w.T.Fatal(err)
@@ -49,7 +51,7 @@ func TestSecretFromItsDeclarationToItsEnd(t *testing.T) {
 		for _, call := range []func(penstock.Principal) error{
 			func(p penstock.Principal) error { _, err := w.Secrets.Read(ctx, p, "A"); return err },
 			func(p penstock.Principal) error {
-				_, err := w.Secrets.Set(ctx, p, "A", penstock.SecretChange{Value: &value})
+				_, err := w.Secrets.Set(ctx, p, "A", access.SecretChange{Value: &value})
 				return err
 			},
 			func(p penstock.Principal) error { return w.Secrets.Delete(ctx, p, "A") },
@@ -79,16 +81,16 @@ func TestBadSecretsAreRefusedWithoutTheirValue(t *testing.T) {
 			"a value with NUL":     {"A", "hunter22\x00", "/value"},
 			"a value not of UTF-8": {"A", "hunter22\xff", "/value"},
 		} {
-			_, err := w.Secrets.Create(w.T.Context(), w.Admin, penstock.SecretRequest{Name: tt.name, Value: &tt.value})
+			_, err := w.Secrets.Create(w.T.Context(), w.Admin, access.SecretRequest{Name: tt.name, Value: &tt.value})
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, tt.pointer)
 			if strings.Contains(fmt.Sprint(err), "hunter22") {
 				w.T.Errorf("%s: the error repeats the value: %v", name, err)
 			}
 		}
-		_, err := w.Secrets.Set(w.T.Context(), w.Admin, "A", penstock.SecretChange{})
+		_, err := w.Secrets.Set(w.T.Context(), w.Admin, "A", access.SecretChange{})
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/value: is required")
 		w.CreateSecret("A", long)
-		_, err = w.Secrets.Create(w.T.Context(), w.Admin, penstock.SecretRequest{Name: "B"})
+		_, err = w.Secrets.Create(w.T.Context(), w.Admin, access.SecretRequest{Name: "B"})
 		testworld.WantCode(w.T, err, penstock.CodeConflict, "secrets_per_team")
 	})
 }
@@ -99,7 +101,7 @@ func TestLimitOfSecretsHoldsForManyAtOnce(t *testing.T) {
 		var together sync.WaitGroup
 		for n := range 4 * most {
 			together.Go(func() {
-				_, err := w.Secrets.Create(w.T.Context(), w.Admin, penstock.SecretRequest{Name: fmt.Sprint("S", n)})
+				_, err := w.Secrets.Create(w.T.Context(), w.Admin, access.SecretRequest{Name: fmt.Sprint("S", n)})
 				if err != nil && penstock.CodeOf(err) != penstock.CodeConflict {
 					w.T.Error(err)
 				}
@@ -117,12 +119,12 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 		ctx := w.T.Context()
 		w.CreateSecret("S", "hunter22")
 		name, secrets := "Reviewer", []penstock.NamedSecret{{Name: "S"}}
-		agent, err := w.Resources.CreateIdentity(ctx, w.Admin, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(ctx, w.Admin, factory.IdentityRequest{Name: &name, Secrets: &secrets})
 		if err != nil {
 			w.T.Fatal(err)
 		}
 		bob, team := w.As("bob", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse), false
-		schedule, err := w.Schedules.Create(ctx, bob, penstock.ScheduleRequest{
+		schedule, err := w.Schedules.Create(ctx, bob, factory.ScheduleRequest{
 			Name: "bob's own", Cron: "@daily", Prompt: "go", Team: &team, Config: &penstock.Config{Secrets: []string{"S"}},
 		})
 		if err != nil {
@@ -148,9 +150,9 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 			w.T.Fatal(err)
 		}
 		want := []penstock.SecretUser{
-			{Type: penstock.SecretOfAgent, UID: agent.UID, Name: "Reviewer"},
-			{Type: penstock.SecretOfSchedule},
-			{Type: penstock.SecretOfWebhook, UID: "w", Name: "deploys", FactoryUID: "f", FactoryName: "App"},
+			{Type: store.SecretOfAgent, UID: agent.UID, Name: "Reviewer"},
+			{Type: store.SecretOfSchedule},
+			{Type: store.SecretOfWebhook, UID: "w", Name: "deploys", FactoryUID: "f", FactoryName: "App"},
 		}
 		if diff := cmp.Diff(want, got.UsedBy); diff != "" {
 			w.T.Errorf("used by, -want +got:\n%s", diff)
@@ -186,7 +188,7 @@ func TestDatabaseFileHoldsNoValue(t *testing.T) {
 			w.T.Skip("the files of PostgreSQL are its own")
 		}
 		value := "hunter22-in-the-clear"
-		req := penstock.SecretRequest{Name: "S", Value: &value}
+		req := access.SecretRequest{Name: "S", Value: &value}
 		i := testworld.Once("k", `{"name":"S","value":"hunter22-in-the-clear"}`)
 		made, err := w.Secrets.Create(access.WithIdempotency(w.T.Context(), i), w.Admin, req)
 		if err != nil {
@@ -230,7 +232,7 @@ func TestEverythingIsReencrypted(t *testing.T) {
 		i := testworld.Once(w.URL, "body")
 		value := "hunter22"
 		if _, err := w.Secrets.Create(
-			access.WithIdempotency(ctx, i), w.Admin, penstock.SecretRequest{Name: "S0", Value: &value},
+			access.WithIdempotency(ctx, i), w.Admin, access.SecretRequest{Name: "S0", Value: &value},
 		); err != nil {
 			w.T.Fatal(err)
 		}
@@ -240,7 +242,7 @@ func TestEverythingIsReencrypted(t *testing.T) {
 		w.CreateSecret("PENDING", "")
 		hook := "deploys" // with a managed secret and a copy of it
 		if _, err := w.Resources.CreateWebhook(
-			ctx, w.Admin, w.NewFactory("acme"), penstock.WebhookRequest{Name: &hook},
+			ctx, w.Admin, w.NewFactory("acme"), factory.WebhookRequest{Name: &hook},
 		); err != nil {
 			w.T.Fatal(err)
 		}

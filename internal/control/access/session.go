@@ -12,6 +12,24 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// SessionRequest starts a session of the dashboard.
+type SessionRequest struct {
+	APIKey string `json:"api_key"`
+}
+
+// Session is the session of a browser that signed in with an API key.
+type Session struct {
+	Team   string           `json:"team"`
+	Actor  penstock.Actor   `json:"actor"`
+	Scopes []penstock.Scope `json:"scopes"` // the current scopes of the key
+	KeyUID string           `json:"key_uid"`
+	// Secret must accompany the cookie in every request. Only the response that starts the
+	// session has it.
+	Secret      string        `json:"secret,omitempty"`
+	ExpiresAt   penstock.Time `json:"expires_at"`   // even if it is used
+	IdleSeconds int64         `json:"idle_seconds"` // idle time after which it ends
+}
+
 // SessionLimits say when a browser's session expires. The zero value has the defaults.
 type SessionLimits struct {
 	Life time.Duration // after the sign-in; default 168 h
@@ -50,9 +68,9 @@ func newToken() string {
 // session that this one replaces, or empty.
 func (s *Sessions) SignIn(
 	ctx context.Context, p penstock.Principal, ended ...SessionProof,
-) (cookie string, session penstock.Session, err error) {
+) (cookie string, session Session, err error) {
 	if p.KeyUID == "" {
-		return "", penstock.Session{}, penstock.Errorf(
+		return "", Session{}, penstock.Errorf(
 			penstock.CodeNotAuthorized, "only an API key can sign in, but not the key of an execution",
 		)
 	}
@@ -78,25 +96,25 @@ func (s *Sessions) SignIn(
 // Resume returns the principal of a session with the current scopes of its key. It returns
 // CodeAuthenticationRequired if the proof is incomplete or wrong, if the session has ended, or
 // if its key was revoked or has expired. It reads both rows after the call began.
-func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Principal, penstock.Session, error) {
+func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Principal, Session, error) {
 	refused := penstock.Errorf(penstock.CodeAuthenticationRequired, "the session has ended: sign in again")
 	if !proof.complete() {
-		return penstock.Principal{}, penstock.Session{}, refused
+		return penstock.Principal{}, Session{}, refused
 	}
 	hash := HashKey(proof.Cookie)
 	row, err := s.sessions.Ask(
 		ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.Sessions.ByHash(ctx, hash) },
 	)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		return penstock.Principal{}, penstock.Session{}, refused
+		return penstock.Principal{}, Session{}, refused
 	}
 	if err != nil {
-		return penstock.Principal{}, penstock.Session{}, err
+		return penstock.Principal{}, Session{}, err
 	}
 	now, limits, k := penstock.Now(), s.sessionLimits, row.Key
 	known := subtle.ConstantTimeCompare([]byte(HashKey(proof.Secret)), []byte(row.SecretHash)) == 1
 	if !known || row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.Active(now) {
-		return penstock.Principal{}, penstock.Session{}, refused
+		return penstock.Principal{}, Session{}, refused
 	}
 	s.usedSessions.Mark(hash)
 	p := s.keys.principalOf(k)
@@ -110,13 +128,13 @@ func (s *Sessions) SignOut(ctx context.Context, proof SessionProof) error {
 	})
 }
 
-func (s *Sessions) sessionOf(p penstock.Principal, row store.SessionRow) penstock.Session {
+func (s *Sessions) sessionOf(p penstock.Principal, row store.SessionRow) Session {
 	limits := s.sessionLimits
 	ends := row.CreatedAt.Add(limits.Life)
 	if p.ExpiresAt != 0 {
 		ends = min(ends, p.ExpiresAt)
 	}
-	return penstock.Session{
+	return Session{
 		Team: p.Team, Actor: p.Actor, Scopes: p.Scopes, KeyUID: p.KeyUID,
 		ExpiresAt: ends, IdleSeconds: int64(limits.Idle / time.Second),
 	}

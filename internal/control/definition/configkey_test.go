@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/api"
 	"github.com/penstock-dev/penstock/internal/control/definition"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // jsonName returns a field's name in JSON, or "" if it has none.
@@ -55,7 +56,7 @@ func TestEveryConfigurationKeyIsInTheContract(t *testing.T) {
 		t.Errorf("keys of a configuration (-api/openapi.yaml +penstock.Config):\n%s", diff)
 	}
 	layered := jsonNames(reflect.TypeFor[penstock.LayerKeys]())
-	if diff := cmp.Diff(layered, jsonNames(reflect.TypeFor[penstock.LayerKeysRequest]())); diff != "" {
+	if diff := cmp.Diff(layered, jsonNames(reflect.TypeFor[factory.LayerKeysRequest]())); diff != "" {
 		t.Errorf("keys of every layer (-LayerKeys +LayerKeysRequest):\n%s", diff)
 	}
 	for _, schema := range []string{

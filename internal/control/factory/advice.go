@@ -5,9 +5,9 @@ import "github.com/penstock-dev/penstock"
 // adviceOn returns what the owner of a webhook could change because of a delivery, or "".
 func adviceOn(d *penstock.Delivery) string {
 	switch {
-	case d.Reason == penstock.ReasonSetupPing && d.HTTPStatus != penstock.OutcomeRejectedAuth.Status():
+	case d.Reason == ReasonSetupPing && d.HTTPStatus != penstock.OutcomeRejectedAuth.Status():
 		return "The sender got 200 because of setup_pings. From its first verified delivery on, it gets 401."
-	case d.Reason == penstock.ReasonSetupPing:
+	case d.Reason == ReasonSetupPing:
 		return "Most senders save the webhook anyway. If this one does not, set setup_pings: until its first verified " +
 			"delivery, the sender then gets 200."
 	case d.IdentitySource != penstock.IdentityBody:

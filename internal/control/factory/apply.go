@@ -298,7 +298,7 @@ func (a *application) agents(ctx context.Context, d *definition.Definition) erro
 		if err != nil {
 			return err
 		}
-		if agent.Type == penstock.AgentForeman {
+		if agent.Type == AgentForeman {
 			a.factory.ForemanUID = agent.UID
 		}
 		a.factory.Agents = append(a.factory.Agents, penstock.FactoryAgent{UID: agent.UID, Name: agent.Name, Type: agent.Type})
@@ -358,7 +358,7 @@ func rendered(f definition.Factory) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the file of a factory: %w", err)
 	}
-	agent, err := definition.WriteAgent(nil, definition.Agent{Type: penstock.AgentForeman, Prompt: foremanPrompt})
+	agent, err := definition.WriteAgent(nil, definition.Agent{Type: AgentForeman, Prompt: foremanPrompt})
 	if err != nil {
 		return nil, fmt.Errorf("write the file of a foreman: %w", err)
 	}

@@ -126,7 +126,7 @@ func TestFilesBecomeAFactory(t *testing.T) {
 func (h *hooks) dispatch() penstock.Run {
 	h.T.Helper()
 	d, err := h.Factories.Dispatch(
-		h.T.Context(), h.Admin, h.factory, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI,
+		h.T.Context(), h.Admin, h.factory, factory.DispatchRequest{Prompt: "x"}, penstock.SourceAPI,
 	)
 	if err != nil {
 		h.T.Fatal(err)
@@ -318,7 +318,7 @@ func TestAFactoryIsCreatedFromFiles(t *testing.T) {
 			"factory.yaml":         "schemaVersion: v1alpha1\nname: Pay\nalias: p\nagentDefaults: {model: auto}\n",
 			"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nx\n",
 		}
-		f, err := h.Factories.Create(ctx, h.Admin, penstock.FactoryRequest{Files: files})
+		f, err := h.Factories.Create(ctx, h.Admin, factory.FactoryRequest{Files: files})
 		if err != nil || f.Name != "Pay" || f.Alias != "p" || len(f.Agents) != 1 || f.ForemanUID != f.Agents[0].UID ||
 			f.Definition.Revision != 1 {
 			h.T.Errorf("got %+v, %v", f, err)
@@ -327,10 +327,10 @@ func TestAFactoryIsCreatedFromFiles(t *testing.T) {
 		if diff := cmp.Diff(files, h.files().Files); diff != "" {
 			h.T.Errorf("-want +got:\n%s", diff)
 		}
-		_, err = h.Factories.Create(ctx, h.Admin, penstock.FactoryRequest{Files: files})
+		_, err = h.Factories.Create(ctx, h.Admin, factory.FactoryRequest{Files: files})
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "Pay")
 		files["factory.yaml"] = "schemaVersion: v1alpha1\nname: Billing\nagentDefaults: {model: auto}\n"
-		_, err = h.Factories.Create(ctx, h.Admin, penstock.FactoryRequest{Name: new("Other"), Files: files})
+		_, err = h.Factories.Create(ctx, h.Admin, factory.FactoryRequest{Name: new("Other"), Files: files})
 		testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "/name")
 	})
 }
@@ -402,11 +402,11 @@ func (e *editor) edit() (what string, err error) {
 	case 0:
 		_, err = e.Factories.Update(
 			ctx, e.Admin, e.factory,
-			penstock.FactoryRequest{Name: &name, Description: new("# of " + name), Alias: new("a" + name)},
+			factory.FactoryRequest{Name: &name, Description: new("# of " + name), Alias: new("a" + name)},
 		)
 		return "change the factory", err
 	case 1, 2:
-		_, err = e.Resources.CreateAutomation(ctx, e.Admin, e.factory, penstock.AutomationRequest{
+		_, err = e.Resources.CreateAutomation(ctx, e.Admin, e.factory, factory.AutomationRequest{
 			Name: &name, Prompt: new("  do: {" + name + "}\n---\n"), Triggers: &triggers, Model: new("demo/offline"),
 			Secrets: &[]string{}, Enabled: &flag,
 		})
@@ -419,7 +419,7 @@ func (e *editor) edit() (what string, err error) {
 	case 4:
 		_, err = e.Resources.CreateWebhook(
 			ctx, e.Admin, e.factory,
-			penstock.WebhookRequest{Name: &name, Enabled: &flag, DeliveryIDHeader: new("X-Id"), ReplayGuard: &flag},
+			factory.WebhookRequest{Name: &name, Enabled: &flag, DeliveryIDHeader: new("X-Id"), ReplayGuard: &flag},
 		)
 		return "create a webhook", err
 	}
@@ -431,11 +431,11 @@ func (e *editor) edit() (what string, err error) {
 	case 0:
 		_, err = e.Resources.UpdateAutomation(
 			ctx, e.Admin, e.factory, a.UID,
-			penstock.AutomationRequest{Enabled: &flag, Prompt: new("now " + name), Cleared: []string{"model", "agent"}},
+			factory.AutomationRequest{Enabled: &flag, Prompt: new("now " + name), Cleared: []string{"model", "agent"}},
 		)
 		return "change an automation", err
 	case 1:
-		_, err = e.Resources.UpdateAutomation(ctx, e.Admin, e.factory, a.UID, penstock.AutomationRequest{
+		_, err = e.Resources.UpdateAutomation(ctx, e.Admin, e.factory, a.UID, factory.AutomationRequest{
 			Name: &name,
 			MCPServers: &map[string]penstock.MCPServer{
 				"x": {URL: "https://example.com", Headers: map[string]string{"A": "${{ secrets.SHARED }}"}},
@@ -447,18 +447,18 @@ func (e *editor) edit() (what string, err error) {
 	case 3:
 		_, err = e.Resources.UpdateWebhook(
 			ctx, e.Admin, e.factory, w.UID,
-			penstock.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)},
+			factory.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)},
 		)
 		return "change a webhook", err
 	case 4:
 		_, err = e.Resources.RotateWebhookSecret(
-			ctx, e.Admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given-by-a-person-" + name)},
+			ctx, e.Admin, e.factory, w.UID, factory.RotateRequest{Secret: new("given-by-a-person-" + name)},
 		)
 		return "rotate", err
 	case 5:
 		return "delete a webhook", e.Resources.DeleteWebhook(ctx, e.Admin, e.factory, w.UID)
 	}
-	_, err = e.Resources.UpdateIdentity(ctx, e.Admin, agent.UID, penstock.IdentityRequest{
+	_, err = e.Resources.UpdateIdentity(ctx, e.Admin, agent.UID, factory.IdentityRequest{
 		Name: &name, Prompt: new("I am " + name), Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}},
 		Harness: &penstock.Harness{Type: "builtin"}, BaseModel: &name,
 	})
@@ -474,7 +474,7 @@ func TestAnAutomationCanBeNamedReadme(t *testing.T) {
 		if err != nil {
 			h.T.Fatal(err)
 		}
-		request := penstock.AutomationRequest{Name: new("readme")}
+		request := factory.AutomationRequest{Name: new("readme")}
 		if _, err := h.Resources.UpdateAutomation(
 			h.T.Context(), h.Admin, h.factory, automations[0].UID, request,
 		); err != nil {
@@ -502,13 +502,13 @@ func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
 		}
 		fixer := f.Agents[slices.IndexFunc(f.Agents, func(a penstock.FactoryAgent) bool { return a.Name == "fixer" })].UID
 		for _, edit := range []struct {
-			penstock.IdentityRequest
+			factory.IdentityRequest
 
 			old, changed string
 		}{
-			{penstock.IdentityRequest{Description: new("heals")}, "mends", "heals"},
-			{penstock.IdentityRequest{Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}}}, "[]", "[SHARED]"},
-			{penstock.IdentityRequest{BaseModel: new("auto")}, "demo/offline", "auto"},
+			{factory.IdentityRequest{Description: new("heals")}, "mends", "heals"},
+			{factory.IdentityRequest{Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}}}, "[]", "[SHARED]"},
+			{factory.IdentityRequest{BaseModel: new("auto")}, "demo/offline", "auto"},
 		} {
 			want := strings.Replace(h.files().Files[path], edit.old, edit.changed, 1)
 			if _, err := h.Resources.UpdateIdentity(h.T.Context(), h.Admin, fixer, edit.IdentityRequest); err != nil {

@@ -15,6 +15,27 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
 
+// AutomationRequest creates or changes an automation. In a change, an absent field stays
+// unchanged, and null clears it.
+type AutomationRequest struct {
+	Name     *string             `json:"name,omitempty"`
+	Enabled  *bool               `json:"enabled,omitempty"`
+	Agent    *string             `json:"agent,omitempty"`
+	Title    *string             `json:"title,omitempty"`
+	Prompt   *string             `json:"prompt,omitempty"`
+	Triggers *[]penstock.Trigger `json:"triggers,omitempty"`
+
+	Model         *string                        `json:"model,omitempty"`
+	Harness       *penstock.Harness              `json:"harness,omitempty"`
+	RunnerID      *string                        `json:"runner,omitempty"`
+	EnvironmentID *string                        `json:"environment_id,omitempty"`
+	Secrets       *[]string                      `json:"secrets,omitempty"`
+	MCPServers    *map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
+	LayerKeysRequest
+
+	Cleared []string `json:"-"` // the fields that were given as null
+}
+
 // List lists a factory's automations by name.
 func (s *Automations) List(
 	ctx context.Context, p penstock.Principal, factoryUID string,
@@ -64,7 +85,7 @@ func (s *Automations) ReadAutomation(
 
 // Change is a request to create or change an automation.
 type Change struct {
-	penstock.AutomationRequest
+	AutomationRequest
 	All bool // for a new automation: every field counts as given
 }
 
@@ -79,7 +100,7 @@ func (c Change) given(pointer string) bool {
 }
 
 // settable lists the fields of an automation that a request may set, clear or leave unchanged.
-var automationSettable = request.SettableOf[penstock.AutomationRequest, penstock.Automation]()
+var automationSettable = request.SettableOf[AutomationRequest, penstock.Automation]()
 
 // Apply applies the request to the row, and returns all errors of the given fields. The other
 // fields were checked when they were stored.

@@ -17,7 +17,7 @@ import (
 
 func asError(err error, known **penstock.Error) bool { return errors.As(err, known) }
 
-func (w *world) createAutomation(factory string, req penstock.AutomationRequest) penstock.Automation {
+func (w *world) createAutomation(factory string, req factory.AutomationRequest) penstock.Automation {
 	w.T.Helper()
 	a, err := w.Resources.CreateAutomation(w.T.Context(), w.Admin, factory, req)
 	if err != nil {
@@ -45,13 +45,13 @@ func TestAllProblemsOfAnAutomationAreReportedTogether(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.createFactory("acme", "")
 		for name, test := range map[string]struct {
-			req  penstock.AutomationRequest
+			req  factory.AutomationRequest
 			want []string
 		}{
-			"nothing": {penstock.AutomationRequest{}, []string{"/name", "/prompt", "/triggers"}},
-			"everything": {penstock.AutomationRequest{
+			"nothing": {factory.AutomationRequest{}, []string{"/name", "/prompt", "/triggers"}},
+			"everything": {factory.AutomationRequest{
 				Name: new("a_b"), Prompt: new("p"), Model: new("m"), Harness: &penstock.Harness{Type: "nonsense"},
-				LayerKeysRequest: penstock.LayerKeysRequest{CredentialStrategy: new("NOBODY")},
+				LayerKeysRequest: factory.LayerKeysRequest{CredentialStrategy: new("NOBODY")},
 				Secrets:          &[]string{"NO-NAME"},
 				Triggers: &[]penstock.Trigger{
 					hookTrigger(`{"webhook_ids": ["ci"], "payload": {"a": [], "b": {"c": 1}}}`), hookTrigger(`{"payload": {}}`),
@@ -66,12 +66,12 @@ func TestAllProblemsOfAnAutomationAreReportedTogether(t *testing.T) {
 				"/triggers/2/schedule/timezone", "/triggers/2/schedule/cron", "/triggers/3/event", "/model", "/credential_strategy",
 				"/harness/type", "/secrets/0",
 			}},
-			"what is not there": {penstock.AutomationRequest{
+			"what is not there": {factory.AutomationRequest{
 				Name: new("a"), Prompt: new("p"), Agent: new("formean"), EnvironmentID: new("nowhere"),
 				Secrets:  &[]string{"NOBODY"},
 				Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push"}},
 			}, []string{"/agent", "/environment_id", "/secrets/0"}},
-			"two clocks of one name": {penstock.AutomationRequest{Name: new(
+			"two clocks of one name": {factory.AutomationRequest{Name: new(
 				"a",
 			), Prompt: new("p"), Triggers: &[]penstock.Trigger{
 				{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily", Name: "x"}},
@@ -96,7 +96,7 @@ func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAutomation(t *testing.T) {
 		if a.Name != "look-around" || !a.Enabled || a.Problems != nil || a.Triggers[0].Schedule.NextRun == 0 {
 			w.T.Errorf("got %+v", a)
 		}
-		update := func(req penstock.AutomationRequest) penstock.Automation {
+		update := func(req factory.AutomationRequest) penstock.Automation {
 			w.T.Helper()
 			got, err := w.Resources.UpdateAutomation(ctx, w.Admin, f.UID, a.UID, req)
 			if err != nil {
@@ -104,25 +104,25 @@ func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAutomation(t *testing.T) {
 			}
 			return got
 		}
-		got := update(penstock.AutomationRequest{Prompt: new("other")})
+		got := update(factory.AutomationRequest{Prompt: new("other")})
 		want := a
 		want.Prompt, want.UpdatedAt = "other", got.UpdatedAt
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.T.Errorf("only the prompt should change (-want +got):\n%s", diff)
 		}
 		got = update(
-			penstock.AutomationRequest{
+			factory.AutomationRequest{
 				Cleared: []string{"model", "agent"}, Harness: &penstock.Harness{Type: "builtin", ModelID: "demo/offline"},
 			},
 		)
 		if got.Model != "" || got.Agent != "" || got.Harness == nil {
 			w.T.Errorf("cleared: got %+v", got)
 		}
-		got = update(penstock.AutomationRequest{Enabled: new(false)})
+		got = update(factory.AutomationRequest{Enabled: new(false)})
 		if got.Enabled || got.Triggers[0].Schedule.NextRun != 0 {
 			w.T.Errorf("switched off: got %+v", got.Triggers[0].Schedule)
 		}
-		for name, req := range map[string]penstock.AutomationRequest{
+		for name, req := range map[string]factory.AutomationRequest{
 			"no name":              {Cleared: []string{"name"}},
 			"no prompt":            {Cleared: []string{"prompt"}},
 			"no triggers":          {Cleared: []string{"triggers"}},
@@ -137,7 +137,7 @@ func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAutomation(t *testing.T) {
 		}
 		w.createAutomation(f.UID, testworld.ClockAutomation("another", "@daily"))
 		if _, err := w.Resources.UpdateAutomation(
-			ctx, w.Admin, f.UID, a.UID, penstock.AutomationRequest{Name: new("Another")},
+			ctx, w.Admin, f.UID, a.UID, factory.AutomationRequest{Name: new("Another")},
 		); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.T.Errorf("a name that is taken: got %v", err)
 		}
@@ -153,10 +153,10 @@ func TestAutomationReportsWhyItStartsNoRuns(t *testing.T) {
 		ctx := w.T.Context()
 		f := w.createFactory("acme", "")
 		schedule := w.CreateSchedule(
-			penstock.ScheduleRequest{Name: "nightly", Cron: "@daily", Prompt: "x", Enabled: new(false)},
+			factory.ScheduleRequest{Name: "nightly", Cron: "@daily", Prompt: "x", Enabled: new(false)},
 		)
 		w.CreateSecret("LATER", "v")
-		a := w.createAutomation(f.UID, penstock.AutomationRequest{
+		a := w.createAutomation(f.UID, factory.AutomationRequest{
 			Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
 				hookTrigger(`{"webhook_ids": ["ci", "off"]}`),
 				{Provider: "linear", Event: "issue_created"},
@@ -183,7 +183,7 @@ func TestAutomationReportsWhyItStartsNoRuns(t *testing.T) {
 				w.T.Errorf("got %s, want %s", problems(), want)
 			}
 		}
-		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, penstock.WebhookRequest{Name: new("CI")})
+		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, factory.WebhookRequest{Name: new("CI")})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestAutomationReportsWhyItStartsNoRuns(t *testing.T) {
 			w.T.Errorf("the webhook is there now, got %s", problems())
 		}
 		if _, err := w.Resources.UpdateWebhook(
-			ctx, w.Admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)},
+			ctx, w.Admin, f.UID, hook.UID, factory.WebhookRequest{Enabled: new(false)},
 		); err != nil {
 			w.T.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestSchedulesOfAnAutomationStartRuns(t *testing.T) {
 			w.T.Errorf("got %d runs after the server was down, want 2", n)
 		}
 		if _, err := w.Resources.UpdateAutomation(
-			ctx, w.Admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)},
+			ctx, w.Admin, f.UID, a.UID, factory.AutomationRequest{Enabled: new(false)},
 		); err != nil {
 			w.T.Fatal(err)
 		}
@@ -283,14 +283,14 @@ func TestABrokenAutomationRecordsWhyItStartedNothing(t *testing.T) {
 			w.T.Errorf("delete an environment that is used: got %v", err)
 		}
 		if _, err := w.Resources.UpdateAutomation(
-			ctx, w.Admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)},
+			ctx, w.Admin, f.UID, a.UID, factory.AutomationRequest{Enabled: new(false)},
 		); err != nil {
 			w.T.Fatal(err)
 		}
 		if err := w.Catalog.DeleteEnvironment(ctx, w.Admin, e.UID); err != nil {
 			w.T.Fatal(err)
 		}
-		a, err := w.Resources.UpdateAutomation(ctx, w.Admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(true)})
+		a, err := w.Resources.UpdateAutomation(ctx, w.Admin, f.UID, a.UID, factory.AutomationRequest{Enabled: new(true)})
 		if err != nil || len(a.Problems) != 1 || a.Problems[0].Pointer != "/environment_id" {
 			w.T.Fatalf("got %+v (%v), want a problem", a, err)
 		}
@@ -314,7 +314,7 @@ func TestAnAutomationFiresWithASchedule(t *testing.T) {
 		ctx := w.T.Context()
 		f := w.createFactory("acme", "")
 		schedule := w.CreateSchedule(hourly)
-		mine := w.CreateSchedule(penstock.ScheduleRequest{Name: "mine", Cron: "@every 1h", Prompt: "x", Team: new(false)})
+		mine := w.CreateSchedule(factory.ScheduleRequest{Name: "mine", Cron: "@every 1h", Prompt: "x", Team: new(false)})
 		both := []penstock.Trigger{}
 		for range 2 {
 			both = append(
@@ -325,7 +325,7 @@ func TestAnAutomationFiresWithASchedule(t *testing.T) {
 				},
 			)
 		}
-		a := w.createAutomation(f.UID, penstock.AutomationRequest{Name: new("a"), Prompt: new("p"), Triggers: &both})
+		a := w.createAutomation(f.UID, factory.AutomationRequest{Name: new("a"), Prompt: new("p"), Triggers: &both})
 		w.fire(*schedule.History.NextRun + 1000)
 		w.fire(*schedule.History.NextRun + 1000)
 		runs := w.runsOfAutomation(a.UID)
@@ -349,7 +349,7 @@ func TestAFilterIsTested(t *testing.T) {
 	worlds(t, testworld.DefaultWebhooks, func(w *world) {
 		ctx := w.T.Context()
 		f := w.createFactory("acme", "")
-		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
+		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, factory.WebhookRequest{Name: new("ci")})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -359,7 +359,7 @@ func TestAFilterIsTested(t *testing.T) {
 		}
 		var ids []string
 		for i := range 52 {
-			result, err := w.Receiver.Deliver(ctx, in, &penstock.InboundDelivery{
+			result, err := w.Receiver.Deliver(ctx, in, &factory.InboundDelivery{
 				Outcome: penstock.OutcomeAccepted, Body: fmt.Appendf(nil, `{"n": %d}`, i), ReceivedAt: penstock.Now(),
 				ClientIP:       "192.0.2.1",
 				IdentitySource: penstock.IdentityProvider, Identity: fmt.Sprint(i), Secret: -1,
@@ -369,7 +369,7 @@ func TestAFilterIsTested(t *testing.T) {
 			}
 			ids = append(ids, result.DeliveryID)
 		}
-		try := func(req penstock.FilterTest) penstock.FilterTestResult {
+		try := func(req factory.FilterTest) factory.FilterTestResult {
 			w.T.Helper()
 			v, err := w.Deliveries.TestFilter(ctx, w.Admin, f.UID, req)
 			if err != nil {
@@ -377,27 +377,27 @@ func TestAFilterIsTested(t *testing.T) {
 			}
 			return v
 		}
-		webhook := penstock.FilterCheck{Check: "webhook", Passed: true}
+		webhook := factory.FilterCheck{Check: "webhook", Passed: true}
 		filter := []byte(`{"n": [0, 2, 3]}`)
 		for name, test := range map[string]struct {
-			req  penstock.FilterTest
-			want penstock.FilterTestResult
+			req  factory.FilterTest
+			want factory.FilterTestResult
 		}{
 			"a payload": {
-				penstock.FilterTest{Filter: filter, Payload: []byte(`{"n": 3.0}`)},
-				penstock.FilterTestResult{WouldTrigger: true, Checks: []penstock.FilterCheck{{Check: "payload", Passed: true}}},
+				factory.FilterTest{Filter: filter, Payload: []byte(`{"n": 3.0}`)},
+				factory.FilterTestResult{WouldTrigger: true, Checks: []factory.FilterCheck{{Check: "payload", Passed: true}}},
 			},
 			"a delivery": {
-				penstock.FilterTest{Filter: filter, DeliveryID: ids[2]},
-				penstock.FilterTestResult{
-					WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}},
+				factory.FilterTest{Filter: filter, DeliveryID: ids[2]},
+				factory.FilterTestResult{
+					WouldTrigger: true, Checks: []factory.FilterCheck{webhook, {Check: "payload", Passed: true}},
 				},
 			},
 			"the last ones": {
-				penstock.FilterTest{Filter: filter, WebhookUID: hook.UID},
-				penstock.FilterTestResult{
-					WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}},
-					Sample: &penstock.FilterSample{Matched: 2, Of: 50},
+				factory.FilterTest{Filter: filter, WebhookUID: hook.UID},
+				factory.FilterTestResult{
+					WouldTrigger: true, Checks: []factory.FilterCheck{webhook, {Check: "payload", Passed: true}},
+					Sample: &factory.FilterSample{Matched: 2, Of: 50},
 				},
 			},
 		} {
@@ -413,11 +413,11 @@ func TestAFilterIsTested(t *testing.T) {
 				w.T.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-		v := try(penstock.FilterTest{Filter: filter, DeliveryID: ids[5], WebhookUID: hook.UID})
+		v := try(factory.FilterTest{Filter: filter, DeliveryID: ids[5], WebhookUID: hook.UID})
 		if v.WouldTrigger || v.Checks[1].Passed || v.Checks[1].Path != "/n" || v.Checks[1].Reason == "" {
 			w.T.Errorf("one that does not match: got %+v", v)
 		}
-		for _, d := range try(penstock.FilterTest{Filter: filter, WebhookUID: hook.UID}).Sample.Deliveries {
+		for _, d := range try(factory.FilterTest{Filter: filter, WebhookUID: hook.UID}).Sample.Deliveries {
 			if n, ok := strings.CutPrefix(d.Summary, "n: "); !ok || !d.WouldTrigger && (len(d.Actual) != 1 || d.Actual[0] != n) {
 				w.T.Errorf("a delivery: got %+v, want its own value", d)
 			}
@@ -432,27 +432,27 @@ func TestAFilterIsTested(t *testing.T) {
 			`{"a": {"b": ""}}`:                {`""`},
 			`{"a": {}}`:                       nil,
 		} {
-			v := try(penstock.FilterTest{Filter: []byte(`{"a": {"b": ["y"]}}`), Payload: []byte(body)})
+			v := try(factory.FilterTest{Filter: []byte(`{"a": {"b": ["y"]}}`), Payload: []byte(body)})
 			if diff := cmp.Diff(want, v.Checks[0].Actual); diff != "" {
 				w.T.Errorf("the values of %.60s (-want +got):\n%s", body, diff)
 			}
 		}
 		for name, test := range map[string]struct {
-			req  penstock.FilterTest
+			req  factory.FilterTest
 			want []string
 		}{
-			"nothing": {penstock.FilterTest{}, []string{"/payload", "/filter"}},
+			"nothing": {factory.FilterTest{}, []string{"/payload", "/filter"}},
 			"two subjects": {
-				penstock.FilterTest{Filter: filter, DeliveryID: ids[0], Payload: []byte(`1`)}, []string{"/payload"},
+				factory.FilterTest{Filter: filter, DeliveryID: ids[0], Payload: []byte(`1`)}, []string{"/payload"},
 			},
-			"a bad filter": {penstock.FilterTest{Filter: []byte(`{"a": []}`), Payload: []byte(`1`)}, []string{"/filter/a"}},
+			"a bad filter": {factory.FilterTest{Filter: []byte(`{"a": []}`), Payload: []byte(`1`)}, []string{"/filter/a"}},
 		} {
 			_, err := w.Deliveries.TestFilter(ctx, w.Admin, f.UID, test.req)
 			if diff := cmp.Diff(test.want, pointersOf(err)); diff != "" {
 				w.T.Errorf("%s (-want +got):\n%s\n%v", name, diff, err)
 			}
 		}
-		for name, req := range map[string]penstock.FilterTest{
+		for name, req := range map[string]factory.FilterTest{
 			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"},
 			"a delivery of nobody":   {Filter: filter, DeliveryID: penstock.NewID()},
 		} {
@@ -461,11 +461,11 @@ func TestAFilterIsTested(t *testing.T) {
 			}
 		}
 		if _, err := w.Resources.UpdateWebhook(
-			ctx, w.Admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)},
+			ctx, w.Admin, f.UID, hook.UID, factory.WebhookRequest{Enabled: new(false)},
 		); err != nil {
 			w.T.Fatal(err)
 		}
-		for name, req := range map[string]penstock.FilterTest{
+		for name, req := range map[string]factory.FilterTest{
 			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"},
 			"a delivery of nobody":   {Filter: filter, DeliveryID: penstock.NewID()},
 		} {
@@ -473,7 +473,7 @@ func TestAFilterIsTested(t *testing.T) {
 				w.T.Errorf("%s: got %v, want 404", name, err)
 			}
 		}
-		if v := try(penstock.FilterTest{Filter: filter, DeliveryID: ids[2]}); v.WouldTrigger || v.Checks[0].Reason == "" {
+		if v := try(factory.FilterTest{Filter: filter, DeliveryID: ids[2]}); v.WouldTrigger || v.Checks[0].Reason == "" {
 			w.T.Errorf("a webhook that is off: got %+v", v)
 		}
 	})
@@ -485,7 +485,7 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ci, old := h.hook(named("ci", penstock.AuthToken)), h.hook(named("old", penstock.AuthToken))
 		matcher := fmt.Sprintf(`{"webhook_ids": {"in": ["ci", "old"], "not_in": [%q]}, "payload": {"a": [1]}}`, old.UID)
-		made, err := h.Resources.CreateAutomation(t.Context(), h.Admin, h.factory, penstock.AutomationRequest{
+		made, err := h.Resources.CreateAutomation(t.Context(), h.Admin, h.factory, factory.AutomationRequest{
 			Name: new("matched"), Prompt: new("look"),
 			Triggers: &[]penstock.Trigger{
 				{Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(matcher)},

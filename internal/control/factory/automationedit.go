@@ -12,7 +12,7 @@ import (
 
 // CreateAutomation creates an automation. It fires from the next delivery on.
 func (s *Resources) CreateAutomation(
-	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.AutomationRequest,
+	ctx context.Context, p penstock.Principal, factoryUID string, req AutomationRequest,
 ) (penstock.Automation, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Automation{}, err
@@ -70,7 +70,7 @@ func (s *Resources) CreateAutomation(
 // UpdateAutomation changes the given fields: an absent field stays unchanged, and null clears.
 // Existing runs keep their configuration.
 func (s *Resources) UpdateAutomation(
-	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.AutomationRequest,
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, req AutomationRequest,
 ) (penstock.Automation, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Automation{}, err

@@ -57,7 +57,7 @@ func (s *Repositories) applySnapshot(
 		}
 		applied.Diagnostics = slices.Concat(diagnostics(found), applied.Diagnostics)
 		result = succeeded(row, snapshot.Commit, applied, factory.Definition.Revision)
-		if result.Result == penstock.CommitUnchanged {
+		if result.Result == store.CommitUnchanged {
 			return errUndone // so that the team gets no new version
 		}
 		revision = applied.Revision
@@ -96,12 +96,12 @@ func (s *Repositories) ours(row store.RepositoryRow, err error) error {
 // succeeded returns the state of a repository after a commit was applied.
 func succeeded(row store.RepositoryRow, commit git.Commit, applied Applied, revision int64) store.RepositoryRow {
 	if applied.Revision != revision {
-		row.Result, row.Diagnostics = penstock.CommitApplied, few(applied.Diagnostics)
+		row.Result, row.Diagnostics = store.CommitApplied, few(applied.Diagnostics)
 	} else {
-		if row.Result == penstock.CommitRejected {
+		if row.Result == store.CommitRejected {
 			row.Diagnostics = nil
 		}
-		row.Result = penstock.CommitUnchanged
+		row.Result = store.CommitUnchanged
 	}
 	row.Commit, row.Applied, row.Version = commit.ID, commit.ID, row.TeamVersion
 	row.Detail, row.Problem, row.Failures = "", "", 0
@@ -117,7 +117,7 @@ func (s *Repositories) finishUnchanged(ctx context.Context, before, row store.Re
 	if err != nil {
 		return err
 	}
-	if before.Commit == row.Commit && before.Result != penstock.CommitRejected {
+	if before.Commit == row.Commit && before.Result != store.CommitRejected {
 		return s.finishSync(ctx, row, nil)
 	}
 	return s.finishSync(ctx, row, commitRow(row, commit, factory.Definition.Revision))
@@ -135,7 +135,7 @@ func (s *Repositories) rejectCommit(
 	if err != nil {
 		return err
 	}
-	row.Commit, row.Result, row.Detail, row.Diagnostics = commit.ID, penstock.CommitRejected, detail, few(found)
+	row.Commit, row.Result, row.Detail, row.Diagnostics = commit.ID, store.CommitRejected, detail, few(found)
 	row.Version, row.Problem, row.Failures = row.TeamVersion, "", 0
 	if before.Commit == row.Commit && before.Result == row.Result && before.Detail == row.Detail &&
 		slices.Equal(before.Diagnostics, row.Diagnostics) {
@@ -150,7 +150,7 @@ func (s *Repositories) rejectCommit(
 
 // commitRow returns an entry of the history.
 func commitRow(row store.RepositoryRow, c git.Commit, revision int64) *store.CommitRow {
-	shown := penstock.Commit{ID: c.ID, Author: c.Author, Message: c.Subject}
+	shown := store.Commit{ID: c.ID, Author: c.Author, Message: c.Subject}
 	if !c.At.IsZero() {
 		shown.CommittedAt = penstock.Time(c.At.UnixMilli())
 	}

@@ -59,7 +59,7 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 			}
 			wantReport("validate", nil, result.Diagnostics)
 			if test.name != "Own" { // a new one
-				_, err = w.Factories.Create(ctx, w.Admin, penstock.FactoryRequest{Files: files})
+				_, err = w.Factories.Create(ctx, w.Admin, factory.FactoryRequest{Files: files})
 				if test.name == "Third" {
 					wantReport("create", err, nil)
 				} else {

@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 // arrive delivers a body to a webhook like its ingress.
-func (h *hooks) arrive(uid, body string) penstock.DeliveryResult {
+func (h *hooks) arrive(uid, body string) factory.DeliveryResult {
 	h.T.Helper()
 	result, err := h.tryArrive(uid, body)
 	if err != nil {
@@ -25,8 +26,8 @@ func (h *hooks) arrive(uid, body string) penstock.DeliveryResult {
 	return result
 }
 
-func (h *hooks) tryArrive(uid, body string, paidBy ...string) (penstock.DeliveryResult, error) {
-	a := &penstock.InboundDelivery{
+func (h *hooks) tryArrive(uid, body string, paidBy ...string) (factory.DeliveryResult, error) {
+	a := &factory.InboundDelivery{
 		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
 		ClientIP: "192.0.2.1", Secret: -1,
 		IdentitySource: penstock.IdentityBody, PaidBy: paidBy,
@@ -34,10 +35,10 @@ func (h *hooks) tryArrive(uid, body string, paidBy ...string) (penstock.Delivery
 	for fresh := false; ; fresh = true {
 		in, err := h.Receiver.Plan(h.T.Context(), uid, false, fresh)
 		if err != nil {
-			return penstock.DeliveryResult{}, err
+			return factory.DeliveryResult{}, err
 		}
 		result, err := h.Receiver.Deliver(h.T.Context(), in, a)
-		if !errors.Is(err, penstock.ErrStale) {
+		if !errors.Is(err, factory.ErrStale) {
 			return result, err
 		}
 	}
@@ -49,7 +50,7 @@ func (h *hooks) automate(name, webhook, filter string) penstock.Automation {
 	if filter != "" {
 		filter = `, "payload": ` + filter
 	}
-	a, err := h.Resources.CreateAutomation(h.T.Context(), h.Admin, h.factory, penstock.AutomationRequest{
+	a, err := h.Resources.CreateAutomation(h.T.Context(), h.Admin, h.factory, factory.AutomationRequest{
 		Name: &name, Prompt: new("look"), Triggers: &[]penstock.Trigger{{
 			Provider: penstock.ProviderWebhook, Event: penstock.EventReceived,
 			Filter: []byte(`{"webhook_ids": ["` + webhook + `"]` + filter + `}`),
@@ -176,7 +177,7 @@ func TestPlansAreCurrentInTheTransaction(t *testing.T) {
 		for n := range 30 {
 			enabled := n%2 == 1
 			if _, err := h.Resources.UpdateAutomation(
-				t.Context(), h.Admin, h.factory, auto.UID, penstock.AutomationRequest{Enabled: &enabled},
+				t.Context(), h.Admin, h.factory, auto.UID, factory.AutomationRequest{Enabled: &enabled},
 			); err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +195,7 @@ func TestPlansAreCurrentInTheTransaction(t *testing.T) {
 func TestTheTitleOfARunShowsThePayload(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("orders", penstock.AuthToken))
-		request := penstock.AutomationRequest{
+		request := factory.AutomationRequest{
 			Name: new("ship"), Prompt: new("look"), Title: new("Ship {{data.order}} for {{ data.customer.name }}"),
 			Triggers: &[]penstock.Trigger{{
 				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived,

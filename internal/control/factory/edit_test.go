@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -73,7 +74,7 @@ func TestAnEditOfAnAgentGoesThroughItsFile(t *testing.T) {
 		h.apply(with(with(team(), "automations/red/automation.md", strings.Replace(
 			team()["automations/red/automation.md"], "agent: fixer # not the lead\n", "", 1,
 		)), "agents/fixer/skills/mend/SKILL.md", "---\nname: mend\ndescription: Mends.\n---\nMend.\n"))
-		changed, err := h.Resources.UpdateIdentity(ctx, h.Admin, fixer.UID, penstock.IdentityRequest{
+		changed, err := h.Resources.UpdateIdentity(ctx, h.Admin, fixer.UID, factory.IdentityRequest{
 			Name: new("mender"), Prompt: new("\nMend it. \n\n"), Skills: &[]string{"an/owner:skill"},
 			Harness: &penstock.Harness{Type: "builtin"}, BaseModel: new("demo/offline"),
 			HarnessAuthSecrets: []byte(`{"claude_auth_secret_name": "SHARED"}`),
@@ -99,7 +100,7 @@ func TestAnEditOfAnAgentGoesThroughItsFile(t *testing.T) {
 		}
 		revision := h.files().Revision
 		if got, err := h.Resources.UpdateIdentity(
-			ctx, h.Admin, fixer.UID, penstock.IdentityRequest{Skills: &[]string{}},
+			ctx, h.Admin, fixer.UID, factory.IdentityRequest{Skills: &[]string{}},
 		); err != nil || len(got.Skills) != 0 || h.files().Revision != revision {
 			h.T.Errorf("what no file can hold makes a revision of the files: %+v, %v", got, err)
 		}
@@ -115,21 +116,21 @@ func TestAnEditOfAnAgentIsRefusedInTheWordsOfTheAPI(t *testing.T) {
 		ctx, fixer := h.T.Context(), h.agent("fixer")
 		before, files := h.rows(), h.files()
 		for _, tt := range []struct {
-			request penstock.IdentityRequest
+			request factory.IdentityRequest
 			code    penstock.Code
 			want    []string
 		}{
-			{penstock.IdentityRequest{Name: new("Fix it")}, penstock.CodeInvalidRequest, []string{"/name"}},
-			{penstock.IdentityRequest{Name: new("a/b")}, penstock.CodeInvalidRequest, []string{"/name"}},
-			{penstock.IdentityRequest{Name: new("LEAD")}, penstock.CodeConflict, nil},
-			{penstock.IdentityRequest{Name: new("mender")}, penstock.CodeConflict, nil}, // an automation names it
+			{factory.IdentityRequest{Name: new("Fix it")}, penstock.CodeInvalidRequest, []string{"/name"}},
+			{factory.IdentityRequest{Name: new("a/b")}, penstock.CodeInvalidRequest, []string{"/name"}},
+			{factory.IdentityRequest{Name: new("LEAD")}, penstock.CodeConflict, nil},
+			{factory.IdentityRequest{Name: new("mender")}, penstock.CodeConflict, nil}, // an automation names it
 			{
-				penstock.IdentityRequest{DefaultRunnerUID: new("none")},
+				factory.IdentityRequest{DefaultRunnerUID: new("none")},
 				penstock.CodeInvalidRequest,
 				[]string{"/default_runner_uid"},
 			},
 			{
-				penstock.IdentityRequest{Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}, {Name: "SHARED"}}},
+				factory.IdentityRequest{Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}, {Name: "SHARED"}}},
 				penstock.CodeInvalidRequest,
 				[]string{"/secrets"},
 			},
@@ -154,12 +155,12 @@ func TestAnEditOfAnAgentPassesFindingsElsewhere(t *testing.T) {
 		h.spoil("automations/red/automation.md", "---\ntriggers: [{provider: webhook, event: received}]\nmood: bad\n---\nx\n")
 		rows, files := h.rows(), h.files().Files
 		if _, err := h.Resources.UpdateIdentity(
-			ctx, h.Admin, h.agent("fixer").UID, penstock.IdentityRequest{Description: new("heals")},
+			ctx, h.Admin, h.agent("fixer").UID, factory.IdentityRequest{Description: new("heals")},
 		); err != nil {
 			h.T.Fatal(err)
 		}
 		if _, err := h.Factories.Update(
-			ctx, h.Admin, h.factory, penstock.FactoryRequest{Description: new("Works.")},
+			ctx, h.Admin, h.factory, factory.FactoryRequest{Description: new("Works.")},
 		); err != nil {
 			h.T.Fatal(err)
 		}
@@ -181,7 +182,7 @@ func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
 			Provider: "schedule", Event: "cron_fired",
 			Schedule: &penstock.CronTrigger{Cron: "0 7 * * *", Timezone: "Europe/Berlin"},
 		}}
-		made, err := h.Resources.CreateAutomation(ctx, h.Admin, h.factory, penstock.AutomationRequest{
+		made, err := h.Resources.CreateAutomation(ctx, h.Admin, h.factory, factory.AutomationRequest{
 			Name: new("daily"), Prompt: new("Look.\n\n"), Agent: new("FIXER"), Triggers: &triggers,
 		})
 		if err != nil || made.Agent != "fixer" || made.Prompt != "Look." || made.Triggers[0].Schedule.NextRun == 0 {
@@ -189,7 +190,7 @@ func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
 		}
 		h.applyAgain("a new automation")
 		h.spoil("agents/lead/agent.md", "---\nagentType: FOREMAN\nmood: bad\n---\n\nLead.\n") // no concern of these
-		changed, err := h.Resources.UpdateAutomation(ctx, h.Admin, h.factory, made.UID, penstock.AutomationRequest{
+		changed, err := h.Resources.UpdateAutomation(ctx, h.Admin, h.factory, made.UID, factory.AutomationRequest{
 			Name: new("nightly"), Enabled: new(false), Model: new("demo/offline"),
 		})
 		if err != nil || changed.UID != made.UID || changed.Name != "nightly" || changed.Enabled ||
@@ -204,13 +205,13 @@ func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
 		}
 		h.applyAgain("a rename of an automation")
 		for _, tt := range []struct {
-			request penstock.AutomationRequest
+			request factory.AutomationRequest
 			code    penstock.Code
 			want    []string
 		}{
-			{penstock.AutomationRequest{Name: new("red")}, penstock.CodeConflict, nil},
-			{penstock.AutomationRequest{RunnerID: new("none")}, penstock.CodeInvalidRequest, []string{"/runner"}},
-			{penstock.AutomationRequest{Agent: new("none")}, penstock.CodeInvalidRequest, []string{"/agent"}},
+			{factory.AutomationRequest{Name: new("red")}, penstock.CodeConflict, nil},
+			{factory.AutomationRequest{RunnerID: new("none")}, penstock.CodeInvalidRequest, []string{"/runner"}},
+			{factory.AutomationRequest{Agent: new("none")}, penstock.CodeInvalidRequest, []string{"/agent"}},
 		} {
 			_, err := h.Resources.UpdateAutomation(ctx, h.Admin, h.factory, made.UID, tt.request)
 			if penstock.CodeOf(err) != tt.code || !slices.Equal(testworld.Pointers(err), tt.want) {
@@ -230,7 +231,7 @@ func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
 func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.T.Context()
-		made := h.hook(penstock.WebhookRequest{Name: new("Deploy Events"), Enabled: new(false)})
+		made := h.hook(factory.WebhookRequest{Name: new("Deploy Events"), Enabled: new(false)})
 		h.values(made.UID, made.Secret)
 		if made.Label != "Deploy Events" || made.Enabled ||
 			!strings.Contains(h.files().Files["webhooks/deploy-events.yaml"], "enabled: false\n") {
@@ -238,16 +239,16 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 		}
 		h.applyAgain("a new webhook")
 		h.spoil("agents/lead/agent.md", "---\nagentType: FOREMAN\nmood: bad\n---\n\nLead.\n") // no concern of these
-		got := h.update(made.UID, penstock.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)})
+		got := h.update(made.UID, factory.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)})
 		if !got.Enabled || !got.ReplayGuard {
 			h.T.Errorf("got %+v", got)
 		}
 		revision := h.files().Revision
-		got = h.update(made.UID, penstock.WebhookRequest{Suspended: new(true)})
+		got = h.update(made.UID, factory.WebhookRequest{Suspended: new(true)})
 		if !got.Suspended || h.files().Revision != revision {
 			h.T.Errorf("what no file can hold makes a revision of the files: %+v", got)
 		}
-		h.rotate(made.UID, penstock.RotateRequest{Secret: new("another-value-of-it"), OverlapSeconds: 60})
+		h.rotate(made.UID, factory.RotateRequest{Secret: new("another-value-of-it"), OverlapSeconds: 60})
 		h.values(made.UID, "another-value-of-it", made.Secret)
 		h.spoil("agents/lead/agent.md", team()["agents/lead/agent.md"])
 		h.applyAgain("edits of a webhook")
@@ -258,15 +259,15 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 		h.apply(with(h.files().Files, "webhooks/later.yaml", "secretName: LATER\nenabled: false\n"))
 		list := h.webhooks()
 		later := list[slices.IndexFunc(list, func(w penstock.Webhook) bool { return w.Name == "later" })].UID
-		_, err := h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, later, penstock.WebhookRequest{Enabled: new(true)})
+		_, err := h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, later, factory.WebhookRequest{Enabled: new(true)})
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "waits for its secret")
-		got = h.update(later, penstock.WebhookRequest{Secret: new("value-there-now-1")})
+		got = h.update(later, factory.WebhookRequest{Secret: new("value-there-now-1")})
 		if !got.Enabled || got.PendingSecret {
 			h.T.Errorf("got %+v, want that it has its secret and is on", got)
 		}
 		h.values(later, "value-there-now-1")
 		h.applyAgain("the secret of a webhook")
-		_, err = h.Resources.CreateWebhook(ctx, h.Admin, h.factory, penstock.WebhookRequest{Name: new("ci")})
+		_, err = h.Resources.CreateWebhook(ctx, h.Admin, h.factory, factory.WebhookRequest{Name: new("ci")})
 		testworld.WantCode(h.T, err, penstock.CodeConflict, `a webhook named "ci" already exists`)
 		if err := h.Resources.DeleteWebhook(ctx, h.Admin, h.factory, made.UID); err != nil {
 			h.T.Fatal(err)
@@ -289,7 +290,7 @@ func TestConcurrentEditsAreAllKept(t *testing.T) {
 			want = append(want, name)
 			together.Go(func() {
 				_, err := h.Resources.CreateAutomation(
-					h.T.Context(), h.Admin, h.factory, penstock.AutomationRequest{
+					h.T.Context(), h.Admin, h.factory, factory.AutomationRequest{
 						Name: &name, Prompt: new("look"), Triggers: &triggers,
 					},
 				)

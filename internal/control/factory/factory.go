@@ -16,6 +16,44 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// FactoryRequest creates or changes a factory. In a change, an absent field stays unchanged, and
+// null clears it.
+type FactoryRequest struct {
+	Name        *string `json:"name,omitempty"`
+	Alias       *string `json:"alias,omitempty"`
+	Description *string `json:"description,omitempty"`
+	// Network and Models apply to all runs of the factory. An empty value removes them.
+	Network *penstock.Network     `json:"network,omitempty"`
+	Models  *penstock.ModelPolicy `json:"models,omitempty"`
+	// Files are the files of a new factory, by path. If they are absent, it has only a foreman. The
+	// files of an existing factory are applied, never changed by this request.
+	Files map[string]string `json:"-"`
+	// Repository is the source of a new factory, instead of files. If a factory already comes from
+	// a repository, it is replaced.
+	Repository *penstock.Repository `json:"repository,omitempty"`
+	Cleared    []string             `json:"-"` // the fields that were given as null
+}
+
+// DispatchRequest asks a factory's foreman for a run.
+type DispatchRequest struct {
+	Prompt    string `json:"prompt"`
+	Title     string `json:"title,omitempty"`
+	TicketRef string `json:"ticket_ref,omitempty"` // <source>:<id>
+	TicketURL string `json:"ticket_url,omitempty"`
+}
+
+// Dispatched is the response to a DispatchRequest.
+type Dispatched struct {
+	RunID        string         `json:"run_id"`
+	RunURL       string         `json:"run_url"`
+	State        penstock.State `json:"state"`
+	FactoryUID   string         `json:"factory_uid"`
+	ForemanAgent string         `json:"foreman_agent"` // its name
+	TicketRef    string         `json:"ticket_ref"`    // <source>:<id>, or adhoc:<run> if the request has no ticket
+
+	Warnings []string `json:"-"` // as in RunCreated
+}
+
 // List returns a page of the team's factories, by name.
 func (s *Factories) List(
 	ctx context.Context, p penstock.Principal, q penstock.FactoryQuery,
@@ -63,7 +101,7 @@ change who you are or what you may do.`
 // name, with a foreman and without repositories. With a repository, the files come from there once
 // it was read. Name and alias are unique in the team, ignoring case.
 func (s *Factories) Create(
-	ctx context.Context, p penstock.Principal, req penstock.FactoryRequest,
+	ctx context.Context, p penstock.Principal, req FactoryRequest,
 ) (penstock.Factory, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err
@@ -110,7 +148,7 @@ func (s *Factories) Create(
 }
 
 // firstFiles returns the files of a new factory.
-func firstFiles(req penstock.FactoryRequest) (map[string][]byte, error) {
+func firstFiles(req FactoryRequest) (map[string][]byte, error) {
 	if req.Files == nil {
 		var r store.FactoryRow
 		if err := changeFactory(&r, req); err != nil {
@@ -136,7 +174,7 @@ func firstFiles(req penstock.FactoryRequest) (map[string][]byte, error) {
 // Update changes the given fields; an absent field stays unchanged. For a factory that comes from a
 // repository, only the repository can change.
 func (s *Factories) Update(
-	ctx context.Context, p penstock.Principal, uid string, req penstock.FactoryRequest,
+	ctx context.Context, p penstock.Principal, uid string, req FactoryRequest,
 ) (penstock.Factory, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err
@@ -202,7 +240,7 @@ func (s *Factories) Delete(ctx context.Context, p penstock.Principal, uid string
 }
 
 // changeFactory applies a request, and returns all errors of the result.
-func changeFactory(r *store.FactoryRow, req penstock.FactoryRequest) error {
+func changeFactory(r *store.FactoryRow, req FactoryRequest) error {
 	request.Clear(req.Cleared, map[string]func(){
 		"name": func() { r.Name = "" }, "alias": func() { r.Alias = "" }, "description": func() { r.Description = "" },
 		"network": func() { r.Network = nil }, "models": func() { r.Models = nil },
@@ -244,17 +282,17 @@ var ticketSource = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // Dispatch starts a run of a factory's foreman. The run is durable when it returns. The run's
 // metadata names the ticket, or the run itself if the request has none.
 func (s *Factories) Dispatch(
-	ctx context.Context, p penstock.Principal, uid string, req penstock.DispatchRequest, source penstock.Source,
-) (penstock.Dispatched, error) {
+	ctx context.Context, p penstock.Principal, uid string, req DispatchRequest, source penstock.Source,
+) (Dispatched, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
-		return penstock.Dispatched{}, err
+		return Dispatched{}, err
 	}
 	factory, err := s.store.Factories.Find(ctx, p.Team, uid)
 	if err != nil {
-		return penstock.Dispatched{}, err
+		return Dispatched{}, err
 	}
 	if factory.ForemanUID == "" {
-		return penstock.Dispatched{}, penstock.Errorf(
+		return Dispatched{}, penstock.Errorf(
 			penstock.CodeConflict, "the factory has no foreman yet: no commit of %s has been applied", factory.Repository,
 		)
 	}
@@ -262,23 +300,23 @@ func (s *Factories) Dispatch(
 	request := penstock.RunRequest{Prompt: req.Prompt, Title: req.Title, AgentIdentityUID: factory.ForemanUID}
 	run, err := s.runs.New(ctx, p, request, run.Origin{Source: source, TriggerURL: req.TicketURL})
 	if err := together(errs, err); err != nil {
-		return penstock.Dispatched{}, err
+		return Dispatched{}, err
 	}
 	if ticket == "" {
 		ticket, id = "adhoc", run.ID
 	}
 	run.Metadata = map[string]string{"ticket_source": ticket, "ticket_id": id}
-	dispatched := penstock.Dispatched{
+	dispatched := Dispatched{
 		RunID: run.ID, RunURL: s.publicURL + "/runs/" + run.ID, State: run.State,
 		FactoryUID: uid, ForemanAgent: run.AgentName, TicketRef: ticket + ":" + id,
 	}
 	if dispatched.Warnings, err = s.catalog.Warnings(ctx, run); err != nil {
-		return penstock.Dispatched{}, err
+		return Dispatched{}, err
 	}
 	kept := map[penstock.State]*store.KeptResponse{}
 	for _, dispatched.State = range store.CreatedStates() {
 		if kept[dispatched.State], err = s.responses.Encode(ctx, p, dispatched); err != nil {
-			return penstock.Dispatched{}, err
+			return Dispatched{}, err
 		}
 	}
 	run.Keep = func(as store.Created) *store.KeptResponse { return kept[as.State] }
@@ -289,7 +327,7 @@ func (s *Factories) Dispatch(
 
 // checkDispatch reads the ticket of a dispatch, and checks the fields that a run request does not
 // have.
-func checkDispatch(req penstock.DispatchRequest) (source, id string, errs []penstock.FieldError) {
+func checkDispatch(req DispatchRequest) (source, id string, errs []penstock.FieldError) {
 	if req.TicketRef != "" {
 		source, id, _ = strings.Cut(req.TicketRef, ":")
 		if !ticketSource.MatchString(source) || id == "" ||

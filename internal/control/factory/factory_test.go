@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 func (w *world) createFactory(name, alias string) penstock.Factory {
 	w.T.Helper()
-	f, err := w.Factories.Create(w.T.Context(), w.Admin, penstock.FactoryRequest{Name: &name, Alias: &alias})
+	f, err := w.Factories.Create(w.T.Context(), w.Admin, factory.FactoryRequest{Name: &name, Alias: &alias})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -26,12 +27,12 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 		ctx := w.T.Context()
 		f := w.createFactory(" Payments ", "pay")
 		if f.Name != "Payments" || f.Source != penstock.FactoryService || len(f.Agents) != 1 ||
-			f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != penstock.AgentForeman {
+			f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != factory.AgentForeman {
 			w.T.Errorf("got %+v, want one with a foreman", f)
 		}
 		w.createFactory("100%_b", "")
 		w.createFactory("1000b", "")
-		for what, req := range map[string]penstock.FactoryRequest{
+		for what, req := range map[string]factory.FactoryRequest{
 			"a name that is taken":              {Name: new("PAYMENTS")},
 			"a name that is an alias":           {Name: new("Pay")},
 			"an alias that is a name":           {Name: new("x"), Alias: new("payments")},
@@ -71,7 +72,7 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 			w.T.Errorf("a cursor of another search: got %v", err)
 		}
 		changed, err := w.Factories.Update(
-			ctx, w.Admin, f.UID, penstock.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}},
+			ctx, w.Admin, f.UID, factory.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}},
 		)
 		if err != nil || changed.Alias != "" || changed.Description != "d" || changed.Name != "Payments" ||
 			changed.Definition.Revision != 2 {
@@ -80,7 +81,7 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 		if got, err := w.Factories.Read(ctx, w.Admin, f.UID); err != nil || cmp.Diff(changed, got) != "" {
 			w.T.Errorf("read after the change (%v): %s", err, cmp.Diff(changed, got))
 		}
-		_, err = w.Factories.Create(ctx, w.Admin, penstock.FactoryRequest{Name: new(" "), Alias: new("a/b")})
+		_, err = w.Factories.Create(ctx, w.Admin, factory.FactoryRequest{Name: new(" "), Alias: new("a/b")})
 		if got := pointersOf(err); cmp.Diff([]string{"/name", "/alias"}, got) != "" {
 			w.T.Errorf("a bad factory: got %v", err)
 		}
@@ -109,10 +110,10 @@ func TestAFactoryOfAnotherTeamDoesNotExist(t *testing.T) {
 		ctx := w.T.Context()
 		for what, call := range map[string]func() error{
 			"read":   func() error { _, err := w.Factories.Read(ctx, other, f.UID); return err },
-			"change": func() error { _, err := w.Factories.Update(ctx, other, f.UID, penstock.FactoryRequest{}); return err },
+			"change": func() error { _, err := w.Factories.Update(ctx, other, f.UID, factory.FactoryRequest{}); return err },
 			"delete": func() error { return w.Factories.Delete(ctx, other, f.UID) },
 			"dispatch": func() error {
-				_, err := w.Factories.Dispatch(ctx, other, f.UID, penstock.DispatchRequest{Prompt: "x"}, "")
+				_, err := w.Factories.Dispatch(ctx, other, f.UID, factory.DispatchRequest{Prompt: "x"}, "")
 				return err
 			},
 			"list":       func() error { _, err := w.Automations.List(ctx, other, f.UID); return err },
@@ -122,13 +123,13 @@ func TestAFactoryOfAnotherTeamDoesNotExist(t *testing.T) {
 				return err
 			},
 			"update": func() error {
-				_, err := w.Resources.UpdateAutomation(ctx, other, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)})
+				_, err := w.Resources.UpdateAutomation(ctx, other, f.UID, a.UID, factory.AutomationRequest{Enabled: new(false)})
 				return err
 			},
 			"remove": func() error { return w.Resources.DeleteAutomation(ctx, other, f.UID, a.UID) },
 			"test": func() error {
 				_, err := w.Deliveries.TestFilter(
-					ctx, other, f.UID, penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`1`)},
+					ctx, other, f.UID, factory.FilterTest{Filter: []byte(`{}`), Payload: []byte(`1`)},
 				)
 				return err
 			},
@@ -151,7 +152,7 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.createFactory("acme", "")
 		ctx := w.T.Context()
-		d, err := w.Factories.Dispatch(ctx, w.Admin, f.UID, penstock.DispatchRequest{
+		d, err := w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{
 			Prompt: "Mend it.", Title: "Cents", TicketRef: "linear:PAY:42", TicketURL: "https://linear.app/PAY-42",
 		}, penstock.SourceCLI)
 		if err != nil {
@@ -172,7 +173,7 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		if !strings.Contains(run.Config.BasePrompt, "foreman") || run.ConfigSources["base_prompt"] != "agent" {
 			w.T.Errorf("the foreman's prompt: got %q from %q", run.Config.BasePrompt, run.ConfigSources["base_prompt"])
 		}
-		d, err = w.Factories.Dispatch(ctx, w.Admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		d, err = w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -185,14 +186,14 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 			w.T.Errorf("without a ticket: got the reference %q", d.TicketRef)
 		}
 		_, err = w.Factories.Dispatch(
-			ctx, w.Admin, f.UID, penstock.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"},
+			ctx, w.Admin, f.UID, factory.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"},
 			penstock.SourceAPI,
 		)
 		if diff := cmp.Diff([]string{"/prompt", "/ticket_ref", "/ticket_url"}, pointersOf(err)); diff != "" {
 			w.T.Errorf("all that is wrong (-want +got):\n%s", diff)
 		}
 		if _, err := w.Factories.Dispatch(
-			ctx, w.As("reader", penstock.ScopeFactoriesManage), f.UID, penstock.DispatchRequest{Prompt: "x"}, "",
+			ctx, w.As("reader", penstock.ScopeFactoriesManage), f.UID, factory.DispatchRequest{Prompt: "x"}, "",
 		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("without runs:write: got %v", err)
 		}
@@ -252,21 +253,21 @@ func TestAForemanGoesWithItsFactory(t *testing.T) {
 			w.T.Errorf("delete the foreman: got %v, want a conflict", err)
 		}
 		if _, err := w.Resources.UpdateIdentity(
-			ctx, w.Admin, f.ForemanUID, penstock.IdentityRequest{Type: new(penstock.AgentType("CUSTOM"))},
+			ctx, w.Admin, f.ForemanUID, factory.IdentityRequest{Type: new(penstock.AgentType("CUSTOM"))},
 		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.T.Errorf("make the foreman something else: got %v", err)
 		}
 		if _, err := w.Resources.UpdateIdentity(
-			ctx, w.Admin, f.ForemanUID, penstock.IdentityRequest{Prompt: new("own")},
+			ctx, w.Admin, f.ForemanUID, factory.IdentityRequest{Prompt: new("own")},
 		); err != nil {
 			w.T.Errorf("another prompt: %v", err)
 		}
-		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
+		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, factory.WebhookRequest{Name: new("ci")})
 		if err != nil {
 			w.T.Fatal(err)
 		}
 		a := w.createAutomation(f.UID, testworld.ClockAutomation("nightly", "@daily"))
-		d, err := w.Factories.Dispatch(ctx, w.Admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		d, err := w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -319,11 +320,11 @@ func TestKeysThatAreNotUsedYetAreKept(t *testing.T) {
 		}
 		description := "New."
 		if _, err := w.Resources.UpdateIdentity(
-			ctx, w.Admin, f.ForemanUID, penstock.IdentityRequest{Description: &description},
+			ctx, w.Admin, f.ForemanUID, factory.IdentityRequest{Description: &description},
 		); err != nil {
 			w.T.Fatal(err)
 		}
-		if _, err := w.Factories.Update(ctx, w.Admin, f.UID, penstock.FactoryRequest{Description: &description}); err != nil {
+		if _, err := w.Factories.Update(ctx, w.Admin, f.UID, factory.FactoryRequest{Description: &description}); err != nil {
 			w.T.Fatal(err)
 		}
 		d, err := w.Factories.Definition(ctx, w.Admin, f.UID, 0)

@@ -24,8 +24,8 @@ type Revision struct {
 	definition.Plan
 
 	Revision    int64                 `json:"revision"` // for a commit without changes, the active revision
-	Result      penstock.CommitResult `json:"result"`
-	Commit      *penstock.Commit      `json:"commit,omitempty"`      // only if the factory comes from a repository
+	Result      store.CommitResult    `json:"result"`
+	Commit      *store.Commit         `json:"commit,omitempty"`      // only if the factory comes from a repository
 	Detail      string                `json:"detail,omitempty"`      // why it was rejected
 	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"` // of the commit
 	Author      *penstock.Actor       `json:"author,omitempty"`
@@ -98,7 +98,7 @@ func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, b
 			},
 			Revision: row.Revision,
 		}
-		if row.Result == penstock.CommitApplied {
+		if row.Result == store.CommitApplied {
 			revisions, err := s.store.Definitions.Revisions(ctx, factoryUID, row.Revision+1, 1)
 			if err != nil {
 				return HistoryPage{}, err
@@ -117,7 +117,7 @@ func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, b
 }
 
 func (s *Factories) revision(ctx context.Context, factoryUID string, row store.Revision) (Revision, error) {
-	r := Revision{Revision: row.Number, Result: penstock.CommitApplied, Author: row.Author, CreatedAt: row.CreatedAt}
+	r := Revision{Revision: row.Number, Result: store.CommitApplied, Author: row.Author, CreatedAt: row.CreatedAt}
 	if err := json.Unmarshal([]byte(row.Summary), &r.Plan); err != nil {
 		return r, fmt.Errorf("read revision %d of factory %s: %w", row.Number, factoryUID, err)
 	}

@@ -18,6 +18,37 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// AgentForeman is the type of a factory's entry point. A factory has exactly one foreman.
+const AgentForeman penstock.AgentType = "FOREMAN"
+
+// agentTypes lists every type; CUSTOM is the default.
+func agentTypes() []penstock.AgentType {
+	return []penstock.AgentType{AgentForeman, "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"}
+}
+
+// IdentityRequest creates or changes an agent. In a change, an absent or null field stays
+// unchanged, and an empty value clears it.
+type IdentityRequest struct {
+	Name               *string                        `json:"name,omitempty"`
+	Description        *string                        `json:"description,omitempty"`
+	Prompt             *string                        `json:"prompt,omitempty"`
+	Secrets            *[]penstock.NamedSecret        `json:"secrets,omitempty"`
+	Skills             *[]string                      `json:"skills,omitempty"`
+	Memory             *penstock.Memory               `json:"memory,omitempty"`
+	DefaultRunnerUID   *string                        `json:"default_runner_uid,omitempty"`
+	EnvironmentID      *string                        `json:"environment_id,omitempty"`
+	BaseModel          *string                        `json:"base_model,omitempty"`
+	Harness            *penstock.Harness              `json:"harness,omitempty"`
+	BaseHarness        *string                        `json:"base_harness,omitempty"` // deprecated: the type of Harness alone
+	MCPServers         *map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
+	HarnessAuthSecrets json.RawMessage                `json:"harness_auth_secrets,omitempty"`
+	OnBehalfOfEnabled  *bool                          `json:"on_behalf_of_enabled,omitempty"`
+	Type               *penstock.AgentType            `json:"agent_type,omitempty"`
+	Network            *penstock.Network              `json:"network,omitempty"`
+	Models             *penstock.ModelPolicy          `json:"models,omitempty"`
+	LayerKeysRequest
+}
+
 // Limits of an agent.
 const (
 	maxMemoryStores = 50
@@ -64,7 +95,7 @@ func (s *Resources) presentIdentity(i penstock.Identity) penstock.Identity {
 // CreateIdentity creates an agent, which is a service account of the team. Its name is unique in
 // the team, ignoring case.
 func (s *Resources) CreateIdentity(
-	ctx context.Context, p penstock.Principal, req penstock.IdentityRequest,
+	ctx context.Context, p penstock.Principal, req IdentityRequest,
 ) (penstock.Identity, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Identity{}, err
@@ -97,7 +128,7 @@ func (s *Resources) CreateIdentity(
 // UpdateIdentity changes the given fields. An absent field stays unchanged, and an empty value
 // clears it. Existing runs keep their configuration.
 func (s *Resources) UpdateIdentity(
-	ctx context.Context, p penstock.Principal, uid string, req penstock.IdentityRequest,
+	ctx context.Context, p penstock.Principal, uid string, req IdentityRequest,
 ) (penstock.Identity, error) {
 	return s.editIdentity(ctx, p, uid, func(_ *store.Tx, agent *penstock.Identity) (changed bool, err error) {
 		return true, s.changeIdentity(agent, req)
@@ -140,7 +171,7 @@ func (s *Resources) editIdentity(
 func (s *Resources) storeIdentity(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, before, agent penstock.Identity,
 ) error {
-	if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
+	if agent.FactoryUID != "" && (agent.Type == AgentForeman) != (before.Type == AgentForeman) {
 		return penstock.Invalid("/agent_type", "cannot change from or to FOREMAN: a factory has exactly one foreman")
 	}
 	if err := s.checkIdentity(p, agent, before.OnBehalfOfEnabled); err != nil {
@@ -198,7 +229,7 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 		); err != nil {
 			return err
 		}
-		if agent.FactoryUID != "" && agent.Type == penstock.AgentForeman {
+		if agent.FactoryUID != "" && agent.Type == AgentForeman {
 			return penstock.Errorf(
 				penstock.CodeConflict, "the agent is the foreman of the factory %s: delete the factory instead", agent.FactoryUID,
 			)
@@ -211,12 +242,12 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 }
 
 // identitySettable lists the fields of an agent that a request can set, except its harness.
-var identitySettable = request.SettableOf[penstock.IdentityRequest, penstock.Identity](
+var identitySettable = request.SettableOf[IdentityRequest, penstock.Identity](
 	"harness", "base_harness", "harness_auth_secrets",
 )
 
 // changeIdentity applies a request. Empty values become absent, so that weaker layers apply.
-func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) error {
+func (s *Resources) changeIdentity(i *penstock.Identity, req IdentityRequest) error {
 	for _, f := range identitySettable {
 		f.Set(&req, i)
 	}
@@ -248,7 +279,7 @@ func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRe
 
 // changeHarness applies harness and the deprecated base_harness, which has only the type. harness
 // wins, but both must not have different types. An unchanged base_harness keeps the model.
-func (s *Resources) changeHarness(i *penstock.Identity, req penstock.IdentityRequest) error {
+func (s *Resources) changeHarness(i *penstock.Identity, req IdentityRequest) error {
 	if req.Harness == nil && req.BaseHarness == nil {
 		return nil
 	}
@@ -296,8 +327,8 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 	} {
 		request.Text(bad, pointer, text, request.MaxName)
 	}
-	if !slices.Contains(penstock.AgentTypes(), i.Type) {
-		bad("/agent_type", "%q is not a type of agent; use one of %s", i.Type, request.Enumerated(penstock.AgentTypes()))
+	if !slices.Contains(agentTypes(), i.Type) {
+		bad("/agent_type", "%q is not a type of agent; use one of %s", i.Type, request.Enumerated(agentTypes()))
 	}
 	if n := len(i.Memory.AttachedStores); n > maxMemoryStores {
 		bad("/memory/attached_stores", "has %d entries; at most %d are allowed", n, maxMemoryStores)

@@ -8,22 +8,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 // fullAgent sets every field of an agent.
-func (w *world) fullAgent() (penstock.IdentityRequest, penstock.Identity) {
+func (w *world) fullAgent() (factory.IdentityRequest, penstock.Identity) {
 	w.T.Helper()
 	e := w.CreateEnvironment(penstock.EnvironmentConfig{})
 	stores := []penstock.MemoryStore{{UID: "x", Access: "read_only", Instructions: "Look things up."}}
 	servers := map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}}
-	req := penstock.IdentityRequest{
+	req := factory.IdentityRequest{
 		Name: new("reviewer"), Description: new("Reviews."), Prompt: new("Be kind."), Skills: new([]string{"review"}),
 		Memory:           &penstock.Memory{AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: stores},
 		DefaultRunnerUID: new("runner"),
 		EnvironmentID:    &e.UID, BaseModel: new("m"), Harness: &penstock.Harness{Type: "command"}, MCPServers: &servers,
 		OnBehalfOfEnabled: new(true), Type: new(penstock.AgentType("REVIEW")),
-		LayerKeysRequest: penstock.LayerKeysRequest{CredentialStrategy: new("EXECUTOR"), WorkerHost: new("box")},
+		LayerKeysRequest: factory.LayerKeysRequest{CredentialStrategy: new("EXECUTOR"), WorkerHost: new("box")},
 	}
 	return req, penstock.Identity{
 		Name: "reviewer", Available: true, Description: "Reviews.", Prompt: "Be kind.", Skills: []string{"review"},
@@ -58,7 +59,7 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 		_, err = w.Resources.Identity(ctx, w.Admin, made.UID)
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, made.UID)
 		testworld.WantCode(w.T, w.Resources.DeleteIdentity(ctx, w.Admin, made.UID), penstock.CodeNotFound, made.UID)
-		_, err = w.Resources.UpdateIdentity(ctx, w.Admin, made.UID, penstock.IdentityRequest{})
+		_, err = w.Resources.UpdateIdentity(ctx, w.Admin, made.UID, factory.IdentityRequest{})
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, made.UID)
 		_, err = w.Runs.Create(
 			ctx, w.Admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}, penstock.SourceAPI,
@@ -69,7 +70,7 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 
 func TestAgentWithOnlyAName(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		made := w.CreateAgent(penstock.IdentityRequest{Name: new(" plain ")})
+		made := w.CreateAgent(factory.IdentityRequest{Name: new(" plain ")})
 		want := penstock.Identity{
 			UID: made.UID, Name: "plain", Available: true, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt, Type: "CUSTOM",
 		}
@@ -90,7 +91,7 @@ func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAgent(t *testing.T) {
 		made := w.CreateAgent(req)
 		update := func(body string) penstock.Identity {
 			w.T.Helper()
-			var req penstock.IdentityRequest
+			var req factory.IdentityRequest
 			if err := json.Unmarshal([]byte(body), &req); err != nil {
 				w.T.Fatal(err)
 			}
@@ -132,75 +133,75 @@ func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAgent(t *testing.T) {
 		if len(sources) != 0 || len(resolved.Skills) != 0 || len(resolved.MCPServers) != 0 {
 			w.T.Errorf("it still says %v about its runs", sources)
 		}
-		_, err := w.Resources.UpdateIdentity(ctx, w.Admin, made.UID, penstock.IdentityRequest{Name: new("")})
+		_, err := w.Resources.UpdateIdentity(ctx, w.Admin, made.UID, factory.IdentityRequest{Name: new("")})
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/name")
 	})
 }
 
 func TestInvalidAgents(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		w.CreateAgent(penstock.IdentityRequest{Name: new("taken")})
-		agent := func(change func(*penstock.IdentityRequest)) penstock.IdentityRequest {
-			req := penstock.IdentityRequest{Name: new("reviewer")}
+		w.CreateAgent(factory.IdentityRequest{Name: new("taken")})
+		agent := func(change func(*factory.IdentityRequest)) factory.IdentityRequest {
+			req := factory.IdentityRequest{Name: new("reviewer")}
 			change(&req)
 			return req
 		}
 		for name, test := range map[string]struct {
-			req  penstock.IdentityRequest
+			req  factory.IdentityRequest
 			code penstock.Code
 			at   string
 		}{
-			"no name":              {penstock.IdentityRequest{}, penstock.CodeInvalidRequest, "/name"},
-			"a name that is taken": {penstock.IdentityRequest{Name: new("Taken")}, penstock.CodeConflict, "Taken"},
+			"no name":              {factory.IdentityRequest{}, penstock.CodeInvalidRequest, "/name"},
+			"a name that is taken": {factory.IdentityRequest{Name: new("Taken")}, penstock.CodeConflict, "Taken"},
 			"an unknown harness": {
-				agent(func(r *penstock.IdentityRequest) { r.Harness = &penstock.Harness{Type: "none"} }),
+				agent(func(r *factory.IdentityRequest) { r.Harness = &penstock.Harness{Type: "none"} }),
 				penstock.CodeInvalidRequest, "/harness/type",
 			},
 			"an unknown type": {
-				agent(func(r *penstock.IdentityRequest) { r.Type = new(penstock.AgentType("BOSS")) }), penstock.CodeInvalidRequest,
+				agent(func(r *factory.IdentityRequest) { r.Type = new(penstock.AgentType("BOSS")) }), penstock.CodeInvalidRequest,
 				"/agent_type",
 			},
 			"an unknown environment": {
-				agent(func(r *penstock.IdentityRequest) { r.EnvironmentID = new("nowhere") }), penstock.CodeInvalidRequest,
+				agent(func(r *factory.IdentityRequest) { r.EnvironmentID = new("nowhere") }), penstock.CodeInvalidRequest,
 				"/environment_id",
 			},
 			"a skill that is none": {
-				agent(func(r *penstock.IdentityRequest) { r.Skills = new([]string{"a", "b c"}) }), penstock.CodeInvalidRequest,
+				agent(func(r *factory.IdentityRequest) { r.Skills = new([]string{"a", "b c"}) }), penstock.CodeInvalidRequest,
 				"/skills/1",
 			},
 			"a secret that is not there": {
-				agent(func(r *penstock.IdentityRequest) { r.Secrets = new([]penstock.NamedSecret{{Name: "TOKEN"}}) }),
+				agent(func(r *factory.IdentityRequest) { r.Secrets = new([]penstock.NamedSecret{{Name: "TOKEN"}}) }),
 				penstock.CodeInvalidRequest, "/secrets/0/name",
 			},
 			"a harness's secret that is not there": {
-				agent(func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`{"key": "TOKEN"}`) }),
+				agent(func(r *factory.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`{"key": "TOKEN"}`) }),
 				penstock.CodeInvalidRequest, "/harness_auth_secrets/key",
 			},
 			"harness secrets that are a list": {
-				agent(func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`["TOKEN"]`) }),
+				agent(func(r *factory.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`["TOKEN"]`) }),
 				penstock.CodeInvalidRequest, "/harness_auth_secrets",
 			},
 			"a memory store without instructions": {
-				agent(func(r *penstock.IdentityRequest) {
+				agent(func(r *factory.IdentityRequest) {
 					r.Memory = &penstock.Memory{AttachedStores: []penstock.MemoryStore{{UID: "m", Access: "read_only"}}}
 				}),
 				penstock.CodeInvalidRequest, "/memory/attached_stores/0/instructions",
 			},
 			"an MCP server of two kinds": {
-				agent(func(r *penstock.IdentityRequest) {
+				agent(func(r *factory.IdentityRequest) {
 					r.MCPServers = &map[string]penstock.MCPServer{"a/b": {URL: "https://x.example", Command: "x"}}
 				}), penstock.CodeInvalidRequest, "/mcp_servers/a~1b/url",
 			},
 			"a credential strategy that is none": {
-				agent(func(r *penstock.IdentityRequest) { r.CredentialStrategy = new("MINE") }), penstock.CodeInvalidRequest,
+				agent(func(r *factory.IdentityRequest) { r.CredentialStrategy = new("MINE") }), penstock.CodeInvalidRequest,
 				"/credential_strategy",
 			},
 			"a huge prompt": {
-				agent(func(r *penstock.IdentityRequest) { r.Prompt = new(strings.Repeat("x", 300_000)) }),
+				agent(func(r *factory.IdentityRequest) { r.Prompt = new(strings.Repeat("x", 300_000)) }),
 				penstock.CodeInvalidRequest, "/prompt",
 			},
 			"huge servers": {
-				agent(func(r *penstock.IdentityRequest) {
+				agent(func(r *factory.IdentityRequest) {
 					r.MCPServers = &map[string]penstock.MCPServer{"a": {Command: strings.Repeat("x", 600_000)}}
 				}), penstock.CodeInvalidRequest, "/mcp_servers",
 			},
@@ -221,22 +222,22 @@ func TestOnlyAnAdminLetsAnAgentActForOthers(t *testing.T) {
 		ctx := w.T.Context()
 		manager := w.As("manager", penstock.ScopeFactoriesManage)
 		_, err := w.Resources.CreateIdentity(
-			ctx, manager, penstock.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)},
+			ctx, manager, factory.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)},
 		)
 		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "admin")
-		agent, err := w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: new("proxy")})
+		agent, err := w.Resources.CreateIdentity(ctx, manager, factory.IdentityRequest{Name: new("proxy")})
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		_, err = w.Resources.UpdateIdentity(ctx, manager, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)})
+		_, err = w.Resources.UpdateIdentity(ctx, manager, agent.UID, factory.IdentityRequest{OnBehalfOfEnabled: new(true)})
 		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "admin")
 		if _, err := w.Resources.UpdateIdentity(
-			ctx, w.Admin, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)},
+			ctx, w.Admin, agent.UID, factory.IdentityRequest{OnBehalfOfEnabled: new(true)},
 		); err != nil {
 			w.T.Fatal(err)
 		}
 		if got, err := w.Resources.UpdateIdentity(
-			ctx, manager, agent.UID, penstock.IdentityRequest{Prompt: new("p")},
+			ctx, manager, agent.UID, factory.IdentityRequest{Prompt: new("p")},
 		); err != nil || !got.OnBehalfOfEnabled {
 			w.T.Errorf("what an admin allowed stays: %+v, %v", got, err)
 		}
@@ -246,7 +247,7 @@ func TestOnlyAnAdminLetsAnAgentActForOthers(t *testing.T) {
 func TestAgentsAreListedByNameForTheirTeam(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		for _, name := range []string{"b", "C", "a"} {
-			w.CreateAgent(penstock.IdentityRequest{Name: &name})
+			w.CreateAgent(factory.IdentityRequest{Name: &name})
 		}
 		list, err := w.Resources.ListIdentities(w.T.Context(), w.Admin, "")
 		var names []string

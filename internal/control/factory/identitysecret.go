@@ -11,10 +11,15 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// SecretsAppend adds secrets to an agent. It is a complete request.
+type SecretsAppend struct {
+	Secrets []penstock.NamedSecret `json:"secrets_append"`
+}
+
 // AppendIdentitySecrets adds secrets to an agent. Inherited secrets of its factory become its own.
 // It skips secrets that the agent already has. A request without new secrets changes nothing.
 func (s *Resources) AppendIdentitySecrets(
-	ctx context.Context, p penstock.Principal, uid string, req penstock.SecretsAppend,
+	ctx context.Context, p penstock.Principal, uid string, req SecretsAppend,
 ) (penstock.Identity, error) {
 	return s.editIdentity(ctx, p, uid, func(tx *store.Tx, agent *penstock.Identity) (changed bool, err error) {
 		if err := s.checkAppended(ctx, tx, p, agent.Harness, req.Secrets); err != nil {

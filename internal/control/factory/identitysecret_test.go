@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -23,7 +24,7 @@ func secretRefs(names ...string) []penstock.NamedSecret {
 
 func (w *world) appendSecrets(uid string, names ...string) (penstock.Identity, error) {
 	return w.Resources.AppendIdentitySecrets(
-		w.T.Context(), w.Admin, uid, penstock.SecretsAppend{Secrets: secretRefs(names...)},
+		w.T.Context(), w.Admin, uid, factory.SecretsAppend{Secrets: secretRefs(names...)},
 	)
 }
 
@@ -34,7 +35,7 @@ func TestAppendedSecretsJoinTheSecretsOfTheAgent(t *testing.T) {
 			w.CreateSecret(name, "value-of-"+name)
 		}
 		had := secretRefs("ONE")
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("reviewer"), Secrets: &had})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("reviewer"), Secrets: &had})
 		got, err := w.appendSecrets(agent.UID, "TWO", "ONE", "THREE", "TWO")
 		if err != nil {
 			w.T.Fatal(err)
@@ -62,7 +63,7 @@ func TestAppendedSecretsJoinTheSecretsOfTheAgent(t *testing.T) {
 			}
 		}
 		_, err = w.Resources.AppendIdentitySecrets(
-			ctx, w.As("reader", penstock.ScopeFactoriesRead), agent.UID, penstock.SecretsAppend{},
+			ctx, w.As("reader", penstock.ScopeFactoriesRead), agent.UID, factory.SecretsAppend{},
 		)
 		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "")
 		_, err = w.appendSecrets("nobody")
@@ -79,7 +80,7 @@ func TestConcurrentlyAppendedSecretsAreAllKept(t *testing.T) {
 		for _, name := range names {
 			w.CreateSecret(name, "value-of-"+name)
 		}
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("reviewer")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("reviewer")})
 		var all sync.WaitGroup
 		for _, name := range names {
 			all.Go(func() {
@@ -107,7 +108,7 @@ func TestAppendedSecretsJoinInheritedOnes(t *testing.T) {
 			"lead": "secrets:\n  - SHARED\n  - EVERYWHERE\n", "fixer": "secrets: [EVERYWHERE]\n",
 		} {
 			uid := agentUID(h.T, f, agent)
-			req := penstock.SecretsAppend{Secrets: secretRefs("EVERYWHERE")}
+			req := factory.SecretsAppend{Secrets: secretRefs("EVERYWHERE")}
 			if _, err := h.Resources.AppendIdentitySecrets(h.T.Context(), h.Admin, uid, req); err != nil {
 				h.T.Fatal(err)
 			}
@@ -122,19 +123,19 @@ func TestBaseHarnessIsTheTypeOfHarness(t *testing.T) {
 	worlds(t, func(o *run.Deps) { o.Harnesses = append(o.Harnesses, "claude") }, func(w *world) {
 		ctx := w.T.Context()
 		claude := &penstock.Harness{Type: "claude", ModelID: "m"}
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("reviewer"), BaseHarness: new("claude")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("reviewer"), BaseHarness: new("claude")})
 		for _, test := range []struct {
 			name string
-			req  penstock.IdentityRequest
+			req  factory.IdentityRequest
 			want *penstock.Harness
 		}{
-			{"created with it", penstock.IdentityRequest{}, &penstock.Harness{Type: "claude"}},
-			{"harness wins", penstock.IdentityRequest{Harness: claude, BaseHarness: new("claude")}, claude},
-			{"the type it has", penstock.IdentityRequest{BaseHarness: new("claude")}, claude},
-			{"another type", penstock.IdentityRequest{BaseHarness: new("oz")}, &penstock.Harness{Type: "oz"}},
-			{"empty beside harness", penstock.IdentityRequest{Harness: claude, BaseHarness: new("")}, claude},
-			{"empty", penstock.IdentityRequest{BaseHarness: new("")}, nil},
-			{"both empty", penstock.IdentityRequest{Harness: &penstock.Harness{}, BaseHarness: new("")}, nil},
+			{"created with it", factory.IdentityRequest{}, &penstock.Harness{Type: "claude"}},
+			{"harness wins", factory.IdentityRequest{Harness: claude, BaseHarness: new("claude")}, claude},
+			{"the type it has", factory.IdentityRequest{BaseHarness: new("claude")}, claude},
+			{"another type", factory.IdentityRequest{BaseHarness: new("oz")}, &penstock.Harness{Type: "oz"}},
+			{"empty beside harness", factory.IdentityRequest{Harness: claude, BaseHarness: new("")}, claude},
+			{"empty", factory.IdentityRequest{BaseHarness: new("")}, nil},
+			{"both empty", factory.IdentityRequest{Harness: &penstock.Harness{}, BaseHarness: new("")}, nil},
 		} {
 			got, err := w.Resources.UpdateIdentity(ctx, w.Admin, agent.UID, test.req)
 			if err != nil {
@@ -148,7 +149,7 @@ func TestBaseHarnessIsTheTypeOfHarness(t *testing.T) {
 				w.T.Errorf("%s: base_harness %q, harness -want +got:\n%s", test.name, got.BaseHarness, diff)
 			}
 		}
-		for _, req := range []penstock.IdentityRequest{
+		for _, req := range []factory.IdentityRequest{
 			{Harness: claude, BaseHarness: new("oz")},
 			{BaseHarness: new("abacus")},
 		} {

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -43,7 +45,7 @@ func TestTheSecretOfAnEnvironmentsImage(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		user := penstock.SecretUser{Type: penstock.SecretOfEnvironment, UID: e.UID, Name: "app"}
+		user := penstock.SecretUser{Type: store.SecretOfEnvironment, UID: e.UID, Name: "app"}
 		if s, err := w.Secrets.Read(ctx, w.Admin, "REGISTRY"); err != nil ||
 			cmp.Diff([]penstock.SecretUser{user}, s.UsedBy) != "" {
 			w.T.Errorf("the secret is used by %+v, %v", s.UsedBy, err)
@@ -107,7 +109,7 @@ func TestTheSecretOfARunnersImage(t *testing.T) {
 			"Docker Hub":             files("index.docker.io/app", "REGISTRY"),
 		} {
 			for _, p := range []penstock.Principal{w.Admin, manager} {
-				_, err := w.Factories.Create(ctx, p, penstock.FactoryRequest{Files: wrong})
+				_, err := w.Factories.Create(ctx, p, factory.FactoryRequest{Files: wrong})
 				found := testworld.Findings(err)
 				if len(found) != 1 || found[0].Path != "runners/r.yaml" || !strings.Contains(found[0].Message, "host") {
 					w.T.Errorf("%s: got %v", name, err)

@@ -12,18 +12,24 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// DeliveryPage is a page of a webhook's log, newest first.
+type DeliveryPage struct {
+	Deliveries []penstock.Delivery `json:"deliveries"`
+	PageInfo   penstock.PageInfo   `json:"page_info"`
+}
+
 // List returns one page of a webhook's log, newest first.
 func (s *Deliveries) List(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string, q penstock.DeliveryQuery,
-) (penstock.DeliveryPage, error) {
+) (DeliveryPage, error) {
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
-		return penstock.DeliveryPage{}, err
+		return DeliveryPage{}, err
 	}
 	list, next, err := s.store.Deliveries.List(ctx, webhookUID, q)
 	for i := range list {
 		describe(&list[i])
 	}
-	return penstock.DeliveryPage{Deliveries: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+	return DeliveryPage{Deliveries: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
 }
 
 // webhookOf returns a webhook if the caller may see its log.
@@ -61,9 +67,9 @@ func (s *Deliveries) Tested(
 
 // Explained returns whether a request is authentic, as the response of the request.
 func (s *Deliveries) Explained(
-	ctx context.Context, p penstock.Principal, verified penstock.WebhookVerified,
-) (penstock.WebhookVerified, error) {
-	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.WebhookVerified, error) { return verified, nil })
+	ctx context.Context, p penstock.Principal, verified WebhookVerified,
+) (WebhookVerified, error) {
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (WebhookVerified, error) { return verified, nil })
 }
 
 // Payload returns the exact body of an accepted delivery, as it was sent. Rejected deliveries and

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -42,7 +43,7 @@ func sources(p *penstock.NetworkPolicy) []string {
 
 func (w *world) setHosts(name string, hosts ...string) penstock.ManagedSecret {
 	w.T.Helper()
-	set, err := w.Secrets.Set(w.T.Context(), w.Admin, name, penstock.SecretChange{Hosts: &hosts})
+	set, err := w.Secrets.Set(w.T.Context(), w.Admin, name, access.SecretChange{Hosts: &hosts})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -171,11 +172,11 @@ func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 		for _, hosts := range [][]string{
 			{"*.forge.test"}, {"Forge.test"}, {"https://forge.test"}, {"a.test", "a.test"}, {""},
 		} {
-			_, err := w.Secrets.Set(ctx, w.Admin, "TOKEN", penstock.SecretChange{Hosts: &hosts})
+			_, err := w.Secrets.Set(ctx, w.Admin, "TOKEN", access.SecretChange{Hosts: &hosts})
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/hosts/")
 		}
 		manager := w.As("manager", penstock.ScopeFactoriesManage, penstock.ScopeRunsWrite)
-		_, err := w.Secrets.Set(ctx, manager, "TOKEN", penstock.SecretChange{Hosts: &[]string{"thief.test"}})
+		_, err := w.Secrets.Set(ctx, manager, "TOKEN", access.SecretChange{Hosts: &[]string{"thief.test"}})
 		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "secrets:manage")
 
 		thief := withCredential("thief.test", "TOKEN")
@@ -183,10 +184,10 @@ func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 		for name, p := range map[string]penstock.Principal{"admin": w.Admin, "manager": manager} {
 			_, err := w.Catalog.CreateEnvironment(ctx, p, penstock.EnvironmentConfig{Name: name, Network: thief})
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, pointer)
-			_, err = w.Resources.CreateIdentity(ctx, p, penstock.IdentityRequest{Name: &name, Network: thief})
+			_, err = w.Resources.CreateIdentity(ctx, p, factory.IdentityRequest{Name: &name, Network: thief})
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, pointer)
 			_, unknown := w.Resources.CreateIdentity(
-				ctx, p, penstock.IdentityRequest{Name: &name, Network: withCredential("thief.test", "NONE")},
+				ctx, p, factory.IdentityRequest{Name: &name, Network: withCredential("thief.test", "NONE")},
 			)
 			testworld.WantCode(w.T, unknown, penstock.CodeInvalidRequest, pointer)
 		}
@@ -194,7 +195,7 @@ func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 			ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Network: thief}}, penstock.SourceAPI,
 		)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/config/network/allow/0/credential")
-		_, err = w.Factories.Create(ctx, w.Admin, penstock.FactoryRequest{Files: map[string]string{
+		_, err = w.Factories.Create(ctx, w.Admin, factory.FactoryRequest{Files: map[string]string{
 			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline}\nnetwork:\n  allow:\n" +
 				"    - host: thief.test\n      credential: {secret: TOKEN, as: bearer}\n",
 			"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
@@ -264,7 +265,7 @@ func TestARequestOnlyNarrows(t *testing.T) {
 		w.Create(penstock.RunRequest{Prompt: "go", ParentID: parent, Config: &penstock.Config{Network: allow("b.test")}})
 
 		// An agent cannot reach a host by calling it an MCP server.
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("fixer"), Network: allow("*.mcp.test")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("fixer"), Network: allow("*.mcp.test")})
 		itself := w.As("fixer", penstock.ScopeRunsWrite)
 		itself.AgentUID = agent.UID
 		servers := func(url string) *penstock.Config {
@@ -284,7 +285,7 @@ func TestARequestOnlyNarrows(t *testing.T) {
 func TestNetworksOfAFactoryAreEdited(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.T.Context()
-		if _, err := h.Factories.Update(ctx, h.Admin, h.factory, penstock.FactoryRequest{
+		if _, err := h.Factories.Update(ctx, h.Admin, h.factory, factory.FactoryRequest{
 			Network: allow("factory.test"), Models: &penstock.ModelPolicy{Allow: []string{"demo/*"}},
 		}); err != nil {
 			h.T.Fatal(err)
@@ -300,7 +301,7 @@ func TestNetworksOfAFactoryAreEdited(t *testing.T) {
 		}
 		fixer := f.Agents[0].UID
 		network := &penstock.Network{ProviderTools: []string{"web_search"}, MaxUploadBytes: 5 << 30}
-		agent, err := h.Resources.UpdateIdentity(ctx, h.Admin, fixer, penstock.IdentityRequest{Network: network})
+		agent, err := h.Resources.UpdateIdentity(ctx, h.Admin, fixer, factory.IdentityRequest{Network: network})
 		if err != nil || cmp.Diff(network, agent.Network) != "" {
 			h.T.Errorf("got %+v, %v", agent.Network, err)
 		}
@@ -308,11 +309,11 @@ func TestNetworksOfAFactoryAreEdited(t *testing.T) {
 			h.T.Errorf("got %s", got)
 		}
 		if _, err = h.Resources.UpdateIdentity(
-			ctx, h.Admin, fixer, penstock.IdentityRequest{Network: &penstock.Network{}},
+			ctx, h.Admin, fixer, factory.IdentityRequest{Network: &penstock.Network{}},
 		); err != nil {
 			h.T.Fatal(err)
 		}
-		_, err = h.Factories.Update(ctx, h.Admin, h.factory, penstock.FactoryRequest{Cleared: []string{"network", "models"}})
+		_, err = h.Factories.Update(ctx, h.Admin, h.factory, factory.FactoryRequest{Cleared: []string{"network", "models"}})
 		if err != nil {
 			h.T.Fatal(err)
 		}
@@ -321,7 +322,7 @@ func TestNetworksOfAFactoryAreEdited(t *testing.T) {
 				h.T.Errorf("%s still has it:\n%s", path, content)
 			}
 		}
-		_, err = h.Factories.Update(ctx, h.Admin, h.factory, penstock.FactoryRequest{Network: allow("No.test")})
+		_, err = h.Factories.Update(ctx, h.Admin, h.factory, factory.FactoryRequest{Network: allow("No.test")})
 		testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "/network/allow/0/host")
 	})
 }
@@ -366,7 +367,7 @@ func TestWorkersReportTraffic(t *testing.T) {
 		if n := events(); n != before {
 			w.T.Errorf("the log has %d events, and had %d", n, before)
 		}
-		want := penstock.RunNetwork{
+		want := run.RunNetwork{
 			Sealed: new(true), Policy: penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{}},
 			Hosts: []penstock.HostTraffic{more, refused},
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Offer sets the secret of a pending webhook to the value that its sender posted, and enables
-// the webhook. It returns penstock.ErrStale if the webhook is no longer pending, and
+// the webhook. It returns ErrStale if the webhook is no longer pending, and
 // CodeNotFound if its file disables it or its managed secret already has a value: an
 // unauthenticated sender cannot replace it.
 func (s *Receiver) Offer(ctx context.Context, plan *Plan, secret string) error {
@@ -22,7 +22,7 @@ func (s *Receiver) Offer(ctx context.Context, plan *Plan, secret string) error {
 			return err
 		}
 		if !w.PendingSecret {
-			return penstock.ErrStale
+			return ErrStale
 		}
 		on, err := enabledByFiles(ctx, tx, w)
 		if err != nil {

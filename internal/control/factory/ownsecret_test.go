@@ -41,7 +41,7 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 			}
 			made := with(with(files, "webhooks/own.yaml", ""), "webhooks/thief.yaml", hookFile(secret))
 			made["factory.yaml"] = strings.Replace(made["factory.yaml"], "name: acme", "name: another", 1)
-			_, err := h.Factories.Create(ctx, manager, penstock.FactoryRequest{Files: made})
+			_, err := h.Factories.Create(ctx, manager, factory.FactoryRequest{Files: made})
 			wantNamingRefused(h.T, "a new factory", secret, err)
 			result, err := h.Factories.Validate(ctx, manager, with(files, "webhooks/thief.yaml", hookFile(secret)))
 			if err != nil || result.Valid || !strings.Contains(result.Diagnostics[0].Message, "secrets:manage") {
@@ -97,14 +97,14 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 		h.apply(with(with(files, "webhooks/ci.yaml", hookFile("DEPLOY_KEY")), "webhooks/waits.yaml", hookFile("DECLARED")))
 		manager := h.As("mia", penstock.ScopeFactoriesManage)
 		ci, waits := h.webhookNamed("ci"), h.webhookNamed("waits")
-		for _, req := range []penstock.RotateRequest{{}, {Secret: new("another-token-of-mine")}, {OverlapSeconds: 60}} {
+		for _, req := range []factory.RotateRequest{{}, {Secret: new("another-token-of-mine")}, {OverlapSeconds: 60}} {
 			_, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, ci.UID, req)
 			testworld.WantCode(h.T, err, penstock.CodeNotAuthorized, "secrets:manage")
 			_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, waits.UID, req)
 			testworld.WantCode(h.T, err, penstock.CodeNotAuthorized, "secrets:manage")
 		}
 		_, err := h.Resources.UpdateWebhook(
-			ctx, manager, h.factory, waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")},
+			ctx, manager, h.factory, waits.UID, factory.WebhookRequest{Secret: new("another-token-of-mine")},
 		)
 		testworld.WantCode(h.T, err, penstock.CodeNotAuthorized, "secrets:manage")
 		h.managed("DEPLOY_KEY", deployKey)
@@ -117,8 +117,8 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 		); err != nil {
 			h.T.Errorf("an edit beside the webhooks: %v %+v", err, testworld.Findings(err))
 		}
-		h.rotate(ci.UID, penstock.RotateRequest{})
-		h.update(waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")})
+		h.rotate(ci.UID, factory.RotateRequest{})
+		h.update(waits.UID, factory.WebhookRequest{Secret: new("another-token-of-mine")})
 	})
 }
 
@@ -135,7 +135,7 @@ func TestASecretBelongsToTheWebhookThatItWasCreatedFor(t *testing.T) {
 		if secret, err := h.Secrets.Read(ctx, h.Admin, own.SecretName); err != nil || secret.WebhookUID != own.UID {
 			h.T.Errorf("got %+v, %v, want it marked as made for %s", secret, err, own.UID)
 		}
-		if _, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
+		if _, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, factory.RotateRequest{}); err != nil {
 			h.T.Error(err)
 		}
 		pending, err := h.Resources.CreateWebhook(ctx, manager, h.factory, signature("pending", "stripe", nil))
@@ -143,12 +143,12 @@ func TestASecretBelongsToTheWebhookThatItWasCreatedFor(t *testing.T) {
 			h.T.Fatal(err)
 		}
 		if _, err := h.Resources.UpdateWebhook(
-			ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")},
+			ctx, manager, h.factory, pending.UID, factory.WebhookRequest{Secret: new("whsec_live_0123456789")},
 		); err != nil {
 			h.T.Error(err)
 		}
 		h.setSecret(own.SecretName, "given-by-a-manager-of-secrets")
-		if _, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
+		if _, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, factory.RotateRequest{}); err != nil {
 			h.T.Error(err)
 		}
 
@@ -167,7 +167,7 @@ func TestASecretBelongsToTheWebhookThatItWasCreatedFor(t *testing.T) {
 
 		h.apply(before)
 		again := h.webhookNamed("own")
-		_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, again.UID, penstock.RotateRequest{})
+		_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, again.UID, factory.RotateRequest{})
 		testworld.WantCode(h.T, err, penstock.CodeNotAuthorized, "secrets:manage")
 
 		// A new secret with the same name belongs to nobody.
@@ -193,9 +193,9 @@ func TestNoWebhookCanRotateASharedSecret(t *testing.T) {
 		request := named("second", penstock.AuthToken)
 		request.SecretName = &own.SecretName
 		second := h.hook(request)
-		_, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{})
+		_, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, factory.RotateRequest{})
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "second")
-		_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, second.UID, penstock.RotateRequest{})
+		_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, second.UID, factory.RotateRequest{})
 		testworld.WantCode(h.T, err, penstock.CodeNotAuthorized, "secrets:manage")
 		h.values(second.UID, own.Secret)
 	})
@@ -213,7 +213,7 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 				"/config"+pointer+`: the managed secret "`+own.SecretName+`" belongs to a webhook, and runs cannot use it`,
 			)
 			_, err = h.Schedules.Create(
-				ctx, h.Admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
+				ctx, h.Admin, factory.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
 			)
 			testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "belongs to a webhook")
 			user := h.As("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
@@ -221,9 +221,9 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 			testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "it does not exist, has no value, or belongs to a webhook")
 		}
 		agentName, secrets := "thief", []penstock.NamedSecret{{Name: own.SecretName}}
-		_, err := h.Resources.CreateIdentity(ctx, h.Admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		_, err := h.Resources.CreateIdentity(ctx, h.Admin, factory.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "belongs to a webhook")
-		_, err = h.Resources.CreateAutomation(ctx, h.Admin, h.factory, penstock.AutomationRequest{
+		_, err = h.Resources.CreateAutomation(ctx, h.Admin, h.factory, factory.AutomationRequest{
 			Name: new("a"), Prompt: new("go"), Secrets: &[]string{own.SecretName},
 			Triggers: &[]penstock.Trigger{
 				{Provider: penstock.ProviderSchedule, Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily"}},

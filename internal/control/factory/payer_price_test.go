@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -20,7 +21,7 @@ func withoutPrices(o *run.Deps) { o.Unpriced = func(string) string { return noPr
 func (w *world) cappedKey() penstock.Principal {
 	w.T.Helper()
 	p := w.keyOf(w.Admin)
-	w.CreateBudget(penstock.SharedBudgetRequest{
+	w.CreateBudget(run.SharedBudgetRequest{
 		Scope: new(penstock.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(5.0),
 	})
 	return p
@@ -45,7 +46,7 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 		onHook := h.automate("fix", "orders", "")
 		first := h.arrive(hook.UID, `{"n": 1}`)
 		ended := h.done()
-		definition := penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Enabled: new(true)}
+		definition := factory.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Enabled: new(true)}
 		schedule := must[penstock.Schedule](h)(h.Schedules.Create(ctx, h.Admin, definition))
 		paused := must[penstock.Schedule](h)(h.Schedules.Create(ctx, h.Admin, definition))
 		must[penstock.Schedule](h)(h.Schedules.Pause(ctx, h.Admin, paused.ID))
@@ -57,7 +58,7 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 				return err
 			},
 			"a dispatch": func(p penstock.Principal) error {
-				_, err := h.Factories.Dispatch(ctx, p, h.factory, penstock.DispatchRequest{Prompt: "go"}, penstock.SourceAPI)
+				_, err := h.Factories.Dispatch(ctx, p, h.factory, factory.DispatchRequest{Prompt: "go"}, penstock.SourceAPI)
 				return err
 			},
 			"a schedule that is resumed": func(p penstock.Principal) error {
@@ -69,7 +70,7 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 				return err
 			},
 			"a follow-up to a run that has ended": func(p penstock.Principal) error {
-				_, err := h.Runs.FollowUp(ctx, p, ended.ID, penstock.FollowupRequest{Message: "on"})
+				_, err := h.Runs.FollowUp(ctx, p, ended.ID, run.FollowupRequest{Message: "on"})
 				return err
 			},
 		} {
@@ -111,7 +112,7 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 func TestACappedScheduleFiresNothingWithoutAPrice(t *testing.T) {
 	withFactory(t, withoutPrices, func(h *hooks) {
 		ctx, p := h.T.Context(), h.keyOf(h.Admin)
-		s := must[penstock.Schedule](h)(h.Schedules.Create(ctx, p, penstock.ScheduleRequest{
+		s := must[penstock.Schedule](h)(h.Schedules.Create(ctx, p, factory.ScheduleRequest{
 			Name: "n", Cron: "@daily", Prompt: "go", Enabled: new(true),
 		}))
 		with := testworld.ClockAutomation("with")
@@ -121,7 +122,7 @@ func TestACappedScheduleFiresNothingWithoutAPrice(t *testing.T) {
 		must[penstock.Automation](h)(h.Resources.CreateAutomation(ctx, h.Admin, h.factory, with))
 		capped := testworld.ClockAutomation("capped", "0 3 1 1 *")
 		must[penstock.Automation](h)(h.Resources.CreateAutomation(ctx, p, h.factory, capped))
-		h.CreateBudget(penstock.SharedBudgetRequest{
+		h.CreateBudget(run.SharedBudgetRequest{
 			Scope: new(penstock.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(5.0),
 		})
 		h.fire(penstock.Now().Add(48 * time.Hour))
@@ -145,11 +146,11 @@ func TestACappedScheduleFiresNothingWithoutAPrice(t *testing.T) {
 // A budget that is younger than a run is a cap on its next execution.
 func TestAFollowUpToACappedRunWithoutAPrice(t *testing.T) {
 	worlds(t, withoutPrices, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "go"})
+		created := w.Create(penstock.RunRequest{Prompt: "go"})
 		a := w.Work()
 		w.CreateBudget(testworld.OfTeam(penstock.BudgetMonth, 5))
 		followUp := func() error {
-			_, err := w.Runs.FollowUp(w.T.Context(), w.Admin, run.ID, penstock.FollowupRequest{Message: "on"})
+			_, err := w.Runs.FollowUp(w.T.Context(), w.Admin, created.ID, run.FollowupRequest{Message: "on"})
 			return err
 		}
 		if err := followUp(); err != nil { // the run itself reports that its calls are refused

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -19,7 +21,7 @@ var everyone = []penstock.Scope{
 // keyOf creates a key with the key of p, and returns the caller who uses it.
 func (w *world) keyOf(p penstock.Principal) penstock.Principal {
 	w.T.Helper()
-	made, err := w.Keys.Authenticate(w.T.Context(), w.CreateKey(p, penstock.KeyRequest{Name: "k", Scopes: everyone}).Key)
+	made, err := w.Keys.Authenticate(w.T.Context(), w.CreateKey(p, access.KeyRequest{Name: "k", Scopes: everyone}).Key)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 		return h.Schedules.FireClocks(ctx, due)
 	}
 	schedule := func(p penstock.Principal) penstock.Schedule {
-		return must[penstock.Schedule](h)(h.Schedules.Create(ctx, p, penstock.ScheduleRequest{
+		return must[penstock.Schedule](h)(h.Schedules.Create(ctx, p, factory.ScheduleRequest{
 			Name: "n", Cron: "@daily", Prompt: "go", Enabled: new(true),
 		}))
 	}
@@ -83,7 +85,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 	idle.Enabled = new(false)
 	manual := must[penstock.Automation](h)(h.Resources.CreateAutomation(ctx, h.Admin, h.factory, idle))
 	followUp := func(p penstock.Principal, id string) error {
-		_, err := h.Runs.FollowUp(ctx, p, id, penstock.FollowupRequest{Message: "on"})
+		_, err := h.Runs.FollowUp(ctx, p, id, run.FollowupRequest{Message: "on"})
 		return err
 	}
 	return map[string]func(p penstock.Principal) error{
@@ -106,13 +108,13 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 		"a schedule of a key that it made": func(p penstock.Principal) error { return once(schedule(h.keyOf(p))) },
 		"a schedule that another key replaced": func(p penstock.Principal) error {
 			s := schedule(p)
-			return once(must[penstock.Schedule](h)(h.Schedules.Replace(ctx, h.Admin, s.ID, penstock.ScheduleRequest{
+			return once(must[penstock.Schedule](h)(h.Schedules.Replace(ctx, h.Admin, s.ID, factory.ScheduleRequest{
 				Name: "n", Cron: "@daily", Prompt: "other", Enabled: new(true),
 			})))
 		},
 		"a schedule of another key that it replaced": func(p penstock.Principal) error {
 			s := schedule(h.Admin)
-			return once(must[penstock.Schedule](h)(h.Schedules.Replace(ctx, p, s.ID, penstock.ScheduleRequest{
+			return once(must[penstock.Schedule](h)(h.Schedules.Replace(ctx, p, s.ID, factory.ScheduleRequest{
 				Name: "n", Cron: "@daily", Prompt: "other", Enabled: new(true),
 			})))
 		},
@@ -130,7 +132,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 		},
 		"a follow-up to the conversation of another key": func(p penstock.Principal) error {
 			h.Create(penstock.RunRequest{Prompt: "go"})
-			_, err := h.Runs.FollowUpConversation(ctx, p, h.done().ConversationID, penstock.FollowupRequest{Message: "on"})
+			_, err := h.Runs.FollowUpConversation(ctx, p, h.done().ConversationID, run.FollowupRequest{Message: "on"})
 			return err
 		},
 		"a run in the conversation of another key": func(p penstock.Principal) error {
@@ -157,7 +159,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 		"an automation of another key that it changed": func(p penstock.Principal) error {
 			a := automate(h.Admin, clock)
 			must[penstock.Automation](h)(h.Resources.UpdateAutomation(
-				ctx, p, h.factory, a.UID, penstock.AutomationRequest{Prompt: new("other")},
+				ctx, p, h.factory, a.UID, factory.AutomationRequest{Prompt: new("other")},
 			))
 			if err := fire(); err != nil {
 				return err
@@ -187,7 +189,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 			return err
 		},
 		"a dispatch": func(p penstock.Principal) error {
-			_, err := h.Factories.Dispatch(ctx, p, h.factory, penstock.DispatchRequest{Prompt: "go"}, penstock.SourceAPI)
+			_, err := h.Factories.Dispatch(ctx, p, h.factory, factory.DispatchRequest{Prompt: "go"}, penstock.SourceAPI)
 			return err
 		},
 		"a delivery to its automation": func(p penstock.Principal) error {
@@ -214,7 +216,7 @@ func TestWhoPaysSurvivesEveryIndirection(t *testing.T) {
 		ctx := h.T.Context()
 		for what, cause := range h.causes() {
 			p := h.keyOf(h.Admin)
-			ofKey := penstock.SharedBudgetRequest{
+			ofKey := run.SharedBudgetRequest{
 				Scope: new(penstock.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal),
 				MaxCostUSD: new(8.0), Action: new(penstock.BudgetRefuse),
 			}
@@ -233,7 +235,7 @@ func TestWhoPaysSurvivesEveryIndirection(t *testing.T) {
 			}
 			h.finishAll(a.Lease)
 
-			if _, err := h.Budgets.Update(ctx, h.Admin, b.UID, penstock.SharedBudgetRequest{MaxCostUSD: new(0.0)}); err != nil {
+			if _, err := h.Budgets.Update(ctx, h.Admin, b.UID, run.SharedBudgetRequest{MaxCostUSD: new(0.0)}); err != nil {
 				h.T.Fatal(err)
 			}
 			if err := cause(p); err != nil { // refused before it begins
@@ -275,7 +277,7 @@ func TestTheSenderOfAFollowupPaysForItsExecution(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
 		sender, other := w.keyOf(w.Admin), w.keyOf(w.Admin)
-		account := w.CreateBudget(penstock.SharedBudgetRequest{
+		account := w.CreateBudget(run.SharedBudgetRequest{
 			Scope: new(penstock.BudgetOfKey), ScopeUID: &sender.KeyUID, Period: new(penstock.BudgetTotal),
 			MaxCostUSD: new(100.0),
 		})
@@ -287,7 +289,7 @@ func TestTheSenderOfAFollowupPaysForItsExecution(t *testing.T) {
 		}
 		send := func(p penstock.Principal, id string) {
 			w.T.Helper()
-			if _, err := w.Runs.FollowUp(ctx, p, id, penstock.FollowupRequest{Message: "on"}); err != nil {
+			if _, err := w.Runs.FollowUp(ctx, p, id, run.FollowupRequest{Message: "on"}); err != nil {
 				w.T.Fatal(err)
 			}
 		}
@@ -332,10 +334,10 @@ func TestASpentKeyCannotStopRunsOfOthers(t *testing.T) {
 			w.AddBudget(func(b *store.BudgetRow) {
 				b.Scope, b.ScopeUID, b.MaxCostUSD, b.Action = penstock.BudgetOfKey, poor.KeyUID, 0, action
 			})
-			run := w.Create(penstock.RunRequest{Prompt: "go"})
+			created := w.Create(penstock.RunRequest{Prompt: "go"})
 			a := w.Work()
 			for _, p := range []penstock.Principal{poor, w.keyOf(poor)} {
-				_, err := w.Runs.FollowUp(ctx, p, run.ID, penstock.FollowupRequest{Message: "on"})
+				_, err := w.Runs.FollowUp(ctx, p, created.ID, run.FollowupRequest{Message: "on"})
 				testworld.WantCode(w.T, err, penstock.CodeBudgetExceeded, "budget of the key")
 			}
 			if got := w.Spend(a.Lease, 1); got.Refusal != nil {
@@ -368,7 +370,7 @@ func TestMakersOfKeys(t *testing.T) {
 		w.AddBudget(func(b *store.BudgetRow) { b.Scope, b.ScopeUID = penstock.BudgetOfKey, root.KeyUID })
 		p = root
 		for n := 0; ; n++ {
-			k, err := w.Keys.Create(ctx, p, penstock.KeyRequest{Name: "k", Scopes: everyone})
+			k, err := w.Keys.Create(ctx, p, access.KeyRequest{Name: "k", Scopes: everyone})
 			if err != nil {
 				testworld.WantCode(w.T, err, penstock.CodeConflict, "other keys")
 				break
@@ -395,8 +397,8 @@ func TestMakersOfKeys(t *testing.T) {
 func TestPayersAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		s := w.CreateSchedule(penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Enabled: new(true)})
-		run := w.Create(penstock.RunRequest{Prompt: "go"})
+		s := w.CreateSchedule(factory.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Enabled: new(true)})
+		created := w.Create(penstock.RunRequest{Prompt: "go"})
 		uses := map[string]func(penstock.Principal) error{
 			"a schedule": func(p penstock.Principal) error {
 				if _, err := w.Schedules.Pause(ctx, w.Admin, s.ID); err != nil {
@@ -406,7 +408,7 @@ func TestPayersAreBounded(t *testing.T) {
 				return err
 			},
 			"an execution": func(p penstock.Principal) error {
-				_, err := w.Runs.FollowUp(ctx, p, run.ID, penstock.FollowupRequest{Message: "on"})
+				_, err := w.Runs.FollowUp(ctx, p, created.ID, run.FollowupRequest{Message: "on"})
 				return err
 			},
 		}
@@ -429,7 +431,7 @@ func TestPayersAreBounded(t *testing.T) {
 				w.T.Fatal(err)
 			}
 		}
-		row, err := w.Deps.Store.Runs.Find(ctx, w.Admin.Team, run.ID)
+		row, err := w.Deps.Store.Runs.Find(ctx, w.Admin.Team, created.ID)
 		if err != nil {
 			w.T.Fatal(err)
 		}

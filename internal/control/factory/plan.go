@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
@@ -18,7 +19,7 @@ import (
 // Plan is everything that the deliveries of a webhook are checked against, at one version of
 // its team. The transaction that records a delivery checks that the plan is current.
 type Plan struct {
-	Snapshot penstock.WebhookSnapshot // the webhook as the ingress read it
+	Snapshot WebhookSnapshot // the webhook as the ingress read it
 
 	row         store.WebhookRow
 	automations []planEntry
@@ -68,7 +69,7 @@ func (s *Receiver) Plan(ctx context.Context, uid string, token, fresh bool) (*Pl
 	if err != nil {
 		return nil, err
 	}
-	offers := row.PendingSecret && row.SignatureScheme == penstock.SchemeNotion
+	offers := row.PendingSecret && row.SignatureScheme == signature.Notion
 	if !row.Enabled && !offers || row.Suspended || row.PendingSecret && !offers ||
 		token && row.AuthMode != penstock.AuthURLToken {
 		return nil, penstock.NotFound("webhook", uid)
@@ -101,7 +102,7 @@ func (p *Plan) takes(token bool) bool {
 // replay may be inactive.
 func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, error) {
 	p := &Plan{row: row, size: 4 << 10}
-	p.Snapshot = penstock.WebhookSnapshot{
+	p.Snapshot = WebhookSnapshot{
 		UID: row.UID, AuthMode: row.AuthMode, SignatureScheme: row.SignatureScheme, Signature: row.Signature,
 		DeliveryIDHeader: row.DeliveryIDHeader, ReplayGuard: row.ReplayGuard, Pending: row.PendingSecret,
 	}
@@ -110,7 +111,7 @@ func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, er
 		if err != nil {
 			return nil, err
 		}
-		p.Snapshot.Secrets = append(p.Snapshot.Secrets, penstock.SnapshotSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
+		p.Snapshot.Secrets = append(p.Snapshot.Secrets, SnapshotSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
 	}
 	if _, reports := pushEvents[row.SignatureScheme]; reports && s.repositories != nil {
 		var err error
@@ -335,14 +336,14 @@ func (a *planned) eventsSize() int64 {
 // pushEvents lists the header and value by which Git hosts report a push, by the scheme of the
 // webhook. The header is in lower case, as it is logged.
 var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
-	"github":              {"x-github-event", "push"},
-	penstock.SchemeGitLab: {"x-gitlab-event", "Push Hook"},
-	"bitbucket":           {"x-event-key", "repo:push"},
+	"github":         {"x-github-event", "push"},
+	signature.GitLab: {"x-gitlab-event", "Push Hook"},
+	"bitbucket":      {"x-event-key", "repo:push"},
 }
 
 // reportsPush reports whether an accepted delivery reports a push to a repository, and
 // factories of the team come from repositories.
-func (p *Plan) reportsPush(a *penstock.InboundDelivery) bool {
+func (p *Plan) reportsPush(a *InboundDelivery) bool {
 	reported := pushEvents[p.row.SignatureScheme]
 	return p.pushes && a.Headers[reported.header] == reported.event
 }

@@ -18,9 +18,9 @@ import (
 )
 
 // Deliver records a delivery and starts its runs in one transaction, which is durable when it
-// returns. penstock.ErrStale means that the plan is outdated and nothing was stored. The call
+// returns. ErrStale means that the plan is outdated and nothing was stored. The call
 // continues after the caller's context ends, so that a disconnected sender does not abort it.
-func (s *Receiver) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, error) {
+func (s *Receiver) Deliver(ctx context.Context, p *Plan, a *InboundDelivery) (DeliveryResult, error) {
 	if result, known, err := s.rejectEarly(ctx, p, a); known || err != nil {
 		return result, err
 	}
@@ -28,17 +28,17 @@ func (s *Receiver) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDeli
 	defer cancel()
 	d, err := s.evaluate(ctx, p, a)
 	if err != nil {
-		return penstock.DeliveryResult{}, asUnavailable(err)
+		return DeliveryResult{}, asUnavailable(err)
 	}
 	if d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
 	}
 	got, err := s.store.Deliveries.Deliver(ctx, d)
 	if errors.Is(err, store.ErrStale) {
-		return penstock.DeliveryResult{}, penstock.ErrStale
+		return DeliveryResult{}, ErrStale
 	}
 	if err != nil {
-		return penstock.DeliveryResult{}, asUnavailable(err)
+		return DeliveryResult{}, asUnavailable(err)
 	}
 	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake && p.reportsPush(a) {
 		s.repositories.NoticePush(ctx, p.row.Team, a.Body)
@@ -62,9 +62,9 @@ const deliverWithin = 20 * time.Second
 
 // result turns the store's result into the ingress's, and remembers the limits in the plan.
 func (s *Receiver) result(
-	p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery, got store.Delivered,
-) penstock.DeliveryResult {
-	r := penstock.DeliveryResult{
+	p *Plan, a *InboundDelivery, d *store.NewDelivery, got store.Delivered,
+) DeliveryResult {
+	r := DeliveryResult{
 		DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: d.Detail, Limited: got.Limited,
 		Answered: got.Outcome == penstock.OutcomeRejectedAuth && d.HTTPStatus == http.StatusOK, Wait: got.Wait,
 	}
@@ -89,8 +89,8 @@ func (s *Receiver) result(
 // the rate limit rejects it, or that its failure is not logged, until a known time. It first
 // checks that the webhook has not changed.
 func (s *Receiver) rejectEarly(
-	ctx context.Context, p *Plan, a *penstock.InboundDelivery,
-) (penstock.DeliveryResult, bool, error) {
+	ctx context.Context, p *Plan, a *InboundDelivery,
+) (DeliveryResult, bool, error) {
 	until, kind := p.fullUntil.Load(), store.CountRateLimited
 	if a.Unverified {
 		if until, kind = 0, store.CountRejected; a.Outcome == penstock.OutcomeRejectedAuth {
@@ -99,19 +99,19 @@ func (s *Receiver) rejectEarly(
 	}
 	wait := time.Duration(until - time.Now().UnixNano())
 	if wait <= 0 {
-		return penstock.DeliveryResult{}, false, nil
+		return DeliveryResult{}, false, nil
 	}
 	version, err := s.versions.Ask(
 		ctx, p.row.Team, func(ctx context.Context) (int64, error) { return s.store.TeamVersion(ctx, p.row.Team) },
 	)
 	if err == nil && version != p.row.TeamVersion {
-		err = penstock.ErrStale
+		err = ErrStale
 	}
 	if err != nil {
-		return penstock.DeliveryResult{}, false, err
+		return DeliveryResult{}, false, err
 	}
 	s.rejections.add(p.row.UID, kind)
-	return penstock.DeliveryResult{Outcome: a.Outcome, Limited: kind == store.CountRateLimited, Wait: wait}, true, nil
+	return DeliveryResult{Outcome: a.Outcome, Limited: kind == store.CountRateLimited, Wait: wait}, true, nil
 }
 
 // CountRejected counts a delivery that was rejected because of its sender's failures.
@@ -128,7 +128,7 @@ func (s *Receiver) KnownSender(ctx context.Context, uid, clientIP string) (bool,
 
 // evaluate builds the log entry.
 func (s *Receiver) evaluate(
-	ctx context.Context, p *Plan, a *penstock.InboundDelivery,
+	ctx context.Context, p *Plan, a *InboundDelivery,
 ) (d *store.NewDelivery, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
@@ -147,7 +147,7 @@ func (s *Receiver) evaluate(
 	switch {
 	case a.Outcome == penstock.OutcomeAccepted:
 		err = s.match(ctx, p, a, d)
-	case a.Reason == penstock.ReasonSetupPing && p.row.SetupPings:
+	case a.Reason == ReasonSetupPing && p.row.SetupPings:
 		var verified bool
 		if verified, err = s.store.Deliveries.Verified(ctx, p.row.UID); !verified {
 			d.HTTPStatus = http.StatusOK
@@ -160,7 +160,7 @@ func (s *Receiver) evaluate(
 }
 
 // match validates the body and finds out which automations it starts.
-func (s *Receiver) match(ctx context.Context, p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery) error {
+func (s *Receiver) match(ctx context.Context, p *Plan, a *InboundDelivery, d *store.NewDelivery) error {
 	if a.Handshake {
 		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
 		return nil
@@ -238,7 +238,7 @@ func (s *Receiver) deliveryURL(w store.WebhookRow, id string) string {
 }
 
 // identify sets the identity of the delivery.
-func (s *Receiver) identify(p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery) {
+func (s *Receiver) identify(p *Plan, a *InboundDelivery, d *store.NewDelivery) {
 	sent := a.Body
 	if a.Raw != nil {
 		sent = a.Raw

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -16,7 +17,7 @@ func TestTriggerReportsWhyNoEventArrives(t *testing.T) {
 		trigger := func(provider, event, filter string) penstock.Trigger {
 			return penstock.Trigger{Provider: provider, Event: event, Filter: []byte(filter)}
 		}
-		a := w.createAutomation(f.UID, penstock.AutomationRequest{
+		a := w.createAutomation(f.UID, factory.AutomationRequest{
 			Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
 				trigger("github", "pull_request_opened", `{"paths": {"in": ["src/**"]}, "labels": ["x"]}`),
 				trigger("linear", "issue_created", ""), trigger("slack", "app_mention", ""),
@@ -56,7 +57,7 @@ func TestTriggerReportsWhyNoEventArrives(t *testing.T) {
 				others...,
 			)...,
 		)
-		req := penstock.WebhookRequest{
+		req := factory.WebhookRequest{
 			Name: new("gh"), AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme("github")),
 		}
 		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, req)
@@ -69,7 +70,7 @@ func TestTriggerReportsWhyNoEventArrives(t *testing.T) {
 				others...,
 			)...,
 		)
-		req = penstock.WebhookRequest{Secret: new("0123456789abcdef")}
+		req = factory.WebhookRequest{Secret: new("0123456789abcdef")}
 		if _, err := w.Resources.UpdateWebhook(ctx, w.Admin, f.UID, hook.UID, req); err != nil {
 			w.T.Fatal(err)
 		}
@@ -83,7 +84,7 @@ func TestATriggerIsTested(t *testing.T) {
 		f := w.createFactory("acme", "")
 		hook := func(name string, scheme penstock.SignatureScheme) penstock.Webhook {
 			w.T.Helper()
-			made, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, penstock.WebhookRequest{
+			made, err := w.Resources.CreateWebhook(ctx, w.Admin, f.UID, factory.WebhookRequest{
 				Name: &name, AuthMode: new(penstock.AuthSignature), SignatureScheme: &scheme, Secret: new("0123456789abcdef"),
 			})
 			if err != nil {
@@ -98,7 +99,7 @@ func TestATriggerIsTested(t *testing.T) {
 		}
 		deliver := func(event, body string) string {
 			w.T.Helper()
-			result, err := w.Receiver.Deliver(ctx, in, &penstock.InboundDelivery{
+			result, err := w.Receiver.Deliver(ctx, in, &factory.InboundDelivery{
 				Outcome: penstock.OutcomeAccepted, Body: []byte(body), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1",
 				Headers:        map[string]string{"x-github-event": event},
 				IdentitySource: penstock.IdentityProvider, Identity: penstock.NewID(), Secret: -1,
@@ -112,30 +113,30 @@ func TestATriggerIsTested(t *testing.T) {
 		id := deliver("issues", labeled)
 		deliver("ping", `{}`)
 		for name, test := range map[string]struct {
-			req  penstock.FilterTest
+			req  factory.FilterTest
 			want string // check, path and reason of what fails
 		}{
-			"a delivery":    {penstock.FilterTest{Filter: []byte(`{"labels": ["Bug"]}`), DeliveryID: id}, ""},
-			"the last ones": {penstock.FilterTest{Filter: []byte(`{}`), WebhookUID: gh.UID}, ""},
-			"a payload":     {penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(labeled), GitHubEvent: "issues"}, ""},
+			"a delivery":    {factory.FilterTest{Filter: []byte(`{"labels": ["Bug"]}`), DeliveryID: id}, ""},
+			"the last ones": {factory.FilterTest{Filter: []byte(`{}`), WebhookUID: gh.UID}, ""},
+			"a payload":     {factory.FilterTest{Filter: []byte(`{}`), Payload: []byte(labeled), GitHubEvent: "issues"}, ""},
 			"another label": {
-				penstock.FilterTest{Filter: []byte(`{"labels": {"not_in": ["bug"]}}`), DeliveryID: id},
+				factory.FilterTest{Filter: []byte(`{"labels": {"not_in": ["bug"]}}`), DeliveryID: id},
 				"event /labels a value of the event is in not_in",
 			},
 			"another event": {
-				penstock.FilterTest{Filter: []byte(`{}`), Event: "issue_created", DeliveryID: id},
+				factory.FilterTest{Filter: []byte(`{}`), Event: "issue_created", DeliveryID: id},
 				"event  the delivery is not the event issue_created",
 			},
 			"no event": {
-				penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"},
+				factory.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"},
 				"event  a ping only tests the webhook",
 			},
 			"none of the last": {
-				penstock.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID},
+				factory.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID},
 				"event  none of the last 2 deliveries matches",
 			},
 			"another scheme": {
-				penstock.FilterTest{Filter: []byte(`{}`), WebhookUID: other.UID, Payload: []byte(labeled), GitHubEvent: "issues"},
+				factory.FilterTest{Filter: []byte(`{}`), WebhookUID: other.UID, Payload: []byte(labeled), GitHubEvent: "issues"},
 				"webhook  its deliveries report no events of github, because it has another signature scheme",
 			},
 		} {
@@ -158,30 +159,30 @@ func TestATriggerIsTested(t *testing.T) {
 			}
 		}
 		for name, test := range map[string]struct {
-			req  penstock.FilterTest
+			req  factory.FilterTest
 			want []string
 		}{
-			"nothing": {penstock.FilterTest{Provider: "github"}, []string{"/payload", "/filter", "/event"}},
+			"nothing": {factory.FilterTest{Provider: "github"}, []string{"/payload", "/filter", "/event"}},
 			"an unknown event": {
-				penstock.FilterTest{Provider: "linear", Event: "push", Filter: []byte(`{"label": ["x"]}`), Payload: []byte(`1`)},
+				factory.FilterTest{Provider: "linear", Event: "push", Filter: []byte(`{"label": ["x"]}`), Payload: []byte(`1`)},
 				[]string{"/event", "/filter/label"},
 			},
 			"no events of it": {
-				penstock.FilterTest{Provider: "slack", Event: "app_mention", Filter: []byte(`{}`), Payload: []byte(`1`)},
+				factory.FilterTest{Provider: "slack", Event: "app_mention", Filter: []byte(`{}`), Payload: []byte(`1`)},
 				[]string{"/provider"},
 			},
 			"no name of it": {
-				penstock.FilterTest{Provider: "github", Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)},
+				factory.FilterTest{Provider: "github", Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)},
 				[]string{"/github_event"},
 			},
 			"a name for nothing": {
-				penstock.FilterTest{
+				factory.FilterTest{
 					Provider: "linear", Event: "issue_created", GitHubEvent: "push", Filter: []byte(`{}`), Payload: []byte(`1`),
 				},
 				[]string{"/github_event"},
 			},
 			"an event of none": {
-				penstock.FilterTest{Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/event"},
+				factory.FilterTest{Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/event"},
 			},
 		} {
 			_, err := w.Deliveries.TestFilter(ctx, w.Admin, f.UID, test.req)

@@ -23,7 +23,7 @@ import (
 // createFromRepository creates a factory that a repository defines. It has no agents until the
 // first commit is applied.
 func (s *Repositories) createFromRepository(
-	ctx context.Context, p penstock.Principal, req penstock.FactoryRequest,
+	ctx context.Context, p penstock.Principal, req FactoryRequest,
 ) (penstock.Factory, error) {
 	repository, errs := s.checkRepository(*req.Repository)
 	for pointer, given := range map[string]bool{
@@ -41,7 +41,7 @@ func (s *Repositories) createFromRepository(
 		_, name = git.Names(repository.URL)
 	}
 	var row store.FactoryRow
-	if named, ok := request.Errors(changeFactory(&row, penstock.FactoryRequest{Name: &name})); ok {
+	if named, ok := request.Errors(changeFactory(&row, FactoryRequest{Name: &name})); ok {
 		errs = append(errs, named...)
 	}
 	if errs != nil {
@@ -77,7 +77,7 @@ func (s *Repositories) createFromRepository(
 // the new repository is applied. If a caller who manages secrets names the same repository
 // again, its webhooks may name secrets from then on.
 func (s *Repositories) moveRepository(
-	ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req penstock.FactoryRequest,
+	ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req FactoryRequest,
 ) (penstock.Factory, error) {
 	if r.Source != penstock.FactoryRepository {
 		return penstock.Factory{}, penstock.Errorf(

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -31,7 +32,7 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 		edit := func() {
 			h.T.Helper()
 			if _, err := h.Factories.Update(
-				ctx, h.Admin, h.factory, penstock.FactoryRequest{Description: &description},
+				ctx, h.Admin, h.factory, factory.FactoryRequest{Description: &description},
 			); err != nil {
 				h.T.Fatal(err)
 			}
@@ -75,7 +76,7 @@ func TestAWebhookDisabledByItsFileStaysDisabledWhenItGetsItsSecret(t *testing.T)
 		edit := func(description string) {
 			h.T.Helper()
 			if _, err := h.Factories.Update(
-				ctx, h.Admin, h.factory, penstock.FactoryRequest{Description: &description},
+				ctx, h.Admin, h.factory, factory.FactoryRequest{Description: &description},
 			); err != nil {
 				h.T.Fatal(err)
 			}
@@ -116,7 +117,7 @@ func TestWrittenFilesNameTheMode(t *testing.T) {
 		h.hook(named("made", penstock.AuthToken))
 		for _, w := range h.webhooks() {
 			if w.Name == "ci" {
-				h.update(w.UID, penstock.WebhookRequest{ReplayGuard: new(true)})
+				h.update(w.UID, factory.WebhookRequest{ReplayGuard: new(true)})
 			}
 		}
 		files := h.files().Files

@@ -10,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -73,7 +76,7 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 		w.CreateSecret("REGISTRY", "value")
 		w.setHosts("REGISTRY", "docker.io")
 		f := w.DefineFactory(assignedRunner())
-		alone := w.CreateAgent(penstock.IdentityRequest{Name: new("alone"), DefaultRunnerUID: new("here")})
+		alone := w.CreateAgent(factory.IdentityRequest{Name: new("alone"), DefaultRunnerUID: new("here")})
 		for name, tt := range map[string]struct {
 			req           penstock.RunRequest
 			pointer, want string
@@ -169,7 +172,7 @@ func TestFactoryUsesSecrets(t *testing.T) {
 			"  mcpServers: {tracker: {command: tracker, env: {T: '${{ secrets.TRACKER }}'}}}\n  harness: {type: command, " +
 			"model: m, auth: {source: managedSecret, secretName: CLAUDE}}\n"
 		f := w.DefineFactory(files)
-		user := penstock.SecretUser{Type: penstock.SecretOfFactory, UID: f.UID, Name: "acme"}
+		user := penstock.SecretUser{Type: store.SecretOfFactory, UID: f.UID, Name: "acme"}
 		for _, name := range names {
 			err := w.Secrets.Delete(ctx, w.Admin, name)
 			testworld.WantCode(w.T, err, penstock.CodeConflict, `the factory "acme"`)
@@ -202,7 +205,7 @@ func TestRunWaitsForItsHarness(t *testing.T) {
 		ctx := w.T.Context()
 		claude := &penstock.Harness{Type: "claude", ModelID: "m"}
 		agent, err := w.Resources.CreateIdentity(
-			ctx, w.Admin, penstock.IdentityRequest{Name: new("reviewer"), Harness: claude},
+			ctx, w.Admin, factory.IdentityRequest{Name: new("reviewer"), Harness: claude},
 		)
 		if err != nil || agent.Available {
 			w.T.Fatalf("got %+v, %v, want an agent that is not available", agent, err)
@@ -229,7 +232,7 @@ func TestRunWaitsForItsHarness(t *testing.T) {
 		}
 		waits(failed)
 		list, err := w.Catalog.Harnesses(ctx, w.Admin)
-		if i := slices.IndexFunc(list, func(h penstock.HarnessInfo) bool { return h.Name == "claude" }); err != nil ||
+		if i := slices.IndexFunc(list, func(h run.HarnessInfo) bool { return h.Name == "claude" }); err != nil ||
 			list[i].Usable || list[i].Reason != failed || list[i].Version != "1.0.0" {
 			w.T.Errorf("got %+v, %v, want why it cannot be used", list[i], err)
 		}

@@ -185,7 +185,7 @@ func TestSkillsStayAsTheyWereWhenTheRunWasCreated(t *testing.T) {
 		}
 		renamed := "boss"
 		if _, err := w.Resources.UpdateIdentity(
-			ctx, w.Admin, f.ForemanUID, penstock.IdentityRequest{Name: &renamed},
+			ctx, w.Admin, f.ForemanUID, factory.IdentityRequest{Name: &renamed},
 		); err != nil {
 			w.T.Fatal(err)
 		}

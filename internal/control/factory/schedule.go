@@ -66,7 +66,7 @@ func presentSchedule(r store.ScheduleRow) penstock.Schedule {
 
 // Create creates a schedule. Every error of its runs is also an error of the schedule.
 func (s *Schedules) Create(
-	ctx context.Context, p penstock.Principal, req penstock.ScheduleRequest,
+	ctx context.Context, p penstock.Principal, req ScheduleRequest,
 ) (penstock.Schedule, error) {
 	now := penstock.Now()
 	r := store.ScheduleRow{
@@ -96,7 +96,7 @@ func (s *Schedules) Create(
 // Replace replaces all fields of a schedule that callers set; it clears omitted fields. Its
 // runs still belong to its creator.
 func (s *Schedules) Replace(
-	ctx context.Context, p penstock.Principal, id string, req penstock.ScheduleRequest,
+	ctx context.Context, p penstock.Principal, id string, req ScheduleRequest,
 ) (penstock.Schedule, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.Schedule{}, err
@@ -275,7 +275,7 @@ func planSchedule(r *store.ScheduleRow, now penstock.Time) error {
 
 // define applies the request to r and returns all errors.
 func (s *Schedules) define(
-	ctx context.Context, p penstock.Principal, r *store.ScheduleRow, req penstock.ScheduleRequest, now penstock.Time,
+	ctx context.Context, p penstock.Principal, r *store.ScheduleRow, req ScheduleRequest, now penstock.Time,
 ) error {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return err

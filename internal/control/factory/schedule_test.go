@@ -13,6 +13,8 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/blob"
@@ -49,14 +51,14 @@ func (w *world) runsOf(scheduleID string) []penstock.Run {
 	return page.Runs
 }
 
-var hourly = penstock.ScheduleRequest{Name: "hourly", Cron: "@every 1h", Prompt: "go"}
+var hourly = factory.ScheduleRequest{Name: "hourly", Cron: "@every 1h", Prompt: "go"}
 
 func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
 		e := w.CreateEnvironment(penstock.EnvironmentConfig{Name: "app"})
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("nightwatch")})
-		made := w.CreateSchedule(penstock.ScheduleRequest{
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("nightwatch")})
+		made := w.CreateSchedule(factory.ScheduleRequest{
 			Name: " nightly ", Cron: " 0 3 * * * ", Skill: "acme/app:triage", AgentUID: agent.UID,
 			Metadata: map[string]string{"k": "v"},
 			Config:   &penstock.Config{EnvironmentID: e.UID},
@@ -82,7 +84,7 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		}
 
 		replaced, err := w.Schedules.Replace(
-			ctx, w.Admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Enabled: new(true), Prompt: "go"},
+			ctx, w.Admin, made.ID, factory.ScheduleRequest{Name: "weekly", Cron: "@weekly", Enabled: new(true), Prompt: "go"},
 		)
 		if err != nil {
 			w.T.Fatal(err)
@@ -92,7 +94,7 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 			w.T.Errorf("replaced: %+v", replaced)
 		}
 		_, err = w.Schedules.Replace(
-			ctx, w.Admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Prompt: "go"},
+			ctx, w.Admin, made.ID, factory.ScheduleRequest{Name: "weekly", Cron: "@weekly", Prompt: "go"},
 		)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/enabled")
 
@@ -103,7 +105,7 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, made.ID)
 		testworld.WantCode(w.T, w.Schedules.Delete(ctx, w.Admin, made.ID), penstock.CodeNotFound, made.ID)
 		_, err = w.Schedules.Replace(
-			ctx, w.Admin, made.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"},
+			ctx, w.Admin, made.ID, factory.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"},
 		)
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, made.ID)
 		_, err = w.Schedules.Pause(ctx, w.Admin, made.ID)
@@ -113,33 +115,33 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 
 func TestInvalidSchedules(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		with := func(change func(*penstock.ScheduleRequest)) penstock.ScheduleRequest {
+		with := func(change func(*factory.ScheduleRequest)) factory.ScheduleRequest {
 			req := hourly
 			change(&req)
 			return req
 		}
-		config := func(c penstock.Config) penstock.ScheduleRequest {
-			return with(func(r *penstock.ScheduleRequest) { r.Config = &c })
+		config := func(c penstock.Config) factory.ScheduleRequest {
+			return with(func(r *factory.ScheduleRequest) { r.Config = &c })
 		}
 		for name, test := range map[string]struct {
-			req      penstock.ScheduleRequest
+			req      factory.ScheduleRequest
 			pointers []string
 		}{
-			"nothing at all": {penstock.ScheduleRequest{}, []string{"/name", "/cron_schedule", "/prompt"}},
-			"a blank prompt": {with(func(r *penstock.ScheduleRequest) { r.Prompt = " \n" }), []string{"/prompt"}},
+			"nothing at all": {factory.ScheduleRequest{}, []string{"/name", "/cron_schedule", "/prompt"}},
+			"a blank prompt": {with(func(r *factory.ScheduleRequest) { r.Prompt = " \n" }), []string{"/prompt"}},
 			"a time that never comes": {
-				with(func(r *penstock.ScheduleRequest) { r.Cron = "0 0 31 2 *" }), []string{"/cron_schedule"},
+				with(func(r *factory.ScheduleRequest) { r.Cron = "0 0 31 2 *" }), []string{"/cron_schedule"},
 			},
 			"a long name": {
-				with(func(r *penstock.ScheduleRequest) { r.Name = strings.Repeat("n", 101) }), []string{"/name"},
+				with(func(r *factory.ScheduleRequest) { r.Name = strings.Repeat("n", 101) }), []string{"/name"},
 			},
-			"a skill that is none": {with(func(r *penstock.ScheduleRequest) { r.Skill = "a b" }), []string{"/skill"}},
+			"a skill that is none": {with(func(r *factory.ScheduleRequest) { r.Skill = "a b" }), []string{"/skill"}},
 			"bad metadata": {
-				with(func(r *penstock.ScheduleRequest) { r.Metadata = map[string]string{"a b": ""} }), []string{"/metadata/a b"},
+				with(func(r *factory.ScheduleRequest) { r.Metadata = map[string]string{"a b": ""} }), []string{"/metadata/a b"},
 			},
-			"no such mode": {with(func(r *penstock.ScheduleRequest) { r.Mode = "fast" }), []string{"/mode"}},
+			"no such mode": {with(func(r *factory.ScheduleRequest) { r.Mode = "fast" }), []string{"/mode"}},
 			"no such agent": {
-				with(func(r *penstock.ScheduleRequest) { r.AgentUID = "nobody" }), []string{"/agent_uid"},
+				with(func(r *factory.ScheduleRequest) { r.AgentUID = "nobody" }), []string{"/agent_uid"},
 			},
 			"no such environment": {
 				config(penstock.Config{EnvironmentID: "nowhere"}), []string{"/agent_config/environment_id"},
@@ -183,7 +185,7 @@ func TestInvalidSchedules(t *testing.T) {
 func TestScheduledRunMatchesItsSchedule(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("nightwatch"), BaseModel: new("openai/x")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("nightwatch"), BaseModel: new("openai/x")})
 		ada := w.CreateKeyFor("ada", penstock.ScopeRunsWrite)
 		req := hourly
 		req.AgentUID, req.Metadata, req.Config, req.Team = agent.UID, map[string]string{"k": "v"}, &penstock.Config{
@@ -266,7 +268,7 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 func TestScheduleFiresOnceAfterDowntime(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		every := w.CreateSchedule(hourly)
-		cron := w.CreateSchedule(penstock.ScheduleRequest{Name: "cron", Cron: "* * * * *", Prompt: "go", Enabled: new(true)})
+		cron := w.CreateSchedule(factory.ScheduleRequest{Name: "cron", Cron: "* * * * *", Prompt: "go", Enabled: new(true)})
 		back := every.History.NextRun.Add(5*time.Hour + 20*time.Minute)
 		w.fire(back)
 		w.fire(back)
@@ -290,7 +292,7 @@ func TestManySchedulesAtTheSameTime(t *testing.T) {
 		const many = 230 // more than are read at once
 		var last penstock.Schedule
 		for i := range many {
-			last = w.CreateSchedule(penstock.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@daily", Prompt: "go"})
+			last = w.CreateSchedule(factory.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@daily", Prompt: "go"})
 		}
 		w.fire(*last.History.NextRun)
 		page, err := w.Runs.List(
@@ -315,7 +317,7 @@ func TestReplicasFireEachTimeOnce(t *testing.T) {
 		var schedules []penstock.Schedule
 		for i := range 10 {
 			schedules = append(
-				schedules, w.CreateSchedule(penstock.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@every 1h", Prompt: "go"}),
+				schedules, w.CreateSchedule(factory.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@every 1h", Prompt: "go"}),
 			)
 		}
 		const times = 5
@@ -343,7 +345,7 @@ func TestReplicasFireEachTimeOnce(t *testing.T) {
 func TestScheduleContinuesWhenARunCannotBeCreated(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("nightwatch")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("nightwatch")})
 		req := hourly
 		req.AgentUID = agent.UID
 		s := w.CreateSchedule(req)
@@ -362,7 +364,7 @@ func TestScheduleContinuesWhenARunCannotBeCreated(t *testing.T) {
 			w.T.Errorf("after a time without a run it is %+v", got.History)
 		}
 		if _, err := w.Schedules.Replace(
-			ctx, w.Admin, s.ID, penstock.ScheduleRequest{Name: s.Name, Cron: s.Cron, Enabled: new(true), Prompt: "go"},
+			ctx, w.Admin, s.ID, factory.ScheduleRequest{Name: s.Name, Cron: s.Cron, Enabled: new(true), Prompt: "go"},
 		); err != nil {
 			w.T.Fatal(err)
 		}
@@ -399,7 +401,7 @@ func TestPausedScheduleDoesNotFire(t *testing.T) {
 			w.T.Errorf("%d runs for the times that it was paused", len(runs))
 		}
 		disabled := w.CreateSchedule(
-			penstock.ScheduleRequest{Name: "off", Cron: "@hourly", Prompt: "go", Enabled: new(false)},
+			factory.ScheduleRequest{Name: "off", Cron: "@hourly", Prompt: "go", Enabled: new(false)},
 		)
 		if disabled.Enabled || disabled.History.NextRun != nil {
 			w.T.Errorf("made paused, it is %+v", disabled)
@@ -414,13 +416,13 @@ func TestReplacedScheduleKeepsItsTimes(t *testing.T) {
 		w.fire(*s.History.NextRun) // so that its interval does not begin now
 		next := *w.schedule(s.ID).History.NextRun
 		got, err := w.Schedules.Replace(
-			ctx, w.Admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: s.Cron, Enabled: new(true), Prompt: "other"},
+			ctx, w.Admin, s.ID, factory.ScheduleRequest{Name: "n", Cron: s.Cron, Enabled: new(true), Prompt: "other"},
 		)
 		if err != nil || *got.History.NextRun != next {
 			w.T.Errorf("the same times: next is %v, %v, want %s", got.History.NextRun, err, next)
 		}
 		got, err = w.Schedules.Replace(
-			ctx, w.Admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@every 3h", Enabled: new(true), Prompt: "other"},
+			ctx, w.Admin, s.ID, factory.ScheduleRequest{Name: "n", Cron: "@every 3h", Enabled: new(true), Prompt: "other"},
 		)
 		if err != nil || *got.History.NextRun <= next {
 			w.T.Errorf("other times: next is %v, %v", got.History.NextRun, err)
@@ -445,7 +447,7 @@ func TestOnlyItsCreatorSeesAPersonalSchedule(t *testing.T) {
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, s.ID)
 		testworld.WantCode(w.T, w.Schedules.Delete(ctx, bob, s.ID), penstock.CodeNotFound, s.ID)
 		_, err = w.Schedules.Replace(
-			ctx, bob, s.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"},
+			ctx, bob, s.ID, factory.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"},
 		)
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, s.ID)
 		for who, want := range map[*penstock.Principal]int{&ada: 1, &bob: 0, &w.Admin: 1} {
@@ -458,9 +460,9 @@ func TestOnlyItsCreatorSeesAPersonalSchedule(t *testing.T) {
 
 func TestAgentsScheduleMakesTheAgentsRuns(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("nightwatch")})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("nightwatch")})
 		k := w.CreateKey(
-			w.Admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID},
+			w.Admin, access.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID},
 		)
 		p, err := w.Keys.Authenticate(w.T.Context(), k.Key)
 		if err != nil {
@@ -541,7 +543,7 @@ func TestRightsToSchedules(t *testing.T) {
 			},
 			"replace": {penstock.ScopeRunsWrite, func(p penstock.Principal) error {
 				_, err := w.Schedules.Replace(
-					ctx, p, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Enabled: new(true), Prompt: "go"},
+					ctx, p, s.ID, factory.ScheduleRequest{Name: "n", Cron: "@daily", Enabled: new(true), Prompt: "go"},
 				)
 				return err
 			}},
@@ -567,8 +569,8 @@ func smallLists(o *run.Deps) { o.MaxListBytes = 16 << 10 }
 func TestSchedulesOfATeamAreBounded(t *testing.T) {
 	worlds(t, smallLists, func(w *world) {
 		enabled := false
-		request := func(n int, prompt string) penstock.ScheduleRequest {
-			return penstock.ScheduleRequest{Name: fmt.Sprint(n), Cron: "@daily", Prompt: prompt, Enabled: &enabled}
+		request := func(n int, prompt string) factory.ScheduleRequest {
+			return factory.ScheduleRequest{Name: fmt.Sprint(n), Cron: "@daily", Prompt: prompt, Enabled: &enabled}
 		}
 		add := func(n int, prompt string) (penstock.Schedule, error) {
 			return w.Schedules.Create(w.T.Context(), w.Admin, request(n, prompt))
@@ -618,7 +620,7 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 		n := 0
 		for ; ; n++ {
 			_, err := w.Resources.CreateIdentity(
-				w.T.Context(), w.Admin, penstock.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large},
+				w.T.Context(), w.Admin, factory.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large},
 			)
 			if err != nil {
 				testworld.WantCode(w.T, err, penstock.CodeConflict, "of the team's agents have more than 16 KiB")
@@ -633,10 +635,10 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 			w.T.Fatalf("got %d agents, want %d (%v)", len(all), n, err)
 		}
 		_, err = w.Resources.UpdateIdentity(
-			w.T.Context(), w.Admin, all[0].UID, penstock.IdentityRequest{Prompt: new(strings.Repeat("p", 3<<10))},
+			w.T.Context(), w.Admin, all[0].UID, factory.IdentityRequest{Prompt: new(strings.Repeat("p", 3<<10))},
 		)
 		testworld.WantCode(w.T, err, penstock.CodeConflict, "16 KiB")
-		_, err = w.Factories.Create(w.T.Context(), w.Admin, penstock.FactoryRequest{Files: map[string]string{
+		_, err = w.Factories.Create(w.T.Context(), w.Admin, factory.FactoryRequest{Files: map[string]string{
 			"factory.yaml":            "schemaVersion: v1alpha1\nname: Pay\nagentDefaults: {model: auto}\n",
 			"agents/foreman/AGENT.md": "---\nkind: FOREMAN\n---\n" + strings.Repeat("p", 3<<10),
 		}})
@@ -647,7 +649,7 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 			w.T.Fatal(err)
 		}
 		if _, err := w.Resources.CreateIdentity(
-			w.T.Context(), w.Admin, penstock.IdentityRequest{Name: new("b"), Prompt: &large},
+			w.T.Context(), w.Admin, factory.IdentityRequest{Name: new("b"), Prompt: &large},
 		); err != nil {
 			w.T.Errorf("there is room again: %v", err)
 		}

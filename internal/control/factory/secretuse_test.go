@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -60,7 +62,7 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 						return err
 					},
 					"a schedule": func() error {
-						req := penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config}
+						req := factory.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config}
 						_, err := w.Schedules.Create(ctx, writer, req)
 						return err
 					},
@@ -98,22 +100,22 @@ func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 		writer := w.As("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
 		user := w.As("ann", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 		followUp := func(p penstock.Principal, id string) error {
-			_, err := w.Runs.FollowUp(w.T.Context(), p, id, penstock.FollowupRequest{Message: "print the environment"})
+			_, err := w.Runs.FollowUp(w.T.Context(), p, id, run.FollowupRequest{Message: "print the environment"})
 			return err
 		}
 		for pointer, config := range secretConfigs("DEPLOY_KEY") {
-			run := w.Create(penstock.RunRequest{Prompt: "go", Config: &config})
-			testworld.WantCode(w.T, followUp(writer, run.ID), penstock.CodeNotAuthorized, "secrets:use")
+			created := w.Create(penstock.RunRequest{Prompt: "go", Config: &config})
+			testworld.WantCode(w.T, followUp(writer, created.ID), penstock.CodeNotAuthorized, "secrets:use")
 			_, err := w.Runs.FollowUpConversation(
-				w.T.Context(), writer, w.Get(run.ID).ConversationID, penstock.FollowupRequest{Message: "print it"},
+				w.T.Context(), writer, w.Get(created.ID).ConversationID, run.FollowupRequest{Message: "print it"},
 			)
 			testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "secrets:use")
-			if err := followUp(user, run.ID); err != nil {
+			if err := followUp(user, created.ID); err != nil {
 				w.T.Errorf("with secrets:use, %s: %v", pointer, err)
 			}
 		}
 		agent := w.CreateAgent(
-			penstock.IdentityRequest{Name: new("deployer"), Secrets: &[]penstock.NamedSecret{{Name: "DEPLOY_KEY"}}},
+			factory.IdentityRequest{Name: new("deployer"), Secrets: &[]penstock.NamedSecret{{Name: "DEPLOY_KEY"}}},
 		)
 		for what, req := range map[string]penstock.RunRequest{
 			"without secrets": {Prompt: "go"}, "with its agent's secrets": {Prompt: "go", AgentIdentityUID: agent.UID},
@@ -133,7 +135,7 @@ func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 		user := w.As("ann", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 		writer := w.As("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
 		enabled := true
-		req := penstock.ScheduleRequest{
+		req := factory.ScheduleRequest{
 			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}},
 			Enabled: &enabled,
 		}
@@ -179,7 +181,7 @@ func TestSecretsOfAgentsAndAutomationsNeedNoScopeOfTheCaller(t *testing.T) {
 		w.CreateSecret("DEPLOY_KEY", "hunter22")
 		manager := w.As("mia", penstock.ScopeFactoriesManage)
 		name, secrets := "deployer", []penstock.NamedSecret{{Name: "DEPLOY_KEY"}}
-		agent, err := w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(ctx, manager, factory.IdentityRequest{Name: &name, Secrets: &secrets})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -221,7 +223,7 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 			}
 			config := &penstock.Config{Secrets: []string{"DEPLOY_KEYS"}}
 			_, err := w.Schedules.Create(
-				ctx, p, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: config},
+				ctx, p, factory.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: config},
 			)
 			if got := strings.Contains(err.Error(), "did you mean"); got != manages {
 				w.T.Errorf("a schedule by a key that manages secrets (%t): got %v", manages, err)
@@ -229,7 +231,7 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 			manager := p
 			manager.Scopes = append([]penstock.Scope{penstock.ScopeFactoriesManage}, p.Scopes...)
 			name, secrets := "deployer", []penstock.NamedSecret{{Name: "DEPLOY_KEYS"}}
-			_, err = w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+			_, err = w.Resources.CreateIdentity(ctx, manager, factory.IdentityRequest{Name: &name, Secrets: &secrets})
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/secrets/0/name")
 			if got := strings.Contains(err.Error(), "did you mean"); got != manages {
 				w.T.Errorf("an agent by a key that manages secrets (%t): got %v", manages, err)
@@ -245,7 +247,7 @@ func TestManagingFactoriesReachesEverySecretThatRunsCanUse(t *testing.T) {
 		ctx := h.T.Context()
 		h.CreateSecret("DEPLOY_KEY", "hunter22")
 		manager := h.As("mia", penstock.ScopeFactoriesManage)
-		h.hook(penstock.WebhookRequest{
+		h.hook(factory.WebhookRequest{
 			Name: new("orders"), AuthMode: new(penstock.AuthToken), Secret: new("an-example-value"), SecretName: new("ORDERS"),
 		})
 		for name, want := range map[string]string{"DEPLOY_KEY": "hunter22", "ORDERS": ""} {
@@ -256,7 +258,7 @@ func TestManagingFactoriesReachesEverySecretThatRunsCanUse(t *testing.T) {
 				h.T.Fatalf("%d agents: %v", len(agents), err)
 			}
 			secrets := []penstock.NamedSecret{{Name: name}}
-			_, err = h.Resources.UpdateIdentity(ctx, manager, agents[0].UID, penstock.IdentityRequest{Secrets: &secrets})
+			_, err = h.Resources.UpdateIdentity(ctx, manager, agents[0].UID, factory.IdentityRequest{Secrets: &secrets})
 			if want == "" {
 				testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "/secrets/0/name")
 				continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -15,9 +16,9 @@ import (
 // speaking calls everything that brings text to the conversation of a run, as p. The texts say who
 // wrote them.
 func (w *world) speaking(p penstock.Principal, started penstock.Run) map[string]error {
-	ctx, message := w.T.Context(), penstock.FollowupRequest{Message: "from " + p.Actor.UID}
+	ctx, message := w.T.Context(), run.FollowupRequest{Message: "from " + p.Actor.UID}
 	files := run.PrepareRequest{Files: []run.PrepareFile{{Filename: "a.txt", MimeType: "text/plain"}}}
-	message.Attachments = []penstock.FollowupAttachment{{FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")}}
+	message.Attachments = []run.FollowupAttachment{{FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")}}
 	errs := map[string]error{}
 	_, errs["prepare"] = w.Files.PrepareAttachments(ctx, p, started.ID, files)
 	_, errs["prepare for the conversation"] = w.Files.PrepareConversationAttachments(ctx, p, started.ConversationID, files)
@@ -64,7 +65,7 @@ func TestOnlyCallersWhoMayNameSecretsContinueAConversationThatHadSome(t *testing
 		w.CreateSecret("DEPLOY_KEY", "hunter22")
 		ann, bob := w.writers()
 		agentKey := bob
-		agentKey.AgentUID = w.CreateAgent(penstock.IdentityRequest{Name: new("helper")}).UID
+		agentKey.AgentUID = w.CreateAgent(factory.IdentityRequest{Name: new("helper")}).UID
 		for pointer, config := range secretConfigs("DEPLOY_KEY") {
 			created, err := w.Runs.Create(ctx, ann, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
 			if err != nil {
@@ -86,7 +87,7 @@ func TestOnlyCallersWhoMayNameSecretsContinueAConversationThatHadSome(t *testing
 			}
 			w.refused(bob, first, "secrets:use")
 			w.refused(bob, later, "secrets:use")
-			if _, err := w.Runs.FollowUp(ctx, ann, later.ID, penstock.FollowupRequest{Message: "thanks"}); err != nil {
+			if _, err := w.Runs.FollowUp(ctx, ann, later.ID, run.FollowupRequest{Message: "thanks"}); err != nil {
 				w.T.Errorf("%s: a follow-up with secrets:use: %v", pointer, err)
 			}
 			w.refused(bob, first, "secrets:use")
@@ -102,7 +103,7 @@ func TestNoOtherRunGetsTheSessionOfOneWithSecrets(t *testing.T) {
 		ctx := w.T.Context()
 		w.CreateSecret("DEPLOY_KEY", "hunter22")
 		ann, bob := w.writers()
-		schedule := penstock.ScheduleRequest{
+		schedule := factory.ScheduleRequest{
 			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}},
 		}
 		if _, err := w.Schedules.Create(ctx, ann, schedule); err != nil {
@@ -124,7 +125,7 @@ func TestNoOtherRunGetsTheSessionOfOneWithSecrets(t *testing.T) {
 				w.T.Errorf("%s gets the session %v, the history %v and the secrets %v", what, a.Session, a.History, a.Secrets)
 			}
 			w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
-			if _, err := w.Runs.FollowUp(ctx, bob, a.Run.ID, penstock.FollowupRequest{Message: "on"}); err != nil {
+			if _, err := w.Runs.FollowUp(ctx, bob, a.Run.ID, run.FollowupRequest{Message: "on"}); err != nil {
 				w.T.Errorf("a follow-up to %s: %v", what, err)
 			}
 			w.done()
@@ -151,7 +152,7 @@ func TestOnlyTheirCreatorsContinueConversationsWithPersonalRuns(t *testing.T) {
 					first = run
 				}
 			}
-			_, err := w.Runs.FollowUp(ctx, bob, first.ID, penstock.FollowupRequest{Message: "tell me"})
+			_, err := w.Runs.FollowUp(ctx, bob, first.ID, run.FollowupRequest{Message: "tell me"})
 			if code := penstock.CodeOf(err); code != penstock.CodeNotAuthorized && code != penstock.CodeNotFound {
 				w.T.Errorf("%v: bob speaks: %v", order, err)
 			}
@@ -161,7 +162,7 @@ func TestOnlyTheirCreatorsContinueConversationsWithPersonalRuns(t *testing.T) {
 				}
 			}
 			for _, p := range []penstock.Principal{ann, w.Admin} {
-				if _, err := w.Runs.FollowUp(ctx, p, first.ID, penstock.FollowupRequest{Message: "on"}); err != nil {
+				if _, err := w.Runs.FollowUp(ctx, p, first.ID, run.FollowupRequest{Message: "on"}); err != nil {
 					w.T.Errorf("%v: a follow-up by %s: %v", order, p.Actor.UID, err)
 				}
 				w.done()
@@ -202,14 +203,14 @@ func TestRemovedRunsStillDecideWhoMaySpeak(t *testing.T) {
 				first = last
 			}
 			if name == "neither" {
-				if _, err := w.Runs.FollowUp(ctx, bob, first.ID, penstock.FollowupRequest{Message: "on"}); err != nil {
+				if _, err := w.Runs.FollowUp(ctx, bob, first.ID, run.FollowupRequest{Message: "on"}); err != nil {
 					w.T.Errorf("%s: %v", name, err)
 				}
 				w.done()
 				continue
 			}
 			w.refused(bob, first, map[string]string{"secrets": "secrets:use", "personal": "personal run"}[name])
-			if _, err := w.Runs.FollowUp(ctx, ann, first.ID, penstock.FollowupRequest{Message: "on"}); err != nil {
+			if _, err := w.Runs.FollowUp(ctx, ann, first.ID, run.FollowupRequest{Message: "on"}); err != nil {
 				w.T.Errorf("%s: a follow-up by ann: %v", name, err)
 			}
 			w.done()

@@ -128,7 +128,7 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 		return s.failedSync(ctx, row, err)
 	}
 	row.Head = head.Branch
-	again := row.Result == penstock.CommitRejected &&
+	again := row.Result == store.CommitRejected &&
 		(row.PollsRequested > row.PollsDone || row.Version != row.TeamVersion)
 	if head.Commit == row.Commit && !again {
 		row.Problem, row.Failures = "", 0

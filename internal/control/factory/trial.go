@@ -14,42 +14,92 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
 
+// FilterTest tests a filter with a stored delivery or with the given payload. If only a webhook
+// is given, the test counts how many of its last deliveries match.
+type FilterTest struct {
+	// Provider and Event name the GitHub or Linear trigger of Filter. If they are absent,
+	// Filter is a payload filter.
+	Provider    string          `json:"provider,omitempty"`
+	Event       string          `json:"event,omitempty"`
+	Filter      json.RawMessage `json:"filter"`
+	WebhookUID  string          `json:"webhook_uid,omitempty"`
+	DeliveryID  string          `json:"delivery_id,omitempty"`
+	Payload     json.RawMessage `json:"payload,omitempty"`
+	GitHubEvent string          `json:"github_event,omitempty"` // the X-GitHub-Event of Payload
+}
+
+// FilterTestResult is the result of a FilterTest.
+type FilterTestResult struct {
+	WouldTrigger bool          `json:"would_trigger"`
+	Checks       []FilterCheck `json:"checks"`
+	Sample       *FilterSample `json:"sample,omitempty"`
+}
+
+// FilterCheck is one condition of a trigger.
+type FilterCheck struct {
+	Check  string `json:"check"` // webhook, payload or event
+	Passed bool   `json:"passed"`
+	Path   string `json:"path,omitempty"` // JSON pointer of the first failing key
+	Reason string `json:"reason,omitempty"`
+	// Actual lists the first values of the payload at Path, cut for a sentence; empty if the key is missing.
+	Actual []string `json:"actual,omitempty"`
+}
+
+// FilterSample says how many of a webhook's last stored deliveries match.
+type FilterSample struct {
+	Matched    int              `json:"matched"`
+	Of         int              `json:"of"`
+	Deliveries []FilterDelivery `json:"deliveries"` // newest first
+}
+
+// FilterDelivery says whether a stored delivery matches, and why not.
+type FilterDelivery struct {
+	ID           string        `json:"delivery_id"`
+	ReceivedAt   penstock.Time `json:"received_at"`
+	EventType    string        `json:"event_type,omitempty"`
+	Summary      string        `json:"summary,omitempty"`
+	WouldTrigger bool          `json:"would_trigger"`
+	Path         string        `json:"path,omitempty"` // JSON pointer of the first failing key
+	Reason       string        `json:"reason,omitempty"`
+	Actual       []string      `json:"actual,omitempty"` // as in FilterCheck
+}
+
 // filterSample is how many of a webhook's last accepted deliveries a filter test reads.
 const filterSample = 50
 
 // TestFilter tests a payload filter, or a GitHub or Linear trigger, with a payload, a stored
 // delivery, or the last deliveries of a webhook. It changes nothing.
 func (s *Deliveries) TestFilter(
-	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
-) (penstock.FilterTestResult, error) {
+	ctx context.Context, p penstock.Principal, factoryUID string, req FilterTest,
+) (FilterTestResult, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
-		return penstock.FilterTestResult{}, err
+		return FilterTestResult{}, err
 	}
 	if _, err := s.store.Factories.Find(ctx, p.Team, factoryUID); err != nil {
-		return penstock.FilterTestResult{}, err
+		return FilterTestResult{}, err
 	}
 	f, err := newTrial(req)
 	if err != nil {
-		return penstock.FilterTestResult{}, err
+		return FilterTestResult{}, err
 	}
 	webhook, name, body, err := s.filterSubject(ctx, p, factoryUID, req)
 	if err != nil {
-		return penstock.FilterTestResult{}, err
+		return FilterTestResult{}, err
 	}
-	result := penstock.FilterTestResult{WouldTrigger: true}
+	result := FilterTestResult{WouldTrigger: true}
 	if webhook != nil {
 		result.Checks = append(result.Checks, f.checkWebhook(*webhook))
 	}
-	var check penstock.FilterCheck
+	var check FilterCheck
 	if body != nil {
 		if check, err = f.try(name, body); err != nil {
-			return penstock.FilterTestResult{}, err
+			return FilterTestResult{}, err
 		}
 	} else {
 		if result.Sample, err = s.sample(ctx, f, webhook.UID); err != nil {
-			return penstock.FilterTestResult{}, err
+			return FilterTestResult{}, err
 		}
-		check = penstock.FilterCheck{Check: f.check, Passed: result.Sample.Matched > 0}
+		check = FilterCheck{Check: f.check, Passed: result.Sample.Matched > 0}
 		if !check.Passed {
 			check.Reason = fmt.Sprintf("none of the last %d deliveries matches", result.Sample.Of)
 		}
@@ -58,7 +108,7 @@ func (s *Deliveries) TestFilter(
 	for _, c := range result.Checks {
 		result.WouldTrigger = result.WouldTrigger && c.Passed
 	}
-	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.FilterTestResult, error) { return result, nil })
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (FilterTestResult, error) { return result, nil })
 }
 
 // trial is the tested filter: a payload filter, or a trigger on events of a signature scheme.
@@ -70,7 +120,7 @@ type trial struct {
 }
 
 // newTrial reads the tested filter, and returns all errors of the request.
-func newTrial(req penstock.FilterTest) (trial, error) {
+func newTrial(req FilterTest) (trial, error) {
 	var errs []penstock.FieldError
 	bad := func(pointer, detail string) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: detail})
@@ -108,7 +158,7 @@ func newTrial(req penstock.FilterTest) (trial, error) {
 	return f, nil
 }
 
-func payloadTrial(req penstock.FilterTest) (trial, error) {
+func payloadTrial(req FilterTest) (trial, error) {
 	f := trial{check: "payload"}
 	if req.Event != "" && (req.Provider == "" || req.Event != penstock.EventReceived) {
 		return f, penstock.Invalid("/event", "is allowed only with the provider github or linear")
@@ -127,7 +177,7 @@ func payloadTrial(req penstock.FilterTest) (trial, error) {
 	return f, err
 }
 
-func eventTrial(req penstock.FilterTest) (trial, error) {
+func eventTrial(req FilterTest) (trial, error) {
 	t := penstock.Trigger{Provider: req.Provider, Event: req.Event, Filter: req.Filter}
 	f := trial{check: "event", scheme: t.Scheme()}
 	if f.scheme == "" {
@@ -145,7 +195,7 @@ func eventTrial(req penstock.FilterTest) (trial, error) {
 // body with the sender's name of the event. The body is nil for the last deliveries of the
 // webhook. A resource of another factory is CodeNotFound.
 func (s *Deliveries) filterSubject(
-	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
+	ctx context.Context, p penstock.Principal, factoryUID string, req FilterTest,
 ) (*store.WebhookRow, string, json.RawMessage, error) {
 	var webhooks []store.WebhookRow
 	var err error
@@ -183,8 +233,8 @@ func (s *Deliveries) filterSubject(
 }
 
 // checkWebhook checks whether deliveries to the webhook can fire such a trigger.
-func (f *trial) checkWebhook(w store.WebhookRow) penstock.FilterCheck {
-	check := penstock.FilterCheck{Check: "webhook", Reason: InactiveReason(w)}
+func (f *trial) checkWebhook(w store.WebhookRow) FilterCheck {
+	check := FilterCheck{Check: "webhook", Reason: InactiveReason(w)}
 	if f.scheme != "" && f.scheme != w.SignatureScheme {
 		check.Reason = fmt.Sprintf("its deliveries report no events of %s, because it has another signature scheme", f.scheme)
 	}
@@ -193,8 +243,8 @@ func (f *trial) checkWebhook(w store.WebhookRow) penstock.FilterCheck {
 }
 
 // try tests f with a body; name is the sender's name of the event.
-func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
-	check := penstock.FilterCheck{Check: f.check}
+func (f *trial) try(name string, body []byte) (FilterCheck, error) {
+	check := FilterCheck{Check: f.check}
 	document, err := trigger.ParseDocument(body)
 	if err != nil {
 		if fields, ok := request.Errors(err); ok {
@@ -268,17 +318,17 @@ func flat(values []trigger.Value) []trigger.Value {
 }
 
 // sample shows which of a webhook's last accepted deliveries match a filter.
-func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
-	sample := &penstock.FilterSample{Deliveries: []penstock.FilterDelivery{}}
+func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*FilterSample, error) {
+	sample := &FilterSample{Deliveries: []FilterDelivery{}}
 	var failed error
 	err := s.store.Deliveries.LastPayloads(ctx, webhookUID, filterSample, func(d penstock.Delivery, body []byte) bool {
-		var check penstock.FilterCheck
+		var check FilterCheck
 		if check, failed = f.try(eventName(f.scheme, d.Headers), body); failed != nil {
 			return false
 		}
 		describe(&d)
 		sample.Of++
-		sample.Deliveries = append(sample.Deliveries, penstock.FilterDelivery{
+		sample.Deliveries = append(sample.Deliveries, FilterDelivery{
 			ID: d.ID, ReceivedAt: d.ReceivedAt, EventType: d.EventType, Summary: d.Summary,
 			WouldTrigger: check.Passed, Path: check.Path, Reason: check.Reason, Actual: check.Actual,
 		})

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -36,16 +37,16 @@ func TestRunsCannotSetVariablesThatRedirectKeys(t *testing.T) {
 			refused("a request", err, pointer)
 		}
 		_, err = w.Schedules.Create(
-			ctx, w.Admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
+			ctx, w.Admin, factory.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
 		)
 		refused("a schedule", err, "/agent_config/env/curl_home")
 
 		secrets := []penstock.NamedSecret{{Name: "SSL_CERT_DIR"}}
 		_, err = w.Resources.CreateIdentity(
-			ctx, w.Admin, penstock.IdentityRequest{Name: new("thief"), Harness: keyed, Secrets: &secrets},
+			ctx, w.Admin, factory.IdentityRequest{Name: new("thief"), Harness: keyed, Secrets: &secrets},
 		)
 		refused("an agent", err, "/secrets/0/name: ")
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("any"), Secrets: &secrets})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("any"), Secrets: &secrets})
 		_, err = w.Runs.Create(
 			ctx, w.Admin,
 			penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID, Config: &penstock.Config{Harness: keyed}},

@@ -125,7 +125,7 @@ func (s *Webhooks) ReadWebhook(
 }
 
 // NewWebhook creates a webhook from a request, and returns all its errors.
-func NewWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
+func NewWebhook(req WebhookRequest) (store.WebhookRow, error) {
 	now := penstock.Now()
 	w := store.WebhookRow{Webhook: penstock.Webhook{
 		UID: penstock.NewUID(), AuthMode: penstock.AuthToken, SecretRefresh: penstock.RefreshApply, Enabled: true,
@@ -192,11 +192,11 @@ func checkMode(w store.WebhookRow) []penstock.FieldError {
 }
 
 // changeWebhook applies the common part of a create and an update, and returns its errors.
-func changeWebhook(w *store.WebhookRow, req penstock.WebhookRequest) []penstock.FieldError {
+func changeWebhook(w *store.WebhookRow, req WebhookRequest) []penstock.FieldError {
 	var errs []penstock.FieldError
 	if req.Signature != nil {
 		w.Signature = req.Signature
-		if *w.Signature == (penstock.Signature{}) && w.SignatureScheme != penstock.SchemeCustomHMAC {
+		if *w.Signature == (penstock.Signature{}) && w.SignatureScheme != signature.CustomHMAC {
 			w.Signature = nil
 		}
 	}
@@ -232,7 +232,7 @@ func changeWebhook(w *store.WebhookRow, req penstock.WebhookRequest) []penstock.
 
 // Unchangeable returns an error for each field that cannot change, because the sender is
 // configured with it.
-func Unchangeable(req penstock.WebhookRequest) []penstock.FieldError {
+func Unchangeable(req WebhookRequest) []penstock.FieldError {
 	var errs []penstock.FieldError
 	for _, field := range []struct {
 		pointer string
@@ -256,7 +256,7 @@ func Unchangeable(req penstock.WebhookRequest) []penstock.FieldError {
 // Change applies the request to w. It stores a secret of the request. The current value of the
 // managed secret is read when the webhook's file is applied.
 func (s *Webhooks) Change(
-	ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, req penstock.WebhookRequest,
+	ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, req WebhookRequest,
 ) (store.WebhookRow, error) {
 	changed := w
 	errs := changeWebhook(&changed, req)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -36,7 +37,7 @@ func withFactory(t *testing.T, change func(*run.Deps), test func(h *hooks)) {
 }
 
 // hook makes a webhook.
-func (h *hooks) hook(req penstock.WebhookRequest) penstock.Webhook {
+func (h *hooks) hook(req factory.WebhookRequest) penstock.Webhook {
 	h.T.Helper()
 	w, err := h.Resources.CreateWebhook(h.T.Context(), h.Admin, h.factory, req)
 	if err != nil {
@@ -45,7 +46,7 @@ func (h *hooks) hook(req penstock.WebhookRequest) penstock.Webhook {
 	return w
 }
 
-func (h *hooks) update(uid string, req penstock.WebhookRequest) penstock.Webhook {
+func (h *hooks) update(uid string, req factory.WebhookRequest) penstock.Webhook {
 	h.T.Helper()
 	w, err := h.Resources.UpdateWebhook(h.T.Context(), h.Admin, h.factory, uid, req)
 	if err != nil {
@@ -54,7 +55,7 @@ func (h *hooks) update(uid string, req penstock.WebhookRequest) penstock.Webhook
 	return w
 }
 
-func (h *hooks) rotate(uid string, req penstock.RotateRequest) penstock.Webhook {
+func (h *hooks) rotate(uid string, req factory.RotateRequest) penstock.Webhook {
 	h.T.Helper()
 	w, err := h.Resources.RotateWebhookSecret(h.T.Context(), h.Admin, h.factory, uid, req)
 	if err != nil {
@@ -92,43 +93,43 @@ func (h *hooks) managed(name, want string) {
 
 func (h *hooks) secret(name string, value *string) {
 	h.T.Helper()
-	if _, err := h.Secrets.Create(h.T.Context(), h.Admin, penstock.SecretRequest{Name: name, Value: value}); err != nil {
+	if _, err := h.Secrets.Create(h.T.Context(), h.Admin, access.SecretRequest{Name: name, Value: value}); err != nil {
 		h.T.Fatal(err)
 	}
 }
 
 func (h *hooks) setSecret(name, value string) {
 	h.T.Helper()
-	if _, err := h.Secrets.Set(h.T.Context(), h.Admin, name, penstock.SecretChange{Value: &value}); err != nil {
+	if _, err := h.Secrets.Set(h.T.Context(), h.Admin, name, access.SecretChange{Value: &value}); err != nil {
 		h.T.Fatal(err)
 	}
 }
 
 // signature requests a webhook whose deliveries are signed.
-func signature(name, scheme string, secret *string) penstock.WebhookRequest {
-	return penstock.WebhookRequest{
+func signature(name, scheme string, secret *string) factory.WebhookRequest {
+	return factory.WebhookRequest{
 		Name: &name, AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme(scheme)),
 		Secret: secret,
 	}
 }
 
-func named(name string, mode penstock.AuthMode) penstock.WebhookRequest {
-	return penstock.WebhookRequest{Name: &name, AuthMode: &mode}
+func named(name string, mode penstock.AuthMode) factory.WebhookRequest {
+	return factory.WebhookRequest{Name: &name, AuthMode: &mode}
 }
 
 func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 	token, whsec := regexp.MustCompile(`^[A-Za-z0-9_-]{32}$`), regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{43}=$`)
 	tests := []struct {
 		name   string
-		req    penstock.WebhookRequest
+		req    factory.WebhookRequest
 		secret *regexp.Regexp // nil: none
 		url    string         // after the uid, in the response; {secret} is the secret
 		later  string
 	}{
-		{"a token, when nothing is said", penstock.WebhookRequest{Name: new(" Deploy  Events ")}, token, "", ""},
+		{"a token, when nothing is said", factory.WebhookRequest{Name: new(" Deploy  Events ")}, token, "", ""},
 		{
 			"a token that is given",
-			penstock.WebhookRequest{Name: new("deploy-events"), Secret: new("of-old-and-long-1")},
+			factory.WebhookRequest{Name: new("deploy-events"), Secret: new("of-old-and-long-1")},
 			regexp.MustCompile("^of-old-and-long-1$"), "", "",
 		},
 		{"a token in the URL", named("deploy-events", penstock.AuthURLToken), token, "/{secret}", "/{token}"},
@@ -187,32 +188,32 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 }
 
 func TestInvalidWebhooksAreRejected(t *testing.T) {
-	custom := func(s penstock.Signature) penstock.WebhookRequest {
+	custom := func(s penstock.Signature) factory.WebhookRequest {
 		r := signature("x", "custom_hmac", new("s"))
 		r.Signature = &s
 		return r
 	}
 	hmac := penstock.Signature{Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}
-	with := func(change func(*penstock.WebhookRequest)) penstock.WebhookRequest {
-		r := penstock.WebhookRequest{Name: new("x")}
+	with := func(change func(*factory.WebhookRequest)) factory.WebhookRequest {
+		r := factory.WebhookRequest{Name: new("x")}
 		change(&r)
 		return r
 	}
 	tests := []struct {
 		name string
-		req  penstock.WebhookRequest
+		req  factory.WebhookRequest
 		at   string // all pointers, in order
 	}{
-		{"no name", penstock.WebhookRequest{}, "/name"},
-		{"an empty name", penstock.WebhookRequest{Name: new(" \t")}, "/name"},
-		{"a name with a dot", penstock.WebhookRequest{Name: new("a.b")}, "/name"},
-		{"a name that begins with a hyphen", penstock.WebhookRequest{Name: new("-a")}, "/name"},
-		{"a name with control characters", penstock.WebhookRequest{Name: new("a\x1b[31mb\r\nc")}, "/name"},
-		{"a name of 64 characters", penstock.WebhookRequest{Name: new(strings.Repeat("n", 64))}, "/name"},
-		{"a name of 10,000 bytes", penstock.WebhookRequest{Name: new(strings.Repeat("n", 10_000))}, "/name"},
+		{"no name", factory.WebhookRequest{}, "/name"},
+		{"an empty name", factory.WebhookRequest{Name: new(" \t")}, "/name"},
+		{"a name with a dot", factory.WebhookRequest{Name: new("a.b")}, "/name"},
+		{"a name that begins with a hyphen", factory.WebhookRequest{Name: new("-a")}, "/name"},
+		{"a name with control characters", factory.WebhookRequest{Name: new("a\x1b[31mb\r\nc")}, "/name"},
+		{"a name of 64 characters", factory.WebhookRequest{Name: new(strings.Repeat("n", 64))}, "/name"},
+		{"a name of 10,000 bytes", factory.WebhookRequest{Name: new(strings.Repeat("n", 10_000))}, "/name"},
 		{
 			"a name of 10,000 spaces and a letter",
-			penstock.WebhookRequest{Name: new("a" + strings.Repeat(" ", 10_000) + "b")},
+			factory.WebhookRequest{Name: new("a" + strings.Repeat(" ", 10_000) + "b")},
 			"/name",
 		},
 		{"an unknown mode", named("x", "password"), "/auth_mode"},
@@ -220,10 +221,10 @@ func TestInvalidWebhooksAreRejected(t *testing.T) {
 		{"an unknown scheme", signature("x", "gihub", nil), "/signature_scheme"},
 		{
 			"a scheme for a token",
-			with(func(r *penstock.WebhookRequest) { r.SignatureScheme = new(penstock.SignatureScheme("github")) }),
+			with(func(r *factory.WebhookRequest) { r.SignatureScheme = new(penstock.SignatureScheme("github")) }),
 			"/signature_scheme",
 		},
-		{"a signature object for a token", with(func(r *penstock.WebhookRequest) { r.Signature = &hmac }), "/signature"},
+		{"a signature object for a token", with(func(r *factory.WebhookRequest) { r.Signature = &hmac }), "/signature"},
 		{"custom_hmac without one", signature("x", "custom_hmac", new("s")), "/signature"},
 		{
 			"custom_hmac that signs no body",
@@ -239,59 +240,59 @@ func TestInvalidWebhooksAreRejected(t *testing.T) {
 		},
 		{
 			"a signature object for github",
-			with(func(r *penstock.WebhookRequest) { *r = signature("x", "github", new("s")); r.Signature = &hmac }),
+			with(func(r *factory.WebhookRequest) { *r = signature("x", "github", new("s")); r.Signature = &hmac }),
 			"/signature",
 		},
 		{"a secret that is none of its scheme", signature("x", "svix", new("whsec_!")), "/secret"},
 		{"a secret with a line end", signature("x", "github", new("s\n")), "/secret"},
 		{"an empty secret", signature("x", "github", new("")), "/secret"},
-		{"a token with a space", with(func(r *penstock.WebhookRequest) { r.Secret = new("a b") }), "/secret"},
+		{"a token with a space", with(func(r *factory.WebhookRequest) { r.Secret = new("a b") }), "/secret"},
 		{
 			"a token of the URL with a slash",
-			with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("a/b") }), "/secret",
+			with(func(r *factory.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("a/b") }), "/secret",
 		},
 		{
 			"a token of the URL that leads up",
-			with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("..") }), "/secret",
+			with(func(r *factory.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("..") }), "/secret",
 		},
 		{
-			"a name of a secret that is none", with(func(r *penstock.WebhookRequest) { r.SecretName = new("a-b") }),
+			"a name of a secret that is none", with(func(r *factory.WebhookRequest) { r.SecretName = new("a-b") }),
 			"/secret_name",
 		},
 		{
-			"an id in the Cookie", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("cookie") }),
+			"an id in the Cookie", with(func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("cookie") }),
 			"/delivery_id_header",
 		},
 		{
-			"an id in the Authorization", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("AUTHORIZATION") }),
+			"an id in the Authorization", with(func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("AUTHORIZATION") }),
 			"/delivery_id_header",
 		},
 		{
-			"an id in a key of an API", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Api-Key") }),
+			"an id in a key of an API", with(func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("X-Api-Key") }),
 			"/delivery_id_header",
 		},
 		{
-			"an id in a token", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-auth-token") }),
+			"an id in a token", with(func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("x-auth-token") }),
 			"/delivery_id_header",
 		},
 		{
 			"an id in a header of the connection",
-			with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("transfer-encoding") }), "/delivery_id_header",
+			with(func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("transfer-encoding") }), "/delivery_id_header",
 		},
 		{
 			"an id in the signature",
-			with(func(r *penstock.WebhookRequest) { *r = custom(hmac); r.DeliveryIDHeader = new("x-sig") }),
+			with(func(r *factory.WebhookRequest) { *r = custom(hmac); r.DeliveryIDHeader = new("x-sig") }),
 			"/delivery_id_header",
 		},
 		{
-			"an id in no header", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("a b") }),
+			"an id in no header", with(func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("a b") }),
 			"/delivery_id_header",
 		},
 		{
 			"an unknown refresh",
-			with(func(r *penstock.WebhookRequest) { r.SecretRefresh = new(penstock.SecretRefresh("never")) }), "/secret_refresh",
+			with(func(r *factory.WebhookRequest) { r.SecretRefresh = new(penstock.SecretRefresh("never")) }), "/secret_refresh",
 		},
-		{"all at once", with(func(r *penstock.WebhookRequest) {
+		{"all at once", with(func(r *factory.WebhookRequest) {
 			*r = named("", "x")
 			r.SecretName, r.DeliveryIDHeader, r.SecretRefresh = new("-"), new("Cookie"), new(penstock.SecretRefresh("x"))
 		}), "/name /auth_mode /secret_name /delivery_id_header /secret_refresh"},
@@ -344,7 +345,7 @@ func TestWebhookUsesANamedSecret(t *testing.T) {
 		h.secret("SHARED", new("a+b-of-sixteen-characters"))
 		h.secret("SAFE", new("safe-in-a-path-1"))
 		h.secret("DECLARED", nil)
-		reuse := func(name string, mode penstock.AuthMode) penstock.WebhookRequest {
+		reuse := func(name string, mode penstock.AuthMode) factory.WebhookRequest {
 			r := named("w-"+strings.ToLower(name), mode)
 			r.SecretName = &name
 			return r
@@ -379,7 +380,7 @@ func TestWebhookUsesANamedSecret(t *testing.T) {
 		)
 		secret, err := h.Secrets.Read(ctx, h.Admin, "SHARED")
 		want := []penstock.SecretUser{
-			{Type: penstock.SecretOfWebhook, UID: shared.UID, Name: "w-shared", FactoryUID: h.factory, FactoryName: "acme"},
+			{Type: store.SecretOfWebhook, UID: shared.UID, Name: "w-shared", FactoryUID: h.factory, FactoryName: "acme"},
 		}
 		if diff := cmp.Diff(want, secret.UsedBy); diff != "" || err != nil {
 			h.T.Errorf("users of the secret, -want +got (%v):\n%s", err, diff)
@@ -452,8 +453,8 @@ func TestWebhookOfAnotherTeamDoesNotExist(t *testing.T) {
 			{weak, h.factory, w.UID, penstock.CodeNotAuthorized},
 		} {
 			_, read := h.Webhooks.Read(ctx, tt.p, tt.factory, tt.uid)
-			_, update := h.Resources.UpdateWebhook(ctx, tt.p, tt.factory, tt.uid, penstock.WebhookRequest{Enabled: new(false)})
-			_, rotate := h.Resources.RotateWebhookSecret(ctx, tt.p, tt.factory, tt.uid, penstock.RotateRequest{})
+			_, update := h.Resources.UpdateWebhook(ctx, tt.p, tt.factory, tt.uid, factory.WebhookRequest{Enabled: new(false)})
+			_, rotate := h.Resources.RotateWebhookSecret(ctx, tt.p, tt.factory, tt.uid, factory.RotateRequest{})
 			for what, err := range map[string]error{
 				"read": read, "update": update, "rotate": rotate,
 				"delete": h.Resources.DeleteWebhook(ctx, tt.p, tt.factory, tt.uid),

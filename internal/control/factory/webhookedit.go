@@ -9,11 +9,36 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// WebhookRequest creates or changes a webhook. In a change, an absent field stays unchanged,
+// and name, auth_mode and signature_scheme are not allowed.
+type WebhookRequest struct {
+	Name             *string                   `json:"name,omitempty"`
+	AuthMode         *penstock.AuthMode        `json:"auth_mode,omitempty"`
+	SignatureScheme  *penstock.SignatureScheme `json:"signature_scheme,omitempty"`
+	Signature        *penstock.Signature       `json:"signature,omitempty"`
+	Secret           *string                   `json:"secret,omitempty"`
+	SecretName       *string                   `json:"secret_name,omitempty"`
+	DeliveryIDHeader *string                   `json:"delivery_id_header,omitempty"`
+	ReplayGuard      *bool                     `json:"replay_guard,omitempty"`
+	DedupBodyWindow  *penstock.DedupWindow     `json:"dedup_body_window,omitempty"`
+	RetryUnmatched   *bool                     `json:"retry_unmatched,omitempty"`
+	SetupPings       *bool                     `json:"setup_pings,omitempty"`
+	SecretRefresh    *penstock.SecretRefresh   `json:"secret_refresh,omitempty"`
+	Enabled          *bool                     `json:"enabled,omitempty"`
+	Suspended        *bool                     `json:"suspended,omitempty"` // of a change only
+}
+
+// Defines reports whether the request sets any field that a factory's files define.
+func (r WebhookRequest) Defines() bool {
+	r.Secret, r.Suspended = nil, nil
+	return r != WebhookRequest{}
+}
+
 // CreateWebhook creates a webhook and its managed secret. Only this response shows a generated
 // secret. If only the sender can create the secret, the webhook is disabled until the secret is
 // set.
 func (s *Resources) CreateWebhook(
-	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.WebhookRequest,
+	ctx context.Context, p penstock.Principal, factoryUID string, req WebhookRequest,
 ) (penstock.Webhook, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
@@ -49,7 +74,7 @@ func (s *Resources) CreateWebhook(
 // pending webhook. Changing an enabled webhook, or enabling it, makes it read its managed
 // secret again.
 func (s *Resources) UpdateWebhook(
-	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.WebhookRequest,
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, req WebhookRequest,
 ) (penstock.Webhook, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
@@ -99,13 +124,13 @@ func webhookEdit(before string, row store.WebhookRow) edit {
 // unless the request has one. Only this response shows it. The old value expires at once or
 // after the overlap.
 func (s *Resources) RotateWebhookSecret(
-	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.RotateRequest,
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, req RotateRequest,
 ) (penstock.Webhook, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
 	}
-	if req.OverlapSeconds < 0 || req.OverlapSeconds > penstock.MaxOverlapSeconds {
-		return penstock.Webhook{}, penstock.Invalid("/overlap_seconds", "must be from 0 to %d", penstock.MaxOverlapSeconds)
+	if req.OverlapSeconds < 0 || req.OverlapSeconds > MaxOverlapSeconds {
+		return penstock.Webhook{}, penstock.Invalid("/overlap_seconds", "must be from 0 to %d", MaxOverlapSeconds)
 	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w, err := tx.Webhooks().Find(ctx, p.Team, factoryUID, uid)

@@ -16,6 +16,15 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// RotateRequest replaces a webhook's secret.
+type RotateRequest struct {
+	Secret         *string `json:"secret,omitempty"`         // generated when absent
+	OverlapSeconds int64   `json:"overlap_seconds,omitzero"` // how long the old secret stays valid
+}
+
+// MaxOverlapSeconds is the longest time that an old secret may stay valid.
+const MaxOverlapSeconds = 7 * 24 * 3600
+
 // Limits of a webhook's secrets.
 const (
 	maxToken          = 1024 // characters of a token, which is part of a header or URL
@@ -107,7 +116,7 @@ func generated(w store.WebhookRow) string {
 }
 
 // NextSecret returns the new value of a rotation.
-func NextSecret(w store.WebhookRow, req penstock.RotateRequest) (string, error) {
+func NextSecret(w store.WebhookRow, req RotateRequest) (string, error) {
 	if req.Secret == nil {
 		value := generated(w)
 		if value == "" {
@@ -127,7 +136,7 @@ func NextSecret(w store.WebhookRow, req penstock.RotateRequest) (string, error) 
 // means that the secret has no value yet, and the webhook is pending. fresh says that the value
 // was generated or set with the webhook, so the response may show it.
 func (s *Webhooks) FirstSecret(
-	ctx context.Context, tx *store.Tx, p penstock.Principal, w *store.WebhookRow, req penstock.WebhookRequest,
+	ctx context.Context, tx *store.Tx, p penstock.Principal, w *store.WebhookRow, req WebhookRequest,
 ) (value string, fresh bool, err error) {
 	if w.SecretName != "" {
 		found, err := tx.Secrets().Use(ctx, p.Team, []string{w.SecretName})
@@ -156,7 +165,7 @@ func (s *Webhooks) FirstSecret(
 
 // existingSecret returns the value of an existing secret, or "" if it has none.
 func (s *Webhooks) existingSecret(
-	p penstock.Principal, w *store.WebhookRow, row store.SecretRow, req penstock.WebhookRequest,
+	p penstock.Principal, w *store.WebhookRow, row store.SecretRow, req WebhookRequest,
 ) (string, error) {
 	if err := access.Require(p, penstock.ScopeSecretsManage); err != nil {
 		return "", err
@@ -218,7 +227,7 @@ func (s *Webhooks) ReplaceSecret(
 		return err
 	}
 	users = slices.DeleteFunc(
-		users, func(u store.SecretUser) bool { return u.Type == penstock.SecretOfWebhook && u.UID == w.UID },
+		users, func(u store.SecretUser) bool { return u.Type == store.SecretOfWebhook && u.UID == w.UID },
 	)
 	if len(users) > 0 {
 		return penstock.Errorf(

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -23,39 +24,39 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.T.Context()
 		w := h.hook(signature("x", "stripe", nil))
-		_, err := h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, w.UID, penstock.WebhookRequest{Enabled: new(true)})
+		_, err := h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, w.UID, factory.WebhookRequest{Enabled: new(true)})
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "waits for its secret")
-		if got := h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")}); !got.PendingSecret ||
+		if got := h.update(w.UID, factory.WebhookRequest{DeliveryIDHeader: new("X-Id")}); !got.PendingSecret ||
 			got.Enabled || got.DeliveryIDHeader != "X-Id" {
 			h.T.Errorf("another change: got %+v, want it to wait still", got)
 		}
-		got := h.update(w.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")})
+		got := h.update(w.UID, factory.WebhookRequest{Secret: new("whsec_live_0123456789")})
 		if !got.Enabled || got.PendingSecret || got.Secret != "" || len(got.Secrets) != 1 {
 			h.T.Errorf("got %+v, want it enabled, with a secret that is not shown", got)
 		}
 		h.values(w.UID, "whsec_live_0123456789")
 		h.managed(w.SecretName, "whsec_live_0123456789")
 		_, err = h.Resources.UpdateWebhook(
-			ctx, h.Admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another-secret-of-it")},
+			ctx, h.Admin, h.factory, w.UID, factory.WebhookRequest{Secret: new("another-secret-of-it")},
 		)
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "rotate-secret")
 
 		off := h.hook(signature("y", "stripe", nil))
 		if got := h.update(
-			off.UID, penstock.WebhookRequest{Secret: new("secret-of-sixteen"), Enabled: new(false)},
+			off.UID, factory.WebhookRequest{Secret: new("secret-of-sixteen"), Enabled: new(false)},
 		); got.Enabled || got.PendingSecret {
 			h.T.Errorf("got %+v, want it finished and not enabled", got)
 		}
 		bad := h.hook(signature("z", "discord", nil))
 		_, err = h.Resources.UpdateWebhook(
-			ctx, h.Admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key, but long enough")},
+			ctx, h.Admin, h.factory, bad.UID, factory.WebhookRequest{Secret: new("no key, but long enough")},
 		)
 		testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "public key")
 		if strings.Contains(err.Error(), "but long enough") {
 			h.T.Errorf("the error repeats the secret: %v", err)
 		}
 		rotated := h.rotate(
-			h.hook(signature("r", "github", nil)).UID, penstock.RotateRequest{Secret: new("secret by rotation")},
+			h.hook(signature("r", "github", nil)).UID, factory.RotateRequest{Secret: new("secret by rotation")},
 		)
 		if !rotated.Enabled || rotated.PendingSecret || rotated.Secret != "secret by rotation" {
 			h.T.Errorf("by rotation: got %+v", rotated)
@@ -68,25 +69,25 @@ func TestWebhookKeepsItsSecretUntilItIsEnabledAgain(t *testing.T) {
 		w := h.hook(named("x", penstock.AuthToken))
 		h.setSecret(w.SecretName, "the-next-of-its-values")
 		h.values(w.UID, w.Secret)
-		h.update(w.UID, penstock.WebhookRequest{Enabled: new(true)}) // it is: nothing changes
+		h.update(w.UID, factory.WebhookRequest{Enabled: new(true)}) // it is: nothing changes
 		h.values(w.UID, w.Secret)
-		if got := h.update(w.UID, penstock.WebhookRequest{Enabled: new(false)}); got.Enabled {
+		if got := h.update(w.UID, factory.WebhookRequest{Enabled: new(false)}); got.Enabled {
 			h.T.Errorf("got %+v, want it disabled", got)
 		}
 		h.values(w.UID, w.Secret)
-		if got := h.update(w.UID, penstock.WebhookRequest{Enabled: new(true)}); !got.Enabled {
+		if got := h.update(w.UID, factory.WebhookRequest{Enabled: new(true)}); !got.Enabled {
 			h.T.Errorf("got %+v, want it enabled", got)
 		}
 		h.values(w.UID, "the-next-of-its-values")
 		h.setSecret(w.SecretName, "value-after-an-edit")
-		h.update(w.UID, penstock.WebhookRequest{ReplayGuard: new(true)})
+		h.update(w.UID, factory.WebhookRequest{ReplayGuard: new(true)})
 		h.values(w.UID, "value-after-an-edit")
 
 		inURL := h.hook(named("y", penstock.AuthURLToken))
 		h.setSecret(inURL.SecretName, "not/safe-in-a-path")
-		h.update(inURL.UID, penstock.WebhookRequest{Enabled: new(false)})
+		h.update(inURL.UID, factory.WebhookRequest{Enabled: new(false)})
 		_, err := h.Resources.UpdateWebhook(
-			h.T.Context(), h.Admin, h.factory, inURL.UID, penstock.WebhookRequest{Enabled: new(true)},
+			h.T.Context(), h.Admin, h.factory, inURL.UID, factory.WebhookRequest{Enabled: new(true)},
 		)
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "A-Z a-z 0-9")
 		h.values(inURL.UID, inURL.Secret)
@@ -97,7 +98,7 @@ func TestWebhookUsesANewSecretImmediately(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.T.Context()
 		h.secret("SHARED", nil)
-		request := func(name string, mode penstock.AuthMode, refresh penstock.SecretRefresh) penstock.WebhookRequest {
+		request := func(name string, mode penstock.AuthMode, refresh penstock.SecretRefresh) factory.WebhookRequest {
 			r := named(name, mode)
 			r.SecretName, r.SecretRefresh = new("SHARED"), &refresh
 			return r
@@ -114,23 +115,23 @@ func TestWebhookUsesANewSecretImmediately(t *testing.T) {
 		if got := h.read(follows.UID); !got.Enabled || got.PendingSecret {
 			h.T.Errorf("got %+v, want it finished", got)
 		}
-		if got := h.update(waits.UID, penstock.WebhookRequest{Enabled: new(true)}); !got.Enabled || got.PendingSecret {
+		if got := h.update(waits.UID, factory.WebhookRequest{Enabled: new(true)}); !got.Enabled || got.PendingSecret {
 			h.T.Errorf("got %+v, want it finished by the switch", got)
 		}
 		h.values(waits.UID, "the-first-of-its-values")
 
-		_, err := h.Secrets.Set(ctx, h.Admin, "SHARED", penstock.SecretChange{Value: new("not/safe-in-a-path")})
+		_, err := h.Secrets.Set(ctx, h.Admin, "SHARED", access.SecretChange{Value: new("not/safe-in-a-path")})
 		testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, `the webhook "follows"`)
 		h.managed("SHARED", "the-first-of-its-values")
 		h.setSecret("SHARED", "the-second-of-its-values")
 		h.values(follows.UID, "the-second-of-its-values")
 		h.values(waits.UID, "the-first-of-its-values")
-		h.update(waits.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
+		h.update(waits.UID, factory.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
 		h.values(waits.UID, "the-second-of-its-values")
 
 		late := h.hook(signature("late", "github", nil))
 		h.setSecret(late.SecretName, "the-value-of-late")
-		if got := h.update(late.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)}); !got.Enabled ||
+		if got := h.update(late.UID, factory.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)}); !got.Enabled ||
 			got.PendingSecret {
 			h.T.Errorf("got %+v, want it to take the value that is there", got)
 		}
@@ -158,7 +159,7 @@ func TestWebhookChanges(t *testing.T) {
 		ctx := h.T.Context()
 		w := h.hook(signature("x", "grafana", new("secret-of-sixteen")))
 		before, _ := h.TeamVersion(ctx)
-		got := h.update(w.UID, penstock.WebhookRequest{
+		got := h.update(w.UID, factory.WebhookRequest{
 			DeliveryIDHeader: new("X-Event-Id"), ReplayGuard: new(true), SecretRefresh: new(penstock.RefreshImmediate),
 			Signature: &penstock.Signature{TimestampHeader: "X-Time"},
 		})
@@ -175,11 +176,11 @@ func TestWebhookChanges(t *testing.T) {
 		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
 			h.T.Errorf("the team's version went from %d to %d, %v", before, after, err)
 		}
-		got = h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new(""), Signature: &penstock.Signature{}})
+		got = h.update(w.UID, factory.WebhookRequest{DeliveryIDHeader: new(""), Signature: &penstock.Signature{}})
 		if got.DeliveryIDHeader != "" || got.Signature != nil || !got.ReplayGuard {
 			h.T.Errorf("got %+v, want the header and the signature object gone and the rest as it was", got)
 		}
-		for pointer, req := range map[string]penstock.WebhookRequest{
+		for pointer, req := range map[string]factory.WebhookRequest{
 			"/delivery_id_header: cannot":                 {DeliveryIDHeader: new("Cookie")},
 			"/delivery_id_header: X":                      {DeliveryIDHeader: new("X-Grafana-Alerting-Signature")},
 			"/signature: must have only timestamp_header": {Signature: &penstock.Signature{Header: "X"}},
@@ -196,7 +197,7 @@ func TestWebhookChanges(t *testing.T) {
 func TestWebhookGetsANewSecret(t *testing.T) {
 	tests := []struct {
 		name  string
-		req   penstock.WebhookRequest
+		req   factory.WebhookRequest
 		given *string
 		code  penstock.Code // of an error
 	}{
@@ -224,7 +225,7 @@ func TestWebhookGetsANewSecret(t *testing.T) {
 				old := w.Secret
 				before, _ := h.TeamVersion(ctx)
 				got, err := h.Resources.RotateWebhookSecret(
-					ctx, h.Admin, h.factory, w.UID, penstock.RotateRequest{Secret: tt.given},
+					ctx, h.Admin, h.factory, w.UID, factory.RotateRequest{Secret: tt.given},
 				)
 				if penstock.CodeOf(err) != tt.code || tt.code == "" && err != nil {
 					h.T.Fatalf("got %v, want %q", err, tt.code)
@@ -257,9 +258,9 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.T.Context()
 		w := h.hook(named("x", penstock.AuthToken))
-		for _, seconds := range []int64{-1, penstock.MaxOverlapSeconds + 1} {
+		for _, seconds := range []int64{-1, factory.MaxOverlapSeconds + 1} {
 			_, err := h.Resources.RotateWebhookSecret(
-				ctx, h.Admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: seconds},
+				ctx, h.Admin, h.factory, w.UID, factory.RotateRequest{OverlapSeconds: seconds},
 			)
 			testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "/overlap_seconds")
 		}
@@ -267,24 +268,24 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 			h.T.Fatal(err)
 		}
 		now := penstock.Now()
-		second := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: penstock.MaxOverlapSeconds})
+		second := h.rotate(w.UID, factory.RotateRequest{OverlapSeconds: factory.MaxOverlapSeconds})
 		h.values(w.UID, second.Secret, w.Secret)
 		h.managed(w.SecretName, second.Secret)
 		secrets := h.read(w.UID).Secrets
-		end := now.Add(penstock.MaxOverlapSeconds * time.Second)
+		end := now.Add(factory.MaxOverlapSeconds * time.Second)
 		if len(secrets) != 2 || secrets[0] != (penstock.WebhookSecret{}) || secrets[1].Index != 1 ||
 			secrets[1].LastUsedAt == 0 ||
 			secrets[1].ExpiresAt < end || secrets[1].ExpiresAt > end.Add(time.Minute) {
 			h.T.Errorf("got %+v, want the old one, once used, to end at %v", secrets, end)
 		}
-		third := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+		third := h.rotate(w.UID, factory.RotateRequest{OverlapSeconds: 60})
 		h.values(w.UID, third.Secret, second.Secret, w.Secret)
 		for range 2 {
-			h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+			h.rotate(w.UID, factory.RotateRequest{OverlapSeconds: 60})
 		}
-		_, err := h.Resources.RotateWebhookSecret(ctx, h.Admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+		_, err := h.Resources.RotateWebhookSecret(ctx, h.Admin, h.factory, w.UID, factory.RotateRequest{OverlapSeconds: 60})
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "5 valid secrets")
-		last := h.rotate(w.UID, penstock.RotateRequest{})
+		last := h.rotate(w.UID, factory.RotateRequest{})
 		h.values(w.UID, last.Secret)
 	})
 }
@@ -300,13 +301,13 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 		h.hook(second)
 		agent, err := h.Resources.CreateIdentity(
 			ctx, h.Admin,
-			penstock.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}},
+			factory.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}},
 		)
 		if err != nil {
 			h.T.Fatal(err)
 		}
 		_, err = h.Resources.RotateWebhookSecret(
-			ctx, h.Admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next-of-the-shared")},
+			ctx, h.Admin, h.factory, w.UID, factory.RotateRequest{Secret: new("next-of-the-shared")},
 		)
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "is also used by")
 		for _, user := range []string{`the agent "reviewer"`, `the webhook "y" of the factory "acme"`} {
@@ -340,12 +341,12 @@ func TestWebhookUsesANewSecretUnderConcurrency(t *testing.T) {
 				var err error
 				switch i % 4 {
 				case 0:
-					_, err = h.Resources.RotateWebhookSecret(ctx, h.Admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 1})
+					_, err = h.Resources.RotateWebhookSecret(ctx, h.Admin, h.factory, w.UID, factory.RotateRequest{OverlapSeconds: 1})
 				case 1:
-					_, err = h.Secrets.Set(ctx, h.Admin, w.SecretName, penstock.SecretChange{Value: &value})
+					_, err = h.Secrets.Set(ctx, h.Admin, w.SecretName, access.SecretChange{Value: &value})
 				case 2:
 					_, err = h.Resources.UpdateWebhook(
-						ctx, h.Admin, h.factory, w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-" + value)},
+						ctx, h.Admin, h.factory, w.UID, factory.WebhookRequest{DeliveryIDHeader: new("X-" + value)},
 					)
 				default:
 					other := named(value, penstock.AuthToken)
@@ -374,7 +375,7 @@ func TestWebhookSecretsAreReencrypted(t *testing.T) {
 	withFactory(t, func(o *run.Deps) { o.Keyset = keyset }, func(h *hooks) {
 		ctx := h.T.Context()
 		w := h.hook(named("x", penstock.AuthToken))
-		present := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+		present := h.rotate(w.UID, factory.RotateRequest{OverlapSeconds: 60})
 
 		own := testworld.CopyOf(h.T, path) // the engines' tests share a keyset at the same time
 		rotation, err := secret.BeginRotation(t.Context(), secret.KeysetFile{Path: own})

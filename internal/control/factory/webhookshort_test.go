@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -26,7 +27,7 @@ func TestWebhooksRejectShortSecrets(t *testing.T) {
 		}
 		h.secret("SHORT", new(short))
 		h.secret("LONG", new(enough))
-		for name, req := range map[string]penstock.WebhookRequest{
+		for name, req := range map[string]factory.WebhookRequest{
 			"token": named("token", penstock.AuthToken), "url-token": named("url-token", penstock.AuthURLToken),
 			"github": signature("github", "github", nil),
 		} {
@@ -44,16 +45,16 @@ func TestWebhooksRejectShortSecrets(t *testing.T) {
 		}
 
 		waits := h.hook(signature("waits", "stripe", nil))
-		_, err := h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, waits.UID, penstock.WebhookRequest{Secret: new(short)})
+		_, err := h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, waits.UID, factory.WebhookRequest{Secret: new(short)})
 		refused("finish", "/secret", err)
 		h.setSecret(waits.SecretName, short)
-		_, err = h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, waits.UID, penstock.WebhookRequest{Enabled: new(true)})
+		_, err = h.Resources.UpdateWebhook(ctx, h.Admin, h.factory, waits.UID, factory.WebhookRequest{Enabled: new(true)})
 		testworld.WantCode(h.T, err, penstock.CodeConflict, "at least 16 characters")
 		own := h.hook(named("own", penstock.AuthToken))
-		_, err = h.Resources.RotateWebhookSecret(ctx, h.Admin, h.factory, own.UID, penstock.RotateRequest{Secret: new(short)})
+		_, err = h.Resources.RotateWebhookSecret(ctx, h.Admin, h.factory, own.UID, factory.RotateRequest{Secret: new(short)})
 		refused("rotate", "/secret", err)
-		h.update(own.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
-		_, err = h.Secrets.Set(ctx, h.Admin, own.SecretName, penstock.SecretChange{Value: new(short)})
+		h.update(own.UID, factory.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
+		_, err = h.Secrets.Set(ctx, h.Admin, own.SecretName, access.SecretChange{Value: new(short)})
 		refused("set the secret that it follows", "/value", err)
 		h.values(own.UID, own.Secret)
 	})
@@ -109,8 +110,8 @@ func TestAWebhookKeepsAShortSecret(t *testing.T) {
 		warned("apply", h.apply(with(team(), "README.md", "# More\n")).Diagnostics)
 		h.values(hook.UID, short)
 
-		h.update(hook.UID, penstock.WebhookRequest{Enabled: new(false)})
-		h.update(hook.UID, penstock.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)})
+		h.update(hook.UID, factory.WebhookRequest{Enabled: new(false)})
+		h.update(hook.UID, factory.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)})
 		h.values(hook.UID, short)
 		valid, err = h.Factories.Validate(ctx, h.As("eve", penstock.ScopeFactoriesManage), team())
 		if err != nil {

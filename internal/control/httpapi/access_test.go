@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -121,7 +122,7 @@ func TestAGoodKeyIsNeverTakenForAGuess(t *testing.T) {
 		guessed.must(http.StatusOK, "GET", "/api/v1/me", nil, "Authorization", "Bearer "+never)
 		guessed.must(http.StatusOK, "GET", "/api/v1/me", nil, "Authorization", "Bearer "+agent.a.APIKey)
 		guessed.must(
-			http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: never}, "Authorization", "",
+			http.StatusCreated, "POST", "/api/v1/session", access.SessionRequest{APIKey: never}, "Authorization", "",
 		)
 		if status := guess(); status != http.StatusTooManyRequests {
 			t.Errorf("another guess: got %d, want 429", status)

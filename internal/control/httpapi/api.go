@@ -22,6 +22,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // Options configures an API. Rules and PublicURL are required.
@@ -55,12 +56,12 @@ type Options struct {
 type Webhooks interface {
 	// SendTest sends a delivery to the webhook and returns its id in the log.
 	SendTest(
-		ctx context.Context, hook penstock.Webhook, req penstock.TestDelivery, id string, client netip.Addr,
+		ctx context.Context, hook penstock.Webhook, req factory.TestDelivery, id string, client netip.Addr,
 	) (deliveryID string, err error)
 	// Explain says whether the webhook accepts the credential of a request, and why not.
 	Explain(
-		ctx context.Context, hook penstock.Webhook, req penstock.WebhookVerification,
-	) (penstock.WebhookVerified, error)
+		ctx context.Context, hook penstock.Webhook, req factory.WebhookVerification,
+	) (factory.WebhookVerified, error)
 }
 
 // API is the http.Handler of all routes. It has the checks that each request passes. The handlers

@@ -15,7 +15,7 @@ type automations struct {
 }
 
 func (h automations) create(c *call) error {
-	var req penstock.AutomationRequest
+	var req factory.AutomationRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (h automations) read(c *call) error {
 }
 
 func (h automations) update(c *call) error {
-	var req penstock.AutomationRequest
+	var req factory.AutomationRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (h automations) run(c *call) error {
 }
 
 func (h deliveries) testFilter(c *call) error {
-	var req penstock.FilterTest
+	var req factory.FilterTest
 	payload, err := c.decodeWithPayload(&req)
 	if err != nil {
 		return err

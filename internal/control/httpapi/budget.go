@@ -13,7 +13,7 @@ type budgets struct {
 }
 
 func (h budgets) create(c *call) error {
-	var req penstock.SharedBudgetRequest
+	var req run.SharedBudgetRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (h budgets) read(c *call) error {
 }
 
 func (h budgets) update(c *call) error {
-	var req penstock.SharedBudgetRequest
+	var req run.SharedBudgetRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type call struct {
 	requestID string
 	principal penstock.Principal
 	key       string              // the key of principal
-	session   *penstock.Session   // the session of principal; nil: it has a key
+	session   *access.Session     // the session of principal; nil: it has a key
 	proof     access.SessionProof // of that session
 	body      []byte              // after it was read
 	code      penstock.Code       // of the error in the response

@@ -12,8 +12,10 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/httpapi"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -500,7 +502,7 @@ func (d *driver) execute() {
 		d.must(http.StatusForbidden, method, "/api/v1/session", nil, "Authorization", "Bearer "+g.a.APIKey)
 	}
 	d.must(
-		http.StatusForbidden, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: g.a.APIKey}, "Authorization", "",
+		http.StatusForbidden, "POST", "/api/v1/session", access.SessionRequest{APIKey: g.a.APIKey}, "Authorization", "",
 	)
 	for _, path := range []string{"limits", "signature-schemes", "schedule-times?cron=@daily"} {
 		d.must(http.StatusForbidden, "GET", "/api/v1/"+path, nil, "Authorization", "Bearer "+g.a.APIKey)
@@ -558,7 +560,7 @@ func (d *driver) execute() {
 				RepositoryChanges: penstock.RepositoryChanges{
 					Name: "app", URL: "https://example.com/app.git", Base: strings.Repeat("1", 40), Branch: "fix",
 					Files: []penstock.FileChange{
-						{Path: "b", PreviousPath: "a", Status: penstock.FileRenamed, Additions: 1, Truncated: true},
+						{Path: "b", PreviousPath: "a", Status: git.FileRenamed, Additions: 1, Truncated: true},
 					},
 					FilesOmitted: 1, Truncated: true,
 				},

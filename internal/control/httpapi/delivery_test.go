@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // makeDeliveries sends deliveries through the ingress: an accepted one that starts a run, one that
 // starts none, a duplicate, and one of each rejection.
-func (d *driver) makeDeliveries(factory string) {
+func (d *driver) makeDeliveries(created string) {
 	t := d.t
 	t.Helper()
 	admin := penstock.Principal{
@@ -21,7 +22,7 @@ func (d *driver) makeDeliveries(factory string) {
 		Scopes: []penstock.Scope{penstock.ScopeAdmin},
 	}
 	for name, filter := range map[string]string{"all": ``, "none": `, "payload": {"a": [2]}`} {
-		_, err := d.svc.Resources.CreateAutomation(t.Context(), admin, factory, penstock.AutomationRequest{
+		_, err := d.svc.Resources.CreateAutomation(t.Context(), admin, created, factory.AutomationRequest{
 			Name: new(name), Prompt: new("look"), Triggers: &[]penstock.Trigger{{
 				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived,
 				Filter: []byte(`{"webhook_ids": ["` + d.seen["webhook"] + `"]` + filter + `}`),
@@ -31,16 +32,16 @@ func (d *driver) makeDeliveries(factory string) {
 			t.Fatal(err)
 		}
 	}
-	d.seen["delivery"] = d.deliver(penstock.InboundDelivery{Outcome: penstock.OutcomeAccepted}).DeliveryID
-	d.seen["duplicate"] = d.deliver(penstock.InboundDelivery{Outcome: penstock.OutcomeAccepted}).DeliveryID
+	d.seen["delivery"] = d.deliver(factory.InboundDelivery{Outcome: penstock.OutcomeAccepted}).DeliveryID
+	d.seen["duplicate"] = d.deliver(factory.InboundDelivery{Outcome: penstock.OutcomeAccepted}).DeliveryID
 	for _, o := range []penstock.Outcome{
 		penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize,
 	} {
-		d.deliver(penstock.InboundDelivery{Outcome: o, Reason: "mismatch"})
+		d.deliver(factory.InboundDelivery{Outcome: o, Reason: "mismatch"})
 	}
 }
 
-func (d *driver) deliver(a penstock.InboundDelivery) penstock.DeliveryResult {
+func (d *driver) deliver(a factory.InboundDelivery) factory.DeliveryResult {
 	d.t.Helper()
 	snapshot, err := d.svc.Receiver.Plan(d.t.Context(), d.seen["webhook"], false, true)
 	if err != nil {
@@ -118,7 +119,7 @@ func TestAFilterTestAcceptsEveryPossibleBody(t *testing.T) {
 		{"no object", `[1]`, 400, false},
 	}
 	for _, tt := range tests {
-		var got penstock.FilterTestResult
+		var got factory.FilterTestResult
 		a := d.must(tt.status, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter", tt.body)
 		if tt.status == http.StatusOK {
 			a.into(t, &got)
@@ -133,19 +134,19 @@ func TestDeliveriesThatStartedNoRunAreListed(t *testing.T) {
 	t.Parallel()
 	d := &driver{world: start(t), seen: map[string]string{}}
 	d.makeWebhooks()
-	factory := "/api/v1/factory/" + d.seen["factory"]
-	log := factory + "/webhooks/" + d.seen["webhook"] + "/deliveries"
+	created := "/api/v1/factory/" + d.seen["factory"]
+	log := created + "/webhooks/" + d.seen["webhook"] + "/deliveries"
 	var automations struct {
 		Automations []penstock.Automation `json:"automations"`
 	}
-	d.must(http.StatusOK, "GET", factory+"/automations", nil).into(t, &automations)
+	d.must(http.StatusOK, "GET", created+"/automations", nil).into(t, &automations)
 	for _, one := range automations.Automations {
-		d.must(http.StatusOK, "PATCH", factory+"/automations/"+one.UID, `{"enabled": false}`)
+		d.must(http.StatusOK, "PATCH", created+"/automations/"+one.UID, `{"enabled": false}`)
 	}
 	var unmatched penstock.Delivery
 	d.must(http.StatusCreated, "POST", log+"/"+d.seen["delivery"]+"/replay", nil).into(t, &unmatched)
 	ids := func(query string) (ids []string) {
-		var page penstock.DeliveryPage
+		var page factory.DeliveryPage
 		d.must(http.StatusOK, "GET", log+"?limit=500"+query, nil).into(t, &page)
 		for _, one := range page.Deliveries {
 			if one.Outcome == penstock.OutcomeAccepted && len(one.Runs) == 0 && one.Reason != penstock.ReasonHandshake {

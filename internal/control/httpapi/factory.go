@@ -24,7 +24,7 @@ func (h factories) create(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	factory, err := h.rules.Create(c.ctx(), c.principal, penstock.FactoryRequest{
+	factory, err := h.rules.Create(c.ctx(), c.principal, factory.FactoryRequest{
 		Name: req.Name, Alias: req.Alias, Description: req.Description, Files: req.Files, Repository: req.Repository,
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (h factories) read(c *call) error {
 }
 
 func (h factories) update(c *call) error {
-	var req penstock.FactoryRequest
+	var req factory.FactoryRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (h factories) sync(c *call) error {
 }
 
 func (h factories) dispatch(c *call) error {
-	var req penstock.DispatchRequest
+	var req factory.DispatchRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (h followups) createInConversation(c *call) error {
 }
 
 // followup reads a follow-up and checks the size of its attachments and of the rest.
-func (c *call) followup() (req penstock.FollowupRequest, err error) {
+func (c *call) followup() (req run.FollowupRequest, err error) {
 	if err := c.decode(&req); err != nil {
 		return req, err
 	}

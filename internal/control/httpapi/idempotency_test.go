@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -54,7 +55,7 @@ func TestOneTimeSecretsAreReplayedToo(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	once := []string{"Idempotency-Key", "k"}
-	body := penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}
+	body := access.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}
 	first := w.must(http.StatusCreated, "POST", "/api/v1/keys", body, once...)
 	again := w.must(http.StatusCreated, "POST", "/api/v1/keys", body, once...)
 	if again.field("key") != first.field("key") {

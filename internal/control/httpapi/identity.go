@@ -13,7 +13,7 @@ type identities struct {
 }
 
 func (h identities) create(c *call) error {
-	var req penstock.IdentityRequest
+	var req factory.IdentityRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (h identities) update(c *call) error {
 	case appends:
 		return h.appendSecrets(c)
 	}
-	var req penstock.IdentityRequest
+	var req factory.IdentityRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (h identities) update(c *call) error {
 
 // appendSecrets is an update whose only field is secrets_append.
 func (h identities) appendSecrets(c *call) error {
-	var req penstock.SecretsAppend
+	var req factory.SecretsAppend
 	if err := c.decode(&req); err != nil {
 		return err
 	}

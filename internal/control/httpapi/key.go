@@ -13,7 +13,7 @@ type keys struct {
 }
 
 func (h keys) create(c *call) error {
-	var req penstock.KeyRequest
+	var req access.KeyRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}

@@ -13,6 +13,31 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
+// taskStatus returns the states of a group of the `task_status` filter. ok is false for an unknown
+// group.
+func taskStatus(group string) (states []penstock.State, ok bool) {
+	switch group {
+	case "running":
+		return []penstock.State{penstock.StateQueued, penstock.StateClaimed, penstock.StatePending, penstock.StateInProgress}, true
+	case "failed":
+		return []penstock.State{penstock.StateFailed, penstock.StateError}, true
+	case "blocked":
+		return []penstock.State{penstock.StateBlocked}, true
+	case "cancelled":
+		return []penstock.State{penstock.StateCancelled}, true
+	case "complete":
+		return []penstock.State{penstock.StateSucceeded}, true
+	}
+	return nil, false
+}
+
+// usageGroups lists the groups.
+func usageGroups() []penstock.UsageGroup {
+	return []penstock.UsageGroup{
+		penstock.UsageByDay, penstock.UsageByModel, penstock.UsageByProvider, penstock.UsageByAutomation, penstock.UsageByAgent, penstock.UsageByFactory, penstock.UsageByKey,
+	}
+}
+
 // maxMetadataFilter is how many keys of metadata a filter can name.
 const maxMetadataFilter = 5
 
@@ -189,7 +214,7 @@ func (q *query) states() (states []penstock.State, none bool) {
 	}
 	var group []penstock.State
 	for _, status := range q.texts("task_status") {
-		some, known := penstock.TaskStatus(status)
+		some, known := taskStatus(status)
 		if !known {
 			q.badf("task_status", "must be one of running, failed, blocked, cancelled, complete")
 		}
@@ -206,9 +231,9 @@ func (q *query) states() (states []penstock.State, none bool) {
 func (q *query) sources() []penstock.Source {
 	var sources []penstock.Source
 	for _, s := range q.texts("source") {
-		source, known := penstock.LookupSource(s)
+		source, known := lookupSource(s)
 		if !known {
-			q.badf("source", "must be one of %s", list(penstock.SourceNames()))
+			q.badf("source", "must be one of %s", list(sourceNames()))
 		}
 		sources = append(sources, source)
 	}

@@ -13,7 +13,7 @@ type schedules struct {
 }
 
 func (h schedules) create(c *call) error {
-	var req penstock.ScheduleRequest
+	var req factory.ScheduleRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (h schedules) times(c *call) error {
 }
 
 func (h schedules) replace(c *call) error {
-	var req penstock.ScheduleRequest
+	var req factory.ScheduleRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ type secrets struct {
 }
 
 func (h secrets) create(c *call) error {
-	var req penstock.SecretRequest
+	var req access.SecretRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (h secrets) read(c *call) error {
 }
 
 func (h secrets) set(c *call) error {
-	var req penstock.SecretChange
+	var req access.SecretChange
 	if err := c.decode(&req); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (a *authenticator) resume(c *call, proofs []access.SessionProof) error {
 	}
 	for _, proof := range proofs {
 		var p penstock.Principal
-		var session penstock.Session
+		var session access.Session
 		if p, session, err = a.sessions.Resume(c.ctx(), proof); err == nil {
 			c.principal, c.proof, c.session = p, proof, &session
 			return nil
@@ -110,7 +110,7 @@ func (h sessions) signIn(c *call) error {
 	if err := h.auth.checkSameOrigin(c); err != nil {
 		return err
 	}
-	var req penstock.SessionRequest
+	var req access.SessionRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -31,7 +32,7 @@ type browser struct {
 // signIn starts a session with the given key.
 func (w *world) signIn(key string) *browser {
 	w.t.Helper()
-	a := w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: key}, "Authorization", "")
+	a := w.must(http.StatusCreated, "POST", "/api/v1/session", access.SessionRequest{APIKey: key}, "Authorization", "")
 	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
 	return &browser{world: w, cookie: cookie, secret: a.field("secret")}
 }
@@ -53,9 +54,9 @@ func TestSession(t *testing.T) {
 	w := start(t)
 	b := w.signIn(w.admin)
 	got := b.do("GET", "/api/v1/session", nil)
-	var session penstock.Session
+	var session access.Session
 	got.into(t, &session)
-	want := penstock.Session{
+	want := access.Session{
 		Team: "default", Actor: penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"},
 		Scopes: []penstock.Scope{penstock.ScopeAdmin},
 		KeyUID: "first", ExpiresAt: session.ExpiresAt, IdleSeconds: 24 * 3600,
@@ -113,7 +114,7 @@ func TestSessionCookie(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := tt.w.must(
-			http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey},
+			http.StatusCreated, "POST", "/api/v1/session", access.SessionRequest{APIKey: adminKey},
 			append(tt.headers, "Authorization", "")...,
 		)
 		if got := a.header.Get("Set-Cookie"); !regexp.MustCompile(tt.want).MatchString(got) {
@@ -128,9 +129,9 @@ func TestAnotherCookieWithTheSameNameLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	in := w.must(
-		http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey}, "Authorization", "",
+		http.StatusCreated, "POST", "/api/v1/session", access.SessionRequest{APIKey: adminKey}, "Authorization", "",
 	)
-	var session penstock.Session
+	var session access.Session
 	in.into(t, &session)
 	own, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
 	name, _, _ := strings.Cut(own, "=")
@@ -150,7 +151,7 @@ func TestSigningInAgainEndsTheSessionBefore(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	b := w.signIn(w.admin)
-	if a := b.do("POST", "/api/v1/session", penstock.SessionRequest{APIKey: w.admin}); a.status != http.StatusCreated {
+	if a := b.do("POST", "/api/v1/session", access.SessionRequest{APIKey: w.admin}); a.status != http.StatusCreated {
 		t.Fatalf("got %d %s", a.status, a.body)
 	}
 	if a := b.do("GET", "/api/v1/session", nil); a.status != http.StatusUnauthorized {
@@ -252,7 +253,7 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 		}
 	}
 	if a := w.do(
-		"POST", "/api/v1/session", penstock.SessionRequest{APIKey: w.admin}, "Authorization", "", "Sec-Fetch-Site",
+		"POST", "/api/v1/session", access.SessionRequest{APIKey: w.admin}, "Authorization", "", "Sec-Fetch-Site",
 		"cross-site",
 	); a.status != http.StatusForbidden {
 		t.Errorf("another site signs the browser in: got %d, want 403", a.status)
@@ -288,7 +289,7 @@ func TestACookieAloneDoesNothing(t *testing.T) {
 			{"GET", "/api/v1/agent/runs/" + id + "/events", nil},
 			{"GET", "/api/v1/agent/runs/" + id + "/transcript", nil},
 			{"GET", "/api/v1/keys", nil},
-			{"POST", "/api/v1/keys", penstock.KeyRequest{Name: "stolen", Scopes: []penstock.Scope{penstock.ScopeAdmin}}},
+			{"POST", "/api/v1/keys", access.KeyRequest{Name: "stolen", Scopes: []penstock.Scope{penstock.ScopeAdmin}}},
 			{"POST", "/api/v1/agent/runs", map[string]any{"prompt": "stolen"}},
 			{"DELETE", "/api/v1/session", nil},
 		}
@@ -316,7 +317,7 @@ func TestASignInEndsNoSessionByItsCookieAlone(t *testing.T) {
 	w := start(t)
 	b := w.signIn(w.admin)
 	_, reader := w.newKey(penstock.ScopeRunsRead)
-	a := b.do("POST", "/api/v1/session", penstock.SessionRequest{APIKey: reader}, secretHeader, "")
+	a := b.do("POST", "/api/v1/session", access.SessionRequest{APIKey: reader}, secretHeader, "")
 	if a.status != http.StatusCreated {
 		t.Fatalf("got %d %s", a.status, a.body)
 	}

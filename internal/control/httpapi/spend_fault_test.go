@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -94,7 +95,7 @@ func TestCallsAreCountedOnceTheDatabaseIsBack(t *testing.T) {
 				})
 			}
 			testkit.Eventually(t, 2*back, func() error { return settle(back) })
-			var usage penstock.RunUsage
+			var usage run.RunUsage
 			w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id+"/usage", nil).into(t, &usage)
 			if usage.Total.Calls != 3 || usage.Total.PricedCostUSD != 1.5 || usage.Total.UnsettledCalls != 0 ||
 				usage.Budget.SpentUSD != 1.5 || usage.Budget.ReservedUSD != 0 {

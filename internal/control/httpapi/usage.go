@@ -24,7 +24,7 @@ func (h usage) ofTeam(c *call) error {
 	q := c.query()
 	format := oneOf(q, "format", "json", "csv")
 	uq := penstock.UsageQuery{
-		From: q.after("from"), To: q.before("to"), GroupBy: oneOf(q, "group_by", penstock.UsageGroups()...),
+		From: q.after("from"), To: q.before("to"), GroupBy: oneOf(q, "group_by", usageGroups()...),
 		TimeZone: q.text("time_zone"), Hourly: oneOf(q, "interval", "hour") != "",
 	}
 	if q.err != nil {

@@ -17,7 +17,7 @@ type webhooks struct {
 }
 
 func (h webhooks) create(c *call) error {
-	var req penstock.WebhookRequest
+	var req factory.WebhookRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (h webhooks) read(c *call) error {
 }
 
 func (h webhooks) update(c *call) error {
-	var req penstock.WebhookRequest
+	var req factory.WebhookRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (h webhooks) update(c *call) error {
 }
 
 func (h webhooks) rotateSecret(c *call) error {
-	var req penstock.RotateRequest
+	var req factory.RotateRequest
 	if err := c.decodeAny(&req); err != nil {
 		return err
 	}

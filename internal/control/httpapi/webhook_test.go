@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
@@ -18,7 +19,7 @@ func (w *world) factory(name string) (hooks string) {
 		Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"},
 		Scopes: []penstock.Scope{penstock.ScopeAdmin},
 	}
-	f, err := w.svc.Factories.Create(w.t.Context(), admin, penstock.FactoryRequest{Name: &name})
+	f, err := w.svc.Factories.Create(w.t.Context(), admin, factory.FactoryRequest{Name: &name})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestSignatureSchemesSayHowEachSenderSigns(t *testing.T) {
 		t.Errorf("got %d schemes, want %d", len(got.Schemes), len(signature.Presets()))
 	}
 	for _, s := range got.Schemes {
-		if s.Sender == "" || s.Hint == "" || s.Forms == nil || len(s.Forms) == 0 != (s.Scheme == penstock.SchemeCustomHMAC) {
+		if s.Sender == "" || s.Hint == "" || s.Forms == nil || len(s.Forms) == 0 != (s.Scheme == signature.CustomHMAC) {
 			t.Errorf("got %+v, want a sender, a hint and its forms", s)
 		}
 	}

@@ -29,7 +29,7 @@ func (h webhookTrials) webhook(c *call) (penstock.Webhook, error) {
 // deliver sends a delivery as the sender would. A repeated request with its idempotency key
 // is at most a duplicate.
 func (h webhookTrials) deliver(c *call) error {
-	var req penstock.TestDelivery
+	var req factory.TestDelivery
 	payload, err := c.decodeWithPayload(&req)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (h webhookTrials) deliver(c *call) error {
 }
 
 func (h webhookTrials) verify(c *call) error {
-	var req penstock.WebhookVerification
+	var req factory.WebhookVerification
 	if err := c.decode(&req); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 func TestATestDeliveryPassesAllChecks(t *testing.T) {
@@ -66,7 +67,7 @@ func TestARequestOfASenderIsExplained(t *testing.T) {
 		{"a token", token.field("uid"), "Authorization", "Bearer " + token.field("secret"), "{}", true, "", ""},
 		{"another token", token.field("uid"), "Authorization", "Bearer x", "{}", false, "mismatch", ""},
 	} {
-		var got penstock.WebhookVerified
+		var got factory.WebhookVerified
 		request := map[string]any{"headers": map[string]string{tt.header: tt.sent}, "body": tt.body}
 		d.must(http.StatusOK, "POST", hooks+"/"+tt.uid+"/verify-request", request).into(t, &got)
 		if got.Valid != tt.valid || got.Reason != tt.reason || !strings.Contains(got.Hint, tt.hint) ||

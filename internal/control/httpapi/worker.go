@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 
-	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
@@ -25,5 +24,5 @@ func (h workers) harnesses(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, map[string][]penstock.HarnessInfo{"harnesses": harnesses})
+	return c.respond(http.StatusOK, map[string][]run.HarnessInfo{"harnesses": harnesses})
 }

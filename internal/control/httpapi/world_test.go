@@ -29,6 +29,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 // world is a running server: real store, real rules, real listener.
@@ -83,7 +84,7 @@ func start(t *testing.T, changes ...func(*settings)) *world {
 	}
 	w.svc = s.api.Rules
 	s.api.Webhooks = webhook.NewIngress(webhook.IngressOptions{
-		Receiver: w.svc.Receiver, PublicURL: s.api.PublicURL, Limits: penstock.DefaultWebhookLimits(),
+		Receiver: w.svc.Receiver, PublicURL: s.api.PublicURL, Limits: testworld.DefaultWebhookLimits(),
 		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("198.51.100.7") },
 	})
 	w.api = httpapi.New(s.api)
@@ -245,7 +246,7 @@ func (w *world) must(status int, method, path string, body any, headers ...strin
 // newKey creates a key with the given scopes.
 func (w *world) newKey(scopes ...penstock.Scope) (uid, key string) {
 	w.t.Helper()
-	a := w.must(http.StatusCreated, "POST", "/api/v1/keys", penstock.KeyRequest{Name: "test", Scopes: scopes})
+	a := w.must(http.StatusCreated, "POST", "/api/v1/keys", access.KeyRequest{Name: "test", Scopes: scopes})
 	return a.field("uid"), a.field("key")
 }
 

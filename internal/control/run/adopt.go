@@ -50,7 +50,7 @@ func (c control) Adopt(
 			return err
 		}
 		if err := tx.Events().Append(ctx, run.ID, penstock.Timeline(
-			penstock.Now(), penstock.TimelinePodStarted,
+			penstock.Now(), timelinePodStarted,
 			map[string]any{"worker_host": adoption.Host, "sandbox": adoption.Sandbox},
 		)); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (s *Executions) endLaunched(
 	}
 	var events []penstock.Draft
 	if loss.Reason != "" {
-		events = append(events, penstock.Timeline(penstock.Now(), penstock.TimelinePodLost, map[string]any{
+		events = append(events, penstock.Timeline(penstock.Now(), timelinePodLost, map[string]any{
 			"reason": loss.Reason, "message": loss.Message.Message,
 		}))
 	}

@@ -92,7 +92,7 @@ func attached(list []store.Attachment) (keys []string) {
 
 // checkFollowupAttachments checks the files of a follow-up. Each has either its content or the
 // id of an uploaded file.
-func checkFollowupAttachments(bad func(pointer, format string, args ...any), list []penstock.FollowupAttachment) {
+func checkFollowupAttachments(bad func(pointer, format string, args ...any), list []FollowupAttachment) {
 	if len(list) > maxFollowupAttachments {
 		bad("/attachments", "has %d files; at most %d are allowed", len(list), maxFollowupAttachments)
 	}
@@ -128,7 +128,7 @@ func checkFollowupAttachments(bad func(pointer, format string, args ...any), lis
 // putFollowupAttachments stores the files of a follow-up that contain their content. It keeps
 // their positions in the list.
 func (s *Files) putFollowupAttachments(
-	ctx context.Context, runID string, list []penstock.FollowupAttachment,
+	ctx context.Context, runID string, list []FollowupAttachment,
 ) ([]store.Attachment, error) {
 	files := make([]store.Attachment, len(list))
 	for i, a := range list {

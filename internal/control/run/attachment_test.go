@@ -18,12 +18,12 @@ import (
 )
 
 // textFile is an attachment with inline content.
-func textFile(name, content string) penstock.FollowupAttachment {
-	return penstock.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)}
+func textFile(name, content string) run.FollowupAttachment {
+	return run.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)}
 }
 
-func (w *world) attach(id, message string, files ...penstock.FollowupAttachment) error {
-	_, err := w.Runs.FollowUp(w.T.Context(), w.Admin, id, penstock.FollowupRequest{Message: message, Attachments: files})
+func (w *world) attach(id, message string, files ...run.FollowupAttachment) error {
+	_, err := w.Runs.FollowUp(w.T.Context(), w.Admin, id, run.FollowupRequest{Message: message, Attachments: files})
 	return err
 }
 
@@ -133,66 +133,66 @@ func (w *world) checkFiles(id string, want [][]string) {
 func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := w.Create(penstock.RunRequest{Prompt: "p"}).ID
-		uploaded := penstock.FollowupAttachment{ID: penstock.NewID()}
+		uploaded := run.FollowupAttachment{ID: penstock.NewID()}
 		for name, tt := range map[string]struct {
-			files []penstock.FollowupAttachment
+			files []run.FollowupAttachment
 			code  penstock.Code
 			want  string
 		}{
 			"too many": {
-				slices.Repeat([]penstock.FollowupAttachment{uploaded}, 26), penstock.CodeInvalidRequest,
+				slices.Repeat([]run.FollowupAttachment{uploaded}, 26), penstock.CodeInvalidRequest,
 				"/attachments: has 26 files; at most 25",
 			},
 			"too many with content": {
-				[]penstock.FollowupAttachment{
+				[]run.FollowupAttachment{
 					textFile("1", ""), textFile("2", ""), textFile("3", ""), textFile("4", ""), textFile("5", ""), textFile("6", ""),
 				},
 				penstock.CodeInvalidRequest, "/attachments: contains 6 files; at most 5",
 			},
 			"a path": {
-				[]penstock.FollowupAttachment{textFile("../x", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
+				[]run.FollowupAttachment{textFile("../x", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
 			},
 			"an escape": {
-				[]penstock.FollowupAttachment{textFile("a\x1b[2J", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
+				[]run.FollowupAttachment{textFile("a\x1b[2J", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
 			},
 			"no name": {
-				[]penstock.FollowupAttachment{textFile("", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
+				[]run.FollowupAttachment{textFile("", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
 			},
 			"one name twice": {
-				[]penstock.FollowupAttachment{textFile("a", ""), textFile("a", "")},
+				[]run.FollowupAttachment{textFile("a", ""), textFile("a", "")},
 				penstock.CodeInvalidRequest,
 				"/attachments/1/file_name: is used by two attachments",
 			},
 			"no content": {
-				[]penstock.FollowupAttachment{{FileName: "a", MimeType: "text/plain"}},
+				[]run.FollowupAttachment{{FileName: "a", MimeType: "text/plain"}},
 				penstock.CodeInvalidRequest,
 				"/attachments/0/data: is required",
 			},
 			"no type": {
-				[]penstock.FollowupAttachment{{FileName: "a", Data: []byte("x")}},
+				[]run.FollowupAttachment{{FileName: "a", Data: []byte("x")}},
 				penstock.CodeInvalidRequest,
 				"/attachments/0/mime_type",
 			},
 			"no id": {
-				[]penstock.FollowupAttachment{{ID: "x"}}, penstock.CodeInvalidRequest, "/attachments/0/attachment_id",
+				[]run.FollowupAttachment{{ID: "x"}}, penstock.CodeInvalidRequest, "/attachments/0/attachment_id",
 			},
 			"an id and content": {
-				[]penstock.FollowupAttachment{{ID: penstock.NewID(), Data: []byte("x")}},
+				[]run.FollowupAttachment{{ID: penstock.NewID(), Data: []byte("x")}},
 				penstock.CodeInvalidRequest,
 				"/attachments/0/data",
 			},
 			"one id twice": {
-				[]penstock.FollowupAttachment{uploaded, uploaded},
+				[]run.FollowupAttachment{uploaded, uploaded},
 				penstock.CodeInvalidRequest,
 				"/attachments/1/attachment_id: is named twice",
 			},
 			"a name of a folder": {
-				[]penstock.FollowupAttachment{{ID: penstock.NewID(), FileName: "a/b"}},
+				[]run.FollowupAttachment{{ID: penstock.NewID(), FileName: "a/b"}},
 				penstock.CodeInvalidRequest,
 				"/attachments/0/file_name",
 			},
 			"an unknown id": {
-				[]penstock.FollowupAttachment{textFile("good", "x"), uploaded},
+				[]run.FollowupAttachment{textFile("good", "x"), uploaded},
 				penstock.CodeNotSupported,
 				"/attachments/1/attachment_id: names the attachment",
 			},
@@ -205,7 +205,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 		if left := w.keys(); len(left) > 0 {
 			w.T.Errorf("refused files are left: %v", left)
 		}
-		if timeline := w.TimelineTypes(id); slices.Contains(timeline, penstock.TimelineFollowup) {
+		if timeline := w.TimelineTypes(id); slices.Contains(timeline, run.TimelineFollowup) {
 			w.T.Errorf("a refused follow-up was received: %v", timeline)
 		}
 	})
@@ -288,7 +288,7 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		ctx := w.T.Context()
 		id, other := w.Create(penstock.RunRequest{Prompt: "p"}).ID, w.Create(penstock.RunRequest{Prompt: "q"}).ID
 		token, attachment := w.prepare(id, 1)
-		named := penstock.FollowupAttachment{ID: attachment, FileName: "shown.txt"}
+		named := run.FollowupAttachment{ID: attachment, FileName: "shown.txt"}
 		testworld.WantCode(w.T, w.attach(id, "look", named), penstock.CodeNotSupported, "was not uploaded for this run")
 		for _, content := range []string{"first", "the second"} { // sent again
 			done, err := w.Files.Upload(ctx, token, strings.NewReader(content))
@@ -306,7 +306,7 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		_, err := w.Files.Upload(ctx, token, strings.NewReader("too late"))
 		testworld.WantCode(w.T, err, penstock.CodeConflict, "belongs to a follow-up")
 		if err := w.attach(
-			id, "look again", penstock.FollowupAttachment{ID: attachment},
+			id, "look again", run.FollowupAttachment{ID: attachment},
 		); err != nil { // as the dashboard sends it again
 			w.T.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestFilesOfFollowupsAreRemoved(t *testing.T) {
 				w.T.Fatal(err)
 			}
 		}
-		if err := w.attach(id, "look", penstock.FollowupAttachment{ID: attachment}, textFile("b", "x")); err != nil {
+		if err := w.attach(id, "look", run.FollowupAttachment{ID: attachment}, textFile("b", "x")); err != nil {
 			w.T.Fatal(err)
 		}
 		if err := w.Files.ExpireAttachments(ctx); err != nil || len(w.keys()) != 3 {

@@ -49,7 +49,7 @@ func TestABlockedRunContinuesOnceItsBudgetIsRaised(t *testing.T) {
 			w.T.Errorf("the status message (-want +got):\n%s", diff)
 		}
 
-		f, err := w.Runs.FollowUp(w.T.Context(), w.Admin, id, penstock.FollowupRequest{Message: "and then"})
+		f, err := w.Runs.FollowUp(w.T.Context(), w.Admin, id, run.FollowupRequest{Message: "and then"})
 		if err != nil || f.Outcome != run.FollowupQueued {
 			w.T.Errorf("a follow-up: %+v, %v", f, err)
 		}

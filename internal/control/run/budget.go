@@ -12,6 +12,20 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// SharedBudgetRequest creates or changes a budget. In a change, an absent field stays unchanged, null
+// sets its default, and Scope and ScopeUID cannot be set.
+type SharedBudgetRequest struct {
+	Scope      *penstock.BudgetScope  `json:"scope,omitempty"`
+	ScopeUID   *string                `json:"scope_uid,omitempty"`
+	Period     *penstock.BudgetPeriod `json:"period,omitempty"`
+	TimeZone   *string                `json:"time_zone,omitempty"`
+	MaxCostUSD *float64               `json:"max_cost_usd,omitempty"`
+	Action     *penstock.BudgetAction `json:"action,omitempty"`
+	NotifyAt   *[]float64             `json:"notify_at,omitempty"`
+
+	Cleared []string `json:"-"` // the fields that were given as null
+}
+
 // maxBudgets is how many budgets a team can have: their list has no pages.
 const maxBudgets = 1000
 
@@ -101,7 +115,7 @@ func presentBudget(row store.BudgetRow, scopeName string, spent store.Account) p
 
 // Create creates a budget. It counts from the start of the current period.
 func (s *Budgets) Create(
-	ctx context.Context, p penstock.Principal, req penstock.SharedBudgetRequest,
+	ctx context.Context, p penstock.Principal, req SharedBudgetRequest,
 ) (penstock.SharedBudget, error) {
 	if err := mayChange(p); err != nil {
 		return penstock.SharedBudget{}, err
@@ -148,7 +162,7 @@ func (s *Budgets) Create(
 
 // Update changes a budget. Runs that it blocks continue if it has room now.
 func (s *Budgets) Update(
-	ctx context.Context, p penstock.Principal, uid string, req penstock.SharedBudgetRequest,
+	ctx context.Context, p penstock.Principal, uid string, req SharedBudgetRequest,
 ) (penstock.SharedBudget, error) {
 	if err := mayChange(p); err != nil {
 		return penstock.SharedBudget{}, err
@@ -183,7 +197,7 @@ func (s *Budgets) Delete(ctx context.Context, p penstock.Principal, uid string) 
 }
 
 // required returns an error for each field that a new budget lacks.
-func required(req penstock.SharedBudgetRequest) []penstock.FieldError {
+func required(req SharedBudgetRequest) []penstock.FieldError {
 	var errs []penstock.FieldError
 	for _, f := range []struct {
 		pointer string
@@ -215,7 +229,7 @@ func onePerField(errs []penstock.FieldError) []penstock.FieldError {
 }
 
 // change applies a request to a budget, and returns what is wrong with the result.
-func change(b *penstock.SharedBudget, req penstock.SharedBudgetRequest) []penstock.FieldError {
+func change(b *penstock.SharedBudget, req SharedBudgetRequest) []penstock.FieldError {
 	var errs []penstock.FieldError
 	for _, name := range []string{"scope", "period", "max_cost_usd"} {
 		if slices.Contains(req.Cleared, name) {

@@ -10,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -57,7 +60,7 @@ func TestBudgetFromItsCreationToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(want, made, ignored); diff != "" || made.UID == "" || made.CreatedAt == 0 {
 			w.T.Errorf("created, -want +got:\n%s", diff)
 		}
-		changed, err := w.Budgets.Update(ctx, w.Admin, made.UID, penstock.SharedBudgetRequest{
+		changed, err := w.Budgets.Update(ctx, w.Admin, made.UID, run.SharedBudgetRequest{
 			MaxCostUSD: new(0.0), Action: new(penstock.BudgetRefuse), TimeZone: new("Europe/Berlin"),
 			Period: new(penstock.BudgetDay), NotifyAt: &[]float64{1, 0.5}, Scope: new(penstock.BudgetOfTeam),
 		})
@@ -72,7 +75,7 @@ func TestBudgetFromItsCreationToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(want, changed, ignored); diff != "" {
 			w.T.Errorf("changed, -want +got:\n%s", diff)
 		}
-		cleared, err := w.Budgets.Update(ctx, w.Admin, made.UID, penstock.SharedBudgetRequest{
+		cleared, err := w.Budgets.Update(ctx, w.Admin, made.UID, run.SharedBudgetRequest{
 			NotifyAt: &[]float64{}, Cleared: []string{"action", "time_zone"},
 		})
 		if err != nil || cleared.Action != penstock.BudgetPause || cleared.TimeZone != "UTC" || len(cleared.NotifyAt) != 0 {
@@ -96,11 +99,11 @@ func TestBudgetFromItsCreationToItsEnd(t *testing.T) {
 func TestBudgetsOfEachScope(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		factory, err := w.Factories.Create(ctx, w.Admin, penstock.FactoryRequest{Name: new("payments")})
+		factory, err := w.Factories.Create(ctx, w.Admin, factory.FactoryRequest{Name: new("payments")})
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		key, err := w.Keys.Create(ctx, w.Admin, penstock.KeyRequest{
+		key, err := w.Keys.Create(ctx, w.Admin, access.KeyRequest{
 			Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsWrite},
 		})
 		if err != nil {
@@ -134,7 +137,7 @@ func TestBudgetsOfEachScope(t *testing.T) {
 			{penstock.BudgetOfAutomation, nightly.UID, "nightly of payments", penstock.BudgetTotal, 0, 0},
 			{penstock.BudgetOfKey, key.UID, "ci", penstock.BudgetTotal, 2, 3},
 		} {
-			req := penstock.SharedBudgetRequest{Scope: &c.scope, Period: &c.period, MaxCostUSD: new(100.0)}
+			req := run.SharedBudgetRequest{Scope: &c.scope, Period: &c.period, MaxCostUSD: new(100.0)}
 			if c.uid != "" {
 				req.ScopeUID = &c.uid
 			}
@@ -162,7 +165,7 @@ func TestABudgetCountsItsNewPeriod(t *testing.T) {
 		)
 		b := w.CreateBudget(testworld.OfTeam(penstock.BudgetMonth, 5))
 		changed, err := w.Budgets.Update(
-			w.T.Context(), w.Admin, b.UID, penstock.SharedBudgetRequest{Period: new(penstock.BudgetTotal)},
+			w.T.Context(), w.Admin, b.UID, run.SharedBudgetRequest{Period: new(penstock.BudgetTotal)},
 		)
 		if err != nil || b.SpentUSD != 1 || changed.SpentUSD != 3 {
 			w.T.Errorf("got %v, then %v spent (%v), want 1, then 3", b.SpentUSD, changed.SpentUSD, err)
@@ -174,42 +177,42 @@ func TestBadBudgetsAreRefused(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
 		for name, c := range map[string]struct {
-			req  penstock.SharedBudgetRequest
+			req  run.SharedBudgetRequest
 			want []string
 		}{
-			"nothing": {penstock.SharedBudgetRequest{}, []string{"/scope", "/period", "/max_cost_usd"}},
+			"nothing": {run.SharedBudgetRequest{}, []string{"/scope", "/period", "/max_cost_usd"}},
 			"null": {
-				penstock.SharedBudgetRequest{Cleared: []string{"scope", "period", "max_cost_usd"}},
+				run.SharedBudgetRequest{Cleared: []string{"scope", "period", "max_cost_usd"}},
 				[]string{"/scope", "/period", "/max_cost_usd"},
 			},
 			"an unknown scope": {
-				penstock.SharedBudgetRequest{
+				run.SharedBudgetRequest{
 					Scope: new(penstock.BudgetScope("user")), Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
 				},
 				[]string{"/scope"},
 			},
 			"a factory without its uid": {
-				penstock.SharedBudgetRequest{
+				run.SharedBudgetRequest{
 					Scope: new(penstock.BudgetOfFactory), Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
 				},
 				[]string{"/scope_uid"},
 			},
 			"a factory that does not exist": {
-				penstock.SharedBudgetRequest{
+				run.SharedBudgetRequest{
 					Scope: new(penstock.BudgetOfFactory), ScopeUID: new(penstock.NewID()),
 					Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
 				},
 				[]string{"/scope_uid"},
 			},
 			"a team with a uid": {
-				penstock.SharedBudgetRequest{
+				run.SharedBudgetRequest{
 					Scope: new(penstock.BudgetOfTeam), ScopeUID: new("default"), Period: new(penstock.BudgetDay),
 					MaxCostUSD: new(1.0),
 				},
 				[]string{"/scope_uid"},
 			},
 			"bad values": {
-				penstock.SharedBudgetRequest{
+				run.SharedBudgetRequest{
 					Scope: new(penstock.BudgetOfTeam), Period: new(penstock.BudgetPeriod("hour")), MaxCostUSD: new(-1.0),
 					TimeZone: new("Mars/Olympus"), Action: new(penstock.BudgetAction("shout")), NotifyAt: &[]float64{1.1},
 				},
@@ -222,7 +225,7 @@ func TestBadBudgetsAreRefused(t *testing.T) {
 			}
 		}
 		b := w.CreateBudget(testworld.OfTeam(penstock.BudgetDay, 1))
-		_, err := w.Budgets.Update(ctx, w.Admin, b.UID, penstock.SharedBudgetRequest{
+		_, err := w.Budgets.Update(ctx, w.Admin, b.UID, run.SharedBudgetRequest{
 			Scope: new(penstock.BudgetOfKey), ScopeUID: new("x"), Cleared: []string{"max_cost_usd"},
 		})
 		if diff := cmp.Diff([]string{"/max_cost_usd", "/scope", "/scope_uid"}, testworld.Pointers(err)); diff != "" {
@@ -248,7 +251,7 @@ func TestRightsToChangeBudgets(t *testing.T) {
 			},
 		} {
 			_, err := w.Budgets.Create(ctx, p, testworld.OfTeam(penstock.BudgetDay, 1))
-			_, err2 := w.Budgets.Update(ctx, p, b.UID, penstock.SharedBudgetRequest{MaxCostUSD: new(100.0)})
+			_, err2 := w.Budgets.Update(ctx, p, b.UID, run.SharedBudgetRequest{MaxCostUSD: new(100.0)})
 			for _, err := range []error{err, err2, w.Budgets.Delete(ctx, p, b.UID)} {
 				if penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 					w.T.Errorf("%s: got %v, want not_authorized", name, err)

@@ -75,7 +75,7 @@ func TestLimitsAreActive(t *testing.T) {
 	worlds(t, func(o *run.Deps) {
 		o.MaxRunArtifactBytes = 3 << 30
 		o.QueueTimeout, o.KeepRunsFor, o.MaxSecrets, o.Webhooks = time.Hour, 90*24*time.Hour+
-			time.Millisecond, 7, penstock.DefaultWebhookLimits()
+			time.Millisecond, 7, testworld.DefaultWebhookLimits()
 	}, func(w *world) {
 		want := map[string]any{
 			"secrets_per_team": 7, "run_artifact_bytes": int64(3 << 30), "secret_value_bytes": 65536,

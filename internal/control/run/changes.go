@@ -12,6 +12,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 )
 
+// Changes are what a run has changed in its repositories, as of the end of its latest turn.
+type Changes struct {
+	UpdatedAt    penstock.Time                `json:"updated_at,omitzero"` // zero: no turn with a repository has ended
+	Repositories []penstock.RepositoryChanges `json:"repositories"`
+}
+
 // maxChangedRepositories limits the repositories of one run.
 const maxChangedRepositories = 200
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -19,7 +20,7 @@ func changed(patches ...string) (penstock.Upload, string) {
 		saved.Repositories = append(saved.Repositories, penstock.SavedRepository{
 			RepositoryChanges: penstock.RepositoryChanges{
 				Name: fmt.Sprintf("r%d", i), URL: "https://example.com/r",
-				Files: []penstock.FileChange{{Path: "a", Status: penstock.FileModified, Additions: 1, Deletions: 2}},
+				Files: []penstock.FileChange{{Path: "a", Status: git.FileModified, Additions: 1, Deletions: 2}},
 			},
 			PatchBytes: int64(len(patch)),
 		})

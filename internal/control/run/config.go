@@ -150,13 +150,13 @@ func notes(c *penstock.Config) []store.Note {
 	var list []store.Note
 	if c.WorkerHost == hostedWorker {
 		list = append(
-			list, store.Note{TimelineEvent: penstock.TimelineAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}},
+			list, store.Note{TimelineEvent: timelineAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}},
 		)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		if id := c.MCPServers[name].ID; id != "" {
 			list = append(list, store.Note{
-				TimelineEvent: penstock.TimelineMCPNotUsed, Payload: map[string]any{"name": name, "id": id},
+				TimelineEvent: timelineMCPNotUsed, Payload: map[string]any{"name": name, "id": id},
 			})
 		}
 	}

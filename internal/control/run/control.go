@@ -321,7 +321,7 @@ func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 		if p.Redelivered {
 			payload["redelivered"] = true
 		}
-		drafts = append(drafts, penstock.Timeline(now, penstock.TimelineFollowupDelivered, payload))
+		drafts = append(drafts, penstock.Timeline(now, timelineFollowupDelivered, payload))
 	}
 	return drafts
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -41,7 +42,7 @@ func TestOneRunTalksInAConversation(t *testing.T) {
 		if len(made) != 1 {
 			w.T.Fatalf("%d runs were created in the conversation, want 1", len(made))
 		}
-		again := penstock.FollowupRequest{Message: "and you"}
+		again := run.FollowupRequest{Message: "and you"}
 		if _, err := w.Runs.FollowUp(w.T.Context(), w.Admin, old.ID, again); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.T.Errorf("the older run is to talk as well: %v", err)
 		}

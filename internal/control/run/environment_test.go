@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -180,14 +181,14 @@ func TestEnvironmentInUseIsNotDeleted(t *testing.T) {
 		ctx := w.T.Context()
 		e := w.CreateEnvironment(penstock.EnvironmentConfig{Name: "app"})
 		manager := w.As("manager", penstock.ScopeFactoriesManage)
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("reviewer"), EnvironmentID: &e.UID})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("reviewer"), EnvironmentID: &e.UID})
 		nightly := w.CreateSchedule(
-			penstock.ScheduleRequest{
+			factory.ScheduleRequest{
 				Name: "nightly", Cron: "@daily", Prompt: "go", Config: &penstock.Config{EnvironmentID: e.UID},
 			},
 		)
 		w.CreateSchedule(
-			penstock.ScheduleRequest{
+			factory.ScheduleRequest{
 				Name: "secret", Cron: "@daily", Prompt: "go", Team: new(false), Config: &penstock.Config{EnvironmentID: e.UID},
 			},
 		)
@@ -203,7 +204,7 @@ func TestEnvironmentInUseIsNotDeleted(t *testing.T) {
 		w.environment(e.UID)
 
 		if _, err := w.Resources.UpdateIdentity(
-			ctx, w.Admin, agent.UID, penstock.IdentityRequest{EnvironmentID: new("")},
+			ctx, w.Admin, agent.UID, factory.IdentityRequest{EnvironmentID: new("")},
 		); err != nil {
 			w.T.Fatal(err)
 		}
@@ -266,7 +267,7 @@ func TestEnvironmentShowsItsLastRun(t *testing.T) {
 func TestRightsToEnvironmentsAndAgents(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		e, agent := w.CreateEnvironment(penstock.EnvironmentConfig{}), w.CreateAgent(penstock.IdentityRequest{Name: new("a")})
+		e, agent := w.CreateEnvironment(penstock.EnvironmentConfig{}), w.CreateAgent(factory.IdentityRequest{Name: new("a")})
 		for name, try := range map[string]struct {
 			scope penstock.Scope // that it takes
 			do    func(p penstock.Principal) error
@@ -296,11 +297,11 @@ func TestRightsToEnvironmentsAndAgents(t *testing.T) {
 				func(p penstock.Principal) error { _, err := w.Resources.Identity(ctx, p, agent.UID); return err },
 			},
 			"create an agent": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
-				_, err := w.Resources.CreateIdentity(ctx, p, penstock.IdentityRequest{Name: new(penstock.NewUID())})
+				_, err := w.Resources.CreateIdentity(ctx, p, factory.IdentityRequest{Name: new(penstock.NewUID())})
 				return err
 			}},
 			"change an agent": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
-				_, err := w.Resources.UpdateIdentity(ctx, p, agent.UID, penstock.IdentityRequest{})
+				_, err := w.Resources.UpdateIdentity(ctx, p, agent.UID, factory.IdentityRequest{})
 				return err
 			}},
 			"list skills": {

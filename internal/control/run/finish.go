@@ -83,9 +83,9 @@ func promptsInProgress(ctx context.Context, tx *store.Tx, run store.RunRow) ([]p
 
 // timelineByState maps each final state to its timeline event.
 var timelineByState = map[penstock.State]string{
-	penstock.StateSucceeded: penstock.TimelineDone,
+	penstock.StateSucceeded: TimelineDone,
 	penstock.StateFailed:    penstock.TimelineFailed,
-	penstock.StateError:     penstock.TimelineErrored,
+	penstock.StateError:     timelineErrored,
 	penstock.StateBlocked:   penstock.TimelineBlocked,
 }
 
@@ -226,7 +226,7 @@ func (s *Executions) EndOverdue(ctx context.Context) error {
 				message += " " + m.Message
 			}
 			return tx.Runs().Move(ctx, store.Move{
-				Run: row, To: penstock.StateError, TimelineEvent: penstock.TimelineErrored,
+				Run: row, To: penstock.StateError, TimelineEvent: timelineErrored,
 				Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeUnavailable, Retryable: true},
 			})
 		})

@@ -1,5 +1,25 @@
 package run
 
+import (
+	"github.com/penstock-dev/penstock"
+)
+
+// FollowupRequest steers a run: the contract's RunFollowupRequest.
+type FollowupRequest struct {
+	Message     string               `json:"message,omitempty"`
+	Mode        penstock.Mode        `json:"mode,omitempty"`
+	Attachments []FollowupAttachment `json:"attachments,omitempty"`
+}
+
+// FollowupAttachment is a file of a follow-up. It has either its content, as an [Attachment] does,
+// or the id of an uploaded file.
+type FollowupAttachment struct {
+	ID       string `json:"attachment_id,omitempty"`
+	FileName string `json:"file_name,omitempty"` // with an id: the new name of the file
+	MimeType string `json:"mime_type,omitempty"`
+	Data     []byte `json:"data,omitzero"` // base64 in JSON; empty but not nil for an empty file
+}
+
 // Limits of the attachments of follow-ups.
 const (
 	maxFollowupAttachments = 25        // of one follow-up; at most MaxAttachments of them with content

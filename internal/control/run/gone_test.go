@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 // With an expired lease, a worker can only report, once, that the sandbox of that execution is
@@ -37,8 +38,8 @@ func TestWithoutItsLeaseAWorkerCanOnlyReportTheEndOfTheSandbox(t *testing.T) {
 		refused("a token of nobody's", appended(forged, gone(nil)))
 		refused("no token", appended(penstock.Lease{RunID: id, ExecutionID: first.ExecutionID}, gone(nil)))
 		refused("another execution", appended(penstock.Lease{RunID: id, ExecutionID: 2, Token: first.Token}, gone(nil)))
-		refused("another moment", appended(first, penstock.Timeline(penstock.Now(), penstock.TimelineDone, nil)))
-		refused("more than that", appended(first, gone(nil), penstock.Timeline(penstock.Now(), penstock.TimelineDone, nil)))
+		refused("another moment", appended(first, penstock.Timeline(penstock.Now(), run.TimelineDone, nil)))
+		refused("more than that", appended(first, gone(nil), penstock.Timeline(penstock.Now(), run.TimelineDone, nil)))
 		refused(
 			"a message",
 			appended(first, penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: penstock.NewID()})),

@@ -13,9 +13,19 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// HarnessInfo is an agent program that runs can name.
+type HarnessInfo struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version,omitempty"` // of an installed agent
+	Models  []string `json:"models"`            // ids of models that it can use; none: unknown, or its own
+	Usable  bool     `json:"usable"`
+	Reason  string   `json:"reason,omitempty"` // why it is not usable
+	Workers int      `json:"workers"`          // connected workers that take runs for it
+}
+
 // Harnesses lists the agent programs that runs can name, and says of each whether a connected
 // worker can run it.
-func (s *Catalog) Harnesses(ctx context.Context, p penstock.Principal) ([]penstock.HarnessInfo, error) {
+func (s *Catalog) Harnesses(ctx context.Context, p penstock.Principal) ([]HarnessInfo, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
@@ -28,13 +38,13 @@ func (s *Catalog) Harnesses(ctx context.Context, p penstock.Principal) ([]pensto
 		names = append(names, w.Harnesses...)
 	}
 	slices.Sort(names)
-	list := []penstock.HarnessInfo{}
+	list := []HarnessInfo{}
 	for _, name := range slices.Compact(names) {
 		info := harnessOf(name, workers)
 		info.Models = s.modelsOf(name)
 		list = append(list, info)
 	}
-	slices.SortFunc(list, func(a, b penstock.HarnessInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b HarnessInfo) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -64,8 +74,8 @@ func (s *Catalog) modelsOf(name string) []string {
 }
 
 // harnessOf is what the workers say of a harness.
-func harnessOf(name string, workers []store.Worker) penstock.HarnessInfo {
-	info := penstock.HarnessInfo{Name: name}
+func harnessOf(name string, workers []store.Worker) HarnessInfo {
+	info := HarnessInfo{Name: name}
 	for _, w := range workers {
 		can := slices.Contains(w.Harnesses, name)
 		if can {

@@ -62,7 +62,7 @@ func TestHarnessesListTheirModels(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.T.Errorf("the models by harness (-want +got):\n%s", diff)
 		}
-		if !slices.ContainsFunc(list, func(h penstock.HarnessInfo) bool { return h.Name == "mine" }) {
+		if !slices.ContainsFunc(list, func(h run.HarnessInfo) bool { return h.Name == "mine" }) {
 			w.T.Error("the harness of the configuration is not listed")
 		}
 	})
@@ -81,14 +81,14 @@ func TestHarnessesFollowTheWorkers(t *testing.T) {
 				w.T.Fatal(err)
 			}
 		}
-		listed := func(step string, want penstock.HarnessInfo) {
+		listed := func(step string, want run.HarnessInfo) {
 			w.T.Helper()
 			list, err := w.Catalog.Harnesses(w.T.Context(), w.Admin)
 			if err != nil {
 				w.T.Fatal(err)
 			}
 			want.Name, want.Usable, want.Models = "codex", want.Workers > 0, []string{}
-			i := slices.IndexFunc(list, func(h penstock.HarnessInfo) bool { return h.Name == "codex" })
+			i := slices.IndexFunc(list, func(h run.HarnessInfo) bool { return h.Name == "codex" })
 			if diff := cmp.Diff(want, list[i]); diff != "" {
 				w.T.Errorf("%s (-want +got):\n%s", step, diff)
 			}
@@ -98,20 +98,20 @@ func TestHarnessesFollowTheWorkers(t *testing.T) {
 			return penstock.AgentState{Name: "codex", Version: version, Reason: reason}
 		}
 		hello("a", plain)
-		listed("not installed", penstock.HarnessInfo{Reason: missing})
+		listed("not installed", run.HarnessInfo{Reason: missing})
 		hello("a", plain, codex("1", "It is being checked."))
-		listed("being checked", penstock.HarnessInfo{Version: "1", Reason: "It is being checked."})
+		listed("being checked", run.HarnessInfo{Version: "1", Reason: "It is being checked."})
 		hello("a", both, codex("1", ""))
-		listed("ready", penstock.HarnessInfo{Version: "1", Workers: 1})
+		listed("ready", run.HarnessInfo{Version: "1", Workers: 1})
 		hello("b", plain, codex("2", "Its check failed."))
-		listed("broken on another worker", penstock.HarnessInfo{Version: "1", Workers: 1})
+		listed("broken on another worker", run.HarnessInfo{Version: "1", Workers: 1})
 		hello("b", both, codex("1", ""))
-		listed("ready on both", penstock.HarnessInfo{Version: "1", Workers: 2})
+		listed("ready on both", run.HarnessInfo{Version: "1", Workers: 2})
 		hello("a", plain, codex("1", "Its check failed."))
-		listed("broken on one of two", penstock.HarnessInfo{Version: "1", Workers: 1})
+		listed("broken on one of two", run.HarnessInfo{Version: "1", Workers: 1})
 		hello("b", plain)
-		listed("removed from the other", penstock.HarnessInfo{Version: "1", Reason: "Its check failed."})
+		listed("removed from the other", run.HarnessInfo{Version: "1", Reason: "Its check failed."})
 		hello("a", plain)
-		listed("removed from both", penstock.HarnessInfo{Reason: missing})
+		listed("removed from both", run.HarnessInfo{Reason: missing})
 	})
 }

@@ -71,7 +71,7 @@ var harnessUsageNames = map[string]string{"claude": "CLAUDE_CODE", "codex": "COD
 
 // Fill sets the usage from the run's own, as it was at a time. It stays unavailable for other
 // agents, and while no call is settled.
-func (h *HarnessUsage) Fill(harness string, u penstock.RunUsage, state HarnessUsageState, now penstock.Time) {
+func (h *HarnessUsage) Fill(harness string, u RunUsage, state HarnessUsageState, now penstock.Time) {
 	state.Harness = harnessUsageNames[harness]
 	if h.Available = state.Harness != "" && u.Total.Calls > 0; !h.Available {
 		return

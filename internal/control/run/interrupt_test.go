@@ -56,7 +56,7 @@ func TestInterruptNeedsATurnInProgress(t *testing.T) {
 		w.Moves(a.Lease, penstock.StatePending)
 		refused("while it is prepared", id, penstock.CodeConflict)
 		w.Moves(a.Lease, penstock.StateInProgress)
-		if n := w.countTimeline(id, penstock.TimelineInterrupt); n != 0 {
+		if n := w.countTimeline(id, run.TimelineInterrupt); n != 0 {
 			w.T.Errorf("%d refused interrupts are on the timeline", n)
 		}
 
@@ -71,7 +71,7 @@ func TestInterruptNeedsATurnInProgress(t *testing.T) {
 		if diff := cmp.Diff(penstock.Signal{Interrupt: 1}, <-signals); diff != "" {
 			w.T.Errorf("the worker that waits is told (-want +got):\n%s", diff)
 		}
-		if n := w.countTimeline(id, penstock.TimelineInterrupt); n != 1 {
+		if n := w.countTimeline(id, run.TimelineInterrupt); n != 1 {
 			w.T.Errorf("the interrupt is on the timeline %d times", n)
 		}
 		w.Finish(a.Lease, interrupted(1))
@@ -206,7 +206,7 @@ func TestConversationIsSteered(t *testing.T) {
 		_, err = w.Runs.InterruptConversation(ctx, w.Admin, conversation)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "has already ended")
 		accepted, err := w.Runs.FollowUpConversation(
-			ctx, w.Admin, conversation, penstock.FollowupRequest{Message: "to the newest"},
+			ctx, w.Admin, conversation, run.FollowupRequest{Message: "to the newest"},
 		)
 		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != run.FollowupHandoff ||
 			accepted.FollowupID == "" {
@@ -223,7 +223,7 @@ func TestConversationIsSteered(t *testing.T) {
 				}
 			}
 			accepted, err := w.Runs.FollowUpConversation(
-				ctx, w.Admin, conversation, penstock.FollowupRequest{Message: "to the one that talks"},
+				ctx, w.Admin, conversation, run.FollowupRequest{Message: "to the one that talks"},
 			)
 			if err != nil || accepted.RunID != old.ID || accepted.Outcome != want {
 				w.T.Errorf("got %+v, %v, want %s of the run that talks", accepted, err, want)
@@ -233,18 +233,18 @@ func TestConversationIsSteered(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		err = w.attach(newer.ID, "another run's", penstock.FollowupAttachment{ID: prepared.Attachments[0].ID})
+		err = w.attach(newer.ID, "another run's", run.FollowupAttachment{ID: prepared.Attachments[0].ID})
 		testworld.WantCode(w.T, err, penstock.CodeConflict, "is still active in this conversation")
 
 		for _, id := range []string{penstock.NewID(), "nonsense"} {
-			_, err := w.Runs.FollowUpConversation(ctx, w.Admin, id, penstock.FollowupRequest{Message: "m"})
+			_, err := w.Runs.FollowUpConversation(ctx, w.Admin, id, run.FollowupRequest{Message: "m"})
 			testworld.WantCode(w.T, err, penstock.CodeNotFound, "conversation")
 			_, err = w.Runs.InterruptConversation(ctx, w.Admin, id)
 			testworld.WantCode(w.T, err, penstock.CodeNotFound, "conversation")
 		}
 		stranger := w.As("stranger", penstock.ScopeRunsWrite)
 		stranger.Team = "another"
-		_, err = w.Runs.FollowUpConversation(ctx, stranger, conversation, penstock.FollowupRequest{Message: "m"})
+		_, err = w.Runs.FollowUpConversation(ctx, stranger, conversation, run.FollowupRequest{Message: "m"})
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, "conversation")
 	})
 }
@@ -269,7 +269,7 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 				w.T.Fatal(finishErr)
 			}
 			w.MustBe(id, penstock.StateSucceeded) // the turn ended before the worker could know of the interrupt
-			asked := slices.Contains(w.TimelineTypes(id), penstock.TimelineInterrupt)
+			asked := slices.Contains(w.TimelineTypes(id), run.TimelineInterrupt)
 			if asked != (interruptErr == nil) || !asked && penstock.CodeOf(interruptErr) != penstock.CodeInvalidRequest {
 				w.T.Fatalf("round %d: %v, on the timeline: %v", round, interruptErr, asked)
 			}
@@ -295,7 +295,7 @@ func TestConcurrentInterruptsAndACancel(t *testing.T) {
 			together.Go(func() { w.cancel(id, false) })
 			together.Wait()
 			w.MustBe(id, penstock.StateCancelled)
-			if n := w.countTimeline(id, penstock.TimelineInterrupt); n > 1 {
+			if n := w.countTimeline(id, run.TimelineInterrupt); n > 1 {
 				w.T.Errorf("%d interrupts are on the timeline", n)
 			}
 			if _, err := w.Executions.Control().Heartbeat(w.T.Context(), a.Lease, 0); !errors.Is(err, penstock.ErrLeaseLost) {

@@ -115,7 +115,7 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l store.LostLeas
 	}
 	return tx.Runs().Move(ctx, store.Move{
 		Run: run, To: penstock.StateError,
-		TimelineEvent: penstock.TimelineErrored, Payload: map[string]any{"reason": store.LeaseLost},
+		TimelineEvent: timelineErrored, Payload: map[string]any{"reason": store.LeaseLost},
 		Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true},
 	})
 }

@@ -277,7 +277,7 @@ func TestFilesWithAnUnknownModelCauseAWarning(t *testing.T) {
 			w.T.Errorf("got %+v, %v", validated, err)
 		}
 		check("validated", validated.Diagnostics)
-		made, err := w.Factories.Create(w.T.Context(), w.Admin, penstock.FactoryRequest{Files: files("sonnet")})
+		made, err := w.Factories.Create(w.T.Context(), w.Admin, factory.FactoryRequest{Files: files("sonnet")})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestFilesWithAnUnknownModelCauseAWarning(t *testing.T) {
 		}
 		check("applied", applied.Diagnostics)
 		dispatched, err := w.Factories.Dispatch(
-			w.T.Context(), w.Admin, made.UID, penstock.DispatchRequest{Prompt: "p"}, penstock.SourceAPI,
+			w.T.Context(), w.Admin, made.UID, factory.DispatchRequest{Prompt: "p"}, penstock.SourceAPI,
 		)
 		if err != nil || len(dispatched.Warnings) != 1 {
 			w.T.Errorf("dispatched: got %q, %v", dispatched.Warnings, err)

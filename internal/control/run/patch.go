@@ -11,15 +11,15 @@ import (
 )
 
 // Changes returns what a run has changed in its repositories, as of its latest turn.
-func (s *Files) Changes(ctx context.Context, p penstock.Principal, runID string) (penstock.Changes, error) {
+func (s *Files) Changes(ctx context.Context, p penstock.Principal, runID string) (Changes, error) {
 	if _, err := s.runs.readableRun(ctx, p, runID); err != nil {
-		return penstock.Changes{}, err
+		return Changes{}, err
 	}
 	saved, err := s.store.Files.Changes(ctx, runID)
 	if err != nil {
-		return penstock.Changes{}, err
+		return Changes{}, err
 	}
-	out := penstock.Changes{UpdatedAt: saved.UpdatedAt, Repositories: []penstock.RepositoryChanges{}}
+	out := Changes{UpdatedAt: saved.UpdatedAt, Repositories: []penstock.RepositoryChanges{}}
 	for _, r := range saved.Saved.Repositories {
 		if r.PatchBytes > 0 {
 			r.PatchURL = s.publicURL + "/api/v1/agent/runs/" + runID + "/changes/" + url.PathEscape(r.Name) + "/patch"

@@ -394,7 +394,7 @@ func TestVisibilityOfRuns(t *testing.T) {
 				w.T.Errorf("%s cancels it: %v", name, err)
 			}
 			if _, err := w.Runs.FollowUp(
-				w.T.Context(), p, personal.ID, penstock.FollowupRequest{Message: "m"},
+				w.T.Context(), p, personal.ID, run.FollowupRequest{Message: "m"},
 			); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.T.Errorf("%s steers it: %v", name, err)
 			}
@@ -738,11 +738,11 @@ func TestStream(t *testing.T) {
 // the stream, although other readers on this replica have not noticed yet.
 func TestStreamOfARunThatContinuesElsewhere(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.Create(penstock.RunRequest{Prompt: "p"})
-		if _, err := w.Runs.Cancel(w.T.Context(), w.Admin, run.ID, false); err != nil {
+		created := w.Create(penstock.RunRequest{Prompt: "p"})
+		if _, err := w.Runs.Cancel(w.T.Context(), w.Admin, created.ID, false); err != nil {
 			w.T.Fatal(err)
 		}
-		slow, err := w.Streams.Watch(w.T.Context(), w.Admin, run.ID, 0)
+		slow, err := w.Streams.Watch(w.T.Context(), w.Admin, created.ID, 0)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -751,11 +751,11 @@ func TestStreamOfARunThatContinuesElsewhere(t *testing.T) {
 		o := w.Deps
 		o.Store = testkit.OpenStore(w.T, w.URL)
 		if _, err := control.New(o).Runs.FollowUp(
-			w.T.Context(), w.Admin, run.ID, penstock.FollowupRequest{Message: "go on"},
+			w.T.Context(), w.Admin, created.ID, run.FollowupRequest{Message: "go on"},
 		); err != nil {
 			w.T.Fatal(err)
 		}
-		late, err := w.Streams.Watch(w.T.Context(), w.Admin, run.ID, int64(end))
+		late, err := w.Streams.Watch(w.T.Context(), w.Admin, created.ID, int64(end))
 		if err != nil {
 			w.T.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // notes returns the timeline events of a run between its creation and its claim.
@@ -17,7 +18,7 @@ func (w *world) notes(id string) []penstock.TimelineEvent {
 	}
 	var list []penstock.TimelineEvent
 	for _, e := range events {
-		if e.Type != penstock.TimelineCreated && e.Type != penstock.TimelineClaimed {
+		if e.Type != store.TimelineCreated && e.Type != penstock.TimelineClaimed {
 			list = append(list, penstock.TimelineEvent{Type: e.Type, Payload: e.Payload})
 		}
 	}

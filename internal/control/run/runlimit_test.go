@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -48,17 +49,17 @@ func TestConfigurationsAreBounded(t *testing.T) {
 				w.T.Context(), w.Admin, penstock.RunRequest{Prompt: "p", Config: &config}, penstock.SourceAPI,
 			)
 			testworld.WantField(w.T, err, pointer)
-			schedule := penstock.ScheduleRequest{Name: "s", Cron: "@daily", Prompt: "p", Config: &config}
+			schedule := factory.ScheduleRequest{Name: "s", Cron: "@daily", Prompt: "p", Config: &config}
 			_, err = w.Schedules.Create(w.T.Context(), w.Admin, schedule)
 			testworld.WantField(w.T, err, strings.Replace(pointer, "/config", "/agent_config", 1))
 		}
 		w.Create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Env: many(2, 131_000)}})
 		_, err := w.Resources.CreateIdentity(
-			w.T.Context(), w.Admin, penstock.IdentityRequest{Name: new("a"), MCPServers: new(servers(3, 100_000))},
+			w.T.Context(), w.Admin, factory.IdentityRequest{Name: new("a"), MCPServers: new(servers(3, 100_000))},
 		)
 		testworld.WantField(w.T, err, "/mcp_servers")
 		_, err = w.Resources.CreateIdentity(
-			w.T.Context(), w.Admin, penstock.IdentityRequest{Name: new("a"), Prompt: new(strings.Repeat("\n", 200_000))},
+			w.T.Context(), w.Admin, factory.IdentityRequest{Name: new("a"), Prompt: new(strings.Repeat("\n", 200_000))},
 		)
 		testworld.WantField(w.T, err, "/prompt")
 		_, err = w.Catalog.CreateEnvironment(
@@ -68,7 +69,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 		testworld.WantField(w.T, err, "")
 
 		// Each layer is small enough, but their combination is not.
-		agent := w.CreateAgent(penstock.IdentityRequest{Name: new("big"), Prompt: new(strings.Repeat("x", 200_000))})
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("big"), Prompt: new(strings.Repeat("x", 200_000))})
 		request := penstock.RunRequest{
 			Prompt: "p", AgentIdentityUID: agent.UID, Config: &penstock.Config{Env: many(100, 1000)},
 		}

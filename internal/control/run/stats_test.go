@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-dev/penstock/internal/control/factory"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -91,8 +93,8 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
-		factory := w.NewFactory("payments")
-		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, factory, penstock.WebhookRequest{Name: new("in")})
+		created := w.NewFactory("payments")
+		hook, err := w.Resources.CreateWebhook(ctx, w.Admin, created, factory.WebhookRequest{Name: new("in")})
 		if err != nil {
 			w.T.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 // run that has ended, it starts a new execution; that is a conflict if another run of the
 // conversation is active.
 func (s *Runs) FollowUp(
-	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
+	ctx context.Context, p penstock.Principal, id string, req FollowupRequest,
 ) (FollowupAccepted, error) {
 	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Runs) FollowUp(
 
 // FollowUpConversation is FollowUp for the steered run of a conversation.
 func (s *Runs) FollowUpConversation(
-	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
+	ctx context.Context, p penstock.Principal, id string, req FollowupRequest,
 ) (FollowupAccepted, error) {
 	run, err := s.steeredRun(ctx, p, id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Runs) steeredRun(ctx context.Context, p penstock.Principal, conversatio
 }
 
 func (s *Runs) followUpRun(
-	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.FollowupRequest,
+	ctx context.Context, p penstock.Principal, run store.RunRow, req FollowupRequest,
 	accepted FollowupAccepted,
 ) (FollowupAccepted, error) {
 	if err := s.checkFollowup(ctx, run, &req); err != nil {
@@ -78,7 +78,7 @@ func (s *Runs) followUpRun(
 	return done, err
 }
 
-func (s *Runs) checkFollowup(ctx context.Context, run store.RunRow, req *penstock.FollowupRequest) error {
+func (s *Runs) checkFollowup(ctx context.Context, run store.RunRow, req *FollowupRequest) error {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
@@ -149,10 +149,10 @@ func followUp(
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
 	if restarts(run) {
 		return FollowupHandoff, tx.Runs().Move(
-			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
+			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: TimelineFollowup, Payload: payload},
 		)
 	}
-	followup := penstock.Timeline(f.CreatedAt, penstock.TimelineFollowup, payload)
+	followup := penstock.Timeline(f.CreatedAt, TimelineFollowup, payload)
 	if err := tx.Events().Append(ctx, run.ID, followup); err != nil {
 		return "", err
 	}
@@ -237,7 +237,7 @@ func (s *Runs) interruptRun(
 		if err != nil || !requested {
 			return accepted, err
 		}
-		moment := penstock.Timeline(penstock.Now(), penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})
+		moment := penstock.Timeline(penstock.Now(), TimelineInterrupt, map[string]any{"by": p.Actor.UID})
 		if err := tx.Events().Append(ctx, id, moment); err != nil {
 			return accepted, err
 		}
@@ -301,7 +301,7 @@ func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 		who = p.Actor.UID
 	}
 	return tx.Runs().Move(ctx, store.Move{
-		Run: run, To: penstock.StateCancelled, TimelineEvent: penstock.TimelineCancelled, Payload: payload,
+		Run: run, To: penstock.StateCancelled, TimelineEvent: timelineCancelled, Payload: payload,
 		Message: &penstock.StatusMessage{Message: "Cancelled by " + who + "."},
 	})
 }

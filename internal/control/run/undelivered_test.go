@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -169,7 +170,7 @@ func (w *world) checkUndelivered(name, id string, want ...string) {
 	}
 	var timeline []string
 	for _, e := range events {
-		if e.Type == penstock.TimelineFollowupUndelivered {
+		if e.Type == store.TimelineFollowupUndelivered {
 			timeline = append(timeline, fmt.Sprint(e.Payload["followup_id"]))
 		}
 	}
@@ -238,7 +239,7 @@ func TestSuccessLeavesNothingUndelivered(t *testing.T) {
 			w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 		}
 		w.MustBe(id, penstock.StateSucceeded)
-		if timeline := w.TimelineTypes(id); slices.Contains(timeline, penstock.TimelineFollowupUndelivered) {
+		if timeline := w.TimelineTypes(id); slices.Contains(timeline, store.TimelineFollowupUndelivered) {
 			w.T.Errorf("got %v", timeline)
 		}
 	})
@@ -263,7 +264,7 @@ func TestFollowupRacesABadEnd(t *testing.T) {
 				}
 			})
 			together.Wait()
-			undelivered := slices.Contains(w.TimelineTypes(id), penstock.TimelineFollowupUndelivered)
+			undelivered := slices.Contains(w.TimelineTypes(id), store.TimelineFollowupUndelivered)
 			if !undelivered {
 				if a = w.Work(); len(a.Prompts) != 1 || a.Prompts[0].Text != "late" {
 					w.T.Fatalf("round %d: given %+v, want the follow-up", round, a.Prompts)

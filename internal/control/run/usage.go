@@ -9,6 +9,38 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// UsageReport is what the runs of a team have used between two times.
+type UsageReport struct {
+	From     penstock.Time       `json:"from"` // included
+	To       penstock.Time       `json:"to"`   // not included
+	GroupBy  penstock.UsageGroup `json:"group_by"`
+	TimeZone string              `json:"time_zone"`
+	// Rows are in the order of days, or else those with the highest cost first.
+	Rows        []penstock.UsageRow `json:"rows"`
+	OmittedRows int                 `json:"omitted_rows"` // beyond the limit of a report
+	Total       penstock.UsageSum   `json:"total"`        // also of omitted rows
+	// Hourly is nil unless it was asked for.
+	Hourly *store.HourlyCosts `json:"hourly,omitempty"`
+}
+
+// RunUsage is what a run has used, with all its executions.
+type RunUsage struct {
+	Models []penstock.UsageRow `json:"models"` // those with the highest cost first
+	Total  penstock.UsageSum   `json:"total"`
+	Budget *RunBudgetUsage     `json:"budget,omitempty"` // nil if the run has no budget of its own
+}
+
+// RunBudgetUsage is the run's own budget, and what the run and the runs below it have spent of it. A nil
+// cap is no cap.
+type RunBudgetUsage struct {
+	MaxCostUSD     *float64 `json:"max_cost_usd,omitempty"`
+	SpentUSD       float64  `json:"spent_usd"`
+	ReservedUSD    float64  `json:"reserved_usd"`
+	MaxTotalTokens *int64   `json:"max_total_tokens,omitempty"`
+	SpentTokens    int64    `json:"spent_tokens"`
+	ReservedTokens int64    `json:"reserved_tokens"`
+}
+
 // The limits of a report.
 const (
 	maxUsageRows  = 1000
@@ -61,17 +93,17 @@ func SumUsage(rows []penstock.UsageRow) penstock.UsageSum {
 // OfTeam sums up what the runs of the team have used, personal runs included.
 func (s *Usage) OfTeam(
 	ctx context.Context, p penstock.Principal, q penstock.UsageQuery,
-) (penstock.UsageReport, error) {
+) (UsageReport, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
-		return penstock.UsageReport{}, err
+		return UsageReport{}, err
 	}
 	zone, err := q.Resolve(penstock.Now())
 	if err != nil {
-		return penstock.UsageReport{}, err
+		return UsageReport{}, err
 	}
-	report := penstock.UsageReport{From: q.From, To: q.To, GroupBy: q.GroupBy, TimeZone: q.TimeZone}
+	report := UsageReport{From: q.From, To: q.To, GroupBy: q.GroupBy, TimeZone: q.TimeZone}
 	if report.Total, err = s.store.Usage.Total(ctx, p.Team, q.From, q.To); err != nil {
-		return penstock.UsageReport{}, err
+		return UsageReport{}, err
 	}
 	report.Rows, report.OmittedRows, err = s.store.Usage.Sum(ctx, p.Team, q, zone, maxUsageRows)
 	if err == nil && (q.GroupBy == penstock.UsageByAgent || q.GroupBy == penstock.UsageByAutomation) {
@@ -102,20 +134,20 @@ func (s *Usage) nameFactories(ctx context.Context, team string, rows []penstock.
 }
 
 // OfRun returns what a run has used, by model, and what is spent of its own budget.
-func (s *Usage) OfRun(ctx context.Context, p penstock.Principal, id string) (penstock.RunUsage, error) {
+func (s *Usage) OfRun(ctx context.Context, p penstock.Principal, id string) (RunUsage, error) {
 	seen, err := s.runs.Read(ctx, p, id)
 	if err != nil {
-		return penstock.RunUsage{}, err
+		return RunUsage{}, err
 	}
-	usage := penstock.RunUsage{}
+	usage := RunUsage{}
 	if usage.Models, err = s.store.Usage.OfRun(ctx, id); err != nil {
-		return penstock.RunUsage{}, err
+		return RunUsage{}, err
 	}
 	usage.Total = SumUsage(usage.Models)
 	if b := seen.Config.Budget; b != nil && *b != (penstock.Budget{}) {
 		spent, err := s.store.Budgets.SpentByRun(ctx, id)
 		if err != nil {
-			return penstock.RunUsage{}, err
+			return RunUsage{}, err
 		}
 		usage.Budget = budgetUsage(*b, spent)
 	}
@@ -133,7 +165,7 @@ func (s *Usage) OfHarness(ctx context.Context, p penstock.Principal, id string) 
 	if state.CapturedAt, state.ExecutionID, err = s.store.Usage.LastSettled(ctx, id); err != nil {
 		return h, err
 	}
-	usage := penstock.RunUsage{}
+	usage := RunUsage{}
 	if usage.Models, err = s.store.Usage.OfRun(ctx, id); err != nil {
 		return h, err
 	}
@@ -142,8 +174,8 @@ func (s *Usage) OfHarness(ctx context.Context, p penstock.Principal, id string) 
 	return h, nil
 }
 
-func budgetUsage(b penstock.Budget, spent store.Account) *penstock.RunBudgetUsage {
-	usage := &penstock.RunBudgetUsage{
+func budgetUsage(b penstock.Budget, spent store.Account) *RunBudgetUsage {
+	usage := &RunBudgetUsage{
 		SpentUSD: penstock.USDOf(spent.SpentCost), ReservedUSD: penstock.USDOf(spent.ReservedCost),
 		SpentTokens: spent.SpentTokens, ReservedTokens: spent.ReservedTokens,
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -28,7 +30,7 @@ func usageOf(rows []penstock.UsageRow) map[string][3]float64 {
 	return out
 }
 
-func (w *world) usage(q penstock.UsageQuery) penstock.UsageReport {
+func (w *world) usage(q penstock.UsageQuery) run.UsageReport {
 	w.T.Helper()
 	report, err := w.Usage.OfTeam(w.T.Context(), w.As("bob", penstock.ScopeRunsRead), q)
 	if err != nil {
@@ -39,7 +41,7 @@ func (w *world) usage(q penstock.UsageQuery) penstock.UsageReport {
 
 func TestUsageByEachGroup(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		factory, err := w.Factories.Create(w.T.Context(), w.Admin, penstock.FactoryRequest{Name: new("payments")})
+		factory, err := w.Factories.Create(w.T.Context(), w.Admin, factory.FactoryRequest{Name: new("payments")})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -109,7 +111,7 @@ func TestCostsByTheHour(t *testing.T) {
 		if len(got.Rows) != run.MaxHourlyRows {
 			w.T.Fatalf("there are costs of %d rows, want %d", len(got.Rows), run.MaxHourlyRows)
 		}
-		want := []penstock.HourlyCost{
+		want := []store.HourlyCost{
 			{Key: "a/one", CostUSD: []float64{3, 0, 4}}, {Key: "a/two", CostUSD: []float64{0, 5, 0}},
 		}
 		if diff := cmp.Diff(want, got.Rows[:2]); diff != "" {

@@ -13,13 +13,13 @@ import (
 // header in it, and all other schemes allow no object.
 func Check(scheme penstock.SignatureScheme, s *penstock.Signature) []penstock.FieldError {
 	switch {
-	case scheme == penstock.SchemeCustomHMAC && s == nil:
+	case scheme == CustomHMAC && s == nil:
 		return []penstock.FieldError{{Pointer: "/signature", Detail: "is required for custom_hmac"}}
 	case s == nil:
 		return nil
-	case scheme == penstock.SchemeGrafana:
+	case scheme == Grafana:
 		return checkGrafana(s)
-	case scheme != penstock.SchemeCustomHMAC:
+	case scheme != CustomHMAC:
 		return []penstock.FieldError{{Pointer: "/signature", Detail: "is allowed only for custom_hmac and grafana"}}
 	}
 	var fields []penstock.FieldError

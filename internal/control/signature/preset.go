@@ -10,7 +10,7 @@ import (
 // internal/control/webhook/testdata.
 var presets = []Preset{
 	{
-		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
+		Scheme: StandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
 		Forms: standardWebhooks(),
 		Hint: "The sender's webhook settings show the secret, which begins with whsec_ (or a public key, whpk_). If the " +
 			"sender asks you for a secret, create the webhook without one, and enter the secret that Penstock generates.",
@@ -20,12 +20,12 @@ var presets = []Preset{
 		Hint: "In Svix, open the endpoint: Signing Secret. It begins with whsec_.",
 	},
 	{
-		Scheme: penstock.SchemeGitHub, Sender: "GitHub",
+		Scheme: GitHub, Sender: "GitHub",
 		Forms: hmacHex("X-Hub-Signature-256", "sha256=").idHeader("X-GitHub-Delivery"),
 		Hint:  "Choose a secret and enter it in GitHub, in the webhook's settings: Secret.",
 	},
 	{
-		Scheme: penstock.SchemeGitLab, Sender: "GitLab", Forms: append(
+		Scheme: GitLab, Sender: "GitLab", Forms: append(
 			standardWebhooks()[:1:1],
 			Form{
 				Signature: penstock.Signature{Header: "X-Gitlab-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken,
@@ -55,7 +55,7 @@ var presets = []Preset{
 		Hint:  "Vercel shows it once, after you create the webhook. For an integration, use its Client Secret.",
 	},
 	{
-		Scheme: penstock.SchemeSlack, Sender: "Slack",
+		Scheme: Slack, Sender: "Slack",
 		Forms: hmacHex("X-Slack-Signature", "v0=").timestamp(
 			"X-Slack-Request-Timestamp", "v0:{timestamp}:{body}",
 		).idBody("event_id"),
@@ -73,7 +73,7 @@ var presets = []Preset{
 			"an app, use the app's client secret.",
 	},
 	{
-		Scheme: penstock.SchemeBitbucket, Sender: "Bitbucket", SetupPings: true,
+		Scheme: Bitbucket, Sender: "Bitbucket", SetupPings: true,
 		Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Request-UUID"),
 		Hint:  "Choose a secret and enter it in Bitbucket, in the webhook's settings: Secret.",
 	},
@@ -118,7 +118,7 @@ var presets = []Preset{
 		Hint:  "In Paddle: Developer Tools, Notifications, your destination, secret key. It begins with pdl_ntfset_.",
 	},
 	{
-		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true,
+		Scheme: Notion, Sender: "Notion", SecretAfterURL: true,
 		Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
 		Hint: "Create the webhook without a secret. Notion then sends a token to its URL, and Penstock keeps it as the " +
 			"secret.",
@@ -136,7 +136,7 @@ var presets = []Preset{
 		Hint: "In Meta: App Dashboard, App settings, Basic, App secret.",
 	},
 	{
-		Scheme: penstock.SchemeWooCommerce, Sender: "WooCommerce", SetupPings: true,
+		Scheme: WooCommerce, Sender: "WooCommerce", SetupPings: true,
 		Forms: hmacBase64("X-WC-Webhook-Signature", "").idHeader("X-WC-Webhook-Delivery-ID"),
 		Hint:  "In WooCommerce: Settings, Advanced, Webhooks, your webhook, Secret.",
 	},
@@ -148,7 +148,7 @@ var presets = []Preset{
 		Hint: "In Buildkite: Settings, Notification Services, your webhook, Token. Both signatures and tokens work.",
 	},
 	{
-		Scheme: penstock.SchemeDiscord, Sender: "Discord", Forms: layouts{{
+		Scheme: Discord, Sender: "Discord", Forms: layouts{{
 			Signature: penstock.Signature{Header: "X-Signature-Ed25519", Encoding: "hex", KeyForm: KeyEd25519},
 			Algorithm: AlgorithmEd25519,
 		}}.timestamp("X-Signature-Timestamp", "{timestamp}{body}").idBody("id"),
@@ -168,7 +168,7 @@ var presets = []Preset{
 		Hint: "In HubSpot: your app, Auth, Client secret.",
 	},
 	{
-		Scheme: penstock.SchemeGrafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
+		Scheme: Grafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
 		Hint: "Choose a secret and enter it in Grafana, in the contact point: HMAC Signature. If you set a timestamp " +
 			"header in Grafana, also enter the name of that header in Penstock.",
 	},
@@ -187,7 +187,7 @@ var presets = []Preset{
 		Hint: "In Coinbase Commerce: Settings, Notifications, Show shared secret.",
 	},
 	{
-		Scheme: penstock.SchemeCustomHMAC, Sender: "Another sender",
+		Scheme: CustomHMAC, Sender: "Another sender",
 		Hint: "The key with which the sender signs. Also describe the signature.", Forms: []Form{},
 	},
 }

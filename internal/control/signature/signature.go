@@ -164,7 +164,7 @@ func Forms(scheme penstock.SignatureScheme, described *penstock.Signature) ([]Fo
 	if described == nil {
 		return preset.Forms, nil
 	}
-	if scheme == penstock.SchemeCustomHMAC {
+	if scheme == CustomHMAC {
 		form := Form{Signature: *described, Algorithm: AlgorithmHMAC}
 		if form.TimestampHeader != "" {
 			form.TimestampUnit, form.Tolerance = UnitAny, Tolerance

@@ -69,7 +69,7 @@ func TestPresetsAreWellFormed(t *testing.T) {
 			if form.Algorithm == signature.AlgorithmToken {
 				own.Template, own.Encoding = "{body}", "hex"
 			}
-			for _, problem := range signature.Check(penstock.SchemeCustomHMAC, &own) {
+			for _, problem := range signature.Check(signature.CustomHMAC, &own) {
 				t.Errorf("%s: %s %s", preset.Scheme, problem.Pointer, problem.Detail)
 			}
 			if form.SignsTime() != (form.Tolerance > 0) || form.SignsTime() != (form.TimestampUnit != "") {
@@ -87,7 +87,7 @@ func TestPresetsAreWellFormed(t *testing.T) {
 
 func TestFormReportsWhatFollows(t *testing.T) {
 	t.Parallel()
-	preset, _ := signature.PresetOf(penstock.SchemeStandardWebhooks)
+	preset, _ := signature.PresetOf(signature.StandardWebhooks)
 	got, err := json.Marshal(preset.Forms[0])
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestSignatureCheck(t *testing.T) {
 		change(s)
 		return s
 	}
-	const custom = penstock.SchemeCustomHMAC
+	const custom = signature.CustomHMAC
 	for name, test := range map[string]struct {
 		scheme    penstock.SignatureScheme
 		signature *penstock.Signature
@@ -387,7 +387,7 @@ func FuzzParseTemplate(f *testing.F) {
 			t.Fatalf("%q was read as %q", template, written.String())
 		}
 		own := &penstock.Signature{Header: "X-Sig", Hash: "sha1", Encoding: "hex", KeyForm: "text", Template: template}
-		if len(signature.Check(penstock.SchemeCustomHMAC, own)) == 0 && strings.Count(template, "{body}") != 1 {
+		if len(signature.Check(signature.CustomHMAC, own)) == 0 && strings.Count(template, "{body}") != 1 {
 			t.Fatalf("%q passes", template)
 		}
 	})

@@ -77,7 +77,7 @@ func (e ExecutionsTx) Launched(ctx context.Context, l penstock.Lease) (adopted, 
 	if err != nil {
 		return false, false, fmt.Errorf("look at the launched lease of run %s: %w", l.RunID, err)
 	}
-	return token != l.Token, left < penstock.GivenUp.Milliseconds(), nil
+	return token != l.Token, left < GivenUp.Milliseconds(), nil
 }
 
 // AppendLoss adds a timeline event to an execution after the end of its lease, once for each type.

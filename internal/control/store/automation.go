@@ -188,5 +188,5 @@ func (a AutomationsTx) link(ctx context.Context, r AutomationRow) error {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}
 	}
-	return a.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfAutomation, r.UID, r.Config().SecretNames())
+	return a.tx.Secrets().SetUses(ctx, r.Team, SecretOfAutomation, r.UID, r.Config().SecretNames())
 }

@@ -283,7 +283,7 @@ func (l limit) crossed(name string) []penstock.Draft {
 			continue
 		}
 		l.notified = threshold
-		drafts = append(drafts, penstock.Timeline(penstock.Now(), penstock.TimelineBudgetThreshold, map[string]any{
+		drafts = append(drafts, penstock.Timeline(penstock.Now(), TimelineBudgetThreshold, map[string]any{
 			"budget_uid": l.Budget, "budget_name": name, "notify_at": share,
 			"spent_usd": penstock.USDOf(l.SpentCost), "cap_usd": penstock.USDOf(l.cost),
 		}))

@@ -15,6 +15,18 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// DeliveryHead is how much of a payload its event type and summary are read from.
+const DeliveryHead = 4096
+
+// SearchedDeliveries is how many payloads one page of a search reads at most.
+const SearchedDeliveries = 500
+
+// IDAt returns the smallest id of a time: an id of [NewID] that sorts before it is older.
+func IDAt(t penstock.Time) string {
+	digits := fmt.Sprintf("%012x", max(0, int64(t))&(1<<48-1))
+	return digits[:8] + "-" + digits[8:] + "-7000-8000-000000000000"
+}
+
 // numbered is the number of the webhook whose UID is $1.
 const numbered = "(SELECT number FROM webhooks WHERE uid = $1)"
 
@@ -36,7 +48,7 @@ func (o *numberedOutcome) Scan(value any) error {
 
 // selectDeliveries selects entries of the log of the webhook $1.
 var selectDeliveries = "SELECT " + deliveryFields.selected + ", substr(d.body, 1, " +
-	strconv.Itoa(penstock.DeliveryHead) + ") FROM deliveries d "
+	strconv.Itoa(DeliveryHead) + ") FROM deliveries d "
 
 // scanDelivery reads an entry and its position in the log.
 func scanDelivery(webhookUID string, scan func(...any) error) (penstock.Delivery, int64, error) {
@@ -120,12 +132,12 @@ const idMargin = time.Minute
 func (c *condition) received(q penstock.DeliveryQuery) {
 	if q.ReceivedAfter != 0 {
 		c.and("n >= COALESCE((SELECT n FROM deliveries WHERE id < ? ORDER BY id DESC LIMIT 1), 0)",
-			penstock.IDAt(q.ReceivedAfter.Add(-idMargin)))
+			IDAt(q.ReceivedAfter.Add(-idMargin)))
 		c.and("received_at > ?", int64(q.ReceivedAfter))
 	}
 	if q.ReceivedBefore != 0 {
 		c.and("n <= COALESCE((SELECT n FROM deliveries WHERE id > ? ORDER BY id LIMIT 1), ?)",
-			penstock.IDAt(q.ReceivedBefore.Add(idMargin)), int64(math.MaxInt64))
+			IDAt(q.ReceivedBefore.Add(idMargin)), int64(math.MaxInt64))
 		c.and("received_at < ?", int64(q.ReceivedBefore))
 	}
 }
@@ -209,7 +221,7 @@ func (ds Deliveries) read(
 func (ds Deliveries) search(
 	ctx context.Context, webhookUID, text string, before int64, only condition, limit int,
 ) (list []penstock.Delivery, last int64, err error) {
-	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, penstock.SearchedDeliveries, only)
+	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, SearchedDeliveries, only)
 	args = append([]any{before}, args...)
 	var read, oldest int64
 	err = ds.s.row(
@@ -221,7 +233,7 @@ func (ds Deliveries) search(
 	n := len(args) + 2 // after the webhook and args
 	where := fmt.Sprintf(" WHERE d.n >= $%d AND %s", n, ds.s.d.contains("d.body", fmt.Sprintf("$%d", n+1)))
 	list, last, err = ds.read(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)
-	if last == 0 && read == penstock.SearchedDeliveries {
+	if last == 0 && read == SearchedDeliveries {
 		last = oldest
 	}
 	return list, last, err

@@ -17,7 +17,7 @@ func TestTheLogIsSearchedByPayload(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
 		var want []string
-		for i := range penstock.SearchedDeliveries + 20 {
+		for i := range store.SearchedDeliveries + 20 {
 			body := fmt.Sprintf(`{"order": %d, "note": "100%% _ ' \u00e9 é"}`, i)
 			if i%260 == 5 {
 				body = `{"order": "Zürich ?-7"}`
@@ -68,7 +68,7 @@ func TestTheLogIsLimitedToATime(t *testing.T) {
 		for i := range entries {
 			at := noon.Add(time.Duration(i) * time.Hour)
 			d, _ := mustDeliver(t, s, func(d *store.NewDelivery) {
-				d.ReceivedAt, d.ID = at, penstock.IDAt(at)[:35]+fmt.Sprint(i)
+				d.ReceivedAt, d.ID = at, store.IDAt(at)[:35]+fmt.Sprint(i)
 			})
 			ids = append(ids, d.ID)
 		}

@@ -171,7 +171,7 @@ func (es EnvironmentsTx) Replace(ctx context.Context, team string, e penstock.En
 
 // useSecrets records the secrets that an environment names.
 func (es EnvironmentsTx) useSecrets(ctx context.Context, team string, e penstock.Environment) error {
-	return es.tx.Secrets().SetUses(ctx, team, penstock.SecretOfEnvironment, e.UID, e.Config.SecretNames())
+	return es.tx.Secrets().SetUses(ctx, team, SecretOfEnvironment, e.UID, e.Config.SecretNames())
 }
 
 func (tx *Tx) nameTaken(err error, kind, name string) error {
@@ -193,7 +193,7 @@ func (es EnvironmentsTx) Delete(ctx context.Context, team, uid string) error {
 	if err != nil {
 		return err
 	}
-	return es.tx.Secrets().SetUses(ctx, team, penstock.SecretOfEnvironment, uid, nil)
+	return es.tx.Secrets().SetUses(ctx, team, SecretOfEnvironment, uid, nil)
 }
 
 // Use makes sure that an environment exists until the transaction

@@ -237,7 +237,7 @@ func (fs FactoriesTx) Add(ctx context.Context, r FactoryRow) error {
 	if err != nil {
 		return fs.tx.nameTaken(err, "a factory", r.Name)
 	}
-	return fs.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
+	return fs.tx.Secrets().SetUses(ctx, r.Team, SecretOfFactory, r.UID, r.SecretNames())
 }
 
 // Set stores a factory that was read and changed in the transaction. It does not change the
@@ -250,7 +250,7 @@ func (fs FactoriesTx) Set(ctx context.Context, r FactoryRow) error {
 	if err != nil {
 		return fs.tx.nameTaken(err, "a factory", r.Name)
 	}
-	return fs.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
+	return fs.tx.Secrets().SetUses(ctx, r.Team, SecretOfFactory, r.UID, r.SecretNames())
 }
 
 // Revise counts a change of the definition of a factory, and returns the number

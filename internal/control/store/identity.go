@@ -100,7 +100,7 @@ func (is IdentitiesTx) Add(ctx context.Context, team string, i penstock.Identity
 	if err != nil {
 		return is.tx.nameTaken(err, "an agent", i.Name)
 	}
-	return is.tx.Secrets().SetUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
+	return is.tx.Secrets().SetUses(ctx, team, SecretOfAgent, i.UID, i.SecretNames())
 }
 
 // Set stores an agent that was read and changed in the transaction.
@@ -112,7 +112,7 @@ func (is IdentitiesTx) Set(ctx context.Context, team string, i penstock.Identity
 	if err != nil {
 		return is.tx.nameTaken(err, "an agent", i.Name)
 	}
-	return is.tx.Secrets().SetUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
+	return is.tx.Secrets().SetUses(ctx, team, SecretOfAgent, i.UID, i.SecretNames())
 }
 
 // Delete removes an agent from every list and revokes its keys. Absence is
@@ -133,5 +133,5 @@ func (is IdentitiesTx) Delete(ctx context.Context, team, uid string) error {
 		WHERE agent_uid = $2 AND agent_uid <> '' AND team = $3 AND revoked_at = 0`, now, uid, team); err != nil {
 		return fmt.Errorf("revoke the keys of agent %s: %w", uid, err)
 	}
-	return is.tx.Secrets().SetUses(ctx, team, penstock.SecretOfAgent, uid, nil)
+	return is.tx.Secrets().SetUses(ctx, team, SecretOfAgent, uid, nil)
 }

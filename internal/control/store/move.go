@@ -95,7 +95,7 @@ const (
 // RunRow.NotGivenSince.
 func (rs RunsTx) Requeue(ctx context.Context, run RunRow, reason string) error {
 	return rs.Move(ctx, Move{
-		Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineRequeued,
+		Run: run, To: penstock.StateQueued, TimelineEvent: timelineRequeued,
 		Payload: map[string]any{"reason": reason}, requeued: reason,
 	})
 }

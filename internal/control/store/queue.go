@@ -11,6 +11,10 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// GivenUp is how long before its end a worker gives a lease up that it cannot renew: after that, no
+// sandbox of it is left.
+const GivenUp = 6 * time.Second
+
 // WorkerSeenFor is how long a worker counts as connected after its last request.
 const WorkerSeenFor = 45 * time.Second
 

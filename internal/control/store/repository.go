@@ -9,6 +9,24 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// Commit is a commit of a repository. Its values come from the author.
+type Commit struct {
+	ID          string        `json:"id"`
+	Author      string        `json:"author"`  // name and email address
+	Message     string        `json:"message"` // its first line
+	CommittedAt penstock.Time `json:"committed_at,omitzero"`
+}
+
+// CommitResult is the result of reading a commit of a factory's repository.
+type CommitResult string
+
+// The results. Every revision of a factory that is edited on this server is applied.
+const (
+	CommitApplied   CommitResult = "applied"
+	CommitUnchanged CommitResult = "unchanged" // the files did not change
+	CommitRejected  CommitResult = "rejected"
+)
+
 // RepositoryRow is the repository of a factory, and its state.
 type RepositoryRow struct {
 	penstock.Repository
@@ -21,7 +39,7 @@ type RepositoryRow struct {
 	Head                      string // the branch that was last followed
 	Commit                    string // the newest commit whose result is known, or ""
 	Applied                   string // the active one
-	Result                    penstock.CommitResult
+	Result                    CommitResult
 	Detail                    string
 	Diagnostics               []penstock.Diagnostic
 	Version                   int64         // of the team when the commit was checked
@@ -41,7 +59,7 @@ func (r *RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 		Diagnostics: r.Diagnostics,
 		Problem:     r.Problem, CheckedAt: r.CheckedAt,
 	}
-	if r.Result == penstock.CommitRejected {
+	if r.Result == CommitRejected {
 		d.Status, d.Rejected = penstock.DefinitionInvalid, r.Commit
 	}
 	if r.Commit == "" || r.PollsRequested > r.PollsDone {
@@ -70,7 +88,7 @@ var (
 		textColumn("head", func(r *RepositoryRow) *string { return &r.Head }).editable(),
 		textColumn("commit_id", func(r *RepositoryRow) *string { return &r.Commit }).editable(),
 		textColumn("applied", func(r *RepositoryRow) *string { return &r.Applied }).editable(),
-		textColumn("result", func(r *RepositoryRow) *penstock.CommitResult { return &r.Result }).editable(),
+		textColumn("result", func(r *RepositoryRow) *CommitResult { return &r.Result }).editable(),
 		textColumn("detail", func(r *RepositoryRow) *string { return &r.Detail }).editable(),
 		jsonColumn("findings", func(r *RepositoryRow) *[]penstock.Diagnostic { return &r.Diagnostics }).editable(),
 		numberColumn("version", func(r *RepositoryRow) *int64 { return &r.Version }).editable(),
@@ -295,10 +313,10 @@ func (rs RepositoriesTx) Finish(ctx context.Context, r RepositoryRow, ms int64) 
 
 // CommitRow is the result of a commit of a factory's repository.
 type CommitRow struct {
-	penstock.Commit
+	Commit
 
 	N           int64 // counts the commits that were checked
-	Result      penstock.CommitResult
+	Result      CommitResult
 	Detail      string
 	Diagnostics []penstock.Diagnostic
 	Revision    int64 // the active one at that time
@@ -319,7 +337,7 @@ var commitFields = newResource("repository_commits", "c",
 	textColumn("author", func(c *commitRecord) *string { return &c.Author }),
 	textColumn("message", func(c *commitRecord) *string { return &c.Message }),
 	numberColumn("committed_at", func(c *commitRecord) *penstock.Time { return &c.CommittedAt }),
-	textColumn("result", func(c *commitRecord) *penstock.CommitResult { return &c.Result }),
+	textColumn("result", func(c *commitRecord) *CommitResult { return &c.Result }),
 	textColumn("detail", func(c *commitRecord) *string { return &c.Detail }),
 	jsonColumn("findings", func(c *commitRecord) *[]penstock.Diagnostic { return &c.Diagnostics }),
 	numberColumn("revision", func(c *commitRecord) *int64 { return &c.Revision }),
@@ -340,7 +358,7 @@ func (rs RepositoriesTx) AddCommit(ctx context.Context, factoryUID string, c Com
 		return fmt.Errorf("store a commit of factory %s: %w", factoryUID, err)
 	}
 	_, err := rs.tx.exec(ctx, `DELETE FROM repository_commits
-		WHERE factory_uid = $1 AND n <= $2 AND result <> $3`, factoryUID, c.N-maxCommits, string(penstock.CommitApplied))
+		WHERE factory_uid = $1 AND n <= $2 AND result <> $3`, factoryUID, c.N-maxCommits, string(CommitApplied))
 	if err != nil {
 		return fmt.Errorf("forget old commits of factory %s: %w", factoryUID, err)
 	}

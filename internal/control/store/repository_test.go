@@ -71,7 +71,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 		if again := claim(); len(again) != 0 {
 			t.Errorf("claimed while it is held: %+v", again)
 		}
-		row.Commit, row.Applied, row.Result, row.CheckedAt = "c1", "c1", penstock.CommitApplied, 5
+		row.Commit, row.Applied, row.Result, row.CheckedAt = "c1", "c1", store.CommitApplied, 5
 		row.Diagnostics = []penstock.Diagnostic{{Code: "FF_X", Message: "m", Severity: "warning"}}
 		finish := func(row store.RepositoryRow) (held bool) {
 			write(func(tx *store.Tx) (err error) {

@@ -257,7 +257,7 @@ func firstEvents(r *NewRun) []penstock.Draft {
 		penstock.NewDraft(penstock.EventState, r.CreatedAt, penstock.StateData{
 			State: r.State, ExecutionID: r.ExecutionID, StatusMessage: r.StatusMessage,
 		}),
-		penstock.Timeline(r.CreatedAt, penstock.TimelineCreated, map[string]any{"source": string(r.Source)}),
+		penstock.Timeline(r.CreatedAt, TimelineCreated, map[string]any{"source": string(r.Source)}),
 	}
 	for _, n := range r.Notes {
 		drafts = append(drafts, penstock.Timeline(r.CreatedAt, n.TimelineEvent, n.Payload))

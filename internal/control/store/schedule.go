@@ -181,7 +181,7 @@ func (ss SchedulesTx) Add(ctx context.Context, r ScheduleRow) error {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
 	ss.tx.Nudge(TopicSchedules)
-	return ss.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
+	return ss.tx.Secrets().SetUses(ctx, r.Team, SecretOfSchedule, r.ID, r.secretNames())
 }
 
 // Set stores a schedule that was read and changed in the transaction.
@@ -190,7 +190,7 @@ func (ss SchedulesTx) Set(ctx context.Context, r ScheduleRow) error {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
 	ss.tx.Nudge(TopicSchedules)
-	return ss.tx.Secrets().SetUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
+	return ss.tx.Secrets().SetUses(ctx, r.Team, SecretOfSchedule, r.ID, r.secretNames())
 }
 
 // Delete removes a schedule that was read in the transaction. Runs that
@@ -199,7 +199,7 @@ func (ss SchedulesTx) Delete(ctx context.Context, id string) error {
 	if _, err := ss.tx.exec(ctx, "DELETE FROM schedules WHERE id = $1", id); err != nil {
 		return fmt.Errorf("delete schedule %s: %w", id, err)
 	}
-	return ss.tx.Secrets().SetUses(ctx, "", penstock.SecretOfSchedule, id, nil)
+	return ss.tx.Secrets().SetUses(ctx, "", SecretOfSchedule, id, nil)
 }
 
 // Tick is the result of a due schedule or clock.

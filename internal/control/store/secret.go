@@ -9,6 +9,17 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// The resources that can use a managed secret.
+const (
+	SecretOfAgent      penstock.SecretUserType = "agent"
+	SecretOfSchedule   penstock.SecretUserType = "schedule"
+	SecretOfAutomation penstock.SecretUserType = "automation"
+	SecretOfWebhook    penstock.SecretUserType = "webhook"
+	// Its network has a rule with the secret as credential, or its image needs it.
+	SecretOfEnvironment penstock.SecretUserType = "environment"
+	SecretOfFactory     penstock.SecretUserType = "factory" // for all its agents, the image of a runner, or its repository
+)
+
 // SecretRow is a managed secret with its internal fields.
 type SecretRow struct {
 	penstock.ManagedSecret // without UsedBy

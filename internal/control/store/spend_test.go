@@ -495,7 +495,7 @@ func TestAThresholdIsReportedOnceInAPeriod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if event.Type == penstock.TimelineBudgetThreshold {
+			if event.Type == store.TimelineBudgetThreshold {
 				share, _ := event.Payload["notify_at"].(float64)
 				spent, _ := event.Payload["spent_usd"].(float64)
 				got = append(got, [2]float64{share, spent})

@@ -32,7 +32,7 @@ func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, id
 		if f.Redelivered {
 			payload["redelivered"] = true
 		}
-		drafts = append(drafts, message, penstock.Timeline(at, penstock.TimelineFollowupUndelivered, payload))
+		drafts = append(drafts, message, penstock.Timeline(at, TimelineFollowupUndelivered, payload))
 		ids = append(ids, f.ID)
 	}
 	return drafts, ids

@@ -11,6 +11,19 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// HourlyCosts are the costs of calls whose model has a price, by the hour in which they were sent.
+// Hours begin with [run.UsageReport.From].
+type HourlyCosts struct {
+	Rows  []HourlyCost `json:"rows"`  // the first rows of the report
+	Other []float64    `json:"other"` // of all other rows, one for each hour
+}
+
+// HourlyCost holds the costs of one row.
+type HourlyCost struct {
+	Key     string    `json:"key"`
+	CostUSD []float64 `json:"cost_usd"` // one for each hour
+}
+
 // usageSums are the sums of calls, for [usageInto].
 var usageSums = func() string {
 	settled := func(condition, amount string) string {
@@ -127,16 +140,16 @@ func (u Usage) byDay(
 // HourlyCosts sums up the costs of each hour for each group with one of these keys, and for all others together.
 func (u Usage) HourlyCosts(
 	ctx context.Context, team string, q penstock.UsageQuery, keys []string,
-) (*penstock.HourlyCosts, error) {
+) (*HourlyCosts, error) {
 	hours := int((q.To - q.From + millisPerHour - 1) / millisPerHour)
-	costs := &penstock.HourlyCosts{Rows: []penstock.HourlyCost{}, Other: make([]float64, hours)}
+	costs := &HourlyCosts{Rows: []HourlyCost{}, Other: make([]float64, hours)}
 	if len(keys) == 0 {
 		return costs, nil
 	}
 	var args []any
 	var index strings.Builder
 	for i, key := range keys {
-		costs.Rows = append(costs.Rows, penstock.HourlyCost{Key: key, CostUSD: make([]float64, hours)})
+		costs.Rows = append(costs.Rows, HourlyCost{Key: key, CostUSD: make([]float64, hours)})
 		args = append(args, key)
 		fmt.Fprintf(&index, " WHEN $%d THEN %d", len(args), i)
 	}

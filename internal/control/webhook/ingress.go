@@ -31,7 +31,7 @@ type Receiver interface {
 	Plan(ctx context.Context, uid string, token, fresh bool) (*factory.Plan, error)
 	// Deliver records a delivery and its runs durably. ErrStale means that the webhook has
 	// changed.
-	Deliver(ctx context.Context, p *factory.Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, error)
+	Deliver(ctx context.Context, p *factory.Plan, a *factory.InboundDelivery) (factory.DeliveryResult, error)
 	// Offer sets the secret of a pending webhook to the value that its sender posted. ErrStale
 	// means that it is no longer pending.
 	Offer(ctx context.Context, p *factory.Plan, secret string) error
@@ -167,14 +167,14 @@ func (d *intake) serve() {
 
 // take runs the checks in the order of the contract. If the webhook has changed in the
 // meantime, it repeats all of them.
-func (d *intake) take() (penstock.DeliveryResult, error) {
+func (d *intake) take() (factory.DeliveryResult, error) {
 	if d.r.Method != http.MethodPost {
 		d.w.Header().Set("Allow", http.MethodPost)
-		return penstock.DeliveryResult{}, &rejectedError{status: http.StatusMethodNotAllowed, label: "method"}
+		return factory.DeliveryResult{}, &rejectedError{status: http.StatusMethodNotAllowed, label: "method"}
 	}
 	var ok bool
 	if d.uid, d.token, d.hasToken, ok = splitPath(d.r.URL.EscapedPath()); !ok {
-		return penstock.DeliveryResult{}, errNoWebhook
+		return factory.DeliveryResult{}, errNoWebhook
 	}
 	d.client = d.in.Client(d.r)
 	d.clientIP = d.client.String()
@@ -182,15 +182,15 @@ func (d *intake) take() (penstock.DeliveryResult, error) {
 	for n := range attempts {
 		plan, err := d.in.Receiver.Plan(d.r.Context(), d.uid, d.hasToken, n > 0)
 		if err != nil {
-			return penstock.DeliveryResult{}, err
+			return factory.DeliveryResult{}, err
 		}
 		d.plan = plan
 		result, err := d.attempt()
-		if !errors.Is(err, penstock.ErrStale) {
+		if !errors.Is(err, factory.ErrStale) {
 			return result, err
 		}
 	}
-	return penstock.DeliveryResult{}, &rejectedError{http.StatusServiceUnavailable, "unavailable", unavailableFor}
+	return factory.DeliveryResult{}, &rejectedError{http.StatusServiceUnavailable, "unavailable", unavailableFor}
 }
 
 // splitPath reads a path exactly as it was sent: the prefix, a UID, and at most
@@ -221,13 +221,13 @@ func alphanumeric(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// attempt checks the delivery against the plan and records it. It returns penstock.ErrStale if
+// attempt checks the delivery against the plan and records it. It returns factory.ErrStale if
 // the webhook has changed.
-func (d *intake) attempt() (penstock.DeliveryResult, error) {
+func (d *intake) attempt() (factory.DeliveryResult, error) {
 	d.reply = nil
 	a, err := d.check()
 	if err != nil {
-		return penstock.DeliveryResult{}, err
+		return factory.DeliveryResult{}, err
 	}
 	result, err := d.in.Receiver.Deliver(d.r.Context(), d.plan, a)
 	if err == nil && result.Limited {
@@ -241,7 +241,7 @@ func (d *intake) attempt() (penstock.DeliveryResult, error) {
 
 // check classifies the request: a delivery, a rejection to log, or the secret of a pending
 // webhook.
-func (d *intake) check() (*penstock.InboundDelivery, error) {
+func (d *intake) check() (*factory.InboundDelivery, error) {
 	if d.plan.Snapshot.Pending {
 		return d.takeOfferedSecret()
 	}
@@ -281,12 +281,12 @@ func (d *intake) blockedFor() (time.Duration, error) {
 	return wait, nil
 }
 
-// confirm returns penstock.ErrStale unless the plan is current, so that no rejection relies on
+// confirm returns factory.ErrStale unless the plan is current, so that no rejection relies on
 // memory.
 func (d *intake) confirm() error {
 	now, err := d.in.Receiver.Plan(d.r.Context(), d.uid, d.hasToken, true)
 	if err != nil || now != d.plan {
-		return penstock.ErrStale // the next attempt reads the current state
+		return factory.ErrStale // the next attempt reads the current state
 	}
 	return nil
 }
@@ -310,19 +310,19 @@ func (d *intake) limited(wait time.Duration) error {
 }
 
 // rejection returns a rejected delivery.
-func (d *intake) rejection(outcome penstock.Outcome, reason string) *penstock.InboundDelivery {
+func (d *intake) rejection(outcome penstock.Outcome, reason string) *factory.InboundDelivery {
 	a := d.inbound()
 	a.Outcome, a.Reason, a.Unverified = outcome, reason, outcome == penstock.OutcomeRejectedAuth
 	return a
 }
 
 // inbound returns a delivery with the fields that all deliveries have.
-func (d *intake) inbound() *penstock.InboundDelivery {
+func (d *intake) inbound() *factory.InboundDelivery {
 	size := int64(len(d.body.bytes))
 	if !d.read || d.tooLarge {
 		size = max(size, d.r.ContentLength)
 	}
-	return &penstock.InboundDelivery{
+	return &factory.InboundDelivery{
 		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.TimeOf(d.received), Size: max(0, size), Body: d.body.bytes,
 		Headers: d.headers(), ClientIP: d.clientIP, Secret: -1, PaidBy: d.paidBy,
 	}
@@ -330,7 +330,7 @@ func (d *intake) inbound() *penstock.InboundDelivery {
 
 // takeOfferedSecret stores the secret that a sender posts to a pending webhook. Any other
 // request to a pending webhook gets 404.
-func (d *intake) takeOfferedSecret() (*penstock.InboundDelivery, error) {
+func (d *intake) takeOfferedSecret() (*factory.InboundDelivery, error) {
 	if err := d.readBody(); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -55,7 +56,7 @@ func benchmarkOn(b *testing.B, url string) {
 		o.Limits.DeliveriesPerMinute, o.Limits.WebhooksPerFactory = 0, 0
 		o.Tracer, o.Log = nil, nil
 	})
-	f, err := s.Factories.Create(b.Context(), s.admin, penstock.FactoryRequest{Name: new(penstock.NewUID())})
+	f, err := s.Factories.Create(b.Context(), s.admin, factory.FactoryRequest{Name: new(penstock.NewUID())})
 	if err != nil {
 		b.Fatal(err)
 	}

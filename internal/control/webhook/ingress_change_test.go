@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -60,7 +61,7 @@ func TestDatabaseIsUnavailableForTheFirstMatch(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	s := open(t, database, t.TempDir(), noRate)
-	f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("acme")})
+	f, err := s.Factories.Create(t.Context(), s.admin, factory.FactoryRequest{Name: new("acme")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestChangesApplyImmediatelyOnAllServers(t *testing.T) {
 		each("at first", 202, inURL(u.Secret))
 
 		rotated, err := replicas[1].Resources.RotateWebhookSecret(
-			t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{},
+			t.Context(), s.admin, s.factory, w.UID, factory.RotateRequest{},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +122,7 @@ func TestChangesApplyImmediatelyOnAllServers(t *testing.T) {
 		each("the old secret", 401, token(w.Secret))
 		each("the new secret", 202, token(rotated.Secret))
 		overlap, err := s.Resources.RotateWebhookSecret(
-			t.Context(), s.admin, s.factory, u.UID, penstock.RotateRequest{OverlapSeconds: 2},
+			t.Context(), s.admin, s.factory, u.UID, factory.RotateRequest{OverlapSeconds: 2},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +141,7 @@ func TestChangesApplyImmediatelyOnAllServers(t *testing.T) {
 		set := func(enabled bool) {
 			t.Helper()
 			if _, err := replicas[1].Resources.UpdateWebhook(
-				t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: &enabled},
+				t.Context(), s.admin, s.factory, w.UID, factory.WebhookRequest{Enabled: &enabled},
 			); err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +174,7 @@ func TestChangesApplyImmediatelyOnAllServers(t *testing.T) {
 		a := s.automation(w, `{"type": ["a"]}`, nil)
 		matches(a.Name)
 		if _, err := s.Resources.UpdateAutomation(
-			t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{Enabled: new(false)},
+			t.Context(), s.admin, s.factory, a.UID, factory.AutomationRequest{Enabled: new(false)},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func TestRotationsUnderLoad(t *testing.T) {
 		}
 		secret := w.Secret
 		for n := range 20 {
-			rotated, err := s.Resources.RotateWebhookSecret(t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{})
+			rotated, err := s.Resources.RotateWebhookSecret(t.Context(), s.admin, s.factory, w.UID, factory.RotateRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +241,7 @@ func TestABrokenAutomationIsRecordedAndFailsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := s.automation(w, "", func(r *penstock.AutomationRequest) { r.EnvironmentID = &environment.UID })
+		a := s.automation(w, "", func(r *factory.AutomationRequest) { r.EnvironmentID = &environment.UID })
 		b := s.automation(w, "", nil)
 		testkit.Exec(t, s.url, "UPDATE environments SET deleted_at = 1")
 		testkit.Exec(t, s.url, "UPDATE teams SET version = version + 1")

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
 
@@ -52,7 +54,7 @@ const byteOrderMark = "\ufeff"
 
 // admissible returns an authenticated delivery with its JSON, or its rejection because of its size,
 // encoding or form.
-func (d *intake) admissible() *penstock.InboundDelivery {
+func (d *intake) admissible() *factory.InboundDelivery {
 	if d.tooLarge {
 		return d.rejection(penstock.OutcomeRejectedSize, "")
 	}
@@ -76,7 +78,7 @@ func (d *intake) admissible() *penstock.InboundDelivery {
 		a.Detail = err.Error()
 		return a
 	}
-	if a.Body, a.Raw = text, a.Body; d.plan.Snapshot.SignatureScheme == penstock.SchemeSlack {
+	if a.Body, a.Raw = text, a.Body; d.plan.Snapshot.SignatureScheme == signature.Slack {
 		// Slack shows an error to its user unless the status is 200, and shows the body otherwise.
 		d.reply, a.Status = &Handshake{Status: http.StatusOK}, http.StatusOK
 	}
@@ -109,7 +111,7 @@ const payloadField = "payload"
 
 // readForm returns the JSON of a form. Its errors contain nothing of the form.
 func readForm(scheme penstock.SignatureScheme, kind string, body []byte) ([]byte, error) {
-	known := scheme == penstock.SchemeGitHub || scheme == penstock.SchemeSlack
+	known := scheme == signature.GitHub || scheme == signature.Slack
 	if !known || kind != encodedForm {
 		return nil, fmt.Errorf(
 			"the sender posts a form (%s), and this webhook reads JSON; set the sender's content type to application/json", kind,
@@ -133,7 +135,7 @@ func readForm(scheme penstock.SignatureScheme, kind string, body []byte) ([]byte
 	switch {
 	case found:
 		return []byte(payload), nil
-	case scheme != penstock.SchemeSlack:
+	case scheme != signature.Slack:
 		return nil, errors.New("the form has no field payload with the JSON")
 	}
 	var text bytes.Buffer

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
 // asSlack signs a body as Slack does.
@@ -69,7 +70,7 @@ func TestOddButClearBodiesAreRead(t *testing.T) {
 func TestTheRowSaysWhyABodyWasRejected(t *testing.T) {
 	sites(t, func(s *site) {
 		token, hub := s.hook(penstock.AuthToken, nil), s.signed("github", "s3cret-of-sixteen", nil)
-		slack := s.signed(penstock.SchemeSlack, "s3cret-of-sixteen", nil)
+		slack := s.signed(signature.Slack, "s3cret-of-sixteen", nil)
 		form := "application/x-www-form-urlencoded"
 		for name, test := range map[string]struct {
 			hook         penstock.Webhook
@@ -135,7 +136,7 @@ func TestTheRowSaysWhyABodyWasRejected(t *testing.T) {
 // event-payload.raw, and what the API returns.
 func TestFormsOfGitHubAndSlackBecomeJSON(t *testing.T) {
 	sites(t, func(s *site) {
-		hub, slack := s.signed("github", "s3cret-of-sixteen", nil), s.signed(penstock.SchemeSlack, "s3cret-of-sixteen", nil)
+		hub, slack := s.signed("github", "s3cret-of-sixteen", nil), s.signed(signature.Slack, "s3cret-of-sixteen", nil)
 		token := s.hook(penstock.AuthToken, nil)
 		s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["bug"]}`})
 		s.automation(slack, `{"command": ["/deploy"], "text": ["a=b & <c>"]}`, nil)

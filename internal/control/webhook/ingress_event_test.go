@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // eventSecret signs the deliveries of these tests.
@@ -76,7 +78,7 @@ func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
 	}
 	a, err := s.Resources.CreateAutomation(
 		s.t.Context(), s.admin, s.factory,
-		penstock.AutomationRequest{Name: &name, Prompt: new("Look at the event."), Triggers: &list},
+		factory.AutomationRequest{Name: &name, Prompt: new("Look at the event."), Triggers: &list},
 	)
 	if err != nil {
 		s.t.Fatal(err)
@@ -211,7 +213,7 @@ func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 		second := s.signed("github", eventSecret, nil)
 		a := s.waits("pushes", [3]string{"github", "push", ""})
 		home := s.factory
-		other, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("other")})
+		other, err := s.Factories.Create(t.Context(), s.admin, factory.FactoryRequest{Name: new("other")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,14 +230,14 @@ func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 		}
 
 		// Changes of a trigger and of the switch take effect with the next delivery.
-		change := func(req penstock.AutomationRequest) {
+		change := func(req factory.AutomationRequest) {
 			t.Helper()
 			if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, req); err != nil {
 				t.Fatal(err)
 			}
 		}
 		change(
-			penstock.AutomationRequest{
+			factory.AutomationRequest{
 				Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push", Filter: []byte(`{"branches": ["main"]}`)}},
 			},
 		)
@@ -244,7 +246,7 @@ func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 		); got["pushes"] != "/branches no value of the event is in the list" {
 			t.Errorf("another filter: got %v", got)
 		}
-		change(penstock.AutomationRequest{Enabled: new(false)})
+		change(factory.AutomationRequest{Enabled: new(false)})
 		if d := s.fromGitHub(w, "push", s.event("github/push")); len(d.Matches) != 0 {
 			t.Errorf("an automation that is off: got %+v", d.Matches)
 		}
@@ -259,7 +261,7 @@ func TestReplayReportsItsEventsAgain(t *testing.T) {
 		if got := matchSummaries(d)["labeled"]; !strings.HasPrefix(got, "/labels ") {
 			t.Fatalf("got %s", got)
 		}
-		if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{
+		if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, factory.AutomationRequest{
 			Triggers: &[]penstock.Trigger{{Provider: "github", Event: "issue_labeled", Filter: []byte(`{"labels": ["bug"]}`)}},
 		}); err != nil {
 			t.Fatal(err)
@@ -274,11 +276,11 @@ func TestReplayReportsItsEventsAgain(t *testing.T) {
 func TestTriggersInFilesFire(t *testing.T) {
 	sites(t, func(s *site) {
 		if _, err := s.Secrets.Create(
-			t.Context(), s.admin, penstock.SecretRequest{Name: "GITHUB_SECRET", Value: new(eventSecret)},
+			t.Context(), s.admin, access.SecretRequest{Name: "GITHUB_SECRET", Value: new(eventSecret)},
 		); err != nil {
 			t.Fatal(err)
 		}
-		f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new(
+		f, err := s.Factories.Create(t.Context(), s.admin, factory.FactoryRequest{Name: new(
 			"shop",
 		), Files: map[string]string{
 			"factory.yaml":                     "schemaVersion: v1alpha1\nname: shop\nagentDefaults:\n  model: demo/offline\n",

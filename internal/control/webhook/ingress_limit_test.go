@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -85,7 +86,7 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 		third.post(path(w), bearer(w), []byte(`"later"`)).want(t, "a minute later", http.StatusAccepted)
 		// A disabled webhook returns 404, even if it is also rate-limited.
 		if _, err := other.Resources.UpdateWebhook(
-			t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)},
+			t.Context(), s.admin, s.factory, w.UID, factory.WebhookRequest{Enabled: new(false)},
 		); err != nil {
 			t.Fatal(err)
 		}

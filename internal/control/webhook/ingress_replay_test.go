@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 )
@@ -63,7 +64,7 @@ var guarded = map[string]struct {
 	"grafana":    {scheme: "grafana", signature: &penstock.Signature{TimestampHeader: "X-Grafana-Alerting-Timestamp"}},
 	"linear":     {scheme: "linear", header: "Linear-Delivery"},
 	"github":     {scheme: "github", header: "X-GitHub-Delivery"},
-	"custom": {scheme: penstock.SchemeCustomHMAC, signature: &penstock.Signature{
+	"custom": {scheme: signature.CustomHMAC, signature: &penstock.Signature{
 		Header: "X-Sig", Hash: "sha512", Encoding: "hex", KeyForm: "text", Template: "{timestamp}.{header:X-Event}.{body}",
 		TimestampHeader: "X-Time",
 	}},
@@ -77,7 +78,7 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 	sites(t, func(s *site) {
 		for name, test := range guarded {
 			hook := func(guard bool) penstock.Webhook {
-				return s.signed(test.scheme, "s3cret-of-sixteen", func(r *penstock.WebhookRequest) {
+				return s.signed(test.scheme, "s3cret-of-sixteen", func(r *factory.WebhookRequest) {
 					r.Signature, r.ReplayGuard = test.signature, &guard
 					if test.header == "X-Order" {
 						r.DeliveryIDHeader = &test.header
@@ -138,7 +139,7 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 // The guard works even if the body itself is not an identity.
 func TestTheReplayGuardWithoutAnyID(t *testing.T) {
 	sites(t, func(s *site) {
-		w := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
+		w := s.signed("github", "s3cret-of-sixteen", func(r *factory.WebhookRequest) { r.ReplayGuard = new(true) })
 		body := []byte(`{"a": 1}`)
 		first := s.logged(w, s.post(path(w), github("s3cret-of-sixteen", body), body).id())
 		for _, id := range []string{"", "forged"} {

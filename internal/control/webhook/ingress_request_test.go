@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -20,8 +22,8 @@ import (
 func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 	sites(t, func(s *site) {
 		w, u := s.hook(penstock.AuthToken, nil), s.hook(penstock.AuthURLToken, nil)
-		signed := s.signed(penstock.SchemeStandardWebhooks, "", nil)
-		disabled := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) { r.Enabled = new(false) })
+		signed := s.signed(signature.StandardWebhooks, "", nil)
+		disabled := s.hook(penstock.AuthToken, func(r *factory.WebhookRequest) { r.Enabled = new(false) })
 		pending := s.signed("stripe", "", nil)
 		deleted := s.hook(penstock.AuthToken, nil)
 		if err := s.Resources.DeleteWebhook(t.Context(), s.admin, s.factory, deleted.UID); err != nil {

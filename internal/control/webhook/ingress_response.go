@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/request"
 )
 
@@ -81,7 +82,7 @@ func (e *rejectedError) Error() string { return "the delivery is rejected: " + e
 var errNoWebhook error = &rejectedError{status: http.StatusNotFound, label: "not_found"}
 
 // respond writes the response for a recorded delivery.
-func (d *intake) respond(r penstock.DeliveryResult) {
+func (d *intake) respond(r factory.DeliveryResult) {
 	d.deliveryID, d.label = r.DeliveryID, string(r.Outcome)
 	switch r.Outcome {
 	case penstock.OutcomeAccepted, penstock.OutcomeDuplicate:
@@ -150,7 +151,7 @@ func (d *intake) respondError(err error) {
 
 // respondAccepted writes the id of the recorded delivery, or the response that the sender expects
 // instead.
-func (d *intake) respondAccepted(r penstock.DeliveryResult) {
+func (d *intake) respondAccepted(r factory.DeliveryResult) {
 	if reply := d.reply; reply != nil {
 		var kind []string
 		if reply.ContentType != "" {

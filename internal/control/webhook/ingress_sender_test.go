@@ -15,18 +15,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 func TestTheStrongestIdentityCounts(t *testing.T) {
 	sites(t, func(s *site) {
 		own := s.signed(
-			"github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") },
+			"github", "s3cret-of-sixteen", func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") },
 		)
 		git := s.signed("github", "s3cret-of-sixteen", nil)
 		stripe := s.signed("mux", "s3cret-of-sixteen", nil)
-		tok := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-build-id") })
+		tok := s.hook(penstock.AuthToken, func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("x-build-id") })
 		n := 0
 		body := func() []byte { n++; return fmt.Appendf(nil, `{"id": "evt_1", "n": %d}`, n) }
 		all := func(h map[string]string) map[string]string {
@@ -157,7 +159,7 @@ func TestDeliveryIDsUnderOtherNames(t *testing.T) {
 
 func TestTheReplayGuard(t *testing.T) {
 	sites(t, func(s *site) {
-		guarded := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
+		guarded := s.signed("github", "s3cret-of-sixteen", func(r *factory.WebhookRequest) { r.ReplayGuard = new(true) })
 		open := s.signed("github", "s3cret-of-sixteen", nil)
 		body := []byte(`{"a": 1}`)
 		send := func(w penstock.Webhook, id string) penstock.Delivery {
@@ -184,7 +186,7 @@ func TestTheReplayGuard(t *testing.T) {
 func TestTheLogKeepsOnlyHeadersOfTheAllowList(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.signed(
-			"github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") },
+			"github", "s3cret-of-sixteen", func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") },
 		)
 		body := []byte("{}")
 		h := github("s3cret-of-sixteen", body)
@@ -285,11 +287,11 @@ func TestAPendingWebhookUsesTheSecretFromNotion(t *testing.T) {
 func TestASecretWithAValueIgnoresAnOfferedSecret(t *testing.T) {
 	sites(t, func(s *site) {
 		ctx := t.Context()
-		if _, err := s.Secrets.Create(ctx, s.admin, penstock.SecretRequest{Name: "NOTION"}); err != nil {
+		if _, err := s.Secrets.Create(ctx, s.admin, access.SecretRequest{Name: "NOTION"}); err != nil {
 			t.Fatal(err)
 		}
-		w := s.signed("notion", "", func(r *penstock.WebhookRequest) { r.SecretName = new("NOTION") })
-		change := penstock.SecretChange{Value: new("given-by-a-manager")}
+		w := s.signed("notion", "", func(r *factory.WebhookRequest) { r.SecretName = new("NOTION") })
+		change := access.SecretChange{Value: new("given-by-a-manager")}
 		if _, err := s.Secrets.Set(ctx, s.admin, "NOTION", change); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +314,7 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 		duplicate := s.post(path(w), bearer(w), []byte(`{"a": 1}`))
 		a := s.automation(w, `{"a": [1]}`, nil)
 		if _, err := s.Resources.UpdateWebhook(
-			t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)},
+			t.Context(), s.admin, s.factory, w.UID, factory.WebhookRequest{Enabled: new(false)},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -365,10 +367,10 @@ func (a *away) Plan(ctx context.Context, uid string, token, fresh bool) (*factor
 }
 
 func (a *away) Deliver(
-	ctx context.Context, p *factory.Plan, inbound *penstock.InboundDelivery,
-) (penstock.DeliveryResult, error) {
+	ctx context.Context, p *factory.Plan, inbound *factory.InboundDelivery,
+) (factory.DeliveryResult, error) {
 	if a.deliver {
-		return penstock.DeliveryResult{}, errAway
+		return factory.DeliveryResult{}, errAway
 	}
 	return a.Receiver.Deliver(ctx, p, inbound)
 }
@@ -378,7 +380,7 @@ func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
 		w := s.hook(penstock.AuthToken, nil)
 		service := &away{Receiver: s.Receiver}
 		server := httptest.NewServer(webhook.NewIngress(webhook.IngressOptions{
-			Receiver: service, PublicURL: s.public, Limits: penstock.DefaultWebhookLimits(),
+			Receiver: service, PublicURL: s.public, Limits: testworld.DefaultWebhookLimits(),
 			Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		}))
 		defer server.Close()

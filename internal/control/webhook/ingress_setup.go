@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
 // maxSetupPing is the most bytes of an unsigned body that are read to recognize a setup request.
@@ -14,9 +15,9 @@ const maxSetupPing = 64
 // when its webhook is saved. Anybody can send one, so it proves nothing.
 func (d *intake) isSetupPing() (bool, error) {
 	switch d.plan.Snapshot.SignatureScheme {
-	case penstock.SchemeBitbucket:
+	case signature.Bitbucket:
 		return d.r.Header.Get("X-Event-Key") == "diagnostics:ping", nil
-	case penstock.SchemeWooCommerce:
+	case signature.WooCommerce:
 		if d.r.ContentLength < 1 || d.r.ContentLength > maxSetupPing || formType(d.r.Header) != encodedForm {
 			return false, nil
 		}
@@ -28,14 +29,14 @@ func (d *intake) isSetupPing() (bool, error) {
 }
 
 // unsigned returns the rejection of a delivery without a signature.
-func (d *intake) unsigned(failure *Failure) (*penstock.InboundDelivery, error) {
+func (d *intake) unsigned(failure *Failure) (*factory.InboundDelivery, error) {
 	ping, err := d.isSetupPing()
 	if err != nil {
 		return nil, err
 	}
 	a := d.unauthenticated(failure)
 	if ping {
-		a.Reason, a.Detail = penstock.ReasonSetupPing, "the sender checks the URL with an unsigned request"
+		a.Reason, a.Detail = factory.ReasonSetupPing, "the sender checks the URL with an unsigned request"
 	}
 	return a, nil
 }
@@ -53,7 +54,7 @@ func (d *intake) validationToken() string {
 }
 
 // validate makes a delivery without a body one that only checks the URL, if it asks for that.
-func (d *intake) validate(a *penstock.InboundDelivery) {
+func (d *intake) validate(a *factory.InboundDelivery) {
 	if token := d.validationToken(); token != "" {
 		d.reply = &Handshake{http.StatusOK, "text/plain; charset=utf-8", []byte(token)}
 		a.Handshake, a.Status = true, http.StatusOK

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // The unsigned requests with which senders check a URL are 401, and the row says what they are. With
@@ -40,7 +41,7 @@ func TestUnsignedSetupRequests(t *testing.T) {
 				d.Outcome != penstock.OutcomeRejectedAuth {
 				t.Errorf("%s: %s %q, %q", name, d.Label, d.Reason, d.Advice)
 			}
-			on := penstock.WebhookRequest{SetupPings: new(true)}
+			on := factory.WebhookRequest{SetupPings: new(true)}
 			_, err := s.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, on)
 			if able := test.scheme == "woocommerce" || test.scheme == "bitbucket"; (err == nil) != able {
 				t.Errorf("%s: set setup_pings: %v", name, err)

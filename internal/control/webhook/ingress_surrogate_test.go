@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 // An unpaired surrogate ("\ud800") is valid JSON (RFC 8259 §8.2), and senders produce it when they
@@ -50,7 +51,7 @@ func TestLoneSurrogatesAreAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(again)
-		v, err := s.Deliveries.TestFilter(t.Context(), s.admin, s.factory, penstock.FilterTest{
+		v, err := s.Deliveries.TestFilter(t.Context(), s.admin, s.factory, factory.FilterTest{
 			DeliveryID: got.id(), WebhookUID: w.UID, Filter: []byte(`{"a": {"not_in": ["\ufffd"]}, "b": {"c": ["x"]}}`),
 		})
 		if err != nil || !v.WouldTrigger {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
 // SendTest sends a delivery to a webhook through all checks, with the webhook's own credential, and
 // returns its id in the log. id identifies the delivery: the same one again is a duplicate. A webhook
 // that accepts no delivery, or to which only the sender can sign, is a conflict.
 func (in *Ingress) SendTest(
-	ctx context.Context, hook penstock.Webhook, req penstock.TestDelivery, id string, client netip.Addr,
+	ctx context.Context, hook penstock.Webhook, req factory.TestDelivery, id string, client netip.Addr,
 ) (deliveryID string, err error) {
 	path := Prefix + hook.UID
 	plan, secrets, err := in.acceptingPlan(ctx, hook)
@@ -35,7 +36,7 @@ func (in *Ingress) SendTest(
 		request.Header.Set(name, id)
 	}
 	request.Header.Set(identityHeaders[0], id)
-	if plan.Snapshot.SignatureScheme == penstock.SchemeGitHub {
+	if plan.Snapshot.SignatureScheme == signature.GitHub {
 		request.Header.Set("X-Github-Event", "ping")
 	}
 	for name, value := range req.Headers {
@@ -121,11 +122,11 @@ func (w *recorder) WriteHeader(int)             {}
 // Explain says whether a webhook accepts the credential of a request, and why not, without a
 // delivery.
 func (in *Ingress) Explain(
-	ctx context.Context, hook penstock.Webhook, req penstock.WebhookVerification,
-) (penstock.WebhookVerified, error) {
+	ctx context.Context, hook penstock.Webhook, req factory.WebhookVerification,
+) (factory.WebhookVerified, error) {
 	plan, secrets, err := in.acceptingPlan(ctx, hook)
 	if err != nil {
-		return penstock.WebhookVerified{}, err
+		return factory.WebhookVerified{}, err
 	}
 	now := time.Now()
 	if req.At != nil {
@@ -134,7 +135,7 @@ func (in *Ingress) Explain(
 	header := headersOf(req.Headers)
 	switch plan.Snapshot.AuthMode {
 	case penstock.AuthURLToken:
-		return penstock.WebhookVerified{}, penstock.Errorf(
+		return factory.WebhookVerified{}, penstock.Errorf(
 			penstock.CodeConflict, "the credential is in the URL of the webhook, so there is no signature to verify",
 		)
 	case penstock.AuthToken:
@@ -147,7 +148,7 @@ func (in *Ingress) Explain(
 	}
 	verifier, err := NewVerifier(plan.Snapshot.SignatureScheme, plan.Snapshot.Signature)
 	if err != nil {
-		return penstock.WebhookVerified{}, err
+		return factory.WebhookVerified{}, err
 	}
 	request := Request{
 		Method: http.MethodPost, URL: in.PublicURL + Prefix + hook.UID, Header: header, Body: []byte(req.Body), Now: now,
@@ -160,9 +161,9 @@ func (in *Ingress) Explain(
 	return explained(failure, hint), nil
 }
 
-func explained(failure *Failure, hint string) penstock.WebhookVerified {
+func explained(failure *Failure, hint string) factory.WebhookVerified {
 	if failure == nil {
-		return penstock.WebhookVerified{Valid: true}
+		return factory.WebhookVerified{Valid: true}
 	}
-	return penstock.WebhookVerified{Reason: string(failure.Reason), Detail: failure.String(), Hint: hint}
+	return factory.WebhookVerified{Reason: string(failure.Reason), Detail: failure.String(), Hint: hint}
 }

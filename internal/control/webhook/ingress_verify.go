@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/signature"
 )
@@ -20,7 +21,7 @@ var identityHeaders = []string{"X-Penstock-Delivery-Id", "X-Service-Delivery-Id"
 
 // verify authenticates the delivery and reads its body. It compares tokens before it reads the
 // body. A failed authentication returns an unverified rejection.
-func (d *intake) verify() (*penstock.InboundDelivery, error) {
+func (d *intake) verify() (*factory.InboundDelivery, error) {
 	secrets, at := d.plan.Snapshot.Valid(penstock.TimeOf(d.received))
 	if d.plan.Snapshot.AuthMode == penstock.AuthSignature {
 		return d.verifySignature(secrets, at)
@@ -65,7 +66,7 @@ func (d *intake) matchToken(secrets []string) (int, *Failure) {
 }
 
 // unauthenticated returns the rejection of a delivery that failed authentication.
-func (d *intake) unauthenticated(failure *Failure) *penstock.InboundDelivery {
+func (d *intake) unauthenticated(failure *Failure) *factory.InboundDelivery {
 	a := d.rejection(penstock.OutcomeRejectedAuth, string(failure.Reason))
 	a.Detail = failure.words()
 	return a
@@ -84,7 +85,7 @@ func bearer(h http.Header) (string, *Failure) {
 	return token, nil
 }
 
-func (d *intake) verifySignature(secrets []string, at []int) (*penstock.InboundDelivery, error) {
+func (d *intake) verifySignature(secrets []string, at []int) (*factory.InboundDelivery, error) {
 	verifier, err := NewVerifier(d.plan.Snapshot.SignatureScheme, d.plan.Snapshot.Signature)
 	if err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func (d *intake) publicURL() string {
 }
 
 // identify sets the identity of the delivery from the strongest source that it has.
-func (d *intake) identify(a *penstock.InboundDelivery, provider string) {
+func (d *intake) identify(a *factory.InboundDelivery, provider string) {
 	if d.test != "" { // of one webhook and request, so that a test can repeat the bytes of a delivery
 		a.Identity, a.IdentitySource = d.test, penstock.IdentityPenstock
 		return

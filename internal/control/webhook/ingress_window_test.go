@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -18,7 +19,7 @@ import (
 func TestAWebhookHasItsOwnWindowForEqualBodies(t *testing.T) {
 	sites(t, func(s *site) {
 		window := func(text string) penstock.Webhook {
-			w := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) {
+			w := s.hook(penstock.AuthToken, func(r *factory.WebhookRequest) {
 				r.DedupBodyWindow = (*penstock.DedupWindow)(&text)
 			})
 			s.automation(w, "", nil)
@@ -56,7 +57,7 @@ func TestAWebhookHasItsOwnWindowForEqualBodies(t *testing.T) {
 			t.Errorf("after the window: %s, runs %v", d.Label, d.Runs)
 		}
 		for _, wrong := range []string{"-1h", "8785h", "nightly", "5"} {
-			_, err := s.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, off.UID, penstock.WebhookRequest{
+			_, err := s.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, off.UID, factory.WebhookRequest{
 				DedupBodyWindow: (*penstock.DedupWindow)(&wrong),
 			})
 			if penstock.CodeOf(err) != penstock.CodeInvalidRequest {
@@ -64,7 +65,7 @@ func TestAWebhookHasItsOwnWindowForEqualBodies(t *testing.T) {
 			}
 		}
 		back := penstock.DedupWindow("")
-		on := penstock.WebhookRequest{DedupBodyWindow: &back}
+		on := factory.WebhookRequest{DedupBodyWindow: &back}
 		if _, err := s.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, off.UID, on); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestTheRowRecommendsTheIDOfItsSender(t *testing.T) {
 		if d := send(plain, map[string]string{"X-Penstock-Delivery-Id": "1", "Idempotency-Key": "k"}); d.Advice != "" {
 			t.Errorf("with another id: %q", d.Advice)
 		}
-		events := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("ce-id") })
+		events := s.hook(penstock.AuthToken, func(r *factory.WebhookRequest) { r.DeliveryIDHeader = new("ce-id") })
 		long := strings.Repeat("s", 256)
 		for _, test := range []struct {
 			name, id, source string
@@ -130,7 +131,7 @@ func TestTheRowRecommendsTheIDOfItsSender(t *testing.T) {
 func TestADeliveryThatStartedNothingCanBeSentAgain(t *testing.T) {
 	sites(t, func(s *site) {
 		for _, again := range []bool{false, true} {
-			w := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) {
+			w := s.signed("github", "s3cret-of-sixteen", func(r *factory.WebhookRequest) {
 				r.RetryUnmatched, r.ReplayGuard = &again, new(true)
 			})
 			body := []byte(`{"type": "order"}`)
@@ -156,10 +157,10 @@ func TestATestIsADeliveryOfItsOwn(t *testing.T) {
 	sites(t, func(s *site) {
 		here := netip.MustParseAddr("127.0.0.1")
 		for _, scheme := range []penstock.SignatureScheme{"github", "stripe", "linear"} {
-			w := s.signed(scheme, "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
+			w := s.signed(scheme, "s3cret-of-sixteen", func(r *factory.WebhookRequest) { r.ReplayGuard = new(true) })
 			s.automation(w, `{"id": ["evt_1"]}`, nil)
 			payload := []byte(`{"id": "evt_1", "webhookTimestamp": 1}`)
-			for n, test := range []penstock.TestDelivery{{}, {}, {Payload: payload}, {Payload: payload}} {
+			for n, test := range []factory.TestDelivery{{}, {}, {Payload: payload}, {Payload: payload}} {
 				id, err := s.ingress.SendTest(t.Context(), w, test, "test-"+penstock.NewID(), here)
 				if err != nil {
 					t.Errorf("%s, test %d: %v", scheme, n, err)
@@ -172,7 +173,7 @@ func TestATestIsADeliveryOfItsOwn(t *testing.T) {
 			}
 			same := "test-" + penstock.NewID()
 			for n := range 2 {
-				id, err := s.ingress.SendTest(t.Context(), w, penstock.TestDelivery{Payload: payload}, same, here)
+				id, err := s.ingress.SendTest(t.Context(), w, factory.TestDelivery{Payload: payload}, same, here)
 				if err != nil || (s.logged(w, id).Outcome == penstock.OutcomeDuplicate) != (n == 1) {
 					t.Errorf("%s, one request, time %d: %v", scheme, n, err)
 				}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/httpapi"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -32,6 +33,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 // site is a running server as in production: a store, the rules, and the ingress before the API.
@@ -62,7 +64,7 @@ func sites(t *testing.T, test func(s *site), changes ...change) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := open(t, url, t.TempDir(), changes...)
-		f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("acme")})
+		f, err := s.Factories.Create(t.Context(), s.admin, factory.FactoryRequest{Name: new("acme")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +104,7 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(s.spans))
 	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	o := webhook.IngressOptions{
-		Log: log, PublicURL: s.public, Limits: penstock.DefaultWebhookLimits(), Registerer: s.registry, Tracer: tracer,
+		Log: log, PublicURL: s.public, Limits: testworld.DefaultWebhookLimits(), Registerer: s.registry, Tracer: tracer,
 		Client: func(r *http.Request) netip.Addr { return httpapi.ClientAddr(r, proxies) },
 	}
 	for _, c := range changes {
@@ -156,10 +158,10 @@ func (s *site) serve(server *httpapi.Server, listener net.Listener) {
 }
 
 // hook creates a webhook. The response has the secret.
-func (s *site) hook(mode penstock.AuthMode, change func(*penstock.WebhookRequest)) penstock.Webhook {
+func (s *site) hook(mode penstock.AuthMode, change func(*factory.WebhookRequest)) penstock.Webhook {
 	s.t.Helper()
 	name := "hook-" + strings.ToLower(penstock.NewUID()[:8])
-	req := penstock.WebhookRequest{Name: &name, AuthMode: &mode}
+	req := factory.WebhookRequest{Name: &name, AuthMode: &mode}
 	if change != nil {
 		change(&req)
 	}
@@ -173,10 +175,10 @@ func (s *site) hook(mode penstock.AuthMode, change func(*penstock.WebhookRequest
 // signed creates a webhook with a scheme, and the secret s3cret-of-sixteen if the scheme takes any
 // text.
 func (s *site) signed(
-	scheme penstock.SignatureScheme, secret string, change func(*penstock.WebhookRequest),
+	scheme penstock.SignatureScheme, secret string, change func(*factory.WebhookRequest),
 ) penstock.Webhook {
 	s.t.Helper()
-	return s.hook(penstock.AuthSignature, func(r *penstock.WebhookRequest) {
+	return s.hook(penstock.AuthSignature, func(r *factory.WebhookRequest) {
 		r.SignatureScheme = &scheme
 		if secret != "" {
 			r.Secret = &secret
@@ -201,7 +203,7 @@ func bearer(w penstock.Webhook) map[string]string {
 // automation starts a run for the deliveries of a webhook that the filter matches, or for all if it
 // is "".
 func (s *site) automation(
-	w penstock.Webhook, filter string, change func(*penstock.AutomationRequest),
+	w penstock.Webhook, filter string, change func(*factory.AutomationRequest),
 ) penstock.Automation {
 	s.t.Helper()
 	of := map[string]any{"webhook_ids": []string{w.UID}}
@@ -212,7 +214,7 @@ func (s *site) automation(
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	req := penstock.AutomationRequest{
+	req := factory.AutomationRequest{
 		Name: new("auto-" + strings.ToLower(penstock.NewUID()[:8])), Prompt: new("Look at the event."),
 		Triggers: &[]penstock.Trigger{{Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: text}},
 	}

@@ -42,7 +42,7 @@ func TestSendersSDKsAgree(t *testing.T) {
 				t.Parallel()
 				request := testkit.SignRequest{Scheme: string(scheme), Secret: secret, Body: body, Now: now.Unix()}
 				var headers map[string]string
-				if scheme == penstock.SchemeDiscord {
+				if scheme == signature.Discord {
 					headers = signForDiscord(t, &request)
 				} else {
 					headers = sdks.Sign(request)
@@ -71,7 +71,7 @@ func moreThanTheirs(scheme penstock.SignatureScheme, what string) bool {
 	switch scheme {
 	case "stripe":
 		return what == "301 s early"
-	case penstock.SchemeDiscord:
+	case signature.Discord:
 		return strings.HasPrefix(what, "301 s")
 	}
 	return false

@@ -321,8 +321,8 @@ type handshakeCheck struct {
 }
 
 var handshakes = map[penstock.SignatureScheme]handshakeCheck{
-	penstock.SchemeSlack:   {[]string{"type", "challenge"}, respondSlack},
-	penstock.SchemeDiscord: {[]string{"type", "event"}, respondDiscord},
+	signature.Slack:   {[]string{"type", "challenge"}, respondSlack},
+	signature.Discord: {[]string{"type", "event"}, respondDiscord},
 }
 
 // respondSlack repeats the challenge of a url_verification in JSON, because a browser might
@@ -354,7 +354,7 @@ func respondDiscord(values []jsontext.Value) *Handshake {
 // Notion's verification_token, as the only member of an object. Accept it only while the
 // webhook has no secret.
 func OfferedSecret(scheme penstock.SignatureScheme, body []byte) (string, bool) {
-	if scheme != penstock.SchemeNotion {
+	if scheme != signature.Notion {
 		return "", false
 	}
 	var offer map[string]string // an object with duplicate names is refused

@@ -88,7 +88,7 @@ func FuzzSignedBody(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"url_verification","challenge":"x"}`))
 	f.Add([]byte(`{"verification_token":"x"}`))
-	slack, err := webhook.NewVerifier(penstock.SchemeSlack, nil)
+	slack, err := webhook.NewVerifier(signature.Slack, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func FuzzSignedBody(f *testing.F) {
 		if proof.ID != "" && !webhook.ValidID(proof.ID) {
 			t.Fatalf("got the id %q", proof.ID)
 		}
-		if secret, ok := webhook.OfferedSecret(penstock.SchemeNotion, body); ok && !webhook.ValidID(secret) {
+		if secret, ok := webhook.OfferedSecret(signature.Notion, body); ok && !webhook.ValidID(secret) {
 			t.Fatalf("got the secret %q", secret)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 )
 
@@ -92,7 +93,7 @@ func TestCustomSignaturesAreVerifiedAsDescribed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCustom(t)
-		verifier, err := webhook.NewVerifier(penstock.SchemeCustomHMAC, &c.signature)
+		verifier, err := webhook.NewVerifier(signature.CustomHMAC, &c.signature)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func TestARequestIsSignedAsByTheSenderOfEachScheme(t *testing.T) {
 	t.Parallel()
 	for _, preset := range signature.Presets() {
 		var own *penstock.Signature
-		if preset.Scheme == penstock.SchemeCustomHMAC {
+		if preset.Scheme == signature.CustomHMAC {
 			own = &penstock.Signature{
 				Header: "X-Own", Prefix: "v1=", Hash: "sha512", Encoding: "base64", KeyForm: "text",
 				Template: "{method}:{timestamp}:{body}", TimestampHeader: "X-Own-Time",

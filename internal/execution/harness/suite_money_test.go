@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/install"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -46,7 +47,7 @@ func (j *job) isBilled() {
 	j.t.Helper()
 	testkit.Eventually(j.t, 10*time.Second, func() error {
 		calls := int64(len(j.model.Calls()))
-		var usage penstock.RunUsage
+		var usage run.RunUsage
 		j.call(http.MethodGet, "/agent/runs/"+j.id+"/usage", nil, &usage)
 		got := usage.Total
 		if calls < 2 || got.Calls != calls || got.Input != calls*install.InputTokens ||

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/install"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -31,7 +32,7 @@ func testSealed(t *testing.T, s *suite) {
 			t.Errorf("the command said %s", lines)
 		}
 		testkit.Eventually(t, time.Minute, func() error {
-			var network penstock.RunNetwork
+			var network run.RunNetwork
 			j.call(http.MethodGet, "/agent/runs/"+j.id+"/network", nil, &network)
 			for _, h := range network.Hosts {
 				if h.Host == "elsewhere.example" && h.Refused == 1 && h.Requests == 0 {

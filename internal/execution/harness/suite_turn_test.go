@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/install"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -233,7 +234,7 @@ func (p *pausing) waits(ctx context.Context, request []byte) bool {
 // isSealed fails if the agent was not sealed, or tried to reach anything but its model.
 func (j *job) isSealed() {
 	j.t.Helper()
-	var network penstock.RunNetwork
+	var network run.RunNetwork
 	j.call(http.MethodGet, "/agent/runs/"+j.id+"/network", nil, &network)
 	if network.Sealed == nil || !*network.Sealed {
 		j.t.Error("the run is not sealed")

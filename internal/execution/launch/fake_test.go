@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // fakeCluster is the API of a cluster whose Pods follow the script of a test. It is a transport, so
@@ -369,7 +370,7 @@ func (p *plane) ReportLoss(_ context.Context, l penstock.Lease, loss penstock.Lo
 		}
 		return penstock.ErrLeaseLost
 	}
-	givenUp := time.Until(h.until) < penstock.GivenUp
+	givenUp := time.Until(h.until) < store.GivenUp
 	if h.adopted && (loss.Unadopted || !loss.Certain && !givenUp) || !h.adopted && !loss.Unadopted && !loss.Certain {
 		return penstock.ErrRenewed
 	}

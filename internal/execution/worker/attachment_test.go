@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/worker"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
@@ -14,10 +15,10 @@ import (
 
 func (w *world) followUpWith(id, message string, files map[string]string) {
 	w.t.Helper()
-	req := penstock.FollowupRequest{Message: message}
+	req := run.FollowupRequest{Message: message}
 	for name, content := range files {
 		req.Attachments = append(
-			req.Attachments, penstock.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)},
+			req.Attachments, run.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)},
 		)
 	}
 	if _, err := w.Runs.FollowUp(w.t.Context(), w.admin, id, req); err != nil {

@@ -99,7 +99,7 @@ func (b *box) start(ctx context.Context, spec sandbox.Spec) (sandbox.Running, er
 		b.recordSeal(running)
 		b.timeline(penstock.TimelineSandboxReady, map[string]any{"sandbox": b.sandbox.Kind(), "limits": running.Limits()})
 		b.timeline(
-			penstock.TimelineSessionStarted, map[string]any{"session_id": b.Run.SessionID, "session_link": b.Run.SessionLink},
+			timelineSessionStarted, map[string]any{"session_id": b.Run.SessionID, "session_link": b.Run.SessionLink},
 		)
 	}
 	return running, nil

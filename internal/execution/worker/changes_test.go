@@ -10,13 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/worker"
+	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
 // changes returns the changes of a run, and the patch of its repository app.
-func (w *world) changes(id string) (penstock.Changes, string) {
+func (w *world) changes(id string) (run.Changes, string) {
 	w.t.Helper()
 	found, err := w.Files.Changes(w.t.Context(), w.admin, id)
 	if err != nil {
@@ -48,7 +50,7 @@ func TestChangesOfEachTurn(t *testing.T) {
 		got, patch := w.changes(id)
 		want := []penstock.RepositoryChanges{{
 			Name: "app", URL: url, Branch: "main",
-			Files:    []penstock.FileChange{{Path: "a.txt", Status: penstock.FileModified, Additions: 1, Deletions: 1}},
+			Files:    []penstock.FileChange{{Path: "a.txt", Status: git.FileModified, Additions: 1, Deletions: 1}},
 			PatchURL: "https://penstock.test/api/v1/agent/runs/" + run.ID + "/changes/app/patch",
 		}}
 		if len(got.Repositories) == 1 {
@@ -96,7 +98,7 @@ func TestChangesComeBeforeTheEndOfTheTurn(t *testing.T) {
 			if !strings.Contains(string(e.Data), `"additions":1`) {
 				t.Errorf("the event is %s", e.Data)
 			}
-		case strings.Contains(string(e.Data), penstock.TimelineDone):
+		case strings.Contains(string(e.Data), run.TimelineDone):
 			done = i
 		}
 	}

@@ -110,7 +110,7 @@ func (b *box) useImage(ctx context.Context) error {
 			return fmt.Errorf("make the folder of the image of run %s: %w", b.Lease.RunID, err)
 		}
 	}
-	b.timeline(penstock.TimelineImageReady, map[string]any{
+	b.timeline(timelineImageReady, map[string]any{
 		"image": name, "digest": pulled.Digest, "pulled": pulled.Pulled, "bytes": pulled.Size,
 		"duration_ms": time.Since(start).Milliseconds(),
 	})
@@ -185,7 +185,7 @@ func (b *box) sayWhatIsNotUsed() {
 		payload["runner"] = b.Runner.Name
 	}
 	payload["sandbox"] = b.sandbox.Kind()
-	b.timeline(penstock.TimelineImageNotUsed, payload)
+	b.timeline(timelineImageNotUsed, payload)
 }
 
 // imagePrefix begins the names of the folders with the changes of images.

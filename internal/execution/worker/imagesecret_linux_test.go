@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/execution/worker"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/egress"
@@ -76,7 +77,7 @@ func (w *world) useImageSecrets(change func(*worker.Options, *egress.Outbound), 
 	for name, value := range map[string]*string{
 		"RIGHT": new("bot:" + right), "WRONG": new("bot:" + wrong), "SHAPELESS": new("bot-" + right), "PENDING": nil,
 	} {
-		request := penstock.SecretRequest{Name: name, Value: value, Hosts: []string{basic.Host, tokens.Host}}
+		request := access.SecretRequest{Name: name, Value: value, Hosts: []string{basic.Host, tokens.Host}}
 		if _, err := w.Secrets.Create(w.t.Context(), w.admin, request); err != nil {
 			w.t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
@@ -21,7 +22,7 @@ func skill(name, body string) string {
 // factory creates a factory from files, and returns the uids of its agents by name.
 func (w *world) factory(files map[string]string) map[string]string {
 	w.t.Helper()
-	f, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files})
+	f, err := w.Factories.Create(w.t.Context(), w.admin, factory.FactoryRequest{Files: files})
 	if err != nil {
 		w.t.Fatal(err)
 	}

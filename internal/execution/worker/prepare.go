@@ -88,7 +88,7 @@ func (p *preparation) prepare(ctx context.Context) error {
 // keeps the files of an earlier execution of the run.
 func (p *preparation) fillWorkspace(ctx context.Context) error {
 	if p.box.space.reused() {
-		p.timeline(penstock.TimelineWorkspaceReused, nil)
+		p.timeline(timelineWorkspaceReused, nil)
 	}
 	var config penstock.EnvironmentConfig
 	if p.Environment != nil {

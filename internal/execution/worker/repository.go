@@ -87,7 +87,7 @@ func (p *preparation) sayUnborn(r repository, checkout git.Checkout) {
 		payload["branches"] = checkout.Branches
 		payload["message"] = "The default branch of the repository has no commits. Set ref to check out another branch."
 	}
-	p.timeline(penstock.TimelineUnbornBranch, payload)
+	p.timeline(timelineUnbornBranch, payload)
 }
 
 // repositories lists the repositories to check out with their directories.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/execution/worker"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -165,7 +166,7 @@ func TestAttackSavedSessions(t *testing.T) {
 	}
 	w.secret("HOST_KEY", hostKey)
 	if _, err := w.Secrets.Set(
-		t.Context(), w.admin, "HOST_KEY", penstock.SecretChange{Hosts: &[]string{"127.0.0.1"}},
+		t.Context(), w.admin, "HOST_KEY", access.SecretChange{Hosts: &[]string{"127.0.0.1"}},
 	); err != nil {
 		t.Fatal(err)
 	}

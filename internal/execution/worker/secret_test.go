@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
 // The agent prints secrets in every way it can. They appear nowhere in the records: not in the log,
@@ -78,7 +79,7 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 // secret makes a managed secret.
 func (w *world) secret(name, value string) {
 	w.t.Helper()
-	if _, err := w.Secrets.Create(w.t.Context(), w.admin, penstock.SecretRequest{Name: name, Value: &value}); err != nil {
+	if _, err := w.Secrets.Create(w.t.Context(), w.admin, access.SecretRequest{Name: name, Value: &value}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -88,7 +88,7 @@ func (s *placedSkills) placeAll() error {
 
 // note reports on the timeline what is odd about a skill.
 func (s *placedSkills) note(name string, notes ...string) {
-	s.timeline(penstock.TimelineSkillNote, map[string]any{"skill": name, "notes": notes})
+	s.timeline(timelineSkillNote, map[string]any{"skill": name, "notes": notes})
 }
 
 // unreadableSkillError is the error of a skill whose SKILL.md is not valid.

@@ -191,7 +191,7 @@ func (c *conversation) startAgent(ctx context.Context) error {
 	if c.program.Version != "" {
 		payload["version"] = c.program.Version
 	}
-	c.timeline(penstock.TimelineAgentStarted, payload)
+	c.timeline(timelineAgentStarted, payload)
 	c.saveSession(c.lease)
 	return c.move(penstock.StateInProgress)
 }

@@ -246,7 +246,7 @@ func (w *world) create(req penstock.RunRequest, lines ...string) string {
 func (w *world) followUp(id string, lines ...string) {
 	w.t.Helper()
 	if _, err := w.Runs.FollowUp(
-		w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: strings.Join(lines, "\n")},
+		w.t.Context(), w.admin, id, run.FollowupRequest{Message: strings.Join(lines, "\n")},
 	); err != nil {
 		w.t.Fatal(err)
 	}

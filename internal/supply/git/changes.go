@@ -17,6 +17,14 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// The kinds of changes of a file.
+const (
+	FileAdded    penstock.ChangeStatus = "added"
+	FileModified penstock.ChangeStatus = "modified"
+	FileDeleted  penstock.ChangeStatus = "deleted"
+	FileRenamed  penstock.ChangeStatus = "renamed"
+)
+
 // Limits of a comparison.
 const (
 	maxCompare     = 60 * time.Second

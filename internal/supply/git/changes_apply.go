@@ -60,7 +60,7 @@ func (w *comparer) withoutObstacles(parts []patchPart, files []penstock.FileChan
 	}
 	kept := slices.DeleteFunc(slices.Clone(parts), func(part patchPart) bool {
 		f := &files[part.file]
-		f.Truncated = folders[f.Path] && f.Status != penstock.FileDeleted
+		f.Truncated = folders[f.Path] && f.Status != FileDeleted
 		for dir := folder(f.Path); dir != ""; dir = folder(dir) {
 			f.Truncated = f.Truncated || stays[dir]
 		}

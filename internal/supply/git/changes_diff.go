@@ -202,14 +202,14 @@ func parseFiles(list string) ([]penstock.FileChange, error) {
 	files := []penstock.FileChange{}
 	for len(parts) > 0 && strings.HasPrefix(parts[0], ":") {
 		fields := strings.Fields(next())
-		f := penstock.FileChange{Path: next(), Status: penstock.FileModified}
+		f := penstock.FileChange{Path: next(), Status: FileModified}
 		switch status := fields[len(fields)-1]; status[0] {
 		case 'A':
-			f.Status = penstock.FileAdded
+			f.Status = FileAdded
 		case 'D':
-			f.Status = penstock.FileDeleted
+			f.Status = FileDeleted
 		case 'R':
-			f.Status, f.PreviousPath, f.Path = penstock.FileRenamed, f.Path, next()
+			f.Status, f.PreviousPath, f.Path = FileRenamed, f.Path, next()
 		}
 		files = append(files, f)
 	}
@@ -220,7 +220,7 @@ func parseFiles(list string) ([]penstock.FileChange, error) {
 			return nil, fmt.Errorf("git diff-tree: no numbers for the file %q", f.Path)
 		}
 		path := numbers[2]
-		if f.Status == penstock.FileRenamed {
+		if f.Status == FileRenamed {
 			_, path = next(), next()
 		}
 		if path != f.Path {

@@ -241,9 +241,9 @@ func blobID(like, content string) string {
 func (f changedFile) status() penstock.ChangeStatus {
 	switch {
 	case f.was == nil:
-		return penstock.FileAdded
+		return FileAdded
 	case f.mode == "":
-		return penstock.FileDeleted
+		return FileDeleted
 	}
-	return penstock.FileModified
+	return FileModified
 }

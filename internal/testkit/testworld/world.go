@@ -19,12 +19,22 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
+
+// DefaultWebhookLimits are the limits of the contract.
+func DefaultWebhookLimits() penstock.WebhookLimits {
+	return penstock.WebhookLimits{
+		WebhooksPerFactory: 20, DeliveryBytes: 256 << 10, DeliveriesPerMinute: 60, AuthFailuresPerAddress: 30,
+		AuthFailuresPerWebhook: 300, LoggedRejections: 60, KeepDeliveries: 50,
+		KeepDeliveriesFor: 7 * 24 * time.Hour, DedupBodyWindow: 7 * 24 * time.Hour,
+	}
+}
 
 // World is a control plane over a new store with background work and a user.
 type World struct {
@@ -181,7 +191,7 @@ func (w *World) Say(l penstock.Lease, id, text string) {
 // FollowUp sends a message to a run.
 func (w *World) FollowUp(id, message string) {
 	w.T.Helper()
-	if _, err := w.Runs.FollowUp(w.T.Context(), w.Admin, id, penstock.FollowupRequest{Message: message}); err != nil {
+	if _, err := w.Runs.FollowUp(w.T.Context(), w.Admin, id, run.FollowupRequest{Message: message}); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -314,7 +324,7 @@ func (w *World) SignedWith(ctx context.Context, uid string) error {
 }
 
 // DefaultWebhooks sets the limits of the contract.
-func DefaultWebhooks(d *run.Deps) { d.Webhooks = penstock.DefaultWebhookLimits() }
+func DefaultWebhooks(d *run.Deps) { d.Webhooks = DefaultWebhookLimits() }
 
 // KeepSecret sets the value of a webhook and its managed secret without checks, like servers from
 // before values had a minimum length.
@@ -340,14 +350,14 @@ func Findings(err error) []penstock.Diagnostic {
 }
 
 // ClockAutomation is an automation that fires on a schedule.
-func ClockAutomation(name string, crons ...string) penstock.AutomationRequest {
+func ClockAutomation(name string, crons ...string) factory.AutomationRequest {
 	triggers := []penstock.Trigger{}
 	for _, cron := range crons {
 		triggers = append(
 			triggers, penstock.Trigger{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: cron}},
 		)
 	}
-	return penstock.AutomationRequest{Name: &name, Prompt: new("go"), Triggers: &triggers}
+	return factory.AutomationRequest{Name: &name, Prompt: new("go"), Triggers: &triggers}
 }
 
 // AddBudget adds a budget of the team, of ten dollars.
@@ -405,7 +415,7 @@ func (w *World) Becomes(id string, want penstock.State) {
 }
 
 // CreateBudget creates a budget.
-func (w *World) CreateBudget(req penstock.SharedBudgetRequest) penstock.SharedBudget {
+func (w *World) CreateBudget(req run.SharedBudgetRequest) penstock.SharedBudget {
 	w.T.Helper()
 	b, err := w.Budgets.Create(w.T.Context(), w.Admin, req)
 	if err != nil {
@@ -415,8 +425,8 @@ func (w *World) CreateBudget(req penstock.SharedBudgetRequest) penstock.SharedBu
 }
 
 // OfTeam requests a budget of the team.
-func OfTeam(period penstock.BudgetPeriod, usd float64) penstock.SharedBudgetRequest {
-	return penstock.SharedBudgetRequest{Scope: new(penstock.BudgetOfTeam), Period: &period, MaxCostUSD: &usd}
+func OfTeam(period penstock.BudgetPeriod, usd float64) run.SharedBudgetRequest {
+	return run.SharedBudgetRequest{Scope: new(penstock.BudgetOfTeam), Period: &period, MaxCostUSD: &usd}
 }
 
 // Pointers returns the pointers of the errors of fields in err.
@@ -462,7 +472,7 @@ func (w *World) Replay(p penstock.Principal, i access.Idempotency, into any) (st
 }
 
 // CreateAgent creates an agent.
-func (w *World) CreateAgent(req penstock.IdentityRequest) penstock.Identity {
+func (w *World) CreateAgent(req factory.IdentityRequest) penstock.Identity {
 	w.T.Helper()
 	agent, err := w.Resources.CreateIdentity(w.T.Context(), w.Admin, req)
 	if err != nil {
@@ -474,7 +484,7 @@ func (w *World) CreateAgent(req penstock.IdentityRequest) penstock.Identity {
 // DefineFactory creates a factory of files that are indented for reading.
 func (w *World) DefineFactory(files map[string]string) penstock.Factory {
 	w.T.Helper()
-	f, err := w.Factories.Create(w.T.Context(), w.Admin, penstock.FactoryRequest{Files: files})
+	f, err := w.Factories.Create(w.T.Context(), w.Admin, factory.FactoryRequest{Files: files})
 	if err != nil {
 		w.T.Fatalf("%v\n%+v", err, Findings(err))
 	}
@@ -482,7 +492,7 @@ func (w *World) DefineFactory(files map[string]string) penstock.Factory {
 }
 
 // CreateKey creates a key for a caller.
-func (w *World) CreateKey(p penstock.Principal, req penstock.KeyRequest) penstock.Key {
+func (w *World) CreateKey(p penstock.Principal, req access.KeyRequest) penstock.Key {
 	w.T.Helper()
 	k, err := w.Keys.Create(w.T.Context(), p, req)
 	if err != nil {
@@ -540,7 +550,7 @@ func Skilled() map[string]string {
 }
 
 // CreateSchedule creates a schedule of the administrator.
-func (w *World) CreateSchedule(req penstock.ScheduleRequest) penstock.Schedule {
+func (w *World) CreateSchedule(req factory.ScheduleRequest) penstock.Schedule {
 	w.T.Helper()
 	s, err := w.Schedules.Create(w.T.Context(), w.Admin, req)
 	if err != nil {
@@ -553,7 +563,7 @@ func (w *World) CreateSchedule(req penstock.ScheduleRequest) penstock.Schedule {
 func (w *World) CreateKeyFor(name string, scopes ...penstock.Scope) penstock.Principal {
 	w.T.Helper()
 	p := w.As(name, append(scopes, penstock.ScopeKeysManage)...)
-	k := w.CreateKey(p, penstock.KeyRequest{Name: name, Scopes: scopes})
+	k := w.CreateKey(p, access.KeyRequest{Name: name, Scopes: scopes})
 	p, err := w.Keys.Authenticate(w.T.Context(), k.Key)
 	if err != nil {
 		w.T.Fatal(err)
@@ -564,7 +574,7 @@ func (w *World) CreateKeyFor(name string, scopes ...penstock.Scope) penstock.Pri
 // CreateSecret creates a secret. Without a value it is pending.
 func (w *World) CreateSecret(name, value string) penstock.ManagedSecret {
 	w.T.Helper()
-	req := penstock.SecretRequest{Name: name, Value: &value}
+	req := access.SecretRequest{Name: name, Value: &value}
 	if value == "" {
 		req.Value = nil
 	}
@@ -578,7 +588,7 @@ func (w *World) CreateSecret(name, value string) penstock.ManagedSecret {
 // SetSecret gives a managed secret another value.
 func (w *World) SetSecret(name, value string) penstock.ManagedSecret {
 	w.T.Helper()
-	set, err := w.Secrets.Set(w.T.Context(), w.Admin, name, penstock.SecretChange{Value: &value})
+	set, err := w.Secrets.Set(w.T.Context(), w.Admin, name, access.SecretChange{Value: &value})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -602,7 +612,7 @@ func CopyOf(t *testing.T, path string) string {
 // NewFactory creates a factory, and returns its UID.
 func (w *World) NewFactory(name string) string {
 	w.T.Helper()
-	f, err := w.Factories.Create(w.T.Context(), w.Admin, penstock.FactoryRequest{Name: &name})
+	f, err := w.Factories.Create(w.T.Context(), w.Admin, factory.FactoryRequest{Name: &name})
 	if err != nil {
 		w.T.Fatal(err)
 	}

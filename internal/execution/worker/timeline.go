@@ -1,0 +1,12 @@
+package worker
+
+// The types of timeline events that only a worker writes.
+const (
+	timelineSessionStarted  = "shared_session_started"
+	timelineAgentStarted    = "agent_started"
+	timelineImageNotUsed    = "image_not_used"
+	timelineUnbornBranch    = "unborn_branch"    // a repository was checked out on a branch without commits
+	timelineSkillNote       = "skill_note"       // a skill that is odd, or left out
+	timelineImageReady      = "image_ready"      // the container image of the run is pulled, or was in the cache
+	timelineWorkspaceReused = "workspace_reused" // a follow-up reused the files of the previous execution
+)

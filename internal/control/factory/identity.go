@@ -29,17 +29,18 @@ func agentTypes() []penstock.AgentType {
 // IdentityRequest creates or changes an agent. In a change, an absent or null field stays
 // unchanged, and an empty value clears it.
 type IdentityRequest struct {
-	Name               *string                        `json:"name,omitempty"`
-	Description        *string                        `json:"description,omitempty"`
-	Prompt             *string                        `json:"prompt,omitempty"`
-	Secrets            *[]penstock.NamedSecret        `json:"secrets,omitempty"`
-	Skills             *[]string                      `json:"skills,omitempty"`
-	Memory             *penstock.Memory               `json:"memory,omitempty"`
-	DefaultRunnerUID   *string                        `json:"default_runner_uid,omitempty"`
-	EnvironmentID      *string                        `json:"environment_id,omitempty"`
-	BaseModel          *string                        `json:"base_model,omitempty"`
-	Harness            *penstock.Harness              `json:"harness,omitempty"`
-	BaseHarness        *string                        `json:"base_harness,omitempty"` // deprecated: the type of Harness alone
+	Name             *string                 `json:"name,omitempty"`
+	Description      *string                 `json:"description,omitempty"`
+	Prompt           *string                 `json:"prompt,omitempty"`
+	Secrets          *[]penstock.NamedSecret `json:"secrets,omitempty"`
+	Skills           *[]string               `json:"skills,omitempty"`
+	Memory           *penstock.Memory        `json:"memory,omitempty"`
+	DefaultRunnerUID *string                 `json:"default_runner_uid,omitempty"`
+	EnvironmentID    *string                 `json:"environment_id,omitempty"`
+	BaseModel        *string                 `json:"base_model,omitempty"`
+	Harness          *penstock.Harness       `json:"harness,omitempty"`
+	// BaseHarness is deprecated: the type of Harness alone.
+	BaseHarness        *string                        `json:"base_harness,omitempty"`
 	MCPServers         *map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
 	HarnessAuthSecrets json.RawMessage                `json:"harness_auth_secrets,omitempty"`
 	OnBehalfOfEnabled  *bool                          `json:"on_behalf_of_enabled,omitempty"`

@@ -18,7 +18,9 @@ import (
 func taskStatus(group string) (states []penstock.State, ok bool) {
 	switch group {
 	case "running":
-		return []penstock.State{penstock.StateQueued, penstock.StateClaimed, penstock.StatePending, penstock.StateInProgress}, true
+		return []penstock.State{
+			penstock.StateQueued, penstock.StateClaimed, penstock.StatePending, penstock.StateInProgress,
+		}, true
 	case "failed":
 		return []penstock.State{penstock.StateFailed, penstock.StateError}, true
 	case "blocked":
@@ -34,7 +36,8 @@ func taskStatus(group string) (states []penstock.State, ok bool) {
 // usageGroups lists the groups.
 func usageGroups() []penstock.UsageGroup {
 	return []penstock.UsageGroup{
-		penstock.UsageByDay, penstock.UsageByModel, penstock.UsageByProvider, penstock.UsageByAutomation, penstock.UsageByAgent, penstock.UsageByFactory, penstock.UsageByKey,
+		penstock.UsageByDay, penstock.UsageByModel, penstock.UsageByProvider, penstock.UsageByAutomation,
+		penstock.UsageByAgent, penstock.UsageByFactory, penstock.UsageByKey,
 	}
 }
 

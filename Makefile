@@ -42,7 +42,7 @@ test: build ## run the tests, on SQLite and on a PostgreSQL of its own; make tes
 	@$(if $(filter ./... ./internal/execution/harness%,$(PACKAGES)),$(TEST_AGENTS) -parallel 5 -run 'TestAgents/.*/turns' -skip 'TestAgents/(builtin|reference)')
 	@$(if $(filter ./...,$(PACKAGES)),go test -C tools/release ./...)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres \
-		go test -timeout=20m -p $(AT_ONCE) -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
+		go test -timeout=40m -p $(AT_ONCE) -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
 
 # The real agents start slowly beside other tests, so they run alone.
 TEST_AGENTS = PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_TEST_HARNESSES='$(CURDIR)/.tools/harnesses' \

@@ -52,7 +52,7 @@ func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
 		if !strings.Contains(line, "bad certificate") {
 			t.Errorf("the handshake failed otherwise: %s", line)
 		}
-	case <-time.After(timeout):
+	case <-time.After(testkit.Patience * timeout):
 		t.Error("the agent asked nobody")
 	}
 	call(t, env, "run", "cancel", id).want(t, 0, id)

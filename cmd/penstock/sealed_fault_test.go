@@ -48,7 +48,7 @@ func waitFor(t *testing.T, c <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(timeout):
+	case <-time.After(testkit.Patience * timeout):
 		t.Fatalf("%s: still not after %s", what, timeout)
 	}
 }

@@ -92,7 +92,7 @@ func (s *served) stop() int {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-s.done:
-	case <-time.After(timeout):
+	case <-time.After(testkit.Patience * timeout):
 		_ = s.cmd.Process.Kill()
 		<-s.done
 		s.t.Errorf("it did not stop: %s", s.logs())

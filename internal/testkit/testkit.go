@@ -15,11 +15,14 @@ import (
 	"time"
 )
 
-// Eventually waits until check returns nil. After within, it fails the test with check's last
-// error. Call it from the test's own goroutine.
+// Patience is how many times longer than on an idle machine a test waits before it fails.
+const Patience = 4
+
+// Eventually waits until check returns nil, which takes at most within on an idle machine. After
+// [Patience] times that, it fails the test with check's last error. Call it from the test's own goroutine.
 func Eventually(tb testing.TB, within time.Duration, check func() error) {
 	tb.Helper()
-	if err := poll(within, check); err != nil {
+	if err := poll(Patience*within, check); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -28,9 +28,9 @@ func TestEventually(t *testing.T) {
 		want  string
 	}{
 		{"true at once", 0, ""},
-		{"true in time", 900 * time.Millisecond, ""},
-		{"true at the last look", time.Second, ""},
-		{"true too late", 2 * time.Second, "still not after 1s: not yet"},
+		{"true in time", 3900 * time.Millisecond, ""},
+		{"true at the last look", 4 * time.Second, ""},
+		{"true too late", 5 * time.Second, "still not after 4s: not yet"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestEventually(t *testing.T) {
 				if w.fatal != test.want {
 					t.Errorf("got %q, want %q", w.fatal, test.want)
 				}
-				if took := time.Since(start); took > min(test.after, time.Second)+50*time.Millisecond {
+				if took := time.Since(start); took > min(test.after, testkit.Patience*time.Second)+250*time.Millisecond {
 					t.Errorf("took %s", took)
 				}
 			})

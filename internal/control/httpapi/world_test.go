@@ -313,7 +313,7 @@ func (g *agent) succeed() {
 // eventually polls until check is true.
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(testkit.Patience * time.Minute)
 	for !check() {
 		select {
 		case <-deadline:

@@ -285,7 +285,7 @@ func (w *world) events(id string) []penstock.Event {
 		w.t.Fatal(err)
 	}
 	defer stream.Close()
-	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(w.t.Context(), testkit.Patience*timeout)
 	defer cancel()
 	var all []penstock.Event
 	for {
@@ -308,7 +308,7 @@ func (w *world) says(id, text string) {
 		w.t.Fatal(err)
 	}
 	defer stream.Close()
-	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(w.t.Context(), testkit.Patience*timeout)
 	defer cancel()
 	var seen strings.Builder
 	for {

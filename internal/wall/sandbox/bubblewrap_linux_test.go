@@ -348,7 +348,7 @@ func TestEverythingAsAnUnprivilegedUser(t *testing.T) {
 	}
 	same := "Test/^process$|TestFrozenServer|TestServerKilledWhile|" +
 		"TestTreeThatUsesTooMuchIsEnded/^(empty_files|deep_folder)$"
-	if out, err := asNobody(t, "-test.timeout=5m", "-test.skip="+same).CombinedOutput(); err != nil {
+	if out, err := asNobody(t, "-test.timeout=15m", "-test.skip="+same).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

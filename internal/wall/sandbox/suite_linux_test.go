@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/penstock-dev/penstock/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -176,9 +177,10 @@ func marked(mark string) (pids []int) {
 	return pids
 }
 
-// eventually waits until ok, for at most d.
+// eventually waits until ok, which takes at most d on an idle machine.
 func eventually(t testing.TB, d time.Duration, what string, ok func() bool) {
 	t.Helper()
+	d *= testkit.Patience
 	deadline := time.Now().Add(d)
 	for tick := time.NewTicker(5 * time.Millisecond); !ok(); <-tick.C {
 		if time.Now().After(deadline) {

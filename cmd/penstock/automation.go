@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -11,81 +10,43 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type automationCmds struct {
-	connection
-	Factory string `placeholder:"UID|NAME" help:"Factory of the automation; required if there are several factories."`
+	factoryConnection
 
-	List    automationListCmd    `cmd:"" help:"List automations."`
-	Get     automationGetCmd     `cmd:"" help:"Show an automation and any problem that keeps it from firing."`
-	Create  automationCreateCmd  `cmd:"" help:"Create an automation that starts runs on webhook deliveries or on a schedule."`
-	Update  automationUpdateCmd  `cmd:"" help:"Change the given fields of an automation."`
-	Enable  automationEnableCmd  `cmd:"" help:"Enable an automation."`
-	Disable automationDisableCmd `cmd:"" help:"Disable an automation."`
-	Run     automationRunCmd     `cmd:"" help:"Start a run of an automation now, without an event."`
-	Delete  automationDeleteCmd  `cmd:"" help:"Delete automations; their runs are kept."`
+	List    listCmd             `cmd:"" help:"List automations."`
+	Get     getCmd              `cmd:"" help:"Show an automation and any problem that keeps it from firing."`
+	Create  automationCreateCmd `cmd:"" help:"Create an automation that starts runs on webhook deliveries or on a schedule."`
+	Update  automationUpdateCmd `cmd:"" help:"Change the given fields of an automation."`
+	Enable  actionCmd           `cmd:"" help:"Enable an automation."`
+	Disable actionCmd           `cmd:"" help:"Disable an automation."`
+	Run     automationRunCmd    `cmd:"" help:"Start a run of an automation now, without an event."`
+	Delete  deleteAllCmd        `cmd:"" help:"Delete automations; their runs are kept."`
 }
 
-type automationList struct {
-	Automations []penstock.Automation `json:"automations"`
+var automationNoun = &noun[penstock.Automation]{
+	name: "automation", path: "{factory}/automations", key: "automations",
+	head: []string{"AUTOMATION", "NAME", "STATE", "TRIGGERS"},
+	row: func(a penstock.Automation) []string {
+		var triggers []string
+		for _, t := range a.Triggers {
+			triggers = append(triggers, t.Provider+" "+t.Event)
+		}
+		return []string{a.UID, a.Name, automationState(a), strings.Join(triggers, ", ")}
+	},
+	facts:  automationFacts,
+	rename: resourceName,
+	actions: map[string]action{
+		"enable":  {method: http.MethodPatch, body: map[string]any{"enabled": true}},
+		"disable": {method: http.MethodPatch, body: map[string]any{"enabled": false}},
+	},
 }
 
-func (in *automationCmds) find(ctx context.Context, std *stdio) (at, error) {
-	return in.atFactory(ctx, std, in.Factory)
-}
-
-// automation returns the path of the automation with this uid or name.
-func (a at) automation(ctx context.Context, called string) (string, error) {
-	var list automationList
-	if _, err := a.call(ctx, http.MethodGet, a.factory+"/automations", nil, &list); err != nil {
-		return "", err
-	}
+// resourceName is the name of a webhook or automation that a person may write like its label.
+func resourceName(called string) string {
 	name, _ := penstock.ResourceName(called)
-	var uids []string
-	for _, one := range list.Automations {
-		if one.UID == called || one.Name == name {
-			uids = append(uids, one.UID)
-		}
-	}
-	uid, err := theOne("automation", called, uids)
-	return a.factory + "/automations/" + url.PathEscape(uid), err
-}
-
-// change makes a call about an automation and shows its new state.
-func (in *automationCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
-	a, err := in.find(ctx, std)
-	if err != nil {
-		return err
-	}
-	path, err := a.automation(ctx, called)
-	if err != nil {
-		return err
-	}
-	return perform(
-		ctx, a.client, method, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) },
-	)
-}
-
-type automationListCmd struct{}
-
-func (cmd *automationListCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	a, err := in.find(ctx, std)
-	if err != nil {
-		return err
-	}
-	return perform(ctx, a.client, http.MethodGet, a.factory+"/automations", nil, func(l automationList) error {
-		var rows [][]string
-		for _, one := range l.Automations {
-			var triggers []string
-			for _, t := range one.Triggers {
-				triggers = append(triggers, t.Provider+" "+t.Event)
-			}
-			rows = append(rows, []string{one.UID, one.Name, automationState(one), strings.Join(triggers, ", ")})
-		}
-		return std.table([]string{"AUTOMATION", "NAME", "STATE", "TRIGGERS"}, rows)
-	})
+	return name
 }
 
 func automationState(a penstock.Automation) string {
@@ -140,28 +101,14 @@ func triggerText(t penstock.Trigger) string {
 	return text
 }
 
-type automationGetCmd struct {
-	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
-}
+type automationRunCmd struct{ one }
 
-func (cmd *automationGetCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	return in.change(ctx, std, http.MethodGet, cmd.Automation, nil)
-}
-
-type automationRunCmd struct {
-	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
-}
-
-func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	a, err := in.find(ctx, std)
+func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, path, err := automationNoun.at(ctx, std, in, cmd.Called, "run")
 	if err != nil {
 		return err
 	}
-	path, err := a.automation(ctx, cmd.Automation)
-	if err != nil {
-		return err
-	}
-	return perform(ctx, a.client, http.MethodPost, path+"/run", nil, func(run penstock.RunCreated) error {
+	return perform(ctx, c, http.MethodPost, path, nil, func(run penstock.RunCreated) error {
 		return std.facts([]fact{{"run", run.ID}, {"state", string(run.State)}})
 	})
 }
@@ -182,7 +129,7 @@ type automationFields struct {
 }
 
 // body returns the request from the flags and the file. name is nil if it was not set.
-func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name *string) (map[string]any, error) {
+func (f *automationFields) body(ctx context.Context, c *client, name *string) (map[string]any, error) {
 	inputs := 0
 	for _, from := range []string{f.Filter, f.File} {
 		if from == "-" {
@@ -207,14 +154,14 @@ func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name
 	if len(f.Secret) > 0 {
 		flags["secrets"] = f.Secret
 	}
-	triggers, err := f.triggers(std)
+	triggers, err := f.triggers(c.std)
 	if err != nil {
 		return nil, err
 	}
 	if len(triggers) > 0 {
 		flags["triggers"] = triggers
 	}
-	return f.with(std, flags)
+	return f.with(c.std, flags)
 }
 
 // triggers returns the triggers from the flags: one for webhooks, and one for a schedule.
@@ -268,30 +215,23 @@ type automationCreateCmd struct {
 	automationFields
 }
 
-func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	a, err := in.find(ctx, std)
-	if err != nil {
-		return err
-	}
-	var name *string
-	if cmd.Name != "" {
-		name = &cmd.Name
-	}
-	body, err := cmd.body(ctx, std, a.client, name)
-	if err != nil {
-		return err
-	}
-	if cmd.Disabled {
-		body["enabled"] = false
-	}
-	return perform(ctx, a.client, http.MethodPost, a.factory+"/automations", body, func(one penstock.Automation) error {
-		return std.facts(automationFacts(one))
+func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	return automationNoun.create(ctx, std, in, func(ctx context.Context, c *client) (map[string]any, error) {
+		var name *string
+		if cmd.Name != "" {
+			name = &cmd.Name
+		}
+		body, err := cmd.body(ctx, c, name)
+		if err == nil && cmd.Disabled {
+			body["enabled"] = false
+		}
+		return body, err
 	})
 }
 
 type automationUpdateCmd struct {
-	Automation string  `arg:"" name:"automation" help:"UID or name of the automation."`
-	Name       *string `field:"/name" help:"New name."`
+	one
+	Name *string `field:"/name" help:"New name."`
 	automationFields
 }
 
@@ -299,61 +239,10 @@ func (cmd *automationUpdateCmd) Help() string {
 	return "An empty value clears a field, for example --model=\"\". --webhook and --cron replace all\ntriggers."
 }
 
-func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	a, err := in.find(ctx, std)
-	if err != nil {
-		return err
-	}
-	path, err := a.automation(ctx, cmd.Automation)
-	if err != nil {
-		return err
-	}
-	body, err := cmd.body(ctx, std, a.client, cmd.Name)
-	if err != nil {
-		return err
-	}
-	if len(body) == 0 {
-		return exitf(exitUsage, "nothing to change: set a flag or --file")
-	}
-	return perform(
-		ctx, a.client, http.MethodPatch, path, body,
-		func(one penstock.Automation) error { return std.facts(automationFacts(one)) },
+func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	return automationNoun.change(
+		ctx, std, in, http.MethodPatch, cmd.Called, func(ctx context.Context, c *client) (map[string]any, error) {
+			return someChange(cmd.body(ctx, c, cmd.Name))
+		},
 	)
-}
-
-type automationEnableCmd struct {
-	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
-}
-
-func (cmd *automationEnableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Automation, factory.AutomationRequest{Enabled: new(true)})
-}
-
-type automationDisableCmd struct {
-	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
-}
-
-func (cmd *automationDisableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	return in.change(ctx, std, http.MethodPatch, cmd.Automation, factory.AutomationRequest{Enabled: new(false)})
-}
-
-type automationDeleteCmd struct {
-	Automations []string `arg:"" name:"automation" help:"UIDs or names of the automations."`
-}
-
-func (cmd *automationDeleteCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
-	a, err := in.find(ctx, std)
-	if err != nil {
-		return err
-	}
-	for _, called := range cmd.Automations {
-		path, err := a.automation(ctx, called)
-		if err != nil {
-			return err
-		}
-		if _, err := a.call(ctx, http.MethodDelete, path, nil, nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -120,3 +120,11 @@ func objectOf(raw jsontext.Value) (map[string]any, error) {
 	}
 	return object, nil
 }
+
+// someChange returns a usage error if nothing is to be changed.
+func someChange(body map[string]any, err error) (map[string]any, error) {
+	if err == nil && len(body) == 0 {
+		err = exitf(exitUsage, "nothing to change: set a flag or --file")
+	}
+	return body, err
+}

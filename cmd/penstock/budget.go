@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -16,14 +14,24 @@ import (
 type budgetCmds struct {
 	connection
 
-	List   budgetListCmd   `cmd:"" help:"List budgets with what is spent in their current periods."`
+	List   listCmd         `cmd:"" help:"List budgets with what is spent in their current periods."`
 	Create budgetCreateCmd `cmd:"" help:"Create a budget, by default for all runs of the team."`
-	Get    budgetGetCmd    `cmd:"" help:"Show a budget."`
+	Get    getCmd          `cmd:"" help:"Show a budget."`
 	Set    budgetSetCmd    `cmd:"" help:"Change a budget. If it now has room, the runs that it blocked continue."`
-	Delete budgetDeleteCmd `cmd:"" help:"Delete budgets. The runs that they blocked then continue."`
+	Delete deleteAllCmd    `cmd:"" help:"Delete budgets. The runs that they blocked then continue."`
 }
 
-func budgetPath(uid string) string { return "budgets/" + url.PathEscape(uid) }
+var budgetNoun = &noun[penstock.SharedBudget]{
+	name: "budget", id: "UID", uid: true, path: "budgets", key: "budgets", remover: "delete budget",
+	head: []string{"BUDGET", "SCOPE", "PERIOD", "SPENT", "RESERVED", "CAP", "ACTION"},
+	row: func(b penstock.SharedBudget) []string {
+		return []string{
+			b.UID, budgetScope(b), string(b.Period), dollars(b.SpentUSD), dollars(b.ReservedUSD), dollars(b.MaxCostUSD),
+			string(b.Action),
+		}
+	},
+	facts: budgetFacts,
+}
 
 // budgetFields are the flags that describe a budget.
 type budgetFields struct {
@@ -50,28 +58,6 @@ func (f budgetFields) request() run.SharedBudgetRequest {
 	return r
 }
 
-type budgetListCmd struct{}
-
-func (cmd *budgetListCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	type list struct {
-		Budgets []penstock.SharedBudget `json:"budgets"`
-	}
-	return perform(ctx, c, http.MethodGet, "budgets", nil, func(l list) error {
-		var rows [][]string
-		for _, b := range l.Budgets {
-			rows = append(rows, []string{
-				b.UID, budgetScope(b), string(b.Period), dollars(b.SpentUSD), dollars(b.ReservedUSD), dollars(b.MaxCostUSD),
-				string(b.Action),
-			})
-		}
-		return std.table([]string{"BUDGET", "SCOPE", "PERIOD", "SPENT", "RESERVED", "CAP", "ACTION"}, rows)
-	})
-}
-
 func budgetScope(b penstock.SharedBudget) string {
 	return strings.TrimSpace(string(b.Scope) + " " + withFactory(cmp.Or(b.ScopeName, b.ScopeUID), b.FactoryName))
 }
@@ -85,32 +71,29 @@ func dollars(usd float64) string {
 	return "$" + text
 }
 
-// showBudget makes a call and shows the budget that comes back.
-func showBudget(ctx context.Context, c *client, method, path string, body any) error {
-	return perform(ctx, c, method, path, body, func(b penstock.SharedBudget) error {
-		var shares []string
-		for _, share := range b.NotifyAt {
-			shares = append(shares, strconv.FormatFloat(share*100, 'f', -1, 64)+" %")
-		}
-		period := string(b.Period)
-		if b.PeriodEnd != 0 {
-			period += " (" + b.TimeZone + ")"
-		}
-		return c.std.facts([]fact{
-			{"budget", b.UID},
-			{"scope", budgetScope(b)},
-			{"period", period},
-			{"started", timestamp(b.PeriodStart)},
-			{"ends", timestamp(b.PeriodEnd)},
-			{"cap", dollars(b.MaxCostUSD)},
-			{"spent", dollars(b.SpentUSD)},
-			{"reserved", dollars(b.ReservedUSD)},
-			{"action", string(b.Action)},
-			{"reported at", strings.Join(shares, ", ")},
-			{"created", timestamp(b.CreatedAt)},
-			{"changed", timestamp(b.UpdatedAt)},
-		})
-	})
+func budgetFacts(b penstock.SharedBudget) []fact {
+	var shares []string
+	for _, share := range b.NotifyAt {
+		shares = append(shares, strconv.FormatFloat(share*100, 'f', -1, 64)+" %")
+	}
+	period := string(b.Period)
+	if b.PeriodEnd != 0 {
+		period += " (" + b.TimeZone + ")"
+	}
+	return []fact{
+		{"budget", b.UID},
+		{"scope", budgetScope(b)},
+		{"period", period},
+		{"started", timestamp(b.PeriodStart)},
+		{"ends", timestamp(b.PeriodEnd)},
+		{"cap", dollars(b.MaxCostUSD)},
+		{"spent", dollars(b.SpentUSD)},
+		{"reserved", dollars(b.ReservedUSD)},
+		{"action", string(b.Action)},
+		{"reported at", strings.Join(shares, ", ")},
+		{"created", timestamp(b.CreatedAt)},
+		{"changed", timestamp(b.UpdatedAt)},
+	}
 }
 
 type budgetCreateCmd struct {
@@ -126,82 +109,51 @@ func (cmd *budgetCreateCmd) Help() string {
 	return "Counts what the runs have already spent in the current period. --period is month by default."
 }
 
-func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	request := cmd.request()
-	request.MaxCostUSD = &cmd.MaxCost
-	if request.Period == nil {
-		request.Period = new(penstock.BudgetMonth)
-	}
-	scope, uid := penstock.BudgetOfTeam, ""
-	switch {
-	case cmd.Factory != "":
-		scope = penstock.BudgetOfFactory
-		uid, err = findFactory(ctx, c, cmd.Factory)
-	case cmd.Agent != "":
-		scope = penstock.BudgetOfAgent
-		uid, err = agentNoun.find(ctx, c, cmd.Agent)
-	case cmd.Automation != "":
-		scope, uid = penstock.BudgetOfAutomation, cmd.Automation
-	case cmd.Key != "":
-		scope, uid = penstock.BudgetOfKey, cmd.Key
-	}
-	if err != nil {
-		return err
-	}
-	if request.Scope = &scope; uid != "" {
-		request.ScopeUID = &uid
-	}
-	return showBudget(ctx, c, http.MethodPost, "budgets", request)
-}
-
-type budgetGetCmd struct {
-	UID string `arg:"" name:"budget" help:"UID of the budget."`
-}
-
-func (cmd *budgetGetCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	return showBudget(ctx, c, http.MethodGet, budgetPath(cmd.UID), nil)
+func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	return budgetNoun.create(ctx, std, in, func(ctx context.Context, c *client) (_ map[string]any, err error) {
+		request := cmd.request()
+		request.MaxCostUSD = &cmd.MaxCost
+		if request.Period == nil {
+			request.Period = new(penstock.BudgetMonth)
+		}
+		scope, uid := penstock.BudgetOfTeam, ""
+		switch {
+		case cmd.Factory != "":
+			scope = penstock.BudgetOfFactory
+			uid, err = findFactory(ctx, c, cmd.Factory)
+		case cmd.Agent != "":
+			scope = penstock.BudgetOfAgent
+			uid, err = agentNoun.find(ctx, c, cmd.Agent)
+		case cmd.Automation != "":
+			scope, uid = penstock.BudgetOfAutomation, cmd.Automation
+		case cmd.Key != "":
+			scope, uid = penstock.BudgetOfKey, cmd.Key
+		}
+		if err != nil {
+			return nil, err
+		}
+		if request.Scope = &scope; uid != "" {
+			request.ScopeUID = &uid
+		}
+		return toMap(request)
+	})
 }
 
 type budgetSetCmd struct {
-	UID     string   `arg:"" name:"budget" help:"UID of the budget."`
+	one
 	MaxCost *float64 `placeholder:"USD" field:"/max_cost_usd" help:"Maximum amount that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
 	budgetFields
 }
 
-func (cmd *budgetSetCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
+func (cmd *budgetSetCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	request := cmd.request()
-	if request.MaxCostUSD = cmd.MaxCost; request.MaxCostUSD == nil && request.Period == nil &&
-		request.TimeZone == nil && request.Action == nil && request.NotifyAt == nil {
+	request.MaxCostUSD = cmd.MaxCost
+	change, err := toMap(request)
+	switch {
+	case err != nil:
+		return err
+	case len(change) == 0:
 		return exitf(exitUsage, "nothing to change: set --max-cost, --period, --time-zone, --action or --notify-at")
 	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	return showBudget(ctx, c, http.MethodPatch, budgetPath(cmd.UID), request)
-}
-
-type budgetDeleteCmd struct {
-	UIDs []string `arg:"" name:"budget" help:"UIDs of the budgets."`
-}
-
-func (cmd *budgetDeleteCmd) Run(ctx context.Context, std *stdio, in *budgetCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	for _, uid := range cmd.UIDs {
-		if _, err := c.call(ctx, http.MethodDelete, budgetPath(uid), nil, nil); err != nil {
-			return fmt.Errorf("delete budget %s: %w", uid, err)
-		}
-	}
-	return nil
+	return budgetNoun.change(ctx, std, in, http.MethodPatch, cmd.Called, fixed(change))
 }

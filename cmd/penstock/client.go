@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -29,6 +30,20 @@ type connection struct {
 	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File with the API key; by default PENSTOCK_API_KEY, or a prompt."`
 	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which commands may reach the server over plain HTTP. On this machine, plain HTTP is always allowed."`
 	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
+
+	factory string // that --factory names
+}
+
+// factoryConnection is the connection of commands about resources of a factory.
+type factoryConnection struct {
+	connection
+	Factory string `placeholder:"UID|NAME" help:"Factory of the ${noun}; required if there are several factories."`
+}
+
+// AfterApply passes the factory on.
+func (c *factoryConnection) AfterApply(parsed *kong.Context) error {
+	c.factory = c.Factory
+	return c.connection.AfterApply(parsed)
 }
 
 // dial creates a client of the server. It sends nothing yet.

@@ -25,17 +25,8 @@ type listing struct {
 	uid       bool   // the command accepts only the uid, not the name
 }
 
-// listings maps each name of an argument or flag to its list.
-var listings = map[string]listing{
-	"factory":    {path: "factory?limit=500", key: "factories"},
-	"webhook":    {path: "{factory}/webhooks", key: "webhooks"},
-	"automation": {path: "{factory}/automations", key: "automations"},
-	"secret":     {path: "secrets", key: "secrets"},
-	"model":      {path: "agent/models", key: "models", uid: true},
-	"key":        {path: "keys", key: "keys", uid: true},
-	"budget":     {path: "budgets", key: "budgets", uid: true},
-	"run":        {path: "agent/runs?limit=50", key: "runs", uid: true},
-}
+// models are no noun of the command line, but flags name them.
+var models = listing{path: "agent/models", key: "models", uid: true}
 
 // listed holds the fields of a resource that completion needs.
 type listed struct {
@@ -64,11 +55,10 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
 // names lists the server's resources for a value. It quickly returns nothing without a key, a
 // server or the permission.
 func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candidate {
-	of, known := listings[v.Name]
+	of := models
 	if n, ok := nouns[v.Name]; ok {
-		of, known = n.completion(), true
-	}
-	if !known {
+		of = n.completion()
+	} else if v.Name != "model" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, nameTime)
@@ -151,7 +141,7 @@ func (t typed) value(name string) string {
 
 // factory returns the uid of the factory in the words, or of the only factory.
 func (t typed) factory(ctx context.Context, c *client) string {
-	called, factories := t.value("factory"), c.things(ctx, listings["factory"].path, "factories")
+	called, factories := t.value("factory"), c.things(ctx, factoryNoun.path+factoryNoun.some, factoryNoun.key)
 	for _, f := range factories {
 		if called == "" && len(factories) == 1 || called != "" && (f.UID == called || strings.EqualFold(f.Name, called) ||
 			strings.EqualFold(f.Alias, called)) {

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
@@ -20,10 +17,10 @@ type factoryCmds struct {
 	connection
 
 	List     factoryListCmd     `cmd:"" help:"List factories."`
-	Get      factoryGetCmd      `cmd:"" help:"Show a factory and its agents."`
+	Get      getCmd             `cmd:"" help:"Show a factory and its agents."`
 	Create   factoryCreateCmd   `cmd:"" help:"Create a factory with a foreman."`
 	Update   factoryUpdateCmd   `cmd:"" help:"Change the given fields of a factory."`
-	Delete   factoryDeleteCmd   `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs are kept."`
+	Delete   deleteCmd          `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs are kept."`
 	Dispatch factoryDispatchCmd `cmd:"" help:"Give work to a factory's foreman."`
 	Plan     factoryPlanCmd     `cmd:"" help:"Show what applying the files in a folder would change."`
 	Apply    factoryApplyCmd    `cmd:"" help:"Create or update a factory from the files in a folder."`
@@ -33,75 +30,85 @@ type factoryCmds struct {
 	Init     factoryInitCmd     `cmd:"" help:"Write the files of a new factory, or of an existing one, to a folder."`
 }
 
-type factoryListCmd struct {
-	Search string `placeholder:"TEXT" help:"Only factories whose name or alias contains this text."`
-}
-
-func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	all, err := c.factories(ctx, cmd.Search)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return std.json(all)
-	}
-	var rows [][]string
-	for _, raw := range all.Factories {
-		var f penstock.Factory
-		if err := json.Unmarshal(raw, &f); err != nil {
-			return fmt.Errorf("read a factory: %w", err)
-		}
+var factoryNoun = &noun[penstock.Factory]{
+	name: "factory", id: "UID, name or alias", path: "factory", key: "factories", some: "?limit=500",
+	head: []string{"FACTORY", "NAME", "ALIAS", "AGENTS", "AUTOMATIONS", "WEBHOOKS", "FILES"},
+	row: func(f penstock.Factory) []string {
 		files := string(f.Definition.Status)
 		if f.Definition.OutdatedWebhooks != nil {
 			files += ", new secret pending"
 		}
-		rows = append(rows, []string{
+		return []string{
 			f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount),
 			files,
-		})
-	}
-	return std.table([]string{"FACTORY", "NAME", "ALIAS", "AGENTS", "AUTOMATIONS", "WEBHOOKS", "FILES"}, rows)
-}
-
-// rawFactories are factories with every field that the server sent.
-type rawFactories struct {
-	Factories []jsontext.Value  `json:"factories"`
-	PageInfo  penstock.PageInfo `json:"page_info"`
-}
-
-// factories reads all pages of the factories whose name or alias contains a text.
-func (c *client) factories(ctx context.Context, search string) (rawFactories, error) {
-	all := rawFactories{Factories: []jsontext.Value{}}
-	query := url.Values{"limit": {strconv.Itoa(penstock.MaxLimit)}}
-	if search != "" {
-		query.Set("search", search)
-	}
-	for {
-		var page rawFactories
-		if _, err := c.call(ctx, http.MethodGet, "factory?"+query.Encode(), nil, &page); err != nil {
-			return all, err
 		}
-		all.Factories = append(all.Factories, page.Factories...)
-		if !page.PageInfo.HasNext {
-			return all, nil
-		}
-		query.Set("cursor", page.PageInfo.NextCursor)
-	}
+	},
+	facts:  factoryFacts,
+	lookup: findFactory,
 }
 
-// change makes a call about the factory with this name, alias or uid, and shows its new state.
-func (in *factoryCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
-	a, err := in.atFactory(ctx, std, called)
+type factoryListCmd struct {
+	Search string `placeholder:"TEXT" help:"Only factories whose name or alias contains this text."`
+}
+
+func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
 	}
-	return perform(
-		ctx, a.client, method, a.factory, body, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) },
-	)
+	all, err := c.factoryPage(ctx, cmd.Search)
+	if err != nil {
+		return err
+	}
+	return factoryNoun.showPage(ctx, c, all)
+}
+
+// factoryPage reads all factories whose name or alias contains a text.
+func (c *client) factoryPage(ctx context.Context, search string) (page, error) {
+	query := url.Values{}
+	if search != "" {
+		query.Set("search", search)
+	}
+	return c.pages(ctx, "factory", "factories", query, 0)
+}
+
+// factories is factoryPage with what identifies a factory.
+func (c *client) factories(ctx context.Context, search string) ([]listed, error) {
+	all, err := c.factoryPage(ctx, search)
+	if err != nil {
+		return nil, err
+	}
+	return itemsOf[listed](all, "factory")
+}
+
+// findFactory returns the uid of the factory with this uid, name or alias. "" means the only
+// factory.
+func findFactory(ctx context.Context, c *client, called string) (string, error) {
+	all, err := c.factories(ctx, called)
+	if err != nil {
+		return "", err
+	}
+	var uids []string
+	for _, f := range all {
+		if called == "" || strings.EqualFold(f.Name, called) || f.Alias != "" && strings.EqualFold(f.Alias, called) {
+			uids = append(uids, f.UID)
+		}
+	}
+	switch {
+	case called != "" && len(uids) == 0: // the search does not find uids
+		var f penstock.Factory
+		_, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(called), nil, &f)
+		if isStatus(err, http.StatusNotFound) {
+			return theOne("factory", called, nil)
+		}
+		return f.UID, err
+	case called == "" && len(uids) == 0:
+		return "", exitf(exitRefused, "webhooks and automations belong to a factory, and no factory exists yet: create one "+
+			"with penstock factory create NAME")
+	case called == "" && len(uids) > 1:
+		return "", exitf(exitUsage, "several factories exist: set --factory")
+	}
+	return theOne("factory", called, uids)
 }
 
 func factoryFacts(f penstock.Factory) []fact {
@@ -153,14 +160,6 @@ func outdatedFacts(f penstock.Factory) []fact {
 	return append(list, fact{"fix", "change one of the factory's files, or disable and enable the webhook"})
 }
 
-type factoryGetCmd struct {
-	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
-}
-
-func (cmd *factoryGetCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	return in.change(ctx, std, http.MethodGet, cmd.Factory, nil)
-}
-
 type factoryCreateCmd struct {
 	Name        string `arg:"" optional:"" field:"/name" help:"Name of the factory; with --repository, the name in factory.yaml replaces it."`
 	Alias       string `field:"/alias" help:"Alias: a short name of the factory."`
@@ -173,7 +172,7 @@ func (cmd *factoryCreateCmd) Help() string {
 		"command waits for the result of the newest commit and exits with 1 if the commit was not applied."
 }
 
-func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	repository, err := cmd.repository()
 	if err != nil {
 		return err
@@ -204,7 +203,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 }
 
 type factoryUpdateCmd struct {
-	Factory     string  `arg:"" name:"factory" help:"UID, name or alias of the factory."`
+	one
 	Name        *string `field:"/name" help:"New name."`
 	Alias       *string `field:"/alias" help:"New alias; an empty value removes it."`
 	Description *string `field:"/description" help:"Description of the factory."`
@@ -215,7 +214,7 @@ func (cmd *factoryUpdateCmd) Help() string {
 	return "For a factory from a repository, --repository, --branch, --path and --secret together replace its source."
 }
 
-func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	request := given(map[string]*string{"name": cmd.Name, "alias": cmd.Alias, "description": cmd.Description})
 	repository, err := cmd.repository()
 	if err != nil {
@@ -227,40 +226,28 @@ func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 	if len(request) == 0 {
 		return exitf(exitUsage, "nothing to change: set --name, --alias, --description or --repository")
 	}
-	return in.change(ctx, std, http.MethodPatch, cmd.Factory, request)
-}
-
-type factoryDeleteCmd struct {
-	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
-}
-
-func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	a, err := in.atFactory(ctx, std, cmd.Factory)
-	if err != nil {
-		return err
-	}
-	return perform[any](ctx, a.client, http.MethodDelete, a.factory, nil, nil)
+	return factoryNoun.change(ctx, std, in, http.MethodPatch, cmd.Called, fixed(request))
 }
 
 type factoryDispatchCmd struct {
-	Factory   string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
+	one
 	Prompt    string `arg:"" field:"/prompt" help:"Prompt for the foreman; - reads it from standard input."`
 	Title     string `field:"/title" help:"Title of the run; by default the first line of the prompt."`
 	Ticket    string `placeholder:"SOURCE:ID" field:"/ticket_ref" help:"Ticket of the work, such as linear:PAY-42."`
 	TicketURL string `placeholder:"URL" field:"/ticket_url" help:"URL of the ticket."`
 }
 
-func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	prompt, err := std.text(cmd.Prompt)
 	if err != nil {
 		return err
 	}
-	a, err := in.atFactory(ctx, std, cmd.Factory)
+	c, path, err := factoryNoun.at(ctx, std, in, cmd.Called, "runs")
 	if err != nil {
 		return err
 	}
 	request := factory.DispatchRequest{Prompt: prompt, Title: cmd.Title, TicketRef: cmd.Ticket, TicketURL: cmd.TicketURL}
-	return perform(ctx, a.client, http.MethodPost, a.factory+"/runs", request, func(d factory.Dispatched) error {
+	return perform(ctx, c, http.MethodPost, path, request, func(d factory.Dispatched) error {
 		return std.facts([]fact{{"run", d.RunID}, {"state", string(d.State)}, {"page", d.RunURL}})
 	})
 }

@@ -28,7 +28,7 @@ type factoryPlanCmd struct{ folderOfFactory }
 
 func (cmd *factoryPlanCmd) Help() string { return "Exits with 1 if the files have errors." }
 
-func (cmd *factoryPlanCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+func (cmd *factoryPlanCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	return cmd.send(ctx, std, in, true)
 }
 
@@ -38,12 +38,12 @@ func (cmd *factoryApplyCmd) Help() string {
 	return "Applies all files or none. Creates the factory if no factory has the name in factory.yaml."
 }
 
-func (cmd *factoryApplyCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+func (cmd *factoryApplyCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	return cmd.send(ctx, std, in, false)
 }
 
 // send applies the files of the folder, or requests a plan.
-func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds, dry bool) error {
+func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *connection, dry bool) error {
 	tree, d, local, err := f.read(std)
 	if err != nil {
 		return err

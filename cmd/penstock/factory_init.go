@@ -45,7 +45,7 @@ essential is missing, ask instead of guessing.
 `
 )
 
-func (cmd *factoryInitCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+func (cmd *factoryInitCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	files, next, err := cmd.files(ctx, std, in)
 	if err != nil {
 		return err
@@ -59,17 +59,17 @@ func (cmd *factoryInitCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 
 // files returns the files to write, and the next step.
 func (cmd *factoryInitCmd) files(
-	ctx context.Context, std *stdio, in *factoryCmds,
+	ctx context.Context, std *stdio, in *connection,
 ) (files map[string]string, next string, err error) {
 	if cmd.From == "" {
 		return cmd.small()
 	}
-	a, err := in.atFactory(ctx, std, cmd.From)
+	c, path, err := factoryNoun.at(ctx, std, in, cmd.From, "definition")
 	if err != nil {
 		return nil, "", err
 	}
 	var d factory.FactoryFiles
-	if _, err := a.call(ctx, http.MethodGet, a.factory+"/definition", nil, &d); err != nil {
+	if _, err := c.call(ctx, http.MethodGet, path, nil, &d); err != nil {
 		return nil, "", err
 	}
 	return d.Files, fmt.Sprintf("apply them with: penstock factory apply %s --base %d", cmd.Folder, d.Revision), nil

@@ -38,19 +38,14 @@ func (c *client) createFromRepository(ctx context.Context, request factory.Facto
 	if _, err := c.call(ctx, http.MethodPost, "factory", request, &made); err != nil {
 		return err
 	}
-	return at{c, "factory/" + url.PathEscape(made.UID)}.sync(ctx)
+	return c.sync(ctx, "factory/"+url.PathEscape(made.UID))
 }
 
-// sync polls a repository, and shows the result.
-func (a at) sync(ctx context.Context) error {
-	return answerState(ctx, a.client, http.MethodPost, a.factory+"/sync")
-}
-
-// answerState shows a factory. If the newest state of its repository is not active, the exit code
-// is 1.
-func answerState(ctx context.Context, c *client, method, path string) error {
+// sync polls the repository of the factory at path, and shows the factory. If the newest commit is
+// not active, the exit code is 1.
+func (c *client) sync(ctx context.Context, path string) error {
 	var state penstock.FactoryDefinition
-	err := perform(ctx, c, method, path, nil, func(f penstock.Factory) error {
+	err := perform(ctx, c, http.MethodPost, path+"/sync", nil, func(f penstock.Factory) error {
 		state = f.Definition
 		return c.std.facts(factoryFacts(f))
 	})
@@ -60,35 +55,33 @@ func answerState(ctx context.Context, c *client, method, path string) error {
 	return err
 }
 
-type factorySyncCmd struct {
-	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
-}
+type factorySyncCmd struct{ one }
 
 func (cmd *factorySyncCmd) Help() string {
 	return "Waits for the result of the newest commit. Exits with 1 if the commit was not applied."
 }
 
-func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	a, err := in.atFactory(ctx, std, cmd.Factory)
+func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, path, err := factoryNoun.at(ctx, std, in, cmd.Called)
 	if err != nil {
 		return err
 	}
-	return a.sync(ctx)
+	return c.sync(ctx, path)
 }
 
 type factoryHistoryCmd struct {
-	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
-	Limit   int    `default:"20" field:"?limit" help:"Maximum number of entries, at most 500."`
-	Diff    bool   `help:"Show the changes in the files, too."`
+	one
+	Limit int  `default:"20" field:"?limit" help:"Maximum number of entries, at most 500."`
+	Diff  bool `help:"Show the changes in the files, too."`
 }
 
-func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	a, err := in.atFactory(ctx, std, cmd.Factory)
+func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, path, err := factoryNoun.at(ctx, std, in, cmd.Called, "definition/history")
 	if err != nil {
 		return err
 	}
 	query := url.Values{"limit": {strconv.Itoa(cmd.Limit)}}
-	return perform(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(
+	return perform(ctx, c, http.MethodGet, path+"?"+query.Encode(), nil, func(
 		p factory.HistoryPage,
 	) error {
 		for i, r := range p.Revisions {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -17,8 +16,23 @@ type keyCmds struct {
 	connection
 
 	Create keyCreateCmd `cmd:"" help:"Create an API key."`
-	List   keyListCmd   `cmd:"" help:"List API keys, without their secrets."`
-	Delete keyDeleteCmd `cmd:"" help:"Revoke API keys at once."`
+	List   listCmd      `cmd:"" help:"List API keys, without their secrets."`
+	Delete deleteAllCmd `cmd:"" help:"Revoke API keys at once."`
+}
+
+var keyNoun = &noun[penstock.Key]{
+	name: "key", id: "UID", uid: true, path: "keys", key: "keys", remover: "revoke key",
+	head: []string{"KEY", "NAME", "BEGINS", "AGE", "USED", "EXPIRES", "SCOPES"},
+	row: func(k penstock.Key) []string {
+		expires := "never"
+		if k.ExpiresAt != 0 {
+			expires = timestamp(k.ExpiresAt)
+		}
+		return []string{
+			k.UID, k.Name, k.Prefix + "…", age(k.CreatedAt), age(k.LastUsedAt), expires,
+			strings.Join(scopeNames(k.Scopes), " "),
+		}
+	},
 }
 
 func scopeNames(scopes []penstock.Scope) []string {
@@ -41,7 +55,7 @@ func (cmd *keyCreateCmd) Help() string {
 	return "Prints only the key, which cannot be shown again. Its details go to standard error."
 }
 
-func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
+func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	if cmd.Expires < 0 || cmd.Expires > 0 && cmd.Expires < time.Second {
 		return exitf(exitUsage, "--expires must be at least 1s")
 	}
@@ -84,50 +98,4 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error
 	std.notef("key %s (%s); it cannot be shown again:", key.UID, key.Name)
 	_, err = fmt.Fprintln(std.out, cleanLine(key.Key))
 	return err
-}
-
-type keyListCmd struct{}
-
-func (cmd *keyListCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	type list struct {
-		Keys []penstock.Key `json:"keys"`
-	}
-	return perform(ctx, c, http.MethodGet, "keys", nil, func(l list) error {
-		var rows [][]string
-		for _, k := range l.Keys {
-			expires := "never"
-			if k.ExpiresAt != 0 {
-				expires = timestamp(k.ExpiresAt)
-			}
-			rows = append(
-				rows,
-				[]string{
-					k.UID, k.Name, k.Prefix + "…", age(k.CreatedAt), age(k.LastUsedAt), expires,
-					strings.Join(scopeNames(k.Scopes), " "),
-				},
-			)
-		}
-		return std.table([]string{"KEY", "NAME", "BEGINS", "AGE", "USED", "EXPIRES", "SCOPES"}, rows)
-	})
-}
-
-type keyDeleteCmd struct {
-	UIDs []string `arg:"" name:"key" help:"UIDs of the keys."`
-}
-
-func (cmd *keyDeleteCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	for _, uid := range cmd.UIDs {
-		if _, err := c.call(ctx, http.MethodDelete, "keys/"+url.PathEscape(uid), nil, nil); err != nil {
-			return fmt.Errorf("revoke key %s: %w", uid, err)
-		}
-	}
-	return nil
 }

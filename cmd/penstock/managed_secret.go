@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -15,11 +13,11 @@ import (
 type secretCmds struct {
 	connection
 
-	List         secretListCmd   `cmd:"" help:"List secrets, without their values."`
+	List         listCmd         `cmd:"" help:"List secrets, without their values."`
 	Create       secretCreateCmd `cmd:"" help:"Create a secret."`
-	Get          secretGetCmd    `cmd:"" help:"Show a secret and what uses it, but never its value."`
+	Get          getCmd          `cmd:"" help:"Show a secret and what uses it, but never its value."`
 	Set          secretSetCmd    `cmd:"" help:"Set a new value for a secret, or the hosts to which it may be sent."`
-	Delete       secretDeleteCmd `cmd:"" help:"Delete secrets. A secret that is in use stays."`
+	Delete       deleteAllCmd    `cmd:"" help:"Delete secrets. A secret that is in use stays."`
 	CreateKeyset createKeysetCmd `cmd:"" help:"Create a keyset file for servers that get copies of it, such as Pods."`
 	RotateKey    rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
 }
@@ -37,9 +35,27 @@ func checkSecretNames(names []string) error {
 	return nil
 }
 
-// secretPath returns the path of a secret.
-func secretPath(name string) (string, error) {
-	return "secrets/" + url.PathEscape(name), checkSecretNames([]string{name})
+var secretNoun = &noun[penstock.ManagedSecret]{
+	name: "secret", id: "Name", path: "secrets", key: "secrets", remover: "delete secret",
+	check: func(name string) error { return checkSecretNames([]string{name}) },
+	head:  []string{"SECRET", "VERSION", "CHANGED", "USED", "USED BY"},
+	row: func(s penstock.ManagedSecret) []string {
+		return []string{s.Name, versionText(s), age(s.UpdatedAt), age(s.LastUsedAt), usersText(s.UsedBy, ", ")}
+	},
+	facts: func(s penstock.ManagedSecret) []fact {
+		return []fact{
+			{"secret", s.Name},
+			{"version", versionText(s)},
+			{"created", timestamp(s.CreatedAt)},
+			{"created by", actor(s.CreatedBy)},
+			{"changed", timestamp(s.UpdatedAt)},
+			{"changed by", actor(s.UpdatedBy)},
+			{"last used", timestamp(s.LastUsedAt)},
+			{"created for webhook", s.WebhookUID},
+			{"hosts", strings.Join(s.Hosts, "\n")},
+			{"used by", usersText(s.UsedBy, "\n")},
+		}
+	},
 }
 
 const howToGiveValue = "A value is never an argument: use --value-file, or enter the value at the prompt"
@@ -74,25 +90,6 @@ func (v secretValue) read(std *stdio, name string) (string, error) {
 	return value, err
 }
 
-type secretListCmd struct{}
-
-func (cmd *secretListCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	type list struct {
-		Secrets []penstock.ManagedSecret `json:"secrets"`
-	}
-	return perform(ctx, c, http.MethodGet, "secrets", nil, func(l list) error {
-		var rows [][]string
-		for _, s := range l.Secrets {
-			rows = append(rows, []string{s.Name, versionText(s), age(s.UpdatedAt), age(s.LastUsedAt), usersText(s.UsedBy, ", ")})
-		}
-		return std.table([]string{"SECRET", "VERSION", "CHANGED", "USED", "USED BY"}, rows)
-	})
-}
-
 func versionText(s penstock.ManagedSecret) string {
 	if s.Pending {
 		return "pending"
@@ -117,61 +114,25 @@ type secretCreateCmd struct {
 
 func (cmd *secretCreateCmd) Help() string { return valueHelp }
 
-func (cmd *secretCreateCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {
-	if _, err := secretPath(cmd.Name); err != nil {
+func (cmd *secretCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	if err := secretNoun.check(cmd.Name); err != nil {
 		return err
 	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	request := access.SecretRequest{Name: cmd.Name, Hosts: cmd.Host}
-	if !cmd.Pending {
-		value, err := cmd.read(std, cmd.Name)
-		if err != nil {
-			return err
+	return secretNoun.create(ctx, std, in, func(context.Context, *client) (map[string]any, error) {
+		request := access.SecretRequest{Name: cmd.Name, Hosts: cmd.Host}
+		if !cmd.Pending {
+			value, err := cmd.read(std, cmd.Name)
+			if err != nil {
+				return nil, err
+			}
+			request.Value = &value
 		}
-		request.Value = &value
-	}
-	return showSecret(ctx, c, http.MethodPost, "secrets", request)
-}
-
-// showSecret makes a call and shows the secret in the response, without its value.
-func showSecret(ctx context.Context, c *client, method, path string, body any) error {
-	return perform(ctx, c, method, path, body, func(s penstock.ManagedSecret) error {
-		return c.std.facts([]fact{
-			{"secret", s.Name},
-			{"version", versionText(s)},
-			{"created", timestamp(s.CreatedAt)},
-			{"created by", actor(s.CreatedBy)},
-			{"changed", timestamp(s.UpdatedAt)},
-			{"changed by", actor(s.UpdatedBy)},
-			{"last used", timestamp(s.LastUsedAt)},
-			{"created for webhook", s.WebhookUID},
-			{"hosts", strings.Join(s.Hosts, "\n")},
-			{"used by", usersText(s.UsedBy, "\n")},
-		})
+		return toMap(request)
 	})
 }
 
-type secretGetCmd struct {
-	Name string `arg:"" name:"secret" help:"Name of the secret."`
-}
-
-func (cmd *secretGetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {
-	path, err := secretPath(cmd.Name)
-	if err != nil {
-		return err
-	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	return showSecret(ctx, c, http.MethodGet, path, nil)
-}
-
 type secretSetCmd struct {
-	Name    string   `arg:"" name:"secret" help:"Name of the secret."`
+	one
 	Host    []string `sep:"none" xor:"hosts" placeholder:"HOST" field:"/hosts" help:"Host to which the proxy of a sealed run may send the value; repeatable. Replaces the current hosts. Without --value-file, the value stays as it is."`
 	NoHosts bool     `xor:"hosts" help:"Remove all hosts."`
 	secretValue
@@ -182,52 +143,23 @@ func (cmd *secretSetCmd) Help() string {
 		" Runs get the new value at their next execution; a running execution keeps the old one."
 }
 
-func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {
-	path, err := secretPath(cmd.Name)
-	if err != nil {
-		return err
-	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	var change access.SecretChange
-	if cmd.Host != nil || cmd.NoHosts {
-		change.Hosts = &cmd.Host
-		if cmd.NoHosts {
-			change.Hosts = &[]string{}
+func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	build := func(context.Context, *client) (map[string]any, error) {
+		var change access.SecretChange
+		if cmd.Host != nil || cmd.NoHosts {
+			change.Hosts = &cmd.Host
+			if cmd.NoHosts {
+				change.Hosts = &[]string{}
+			}
 		}
-	}
-	if change.Hosts == nil || cmd.ValueFile != "" {
-		value, err := cmd.read(std, cmd.Name)
-		if err != nil {
-			return err
+		if change.Hosts == nil || cmd.ValueFile != "" {
+			value, err := cmd.read(std, cmd.Called)
+			if err != nil {
+				return nil, err
+			}
+			change.Value = &value
 		}
-		change.Value = &value
+		return toMap(change)
 	}
-	return showSecret(ctx, c, http.MethodPut, path, change)
-}
-
-type secretDeleteCmd struct {
-	Names []string `arg:"" name:"secret" help:"Names of the secrets."`
-}
-
-func (cmd *secretDeleteCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {
-	paths := make([]string, len(cmd.Names))
-	for i, name := range cmd.Names {
-		var err error
-		if paths[i], err = secretPath(name); err != nil {
-			return err
-		}
-	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	for i, path := range paths {
-		if _, err := c.call(ctx, http.MethodDelete, path, nil, nil); err != nil {
-			return fmt.Errorf("delete secret %s: %w", cmd.Names[i], err)
-		}
-	}
-	return nil
+	return secretNoun.change(ctx, std, in, http.MethodPut, cmd.Called, build)
 }

@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // noun describes a kind of resource of the API, such as agents. T is one of them. The commands list,
@@ -18,7 +22,7 @@ type noun[T any] struct {
 	name string // on the command line, such as agent
 	id   string // what an argument accepts; "" means "UID or name"
 	uid  bool   // only the uid or id, so that no list is needed to find a resource
-	path string // of the list
+	path string // of the list; {factory} stands for the path of the factory that --factory names
 	key  string // of the list in its response
 	some string // query of the list for completion
 
@@ -26,8 +30,13 @@ type noun[T any] struct {
 	row     func(T) []string
 	facts   func(T) []fact
 	prepare func(context.Context, *client, []T) error // changes resources before they are shown
+	note    func(T) string                            // for the person, about a resource that is shown
 	rename  func(called string) string                // returns the name that the server gives to a resource
-	actions map[string]action                         // by verb
+	check   func(name string) error                   // names are the uids, and invalid ones are not sent
+	// lookup finds the uid without the whole list.
+	lookup  func(ctx context.Context, c *client, called string) (string, error)
+	actions map[string]action // by verb
+	remover string            // what errors call a deletion
 }
 
 // action is a verb without flags.
@@ -43,13 +52,22 @@ type request func(context.Context, *client) (map[string]any, error)
 // all connects to the server, and returns the path of the list.
 func (n *noun[T]) all(ctx context.Context, std *stdio, in *connection) (*client, string, error) {
 	c, err := in.dial(ctx, std)
-	return c, n.path, err
+	if err != nil || !strings.HasPrefix(n.path, "{factory}") {
+		return c, n.path, err
+	}
+	factory, err := findFactory(ctx, c, in.factory)
+	return c, strings.Replace(n.path, "{factory}", "factory/"+url.PathEscape(factory), 1), err
 }
 
 // at connects to the server, and returns the path of the resource with this uid or name.
 func (n *noun[T]) at(
 	ctx context.Context, std *stdio, in *connection, called string, rest ...string,
 ) (*client, string, error) {
+	if n.check != nil {
+		if err := n.check(called); err != nil {
+			return nil, "", err
+		}
+	}
 	c, list, err := n.all(ctx, std, in)
 	if err != nil {
 		return nil, "", err
@@ -68,8 +86,11 @@ func (n *noun[T]) find(ctx context.Context, c *client, called string) (string, e
 
 // resolve is find for the resources of a list.
 func (n *noun[T]) resolve(ctx context.Context, c *client, list, called string) (string, error) {
-	if n.uid {
+	switch {
+	case n.uid || n.check != nil:
 		return called, nil
+	case n.lookup != nil:
+		return n.lookup(ctx, c, called)
 	}
 	raw, err := c.call(ctx, http.MethodGet, list, nil, nil)
 	if err != nil {
@@ -161,6 +182,80 @@ func (n *noun[T]) table(ctx context.Context, c *client, list []T) error {
 	return c.std.table(n.head, rows)
 }
 
+// page is a list of the API, read as far as a command needs it, with every field that the server sent.
+type page struct {
+	key   string
+	items []jsontext.Value
+	info  penstock.PageInfo
+}
+
+// pages reads up to limit resources of a list, or all if it is 0.
+func (c *client) pages(ctx context.Context, path, key string, query url.Values, limit int) (page, error) {
+	all := page{key: key, items: []jsontext.Value{}}
+	for {
+		size := penstock.MaxLimit
+		if limit > 0 {
+			size = min(size, limit-len(all.items))
+		}
+		query.Set("limit", strconv.Itoa(size))
+		var info struct {
+			PageInfo penstock.PageInfo `json:"page_info"`
+		}
+		raw, err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &info)
+		if err != nil {
+			return all, err
+		}
+		items, err := listOf[jsontext.Value](c, raw, key)
+		if err != nil {
+			return all, err
+		}
+		all.items, all.info = append(all.items, items...), info.PageInfo
+		if !all.info.HasNext || limit > 0 && len(all.items) >= limit {
+			return all, nil
+		}
+		query.Set("cursor", all.info.NextCursor)
+	}
+}
+
+// itemsOf decodes the resources of a page.
+func itemsOf[T any](p page, kind string) ([]T, error) {
+	list := make([]T, len(p.items))
+	for i, raw := range p.items {
+		if err := json.Unmarshal(raw, &list[i]); err != nil {
+			return nil, fmt.Errorf("read a %s: %w", kind, err)
+		}
+	}
+	return list, nil
+}
+
+// showPage shows the resources of a page, and how to get more.
+func (n *noun[T]) showPage(ctx context.Context, c *client, p page) error {
+	if c.json {
+		return c.std.json(p)
+	}
+	list, err := itemsOf[T](p, n.name)
+	if err != nil {
+		return err
+	}
+	if err := n.table(ctx, c, list); err != nil {
+		return err
+	}
+	if p.info.HasNext {
+		c.std.notef("more %s exist: continue with --cursor %s, or list all with --limit 0", p.key, p.info.NextCursor)
+	}
+	return nil
+}
+
+// MarshalJSONTo writes the page as the API does.
+func (p page) MarshalJSONTo(out *jsontext.Encoder) error {
+	return errors.Join(
+		out.WriteToken(jsontext.BeginObject),
+		out.WriteToken(jsontext.String(p.key)), json.MarshalEncode(out, p.items),
+		out.WriteToken(jsontext.String("page_info")), json.MarshalEncode(out, p.info),
+		out.WriteToken(jsontext.EndObject),
+	)
+}
+
 // create creates a resource and shows it.
 func (n *noun[T]) create(ctx context.Context, std *stdio, in *connection, body request) error {
 	c, path, err := n.all(ctx, std, in)
@@ -199,6 +294,11 @@ func (n *noun[T]) send(ctx context.Context, c *client, method, path string, body
 			}
 			one = list[0]
 		}
+		if n.note != nil {
+			if text := n.note(one); text != "" {
+				c.std.notef("%s", text)
+			}
+		}
 		return c.std.facts(n.facts(one))
 	})
 }
@@ -218,6 +318,14 @@ func fixed(fields map[string]any) request {
 }
 
 func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, all ...string) error {
+	for _, called := range all {
+		if n.check == nil {
+			break
+		}
+		if err := n.check(called); err != nil {
+			return err
+		}
+	}
 	c, list, err := n.all(ctx, std, in)
 	if err != nil {
 		return err
@@ -227,7 +335,11 @@ func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, all ..
 		if err != nil {
 			return err
 		}
-		if _, err = c.call(ctx, http.MethodDelete, list+"/"+url.PathEscape(uid), nil, nil); err != nil {
+		_, err = c.call(ctx, http.MethodDelete, list+"/"+url.PathEscape(uid), nil, nil)
+		if err != nil && n.remover != "" {
+			err = fmt.Errorf("%s %s: %w", n.remover, called, err)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -259,7 +371,9 @@ func (n *noun[T]) vars() kong.Vars {
 
 // nouns are the resources that have the verbs below, by their names on the command line.
 var nouns = map[string]anyNoun{
-	"agent": agentNoun, "environment": environmentNoun, "schedule": scheduleNoun,
+	"agent": agentNoun, "automation": automationNoun, "budget": budgetNoun, "environment": environmentNoun,
+	"factory": factoryNoun, "key": keyNoun, "run": runNoun, "schedule": scheduleNoun, "secret": secretNoun,
+	"webhook": webhookNoun,
 }
 
 // nameNouns sets the words of help texts, and names the arguments that stand for a resource.
@@ -282,7 +396,7 @@ func nameNouns(k *kong.Kong) error {
 }
 
 // AfterApply passes the connection and the noun of a command to the method Run of its verb.
-func (c *connection) AfterApply(parsed *kong.Context) error { //nolint:unparam // the parser requires the result
+func (c *connection) AfterApply(parsed *kong.Context) error {
 	parsed.Bind(c)
 	if n, ok := nouns[parsed.Selected().Parent.Name]; ok {
 		parsed.BindTo(n, (*anyNoun)(nil))
@@ -320,6 +434,14 @@ func (cmd *deleteCmd) Run(ctx context.Context, std *stdio, in *connection, n any
 	return n.remove(ctx, std, in, cmd.Called)
 }
 
+type deleteAllCmd struct {
+	Called []string `arg:"" name:"noun" help:"${ids} of the ${noun}s."`
+}
+
+func (cmd *deleteAllCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun) error {
+	return n.remove(ctx, std, in, cmd.Called...)
+}
+
 // newName is the name of a new resource.
 type newName struct {
 	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the ${noun}; can be set by --name or --file instead."`
@@ -352,11 +474,7 @@ func (c *client) factoryNames(ctx context.Context, uids []string) (map[string]st
 	if isStatus(err, http.StatusForbidden) {
 		return names, nil
 	}
-	for _, raw := range all.Factories {
-		var f listed
-		if err := json.Unmarshal(raw, &f); err != nil {
-			return nil, fmt.Errorf("read a factory: %w", err)
-		}
+	for _, f := range all {
 		names[f.UID] = f.Name
 	}
 	return names, err

@@ -22,7 +22,7 @@ type runCmds struct {
 
 	Create    runCreateCmd    `cmd:"" help:"Create a run."`
 	List      runListCmd      `cmd:"" help:"List runs, most recently changed first."`
-	Get       runGetCmd       `cmd:"" help:"Show a run."`
+	Get       getCmd          `cmd:"" help:"Show a run."`
 	Watch     runWatchCmd     `cmd:"" help:"Follow the events of a run until it ends."`
 	Logs      runLogsCmd      `cmd:"" help:"Print the conversation of a run so far."`
 	Diff      runDiffCmd      `cmd:"" help:"Show what a run has changed in its repositories, as a patch."`
@@ -32,6 +32,15 @@ type runCmds struct {
 	Interrupt runInterruptCmd `cmd:"" help:"Interrupt the current turn of a run without ending the run."`
 	Cancel    runCancelCmd    `cmd:"" help:"Cancel runs."`
 	Wait      runWaitCmd      `cmd:"" help:"Wait until a run ends; the exit code reports its result."`
+}
+
+var runNoun = &noun[penstock.Run]{
+	name: "run", id: "ID", uid: true, path: "agent/runs", key: "runs", some: "?limit=50",
+	head: []string{"RUN", "STATE", "AGE", "SOURCE", "TITLE"},
+	row: func(r penstock.Run) []string {
+		return []string{r.ID, string(r.State), age(r.CreatedAt), string(r.Source), r.Title}
+	},
+	facts: runFacts,
 }
 
 func runPath(id string, rest ...string) string {

@@ -2,15 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -48,55 +42,11 @@ func (cmd *runListCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	if err != nil {
 		return err
 	}
-	page, err := cmd.pages(ctx, c, query)
+	page, err := c.pages(ctx, runNoun.path, runNoun.key, query, cmd.Limit)
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return std.json(page)
-	}
-	var rows [][]string
-	for _, raw := range page.Runs {
-		var run penstock.Run
-		if err := json.Unmarshal(raw, &run); err != nil {
-			return fmt.Errorf("read a run: %w", err)
-		}
-		rows = append(rows, []string{run.ID, string(run.State), age(run.CreatedAt), string(run.Source), run.Title})
-	}
-	if err := std.table([]string{"RUN", "STATE", "AGE", "SOURCE", "TITLE"}, rows); err != nil {
-		return err
-	}
-	if page.PageInfo.HasNext {
-		std.notef("more runs exist: continue with --cursor %s, or list all with --limit 0", page.PageInfo.NextCursor)
-	}
-	return nil
-}
-
-// rawPage is a page of runs with every field that the server sent.
-type rawPage struct {
-	Runs     []jsontext.Value  `json:"runs"`
-	PageInfo penstock.PageInfo `json:"page_info"`
-}
-
-// pages reads as many pages as Limit needs.
-func (cmd *runListCmd) pages(ctx context.Context, c *client, query url.Values) (rawPage, error) {
-	all := rawPage{Runs: []jsontext.Value{}}
-	for {
-		size := penstock.MaxLimit
-		if cmd.Limit > 0 {
-			size = min(size, cmd.Limit-len(all.Runs))
-		}
-		query.Set("limit", strconv.Itoa(size))
-		var page rawPage
-		if _, err := c.call(ctx, http.MethodGet, "agent/runs?"+query.Encode(), nil, &page); err != nil {
-			return all, err
-		}
-		all.Runs, all.PageInfo = append(all.Runs, page.Runs...), page.PageInfo
-		if !page.PageInfo.HasNext || cmd.Limit > 0 && len(all.Runs) >= cmd.Limit {
-			return all, nil
-		}
-		query.Set("cursor", page.PageInfo.NextCursor)
-	}
+	return runNoun.showPage(ctx, c, page)
 }
 
 func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error) {

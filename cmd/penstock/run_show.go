@@ -10,26 +10,6 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-type runGetCmd struct {
-	ID string `arg:"" name:"run" help:"ID of the run."`
-}
-
-func (cmd *runGetCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	var run penstock.Run
-	raw, err := c.call(ctx, http.MethodGet, runPath(cmd.ID), nil, &run)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return std.json(raw)
-	}
-	return std.facts(runFacts(run))
-}
-
 func runFacts(run penstock.Run) []fact {
 	config := run.Config
 	if config == nil {

@@ -19,7 +19,7 @@ import (
 )
 
 type webhookDeliveriesCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
+	one
 	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" field:"?outcome" help:"Only deliveries with this outcome: ${outcomes}."`
 	NoRun   bool   `field:"?no_run" help:"Only accepted deliveries that started no run."`
 	Search  string `placeholder:"TEXT" field:"?search" help:"Only accepted deliveries whose payload contains this text."`
@@ -29,65 +29,46 @@ type webhookDeliveriesCmd struct {
 	Cursor  string `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
 }
 
-// rawLog is a page of a log with every field that the server sent.
-type rawLog struct {
-	Deliveries []jsontext.Value  `json:"deliveries"`
-	PageInfo   penstock.PageInfo `json:"page_info"`
+var deliveryNoun = &noun[penstock.Delivery]{
+	name: "delivery",
+	head: []string{"DELIVERY", "AGE", "OUTCOME", "REASON", "EVENT", "SIZE", "FROM", "RUNS", "DETAIL"},
+	row: func(d penstock.Delivery) []string {
+		return []string{
+			d.ID, age(d.ReceivedAt), d.Label, d.Reason, d.EventType, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " "),
+			cmp.Or(d.Detail, d.Advice),
+		}
+	},
+	facts: deliveryFacts,
 }
 
-func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	if cmd.Limit < 0 {
 		return exitf(exitUsage, "--limit must not be negative")
 	}
-	a, err := in.find(ctx, std)
+	c, path, err := webhookNoun.at(ctx, std, in, cmd.Called, "deliveries")
 	if err != nil {
 		return err
 	}
-	path, err := a.webhook(ctx, cmd.Webhook, "deliveries")
+	query, err := cmd.query()
 	if err != nil {
 		return err
 	}
-	log, err := cmd.pages(ctx, a.client, path)
+	log, err := c.pages(ctx, path, "deliveries", query, cmd.Limit)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return std.json(log)
-	}
-	var rows [][]string
-	for _, raw := range log.Deliveries {
-		var d penstock.Delivery
-		if err := json.Unmarshal(raw, &d); err != nil {
-			return fmt.Errorf("read a delivery: %w", err)
-		}
-		rows = append(
-			rows, []string{
-				d.ID, age(d.ReceivedAt), d.Label, d.Reason, d.EventType, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " "),
-				cmp.Or(d.Detail, d.Advice),
-			},
-		)
-	}
-	head := []string{"DELIVERY", "AGE", "OUTCOME", "REASON", "EVENT", "SIZE", "FROM", "RUNS", "DETAIL"}
-	if err := std.table(head, rows); err != nil {
-		return err
-	}
-	if log.PageInfo.HasNext {
-		std.notef("more deliveries exist: continue with --cursor %s, or list all with --limit 0", log.PageInfo.NextCursor)
-	}
-	return nil
+	return deliveryNoun.showPage(ctx, c, log)
 }
 
-// pages reads as many pages as Limit needs.
-func (cmd *webhookDeliveriesCmd) pages(ctx context.Context, c *client, path string) (rawLog, error) {
-	all := rawLog{Deliveries: []jsontext.Value{}}
+func (cmd *webhookDeliveriesCmd) query() (url.Values, error) {
 	query := url.Values{}
 	after, err := parseTime("--after", cmd.After)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
 	before, err := parseTime("--before", cmd.Before)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
 	for key, value := range map[string]string{
 		"outcome": cmd.Outcome, "search": cmd.Search, "received_after": after, "received_before": before,
@@ -100,22 +81,7 @@ func (cmd *webhookDeliveriesCmd) pages(ctx context.Context, c *client, path stri
 	if cmd.NoRun {
 		query.Set("no_run", "true")
 	}
-	for {
-		size := penstock.MaxLimit
-		if cmd.Limit > 0 {
-			size = min(size, cmd.Limit-len(all.Deliveries))
-		}
-		query.Set("limit", strconv.Itoa(size))
-		var page rawLog
-		if _, err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page); err != nil {
-			return all, err
-		}
-		all.Deliveries, all.PageInfo = append(all.Deliveries, page.Deliveries...), page.PageInfo
-		if !page.PageInfo.HasNext || cmd.Limit > 0 && len(all.Deliveries) >= cmd.Limit {
-			return all, nil
-		}
-		query.Set("cursor", page.PageInfo.NextCursor)
-	}
+	return query, nil
 }
 
 func outcomeNames() []string {
@@ -128,31 +94,24 @@ func outcomeNames() []string {
 
 // oneDelivery names an entry of a webhook's log.
 type oneDelivery struct {
-	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
-	ID      string `arg:"" name:"delivery" help:"ID of the delivery."`
+	one
+	ID string `arg:"" name:"delivery" help:"ID of the delivery."`
 }
 
-func (d oneDelivery) find(ctx context.Context, std *stdio, in *webhookCmds, rest ...string) (at, string, error) {
-	a, err := in.find(ctx, std)
-	if err != nil {
-		return a, "", err
-	}
-	path, err := a.webhook(ctx, d.Webhook, append([]string{"deliveries", url.PathEscape(d.ID)}, rest...)...)
-	return a, path, err
+func (d oneDelivery) find(
+	ctx context.Context, std *stdio, in *connection, rest ...string,
+) (*client, string, error) {
+	return webhookNoun.at(ctx, std, in, d.Called, append([]string{"deliveries", url.PathEscape(d.ID)}, rest...)...)
 }
 
-type webhookDeliveryCmd struct {
-	oneDelivery
-}
+type webhookDeliveryCmd struct{ oneDelivery }
 
-func (cmd *webhookDeliveryCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	a, path, err := cmd.find(ctx, std, in)
+func (cmd *webhookDeliveryCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, path, err := cmd.find(ctx, std, in)
 	if err != nil {
 		return err
 	}
-	return perform(
-		ctx, a.client, http.MethodGet, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) },
-	)
+	return deliveryNoun.send(ctx, c, http.MethodGet, path, nil)
 }
 
 func deliveryFacts(d penstock.Delivery) []fact {
@@ -193,38 +152,32 @@ func matchText(m penstock.DeliveryMatch) string {
 	return "does not match"
 }
 
-type webhookPayloadCmd struct {
-	oneDelivery
-}
+type webhookPayloadCmd struct{ oneDelivery }
 
 func (cmd *webhookPayloadCmd) Help() string {
 	return "On a terminal, control characters are made visible. A file or a pipe gets the original bytes."
 }
 
-func (cmd *webhookPayloadCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	a, path, err := cmd.find(ctx, std, in, "payload")
+func (cmd *webhookPayloadCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, path, err := cmd.find(ctx, std, in, "payload")
 	if err != nil {
 		return err
 	}
-	return a.download(ctx, path, std.out)
+	return c.download(ctx, path, std.out)
 }
 
-type webhookReplayCmd struct {
-	oneDelivery
-}
+type webhookReplayCmd struct{ oneDelivery }
 
-func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	a, path, err := cmd.find(ctx, std, in, "replay")
+func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	c, path, err := cmd.find(ctx, std, in, "replay")
 	if err != nil {
 		return err
 	}
-	return perform(
-		ctx, a.client, http.MethodPost, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) },
-	)
+	return deliveryNoun.send(ctx, c, http.MethodPost, path, nil)
 }
 
 type webhookTestCmd struct {
-	Webhook     string `arg:"" name:"webhook" help:"UID or name of the webhook."`
+	one
 	PayloadFile string `placeholder:"FILE" xor:"source" field:"/payload" help:"File with the payload as JSON; - reads standard input. By default an example."`
 	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"Value of the X-GitHub-Event header for --payload-file."`
 	Event       string `placeholder:"NAME" xor:"source" field:"/event" help:"Send a sample of this event of a github or linear trigger, such as pull_request_opened."`
@@ -237,7 +190,7 @@ func (cmd *webhookTestCmd) Help() string {
 		"Automations that match start runs. It is a delivery of its own, even if its payload was sent before."
 }
 
-func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	request := map[string]jsontext.Value{}
 	if cmd.PayloadFile != "" {
 		payload, err := readJSON(std, "--payload-file", cmd.PayloadFile)
@@ -246,16 +199,12 @@ func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *webhookCmds)
 		}
 		request["payload"] = payload
 	}
-	a, err := in.find(ctx, std)
-	if err != nil {
-		return err
-	}
-	path, err := a.webhook(ctx, cmd.Webhook, "test-delivery")
+	c, path, err := webhookNoun.at(ctx, std, in, cmd.Called)
 	if err != nil {
 		return err
 	}
 	if cmd.Last {
-		if cmd.Delivery, err = a.lastAccepted(ctx, cmd.Webhook); err != nil {
+		if cmd.Delivery, err = c.lastAccepted(ctx, path); err != nil {
 			return err
 		}
 	}
@@ -270,19 +219,16 @@ func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *webhookCmds)
 	if err != nil {
 		return err
 	}
-	return perform(ctx, a.client, http.MethodPost, path, jsontext.Value(body), func(d penstock.Delivery) error {
+	return perform(ctx, c, http.MethodPost, path+"/test-delivery", jsontext.Value(body), func(d penstock.Delivery) error {
 		return std.facts(deliveryFacts(d))
 	})
 }
 
-// lastAccepted returns the id of the last accepted delivery of a webhook.
-func (a at) lastAccepted(ctx context.Context, called string) (string, error) {
-	path, err := a.webhook(ctx, called, "deliveries?limit=1&outcome=accepted")
-	if err != nil {
-		return "", err
-	}
+// lastAccepted returns the id of the last accepted delivery of the webhook at path.
+func (c *client) lastAccepted(ctx context.Context, path string) (string, error) {
 	var page factory.DeliveryPage
-	if _, err = a.call(ctx, http.MethodGet, path, nil, &page); err != nil {
+	_, err := c.call(ctx, http.MethodGet, path+"/deliveries?limit=1&outcome=accepted", nil, &page)
+	if err != nil {
 		return "", err
 	}
 	if len(page.Deliveries) == 0 {
@@ -305,7 +251,7 @@ func (cmd *webhookTestFilterCmd) Help() string {
 	return "Exits with 1 if the filter does not match."
 }
 
-func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	switch {
 	case cmd.Filter == "-" && cmd.PayloadFile == "-":
 		return exitf(exitUsage, "--filter and --payload-file cannot both be read from standard input")
@@ -331,37 +277,35 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhoo
 			return err
 		}
 	}
-	a, err := in.find(ctx, std)
+	c, list, err := webhookNoun.all(ctx, std, in)
 	if err != nil {
 		return err
 	}
 	if cmd.Webhook != "" {
-		path, err := a.webhook(ctx, cmd.Webhook)
-		if err != nil {
+		if request["webhook_uid"], err = webhookNoun.resolve(ctx, c, list, cmd.Webhook); err != nil {
 			return err
 		}
-		request["webhook_uid"] = path[strings.LastIndexByte(path, '/')+1:]
 	}
 	if cmd.Delivery != "" {
 		request["delivery_id"] = cmd.Delivery
 	}
-	return cmd.test(ctx, a, request)
+	return cmd.test(ctx, c, strings.TrimSuffix(list, "webhooks")+"test-filter", request)
 }
 
-func (cmd *webhookTestFilterCmd) test(ctx context.Context, a at, request map[string]any) error {
+func (cmd *webhookTestFilterCmd) test(ctx context.Context, c *client, path string, request map[string]any) error {
 	var result factory.FilterTestResult
 	body, err := json.Marshal(request, asSent)
 	if err != nil {
 		return err
 	}
-	raw, err := a.call(ctx, http.MethodPost, a.factory+"/test-filter", jsontext.Value(body), &result)
+	raw, err := c.call(ctx, http.MethodPost, path, jsontext.Value(body), &result)
 	switch {
 	case err != nil:
 		return err
-	case a.json:
-		err = a.std.json(raw)
+	case c.json:
+		err = c.std.json(raw)
 	default:
-		err = a.std.facts(filterTestFacts(result))
+		err = c.std.facts(filterTestFacts(result))
 	}
 	if err == nil && !result.WouldTrigger && result.Sample == nil {
 		err = &exitError{code: exitFailed}

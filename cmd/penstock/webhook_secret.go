@@ -168,7 +168,7 @@ func (cmd *webhookCreateCmd) Help() string {
 		"sender shows the secret only after it knows the URL, set it later with webhook update."
 }
 
-func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	flags := map[string]any{"name": cmd.Name}
 	if cmd.Mode == "" && cmd.Scheme != "" {
 		cmd.Mode = string(penstock.AuthSignature)
@@ -187,32 +187,29 @@ func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if err != nil {
 		return err
 	}
-	a, err := in.find(ctx, std)
+	c, path, err := webhookNoun.all(ctx, std, in)
 	if err != nil {
 		return err
 	}
 	_, own := body["secret"]
-	return cmd.show(ctx, a.client, a.factory+"/webhooks", body, own)
+	return cmd.show(ctx, c, path, body, own)
 }
 
 type webhookUpdateCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
+	one
 	webhookFields
 }
 
-func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
-	body, err := cmd.request(std, map[string]any{})
+func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	body, err := someChange(cmd.request(std, map[string]any{}))
 	if err != nil {
 		return err
 	}
-	if len(body) == 0 {
-		return exitf(exitUsage, "nothing to change: set a flag or --file")
-	}
-	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, body)
+	return webhookNoun.change(ctx, std, in, http.MethodPatch, cmd.Called, fixed(body))
 }
 
 type webhookRotateCmd struct {
-	Webhook string        `arg:"" name:"webhook" help:"UID or name of the webhook."`
+	one
 	Overlap time.Duration `placeholder:"DURATION" field:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; by default it becomes invalid at once."`
 	givenSecret
 	keptSecret
@@ -223,7 +220,7 @@ func (cmd *webhookRotateCmd) Help() string {
 		"secrets, set the sender's new one. The new secret becomes the value of the managed secret and is printed only once."
 }
 
-func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	if cmd.Overlap < 0 || cmd.Overlap%time.Second != 0 {
 		return exitf(exitUsage, "--overlap must be a whole number of seconds, such as 90s or 1h")
 	}
@@ -235,13 +232,9 @@ func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if secret != "" {
 		request.Secret = &secret
 	}
-	a, err := in.find(ctx, std)
+	c, path, err := webhookNoun.at(ctx, std, in, cmd.Called, "rotate-secret")
 	if err != nil {
 		return err
 	}
-	path, err := a.webhook(ctx, cmd.Webhook, "rotate-secret")
-	if err != nil {
-		return err
-	}
-	return cmd.show(ctx, a.client, path, request, request.Secret != nil)
+	return cmd.show(ctx, c, path, request, request.Secret != nil)
 }

@@ -73,7 +73,7 @@ type agentFields struct {
 	Harness     *string  `placeholder:"TYPE" field:"/harness/type" help:"Agent program (harness) for its runs."`
 	WorkerHost  *string  `placeholder:"HOST" field:"/worker_host" help:"Worker for its runs."`
 	Skill       []string `placeholder:"REFERENCE" field:"/skills" help:"Skill for its runs; repeatable."`
-	Secret      []string `sep:"none" placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
+	Secret      []string `sep:"none" placeholder:"NAME" about:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	Type        *string  `placeholder:"TYPE" field:"/agent_type" help:"Role of the agent in a factory, such as FOREMAN or REVIEW."`
 	requestBody
 }
@@ -85,17 +85,7 @@ func (f *agentFields) body(ctx context.Context, c *client) (map[string]any, erro
 	if err := c.settle(ctx, f.Prompt, f.Environment); err != nil {
 		return nil, err
 	}
-	// Not an IdentityRequest, because an empty value has a meaning here.
-	fields := given(map[string]*string{
-		"name": f.Name, "description": f.Description, "prompt": f.Prompt, "base_model": f.Model,
-		"environment_id": f.Environment, "worker_host": f.WorkerHost, "agent_type": f.Type,
-	})
-	if f.Harness != nil {
-		fields["harness"] = map[string]any{"type": *f.Harness}
-	}
-	if f.Skill != nil {
-		fields["skills"] = f.Skill
-	}
+	fields := fieldsOf(f)
 	if err := checkSecretNames(f.Secret); err != nil {
 		return nil, err
 	}

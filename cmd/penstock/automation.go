@@ -117,10 +117,10 @@ func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *connection
 type automationFields struct {
 	Prompt      *string  `field:"/prompt" help:"Prompt for its runs; - reads it from standard input."`
 	Title       *string  `field:"/title" help:"Title of its runs. {{data.order}} inserts the value of that key of the payload. By default, the name of the automation."`
-	Webhook     []string `placeholder:"UID|NAME" field:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries trigger it; repeatable."`
-	Filter      string   `placeholder:"JSON|FILE" field:"/triggers/0/filter/payload" help:"Payload filter for these webhooks: JSON, or a file with JSON; - reads standard input."`
-	Cron        string   `placeholder:"EXPRESSION" field:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
-	Timezone    string   `placeholder:"NAME" field:"/triggers/0/schedule/timezone /triggers/1/schedule/timezone" help:"Time zone of --cron, such as Europe/Berlin; UTC by default."`
+	Webhook     []string `placeholder:"UID|NAME" about:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries trigger it; repeatable."`
+	Filter      string   `placeholder:"JSON|FILE" about:"/triggers/0/filter/payload" help:"Payload filter for these webhooks: JSON, or a file with JSON; - reads standard input."`
+	Cron        string   `placeholder:"EXPRESSION" about:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
+	Timezone    string   `placeholder:"NAME" about:"/triggers/0/schedule/timezone /triggers/1/schedule/timezone" help:"Time zone of --cron, such as Europe/Berlin; UTC by default."`
 	Agent       *string  `placeholder:"NAME" field:"/agent" help:"Agent of the factory that does the work; the foreman by default."`
 	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Environment for its runs."`
 	Model       *string  `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
@@ -128,8 +128,8 @@ type automationFields struct {
 	requestBody
 }
 
-// body returns the request from the flags and the file. name is nil if it was not set.
-func (f *automationFields) body(ctx context.Context, c *client, name *string) (map[string]any, error) {
+// body returns the request from the flags of cmd and the file.
+func (f *automationFields) body(ctx context.Context, c *client, cmd any) (map[string]any, error) {
 	inputs := 0
 	for _, from := range []string{f.Filter, f.File} {
 		if from == "-" {
@@ -145,15 +145,7 @@ func (f *automationFields) body(ctx context.Context, c *client, name *string) (m
 	if err := c.settle(ctx, f.Prompt, f.Environment); err != nil {
 		return nil, err
 	}
-	flags := given(
-		map[string]*string{
-			"name": name, "prompt": f.Prompt, "title": f.Title, "agent": f.Agent, "environment_id": f.Environment,
-			"model": f.Model,
-		},
-	)
-	if len(f.Secret) > 0 {
-		flags["secrets"] = f.Secret
-	}
+	flags := fieldsOf(cmd)
 	triggers, err := f.triggers(c.std)
 	if err != nil {
 		return nil, err
@@ -211,17 +203,13 @@ func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
 
 type automationCreateCmd struct {
 	Name     string `arg:"" optional:"" field:"/name" help:"Name of the automation; can be set by --file instead."`
-	Disabled bool   `field:"/enabled" help:"Create it disabled."`
+	Disabled bool   `about:"/enabled" help:"Create it disabled."`
 	automationFields
 }
 
 func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	return automationNoun.create(ctx, std, in, func(ctx context.Context, c *client) (map[string]any, error) {
-		var name *string
-		if cmd.Name != "" {
-			name = &cmd.Name
-		}
-		body, err := cmd.body(ctx, c, name)
+		body, err := cmd.body(ctx, c, cmd)
 		if err == nil && cmd.Disabled {
 			body["enabled"] = false
 		}
@@ -242,7 +230,7 @@ func (cmd *automationUpdateCmd) Help() string {
 func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	return automationNoun.change(
 		ctx, std, in, http.MethodPatch, cmd.Called, func(ctx context.Context, c *client) (map[string]any, error) {
-			return someChange(cmd.body(ctx, c, cmd.Name))
+			return someChange(cmd.body(ctx, c, cmd))
 		},
 	)
 }

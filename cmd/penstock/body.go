@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
+	"reflect"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -66,15 +69,46 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 	return err
 }))
 
-// given returns the flags that are set, even to an empty value.
-func given(flags map[string]*string) map[string]any {
-	fields := map[string]any{}
-	for name, value := range flags {
-		if value != nil {
-			fields[name] = *value
+// fieldsOf returns the fields of the body that the inputs of a command set: pointers even to an empty
+// value, and others to a value.
+func fieldsOf(cmd any) map[string]any {
+	body := map[string]any{}
+	eachInput(reflect.ValueOf(cmd).Elem(), func(name string, value reflect.Value) {
+		path := strings.Split(name, "/")
+		at := body
+		for _, key := range path[1 : len(path)-1] {
+			below, ok := at[key].(map[string]any)
+			if !ok {
+				below = map[string]any{}
+				at[key] = below
+			}
+			at = below
+		}
+		at[path[len(path)-1]] = value.Interface()
+	})
+	return body
+}
+
+// queryOf returns the query parameters that the inputs of a command set.
+func queryOf(cmd any) url.Values {
+	query := url.Values{}
+	eachInput(reflect.ValueOf(cmd).Elem(), func(name string, value reflect.Value) {
+		query.Set(strings.TrimPrefix(name, "?"), fmt.Sprint(value))
+	})
+	return query
+}
+
+// eachInput calls use with each input that has a value and the tag field.
+func eachInput(cmd reflect.Value, use func(name string, value reflect.Value)) {
+	for field, value := range cmd.Fields() {
+		name := field.Tag.Get("field")
+		switch {
+		case field.Anonymous:
+			eachInput(value, use)
+		case name != "" && !value.IsZero():
+			use(name, reflect.Indirect(value))
 		}
 	}
-	return fields
 }
 
 // settle converts flags for the API, in place: the prompt - to the text on standard input, and an

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type budgetCmds struct {
@@ -39,23 +38,6 @@ type budgetFields struct {
 	TimeZone string    `placeholder:"NAME" field:"/time_zone" help:"Time zone of the period, such as Europe/Berlin; UTC by default."`
 	Action   string    `enum:",pause,refuse" default:"" placeholder:"ACTION" field:"/action" help:"What happens to a run whose next call does not fit: pause (the default) blocks it until the budget has room, refuse ends it as FAILED."`
 	NotifyAt []float64 `placeholder:"SHARE" field:"/notify_at" help:"Share of the cap, such as 0.8, at which an event is added to the run that reaches it; repeatable. By default 0.8."`
-}
-
-func (f budgetFields) request() run.SharedBudgetRequest {
-	var r run.SharedBudgetRequest
-	if f.Period != "" {
-		r.Period = new(penstock.BudgetPeriod(f.Period))
-	}
-	if f.TimeZone != "" {
-		r.TimeZone = &f.TimeZone
-	}
-	if f.Action != "" {
-		r.Action = new(penstock.BudgetAction(f.Action))
-	}
-	if f.NotifyAt != nil {
-		r.NotifyAt = &f.NotifyAt
-	}
-	return r
 }
 
 func budgetScope(b penstock.SharedBudget) string {
@@ -97,11 +79,11 @@ func budgetFacts(b penstock.SharedBudget) []fact {
 }
 
 type budgetCreateCmd struct {
-	MaxCost    float64 `required:"" placeholder:"USD" field:"/max_cost_usd" help:"Maximum amount that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
-	Factory    string  `xor:"scope" placeholder:"UID|NAME" field:"/scope_uid" help:"Factory whose runs share the budget."`
-	Agent      string  `xor:"scope" placeholder:"UID|NAME" field:"/scope_uid" help:"Agent whose runs share the budget."`
-	Automation string  `xor:"scope" placeholder:"UID" field:"/scope_uid" help:"Automation whose runs share the budget."`
-	Key        string  `xor:"scope" placeholder:"UID" field:"/scope_uid" help:"API key whose runs share the budget."`
+	MaxCost    float64 `required:"" placeholder:"USD" about:"/max_cost_usd" help:"Maximum amount that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
+	Factory    string  `xor:"scope" placeholder:"UID|NAME" about:"/scope_uid" help:"Factory whose runs share the budget."`
+	Agent      string  `xor:"scope" placeholder:"UID|NAME" about:"/scope_uid" help:"Agent whose runs share the budget."`
+	Automation string  `xor:"scope" placeholder:"UID" about:"/scope_uid" help:"Automation whose runs share the budget."`
+	Key        string  `xor:"scope" placeholder:"UID" about:"/scope_uid" help:"API key whose runs share the budget."`
 	budgetFields
 }
 
@@ -111,11 +93,9 @@ func (cmd *budgetCreateCmd) Help() string {
 
 func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	return budgetNoun.create(ctx, std, in, func(ctx context.Context, c *client) (_ map[string]any, err error) {
-		request := cmd.request()
-		request.MaxCostUSD = &cmd.MaxCost
-		if request.Period == nil {
-			request.Period = new(penstock.BudgetMonth)
-		}
+		cmd.Period = cmp.Or(cmd.Period, string(penstock.BudgetMonth))
+		body := fieldsOf(cmd)
+		body["max_cost_usd"] = cmd.MaxCost
 		scope, uid := penstock.BudgetOfTeam, ""
 		switch {
 		case cmd.Factory != "":
@@ -129,13 +109,10 @@ func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *connection)
 		case cmd.Key != "":
 			scope, uid = penstock.BudgetOfKey, cmd.Key
 		}
-		if err != nil {
-			return nil, err
+		if body["scope"] = scope; uid != "" {
+			body["scope_uid"] = uid
 		}
-		if request.Scope = &scope; uid != "" {
-			request.ScopeUID = &uid
-		}
-		return toMap(request)
+		return body, err
 	})
 }
 
@@ -146,13 +123,8 @@ type budgetSetCmd struct {
 }
 
 func (cmd *budgetSetCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	request := cmd.request()
-	request.MaxCostUSD = cmd.MaxCost
-	change, err := toMap(request)
-	switch {
-	case err != nil:
-		return err
-	case len(change) == 0:
+	change := fieldsOf(cmd)
+	if len(change) == 0 {
 		return exitf(exitUsage, "nothing to change: set --max-cost, --period, --time-zone, --action or --notify-at")
 	}
 	return budgetNoun.change(ctx, std, in, http.MethodPatch, cmd.Called, fixed(change))

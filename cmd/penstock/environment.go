@@ -56,17 +56,15 @@ type environmentFields struct {
 	Description *string        `field:"/description" help:"Description of the environment."`
 	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image for the runs, such as debian:13. The sandbox process ignores it."`
 	ImageSecret *string        `placeholder:"NAME" field:"/docker_image_secret" help:"Managed secret with the credentials for the image's registry, as USER:PASSWORD. Its hosts include the registry."`
-	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" field:"/github_repos /repos" help:"Repository to clone; repeatable."`
+	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" about:"/github_repos /repos" help:"Repository to clone; repeatable."`
 	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Setup command, run in the workspace; repeatable, run in order."`
-	KeepFailed  *time.Duration `placeholder:"DURATION" field:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`
+	KeepFailed  *time.Duration `placeholder:"DURATION" about:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`
 	requestBody
 }
 
 // flags returns the given fields, by their names in the API.
 func (f *environmentFields) flags() map[string]any {
-	fields := given(map[string]*string{
-		"name": f.Name, "description": f.Description, "docker_image": f.Image, "docker_image_secret": f.ImageSecret,
-	})
+	fields := fieldsOf(f)
 	var github []penstock.GitHubRepo
 	var repos []penstock.GitRepo
 	for _, r := range f.Repo {
@@ -80,9 +78,6 @@ func (f *environmentFields) flags() map[string]any {
 	}
 	if f.Repo != nil {
 		fields["github_repos"], fields["repos"] = github, repos
-	}
-	if f.Setup != nil {
-		fields["setup_commands"] = f.Setup
 	}
 	if f.KeepFailed != nil {
 		fields["failure_session_retention_minutes"] = int(math.Ceil(f.KeepFailed.Minutes()))

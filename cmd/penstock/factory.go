@@ -185,15 +185,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *connection
 	if err != nil {
 		return err
 	}
-	text := func(s string) *string { // an absent value is not sent
-		if s == "" {
-			return nil
-		}
-		return &s
-	}
-	request := factory.FactoryRequest{
-		Name: text(cmd.Name), Alias: text(cmd.Alias), Description: text(cmd.Description), Repository: repository,
-	}
+	request := fieldsOf(cmd)
 	if repository != nil {
 		return c.createFromRepository(ctx, request)
 	}
@@ -215,14 +207,10 @@ func (cmd *factoryUpdateCmd) Help() string {
 }
 
 func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	request := given(map[string]*string{"name": cmd.Name, "alias": cmd.Alias, "description": cmd.Description})
-	repository, err := cmd.repository()
-	if err != nil {
+	if _, err := cmd.repository(); err != nil {
 		return err
 	}
-	if repository != nil {
-		request["repository"] = repository
-	}
+	request := fieldsOf(cmd)
 	if len(request) == 0 {
 		return exitf(exitUsage, "nothing to change: set --name, --alias, --description or --repository")
 	}
@@ -238,16 +226,15 @@ type factoryDispatchCmd struct {
 }
 
 func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	prompt, err := std.text(cmd.Prompt)
-	if err != nil {
+	var err error
+	if cmd.Prompt, err = std.text(cmd.Prompt); err != nil {
 		return err
 	}
 	c, path, err := factoryNoun.at(ctx, std, in, cmd.Called, "runs")
 	if err != nil {
 		return err
 	}
-	request := factory.DispatchRequest{Prompt: prompt, Title: cmd.Title, TicketRef: cmd.Ticket, TicketURL: cmd.TicketURL}
-	return perform(ctx, c, http.MethodPost, path, request, func(d factory.Dispatched) error {
+	return perform(ctx, c, http.MethodPost, path, fieldsOf(cmd), func(d factory.Dispatched) error {
 		return std.facts([]fact{{"run", d.RunID}, {"state", string(d.State)}, {"page", d.RunURL}})
 	})
 }

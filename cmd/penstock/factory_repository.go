@@ -33,7 +33,7 @@ func (f *fromRepository) repository() (*penstock.Repository, error) {
 }
 
 // createFromRepository creates a factory and waits until its first commit was checked.
-func (c *client) createFromRepository(ctx context.Context, request factory.FactoryRequest) error {
+func (c *client) createFromRepository(ctx context.Context, request map[string]any) error {
 	var made penstock.Factory
 	if _, err := c.call(ctx, http.MethodPost, "factory", request, &made); err != nil {
 		return err

@@ -15,8 +15,9 @@ import (
 )
 
 // The tag field of a flag or an argument names what it sets in the request: the JSON pointer of a
-// field of the body, or ?name for a query parameter. Several are separated by spaces. The server's
-// errors use these names, people use the names of the command line.
+// field of the body, or ?name for a query parameter. The server's errors use these names, people use
+// the names of the command line. The tag about has the same form, for an input that the command itself
+// converts, and may have several names, separated by spaces.
 
 // nameInputs replaces field names in the server's error by names of flags and arguments. Other
 // fields, such as a file's, keep their names.
@@ -101,11 +102,15 @@ func inputs(node *kong.Node) inputList {
 func (l inputList) of(field string) *kong.Value {
 	var found *kong.Value
 	for _, in := range l {
-		if slices.Contains(strings.Fields(in.Tag.Get("field")), field) && (found == nil || !wasGiven(found)) {
+		if slices.Contains(fieldNames(in), field) && (found == nil || !wasGiven(found)) {
 			found = in
 		}
 	}
 	return found
+}
+
+func fieldNames(in *kong.Value) []string {
+	return strings.Fields(in.Tag.Get("field") + " " + in.Tag.Get("about"))
 }
 
 // name returns the name on the command line for a pointer into the request.
@@ -138,7 +143,7 @@ func belowInput(in *kong.Value, pointer string) string {
 	switch {
 	case err != nil || in.IsMap():
 		return " " + unescapePointer(item)
-	case in.Target.Len() > 1 && !strings.Contains(in.Tag.Get("field"), " "): // only for a single list
+	case in.Target.Len() > 1 && len(fieldNames(in)) == 1: // only for a single list
 		return " (number " + strconv.Itoa(number+1) + ")"
 	}
 	return ""

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
 type keyCmds struct {
@@ -46,7 +45,7 @@ func scopeNames(scopes []penstock.Scope) []string {
 type keyCreateCmd struct {
 	Name    string        `arg:"" field:"/name" help:"Name of the key, such as the person or program that uses it."`
 	Scope   []string      `required:"" placeholder:"SCOPE" field:"/scopes" help:"Scope of the key: ${scopes}; repeatable."`
-	Expires time.Duration `placeholder:"DURATION" field:"/expires_in_seconds" help:"Lifetime of the key, such as 720h; at most that of your own key. By default it expires with your own key, or never."`
+	Expires time.Duration `placeholder:"DURATION" about:"/expires_in_seconds" help:"Lifetime of the key, such as 720h; at most that of your own key. By default it expires with your own key, or never."`
 	Agent   string        `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent that the key acts as."`
 	Save    string        `type:"path" placeholder:"FILE" help:"Write the key to this new file, readable only by you, instead of printing it."`
 }
@@ -63,12 +62,12 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *connection) er
 	if err != nil {
 		return err
 	}
-	request := access.KeyRequest{Name: cmd.Name, ExpiresInSeconds: int64(cmd.Expires.Seconds())}
-	for _, scope := range cmd.Scope {
-		request.Scopes = append(request.Scopes, penstock.Scope(scope))
-	}
-	if request.AgentUID, err = agentNoun.find(ctx, c, cmd.Agent); err != nil {
+	if cmd.Agent, err = agentNoun.find(ctx, c, cmd.Agent); err != nil {
 		return err
+	}
+	request := fieldsOf(cmd)
+	if cmd.Expires > 0 {
+		request["expires_in_seconds"] = int64(cmd.Expires.Seconds())
 	}
 	var file *os.File
 	if cmd.Save != "" { // before the key is created, because it is shown only once

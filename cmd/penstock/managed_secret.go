@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
 type secretCmds struct {
@@ -62,7 +61,7 @@ const howToGiveValue = "A value is never an argument: use --value-file, or enter
 
 // secretValue holds the source of a value, which is never an argument.
 type secretValue struct {
-	ValueFile string `type:"path" xor:"value" placeholder:"FILE" field:"/value" help:"File with the value; - reads standard input. The line end of a one-line value is removed. By default you are prompted."`
+	ValueFile string `type:"path" xor:"value" placeholder:"FILE" about:"/value" help:"File with the value; - reads standard input. The line end of a one-line value is removed. By default you are prompted."`
 }
 
 const valueHelp = "The value is text of at most 64 KB. A value of fewer than four characters is not masked in the " +
@@ -119,15 +118,13 @@ func (cmd *secretCreateCmd) Run(ctx context.Context, std *stdio, in *connection)
 		return err
 	}
 	return secretNoun.create(ctx, std, in, func(context.Context, *client) (map[string]any, error) {
-		request := access.SecretRequest{Name: cmd.Name, Hosts: cmd.Host}
-		if !cmd.Pending {
-			value, err := cmd.read(std, cmd.Name)
-			if err != nil {
-				return nil, err
-			}
-			request.Value = &value
+		body := fieldsOf(cmd)
+		if cmd.Pending {
+			return body, nil
 		}
-		return toMap(request)
+		var err error
+		body["value"], err = cmd.read(std, cmd.Name)
+		return body, err
 	})
 }
 
@@ -145,21 +142,16 @@ func (cmd *secretSetCmd) Help() string {
 
 func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	build := func(context.Context, *client) (map[string]any, error) {
-		var change access.SecretChange
-		if cmd.Host != nil || cmd.NoHosts {
-			change.Hosts = &cmd.Host
-			if cmd.NoHosts {
-				change.Hosts = &[]string{}
-			}
+		body := fieldsOf(cmd)
+		if cmd.NoHosts {
+			body["hosts"] = []string{}
 		}
-		if change.Hosts == nil || cmd.ValueFile != "" {
-			value, err := cmd.read(std, cmd.Called)
-			if err != nil {
-				return nil, err
-			}
-			change.Value = &value
+		if len(body) > 0 && cmd.ValueFile == "" {
+			return body, nil
 		}
-		return toMap(change)
+		var err error
+		body["value"], err = cmd.read(std, cmd.Called)
+		return body, err
 	}
 	return secretNoun.change(ctx, std, in, http.MethodPut, cmd.Called, build)
 }

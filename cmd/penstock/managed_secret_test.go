@@ -54,6 +54,17 @@ func TestSecrets(t *testing.T) {
 	call(t, env, "secret", "get", "PEM").want(t, 65, "resource_not_found")
 }
 
+func TestHostsOfASecretCanBeRemoved(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}})
+	env := client(s)
+	call(t, env, "secret", "create", "TOKEN", "--pending", "--host", "a.example").want(t, 0, "a.example")
+	got := call(t, env, "secret", "set", "TOKEN", "--no-hosts")
+	if got.want(t, 0, "TOKEN"); strings.Contains(got.out, "a.example") {
+		t.Errorf("got %s, want no host", got.out)
+	}
+}
+
 func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan string, 1)

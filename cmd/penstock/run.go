@@ -55,14 +55,14 @@ type runCreateCmd struct {
 	Environment  string            `placeholder:"UID|NAME" field:"/config/environment_id" help:"Environment to run in, with its repositories and setup commands."`
 	Agent        string            `placeholder:"UID|NAME" field:"/agent_identity_uid" help:"Agent whose name and settings the run uses."`
 	Skill        string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow: owner/repo:path/SKILL.md, owner/repo:name or name."`
-	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
+	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" about:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
 	Metadata     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Label of the run; repeatable, up to 20."`
 	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode: normal, plan (plan first and ask) or orchestrate."`
-	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" field:"/config/env" help:"Environment variable for the agent; repeatable. Without a value, it is copied from your environment. Not for secrets: the run shows it."`
+	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" about:"/config/env" help:"Environment variable for the agent; repeatable. Without a value, it is copied from your environment. Not for secrets: the run shows it."`
 	Secret       []string          `sep:"none" placeholder:"NAME" field:"/config/secrets" help:"Managed secret that the run gets as an environment variable; repeatable. Needs a key with the scope secrets:use."`
 	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, an installed one such as opencode, or one from the server's configuration."`
 	WorkerHost   string            `placeholder:"HOST" field:"/config/worker_host" help:"Worker that must execute the run."`
-	MaxDuration  time.Duration     `placeholder:"DURATION" field:"/config/max_duration_minutes" help:"Maximum working time of the agent, in whole minutes, such as 90m."`
+	MaxDuration  time.Duration     `placeholder:"DURATION" about:"/config/max_duration_minutes" help:"Maximum working time of the agent, in whole minutes, such as 90m."`
 	MaxCost      float64           `placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Maximum cost of the run and its child runs, in US dollars."`
 	MaxTokens    int64             `placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Maximum number of tokens, of all kinds, of the run and its child runs."`
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
@@ -148,52 +148,44 @@ func waiting(ctx context.Context, c *client, id string) string {
 }
 
 // request builds the request from the flags.
-func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (penstock.RunRequest, error) {
-	var r penstock.RunRequest
+func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (_ map[string]any, err error) {
 	if cmd.Prompt == "-" && cmd.File == "-" {
-		return r, exitf(exitUsage, "the prompt and --file cannot both be read from standard input")
+		return nil, exitf(exitUsage, "the prompt and --file cannot both be read from standard input")
 	}
 	if cmd.MaxDuration < 0 || cmd.MaxDuration > 0 && cmd.MaxDuration < time.Minute {
-		return r, exitf(exitUsage, "--max-duration must be at least 1m")
+		return nil, exitf(exitUsage, "--max-duration must be at least 1m")
 	}
-	prompt, err := std.text(cmd.Prompt)
-	if err != nil {
-		return r, err
-	}
-	config := penstock.Config{
-		Name: cmd.Name, ModelID: cmd.Model, Secrets: cmd.Secret,
-		LayerKeys: penstock.LayerKeys{WorkerHost: cmd.WorkerHost},
-	}
-	if budget := (penstock.Budget{MaxCostUSD: cmd.MaxCost, MaxTotalTokens: cmd.MaxTokens}); budget != (penstock.Budget{}) {
-		config.Budget = &budget
-	}
-	if cmd.MaxDuration > 0 {
-		config.MaxDurationMinutes = new(int(math.Ceil(cmd.MaxDuration.Minutes())))
+	if cmd.Prompt, err = std.text(cmd.Prompt); err != nil {
+		return nil, err
 	}
 	if err := checkSecretNames(cmd.Secret); err != nil {
-		return r, err
+		return nil, err
 	}
-	if config.Env, err = environmentOf(cmd.Env); err != nil {
-		return r, err
+	config, request := map[string]any{}, map[string]any{}
+	if cmd.MaxDuration > 0 {
+		config["max_duration_minutes"] = int(math.Ceil(cmd.MaxDuration.Minutes()))
 	}
-	if cmd.Harness != "" {
-		config.Harness = &penstock.Harness{Type: cmd.Harness}
+	if cmd.Env != nil {
+		if config["env"], err = environmentOf(cmd.Env); err != nil {
+			return nil, err
+		}
 	}
-	r = penstock.RunRequest{
-		Prompt: prompt, Title: cmd.Title, Skill: cmd.Skill, Mode: penstock.Mode(cmd.Mode), Metadata: cmd.Metadata,
-		ParentID: cmd.Parent, ConversationID: cmd.Conversation, Config: &config,
+	if cmd.Attach != nil {
+		if request["attachments"], err = attachments(cmd.Attach); err != nil {
+			return nil, err
+		}
 	}
-	if cmd.Interactive {
-		r.Interactive = &cmd.Interactive
+	if cmd.Environment, err = environmentNoun.find(ctx, c, cmd.Environment); err != nil {
+		return nil, err
 	}
-	if r.Attachments, err = attachments(cmd.Attach); err != nil {
-		return r, err
+	if cmd.Agent, err = agentNoun.find(ctx, c, cmd.Agent); err != nil {
+		return nil, err
 	}
-	if config.EnvironmentID, err = environmentNoun.find(ctx, c, cmd.Environment); err != nil {
-		return r, err
+	if len(config) > 0 {
+		request["config"] = config
 	}
-	r.AgentIdentityUID, err = agentNoun.find(ctx, c, cmd.Agent)
-	return r, err
+	merge(request, fieldsOf(cmd))
+	return request, nil
 }
 
 // environmentOf reads KEY=VALUE and KEY, whose value comes from the caller's

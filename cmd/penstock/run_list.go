@@ -10,7 +10,7 @@ import (
 )
 
 type runListCmd struct {
-	State         []string          `placeholder:"STATE" field:"?state" help:"Only runs in one of these states, such as QUEUED."`
+	State         []string          `placeholder:"STATE" about:"?state" help:"Only runs in one of these states, such as QUEUED."`
 	Status        string            `enum:",running,failed,blocked,cancelled,complete" default:"" placeholder:"STATUS" field:"?task_status" help:"Only runs that are running, failed, blocked, cancelled or complete."`
 	Query         string            `short:"q" placeholder:"WORDS" field:"?q" help:"Only runs with all of these words in the title, prompt or skill."`
 	Name          string            `field:"?name" help:"Only runs with this configuration name."`
@@ -26,7 +26,7 @@ type runListCmd struct {
 	Ancestor      string            `placeholder:"RUN" field:"?ancestor_run_id" help:"Only descendants of this run."`
 	CreatedAfter  string            `placeholder:"TIME|AGE" field:"?created_after" help:"Only runs created after this time (RFC 3339), or less than this long ago (such as 24h)."`
 	CreatedBefore string            `placeholder:"TIME|AGE" field:"?created_before" help:"Only runs created before this time (RFC 3339), or more than this long ago (such as 24h)."`
-	Metadata      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"?metadata" help:"Only runs with this label; repeatable."`
+	Metadata      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" about:"?metadata" help:"Only runs with this label; repeatable."`
 	SortBy        string            `enum:"updated_at,created_at,title,agent" default:"updated_at" field:"?sort_by" help:"Sort by updated_at, created_at, title or agent."`
 	Ascending     bool              `help:"Sort in ascending order."`
 	Limit         int               `default:"20" help:"Maximum number of runs; 0 lists all."`
@@ -53,38 +53,24 @@ func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error)
 	if cmd.Limit < 0 {
 		return nil, exitf(exitUsage, "--limit must not be negative")
 	}
-	after, err := parseTime("--created-after", cmd.CreatedAfter)
-	if err != nil {
+	var err error
+	if cmd.CreatedAfter, err = parseTime("--created-after", cmd.CreatedAfter); err != nil {
 		return nil, err
 	}
-	before, err := parseTime("--created-before", cmd.CreatedBefore)
-	if err != nil {
+	if cmd.CreatedBefore, err = parseTime("--created-before", cmd.CreatedBefore); err != nil {
 		return nil, err
 	}
-	environment := cmd.Environment
-	if environment != penstock.EmptyEnvironment {
-		if environment, err = environmentNoun.find(ctx, c, environment); err != nil {
+	if cmd.Environment != penstock.EmptyEnvironment {
+		if cmd.Environment, err = environmentNoun.find(ctx, c, cmd.Environment); err != nil {
 			return nil, err
 		}
 	}
-	factory := ""
 	if cmd.Factory != "" {
-		if factory, err = findFactory(ctx, c, cmd.Factory); err != nil {
+		if cmd.Factory, err = findFactory(ctx, c, cmd.Factory); err != nil {
 			return nil, err
 		}
 	}
-	query := url.Values{}
-	for key, value := range map[string]string{
-		"task_status": cmd.Status, "q": cmd.Query, "name": cmd.Name, "model_id": cmd.Model, "creator": cmd.Creator,
-		"source": cmd.Source, "skill": cmd.Skill, "schedule_id": cmd.Schedule, "environment_id": environment,
-		"factory_uid": factory, "automation_id": cmd.Automation, "webhook_uid": cmd.Webhook,
-		"ancestor_run_id": cmd.Ancestor, "created_after": after, "created_before": before,
-		"sort_by": cmd.SortBy, "cursor": cmd.Cursor,
-	} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
+	query := queryOf(cmd)
 	if cmd.Ascending {
 		query.Set("sort_order", "asc")
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
@@ -14,7 +13,7 @@ type runFollowUpCmd struct {
 	ID      string   `arg:"" name:"run" help:"ID of the run."`
 	Message string   `arg:"" field:"/message" help:"Message to the agent; - reads it from standard input."`
 	Mode    string   `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode: normal, plan (plan first and ask) or orchestrate."`
-	Attach  []string `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
+	Attach  []string `type:"existingfile" sep:"none" placeholder:"FILE" about:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
 	Wait    bool     `xor:"wait" help:"Wait until the run ends; the exit code reports its result."`
 	Watch   bool     `xor:"wait" help:"Follow the run's events from here until it ends."`
 }
@@ -29,19 +28,20 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 	if err != nil {
 		return err
 	}
-	message, err := std.text(cmd.Message)
-	if err != nil {
+	if cmd.Message, err = std.text(cmd.Message); err != nil {
 		return err
 	}
-	request := run.FollowupRequest{Message: message, Mode: penstock.Mode(cmd.Mode)}
 	files, err := attachments(cmd.Attach)
 	if err != nil {
 		return err
 	}
+	request := fieldsOf(cmd)
+	var attached []run.FollowupAttachment
 	for _, f := range files {
-		request.Attachments = append(
-			request.Attachments, run.FollowupAttachment{FileName: f.FileName, MimeType: f.MimeType, Data: f.Data},
-		)
+		attached = append(attached, run.FollowupAttachment{FileName: f.FileName, MimeType: f.MimeType, Data: f.Data})
+	}
+	if attached != nil {
+		request["attachments"] = attached
 	}
 	raw, err := c.call(ctx, http.MethodPost, runPath(cmd.ID, "followups"), request, nil)
 	if err != nil {

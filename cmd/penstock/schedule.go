@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type scheduleCmds struct {
@@ -50,7 +49,7 @@ type scheduleFields struct {
 	Environment string            `placeholder:"UID|NAME" field:"/agent_config/environment_id" help:"Environment for its runs."`
 	Model       string            `placeholder:"ID" field:"/agent_config/model_id" help:"Model, such as demo/offline."`
 	Metadata    map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Label of its runs; repeatable."`
-	Paused      bool              `field:"/enabled" help:"Create it paused; schedule resume starts it."`
+	Paused      bool              `about:"/enabled" help:"Create it paused; schedule resume starts it."`
 	requestBody
 }
 
@@ -80,33 +79,19 @@ func (f *scheduleFields) body(ctx context.Context, c *client) (map[string]any, e
 	if f.Prompt == "-" && f.File == "-" {
 		return nil, exitf(exitUsage, "--prompt and --file cannot both be read from standard input")
 	}
-	prompt, err := c.std.text(f.Prompt)
-	if err != nil {
+	var err error
+	if f.Prompt, err = c.std.text(f.Prompt); err != nil {
 		return nil, err
 	}
-	config := penstock.Config{ModelID: f.Model}
-	if config.EnvironmentID, err = environmentNoun.find(ctx, c, f.Environment); err != nil {
+	if f.Environment, err = environmentNoun.find(ctx, c, f.Environment); err != nil {
 		return nil, err
 	}
-	request := factory.ScheduleRequest{
-		Cron: f.Cron, Prompt: prompt, Mode: penstock.Mode(f.Mode), Skill: f.Skill, Metadata: f.Metadata, Config: &config,
-	}
-	if request.AgentUID, err = agentNoun.find(ctx, c, f.Agent); err != nil {
+	if f.Agent, err = agentNoun.find(ctx, c, f.Agent); err != nil {
 		return nil, err
 	}
+	flags := fieldsOf(f)
 	if f.Paused {
-		request.Enabled = new(bool)
-	}
-	flags, err := toMap(request)
-	if err != nil {
-		return nil, err
-	}
-	delete(flags, "name") // name and cron_schedule have no omitempty, and an empty one must not hide the file's value
-	if f.Name != nil {
-		flags["name"] = *f.Name
-	}
-	if f.Cron == "" {
-		delete(flags, "cron_schedule")
+		flags["enabled"] = false
 	}
 	body, err := f.with(c.std, flags)
 	if _, said := body["enabled"]; !said && err == nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/penstock-dev/penstock"
@@ -28,19 +27,14 @@ func (cmd *usageCmd) Help() string {
 }
 
 func (cmd *usageCmd) Run(ctx context.Context, std *stdio) error {
-	query := url.Values{"group_by": {cmd.By}}
-	for flag, text := range map[string]string{"from": cmd.From, "to": cmd.To} {
-		at, err := parseTime("--"+flag, text)
-		if err != nil {
-			return err
-		}
-		if at != "" {
-			query.Set(flag, at)
-		}
+	var err error
+	if cmd.From, err = parseTime("--from", cmd.From); err != nil {
+		return err
 	}
-	if cmd.TimeZone != "" {
-		query.Set("time_zone", cmd.TimeZone)
+	if cmd.To, err = parseTime("--to", cmd.To); err != nil {
+		return err
 	}
+	query := queryOf(cmd)
 	c, err := cmd.dial(ctx, std)
 	if err != nil {
 		return err

@@ -49,39 +49,17 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *connec
 	if err != nil {
 		return err
 	}
-	query, err := cmd.query()
-	if err != nil {
+	if cmd.After, err = parseTime("--after", cmd.After); err != nil {
 		return err
 	}
-	log, err := c.pages(ctx, path, "deliveries", query, cmd.Limit)
+	if cmd.Before, err = parseTime("--before", cmd.Before); err != nil {
+		return err
+	}
+	log, err := c.pages(ctx, path, "deliveries", queryOf(cmd), cmd.Limit)
 	if err != nil {
 		return err
 	}
 	return deliveryNoun.showPage(ctx, c, log)
-}
-
-func (cmd *webhookDeliveriesCmd) query() (url.Values, error) {
-	query := url.Values{}
-	after, err := parseTime("--after", cmd.After)
-	if err != nil {
-		return nil, err
-	}
-	before, err := parseTime("--before", cmd.Before)
-	if err != nil {
-		return nil, err
-	}
-	for key, value := range map[string]string{
-		"outcome": cmd.Outcome, "search": cmd.Search, "received_after": after, "received_before": before,
-		"cursor": cmd.Cursor,
-	} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
-	if cmd.NoRun {
-		query.Set("no_run", "true")
-	}
-	return query, nil
 }
 
 func outcomeNames() []string {
@@ -178,7 +156,7 @@ func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *connection
 
 type webhookTestCmd struct {
 	one
-	PayloadFile string `placeholder:"FILE" xor:"source" field:"/payload" help:"File with the payload as JSON; - reads standard input. By default an example."`
+	PayloadFile string `placeholder:"FILE" xor:"source" about:"/payload" help:"File with the payload as JSON; - reads standard input. By default an example."`
 	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"Value of the X-GitHub-Event header for --payload-file."`
 	Event       string `placeholder:"NAME" xor:"source" field:"/event" help:"Send a sample of this event of a github or linear trigger, such as pull_request_opened."`
 	Delivery    string `placeholder:"ID" xor:"source" field:"/delivery_id" help:"Send the payload of this accepted delivery again."`
@@ -191,13 +169,12 @@ func (cmd *webhookTestCmd) Help() string {
 }
 
 func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	request := map[string]jsontext.Value{}
+	var payload jsontext.Value
 	if cmd.PayloadFile != "" {
-		payload, err := readJSON(std, "--payload-file", cmd.PayloadFile)
-		if err != nil {
+		var err error
+		if payload, err = readJSON(std, "--payload-file", cmd.PayloadFile); err != nil {
 			return err
 		}
-		request["payload"] = payload
 	}
 	c, path, err := webhookNoun.at(ctx, std, in, cmd.Called)
 	if err != nil {
@@ -208,12 +185,9 @@ func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *connection) 
 			return err
 		}
 	}
-	for name, value := range map[string]string{
-		"github_event": cmd.GitHubEvent, "event": cmd.Event, "delivery_id": cmd.Delivery,
-	} {
-		if value != "" {
-			request[name] = jsontext.Value(strconv.Quote(value))
-		}
+	request := fieldsOf(cmd)
+	if payload != nil {
+		request["payload"] = payload
 	}
 	body, err := json.Marshal(request, asSent)
 	if err != nil {
@@ -238,10 +212,10 @@ func (c *client) lastAccepted(ctx context.Context, path string) (string, error) 
 }
 
 type webhookTestFilterCmd struct {
-	Filter      string `required:"" placeholder:"FILE" field:"/filter" help:"File with the filter as JSON; - reads standard input."`
-	Webhook     string `placeholder:"UID|NAME" field:"/webhook_uid" help:"Webhook whose deliveries to test: the one in --delivery, or the latest ones."`
+	Filter      string `required:"" placeholder:"FILE" about:"/filter" help:"File with the filter as JSON; - reads standard input."`
+	Webhook     string `placeholder:"UID|NAME" about:"/webhook_uid" help:"Webhook whose deliveries to test: the one in --delivery, or the latest ones."`
 	Delivery    string `placeholder:"ID" field:"/delivery_id" help:"ID of an accepted delivery of the webhook."`
-	PayloadFile string `placeholder:"FILE" field:"/payload" help:"File with a payload as JSON; - reads standard input."`
+	PayloadFile string `placeholder:"FILE" about:"/payload" help:"File with a payload as JSON; - reads standard input."`
 	Provider    string `placeholder:"NAME" field:"/provider" help:"Provider of the trigger that the filter belongs to: github or linear. By default the filter is a payload filter."`
 	Event       string `placeholder:"NAME" field:"/event" help:"Event of that trigger, such as pull_request_opened."`
 	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"Value of the X-GitHub-Event header for --payload-file."`
@@ -264,14 +238,8 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *connec
 	if err != nil {
 		return err
 	}
-	request := map[string]any{"filter": filter}
-	for name, value := range map[string]string{
-		"provider": cmd.Provider, "event": cmd.Event, "github_event": cmd.GitHubEvent,
-	} {
-		if value != "" {
-			request[name] = value
-		}
-	}
+	request := fieldsOf(cmd)
+	request["filter"] = filter
 	if cmd.PayloadFile != "" {
 		if request["payload"], err = readJSON(std, "--payload-file", cmd.PayloadFile); err != nil {
 			return err
@@ -285,9 +253,6 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *connec
 		if request["webhook_uid"], err = webhookNoun.resolve(ctx, c, list, cmd.Webhook); err != nil {
 			return err
 		}
-	}
-	if cmd.Delivery != "" {
-		request["delivery_id"] = cmd.Delivery
 	}
 	return cmd.test(ctx, c, strings.TrimSuffix(list, "webhooks")+"test-filter", request)
 }

@@ -16,7 +16,7 @@ import (
 
 // webhookFields are the flags for the fields of a webhook that can change.
 type webhookFields struct {
-	Signature        *string `placeholder:"JSON" field:"/signature" help:"Signature object as JSON. Fields for custom_hmac: header, prefix, hash, encoding, key_form and template; for grafana: timestamp_header."`
+	Signature        *string `placeholder:"JSON" about:"/signature" help:"Signature object as JSON. Fields for custom_hmac: header, prefix, hash, encoding, key_form and template; for grafana: timestamp_header."`
 	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" field:"/delivery_id_header" help:"Header with the ID of the delivery; by default the sender's standard header. An empty value restores the default."`
 	ReplayGuard      *bool   `negatable:"" field:"/replay_guard" help:"Treat the same signed bytes under a different, unsigned ID as a duplicate."`
 	DedupBodyWindow  *string `name:"dedup-body-window" placeholder:"TIME" field:"/dedup_body_window" help:"How long an equal body is a duplicate if nothing else identifies deliveries, such as 20h; 0 turns this off. An empty value restores the setting of the server."`
@@ -27,32 +27,15 @@ type webhookFields struct {
 	requestBody
 }
 
-// request builds the request from the flags and the file.
-func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]any, error) {
+// request builds the request from the flags of cmd and the file.
+func (f *webhookFields) request(std *stdio, cmd any) (map[string]any, error) {
+	flags := fieldsOf(cmd)
 	if f.Signature != nil {
 		var signature map[string]any
 		if err := json.Unmarshal([]byte(*f.Signature), &signature); err != nil {
 			return nil, exitf(exitUsage, "--signature must be a JSON object: %w", err)
 		}
 		flags["signature"] = signature
-	}
-	if f.DeliveryIDHeader != nil {
-		flags["delivery_id_header"] = *f.DeliveryIDHeader
-	}
-	if f.ReplayGuard != nil {
-		flags["replay_guard"] = *f.ReplayGuard
-	}
-	if f.DedupBodyWindow != nil {
-		flags["dedup_body_window"] = *f.DedupBodyWindow
-	}
-	if f.RetryUnmatched != nil {
-		flags["retry_unmatched"] = *f.RetryUnmatched
-	}
-	if f.SetupPings != nil {
-		flags["setup_pings"] = *f.SetupPings
-	}
-	if f.Refresh != nil {
-		flags["secret_refresh"] = *f.Refresh
 	}
 	if f.SecretFile == "-" && f.File == "-" {
 		return nil, exitf(exitUsage, "--secret-file and --file cannot both be read from standard input")
@@ -69,8 +52,8 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 
 // givenSecret holds the source of a webhook's secret, which is never an argument.
 type givenSecret struct {
-	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" field:"/secret" help:"File with the sender's secret; - reads standard input. The line end of a one-line secret is removed."`
-	AskSecret  bool   `xor:"secret" field:"/secret" help:"Prompt for the sender's secret without showing it."`
+	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" about:"/secret" help:"File with the sender's secret; - reads standard input. The line end of a one-line secret is removed."`
+	AskSecret  bool   `xor:"secret" about:"/secret" help:"Prompt for the sender's secret without showing it."`
 }
 
 // secret returns the value, or "".
@@ -157,7 +140,7 @@ type webhookCreateCmd struct {
 	Mode       string `enum:",token,url_token,signature" default:"" placeholder:"MODE" field:"/auth_mode" help:"How the sender authenticates: token, url_token or signature. --scheme implies signature."`
 	Scheme     string `enum:",${schemes}" default:"" placeholder:"SCHEME" field:"/signature_scheme" help:"Signature scheme of the sender, such as github or custom_hmac."`
 	SecretName string `placeholder:"NAME" field:"/secret_name" help:"Name of the managed secret; an existing one is used unchanged. Default: NAME_WEBHOOK_SECRET."`
-	Disabled   bool   `field:"/enabled" help:"Create it disabled."`
+	Disabled   bool   `about:"/enabled" help:"Create it disabled."`
 	webhookFields
 	keptSecret
 }
@@ -169,23 +152,15 @@ func (cmd *webhookCreateCmd) Help() string {
 }
 
 func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	flags := map[string]any{"name": cmd.Name}
 	if cmd.Mode == "" && cmd.Scheme != "" {
 		cmd.Mode = string(penstock.AuthSignature)
 	}
-	for name, value := range map[string]string{
-		"auth_mode": cmd.Mode, "signature_scheme": cmd.Scheme, "secret_name": cmd.SecretName,
-	} {
-		if value != "" {
-			flags[name] = value
-		}
-	}
-	if cmd.Disabled {
-		flags["enabled"] = false
-	}
-	body, err := cmd.request(std, flags)
+	body, err := cmd.request(std, cmd)
 	if err != nil {
 		return err
+	}
+	if cmd.Disabled {
+		body["enabled"] = false
 	}
 	c, path, err := webhookNoun.all(ctx, std, in)
 	if err != nil {
@@ -201,7 +176,7 @@ type webhookUpdateCmd struct {
 }
 
 func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	body, err := someChange(cmd.request(std, map[string]any{}))
+	body, err := someChange(cmd.request(std, cmd))
 	if err != nil {
 		return err
 	}
@@ -210,7 +185,7 @@ func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *connection
 
 type webhookRotateCmd struct {
 	one
-	Overlap time.Duration `placeholder:"DURATION" field:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; by default it becomes invalid at once."`
+	Overlap time.Duration `placeholder:"DURATION" about:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; by default it becomes invalid at once."`
 	givenSecret
 	keptSecret
 }

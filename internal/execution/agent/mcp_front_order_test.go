@@ -98,10 +98,10 @@ func TestAFrontWhoseServerEndsAlone(t *testing.T) {
 	}
 }
 
-// A server may end as soon as its agent starts and leaves it.
+// A server may end as soon as its agent starts and leaves it, and its child may keep its output open.
 func TestAFrontOfAnAgentThatOnlyStartsItsServer(t *testing.T) {
 	t.Parallel()
-	f, pid := newFrontedState(t, 30*time.Second, "new", "exec sleep 600")
+	f, pid := newFrontedState(t, time.Hour, "new", "sleep 600 & exec sleep 600")
 	_ = f.in.Close()
 	<-f.front.left
 	_ = syscall.Kill(pid, syscall.SIGUSR1)
@@ -205,4 +205,65 @@ func TestTheProcessOfAFrontWhoseServerDoesNotRead(t *testing.T) {
 	_ = in.Close()
 	_, _ = io.Copy(io.Discard, log)
 	_ = cmd.Wait()
+}
+
+// A server sees the end of its input, and may end by itself.
+func TestAFrontLetsItsServerEnd(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "saved")
+	f, _ := newFrontedState(t, time.Hour, "idle", serves(welcome)+": > '"+file+"'")
+	_ = f.in.Close()
+	if err := f.end(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error("the server was killed")
+	}
+}
+
+// What a server has started ends with it.
+func TestAFrontEndsWhatADeadServerHasStarted(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "child")
+	f := newFronted(t, startTime, "sh", "-c", "sleep 600 </dev/null >/dev/null 2>&1 & echo $! > '"+file+"'; exit 3")
+	if err := f.connect(); err == nil {
+		t.Fatal("the agent was not told")
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its child is gone", func() bool { return !alive(child) })
+}
+
+// A server that has started may take longer for a call than for its start.
+func TestAFrontWhoseServerIsSlow(t *testing.T) {
+	t.Parallel()
+	const start = 10 * time.Second
+	f := newFronted(t, start, "sh", "-c", `read -r line; echo '{"jsonrpc":"2.0","id":1,`+welcome+`}'
+		read -r line; sleep 11; echo '{"jsonrpc":"2.0","id":2,"result":{}}'; exec cat >/dev/null`)
+	lines := bufio.NewReader(f.lines)
+	for _, ask := range []string{initialize, makeCall} {
+		f.write(ask)
+		if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, `"result"`) {
+			t.Fatalf("got %q, %v", line, err)
+		}
+	}
+}
+
+// An agent that sends too much is told so, and not that its server is broken in another way.
+func TestAFrontOfAnAgentThatSendsTooMuch(t *testing.T) {
+	t.Parallel()
+	f, _ := newFrontedState(t, leaveTime, "idle", serves(welcome))
+	long := `{"jsonrpc":"2.0","id":2,"method":"` + strings.Repeat("a", maxMessage+1<<20)
+	go func() { _, _ = io.WriteString(f.in, long) }() // until the front ends
+	const want = "the agent sent it a message of more than 16 MiB"
+	if err := f.end(); err == nil || len(f.reasons()) != 1 || f.reasons()[0] != want {
+		t.Errorf("the result is %v, and the reports %q", err, f.reasons())
+	}
+	_ = f.in.Close()
 }

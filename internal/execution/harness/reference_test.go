@@ -92,10 +92,9 @@ func (r *referenceAgent) open(ctx context.Context, s *referenceSession, servers 
 		}
 		client := mcp.NewClient(&mcp.Implementation{Name: "reference", Version: "1"}, nil)
 		session, err := client.Connect(context.WithoutCancel(ctx), transport, nil)
-		if err != nil {
-			return acp.Session{}, &acp.Error{Code: acp.CodeInternal, Message: described.Name + ": " + err.Error()}
+		if err == nil { // otherwise the session goes on without it, as with most agents
+			s.servers[described.Name] = session
 		}
-		s.servers[described.Name] = session
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -124,3 +124,45 @@ func testRemoteMCP(t *testing.T, s *suite) {
 		}
 	}
 }
+
+// testStdioMCP is about two MCP servers over stdio: one prints more than messages, and the other one ends
+// at once.
+func testStdioMCP(t *testing.T, s *suite) {
+	list := deeds[s.name]
+	last := list[len(list)-1].turn // it calls the tool create of the server tracker
+	const identified = "id=${BASH_REMATCH[1]}"
+	noisy := "echo 'listening on stdio'; " + strings.Replace(mcpScript, identified, identified+"; echo \"[info] $id\"", 1)
+	start := func(required bool) *job {
+		model := &install.ScriptedModel{Turns: []install.ScriptedTurn{last, {Text: "It is created."}}}
+		if s.name != penstock.HarnessBuiltin { // some agents start their servers beside the turn
+			wait := s.command("for i in {1..300}; do grep -q dead ~/.penstock-mcp.jsonl && break; sleep 0.1; done; echo")
+			model.Turns = slices.Insert(model.Turns, 0, wait)
+		}
+		return s.start(t, model, map[string]any{"prompt": "Create a ticket.", "config": map[string]any{
+			"mcp_servers": map[string]any{
+				"tracker": map[string]any{"command": "bash", "args": []string{"-c", noisy}, "required": true},
+				"dead": map[string]any{
+					"command": "bash", "args": []string{"-c", "echo 'no database' >&2; exit 3"}, "required": required,
+				},
+			},
+		}})
+	}
+	j := start(false)
+	j.reaches(penstock.StateSucceeded)
+	events := j.events()
+	if at := slices.Index(events, calls[0]); at < 0 || at+1 == len(events) || events[at+1] != calls[1] {
+		t.Errorf("the call of the tool is not among the events:\n%s", cmp.Diff(calls, events))
+	}
+	const reason = "it ended (exit status 3); it printed: no database"
+	timeline := j.timeline()
+	if !strings.Contains(timeline, penstock.TimelineMCPFailed) || !strings.Contains(timeline, reason) ||
+		strings.Contains(timeline, "tracker") {
+		t.Errorf("the timeline is %s", timeline)
+	}
+
+	j = start(true)
+	j.reaches(penstock.StateFailed)
+	if message := j.get().StatusMessage; message == nil || !strings.Contains(message.Message, reason) {
+		t.Errorf("the run ended with %+v", message)
+	}
+}

@@ -27,6 +27,7 @@ var thinking = map[string]string{
 func testSettings(t *testing.T, s *suite) {
 	t.Run("all at once", func(t *testing.T) { testAllSettings(t, s) })
 	t.Run("a skill", func(t *testing.T) { testSkill(t, s) })
+	t.Run("MCP servers over stdio", func(t *testing.T) { testStdioMCP(t, s) })
 	t.Run("an MCP server over HTTP", func(t *testing.T) { testRemoteMCP(t, s) })
 	t.Run("a question", func(t *testing.T) { testQuestion(t, s) })
 }

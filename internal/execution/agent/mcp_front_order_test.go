@@ -267,3 +267,27 @@ func TestAFrontOfAnAgentThatSendsTooMuch(t *testing.T) {
 	}
 	_ = f.in.Close()
 }
+
+// A server that is too late gets no second answer, and its failure is known before its end, for which an
+// agent may not wait.
+func TestAFrontOfAServerThatIsTooLate(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "pid")
+	f := startFronted(t, 100*time.Millisecond, leaveTime, "sh", "-c",
+		"echo $$ > '"+file+`'; while read -r line; do :; done; echo '{"jsonrpc":"2.0","id":1,`+welcome+`}'`)
+	f.write(initialize)
+	eventually(t, "it is reported", func() bool { return len(f.reasons()) > 0 })
+	// The front's answer waits for us, so it has not done more.
+	if raw, err := os.ReadFile(file); err == nil { // otherwise it was not that far
+		if pid, _ := strconv.Atoi(strings.TrimSpace(string(raw))); pid > 0 && !alive(pid) {
+			t.Error("the server ended before the report")
+		}
+	}
+	lines := bufio.NewReader(f.lines)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "did not respond within 100ms") {
+		t.Errorf("the agent got %q, %v", line, err)
+	}
+	if rest, _ := io.ReadAll(lines); len(rest) > 0 {
+		t.Errorf("the agent got more: %q", rest)
+	}
+}

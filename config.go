@@ -70,11 +70,6 @@ const ModelOffline = "demo/offline"
 // server.
 const ModelAuto = "auto"
 
-// IsModelAuto reports whether a model's name is ModelAuto or begins with auto-.
-func IsModelAuto(name string) bool {
-	return name == ModelAuto || strings.HasPrefix(name, ModelAuto+"-")
-}
-
 // Model returns the model that the configuration names for its harness, or "".
 func (c *Config) Model() string {
 	if c.Harness != nil && c.Harness.ModelID != "" {

@@ -28,7 +28,6 @@ const (
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
 	RoleTool      = "tool"
-	RoleSystem    = "system"
 )
 
 // Message is one message. As the data of a message event it has an ID. In a conversation,

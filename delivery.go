@@ -100,13 +100,10 @@ type DeliveryMatch struct {
 	WouldTrigger bool   `json:"would_trigger"`
 	RunID        string `json:"run_id,omitempty"`
 	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
-	// failed, or FailedAtAutomation. It is nil if the delivery started a run.
+	// failed, or factory.FailedAtAutomation. It is nil if the delivery started a run.
 	FailedAt *string `json:"failed_at,omitzero"`
 	Reason   string  `json:"reason,omitempty"` // the same in words
 }
-
-// FailedAtAutomation is the FailedAt of a broken automation.
-const FailedAtAutomation = "automation"
 
 // DefaultDeliveries is the default page size of a log.
 const DefaultDeliveries = 50

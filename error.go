@@ -11,19 +11,17 @@ import (
 // Code identifies a kind of error in the contract. Clients switch on it.
 type Code string
 
-// The codes of API errors; each has its HTTP status in [Code.Status].
+// The codes of API errors that this server returns; each has its HTTP status in [Code.Status].
 const (
 	CodeInvalidRequest         Code = "invalid_request"
 	CodeAuthenticationRequired Code = "authentication_required"
 	CodeNotAuthorized          Code = "not_authorized"
-	CodeFeatureNotAvailable    Code = "feature_not_available"
 	CodeNotFound               Code = "resource_not_found"
 	CodeMethodNotAllowed       Code = "method_not_allowed"
 	CodeConflict               Code = "conflict"
 	CodePayloadTooLarge        Code = "payload_too_large"
 	CodeNotSupported           Code = "operation_not_supported"
 	CodeInvalidDefinition      Code = "invalid_definition"
-	CodeContentPolicy          Code = "content_policy_violation"
 	CodeBudgetExceeded         Code = "budget_exceeded"
 	CodeRateLimited            Code = "rate_limited"
 	CodeInternal               Code = "internal_error"
@@ -36,7 +34,6 @@ const (
 	CodeAgentProcessFailed     Code = "agent_process_failed"
 	CodeInfrastructureTimeout  Code = "infrastructure_timeout"
 	CodeExternalAuthRequired   Code = "external_authentication_required"
-	CodeIntegrationMissing     Code = "integration_not_configured"
 	CodeUnpricedModel          Code = "unpriced_model"
 )
 
@@ -47,14 +44,14 @@ var codes = map[Code]struct {
 	CodeInvalidRequest:         {http.StatusBadRequest, "Invalid request"},
 	CodeAuthenticationRequired: {http.StatusUnauthorized, "Authentication required"},
 	CodeNotAuthorized:          {http.StatusForbidden, "Not authorized"},
-	CodeFeatureNotAvailable:    {http.StatusForbidden, "Feature not available"},
+	"feature_not_available":    {http.StatusForbidden, "Feature not available"},
 	CodeNotFound:               {http.StatusNotFound, "Resource not found"},
 	CodeMethodNotAllowed:       {http.StatusMethodNotAllowed, "Method not allowed"},
 	CodeConflict:               {http.StatusConflict, "Conflict"},
 	CodePayloadTooLarge:        {http.StatusRequestEntityTooLarge, "Payload too large"},
 	CodeNotSupported:           {http.StatusUnprocessableEntity, "Operation not supported"},
 	CodeInvalidDefinition:      {http.StatusUnprocessableEntity, "Invalid definition"},
-	CodeContentPolicy:          {http.StatusForbidden, "Content policy violation"},
+	"content_policy_violation": {http.StatusForbidden, "Content policy violation"},
 	CodeBudgetExceeded:         {http.StatusForbidden, "Budget exceeded"},
 	CodeRateLimited:            {http.StatusTooManyRequests, "Rate limited"},
 	CodeInternal:               {http.StatusInternalServerError, "Internal error"},

@@ -1,14 +1,8 @@
 package penstock
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Factory is a standing team of agents with its automations and webhooks: the
@@ -108,35 +102,6 @@ func (r Repository) String() string {
 	return text
 }
 
-var resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-
-// ResourceName turns a label into the name of an automation or webhook, which is also the name of
-// its file. The name is in lower case and has one - for consecutive spaces. ok is false if the
-// result is not a valid name.
-func ResourceName(label string) (name string, ok bool) {
-	name = strings.Join(strings.Fields(strings.ToLower(label)), "-")
-	return name, resourceName.MatchString(name)
-}
-
-// ResourceNameRule describes the labels that [ResourceName] accepts.
-const ResourceNameRule = "must be 1 to 63 letters, digits, - and spaces, the first one a letter or digit"
-
-// ValidAlias reports whether a factory may have this alias: 1 to 60 letters and digits of any
-// script, spaces and . _ -, without a space at either end.
-func ValidAlias(alias string) bool {
-	n := utf8.RuneCountInString(alias)
-	return n >= 1 && n <= maxAlias && strings.TrimSpace(alias) == alias && !strings.ContainsFunc(alias, notOfAlias)
-}
-
-const maxAlias = 60 // characters
-
-func notOfAlias(r rune) bool {
-	if r == utf8.RuneError {
-		return true
-	}
-	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ._-", r)
-}
-
 // FactorySettings are the settings in factory.yaml for a factory and its agents. All are empty
 // until files are applied.
 type FactorySettings struct {
@@ -161,7 +126,6 @@ type CodeForge string
 const (
 	ForgeGitHub CodeForge = "GITHUB"
 	ForgeGitLab CodeForge = "GITLAB"
-	ForgeNone   CodeForge = "NONE" // of a factory without repositories
 )
 
 // WorkRepository is a repository that a factory works on.
@@ -180,43 +144,4 @@ type AgentDefaults struct {
 	MCPServers         map[string]MCPServer `json:"mcp_servers"`
 	Harness            *Harness             `json:"harness,omitempty"`
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
-}
-
-// SettingsOf returns the settings of a factory with these defaults, repositories, and hosts of
-// repositories that its files name.
-func SettingsOf(defaults Overrides, repositories []WorkRepository, forges []CodeForge) FactorySettings {
-	settings := FactorySettings{
-		Repositories: []WorkRepository{}, CodeForge: ForgeNone,
-		CredentialStrategy: cmp.Or(defaults.CredentialStrategy, "EXECUTOR"),
-		DefaultModel:       defaults.Model, DefaultEnvironment: defaults.EnvironmentID,
-		AgentDefaults: AgentDefaults{
-			Secrets: []NamedSecret{},
-		},
-	}
-	CarryKeys(&settings.AgentDefaults, defaults)
-	if settings.AgentDefaults.MCPServers == nil {
-		settings.AgentDefaults.MCPServers = map[string]MCPServer{}
-	}
-	if h := defaults.Harness; settings.DefaultModel == "" && h != nil && h.Kind() == HarnessBuiltin {
-		settings.DefaultModel = h.ModelID
-	}
-	for _, name := range defaults.Secrets {
-		settings.AgentDefaults.Secrets = append(settings.AgentDefaults.Secrets, NamedSecret{Name: name})
-	}
-	if len(repositories) > 0 {
-		settings.CodeForge = ForgeGitHub
-	}
-	if len(forges) > 0 && !slices.Contains(forges, settings.CodeForge) {
-		settings.CodeForge = forges[0]
-	}
-	for _, r := range repositories {
-		if len(forges) <= 1 { // otherwise the files do not say where it is
-			r.CodeForge = settings.CodeForge
-		}
-		settings.Repositories = append(settings.Repositories, r)
-	}
-	if settings.CodeForges = forges; len(forges) == 0 {
-		settings.CodeForges = []CodeForge{settings.CodeForge}
-	}
-	return settings
 }

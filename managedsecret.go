@@ -8,10 +8,6 @@ import (
 	"strings"
 )
 
-// MaxSecretBytes limits the value of a managed secret. On Linux, an environment variable has up to
-// 128 KB, including its name.
-const MaxSecretBytes = 64 << 10
-
 // ManagedSecret describes a secret that the server keeps for a team's runs and webhooks. It is the
 // schema Secret of the API, and never contains the value of the secret.
 type ManagedSecret struct {

@@ -249,13 +249,8 @@ type Attachment struct {
 	Data     []byte `json:"data"` // base64 in JSON
 }
 
-// Limits of a run request.
-const (
-	maxTitle           = 80
-	MaxAttachments     = 5
-	MaxAttachmentBytes = 25 << 20 // of all attachments of a request, decoded, or of one uploaded attachment
-	MaxBodyBytes       = 10 << 20 // of a JSON body without attachments
-)
+// maxTitle is the longest title of a run, in characters.
+const maxTitle = 80
 
 // DeriveTitle derives a title from a prompt: its first line with text, cut at a word, at most
 // maxTitle characters.

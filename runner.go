@@ -40,15 +40,3 @@ func (r *RunnerSpec) Shape() string {
 	}
 	return fmt.Sprintf("%d vCPUs, %g GB", r.VCPUs, r.MemoryGB)
 }
-
-// Platform converts Go's names of a platform to the names that workers and runners use: linux/amd64
-// is linux/x86_64.
-func Platform(os, arch string) string {
-	rename := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "darwin": "macos"}
-	for _, part := range []*string{&os, &arch} {
-		if name, ok := rename[*part]; ok {
-			*part = name
-		}
-	}
-	return os + "/" + arch
-}

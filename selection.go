@@ -17,9 +17,6 @@ type Selection struct {
 	object bool // whether the JSON was an object
 }
 
-// Select returns a selection of the given names.
-func Select(names ...string) Selection { return Selection{In: names} }
-
 // Has reports whether the selection includes a resource with these names.
 func (s Selection) Has(names ...string) bool {
 	called := func(name string) bool { return slices.Contains(names, name) }

@@ -9,11 +9,8 @@ import (
 	"strings"
 )
 
-// The limits of an automation.
-const (
-	MaxTriggers     = 20
-	MaxTriggerNames = 100 // values of one key of a filter
-)
+// MaxTriggerNames is how many values one key of a filter can have.
+const MaxTriggerNames = 100
 
 // provider is a source of events that a trigger can name.
 type provider struct {

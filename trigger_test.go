@@ -185,25 +185,6 @@ func TestTriggersWaitForWebhooksOfTheirScheme(t *testing.T) {
 	}
 }
 
-func TestNamesOfResourcesAreFolded(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ label, want string }{
-		{"deploy", "deploy"},
-		{"  GitHub   Prod ", "github-prod"},
-		{"0-x", "0-x"},
-		{"", ""},
-		{"-x", ""},
-		{"a_b", ""},
-		{"ä", ""},
-		{"a/b", ""},
-	} {
-		got, ok := penstock.ResourceName(test.label)
-		if ok != (test.want != "") || ok && got != test.want {
-			t.Errorf("%q: got %q (%t), want %q", test.label, got, ok, test.want)
-		}
-	}
-}
-
 func TestEveryProviderHasEventsAndKeys(t *testing.T) {
 	t.Parallel()
 	for _, provider := range penstock.Providers() {

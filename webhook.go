@@ -31,10 +31,6 @@ type Signature struct {
 	TimestampHeader string `json:"timestamp_header,omitempty"` // holds {timestamp}
 }
 
-// MinWebhookSecret is the minimum length of a new webhook secret, in characters. A webhook
-// keeps an older, shorter one.
-const MinWebhookSecret = 16
-
 // Webhook is an authenticated URL that starts automations: the contract's
 // Webhook.
 type Webhook struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 )
 
 type automationCmds struct {
@@ -45,7 +46,7 @@ var automationNoun = &noun[penstock.Automation]{
 
 // resourceName is the name of a webhook or automation that a person may write like its label.
 func resourceName(called string) string {
-	name, _ := penstock.ResourceName(called)
+	name, _ := factory.ResourceName(called)
 	return name
 }
 
@@ -166,7 +167,7 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 		return nil, exitf(exitUsage, "--timezone needs --cron")
 	}
 	if len(f.Webhook) > 0 {
-		filter := penstock.WebhookFilter{WebhookIDs: penstock.Select(f.Webhook...)}
+		filter := penstock.WebhookFilter{WebhookIDs: penstock.Selection{In: f.Webhook}}
 		var err error
 		if filter.Payload, err = f.payloadFilter(std); err != nil {
 			return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/execution/worker"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/skills"
 )
@@ -171,7 +172,7 @@ func TestRemoteWorkerGetsTheSettingsOfTheFactory(t *testing.T) {
 	digest := registry.Push(t, "tools", nil, testkit.HostImage(t, "sh", "cat", "sleep"), []testkit.ImageFile{
 		{Header: tar.Header{Name: "opt/only-here"}, Content: "from the image"},
 	})
-	_, arch, _ := strings.Cut(penstock.Platform(runtime.GOOS, runtime.GOARCH), "/")
+	_, arch, _ := strings.Cut(worker.Platform(runtime.GOOS, runtime.GOARCH), "/")
 	other := map[string]string{"x86_64": "aarch64", "aarch64": "x86_64"}[arch]
 	runner := func(arch string) string {
 		return "setupCommands: [echo prepared > state]\nplatform: {arch: " + arch + ", linux: {dockerImage: '" +
@@ -250,7 +251,7 @@ func TestCommandsOfThePlatformSkillWork(t *testing.T) {
 	}
 	var started penstock.Run
 	for len(blocks) > 0 {
-		some := blocks[:min(len(blocks), penstock.MaxAttachments)]
+		some := blocks[:min(len(blocks), run.MaxAttachments)]
 		blocks = blocks[len(some):]
 		started = h.runCommands(some)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 // factoryValidateCmd needs no server, because it runs the server's own parser. It skips checks that
@@ -56,7 +57,7 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 func (s *fileSettings) checkModel(name string) (problem, nearest string) {
 	_, known := penstock.CanonicalModelID(name)
 	_, alias := s.ModelAliases[name]
-	if known || alias || penstock.IsModelAuto(name) {
+	if known || alias || run.IsModelAuto(name) {
 		return "", ""
 	}
 	near := penstock.NearestModel(name)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/execution/launch"
+	"github.com/penstock-dev/penstock/internal/execution/worker"
 )
 
 // launching holds the flags of a worker that executes runs in Pods of a cluster.
@@ -147,7 +148,7 @@ func (cmd *workerCmd) launch(
 		StartTimeout: cmd.PodStartTimeout,
 		Claim: penstock.ClaimRequest{
 			WorkerID: "launcher-" + namespace + "-" + cmd.Launcher, Host: cmd.Host, Version: buildVersion(), Models: p.served(),
-			Harnesses: harnesses, Sandbox: kind, Capacity: cmd.Concurrency, Platform: penstock.Platform("linux", runtime.GOARCH),
+			Harnesses: harnesses, Sandbox: kind, Capacity: cmd.Concurrency, Platform: worker.Platform("linux", runtime.GOARCH),
 		},
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -74,7 +75,7 @@ func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 		return `{"name":"S","version":1,"pending":false,"created_at":"2026-01-01T00:00:00Z",` +
 			`"updated_at":"2026-01-01T00:00:00Z","used_by":[]}`
 	})}
-	long := strings.Repeat("x", penstock.MaxSecretBytes)
+	long := strings.Repeat("x", access.MaxSecretBytes)
 	for name, tt := range map[string]struct {
 		args  []string
 		stdin string

@@ -206,10 +206,10 @@ func environmentOf(list []string) (map[string]string, error) {
 
 func attachments(paths []string) ([]penstock.Attachment, error) {
 	var list []penstock.Attachment
-	if len(paths) > penstock.MaxAttachments {
-		return nil, exitf(exitUsage, "--attach: at most %d files are allowed", penstock.MaxAttachments)
+	if len(paths) > run.MaxAttachments {
+		return nil, exitf(exitUsage, "--attach: at most %d files are allowed", run.MaxAttachments)
 	}
-	left := int64(penstock.MaxAttachmentBytes)
+	left := int64(run.MaxAttachmentBytes)
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -217,7 +217,7 @@ func attachments(paths []string) ([]penstock.Attachment, error) {
 		}
 		if left -= info.Size(); left < 0 {
 			return nil, exitf(
-				exitUsage, "--attach %s: the files exceed %d MiB in total", path, penstock.MaxAttachmentBytes>>20,
+				exitUsage, "--attach %s: the files exceed %d MiB in total", path, run.MaxAttachmentBytes>>20,
 			)
 		}
 		data, err := os.ReadFile(path)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
 const howToGiveKey = "set PENSTOCK_API_KEY or --key-file, or run the command in a terminal and enter the key"
@@ -114,7 +114,7 @@ func (s *stdio) secretFrom(flag, file string) (string, error) {
 		defer in.Close()
 	}
 	// Enough to see that a value exceeds the limit, also one in UTF-16 with a mark and a line end.
-	content, err := io.ReadAll(io.LimitReader(in, 2*(penstock.MaxSecretBytes+4)))
+	content, err := io.ReadAll(io.LimitReader(in, 2*(access.MaxSecretBytes+4)))
 	if err != nil {
 		return "", exitf(exitUsage, "%s: %w", flag, err)
 	}
@@ -145,8 +145,8 @@ func checkSecret(value string) (string, error) {
 	switch {
 	case value == "":
 		return "", exitf(exitUsage, "the value is empty")
-	case len(value) > penstock.MaxSecretBytes:
-		return "", exitf(exitUsage, "the value has more than %d bytes", penstock.MaxSecretBytes)
+	case len(value) > access.MaxSecretBytes:
+		return "", exitf(exitUsage, "the value has more than %d bytes", access.MaxSecretBytes)
 	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
 		return "", exitf(exitUsage, "the value is not valid UTF-8 text; encode it, for example with base64")
 	}

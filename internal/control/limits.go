@@ -23,10 +23,10 @@ func (r *Rules) Limits(context.Context, penstock.Principal) map[string]any {
 		"delivery_retention_seconds": int64(w.KeepDeliveriesFor / time.Second),
 		"dedup_body_seconds":         int64(w.DedupBodyWindow / time.Second),
 
-		"request_body_bytes":    int64(penstock.MaxBodyBytes),
+		"request_body_bytes":    int64(run.MaxBodyBytes),
 		"configuration_bytes":   int64(penstock.MaxConfigBytes),
-		"attachments_per_run":   penstock.MaxAttachments,
-		"attachment_bytes":      int64(penstock.MaxAttachmentBytes),
+		"attachments_per_run":   run.MaxAttachments,
+		"attachment_bytes":      int64(run.MaxAttachmentBytes),
 		"run_artifact_bytes":    r.deps.MaxRunArtifactBytes,
 		"run_depth":             run.MaxDepth,
 		"metadata_keys":         run.MaxMetadataKeys,
@@ -36,7 +36,7 @@ func (r *Rules) Limits(context.Context, penstock.Principal) map[string]any {
 		"idempotency_seconds":   int64(access.KeepAnswer / time.Second),
 		"signed_link_seconds":   int64(run.LinkLifetime / time.Second),
 		"secrets_per_team":      r.deps.MaxSecrets,
-		"secret_value_bytes":    penstock.MaxSecretBytes,
+		"secret_value_bytes":    access.MaxSecretBytes,
 		"queue_timeout_seconds": int64(r.deps.QueueTimeout / time.Second),
 		"run_retention_seconds": int64((r.deps.KeepRunsFor + time.Second - 1) / time.Second), // 0 means forever
 	}

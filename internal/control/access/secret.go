@@ -11,6 +11,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// MaxSecretBytes limits the value of a managed secret. On Linux, an environment variable has up to
+// 128 KB, including its name.
+const MaxSecretBytes = 64 << 10
+
 // SecretRequest creates a managed secret. Without a value, the secret is pending.
 type SecretRequest struct {
 	Name  string   `json:"name"`
@@ -254,7 +258,7 @@ func CheckSecretValue(pointer, value string) []penstock.FieldError {
 	if value == "" {
 		bad(pointer, "must not be empty; to set the value later, omit the field")
 	}
-	request.Text(bad, pointer, value, penstock.MaxSecretBytes)
+	request.Text(bad, pointer, value, MaxSecretBytes)
 	return errs
 }
 

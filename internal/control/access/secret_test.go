@@ -70,7 +70,7 @@ func TestSecretFromItsDeclarationToItsEnd(t *testing.T) {
 
 func TestBadSecretsAreRefusedWithoutTheirValue(t *testing.T) {
 	worlds(t, func(o *run.Deps) { o.MaxSecrets = 1 }, func(w *world) {
-		long := strings.Repeat("x", penstock.MaxSecretBytes)
+		long := strings.Repeat("x", access.MaxSecretBytes)
 		for name, tt := range map[string]struct{ name, value, pointer string }{
 			"a name with a dash":   {"A-B", "hunter22", "/name"},
 			"a name with a digit":  {"1A", "hunter22", "/name"},

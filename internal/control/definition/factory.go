@@ -3,9 +3,27 @@ package definition
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
+
+// ValidAlias reports whether a factory may have this alias: 1 to 60 letters and digits of any
+// script, spaces and . _ -, without a space at either end.
+func ValidAlias(alias string) bool {
+	n := utf8.RuneCountInString(alias)
+	return n >= 1 && n <= maxAlias && strings.TrimSpace(alias) == alias && !strings.ContainsFunc(alias, notOfAlias)
+}
+
+const maxAlias = 60 // characters
+
+func notOfAlias(r rune) bool {
+	if r == utf8.RuneError {
+		return true
+	}
+	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ._-", r)
+}
 
 // Factory is factory.yaml.
 type Factory struct {

@@ -60,7 +60,7 @@ var rules = map[string]rule{
 	"alias": { // not all JSON Schema validators support a class of letters
 		pattern:     `^\s*` + aliasEdge + `(` + aliasInner + `{0,58}` + aliasEdge + `)?\s*$`,
 		description: "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true,
-		valid: penstock.ValidAlias,
+		valid: ValidAlias,
 	},
 	"owner": {
 		pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, description: "be the owner of a repository, such as acme",

@@ -44,7 +44,7 @@ func Schemas() map[string]*jsonschema.Schema {
 		s.Not = &jsonschema.Schema{AllOf: []*jsonschema.Schema{set("model"), set("harness")}}
 	}
 	automation.Properties["triggers"].MinItems, automation.Properties["triggers"].MaxItems = new(1), new(
-		penstock.MaxTriggers,
+		MaxTriggers,
 	)
 	automation.Properties["triggers"].Items.AllOf = triggerSchemas()
 	signed := &jsonschema.Schema{

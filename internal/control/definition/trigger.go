@@ -14,6 +14,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
 
+// MaxTriggers is how many triggers an automation can have.
+const MaxTriggers = 20
+
 // Trigger is an event that starts an automation.
 type Trigger struct {
 	Provider string    `json:"provider" rule:"provider" about:"Where the event comes from."`
@@ -61,9 +64,9 @@ func (p *parser) triggers(d *document, triggers []Trigger) {
 	case node == nil || node.Kind != yaml.SequenceNode:
 	case len(triggers) == 0:
 		d.badf(node, MissingRequired, "an automation needs at least one trigger")
-	case len(triggers) > penstock.MaxTriggers:
+	case len(triggers) > MaxTriggers:
 		d.badf(
-			node, InvalidTrigger, "an automation has %d triggers; at most %d are allowed", len(triggers), penstock.MaxTriggers,
+			node, InvalidTrigger, "an automation has %d triggers; at most %d are allowed", len(triggers), MaxTriggers,
 		)
 	}
 	var names []string

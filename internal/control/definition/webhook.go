@@ -8,6 +8,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
+// MinWebhookSecret is the minimum length of a new webhook secret, in characters. A webhook
+// keeps an older, shorter one.
+const MinWebhookSecret = 16
+
 // Webhook is webhooks/NAME.yaml.
 type Webhook struct {
 	Name             string                   `json:"-"`
@@ -67,7 +71,7 @@ func (p *parser) shortSecret(d *document, w Webhook) {
 	}
 	short, kept := p.known.ShortSecret(w.Name, w.SecretName)
 	at, text := d.find("secretName"), fmt.Sprintf(
-		"the value of the secret %s has fewer than %d characters", w.SecretName, penstock.MinWebhookSecret,
+		"the value of the secret %s has fewer than %d characters", w.SecretName, MinWebhookSecret,
 	)
 	switch {
 	case short && kept:

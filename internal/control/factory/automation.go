@@ -4,16 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/request"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
+
+var resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// ResourceName turns a label into the name of an automation or webhook, which is also the name of
+// its file. The name is in lower case and has one - for consecutive spaces. ok is false if the
+// result is not a valid name.
+func ResourceName(label string) (name string, ok bool) {
+	name = strings.Join(strings.Fields(strings.ToLower(label)), "-")
+	return name, resourceName.MatchString(name)
+}
+
+// resourceNameRule describes the labels that [ResourceName] accepts.
+const resourceNameRule = "must be 1 to 63 letters, digits, - and spaces, the first one a letter or digit"
 
 // AutomationRequest creates or changes an automation. In a change, an absent field stays
 // unchanged, and null clears it.
@@ -141,12 +156,12 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	name, ok := penstock.ResourceName(row.Name)
+	name, ok := ResourceName(row.Name)
 	switch {
 	case name == "":
 		bad("/name", "is required")
 	case !ok:
-		bad("/name", "%s", penstock.ResourceNameRule)
+		bad("/name", "%s", resourceNameRule)
 	default:
 		row.Name = name
 	}
@@ -164,8 +179,8 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	switch n := len(row.Triggers); {
 	case n == 0:
 		bad("/triggers", "must have at least one trigger")
-	case n > penstock.MaxTriggers:
-		bad("/triggers", "has %d triggers; at most %d are allowed", n, penstock.MaxTriggers)
+	case n > definition.MaxTriggers:
+		bad("/triggers", "has %d triggers; at most %d are allowed", n, definition.MaxTriggers)
 	default:
 		errs = append(errs, checkTriggers(row.Triggers)...)
 	}

@@ -533,3 +533,22 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 		}
 	})
 }
+
+func TestNamesOfResourcesAreFolded(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ label, want string }{
+		{"deploy", "deploy"},
+		{"  GitHub   Prod ", "github-prod"},
+		{"0-x", "0-x"},
+		{"", ""},
+		{"-x", ""},
+		{"a_b", ""},
+		{"ä", ""},
+		{"a/b", ""},
+	} {
+		got, ok := factory.ResourceName(test.label)
+		if ok != (test.want != "") || ok && got != test.want {
+			t.Errorf("%q: got %q (%t), want %q", test.label, got, ok, test.want)
+		}
+	}
+}

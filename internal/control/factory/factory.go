@@ -260,7 +260,7 @@ func changeFactory(r *store.FactoryRow, req FactoryRequest) error {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
 	request.Name(bad, r.Name, true)
-	if r.Alias != "" && !penstock.ValidAlias(r.Alias) {
+	if r.Alias != "" && !definition.ValidAlias(r.Alias) {
 		bad("/alias", "must be 1 to 60 letters and digits of any script, spaces and . _ -")
 	}
 	request.Text(bad, "/description", r.Description, request.MaxDescription)

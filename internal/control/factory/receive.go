@@ -211,7 +211,7 @@ func (s *Receiver) begin(
 		return err
 	}
 	if template == nil {
-		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), broken
+		match.FailedAt, match.Reason = new(FailedAtAutomation), broken
 		return nil
 	}
 	payload, _ := document.Root() // without one, the title shows no values
@@ -221,7 +221,7 @@ func (s *Receiver) begin(
 		PaidBy: d.PaidBy,
 	})
 	if reason, ok := WhyBroken(err); ok {
-		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), reason
+		match.FailedAt, match.Reason = new(FailedAtAutomation), reason
 		return nil
 	}
 	if err != nil {

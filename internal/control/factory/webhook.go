@@ -140,9 +140,9 @@ func NewWebhook(req WebhookRequest) (store.WebhookRow, error) {
 		bad("/name", "is required")
 	} else {
 		request.Name(bad, w.Label, true)
-		name, ok := penstock.ResourceName(w.Label)
+		name, ok := ResourceName(w.Label)
 		if w.Name = name; !ok && errs == nil {
-			bad("/name", "%s", penstock.ResourceNameRule)
+			bad("/name", "%s", resourceNameRule)
 		}
 	}
 	request.Set(&w.AuthMode, req.AuthMode)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
@@ -51,13 +52,13 @@ func unfitNext(w store.WebhookRow, value string) string {
 		return problem
 	}
 	if IsShort(value) {
-		return fmt.Sprintf("must have at least %d characters", penstock.MinWebhookSecret)
+		return fmt.Sprintf("must have at least %d characters", definition.MinWebhookSecret)
 	}
 	return ""
 }
 
 // IsShort reports whether a secret is shorter than a new one may be.
-func IsShort(value string) bool { return utf8.RuneCountInString(value) < penstock.MinWebhookSecret }
+func IsShort(value string) bool { return utf8.RuneCountInString(value) < definition.MinWebhookSecret }
 
 // Has reports whether value is the current secret of w.
 func (s *Webhooks) Has(w store.WebhookRow, value string) (bool, error) {
@@ -79,12 +80,12 @@ func Unfit(w store.WebhookRow, value string) string {
 		if !isToken(urlSafe) || strings.Trim(value, ".") == "" { // "." and ".." would not stay in a path
 			return fmt.Sprintf(
 				"must be %d to %d of the characters A-Z a-z 0-9 - . _ ~, because it is part of a URL",
-				penstock.MinWebhookSecret, maxToken,
+				definition.MinWebhookSecret, maxToken,
 			)
 		}
 	case penstock.AuthToken:
 		if !isToken(func(r rune) bool { return r > ' ' && r <= '~' }) {
-			return fmt.Sprintf("must be %d to %d visible ASCII characters, without spaces", penstock.MinWebhookSecret, maxToken)
+			return fmt.Sprintf("must be %d to %d visible ASCII characters, without spaces", definition.MinWebhookSecret, maxToken)
 		}
 	case penstock.AuthSignature:
 		if strings.TrimSpace(value) != value {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 const validatePath = "/api/v1/factory-files/validate"
@@ -101,7 +102,7 @@ func TestListedFilesAreCheckedFirst(t *testing.T) {
 	}
 	w.must(
 		http.StatusRequestEntityTooLarge, "POST", validatePath,
-		`{"files": {"a": "`+strings.Repeat("x", penstock.MaxBodyBytes)+`"}}`, "Authorization", "",
+		`{"files": {"a": "`+strings.Repeat("x", run.MaxBodyBytes)+`"}}`, "Authorization", "",
 	)
 }
 

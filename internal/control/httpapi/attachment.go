@@ -38,7 +38,7 @@ func (h attachments) prepareInConversation(c *call) error {
 
 // upload serves the upload URLs of prepared attachments. The body is the file.
 func (h attachments) upload(c *call) error {
-	const limit = penstock.MaxAttachmentBytes
+	const limit = run.MaxAttachmentBytes
 	if c.r.ContentLength > limit {
 		return tooLarge(limit)
 	}

@@ -400,7 +400,7 @@ func (d *driver) uploadBadly() {
 	d.must(http.StatusUnprocessableEntity, "POST", follow, named) // not uploaded yet
 	d.must(http.StatusUnprocessableEntity, "POST", "/api/v1/agent/conversations/"+d.seen["talk"]+"/followups", named)
 	d.must(http.StatusBadRequest, "PUT", path, "x", "Content-Encoding", "gzip")
-	d.must(http.StatusRequestEntityTooLarge, "PUT", path, strings.Repeat("x", penstock.MaxAttachmentBytes+1))
+	d.must(http.StatusRequestEntityTooLarge, "PUT", path, strings.Repeat("x", run.MaxAttachmentBytes+1))
 	d.must(http.StatusNotFound, "PUT", "/api/v1/uploads/nonsense", "x")
 	d.must(http.StatusNotFound, "GET", "/api/v1/downloads/"+token, nil) // a link to upload is none to download
 	d.must(http.StatusOK, "PUT", path, "first")

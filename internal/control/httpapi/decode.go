@@ -16,14 +16,15 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 // Limits of request bodies in bytes. A run's attachments do not count toward
 // maxJSON, so its body may be as large as both together.
 const (
-	maxJSON   = penstock.MaxBodyBytes
+	maxJSON   = run.MaxBodyBytes
 	maxSignIn = 4 << 10
-	maxRun    = maxJSON + (penstock.MaxAttachmentBytes+2)/3*4 + 4*penstock.MaxAttachments
+	maxRun    = maxJSON + (run.MaxAttachmentBytes+2)/3*4 + 4*run.MaxAttachments
 )
 
 // readBody reads the whole body once; later calls return the same bytes.

@@ -49,7 +49,7 @@ func TestProblemsHaveTheirShape(t *testing.T) {
 func TestBodiesOfTheWrongKindAreRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	large := `{"prompt": "` + strings.Repeat("x", penstock.MaxBodyBytes) + `"}`
+	large := `{"prompt": "` + strings.Repeat("x", run.MaxBodyBytes) + `"}`
 	tests := []struct {
 		name, body string
 		headers    []string

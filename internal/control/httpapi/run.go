@@ -56,10 +56,10 @@ func (c *call) checkRunSize(attachments []penstock.Attachment) error {
 		rest -= base64.StdEncoding.EncodedLen(len(file.Data))
 		files += len(file.Data)
 	}
-	if files > penstock.MaxAttachmentBytes {
+	if files > run.MaxAttachmentBytes {
 		return penstock.Errorf(
 			penstock.CodePayloadTooLarge, "the attachments have %d bytes in total; the limit is %d", files,
-			penstock.MaxAttachmentBytes,
+			run.MaxAttachmentBytes,
 		)
 	}
 	if rest > maxJSON {

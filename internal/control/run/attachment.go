@@ -14,6 +14,13 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// The limits of a request with attachments.
+const (
+	MaxAttachments     = 5
+	MaxAttachmentBytes = 25 << 20 // of all attachments of a request, decoded, or of one uploaded attachment
+	MaxBodyBytes       = 10 << 20 // of a JSON body without attachments
+)
+
 // AttachmentDir is the folder of attachments in the workspace.
 const AttachmentDir = ".penstock/attachments/"
 
@@ -22,8 +29,8 @@ func checkAttachments(list []penstock.Attachment) []penstock.FieldError {
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	if len(list) > penstock.MaxAttachments {
-		bad("/attachments", "has %d files; at most %d are allowed", len(list), penstock.MaxAttachments)
+	if len(list) > MaxAttachments {
+		bad("/attachments", "has %d files; at most %d are allowed", len(list), MaxAttachments)
 	}
 	names := map[string]bool{}
 	for i, a := range list {
@@ -69,7 +76,7 @@ func plainName(name string) bool {
 func (s *Files) putAttachments(ctx context.Context, run *store.NewRun, list []penstock.Attachment) error {
 	for i, a := range list {
 		key := attachmentKey(run.ID, i)
-		if _, _, err := s.blobs.Put(ctx, key, bytes.NewReader(a.Data), penstock.MaxAttachmentBytes); err != nil {
+		if _, _, err := s.blobs.Put(ctx, key, bytes.NewReader(a.Data), MaxAttachmentBytes); err != nil {
 			for _, key := range attached(run.Attachments) {
 				s.DropBlob(ctx, key)
 			}
@@ -118,10 +125,10 @@ func checkFollowupAttachments(bad func(pointer, format string, args ...any), lis
 			bad(at+"/data", "must not be given together with attachment_id")
 		}
 	}
-	if contents > penstock.MaxAttachments {
+	if contents > MaxAttachments {
 		bad("/attachments", "contains %d files; at most %d are allowed: upload the others and name them by "+
 			"their ids",
-			contents, penstock.MaxAttachments)
+			contents, MaxAttachments)
 	}
 }
 
@@ -138,7 +145,7 @@ func (s *Files) putFollowupAttachments(
 		}
 		id := penstock.NewID()
 		key := uploadKey(runID, id)
-		if _, _, err := s.blobs.Put(ctx, key, bytes.NewReader(a.Data), penstock.MaxAttachmentBytes); err != nil {
+		if _, _, err := s.blobs.Put(ctx, key, bytes.NewReader(a.Data), MaxAttachmentBytes); err != nil {
 			for _, key := range attached(files) {
 				s.DropBlob(ctx, key)
 			}

@@ -13,6 +13,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// IsModelAuto reports whether a model's name is ModelAuto or begins with auto-.
+func IsModelAuto(name string) bool {
+	return name == penstock.ModelAuto || strings.HasPrefix(name, penstock.ModelAuto+"-")
+}
+
 // ModelList lists the models that a run can name.
 type ModelList struct {
 	Default string               `json:"default_model_id"`
@@ -52,7 +57,7 @@ func NoProvider(model string) string {
 // Only a provider knows its models, so any name with the prefix of a provider of the built-in
 // agent or of a worker is known.
 func (s *Catalog) knownModel(name string, workers []store.Worker) bool {
-	if name == "" || name == s.DefaultModel() || penstock.IsModelAuto(name) {
+	if name == "" || name == s.DefaultModel() || IsModelAuto(name) {
 		return true
 	}
 	if _, known := penstock.CanonicalModelID(name); known {
@@ -137,7 +142,7 @@ func (s *Catalog) Model(name string) string {
 	if model, known := s.aliases[name]; known {
 		name = model
 	}
-	if penstock.IsModelAuto(name) {
+	if IsModelAuto(name) {
 		return ""
 	}
 	return name

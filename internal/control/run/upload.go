@@ -147,7 +147,7 @@ func (s *Files) Upload(ctx context.Context, token string, content io.Reader) (Up
 	}
 	runID, id, _ := strings.Cut(g.ID, "/")
 	key := uploadKey(runID, penstock.NewID())
-	size, _, err := s.blobs.Put(ctx, key, content, penstock.MaxAttachmentBytes)
+	size, _, err := s.blobs.Put(ctx, key, content, MaxAttachmentBytes)
 	if err != nil {
 		return none, StorageError(err)
 	}

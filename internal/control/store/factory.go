@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -10,6 +11,48 @@ import (
 
 	"github.com/penstock-dev/penstock"
 )
+
+// forgeNone is the host of a factory without repositories.
+const forgeNone penstock.CodeForge = "NONE"
+
+// SettingsOf returns the settings of a factory with these defaults, repositories, and hosts of
+// repositories that its files name.
+func SettingsOf(defaults penstock.Overrides, repositories []penstock.WorkRepository, forges []penstock.CodeForge) penstock.FactorySettings {
+	settings := penstock.FactorySettings{
+		Repositories: []penstock.WorkRepository{}, CodeForge: forgeNone,
+		CredentialStrategy: cmp.Or(defaults.CredentialStrategy, "EXECUTOR"),
+		DefaultModel:       defaults.Model, DefaultEnvironment: defaults.EnvironmentID,
+		AgentDefaults: penstock.AgentDefaults{
+			Secrets: []penstock.NamedSecret{},
+		},
+	}
+	penstock.CarryKeys(&settings.AgentDefaults, defaults)
+	if settings.AgentDefaults.MCPServers == nil {
+		settings.AgentDefaults.MCPServers = map[string]penstock.MCPServer{}
+	}
+	if h := defaults.Harness; settings.DefaultModel == "" && h != nil && h.Kind() == penstock.HarnessBuiltin {
+		settings.DefaultModel = h.ModelID
+	}
+	for _, name := range defaults.Secrets {
+		settings.AgentDefaults.Secrets = append(settings.AgentDefaults.Secrets, penstock.NamedSecret{Name: name})
+	}
+	if len(repositories) > 0 {
+		settings.CodeForge = penstock.ForgeGitHub
+	}
+	if len(forges) > 0 && !slices.Contains(forges, settings.CodeForge) {
+		settings.CodeForge = forges[0]
+	}
+	for _, r := range repositories {
+		if len(forges) <= 1 { // otherwise the files do not say where it is
+			r.CodeForge = settings.CodeForge
+		}
+		settings.Repositories = append(settings.Repositories, r)
+	}
+	if settings.CodeForges = forges; len(forges) == 0 {
+		settings.CodeForges = []penstock.CodeForge{settings.CodeForge}
+	}
+	return settings
+}
 
 // FactoryRow is a factory with its internal fields.
 type FactoryRow struct {
@@ -89,7 +132,7 @@ func scanFactory(row scanner) (FactoryRow, error) {
 	if r.Source == penstock.FactoryRepository {
 		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
 	}
-	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn, r.CodeForges)
+	r.TeamUID, r.FactorySettings = r.Team, SettingsOf(r.Defaults, r.WorksOn, r.CodeForges)
 	r.FactorySettings.Network, r.FactorySettings.Models = r.Network, r.Models
 	return *r, nil
 }

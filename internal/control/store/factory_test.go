@@ -27,7 +27,7 @@ func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
 			CreatedAt: now, UpdatedAt: now,
 		},
 	}
-	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn, r.CodeForges)
+	r.TeamUID, r.FactorySettings = r.Team, store.SettingsOf(r.Defaults, r.WorksOn, r.CodeForges)
 	write(t, s, func(tx *store.Tx) error {
 		return errors.Join(tx.Changed(t.Context(), r.Team), tx.Factories().Add(t.Context(), r))
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/execution/worker"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
@@ -49,7 +50,7 @@ func acme() map[string]string {
 	}
 }
 
-func here() string { return penstock.Platform(runtime.GOOS, runtime.GOARCH) }
+func here() string { return worker.Platform(runtime.GOOS, runtime.GOARCH) }
 
 // Every agent gets its own and its factory's configuration: secrets as masked environment
 // variables, the runner's setup before the environment's, skills by precedence.

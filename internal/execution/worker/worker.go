@@ -31,6 +31,18 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
+// Platform converts Go's names of a platform to the names that workers and runners use: linux/amd64
+// is linux/x86_64.
+func Platform(os, arch string) string {
+	rename := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "darwin": "macos"}
+	for _, part := range []*string{&os, &arch} {
+		if name, ok := rename[*part]; ok {
+			*part = name
+		}
+	}
+	return os + "/" + arch
+}
+
 // Options configures a Worker.
 type Options struct {
 	Control penstock.Control
@@ -156,7 +168,7 @@ func New(o Options) (*Worker, error) {
 		Claim: penstock.ClaimRequest{
 			WorkerID: o.ID, Host: o.Host, Local: o.Local, Version: o.Version, Models: o.Models,
 			Sandbox: w.kind(), StrictImage: o.StrictImage && !w.usesImages(), Capacity: o.Concurrency,
-			Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
+			Platform: Platform(runtime.GOOS, runtime.GOARCH),
 		},
 		Update: func(c *penstock.ClaimRequest) {
 			programs, agents := w.programs()

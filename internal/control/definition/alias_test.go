@@ -1,10 +1,10 @@
-package penstock_test
+package definition_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 )
 
 func TestValidAlias(t *testing.T) {
@@ -13,7 +13,7 @@ func TestValidAlias(t *testing.T) {
 		"a", "Demo Factory-1.0_x", "café", "cafe\u0301", "Zahlungen für Köln", "支払い", "دفع ٣", "हिन्दी",
 		strings.Repeat("ä", 60),
 	} {
-		if !penstock.ValidAlias(alias) {
+		if !definition.ValidAlias(alias) {
 			t.Errorf("%q: got invalid", alias)
 		}
 	}
@@ -21,7 +21,7 @@ func TestValidAlias(t *testing.T) {
 		"", " a", "a ", "a/b", "a\tb", "a\nb", "factory🚀", "a\u200bb", "a\u202eb", "a\xff", "a,b", "\u00a0a",
 		strings.Repeat("ä", 61),
 	} {
-		if penstock.ValidAlias(alias) {
+		if definition.ValidAlias(alias) {
 			t.Errorf("%q: got valid", alias)
 		}
 	}

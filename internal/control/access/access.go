@@ -32,7 +32,7 @@ type Responses struct {
 type Keys struct {
 	store     *store.Store
 	responses *Responses
-	keys      share.Shared[store.KeyRow] // by their hashes
+	keys      share.SharedRead[store.KeyRow] // by their hashes
 	usedKeys  share.Used[string]
 }
 
@@ -41,7 +41,7 @@ type Sessions struct {
 	store         *store.Store
 	keys          *Keys
 	sessionLimits SessionLimits
-	sessions      share.Shared[store.SessionRow] // by their hashes
+	sessions      share.SharedRead[store.SessionRow] // by their hashes
 	usedSessions  share.Used[string]
 }
 

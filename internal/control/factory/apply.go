@@ -322,7 +322,7 @@ func (a *application) agent(
 	if agent.FactoryUID = a.factory.UID; !there {
 		agent.UID, agent.CreatedAt = penstock.NewID(), now
 	}
-	if errs, _ := request.Errors(a.s.resources.checkIdentity(a.p, agent, agent.OnBehalfOfEnabled)); errs != nil {
+	if errs, _ := request.FieldErrors(a.s.resources.checkIdentity(a.p, agent, agent.OnBehalfOfEnabled)); errs != nil {
 		a.badFields(definition.KindAgent, doc.Name, errs)
 	}
 	was, is := definition.AgentOf(before), definition.AgentOf(agent)

@@ -253,7 +253,7 @@ func checkTrigger(at string, t penstock.Trigger) []penstock.FieldError {
 		return errs
 	}
 	_, err := trigger.ParseFilter(fields.Payload)
-	found, _ := request.Errors(err)
+	found, _ := request.FieldErrors(err)
 	for _, e := range found {
 		errs = append(errs, penstock.FieldError{Pointer: at + "/filter/payload" + e.Pointer, Detail: e.Detail})
 	}
@@ -268,7 +268,7 @@ func (c Change) Use(
 ) error {
 	var errs []penstock.FieldError
 	collect := func(err error) error {
-		found, ok := request.Errors(err)
+		found, ok := request.FieldErrors(err)
 		errs = append(errs, found...)
 		if ok {
 			return nil

@@ -110,7 +110,7 @@ func (a *checker) Problems(ctx context.Context, row store.AutomationRow) ([]pens
 	if !ok {
 		return nil, broken
 	}
-	if fields, ok := request.Errors(broken); ok {
+	if fields, ok := request.FieldErrors(broken); ok {
 		return append(found, fields...), nil
 	}
 	return append(found, penstock.FieldError{Detail: reason}), nil

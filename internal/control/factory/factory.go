@@ -363,7 +363,7 @@ func together(errs []penstock.FieldError, err error) error {
 	if len(errs) == 0 {
 		return err
 	}
-	if fields, ok := request.Errors(err); ok {
+	if fields, ok := request.FieldErrors(err); ok {
 		errs = slices.Concat(fields, errs)
 	} else if err != nil {
 		return err

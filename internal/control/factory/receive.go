@@ -273,7 +273,7 @@ const smallBody = 16 << 10
 // parse parses the body once for all filters. Without filters it only validates the body.
 func (s *Receiver) parse(p *Plan, body []byte) (*trigger.Document, error) {
 	if !p.filtered {
-		return nil, trigger.Validate(body)
+		return nil, trigger.ValidateBody(body)
 	}
 	if len(body) > smallBody {
 		s.parsing <- struct{}{}

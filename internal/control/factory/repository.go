@@ -41,7 +41,7 @@ func (s *Repositories) createFromRepository(
 		_, name = git.Names(repository.URL)
 	}
 	var row store.FactoryRow
-	if named, ok := request.Errors(changeFactory(&row, FactoryRequest{Name: &name})); ok {
+	if named, ok := request.FieldErrors(changeFactory(&row, FactoryRequest{Name: &name})); ok {
 		errs = append(errs, named...)
 	}
 	if errs != nil {

@@ -22,8 +22,10 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 			keep.Newest = 0 // nobody can see them
 		}
 		for _, outcome := range penstock.Outcomes() {
-			if err := share.Clear(
-				ctx, func() (int, error) { return s.store.Deliveries.ClearLog(ctx, l.WebhookUID, outcome, keep, share.Size) },
+			if err := share.ClearInBatches(
+				ctx, func() (int, error) {
+					return s.store.Deliveries.ClearLog(ctx, l.WebhookUID, outcome, keep, share.BatchSize)
+				},
 			); err != nil {
 				return err
 			}
@@ -34,7 +36,9 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 
 // ClearCounts removes old counts and senders.
 func (s *Deliveries) ClearCounts(ctx context.Context) error {
-	err := share.Clear(ctx, func() (int, error) { return s.store.Deliveries.ClearIdentities(ctx, share.Size) })
+	err := share.ClearInBatches(ctx, func() (int, error) {
+		return s.store.Deliveries.ClearIdentities(ctx, share.BatchSize)
+	})
 	if err != nil {
 		return err
 	}

@@ -61,10 +61,10 @@ type Receiver struct {
 
 	plans        *share.Recent[string, *Plan] // by UID
 	planned      *share.Recent[plannedKey, *planned]
-	webhookReads share.Shared[store.WebhookRow] // by UID
-	planning     share.Shared[*Plan]            // by UID
-	versions     share.Shared[int64]            // by team
-	recognized   share.Shared[bool]             // by UID and address
+	webhookReads share.SharedRead[store.WebhookRow] // by UID
+	planning     share.SharedRead[*Plan]            // by UID
+	versions     share.SharedRead[int64]            // by team
+	recognized   share.SharedRead[bool]             // by UID and address
 	rejections   rejectionCounts
 	parsing      chan struct{}
 }

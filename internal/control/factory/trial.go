@@ -148,7 +148,7 @@ func newTrial(req FilterTest) (trial, error) {
 	} else {
 		f, err = eventTrial(req)
 	}
-	found, ok := request.Errors(err)
+	found, ok := request.FieldErrors(err)
 	if err != nil && !ok {
 		return f, err
 	}
@@ -168,7 +168,7 @@ func payloadTrial(req FilterTest) (trial, error) {
 	}
 	var err error
 	f.filter, err = trigger.ParseFilter(req.Filter)
-	if found, ok := request.Errors(err); ok {
+	if found, ok := request.FieldErrors(err); ok {
 		for i := range found {
 			found[i].Pointer = "/filter" + found[i].Pointer
 		}
@@ -247,7 +247,7 @@ func (f *trial) try(name string, body []byte) (FilterCheck, error) {
 	check := FilterCheck{Check: f.check}
 	document, err := trigger.ParseDocument(body)
 	if err != nil {
-		if fields, ok := request.Errors(err); ok {
+		if fields, ok := request.FieldErrors(err); ok {
 			err = penstock.Invalid("/payload", "%s", strings.TrimSpace(fields[0].Detail))
 		}
 		return check, err

@@ -85,7 +85,9 @@ func Unfit(w store.WebhookRow, value string) string {
 		}
 	case penstock.AuthToken:
 		if !isToken(func(r rune) bool { return r > ' ' && r <= '~' }) {
-			return fmt.Sprintf("must be %d to %d visible ASCII characters, without spaces", definition.MinWebhookSecret, maxToken)
+			return fmt.Sprintf(
+				"must be %d to %d visible ASCII characters, without spaces", definition.MinWebhookSecret, maxToken,
+			)
 		}
 	case penstock.AuthSignature:
 		if strings.TrimSpace(value) != value {

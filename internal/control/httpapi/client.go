@@ -317,7 +317,7 @@ func problemOf(resp *http.Response) (again bool, err error) {
 		}
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	var p request.Details
+	var p request.Problem
 	if err != nil || json.Unmarshal(raw, &p) != nil || p.Type == "" {
 		gateway := resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
 		return gateway, fmt.Errorf("the server returned %s", resp.Status)

@@ -52,7 +52,7 @@ func (p *problems) respond(c *call, err error) {
 	} {
 		h.Del(name)
 	}
-	details := request.Of(p.origin, e)
+	details := request.ProblemOf(p.origin, e)
 	details.Instance, details.TraceID = c.instance(), c.traceID()
 	h.Set("X-Should-Retry", strconv.FormatBool(details.Retryable))
 	if after := e.RetryAfter; after > 0 {
@@ -61,7 +61,7 @@ func (p *problems) respond(c *call, err error) {
 		h.Set("Retry-After", seconds(defaultRetryAfter))
 	}
 	c.code = e.Code
-	c.write(details.Status, request.ContentType, details.JSON())
+	c.write(details.Status, request.ProblemType, details.JSON())
 	if e.Code == penstock.CodePayloadTooLarge {
 		c.readOn()
 	}
@@ -69,7 +69,7 @@ func (p *problems) respond(c *call, err error) {
 
 // recover turns a panic of a handler into an internal error.
 func (p *problems) recover(c *call) {
-	if !request.Panicked(c.ctx(), p.log, recover(), "request_id", c.requestID, "route", c.route.Pattern) {
+	if !request.LogPanic(c.ctx(), p.log, recover(), "request_id", c.requestID, "route", c.route.Pattern) {
 		return
 	}
 	if c.rec.status != 0 {

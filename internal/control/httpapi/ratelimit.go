@@ -38,7 +38,7 @@ func newLimiter(quota int) *limiter {
 func (l *limiter) take(name string, now time.Time) decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.swept) >= share.Span {
+	if now.Sub(l.swept) >= share.WindowLength {
 		l.swept = now
 		maps.DeleteFunc(l.names, func(_ string, w *share.Window) bool { return w.Quiet(now) })
 	}
@@ -50,7 +50,7 @@ func (l *limiter) take(name string, now time.Time) decision {
 	total := w.Total(now)
 	admitted := total < l.quota
 	if admitted {
-		w.Add(now, share.Tick(l.quota))
+		w.Add(now, share.WindowTick(l.quota))
 		total++
 	}
 	return decision{admitted, l.quota - total, w.Until(max(total, 1), now)}
@@ -67,7 +67,7 @@ type keyRate struct {
 
 func newKeyRate(quota int, keys *access.Keys) *keyRate {
 	return &keyRate{
-		quota: quota, policy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, quota, int(share.Span.Seconds()))},
+		quota: quota, policy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, quota, int(share.WindowLength.Seconds()))},
 		own: newLimiter(quota), shared: newSharedLimiter(quota, keys.LeaseAllowance), keys: keys,
 	}
 }

@@ -53,7 +53,7 @@ func TestLimiterNeverExceedsItsQuota(t *testing.T) {
 		t.Fatalf("only %d requests were admitted", len(admitted))
 	}
 	for i := quota; i < len(admitted); i++ {
-		if gap := admitted[i].Sub(admitted[i-quota]); gap < share.Span {
+		if gap := admitted[i].Sub(admitted[i-quota]); gap < share.WindowLength {
 			t.Fatalf("%d requests within %s", quota+1, gap)
 		}
 	}
@@ -66,7 +66,7 @@ func TestLimiterForgetsQuietNames(t *testing.T) {
 	for i := range 1000 {
 		l.take(time.Unix(int64(i), 0).String(), now)
 	}
-	l.take("last", now.Add(2*share.Span))
+	l.take("last", now.Add(2*share.WindowLength))
 	if got := len(l.names); got != 1 {
 		t.Errorf("got %d names, want 1", got)
 	}

@@ -21,9 +21,9 @@ func TestProblemsHaveTheirShape(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := w.must(http.StatusBadRequest, "POST", "/api/v1/agent/runs", `{"prompt": "x", "config": {"harness": {"type": 7}}}`)
-	var got request.Details
+	var got request.Problem
 	a.into(t, &got)
-	want := request.Details{
+	want := request.Problem{
 		Type: w.url + "/docs/errors/invalid_request", Title: "Invalid request", Status: 400,
 		Error:    "Invalid request: /config/harness/type: must be a string, not a number",
 		Detail:   "/config/harness/type: must be a string, not a number",

@@ -116,8 +116,8 @@ func (s *Server) starting(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"status":"ok"}`))
 		return
 	}
-	details := request.Of(s.origin, penstock.Errorf(penstock.CodeUnavailable, "the server is starting"))
-	h.Set("Content-Type", request.ContentType)
+	details := request.ProblemOf(s.origin, penstock.Errorf(penstock.CodeUnavailable, "the server is starting"))
+	h.Set("Content-Type", request.ProblemType)
 	h.Set("Retry-After", "2")
 	h.Set("X-Should-Retry", "true")
 	w.WriteHeader(details.Status)

@@ -73,10 +73,10 @@ func (l *sharedLimiter) take(ctx context.Context, name string) (decision, error)
 func (l *sharedLimiter) named(name string) *leasedLimit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.swept) >= share.Span {
+	if now := time.Now(); now.Sub(l.swept) >= share.WindowLength {
 		l.swept = now
 		maps.DeleteFunc(l.names, func(_ string, s *leasedLimit) bool {
-			return now.Sub(s.until) >= share.Span && len(s.turn) == 0
+			return now.Sub(s.until) >= share.WindowLength && len(s.turn) == 0
 		})
 	}
 	s, known := l.names[name]

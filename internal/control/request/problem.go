@@ -14,11 +14,11 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ContentType is the media type of a [Details].
-const ContentType = "application/problem+json"
+// ProblemType is the media type of a [Problem].
+const ProblemType = "application/problem+json"
 
-// Details is the body of every error response.
-type Details struct {
+// Problem is the body of every error response.
+type Problem struct {
 	Type      string                `json:"type"`   // {origin}/docs/errors/{code}
 	Title     string                `json:"title"`  // the code in words
 	Status    int                   `json:"status"` // the HTTP status
@@ -32,9 +32,9 @@ type Details struct {
 	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"`
 }
 
-// Of returns the response body for e from a server at origin.
-func Of(origin string, e *penstock.Error) Details {
-	d := Details{
+// ProblemOf returns the response body for e from a server at origin.
+func ProblemOf(origin string, e *penstock.Error) Problem {
+	d := Problem{
 		Type: origin + "/docs/errors/" + string(e.Code), Title: e.Code.Title(), Status: e.Code.Status(), Detail: e.Explain(),
 		Retryable: e.Retryable || e.Code.Retryable(), Errors: e.Fields, Diagnostics: e.Diagnostics,
 	}
@@ -46,19 +46,19 @@ func Of(origin string, e *penstock.Error) Details {
 }
 
 // JSON returns the body. If the details are not UTF-8, it has only the title.
-func (d Details) JSON() []byte {
+func (d Problem) JSON() []byte {
 	body, err := json.Marshal(d)
 	if err != nil {
 		body, _ = json.Marshal(
-			Details{Type: d.Type, Title: d.Title, Status: d.Status, Error: d.Title, Retryable: d.Retryable},
+			Problem{Type: d.Type, Title: d.Title, Status: d.Status, Error: d.Title, Retryable: d.Retryable},
 		)
 	}
 	return body
 }
 
-// Panicked logs what a handler's recover returned, with its stack, and reports whether there was a
+// LogPanic logs what a handler's recover returned, with its stack, and reports whether there was a
 // panic. It repeats a panic with [http.ErrAbortHandler], with which a handler aborts a response.
-func Panicked(ctx context.Context, log *slog.Logger, recovered any, attrs ...any) bool {
+func LogPanic(ctx context.Context, log *slog.Logger, recovered any, attrs ...any) bool {
 	if recovered == nil {
 		return false
 	}

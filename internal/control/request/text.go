@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Errors returns the field errors of an invalid request.
-func Errors(err error) ([]penstock.FieldError, bool) {
+// FieldErrors returns the field errors of an invalid request.
+func FieldErrors(err error) ([]penstock.FieldError, bool) {
 	known, ok := errors.AsType[*penstock.Error](err)
 	if !ok || len(known.Fields) == 0 {
 		return nil, false

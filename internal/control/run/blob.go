@@ -89,9 +89,9 @@ func (s *Files) RemoveOrphans(ctx context.Context) error {
 	}()
 	next, stop := iter.Pull2(s.blobs.Between(ctx, since.Std(), before))
 	defer stop()
-	return share.Clear(ctx, func() (int, error) {
+	return share.ClearInBatches(ctx, func() (int, error) {
 		var keys []string
-		for len(keys) < share.Size {
+		for len(keys) < share.BatchSize {
 			key, err, ok := next()
 			if err != nil {
 				return 0, err

@@ -20,8 +20,8 @@ func (s *Upkeep) RemoveOldRuns(ctx context.Context) error {
 			s.log.Info("old runs removed", "runs", removed, "unchanged_since", before)
 		}
 	}()
-	return share.Clear(ctx, func() (int, error) {
-		old, err := s.store.Runs.Old(ctx, before, share.Size)
+	return share.ClearInBatches(ctx, func() (int, error) {
+		old, err := s.store.Runs.Old(ctx, before, share.BatchSize)
 		for _, id := range old {
 			if err := s.removeRun(ctx, id, before); err != nil {
 				return 0, err

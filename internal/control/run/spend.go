@@ -56,8 +56,8 @@ const abandonedAfter = 24 * time.Hour
 
 // SettleAbandoned counts calls as spent that nobody settles, because their worker died.
 func (s *Executions) SettleAbandoned(ctx context.Context) error {
-	return share.Clear(ctx, func() (int, error) {
-		calls, err := s.store.Calls.Abandoned(ctx, penstock.Now().Add(-abandonedAfter), share.Size)
+	return share.ClearInBatches(ctx, func() (int, error) {
+		calls, err := s.store.Calls.Abandoned(ctx, penstock.Now().Add(-abandonedAfter), share.BatchSize)
 		for _, c := range calls {
 			if err := s.settleAbandonedCall(ctx, c); err != nil {
 				return 0, fmt.Errorf("settle call %s, which is abandoned: %w", c.ID, err)

@@ -202,8 +202,8 @@ func recordUpload(
 
 // ExpireAttachments removes prepared attachments that no follow-up has named in time.
 func (s *Files) ExpireAttachments(ctx context.Context) error {
-	return share.Clear(ctx, func() (int, error) {
-		n, blobs, err := s.store.Files.ExpireAttachments(ctx, share.Size)
+	return share.ClearInBatches(ctx, func() (int, error) {
+		n, blobs, err := s.store.Files.ExpireAttachments(ctx, share.BatchSize)
 		for _, key := range blobs {
 			s.DropBlob(ctx, key)
 		}

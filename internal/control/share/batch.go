@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Size is how many log entries one transaction removes. New deliveries wait for this
+// BatchSize is how many log entries one transaction removes. New deliveries wait for this
 // transaction.
-const Size = 100
+const BatchSize = 100
 
-// Clear clears batches until nothing is left. It works at most a quarter of the time.
-func Clear(ctx context.Context, some func() (int, error)) error {
+// ClearInBatches clears batches until nothing is left. It works at most a quarter of the time.
+func ClearInBatches(ctx context.Context, some func() (int, error)) error {
 	for {
 		start := time.Now()
 		n, err := some()
-		if err != nil || n < Size {
+		if err != nil || n < BatchSize {
 			return err
 		}
 		if err := Pause(ctx, 3*time.Since(start)); err != nil {

@@ -33,7 +33,7 @@ func (l Lease) Take(w *Window, now time.Time) (got Leased) {
 	if l.Unused > 0 {
 		w.remove(l.Unused, l.UnusedAt)
 	}
-	tick := Tick(l.Quota)
+	tick := WindowTick(l.Quota)
 	if left := l.Quota - w.Total(now); left > 0 {
 		got.N = max(1, min(l.Want, left/maxShare))
 		w.Add(now, tick)

@@ -45,7 +45,7 @@ func TestLeasesNeverExceedTheQuota(t *testing.T) {
 		t.Fatalf("only %d events were used", len(used))
 	}
 	for i := quota; i < len(used); i++ {
-		if gap := used[i].Sub(used[i-quota]); gap < share.Span {
+		if gap := used[i].Sub(used[i-quota]); gap < share.WindowLength {
 			t.Fatalf("%d events within %s", quota+1, gap)
 		}
 	}
@@ -66,7 +66,7 @@ func TestLeaseLeavesRoom(t *testing.T) {
 	if got := l.Take(&w, now); got.N != 1 {
 		t.Errorf("got %d events after one was given back, want 1", got.N)
 	}
-	if got := (share.Lease{Quota: 8, Want: 1}).Take(&w, now); got.N != 0 || got.Reset != share.Span {
+	if got := (share.Lease{Quota: 8, Want: 1}).Take(&w, now); got.N != 0 || got.Reset != share.WindowLength {
 		t.Errorf("got %+v from a full window, want none for a minute", got)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Shared lets concurrent callers share one read of the store. No result is older than its call:
+// SharedRead lets concurrent callers share one read of the store. No result is older than its call:
 // a caller during a read gets the next one. The zero value is ready.
-type Shared[T any] struct {
+type SharedRead[T any] struct {
 	mu   sync.Mutex
 	keys map[string]*reads[T]
 }
@@ -34,7 +34,7 @@ const sharedTime = 10 * time.Second
 var errNotRead = errors.New("the read that was shared with others broke off")
 
 // Ask returns the result of read, which this or another caller runs.
-func (s *Shared[T]) Ask(ctx context.Context, key string, read func(context.Context) (T, error)) (T, error) {
+func (s *SharedRead[T]) Ask(ctx context.Context, key string, read func(context.Context) (T, error)) (T, error) {
 	all, r, first := s.join(key)
 	defer s.leave(key, all)
 	if !first {
@@ -52,7 +52,7 @@ func (s *Shared[T]) Ask(ctx context.Context, key string, read func(context.Conte
 }
 
 // join registers the caller for the next read. The first caller runs it.
-func (s *Shared[T]) join(key string) (all *reads[T], r *read[T], first bool) {
+func (s *SharedRead[T]) join(key string) (all *reads[T], r *read[T], first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.keys == nil {
@@ -70,13 +70,13 @@ func (s *Shared[T]) join(key string) (all *reads[T], r *read[T], first bool) {
 }
 
 // begin closes a read to further callers.
-func (s *Shared[T]) begin(all *reads[T]) {
+func (s *SharedRead[T]) begin(all *reads[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all.next = nil
 }
 
-func (s *Shared[T]) leave(key string, all *reads[T]) {
+func (s *SharedRead[T]) leave(key string, all *reads[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if all.users--; all.users == 0 {

@@ -14,7 +14,7 @@ import (
 func TestSharedReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s Shared[int]
+		var s SharedRead[int]
 		version := 0 // the stored value is the number of reads, which never overlap
 		var one sync.Mutex
 		slow := func(context.Context) (int, error) {
@@ -55,7 +55,7 @@ func TestSharedReads(t *testing.T) {
 func TestSharedReadOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s Shared[int]
+		var s SharedRead[int]
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		got, err := s.Ask(ctx, "key", func(ctx context.Context) (int, error) { return 1, ctx.Err() })
@@ -76,7 +76,7 @@ func TestSharedReadOutlivesItsCaller(t *testing.T) {
 func TestSharedReadThatPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s Shared[int]
+		var s SharedRead[int]
 		broken := func(context.Context) (int, error) { panic("broken") }
 		slow := func(context.Context) (int, error) { time.Sleep(time.Second); return 1, nil }
 		go func() { _, _ = s.Ask(t.Context(), "key", slow) }()

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Span is the length of a [Window].
-const Span = time.Minute
+// WindowLength is the length of a [Window].
+const WindowLength = time.Minute
 
-// Tick is the resolution of a [Window] of events below a limit: by the millisecond, or
+// WindowTick is the resolution of a [Window] of events below a limit: by the millisecond, or
 // for a limit above 300 by the second.
-func Tick(limit int) time.Duration {
+func WindowTick(limit int) time.Duration {
 	if limit > 300 {
 		return time.Second
 	}
@@ -73,10 +73,10 @@ func (w *Window) Until(limit int, now time.Time) time.Duration {
 	}
 	for _, s := range *w {
 		if left -= s.N; left < limit {
-			return min(time.UnixMilli(s.At).Add(Span).Sub(now), Span)
+			return min(time.UnixMilli(s.At).Add(WindowLength).Sub(now), WindowLength)
 		}
 	}
-	return Span
+	return WindowLength
 }
 
 // Quiet reports whether the minute before now had no event.
@@ -84,7 +84,7 @@ func (w *Window) Quiet(now time.Time) bool { return w.Total(now) == 0 }
 
 // forget removes the events that are a minute old.
 func (w *Window) forget(now time.Time) {
-	oldest := now.Add(-Span).UnixMilli()
+	oldest := now.Add(-WindowLength).UnixMilli()
 	*w = slices.DeleteFunc(*w, func(s Slot) bool { return s.At <= oldest })
 }
 

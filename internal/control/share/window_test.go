@@ -70,15 +70,15 @@ func TestWindowRoundsUp(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	var busy, calm share.Window
 	at := start.Add(100 * time.Millisecond)
-	busy.Add(at, share.Tick(301))
-	calm.Add(at, share.Tick(300))
-	if wait := busy.Until(1, at); wait != share.Span {
-		t.Errorf("busy: wait %s, want %s", wait, share.Span)
+	busy.Add(at, share.WindowTick(301))
+	calm.Add(at, share.WindowTick(300))
+	if wait := busy.Until(1, at); wait != share.WindowLength {
+		t.Errorf("busy: wait %s, want %s", wait, share.WindowLength)
 	}
-	if end := at.Add(share.Span); busy.Total(end) != 1 || busy.Total(end.Add(900*time.Millisecond)) != 0 {
+	if end := at.Add(share.WindowLength); busy.Total(end) != 1 || busy.Total(end.Add(900*time.Millisecond)) != 0 {
 		t.Error("busy: the event is not counted until the end of its second")
 	}
-	if end := at.Add(share.Span); calm.Total(end.Add(-time.Millisecond)) != 1 || calm.Total(end) != 0 {
+	if end := at.Add(share.WindowLength); calm.Total(end.Add(-time.Millisecond)) != 1 || calm.Total(end) != 0 {
 		t.Error("calm: the event is not counted for a minute")
 	}
 }

@@ -87,7 +87,7 @@ func (r *rateWindows) take(w *share.Window, limit int, now time.Time) (wait time
 	if wait = w.Until(limit, now); wait > 0 {
 		return wait, false
 	}
-	w.Add(now, share.Tick(limit))
+	w.Add(now, share.WindowTick(limit))
 	r.changed = true
 	return 0, true
 }

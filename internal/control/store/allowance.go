@@ -42,7 +42,7 @@ func (ks KeysTx) leaseAllowance(ctx context.Context, l share.Lease) (got share.L
 		return got, fmt.Errorf("read the allowance of %s: %w", l.Name, err)
 	}
 	got = l.Take(&w, now)
-	until := now.Add(l.Lasts + share.Span + time.Second).UnixMilli()
+	until := now.Add(l.Lasts + share.WindowLength + time.Second).UnixMilli()
 	return got, ks.tx.insert(ctx, allowancesTable, [][]any{{l.Name, marshal(w), until}})
 }
 

@@ -17,7 +17,9 @@ const forgeNone penstock.CodeForge = "NONE"
 
 // SettingsOf returns the settings of a factory with these defaults, repositories, and hosts of
 // repositories that its files name.
-func SettingsOf(defaults penstock.Overrides, repositories []penstock.WorkRepository, forges []penstock.CodeForge) penstock.FactorySettings {
+func SettingsOf(
+	defaults penstock.Overrides, repositories []penstock.WorkRepository, forges []penstock.CodeForge,
+) penstock.FactorySettings {
 	settings := penstock.FactorySettings{
 		Repositories: []penstock.WorkRepository{}, CodeForge: forgeNone,
 		CredentialStrategy: cmp.Or(defaults.CredentialStrategy, "EXECUTOR"),

@@ -25,7 +25,7 @@ func BenchmarkValidate(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := trigger.Validate(body); err != nil {
+				if err := trigger.ValidateBody(body); err != nil {
 					b.Fatal(err)
 				}
 			}

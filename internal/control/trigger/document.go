@@ -62,8 +62,8 @@ func ParseDocument(body []byte) (*Document, error) {
 	return d, nil
 }
 
-// Validate returns the error of [ParseDocument], for a body that no filter reads.
-func Validate(body []byte) error {
+// ValidateBody returns the error of [ParseDocument], for a body that no filter reads.
+func ValidateBody(body []byte) error {
 	if !utf8.Valid(body) {
 		return notJSON(notUTF8(body))
 	}

@@ -90,8 +90,9 @@ func TestBodies(t *testing.T) {
 			if test.want != "" {
 				want = not + test.want
 			}
-			_, parsed := trigger.ParseDocument([]byte(test.body))
-			for how, err := range map[string]error{"Validate": trigger.Validate([]byte(test.body)), "ParseDocument": parsed} {
+			body := []byte(test.body)
+			_, parsed := trigger.ParseDocument(body)
+			for how, err := range map[string]error{"ValidateBody": trigger.ValidateBody(body), "ParseDocument": parsed} {
 				got := ""
 				if err != nil {
 					got = err.Error()
@@ -118,7 +119,7 @@ func TestParsingDoesNotChangeBodies(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		mustParse(t, `{"\u0061": [1, "x"]}`).Match(d)
-		if err := trigger.Validate(body); err != nil || !slices.Equal(body, before) {
+		if err := trigger.ValidateBody(body); err != nil || !slices.Equal(body, before) {
 			t.Errorf("%s: changed, or %v", name, err)
 		}
 	}
@@ -135,7 +136,7 @@ func FuzzDocument(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		want := json.Valid(body) && utf8.Valid(body)
-		validate := trigger.Validate(body)
+		validate := trigger.ValidateBody(body)
 		_, parse := trigger.ParseDocument(body)
 		if (validate == nil) != want || (parse == nil) != want {
 			t.Errorf("%q: Validate %v, ParseDocument %v, want valid %t", body, validate, parse, want)

@@ -149,7 +149,7 @@ func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *intake) recover() {
-	if !request.Panicked(d.r.Context(), d.in.Log, recover(), "webhook_uid", d.uid) {
+	if !request.LogPanic(d.r.Context(), d.in.Log, recover(), "webhook_uid", d.uid) {
 		return
 	}
 	d.reject(http.StatusInternalServerError, "failed", 0)

@@ -103,7 +103,7 @@ func formType(header http.Header) string {
 // and other programs send it with JSON. An empty body is no form either.
 func mayBeJSON(body []byte) bool {
 	text := bytes.TrimLeft(body, " \t\r\n")
-	return len(text) == 0 || strings.IndexByte(`{["`, text[0]) >= 0 || trigger.Validate(body) == nil
+	return len(text) == 0 || strings.IndexByte(`{["`, text[0]) >= 0 || trigger.ValidateBody(body) == nil
 }
 
 // payloadField is the field of a form in which GitHub and Slack send JSON.

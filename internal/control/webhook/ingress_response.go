@@ -47,7 +47,7 @@ func newProblems(origin string) *problems {
 	} {
 		a.bodies[known.code.Status()] = a.problem(known.code, known.detail)
 	}
-	a.bodies[http.StatusRequestTimeout] = request.Details{
+	a.bodies[http.StatusRequestTimeout] = request.Problem{
 		Type: "about:blank", Title: "Request timeout", Status: http.StatusRequestTimeout,
 		Error: "Request timeout: the body did not arrive in time", Detail: "the body did not arrive in time", Retryable: true,
 	}.JSON()
@@ -56,12 +56,12 @@ func newProblems(origin string) *problems {
 
 // problem omits the path, because it may contain a token.
 func (a *problems) problem(code penstock.Code, detail string) []byte {
-	return request.Of(a.origin, penstock.Errorf(code, "%s", detail)).JSON()
+	return request.ProblemOf(a.origin, penstock.Errorf(code, "%s", detail)).JSON()
 }
 
 // Constant header values. They are shared, so they must not be modified.
 var (
-	problemType = []string{request.ContentType}
+	problemType = []string{request.ProblemType}
 	jsonType    = []string{"application/json"}
 	noStore     = []string{"no-store"}
 	nosniff     = []string{"nosniff"}

@@ -84,7 +84,7 @@ func (d *Daemon) Start(ctx context.Context, c Container) (*Started, error) {
 		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 		defer cancel()
 		if left := d.Remove(cleaning, s.ID); left != nil {
-			return nil, &LeftError{s.ID, d.explain(err)}
+			return nil, &NotRemovedError{s.ID, d.explain(err)}
 		}
 		return nil, d.explain(err)
 	}
@@ -94,14 +94,14 @@ func (d *Daemon) Start(ctx context.Context, c Container) (*Started, error) {
 // removeTime limits the removal of a container.
 const removeTime = 20 * time.Second
 
-// LeftError says that a container could not be removed.
-type LeftError struct {
+// NotRemovedError says that a container could not be removed.
+type NotRemovedError struct {
 	ID    string
 	Cause error
 }
 
-func (e *LeftError) Error() string { return e.Cause.Error() }
-func (e *LeftError) Unwrap() error { return e.Cause }
+func (e *NotRemovedError) Error() string { return e.Cause.Error() }
+func (e *NotRemovedError) Unwrap() error { return e.Cause }
 
 func (s *Started) start(ctx context.Context) error {
 	attached, err := s.d.client.ContainerAttach(ctx, s.ID, client.ContainerAttachOptions{

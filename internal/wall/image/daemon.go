@@ -75,10 +75,10 @@ func (d *Daemon) Info(ctx context.Context) (DaemonInfo, error) {
 	}, nil
 }
 
-// LostError says that there is no connection to the daemon.
-type LostError struct{ reason string }
+// ConnectionError says that there is no connection to the daemon.
+type ConnectionError struct{ reason string }
 
-func (e *LostError) Error() string { return e.reason }
+func (e *ConnectionError) Error() string { return e.reason }
 
 // explain says what an error of the client means.
 func (d *Daemon) explain(err error) error {
@@ -93,13 +93,13 @@ func (d *Daemon) explain(err error) error {
 	switch {
 	case dialErr == nil:
 		_ = conn.Close()
-		return &LostError{"the Docker daemon at " + d.socket + " ended the connection"}
+		return &ConnectionError{"the Docker daemon at " + d.socket + " ended the connection"}
 	case errors.Is(dialErr, fs.ErrPermission):
-		return &LostError{"this user may not use the socket of the Docker daemon, " + d.socket +
+		return &ConnectionError{"this user may not use the socket of the Docker daemon, " + d.socket +
 			": add the user to its group, which is usually docker, and log in again"}
 	case errors.Is(dialErr, fs.ErrNotExist):
-		return &LostError{"no Docker daemon listens at " + d.socket + ": install and start Docker, or name another socket " +
-			"with --docker-host"}
+		return &ConnectionError{"no Docker daemon listens at " + d.socket + ": install and start Docker, or name another " +
+			"socket with --docker-host"}
 	}
-	return &LostError{"the Docker daemon at " + d.socket + " does not respond: start it (" + dialErr.Error() + ")"}
+	return &ConnectionError{"the Docker daemon at " + d.socket + " does not respond: start it (" + dialErr.Error() + ")"}
 }

@@ -239,7 +239,7 @@ func (h *held) lost() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_, err := h.kind.Info(ctx)
-	if _, gone := errors.AsType[*image.LostError](err); gone {
+	if _, gone := errors.AsType[*image.ConnectionError](err); gone {
 		return fmt.Errorf("sandbox: the Docker daemon ended while the program ran (%w)", err)
 	}
 	return errors.New("sandbox: the container was ended from outside, or the Docker daemon has restarted")

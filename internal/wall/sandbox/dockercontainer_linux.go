@@ -182,7 +182,7 @@ func (c *launching) expect() {
 func (c *launching) start(ctx context.Context, s *streams, _ Spec) (keeper, error) {
 	started, err := c.kind.Daemon.Start(ctx, c.spec)
 	if err != nil {
-		if left, ok := errors.AsType[*image.LeftError](err); ok {
+		if left, ok := errors.AsType[*image.NotRemovedError](err); ok {
 			c.kind.keepForLater(left.ID)
 		}
 		if ctx.Err() != nil {

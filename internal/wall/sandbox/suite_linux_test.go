@@ -18,8 +18,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/penstock-dev/penstock/internal/testkit"
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 // The test binary has more roles besides running the tests.

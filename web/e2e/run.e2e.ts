@@ -64,6 +64,29 @@ test('the transcript takes the height that the page leaves', async ({ world }) =
   await expect.poll(heights).toEqual([before + 300, 0]);
 });
 
+test('a page shows no state that its run had before', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'demo: ask Which one?' });
+  await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('BLOCKED');
+  // The log comes in two parts, and the first one ends while the agent still works.
+  let working = '';
+  for await (const event of server.api.runs.events(run_id)) {
+    if (event.event === 'state' && event.data.state === 'BLOCKED') {
+      break;
+    }
+    working += `id: ${event.id}\nevent: ${event.event}\ndata: ${JSON.stringify(event.data)}\n\n`;
+  }
+  expect(working).toContain('INPROGRESS');
+  let asked = 0;
+  await page.route(`**/runs/${run_id}/events*`, (route) =>
+    asked++ === 0 ? route.fulfill({ status: 200, contentType: 'text/event-stream', body: working }) : undefined,
+  );
+  await world.signIn(`/runs/${run_id}`);
+  await expect.poll(() => asked).toBeGreaterThan(1); // the first part is read
+  await page.getByRole('group', { name: 'The agent needs your answer' }).waitFor();
+  expect(await page.getByLabel('Follow-up').count()).toBe(0);
+});
+
 test('every part of a run has its place', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: everything, config: { model_id: 'demo/offline' } });

@@ -49,7 +49,12 @@ function OneRun({ runId }: { runId: string }) {
       void queries.invalidateQueries({ queryKey: ['run', runId] });
     }
   }, [queries, runId, log.state]);
-  const state = stateOf(run.data, log);
+  // Until the log has reached what the run says, it replays older states.
+  const [reached, setReached] = useState<string>();
+  if (reached !== runId && run.data && log.state === run.data.state && log.execution >= run.data.execution_id) {
+    setReached(runId);
+  }
+  const state = reached === runId ? stateOf(run.data, log) : run.data?.state;
   const mayWrite = may(session?.scopes, 'runs:write');
   if (!run.data) {
     return (
@@ -136,7 +141,11 @@ function Conversation({ run, state, log, mayWrite }: ConversationProps) {
     <>
       {shortage && <RaiseBudget runId={run.run_id} shortage={shortage} mayWrite={mayWrite} />}
       {blocked && !shortage && (
-        <Question question={log.statusMessage ?? run.status_message} {...write} send={mayWrite ? send : undefined} />
+        <Question
+          question={(log.state === state && log.statusMessage) || run.status_message}
+          {...write}
+          send={mayWrite ? send : undefined}
+        />
       )}
       <div className={classes.columns}>
         <Parts run={run} log={log}>

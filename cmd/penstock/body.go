@@ -73,7 +73,7 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 // value, and others to a value.
 func fieldsOf(cmd any) map[string]any {
 	body := map[string]any{}
-	eachInput(reflect.ValueOf(cmd).Elem(), func(name string, value reflect.Value) {
+	eachInput(reflect.ValueOf(cmd).Elem(), "/", func(name string, value reflect.Value) {
 		path := strings.Split(name, "/")
 		at := body
 		for _, key := range path[1 : len(path)-1] {
@@ -92,20 +92,21 @@ func fieldsOf(cmd any) map[string]any {
 // queryOf returns the query parameters that the inputs of a command set.
 func queryOf(cmd any) url.Values {
 	query := url.Values{}
-	eachInput(reflect.ValueOf(cmd).Elem(), func(name string, value reflect.Value) {
+	eachInput(reflect.ValueOf(cmd).Elem(), "?", func(name string, value reflect.Value) {
 		query.Set(strings.TrimPrefix(name, "?"), fmt.Sprint(value))
 	})
 	return query
 }
 
-// eachInput calls use with each input that has a value and the tag field.
-func eachInput(cmd reflect.Value, use func(name string, value reflect.Value)) {
+// eachInput calls use with each input that has a value, and the tag field with this prefix: / for the
+// body, or ? for the query.
+func eachInput(cmd reflect.Value, prefix string, use func(name string, value reflect.Value)) {
 	for field, value := range cmd.Fields() {
 		name := field.Tag.Get("field")
 		switch {
 		case field.Anonymous:
-			eachInput(value, use)
-		case name != "" && !value.IsZero():
+			eachInput(value, prefix, use)
+		case strings.HasPrefix(name, prefix) && !value.IsZero():
 			use(name, reflect.Indirect(value))
 		}
 	}

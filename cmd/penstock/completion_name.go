@@ -25,10 +25,10 @@ type listing struct {
 	uid       bool   // the command accepts only the uid, not the name
 }
 
-// models are no noun of the command line, but flags name them.
+// models have no commands of their own, but flags name them.
 var models = listing{path: "agent/models", key: "models", uid: true}
 
-// listed holds the fields of a resource that completion needs.
+// listed holds the fields that identify a resource, for completion and to find it by its name.
 type listed struct {
 	UID         string `json:"uid"`
 	ID          string `json:"id"`

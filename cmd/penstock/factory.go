@@ -72,7 +72,7 @@ func (c *client) factoryPage(ctx context.Context, search string) (page, error) {
 	return c.pages(ctx, "factory", "factories", query, 0)
 }
 
-// factories is factoryPage with what identifies a factory.
+// factories reads what identifies each factory of factoryPage.
 func (c *client) factories(ctx context.Context, search string) ([]listed, error) {
 	all, err := c.factoryPage(ctx, search)
 	if err != nil {
@@ -84,6 +84,12 @@ func (c *client) factories(ctx context.Context, search string) ([]listed, error)
 // findFactory returns the uid of the factory with this uid, name or alias. "" means the only
 // factory.
 func findFactory(ctx context.Context, c *client, called string) (string, error) {
+	if penstock.ValidID(called) { // the search does not find uids
+		_, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(called), nil, nil)
+		if !isStatus(err, http.StatusNotFound) {
+			return called, err
+		}
+	}
 	all, err := c.factories(ctx, called)
 	if err != nil {
 		return "", err
@@ -95,13 +101,6 @@ func findFactory(ctx context.Context, c *client, called string) (string, error) 
 		}
 	}
 	switch {
-	case called != "" && len(uids) == 0: // the search does not find uids
-		var f penstock.Factory
-		_, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(called), nil, &f)
-		if isStatus(err, http.StatusNotFound) {
-			return theOne("factory", called, nil)
-		}
-		return f.UID, err
 	case called == "" && len(uids) == 0:
 		return "", exitf(exitRefused, "webhooks and automations belong to a factory, and no factory exists yet: create one "+
 			"with penstock factory create NAME")

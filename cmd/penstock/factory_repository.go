@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -80,8 +79,7 @@ func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *connectio
 	if err != nil {
 		return err
 	}
-	query := url.Values{"limit": {strconv.Itoa(cmd.Limit)}}
-	return perform(ctx, c, http.MethodGet, path+"?"+query.Encode(), nil, func(
+	return perform(ctx, c, http.MethodGet, path+"?"+queryOf(cmd).Encode(), nil, func(
 		p factory.HistoryPage,
 	) error {
 		for i, r := range p.Revisions {

@@ -10,8 +10,7 @@ import (
 // maxMiB limits settings in MiB.
 const maxMiB = 1 << 40
 
-// deliveryLimits are the limits of deliveries and of their log. The defaults are
-// testworld.DefaultWebhookLimits.
+// deliveryLimits are the limits of deliveries and of their log.
 type deliveryLimits struct {
 	LimitWebhooksPerFactory     int           `default:"20" help:"Maximum number of webhooks of a factory; 0 disables the limit."`
 	LimitDeliveryBytes          int64         `default:"262144" help:"Maximum size of a delivery's body in bytes; 0 disables the limit."`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +34,10 @@ type noun[T any] struct {
 	note    func(T) string                            // for the person, about a resource that is shown
 	rename  func(called string) string                // returns the name that the server gives to a resource
 	check   func(name string) error                   // names are the uids, and invalid ones are not sent
-	// lookup finds the uid without the whole list.
+	// lookup finds the uid in another way than in the whole list.
 	lookup  func(ctx context.Context, c *client, called string) (string, error)
 	actions map[string]action // by verb
-	remover string            // what errors call a deletion
+	remover string            // what errors call a deletion; "" means delete and the name
 }
 
 // action is a verb without flags.
@@ -76,7 +77,7 @@ func (n *noun[T]) at(
 	return c, strings.Join(append([]string{list, url.PathEscape(uid)}, rest...), "/"), err
 }
 
-// find returns the uid of the resource with this uid or name. "" has none.
+// find returns the uid of the resource with this uid or name, or "" for "".
 func (n *noun[T]) find(ctx context.Context, c *client, called string) (string, error) {
 	if called == "" {
 		return "", nil
@@ -87,6 +88,8 @@ func (n *noun[T]) find(ctx context.Context, c *client, called string) (string, e
 // resolve is find for the resources of a list.
 func (n *noun[T]) resolve(ctx context.Context, c *client, list, called string) (string, error) {
 	switch {
+	case called == "": // an unset variable of a script, for example
+		return "", exitf(exitUsage, "the %s of the %s is empty", n.identifier(), n.name)
 	case n.uid || n.check != nil:
 		return called, nil
 	case n.lookup != nil:
@@ -109,7 +112,7 @@ func (n *noun[T]) resolve(ctx context.Context, c *client, list, called string) (
 		if thing.uid() == called {
 			return called, nil
 		}
-		if thing.name() == name {
+		if cmp.Or(thing.Name, thing.Config.Name) == name {
 			uids, factories = append(uids, thing.uid()), append(factories, thing.FactoryUID)
 		}
 	}
@@ -304,7 +307,10 @@ func (n *noun[T]) send(ctx context.Context, c *client, method, path string, body
 }
 
 func (n *noun[T]) act(ctx context.Context, std *stdio, in *connection, verb, called string) error {
-	a := n.actions[verb]
+	a, ok := n.actions[verb]
+	if !ok {
+		return fmt.Errorf("a %s has no action %q", n.name, verb)
+	}
 	var body request
 	if a.body != nil {
 		body = fixed(a.body)
@@ -330,17 +336,21 @@ func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, all ..
 	if err != nil {
 		return err
 	}
-	for _, called := range all {
-		uid, err := n.resolve(ctx, c, list, called)
-		if err != nil {
+	uids := make([]string, len(all))
+	for i, called := range all {
+		if uids[i], err = n.resolve(ctx, c, list, called); err != nil {
 			return err
 		}
-		_, err = c.call(ctx, http.MethodDelete, list+"/"+url.PathEscape(uid), nil, nil)
-		if err != nil && n.remover != "" {
-			err = fmt.Errorf("%s %s: %w", n.remover, called, err)
-		}
+	}
+	for i, called := range all {
+		raw, err := c.call(ctx, http.MethodDelete, list+"/"+url.PathEscape(uids[i]), nil, nil)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s %s: %w", cmp.Or(n.remover, "delete "+n.name), called, err)
+		}
+		if c.json && len(raw) > 0 {
+			if err := std.json(raw); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -362,12 +372,12 @@ func (n *noun[T]) completion() listing { return listing{n.path + n.some, n.key, 
 
 // vars are the words for help texts.
 func (n *noun[T]) vars() kong.Vars {
-	id := n.id
-	if id == "" {
-		id = "UID or name"
-	}
+	id := n.identifier()
 	return kong.Vars{"noun": n.name, "id": id, "ids": strings.ReplaceAll(id, " or ", "s or ") + "s"}
 }
+
+// identifier is what an argument accepts.
+func (n *noun[T]) identifier() string { return cmp.Or(n.id, "UID or name") }
 
 // nouns are the resources that have the verbs below, by their names on the command line.
 var nouns = map[string]anyNoun{

@@ -94,6 +94,36 @@ func TestAgents(t *testing.T) {
 	call(t, env, "agent", "get", made.UID).want(t, 65, "no agent with")
 }
 
+func TestDeletions(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	call(t, env, "schedule", "create", "nightly", "--cron", "0 3 * * *", "--prompt", "x").want(t, 0)
+	call(t, env, "schedule", "delete", "nightly", "-o", "json").want(t, 0, `"success": true`)
+
+	factory := func(name string) string {
+		got := call(t, env, "factory", "create", name, "-o", "json")
+		got.want(t, 0)
+		var made penstock.Factory
+		fromJSON(t, got.out, &made)
+		return made.UID
+	}
+	first := factory("first")
+	call(t, env, "factory", "delete", "").want(t, 64, "the UID, name or alias of the factory is empty")
+	call(t, env, "factory", "get", first).want(t, 0, first)
+	factory(first) // a name that is the uid of another one
+	call(t, env, "factory", "delete", first).want(t, 0)
+	call(t, env, "factory", "get", "first").want(t, 65, "no factory with")
+	call(t, env, "factory", "get", first).want(t, 0) // by its name
+
+	for _, name := range []string{"a", "b"} {
+		call(t, env, "automation", "create", name, "--cron", "0 3 * * *", "--prompt", "x").want(t, 0)
+	}
+	call(t, env, "automation", "delete", "a", "typo", "b").want(t, 65, "typo")
+	call(t, env, "automation", "list").want(t, 0, " a ", " b ")
+	call(t, env, "automation", "delete", "a", "b").want(t, 0)
+}
+
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})

@@ -51,7 +51,7 @@ type Dispatched struct {
 	ForemanAgent string         `json:"foreman_agent"` // its name
 	TicketRef    string         `json:"ticket_ref"`    // <source>:<id>, or adhoc:<run> if the request has no ticket
 
-	Warnings []string `json:"-"` // as in RunCreated
+	Warnings []string `json:"-"` // as in penstock.RunCreated
 }
 
 // List returns a page of the team's factories, by name.

@@ -11,7 +11,7 @@ type FollowupRequest struct {
 	Attachments []FollowupAttachment `json:"attachments,omitempty"`
 }
 
-// FollowupAttachment is a file of a follow-up. It has either its content, as an [Attachment] does,
+// FollowupAttachment is a file of a follow-up. It has either its content, as a [penstock.Attachment] has,
 // or the id of an uploaded file.
 type FollowupAttachment struct {
 	ID       string `json:"attachment_id,omitempty"`

@@ -13,7 +13,7 @@ type Update struct {
 	Cleared []string `json:"-"`
 }
 
-// ConfigUpdate is the configuration in a [Update].
+// ConfigUpdate is the configuration in an [Update].
 type ConfigUpdate struct {
 	Budget *BudgetUpdate `json:"budget,omitempty"`
 }
@@ -24,14 +24,14 @@ type BudgetUpdate struct {
 	MaxCostUSD     *float64 `json:"max_cost_usd,omitempty"`
 }
 
-// The pointers that a [Update] can clear.
+// The pointers that an [Update] can clear.
 const (
 	pointerBudget    = "/config/budget"
 	pointerMaxTokens = "/config/budget/max_total_tokens"
 	pointerMaxCost   = "/config/budget/max_cost_usd"
 )
 
-// UpdateNulls lists the pointers that can be null in a [Update].
+// UpdateNulls lists the pointers that can be null in an [Update].
 func UpdateNulls() []string { return []string{pointerBudget, pointerMaxTokens, pointerMaxCost} }
 
 // budget is never nil.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/events"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 )
@@ -51,7 +54,8 @@ type Mount struct {
 type Started struct {
 	d        *Daemon
 	ID       string
-	PID      int // of its first process, in the namespace of the daemon
+	PID      int    // of its first process, in the namespace of the daemon
+	since    string // a time before its start, in seconds
 	attached client.HijackedResponse
 	detached chan struct{}
 	words    lastBytes
@@ -79,7 +83,8 @@ func (d *Daemon) Start(ctx context.Context, c Container) (*Started, error) {
 	if err != nil {
 		return nil, d.explain(err)
 	}
-	s := &Started{d: d, ID: created.ID, detached: make(chan struct{})}
+	since := strconv.FormatInt(time.Now().Unix()-1, 10)
+	s := &Started{d: d, ID: created.ID, since: since, detached: make(chan struct{})}
 	if err := s.start(ctx); err != nil {
 		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 		defer cancel()
@@ -140,6 +145,26 @@ func (s *Started) pid(ctx context.Context) (int, error) {
 
 // Detached is closed when the container has ended, or the connection to the daemon is lost.
 func (s *Started) Detached() <-chan struct{} { return s.detached }
+
+// OutOfMemory reports whether the kernel has killed a process of the container for memory, as the
+// daemon remembers it, also after the container is gone.
+func (s *Started) OutOfMemory(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the stream
+	found := s.d.client.Events(ctx, client.EventsListOptions{
+		Since: s.since, Until: strconv.FormatInt(time.Now().Unix()+1, 10),
+		Filters: make(client.Filters).Add("container", s.ID).Add("event", string(events.ActionOOM)),
+	})
+	select {
+	case <-found.Messages:
+		return true, nil
+	case err := <-found.Err:
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		return false, s.d.explain(err)
+	}
+}
 
 // Words is the end of what the container itself has written.
 func (s *Started) Words() string { return strings.TrimSpace(s.words.String()) }

@@ -209,18 +209,21 @@ func (h *held) fate(ended bool) (outOfMemory bool, lost error) {
 		v2 := cgroup{memory: dir, memoryV2: true}
 		return v1.outOfMemory() || v2.outOfMemory()
 	})
-	if ended { // a container that we end is detached, too
-		if h.cutOff.Load() {
-			return outOfMemory, h.lost()
-		}
+	if outOfMemory || ended && !h.cutOff.Load() { // a container that we end is detached, too
 		return outOfMemory, nil
 	}
 	select {
 	case <-h.Detached(): // soon, if the container is gone
-		return outOfMemory, h.lost()
 	case <-time.After(5 * time.Second):
-		return outOfMemory, nil
+		return false, nil
 	}
+	// If the kernel has killed the first process, its groups may be gone already.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if killed, err := h.OutOfMemory(ctx); err == nil && killed {
+		return true, nil
+	}
+	return false, h.lost()
 }
 
 // wait ends the container. The supervisor has ended the tree, or was killed.

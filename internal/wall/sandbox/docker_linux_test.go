@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/wall/image"
 )
 
 // dockerHost returns the daemon of this process, or the one that the tests of root have started for
@@ -300,6 +302,36 @@ func TestVolumesOfAnImageAreInMemory(t *testing.T) {
 	result, err := Run(t.Context(), d, sp)
 	if err != nil || result.Exceeded != Memory {
 		t.Errorf("got %v, %v", result, err)
+	}
+}
+
+// The daemon may remove the control groups of a container before anybody reads them.
+func TestMemoryOfAContainerThatIsGone(t *testing.T) {
+	t.Parallel()
+	d := openDocker(t)
+	daemon := testkit.SharedDocker(t)
+	daemon.Import(t, "penstock-test:memory", testkit.HostImage(t, "sh", "dd"))
+	for script, want := range map[string]bool{
+		"dd if=/dev/zero of=/memory/big bs=1M count=300": true,
+		"exit 3": false,
+	} {
+		c := image.Container{
+			Image: "penstock-test:memory", User: "65534:65534", Argv: []string{"sh", "-c", "read x; exec " + script},
+			Labels: map[string]string{"penstock-test": penstock.NewID()}, Memory: 64 << 20,
+			Tmpfs: map[string]string{"/memory": "size=400m"},
+		}
+		started, err := d.Daemon.Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		started.Close()
+		eventually(t, time.Minute, "the container is gone", func() bool {
+			left, err := d.List(t.Context(), "penstock-test", c.Labels["penstock-test"])
+			return err == nil && len(left) == 0
+		})
+		if got, err := started.OutOfMemory(t.Context()); err != nil || got != want {
+			t.Errorf("%s: out of memory: %v, %v, want %v", script, got, err, want)
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ describe('the real server provokes', () => {
   test('InternalServerError, and time-out errors', async () => {
     const broken = await Server.start({ args: ['--no-worker'] });
     try {
-      broken.pause();
+      await broken.pause();
       const late = await failure(broken.client().me.get({ timeout: 100, maxRetries: 0 }));
       broken.resume();
       await broken.loseDatabase();

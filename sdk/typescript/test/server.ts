@@ -89,9 +89,18 @@ export class Server {
     await rm(this.#dir, { recursive: true, force: true });
   }
 
-  /** Holds it up, so that it accepts connections and says nothing. */
-  pause(): void {
+  /** Holds it up, so that it accepts connections and says nothing. Returns when each of its threads has stopped. */
+  async pause(): Promise<void> {
+    const tasks = `/proc/${this.#process?.pid}/task`;
     this.#process?.kill('SIGSTOP');
+    await eventually(async () => {
+      for (const task of await readdir(tasks)) {
+        const status = await readFile(join(tasks, task, 'status'), 'utf8');
+        if (!/^State:\tT/m.test(status)) {
+          throw new Error(`the server is not stopped: ${status}`);
+        }
+      }
+    });
   }
 
   resume(): void {

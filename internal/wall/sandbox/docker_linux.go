@@ -217,6 +217,9 @@ func (h *held) fate(ended bool) (outOfMemory bool, lost error) {
 	case <-time.After(5 * time.Second):
 		return false, nil
 	}
+	if !h.memory { // without a limit, the machine ran out of memory, if anything did
+		return false, h.lost()
+	}
 	// If the kernel has killed the first process, its groups may be gone already.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-dev/penstock/internal/control/run"
-
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type runCmds struct {

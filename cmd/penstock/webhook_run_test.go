@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-dev/penstock/internal/control/run"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 

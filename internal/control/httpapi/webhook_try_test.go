@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-dev/penstock/internal/control/run"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 func TestATestDeliveryPassesAllChecks(t *testing.T) {

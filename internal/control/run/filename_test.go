@@ -4,11 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-dev/penstock/internal/control/run"
-
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 

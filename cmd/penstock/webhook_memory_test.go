@@ -88,6 +88,10 @@ func TestMemoryUnderLargeBodies(t *testing.T) {
 			status[got.status]++
 			switch got.status {
 			case http.StatusAccepted:
+			case http.StatusRequestTimeout: // where this process is not given the time to send
+				if !strings.Contains(string(got.body), `"retryable":true`) {
+					t.Errorf("got a response that does not invite to try again: %s", got.body)
+				}
 			case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 				if _, err := got.retryAfter(); err != nil || !strings.Contains(string(got.body), "detail") {
 					t.Errorf("got %d without a reason: %v %s", got.status, got.header, got.body)

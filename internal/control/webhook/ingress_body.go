@@ -58,9 +58,9 @@ func (b *body) free() {
 	*b = body{}
 }
 
-// settled marks the body as complete, so that it is not evicted any more. It reports whether it
-// was evicted before.
-func (b *body) settled() (cut bool) {
+// settled marks the body as complete, so that it is not evicted any more. It reports whether this
+// server took time from it.
+func (b *body) settled() (delayed bool) {
 	large := b.of.large.settle(&b.large)
 	return b.of.small.settle(&b.small) || large
 }
@@ -78,13 +78,13 @@ func (d *intake) readBody() error {
 	d.bodyUntil(d.received.Add(d.in.BodyTime))
 	d.body.of = d.in.bodies
 	err := d.readAll()
-	cut := d.body.settled()
+	delayed := d.body.settled()
 	switch {
 	case err == nil:
 		d.bodyUntil(time.Time{}) // otherwise the sender would seem to disconnect while the delivery is stored
 		d.read = true
 		return nil
-	case errors.Is(err, errNoRoom), cut && errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, errNoRoom), delayed && errors.Is(err, os.ErrDeadlineExceeded):
 		return &rejectedError{http.StatusServiceUnavailable, "no_room", unavailableFor}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &rejectedError{status: http.StatusRequestTimeout, label: "slow"}
@@ -188,7 +188,7 @@ type place struct {
 	n             int64
 	d             *intake // while it is arriving
 	since         time.Time
-	cut           bool
+	delayed       bool // it waited for room or was evicted: the sender is not to blame if it is late
 	before, after *place
 }
 
@@ -204,12 +204,13 @@ func newRoom(n int64) *room { return &room{free: semaphore.NewWeighted(n)} }
 // take waits for room, at most half of the body's time. From then on the body counts as
 // arriving.
 func (r *room) take(d *intake, p *place, n int64) error {
-	if !r.free.TryAcquire(n) && !r.wait(d, n) {
+	delayed := !r.free.TryAcquire(n)
+	if delayed && !r.wait(d, n) {
 		return errNoRoom
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	*p = place{n: n, d: d, since: time.Now(), before: r.last}
+	*p = place{n: n, d: d, since: time.Now(), delayed: delayed, before: r.last}
 	if r.last != nil {
 		r.last.after = p
 	} else {
@@ -241,14 +242,14 @@ func (r *room) evictSlow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := r.first; p != nil && now.Sub(p.since) > bodyReadTime; p = r.first {
-		p.cut = true
+		p.delayed = true
 		p.d.bodyUntil(now)
 		r.remove(p)
 	}
 }
 
-// settle marks the body as complete, and reports whether it was evicted before.
-func (r *room) settle(p *place) (cut bool) {
+// settle marks the body as complete, and reports whether it was delayed.
+func (r *room) settle(p *place) (delayed bool) {
 	if p.n == 0 {
 		return false
 	}
@@ -257,7 +258,7 @@ func (r *room) settle(p *place) (cut bool) {
 	if p.d != nil {
 		r.remove(p)
 	}
-	return p.cut
+	return p.delayed
 }
 
 func (r *room) remove(p *place) {

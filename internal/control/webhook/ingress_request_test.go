@@ -376,6 +376,35 @@ func TestBodiesWaitForRoom(t *testing.T) {
 	}, func(o *webhook.IngressOptions) { o.HeldBytes, o.BodyTime = 1, time.Second })
 }
 
+// A sender whose time passed while it waited for room is not told that it was slow.
+func TestTheWaitForRoomIsNotTheSendersFault(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.hook(penstock.AuthToken, nil)
+		testkit.Eventually(t, time.Minute, func() error {
+			slow := s.holdRoom(w)
+			arrived := func() { // likely, not certainly: what was sent before this is read by then
+				s.post(path(w), bearer(w), []byte(`{"small": true}`)).want(t, "a small one", http.StatusAccepted)
+			}
+			arrived()
+			waits := s.dial()
+			defer func() { _ = waits.Close() }()
+			head := "POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret +
+				"\r\nContent-Length: 262144\r\n\r\n"
+			if _, err := io.WriteString(waits, head+strings.Repeat(" ", 100_000)); err != nil {
+				return err
+			}
+			arrived()
+			for _, conn := range slow {
+				_ = conn.Close()
+			}
+			if got := s.read(waits); got.status != http.StatusServiceUnavailable {
+				return fmt.Errorf("got %d %s", got.status, got.body) // it did not wait
+			}
+			return nil
+		})
+	}, func(o *webhook.IngressOptions) { o.HeldBytes, o.BodyTime = 1, 2*time.Second })
+}
+
 // A slow sender loses its room when others wait for it: first the one that has held it longest,
 // then others whose time is over.
 func TestSlowBodiesAreDroppedFirst(t *testing.T) {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +70,38 @@ func TestBudgetsAreStoredUnchanged(t *testing.T) {
 		}
 		if _, err := s.Budgets.Find(ctx, b.Team, b.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("the removed budget: %v", err)
+		}
+	})
+}
+
+// A transaction may be repeated: a budget that held the run up in the first attempt may have room in
+// the second.
+func TestARunIsCreatedAgainAfterARollback(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		ctx, failure, r := t.Context(), errors.New("rolled back"), newRun(nil)
+		for _, want := range []penstock.State{penstock.StateBlocked, penstock.StateQueued} {
+			err := s.Write(ctx, func(tx *store.Tx) error {
+				if want == penstock.StateQueued {
+					_, err := tx.Runs().Create(ctx, r)
+					return err
+				}
+				spent := newBudget(func(b *store.BudgetRow) { b.MaxCostUSD, b.MaxCost = 0, 0 })
+				if err := tx.Budgets().Add(ctx, spent); err != nil {
+					return err
+				}
+				if _, err := tx.Runs().Create(ctx, r); err != nil {
+					return err
+				}
+				return failure
+			})
+			if r.State != want || err != nil && !errors.Is(err, failure) {
+				t.Fatalf("the run is %s, want %s: %v", r.State, want, err)
+			}
+		}
+		got, err := s.Runs.Find(ctx, r.Team, r.ID)
+		if err != nil || got.State != penstock.StateQueued || got.StatusMessage != nil {
+			t.Errorf("the stored run is %s: %v, %v", got.State, got.StatusMessage, err)
 		}
 	})
 }

@@ -128,6 +128,7 @@ type runRows struct {
 
 // newCreateRun makes the rows before the transaction, because others wait for the transaction.
 func newCreateRun(r *NewRun) *createRun {
+	r.State, r.StatusMessage = penstock.StateQueued, nil // an attempt that was rolled back may have changed them
 	return &createRun{run: r, rows: rowsOf(r)}
 }
 

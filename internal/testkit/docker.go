@@ -132,7 +132,7 @@ func (d *Docker) Restart() error {
 		return err
 	}
 	defer c.Close()
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience * time.Minute); ; <-time.After(20 * time.Millisecond) {
 		if _, err = c.Ping(context.Background(), client.PingOptions{}); err == nil {
 			return nil
 		}

@@ -118,7 +118,7 @@ var maintenance struct {
 func execPostgres(statement string) error {
 	maintenance.Lock()
 	defer maintenance.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience*time.Minute)
 	defer cancel()
 	if maintenance.Conn == nil || maintenance.IsClosed() {
 		conn, err := pgx.Connect(ctx, os.Getenv(postgresVariable))

@@ -65,7 +65,7 @@ func NewS3(tb testing.TB) *S3 {
 		_ = log.Close()
 	})
 	Eventually(tb, 30*time.Second, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		_, err := s.Client().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(S3Bucket)})
 		return err

@@ -21,7 +21,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ServeOptions configures [Serve]. The zero value is a server with SQLite and an embedded worker.
+// ServeOptions configures [Serve]. The zero value is a server with SQLite and an embedded worker. API
+// keys have no rate limit, unless Args sets one.
 type ServeOptions struct {
 	Database string   // URL; empty: SQLite in the data folder
 	Args     []string // more arguments of serve
@@ -45,8 +46,8 @@ type Server struct {
 	left    []process     // started by earlier processes of this server
 }
 
-// Time limits of a server: until it is ready, until it has stopped, and until all processes that it
-// started have ended.
+// Time limits of a server on an idle machine: until it is ready, until it has stopped, and until all
+// processes that it started have ended. Tests wait [Patience] times as long.
 const (
 	readyWithin = 60 * time.Second
 	stopWithin  = 60 * time.Second
@@ -216,6 +217,7 @@ func (s *Server) start() {
 func (s *Server) environment() []string {
 	env := []string{
 		"HOME=" + filepath.Join(s.dir, "home"),
+		"PENSTOCK_LIMIT_REQUESTS_PER_MINUTE=0", // on a slow machine, tests ask more often while they wait
 		"PENSTOCK_BOOTSTRAP_KEY=" + s.Key,
 	}
 	for _, name := range []string{"PATH", "TMPDIR", "LANG", "GOCOVERDIR"} {
@@ -230,7 +232,7 @@ func (s *Server) ready() error {
 	if err := s.alive(); err != nil {
 		s.tb.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", http.NoBody)
 	if err != nil {
@@ -271,11 +273,11 @@ func (s *Server) terminate() error {
 	_ = s.running.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-s.exited:
-	case <-time.After(stopWithin):
+	case <-time.After(Patience * stopWithin):
 		_ = s.running.Process.Signal(syscall.SIGQUIT) // prints where it hangs
 		<-s.exited
 		s.running = nil
-		return fmt.Errorf("the server did not stop within %s of SIGTERM", stopWithin)
+		return fmt.Errorf("the server did not stop within %s of SIGTERM", Patience*stopWithin)
 	}
 	state := s.running.ProcessState
 	s.running = nil
@@ -292,7 +294,7 @@ func (s *Server) end() {
 			s.tb.Error(err)
 		}
 	}
-	err := poll(goneWithin, func() error {
+	err := poll(Patience*goneWithin, func() error {
 		if left := s.Leftovers(); len(left) > 0 {
 			return fmt.Errorf("the server is gone and left these processes:\n%s", strings.Join(left, "\n"))
 		}

@@ -64,7 +64,7 @@ var postgresTemplate = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {

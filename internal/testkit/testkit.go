@@ -16,7 +16,7 @@ import (
 )
 
 // Patience is how many times longer than on an idle machine a test waits before it fails.
-const Patience = 4
+const Patience = 6
 
 // Eventually waits until check returns nil, which takes at most within on an idle machine. After
 // [Patience] times that, it fails the test with check's last error. Call it from the test's own goroutine.

@@ -22,15 +22,16 @@ func (w *watched) Fatal(args ...any) { w.fatal = fmt.Sprint(args...) }
 
 func TestEventually(t *testing.T) {
 	t.Parallel()
+	const limit = testkit.Patience * time.Second
 	tests := []struct {
 		name  string
 		after time.Duration // when it comes true
 		want  string
 	}{
 		{"true at once", 0, ""},
-		{"true in time", 3900 * time.Millisecond, ""},
-		{"true at the last look", 4 * time.Second, ""},
-		{"true too late", 5 * time.Second, "still not after 4s: not yet"},
+		{"true in time", limit - 100*time.Millisecond, ""},
+		{"true at the last look", limit, ""},
+		{"true too late", limit + time.Second, fmt.Sprintf("still not after %s: not yet", limit)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestEventually(t *testing.T) {
 				if w.fatal != test.want {
 					t.Errorf("got %q, want %q", w.fatal, test.want)
 				}
-				if took := time.Since(start); took > min(test.after, testkit.Patience*time.Second)+250*time.Millisecond {
+				if took := time.Since(start); took > min(test.after, limit)+250*time.Millisecond {
 					t.Errorf("took %s", took)
 				}
 			})

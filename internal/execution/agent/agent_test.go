@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/execution/acp"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// timeout bounds every wait of a test. Nothing should take that long.
-const timeout = 2 * time.Minute
+// timeout bounds every wait of a test. Nothing should take that long, even on a busy machine.
+const timeout = 5 * testkit.Patience * time.Minute
 
 // TestMain is also the MCP server and the agent process that the tests start.
 func TestMain(m *testing.M) {

@@ -46,10 +46,10 @@ func TestCommands(t *testing.T) {
 		{
 			"something left behind that holds the output", object{"command": "sleep 600 & echo on"}, "on\nexit code 0", 0, false,
 		},
-		{"its time is over", object{"command": "echo begun; sleep 600", "timeout_seconds": 1}, "", 143, true},
+		{"its time is over", object{"command": "echo begun; sleep 600", "timeout_seconds": 5}, "", 143, true},
 		{
 			"its time is over and it does not care",
-			object{"command": "trap '' TERM; echo begun; while :; do sleep 0.1; done", "timeout_seconds": 1},
+			object{"command": "trap '' TERM; echo begun; while :; do sleep 0.1; done", "timeout_seconds": 5},
 			"", 137, true,
 		},
 	}

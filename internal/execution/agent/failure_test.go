@@ -204,7 +204,7 @@ func TestAStalledResponse(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		fake := newFakeModel(t, thenHangs(p.cut(said{text: "On it", lines: 2})...), p.stream(said{text: "There."}))
 		h := start(t, func(c *Config) {
-			c.Model, c.Stall = p.model, 300*time.Millisecond
+			c.Model, c.Stall = p.model, 3*time.Second // a busy machine does not stall for as long
 			p.config(c, fake.URL)
 		})
 		h.say(h.open(), "hi", acp.StopEndTurn)

@@ -50,6 +50,7 @@ type front struct {
 	env    []string
 	start  time.Duration // startTime
 	leave  time.Duration // leaveTime
+	close  time.Duration // closeTime
 	in     io.ReadCloser // the agent's messages
 	out    io.Writer     // messages for the agent
 	err    io.Writer     // for what is no message
@@ -78,7 +79,7 @@ func Front(args, env []string) int {
 		return 1
 	}
 	f := newFront(&front{
-		name: args[0], report: args[1], env: env, start: startTime, leave: leaveTime,
+		name: args[0], report: args[1], env: env, start: startTime, leave: leaveTime, close: closeTime,
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 	})
 	if f.run(ctx, args[2:]) != nil {
@@ -103,7 +104,7 @@ func (f *front) run(ctx context.Context, argv []string) error {
 	}
 	select {
 	case <-f.asked:
-		f.linger(ctx, closeTime) // an agent may see the end of the connection before the answer
+		f.linger(ctx, f.close) // an agent may see the end of the connection before the answer
 	default:
 		f.linger(ctx, askedWithin)
 	}
@@ -133,7 +134,7 @@ func (f *front) serve(ctx context.Context, argv []string) error {
 	go func() { sent <- f.fromAgent(in) }()
 	err = f.wait(ctx, p, ended, sent)
 	over := errors.Is(err, io.EOF)
-	if over && p.endsWithin(closeTime) {
+	if over && p.endsWithin(f.close) {
 		p.kill() // what it has started
 		p.reap()
 		return f.fail(f.endOf(ctx, p))
@@ -145,7 +146,7 @@ func (f *front) serve(ctx context.Context, argv []string) error {
 		err = f.fail(withOutput(err, false, p, &f.printed))
 	}
 	_ = in.Close()
-	p.endsWithin(closeTime)
+	p.endsWithin(f.close)
 	p.kill()
 	p.reap()
 	return err

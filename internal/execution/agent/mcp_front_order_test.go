@@ -49,7 +49,7 @@ func TestAFrontWhoseServerAndAgentEndTogether(t *testing.T) {
 			for _, how := range []string{"closes", "signals"} {
 				t.Run(fmt.Sprintf("%s, %s, %s first, %s", test.state, test.signal, first, how), func(t *testing.T) {
 					t.Parallel()
-					f, pid := newFrontedState(t, 30*time.Second, test.state, states[test.state])
+					f, pid := newFrontedState(t, &front{leave: timeout}, test.state, states[test.state])
 					leave := f.stop
 					if how == "closes" {
 						leave = func() {
@@ -85,7 +85,7 @@ func TestAFrontWhoseServerEndsAlone(t *testing.T) {
 		for _, signal := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(fmt.Sprintf("%s, %s", state, signal), func(t *testing.T) {
 				t.Parallel()
-				f, pid := newFrontedState(t, time.Millisecond, state, script)
+				f, pid := newFrontedState(t, &front{leave: time.Millisecond}, state, script)
 				f.kill(pid, signal)
 				want := fmt.Sprintf("it ended (signal: %s)", signal)
 				eventually(t, "it is reported", func() bool { return len(f.reasons()) > 0 })
@@ -101,7 +101,7 @@ func TestAFrontWhoseServerEndsAlone(t *testing.T) {
 // A server may end as soon as its agent starts and leaves it, and its child may keep its output open.
 func TestAFrontOfAnAgentThatOnlyStartsItsServer(t *testing.T) {
 	t.Parallel()
-	f, pid := newFrontedState(t, time.Hour, "new", "sleep 600 & exec sleep 600")
+	f, pid := newFrontedState(t, &front{leave: time.Hour}, "new", "sleep 600 & exec sleep 600")
 	_ = f.in.Close()
 	<-f.front.left
 	_ = syscall.Kill(pid, syscall.SIGUSR1)
@@ -112,10 +112,10 @@ func TestAFrontOfAnAgentThatOnlyStartsItsServer(t *testing.T) {
 
 // newFrontedState starts a front and a shell script as its server, brings the server into a state, and
 // returns its process id.
-func newFrontedState(t *testing.T, leave time.Duration, state, script string) (f *fronted, pid int) {
+func newFrontedState(t *testing.T, set *front, state, script string) (f *fronted, pid int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pid")
-	f = startFronted(t, startTime, leave, "sh", "-c", "echo $$ > '"+file+"'; "+script)
+	f = startFronted(t, set, "sh", "-c", "echo $$ > '"+file+"'; "+script)
 	eventually(t, "the server has started", func() bool {
 		raw, _ := os.ReadFile(file)
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(raw)))
@@ -211,7 +211,7 @@ func TestTheProcessOfAFrontWhoseServerDoesNotRead(t *testing.T) {
 func TestAFrontLetsItsServerEnd(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "saved")
-	f, _ := newFrontedState(t, time.Hour, "idle", serves(welcome)+": > '"+file+"'")
+	f, _ := newFrontedState(t, &front{leave: time.Hour, close: timeout}, "idle", serves(welcome)+": > '"+file+"'")
 	_ = f.in.Close()
 	if err := f.end(); err != nil {
 		t.Error(err)
@@ -225,7 +225,7 @@ func TestAFrontLetsItsServerEnd(t *testing.T) {
 func TestAFrontEndsWhatADeadServerHasStarted(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "child")
-	f := newFronted(t, startTime, "sh", "-c", "sleep 600 </dev/null >/dev/null 2>&1 & echo $! > '"+file+"'; exit 3")
+	f := newFronted(t, timeout, "sh", "-c", "sleep 600 </dev/null >/dev/null 2>&1 & echo $! > '"+file+"'; exit 3")
 	if err := f.connect(); err == nil {
 		t.Fatal("the agent was not told")
 	}
@@ -258,7 +258,7 @@ func TestAFrontWhoseServerIsSlow(t *testing.T) {
 // An agent that sends too much is told so, and not that its server is broken in another way.
 func TestAFrontOfAnAgentThatSendsTooMuch(t *testing.T) {
 	t.Parallel()
-	f, _ := newFrontedState(t, leaveTime, "idle", serves(welcome))
+	f, _ := newFrontedState(t, &front{}, "idle", serves(welcome))
 	long := `{"jsonrpc":"2.0","id":2,"method":"` + strings.Repeat("a", maxMessage+1<<20)
 	go func() { _, _ = io.WriteString(f.in, long) }() // until the front ends
 	const want = "the agent sent it a message of more than 16 MiB"
@@ -273,7 +273,7 @@ func TestAFrontOfAnAgentThatSendsTooMuch(t *testing.T) {
 func TestAFrontOfAServerThatIsTooLate(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
-	f := startFronted(t, 100*time.Millisecond, leaveTime, "sh", "-c",
+	f := startFronted(t, &front{start: 100 * time.Millisecond}, "sh", "-c",
 		"echo $$ > '"+file+`'; while read -r line; do :; done; echo '{"jsonrpc":"2.0","id":1,`+welcome+`}'`)
 	f.write(initialize)
 	eventually(t, "it is reported", func() bool { return len(f.reasons()) > 0 })

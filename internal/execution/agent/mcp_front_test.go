@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,10 +53,11 @@ func (s *syncedText) String() string {
 
 func newFronted(t *testing.T, start time.Duration, argv ...string) *fronted {
 	t.Helper()
-	return startFronted(t, start, leaveTime, argv...)
+	return startFronted(t, &front{start: start}, argv...)
 }
 
-func startFronted(t *testing.T, start, leave time.Duration, argv ...string) *fronted {
+// startFronted starts a front with the limits of set; 0 is a front's own limit, and for start a patient one.
+func startFronted(t *testing.T, set *front, argv ...string) *fronted {
 	t.Helper()
 	f := &fronted{t: t, report: filepath.Join(t.TempDir(), "reports"), ended: make(chan error, 1)}
 	read, write := io.Pipe()
@@ -63,8 +66,8 @@ func startFronted(t *testing.T, start, leave time.Duration, argv ...string) *fro
 	ctx, cancel := context.WithCancel(t.Context())
 	f.stop = cancel
 	f.front = newFront(&front{
-		env: os.Environ(), name: "my server", report: f.report, start: start, leave: leave,
-		in: read, out: lines, err: &f.stderr,
+		env: os.Environ(), name: "my server", report: f.report, start: cmp.Or(set.start, timeout),
+		leave: cmp.Or(set.leave, leaveTime), close: cmp.Or(set.close, closeTime), in: read, out: lines, err: &f.stderr,
 	})
 	done := make(chan struct{})
 	go func() {
@@ -86,7 +89,7 @@ func mode(name string) []string { return []string{"env", "PENSTOCK_TEST_MCP=" + 
 
 func (f *fronted) connect() error {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(f.t.Context(), timeout)
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
 	var err error
@@ -96,7 +99,7 @@ func (f *fronted) connect() error {
 
 func (f *fronted) call(tool, input string) (string, error) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(f.t.Context(), timeout)
 	defer cancel()
 	response, err := f.client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(input)})
 	if err != nil {
@@ -112,7 +115,7 @@ func (f *fronted) end() error {
 	case err := <-f.ended:
 		f.ended <- err
 		return err
-	case <-time.After(2 * time.Minute):
+	case <-time.After(timeout):
 		f.t.Fatal("the front has not ended")
 		return nil
 	}
@@ -137,7 +140,7 @@ func (f *fronted) reasons() (list []string) {
 
 func TestAFrontForwardsOnlyMessages(t *testing.T) {
 	t.Parallel()
-	f := newFronted(t, startTime, mode("noisy")...)
+	f := newFronted(t, timeout, mode("noisy")...)
 	if err := f.connect(); err != nil {
 		t.Fatal(err)
 	}
@@ -178,22 +181,23 @@ const (
 // A server that does not work is reported to the worker and to the agent, in one sentence with its name.
 func TestAFrontOfAServerThatDoesNotWork(t *testing.T) {
 	t.Parallel()
+	late := []string{"did not respond within 2s"}
 	for name, test := range map[string]struct {
 		argv   []string
 		starts bool
-		want   []string
+		want   []string // late: it has two seconds to start
 	}{
 		"no program":    {[]string{"no-such-server", "x"}, false, []string{"no-such-server", "not found"}},
 		"no file":       {[]string{"/nowhere/server"}, false, []string{"no such file"}},
 		"exits at once": {mode("broken"), false, []string{"exit status 3", "cannot reach the database"}},
 		"exits with 0":  {[]string{"sh", "-c", "echo usage: server"}, false, []string{"exit status 0", "usage: server"}},
-		"never answers": {mode("mute"), false, []string{"did not respond within 2s"}},
+		"never answers": {mode("mute"), false, late},
 		"answers only a probe": {
 			[]string{"sh", "-c", strings.Replace(serves(welcome), "printf '{\"jsonrpc\"", ": '{\"jsonrpc\"", 1)},
 			false,
-			[]string{"did not respond within 2s"},
+			late,
 		},
-		"reads nothing": {[]string{"sleep", "600"}, false, []string{"did not respond within 2s"}},
+		"reads nothing": {[]string{"sleep", "600"}, false, late},
 		"closes stdout": {[]string{"sh", "-c", "exec >&-; sleep 600"}, false, []string{"closed its output"}},
 		"only reads": {
 			[]string{"sh", "-c", "exec >&-; while read -r line; do :; done"},
@@ -215,9 +219,9 @@ func TestAFrontOfAServerThatDoesNotWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			start := 2 * time.Second
-			if test.starts {
-				start = startTime
+			start := timeout
+			if slices.Equal(test.want, late) {
+				start = 2 * time.Second
 			}
 			f := newFronted(t, start, test.argv...)
 			err := f.connect()
@@ -251,7 +255,7 @@ func TestAFrontOfAServerThatDoesNotWork(t *testing.T) {
 // What a server prints does not count against it, however long it is.
 func TestAFrontSkipsALongLine(t *testing.T) {
 	t.Parallel()
-	f := newFronted(t, startTime, "sh", "-c", "head -c 100000000 /dev/zero | tr '\\0' =; echo; "+serves(welcome))
+	f := newFronted(t, timeout, "sh", "-c", "head -c 100000000 /dev/zero | tr '\\0' =; echo; "+serves(welcome))
 	if err := f.connect(); err != nil {
 		t.Errorf("the session does not start: %v; %q", err, f.reasons())
 	}
@@ -269,7 +273,7 @@ func TestAFrontDoesNotWaitForItsLogToBeRead(t *testing.T) {
 	in, toFront := io.Pipe()
 	fromFront, out := io.Pipe()
 	front := newFront(&front{
-		env: os.Environ(), name: "s", start: startTime, leave: leaveTime, in: in, out: out, err: write,
+		env: os.Environ(), name: "s", start: timeout, leave: leaveTime, close: closeTime, in: in, out: out, err: write,
 	})
 	done := make(chan error, 1)
 	go func() {
@@ -302,7 +306,7 @@ func TestAFrontWhoseAgentEnds(t *testing.T) {
 		for _, how := range []string{"closes", "signals"} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
-				f := newFronted(t, startTime, test.argv...)
+				f := newFronted(t, timeout, test.argv...)
 				if test.say != "" {
 					if _, err := io.WriteString(f.in, test.say); err != nil {
 						t.Fatal(err)
@@ -336,7 +340,7 @@ func TestAFrontWhoseAgentEnds(t *testing.T) {
 func TestAFrontEndsItsServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
-	f := newFronted(t, startTime, mode("child:"+file)...)
+	f := newFronted(t, timeout, mode("child:"+file)...)
 	if err := f.connect(); err != nil {
 		t.Fatal(err)
 	}

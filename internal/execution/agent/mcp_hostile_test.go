@@ -124,12 +124,12 @@ func TestAServerThatHangsAtItsStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := start(t, func(c *Config) { c.ServerStart = 2 * time.Second })
+			h := start(t, func(c *Config) { c.ServerStart = 15 * time.Second }) // time for the other one
 			mute, works := testServer("mute"), testServer("plain")
 			mute.Name, works.Name = "mute", "works"
 			change(&mute)
 			id := h.open(mute, works)
-			if got := h.reason("mute"); !strings.Contains(got, "not ready within 2s") {
+			if got := h.reason("mute"); !strings.Contains(got, "not ready within 15s") {
 				t.Errorf("the reason is %q", got)
 			}
 			h.say(id, "demo: call mcp__works__greet {\"name\":\"Ada\"}", acp.StopEndTurn)

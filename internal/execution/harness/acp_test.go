@@ -157,7 +157,7 @@ func TestAgentThatCannotBeStarted(t *testing.T) {
 func TestCancelEndsTheTurnInTime(t *testing.T) {
 	t.Parallel()
 	why := errors.New("somebody wants it to end")
-	for part, limit := range map[string]time.Duration{"obeys": 4 * time.Second, "does not obey": 30 * time.Second} {
+	for _, part := range []string{"obeys", "does not obey"} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
@@ -170,7 +170,7 @@ func TestCancelEndsTheTurnInTime(t *testing.T) {
 				s.awaitWork()
 				cancel(why)
 			}()
-			within(t, limit, "the cancel", func() {
+			within(t, "the cancel", func() {
 				result, err := a.Prompt(ctx, harness.Message{Text: "go"}, nil)
 				if !errors.Is(err, why) {
 					t.Errorf("got %v, want the cause", err)
@@ -203,7 +203,7 @@ func TestInterruptEndsTheTurnInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 { // an agent that obeyed takes the next turn
-				within(t, 2*time.Minute, "the interrupt", func() {
+				within(t, "the interrupt", func() {
 					if _, err := a.Prompt(t.Context(), harness.Message{Text: "go"}, now); !errors.Is(err, want) {
 						t.Errorf("got %v, want %v", err, want)
 					}
@@ -226,7 +226,7 @@ func TestStartOfAnUnresponsiveAgentCanBeCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, 2*time.Minute, "giving up", func() {
+	within(t, "giving up", func() {
 		if _, err := h.Start(ctx, s.session); !errors.Is(err, why) {
 			t.Errorf("got %v, want the cause", err)
 		}

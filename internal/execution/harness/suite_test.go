@@ -110,7 +110,7 @@ func newSuite(t *testing.T, a subject) *suite {
 	s := &suite{subject: a, t: t, models: &models{named: map[string]http.Handler{}}, tracker: newTracker(t)}
 	s.config = s.models.configuration(t, a.api)
 	s.server = testkit.Serve(t, testkit.ServeOptions{Args: []string{
-		"--no-worker", "--config", s.config, "--limit-requests-per-minute", "0",
+		"--no-worker", "--config", s.config,
 	}})
 	s.startWorker()
 	return s

@@ -21,7 +21,7 @@ func TestAllowanceIsLeasedOnce(t *testing.T) {
 		for range 2 * quota {
 			callers.Go(func() {
 				leased, err := s.Keys.LeaseAllowance(
-					t.Context(), share.Lease{Name: "key", Quota: quota, Want: 3, Lasts: time.Second},
+					t.Context(), share.Lease{Name: "key", Quota: quota, Want: 3, Lasts: time.Minute},
 				)
 				if err != nil {
 					t.Error(err)

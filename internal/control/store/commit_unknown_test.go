@@ -28,7 +28,7 @@ func TestUnknownCommitResult(t *testing.T) {
 		direct := testkit.OpenStore(t, database)
 		through, speak := testkit.Silenced(t, database, testkit.CommitAnswered)
 		s := testkit.OpenStore(t, through)
-		s.BatchWithin(5 * time.Second) // enough for a busy machine to reach the commit
+		s.BatchWithin(10 * time.Second) // enough for a busy machine to reach the commit
 		wantUnknownCommit(t, s, direct, speak)
 	})
 }

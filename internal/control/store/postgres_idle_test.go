@@ -16,7 +16,7 @@ func TestLocksOfAFrozenReplica(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	other := testkit.OpenStore(t, database) // which migrates it, with time to stall
-	still := testkit.OpenStore(t, database+"&idle_in_transaction_session_timeout=100")
+	still := testkit.OpenStore(t, database+"&idle_in_transaction_session_timeout=1000")
 	run := mustCreate(t, other, nil)
 	setResumable := func(ctx context.Context, tx *store.Tx) error { return tx.Runs().SetResumable(ctx, run.ID, true) }
 	err := still.Write(t.Context(), func(tx *store.Tx) error {

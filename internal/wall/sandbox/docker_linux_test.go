@@ -221,7 +221,7 @@ func TestContainersOfAKilledWorkerAreRemoved(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	eventually(t, time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
+	eventually(t, 10*time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
 	eventually(t, 10*time.Second, "no container left", func() bool { return theirs() == 0 })
 
 	neighbor := start(t, d, spec(t, "read wait"))

@@ -181,7 +181,7 @@ func TestKilledServerLeavesNoProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		eventually(t, time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
+		eventually(t, 10*time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
 	})
 }
 
@@ -191,9 +191,9 @@ func TestTreeIsStoppedWhileItsServerIs(t *testing.T) {
 	testkit.TakesLong(t)
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		m := mark()
-		cmd := server(t, s.Kind(), m, "SANDBOX_TEST_SILENCE=3s")
+		cmd := server(t, s.Kind(), m, "SANDBOX_TEST_SILENCE=8s")
 		eventually(t, 10*time.Second, "hostile tree", func() bool { return sleeping(m) == hostileCount })
-		<-time.After(4 * time.Second)
+		<-time.After(9 * time.Second)
 		tree := slices.DeleteFunc(marked(m), func(pid int) bool { return pid == cmd.Process.Pid })
 		for range 2 {
 			if n := sleeping(m); n != hostileCount || stopped(tree) != 0 {
@@ -212,7 +212,7 @@ func TestTreeIsStoppedWhileItsServerIs(t *testing.T) {
 		eventually(t, 20*time.Second, "a stopped tree", func() bool { return stopped(tree) == len(tree) })
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		eventually(t, time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
+		eventually(t, 10*time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
 	})
 }
 
@@ -234,7 +234,7 @@ func TestTreeIsStoppedWhenItMayNotRun(t *testing.T) {
 		var left atomic.Int64
 		left.Store(int64(time.Minute))
 		sp := spec(t, `sleep "$1" & sleep "$1" & sleep 0.5; kill -STOP $!
-			sh -c 'sleep 3; : "$1"' sh "$1"; echo "ended $?"; read line`, m)
+			sh -c 'while [ ! -e go ]; do sleep 0.1; done; : "$1"' sh "$1"; echo "ended $?"; read line`, m)
 		sp.Left = func() time.Duration { return time.Duration(left.Load()) }
 		if s.Kind() != Docker { // whose image has no bash; that shell has job control without a terminal
 			sp.Argv[0], sp.Argv[2] = "bash", "set -m; "+sp.Argv[2]
@@ -246,6 +246,9 @@ func TestTreeIsStoppedWhenItMayNotRun(t *testing.T) {
 		eventually(t, 10*time.Second, "a stopped tree", func() bool { return stopped(tree) == len(tree) })
 		left.Store(int64(time.Minute))
 		eventually(t, 10*time.Second, "one stopped process", func() bool { return stopped(tree) == 1 })
+		if err := os.WriteFile(filepath.Join(sp.Dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		var last string
 		for lines := bufio.NewScanner(r.Stdout()); !strings.HasPrefix(last, "ended") && lines.Scan(); {
 			last = lines.Text()
@@ -308,6 +311,6 @@ func TestKilledSupervisorIsAnErrorAndLeavesNoProcess(t *testing.T) {
 		if exit, err := r.Wait(); err == nil || exit.Code != 128+int(unix.SIGKILL) {
 			t.Errorf("got %v, %v, want an error", exit, err)
 		}
-		eventually(t, time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
+		eventually(t, 10*time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
 	})
 }

@@ -309,7 +309,7 @@ func TestNothingIsLostOrDoubledByABadConnection(t *testing.T) {
 // A heartbeat may report the end of a lease before the call that ended it returns.
 func TestLateResponseToTheLastCallIsAwaited(t *testing.T) {
 	w := newWorld(t)
-	w.plane.late = time.Second
+	w.plane.late = 300 * time.Millisecond
 	var said lines
 	wk, _ := w.start(func(o *worker.Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) })
 	id := w.create(penstock.RunRequest{}, "demo: say done")

@@ -139,7 +139,7 @@ func TestQuestionBlocksUntilItIsAnswered(t *testing.T) {
 func TestInteractiveRunStaysOpen(t *testing.T) {
 	w := newWorld(t)
 	yes := true
-	w.start(func(o *worker.Options) { o.IdleTime = 3 * time.Second })
+	_, stop := w.start(func(o *worker.Options) { o.IdleTime = time.Hour })
 	id := w.create(penstock.RunRequest{Interactive: &yes}, "demo: say one")
 	w.says(id, `"text":"All directives are done."`)
 	w.followUp(id, "demo: say two")
@@ -147,6 +147,18 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 	if run := w.get(id); run.State != penstock.StateInProgress || run.ExecutionID != 1 {
 		t.Errorf("the run is %s, execution %d, while it is kept open", run.State, run.ExecutionID)
 	}
+	stop()
+	w.becomes(id, penstock.StateSucceeded)
+	if n := count(w.timelineTypes(id), "agent_started"); n != 1 {
+		t.Errorf("the agent was started %d times", n)
+	}
+}
+
+func TestInteractiveRunEndsAfterItsIdleTime(t *testing.T) {
+	w := newWorld(t)
+	yes := true
+	w.start(func(o *worker.Options) { o.IdleTime = time.Second })
+	id := w.create(penstock.RunRequest{Interactive: &yes}, "demo: say one")
 	w.becomes(id, penstock.StateSucceeded)
 	if n := count(w.timelineTypes(id), "agent_started"); n != 1 {
 		t.Errorf("the agent was started %d times", n)

@@ -78,7 +78,7 @@ func TestInvalidKeyIsRejected(t *testing.T) {
 				w.T.Errorf("%s: got %v", name, err)
 			}
 		}
-		testkit.Eventually(w.T, 5*time.Second, func() error {
+		testkit.Eventually(w.T, 10*time.Second, func() error {
 			_, err := w.Keys.Authenticate(ctx, soon.Key)
 			if penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
 				return nil
@@ -317,7 +317,7 @@ func TestLastUseOfAKeyIsRecorded(t *testing.T) {
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
 		_ = w.Keys.Touch(gone) // the database is unavailable, and its last state is kept
-		testkit.Eventually(w.T, 5*time.Second, func() error {
+		testkit.Eventually(w.T, 10*time.Second, func() error {
 			if err := w.Keys.Touch(ctx); err != nil {
 				return err
 			}

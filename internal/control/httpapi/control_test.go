@@ -136,7 +136,7 @@ func controlNoWork(t *testing.T, _ *world, c penstock.Control) {
 func controlWaits(t *testing.T, w *world, c penstock.Control) {
 	claimed := make(chan string, 1)
 	go func() {
-		a, err := c.Claim(t.Context(), claim(10*time.Second))
+		a, err := c.Claim(t.Context(), claim(time.Minute))
 		if err != nil {
 			t.Errorf("claim: %v", err)
 		}
@@ -153,7 +153,7 @@ func controlFollowup(t *testing.T, w *world, c penstock.Control) {
 	g := w.work(c)
 	signaled := make(chan penstock.Signal, 1)
 	go func() {
-		s, err := c.Heartbeat(t.Context(), g.a.Lease, 20*time.Second)
+		s, err := c.Heartbeat(t.Context(), g.a.Lease, time.Minute)
 		if err != nil {
 			t.Errorf("heartbeat: %v", err)
 		}
@@ -179,7 +179,7 @@ func controlCancelled(t *testing.T, w *world, c penstock.Control) {
 	g := w.work(c)
 	lost := make(chan error, 1)
 	go func() {
-		_, err := c.Heartbeat(t.Context(), g.a.Lease, 20*time.Second)
+		_, err := c.Heartbeat(t.Context(), g.a.Lease, time.Minute)
 		lost <- err
 	}()
 	w.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+id+"/cancel", nil)
@@ -478,19 +478,19 @@ func TestTheClientReplacesASilentConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ask := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
 		if _, err := c.Claim(ctx, claim(time.Millisecond)); !errors.Is(err, penstock.ErrNoWork) {
 			return fmt.Errorf("got %w, want %w", err, penstock.ErrNoWork)
 		}
 		return nil
 	}
-	if err := ask(); err != nil {
+	if err := ask(time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	silence()
-	testkit.Eventually(t, time.Minute, ask)
+	testkit.Eventually(t, time.Minute, func() error { return ask(5 * time.Second) })
 }
 
 // swallowing is a proxy to an address. From silence on, nothing passes on the connections that
@@ -540,7 +540,6 @@ func TestWaitingWorkersAreReleasedWhenTheServerStops(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	_, key := w.newKey(penstock.ScopeWorker)
-	began := time.Now()
 	finished := make(chan response, 1)
 	go func() {
 		finished <- w.do(
@@ -552,8 +551,8 @@ func TestWaitingWorkersAreReleasedWhenTheServerStops(t *testing.T) {
 		return strings.Contains(w.do("GET", "/api/v1/agent/connected-self-hosted-workers", nil).body, "connection_count")
 	})
 	w.api.Stop()
-	if a := <-finished; a.status != 503 || time.Since(began) > 40*time.Second {
-		t.Errorf("got %d %s after %s, want 503 at once", a.status, a.body, time.Since(began))
+	if a := <-finished; a.status != 503 { // after its wait, it is 204
+		t.Errorf("got %d %s, want 503", a.status, a.body)
 	}
 }
 

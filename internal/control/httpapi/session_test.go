@@ -374,7 +374,7 @@ func TestRevokedKeyEndsTheStreamsOfItsSessions(t *testing.T) {
 	w.must(http.StatusNoContent, "DELETE", "/api/v1/keys/"+uid, nil)
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Patience * time.Minute):
 		t.Error("the stream goes on")
 	}
 }

@@ -62,7 +62,7 @@ func TestInterruptNeedsATurnInProgress(t *testing.T) {
 
 		signals := make(chan penstock.Signal, 1)
 		go func() {
-			signal, _ := w.Executions.Control().Heartbeat(w.T.Context(), a.Lease, 20*time.Second)
+			signal, _ := w.Executions.Control().Heartbeat(w.T.Context(), a.Lease, time.Minute)
 			signals <- signal
 		}()
 		for range 3 { // it is one interrupt

@@ -224,7 +224,7 @@ func TestCancelInEveryState(t *testing.T) {
 			w.Moves(a.Lease, states...)
 			finished := make(chan error, 1)
 			go func() {
-				_, err := w.Executions.Control().Heartbeat(w.T.Context(), a.Lease, 20*time.Second)
+				_, err := w.Executions.Control().Heartbeat(w.T.Context(), a.Lease, time.Minute)
 				finished <- err
 			}()
 			if _, err := w.Runs.Cancel(w.T.Context(), w.Admin, run.ID, false); err != nil {
@@ -236,7 +236,7 @@ func TestCancelInEveryState(t *testing.T) {
 				if !errors.Is(err, penstock.ErrLeaseLost) {
 					w.T.Errorf("the worker is told %v", err)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(testkit.Patience * time.Minute):
 				w.T.Error("the worker is not told of the cancel")
 			}
 			if _, err := w.Keys.Authenticate(
@@ -771,7 +771,7 @@ func TestStreamOfARunThatContinuesElsewhere(t *testing.T) {
 }
 
 func follow(t *testing.T, s *run.Stream) []int64 {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience*time.Minute)
 	defer cancel()
 	var seqs []int64
 	for {
@@ -792,7 +792,7 @@ func follow(t *testing.T, s *run.Stream) []int64 {
 func TestSearchFindsWithinSeconds(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.Create(penstock.RunRequest{Prompt: "Repair the Flux Capacitor"})
-		testkit.Eventually(w.T, 2*time.Second, func() error {
+		testkit.Eventually(w.T, 10*time.Second, func() error {
 			page, err := w.Runs.List(w.T.Context(), w.Admin, penstock.RunQuery{Text: "capaci flux"})
 			if err == nil && (len(page.Runs) != 1 || page.Runs[0].ID != run.ID) {
 				err = fmt.Errorf("found %d runs", len(page.Runs))

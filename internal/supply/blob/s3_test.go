@@ -33,7 +33,7 @@ func through(t *testing.T) (*Store, *testkit.S3, *testkit.Proxy) {
 
 func proxied(config aws.Config, endpoint string) *Store {
 	return OpenS3(S3Options{
-		Config: config, Bucket: testkit.S3Bucket, Endpoint: endpoint, PathStyle: true, Patience: 2 * time.Second,
+		Config: config, Bucket: testkit.S3Bucket, Endpoint: endpoint, PathStyle: true,
 	})
 }
 

@@ -339,11 +339,9 @@ func TestCheckoutEndsWithItsContext(t *testing.T) {
 		<-reached
 		cancel(reason)
 	}()
-	start := time.Now()
 	dir := filepath.Join(t.TempDir(), "repo")
-	_, err := c.Checkout(ctx, src, dir)
-	if !errors.Is(err, reason) || time.Since(start) > 30*time.Second {
-		t.Errorf("got %v after %v", err, time.Since(start))
+	if _, err := c.Checkout(ctx, src, dir); !errors.Is(err, reason) { // otherwise it never ends
+		t.Errorf("got %v, want %v", err, reason)
 	}
 	if pids := running(src.URL); len(pids) > 0 {
 		t.Errorf("git still runs: %v", pids)

@@ -453,12 +453,12 @@ func TestFoldersWithoutEndAreGivenUp(t *testing.T) {
 	from := origin(t)
 	git(t, from, "update-ref", "refs/heads/main", bomb(t, from))
 	c := open(t, Options{})
-	c.listing = time.Second
 	src := Source{URL: fileURL(from), Ref: "main"}
 	head, err := c.Head(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.listing = time.Second
 	if s, err := c.Snapshot(t.Context(), src, head, everything("a")); !errors.Is(err, ErrManyFiles) ||
 		s.Commit.ID != head.Commit {
 		t.Errorf("snapshot: got %v of commit %q", err, s.Commit.ID)

@@ -163,7 +163,7 @@ func TestObjectStoreThatDoesNotWork(t *testing.T) {
 	t.Parallel()
 	s3 := testkit.NewS3(t)
 	proxy := testkit.NewProxy(t, strings.TrimPrefix(s3.URL, "http://"))
-	s := testkit.Serve(t, inBucket(s3, s3.Location(proxy.URL, "x"), "--limit-requests-per-minute", "0"))
+	s := testkit.Serve(t, inBucket(s3, s3.Location(proxy.URL, "x")))
 	before := signedLink(t, s, startRunWithNotes(t, client(s)))
 	const busy = "HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 	for name, fail := range map[string]func(){"absent": proxy.Refuse, "busy": func() { proxy.Respond(busy) }} {

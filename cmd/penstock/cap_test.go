@@ -273,7 +273,7 @@ func newCapWorld(t *testing.T, database string) *capWorld {
 	w := &capWorld{t: t, database: database, provider: newBilling(t, 1), rng: rand.New(rand.NewPCG(2, 2))}
 	w.config = writeFile(t, "penstock.yaml", fmt.Sprintf(cappedPrices, w.provider.URL))
 	w.server = testkit.Serve(t, testkit.ServeOptions{
-		Database: database, Args: []string{"--no-worker", "--config", w.config, "--limit-requests-per-minute", "0"},
+		Database: database, Args: []string{"--no-worker", "--config", w.config},
 	})
 	w.startWorker()
 	return w

@@ -123,7 +123,7 @@ func TestKillLosesNothing(t *testing.T) {
 		s := testkit.Serve(
 			t,
 			testkit.ServeOptions{
-				Database: database, Args: []string{"--concurrency", fmt.Sprint(slots), "--limit-requests-per-minute", "0"},
+				Database: database, Args: []string{"--concurrency", fmt.Sprint(slots)},
 			},
 		)
 		var ids []string
@@ -261,7 +261,7 @@ func TestFullDiskSQLite(t *testing.T) {
 	dir, grow := smallDisk(t, "6m")
 	s := testkit.Serve(t, testkit.ServeOptions{
 		Database: "sqlite://" + filepath.Join(dir, "penstock.db"),
-		Args:     []string{"--no-worker", "--limit-requests-per-minute", "0"},
+		Args:     []string{"--no-worker"},
 	})
 	outlives(t, s, grow)
 }
@@ -291,7 +291,7 @@ func TestCancelOnAFullDisk(t *testing.T) {
 	dir, grow := smallDisk(t, "64m")
 	s := testkit.Serve(t, testkit.ServeOptions{
 		Database: "sqlite://" + filepath.Join(dir, "penstock.db"),
-		Args:     []string{"--concurrency", fmt.Sprint(working), "--limit-requests-per-minute", "0"},
+		Args:     []string{"--concurrency", fmt.Sprint(working)},
 	})
 	var ids []string
 	for i := range working + waiting {
@@ -348,7 +348,7 @@ func TestReadOnlySQLite(t *testing.T) {
 	dir := t.TempDir()
 	s := testkit.Serve(t, testkit.ServeOptions{
 		Database: "sqlite://" + filepath.Join(dir, "penstock.db"),
-		Args:     []string{"--no-worker", "--limit-requests-per-minute", "0"},
+		Args:     []string{"--no-worker"},
 	})
 	immutable := func(change string) error {
 		for _, file := range []string{"penstock.db", "penstock.db-wal"} {
@@ -402,7 +402,7 @@ func TestFullDiskPostgres(t *testing.T) {
 	t.Parallel()
 	database, grow, drop := smallPostgres(t, "24m")
 	s := testkit.Serve(
-		t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}},
+		t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker"}},
 	)
 	outlives(t, s, grow)
 	s.Stop()
@@ -472,7 +472,7 @@ func TestPostgresRestarts(t *testing.T) {
 	admin, name := adminOf(t, database)
 	drop := cutOff(name)
 	s := testkit.Serve(
-		t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}},
+		t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker"}},
 	)
 	var ids []string
 	create := func() error {

@@ -118,8 +118,7 @@ func TestInterruptSurvivesAKilledServer(t *testing.T) {
 // can be sent again.
 func TestFollowupsOfAKilledWorker(t *testing.T) {
 	t.Parallel()
-	// A slow machine reads the timeline more often than the rate limit of a key allows.
-	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}})
 	env := client(s)
 	note := filepath.Join(t.TempDir(), "note.txt")
 	if err := os.WriteFile(note, []byte("what the note says"), 0o600); err != nil {

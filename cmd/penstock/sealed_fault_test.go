@@ -83,7 +83,7 @@ providers:
   local: {api: openai, base_url: %s/v1, models: [test]}
 `, address.Port(), provider.URL))
 		s := testkit.Serve(t, testkit.ServeOptions{
-			Database: database, Args: []string{"--no-worker", "--config", config, "--limit-requests-per-minute", "0"},
+			Database: database, Args: []string{"--no-worker", "--config", config},
 		})
 		env := client(s)
 		start := func() *testkit.Worker {

@@ -155,7 +155,7 @@ func TestRollingUpgradeFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	testkit.TakesLong(t)
 	previous := testkit.PreviousBinary(t)
-	args := []string{"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "0"}
+	args := []string{"--no-worker", "--limit-deliveries-per-minute", "0"}
 	old := testkit.ServeOptions{Database: testkit.Postgres(t), Args: args, Binary: previous}
 	first := serveHooks(t, old)
 	second := first.Replica(old)

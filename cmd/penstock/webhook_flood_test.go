@@ -30,7 +30,7 @@ func limited(t *testing.T, got reply, of string) {
 // the webhook's failures are no longer logged after 300, and valid deliveries always pass.
 func TestFloodOfBadSignatures(t *testing.T) {
 	t.Parallel()
-	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker"}})
 	w := h.githubHook("flooded")
 	const known, stranger = "127.0.0.1", "127.0.0.99"
 	valid := func(from string) reply {
@@ -87,7 +87,7 @@ func TestFloodOfBadSignatures(t *testing.T) {
 // unknown.
 func TestSixtyDeliveriesAMinute(t *testing.T) {
 	t.Parallel()
-	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker"}})
 	w, other := h.tokenHook("busy"), h.tokenHook("other")
 	s := newSender(t)
 	begun := time.Now()
@@ -133,7 +133,7 @@ func TestSixtyDeliveriesAMinute(t *testing.T) {
 // Two replicas together admit 60 concurrent deliveries, and then both refuse more.
 func TestRateHoldsOverReplicas(t *testing.T) {
 	t.Parallel()
-	args := []string{"--no-worker", "--limit-requests-per-minute", "0"}
+	args := []string{"--no-worker"}
 	first := serveHooks(t, testkit.ServeOptions{Database: testkit.Postgres(t), Args: args})
 	both := []*hooked{first, first.replica(testkit.ServeOptions{Args: args})}
 	w := first.tokenHook("busy")

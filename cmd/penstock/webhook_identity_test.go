@@ -96,7 +96,7 @@ func TestRefusedFirstThenValidWithTheSameID(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
 		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: []string{
-			"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "3",
+			"--no-worker", "--limit-deliveries-per-minute", "3",
 			"--limit-auth-failures-per-address", "2",
 		}})
 		hooks := map[string]penstock.Webhook{}

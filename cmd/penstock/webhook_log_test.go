@@ -120,7 +120,7 @@ func TestReplay(t *testing.T) {
 			t,
 			testkit.ServeOptions{
 				Database: database,
-				Args:     []string{"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "4"},
+				Args:     []string{"--no-worker", "--limit-deliveries-per-minute", "4"},
 			},
 		)
 		w := h.tokenHook("orders")

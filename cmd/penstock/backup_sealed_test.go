@@ -63,7 +63,7 @@ func TestBackupHasEncryptedSessions(t *testing.T) {
 		goesOn := func(s *testkit.Server, env []string) {
 			t.Helper()
 			call(t, env, "run", "follow-up", id, "and on").want(t, 0, "")
-			call(t, env, "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")
+			call(t, env, "run", "wait", id, "--timeout", "240s").want(t, 0, "SUCCEEDED")
 			timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
 			if n := strings.Count(timeline, `"session":"new"`); n != 1 {
 				t.Errorf("%d sessions were begun, want the first to go on: %s", n, timeline)

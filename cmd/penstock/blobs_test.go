@@ -66,7 +66,7 @@ func signedLink(t *testing.T, s *testkit.Server, id string) string {
 func goesOn(t *testing.T, s *testkit.Server, id string) {
 	t.Helper()
 	call(t, client(s), "run", "follow-up", id, "and on").want(t, 0, "")
-	call(t, client(s), "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")
+	call(t, client(s), "run", "wait", id, "--timeout", "240s").want(t, 0, "SUCCEEDED")
 	timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
 	if n := strings.Count(timeline, `"session":"new"`); n != 1 {
 		t.Errorf("%d sessions were begun, want the first to go on: %s", n, timeline)
@@ -181,7 +181,7 @@ func TestObjectStoreThatDoesNotWork(t *testing.T) {
 		id, _ := createRun(t, s, "demo: write out.txt "+name+"\ndemo: artifact out.txt")
 		testkit.Eventually(t, timeout, func() error { return inState(t, client(s), id, penstock.StatePending) })
 		proxy.Pass() // before that, the agent does not start, because its session could not be saved
-		call(t, client(s), "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")
+		call(t, client(s), "run", "wait", id, "--timeout", "240s").want(t, 0, "SUCCEEDED")
 		if got := artifact(t, s, getRun(t, client(s), id)); got != name {
 			t.Errorf("got %q, want %q", got, name)
 		}

@@ -163,7 +163,7 @@ func TestRunContinuesWithoutItsSavedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(t, env, "run", "follow-up", id, "and on").want(t, 0, "")
-	call(t, env, "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")
+	call(t, env, "run", "wait", id, "--timeout", "240s").want(t, 0, "SUCCEEDED")
 	timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
 	if n := strings.Count(timeline, `"session":"new"`); n != 2 {
 		t.Errorf("%d sessions were begun, want one for each execution: %s", n, timeline)

@@ -61,10 +61,10 @@ func TestSendersOwnSDKs(t *testing.T) {
 			h.wantRefused(s, w, nil, body, "missing_header")
 			if test.timed {
 				const other = `{"id": "evt_2"}`
-				h.wantRefused(s, w, sign("msg_2", other, time.Now().Add(-310*time.Second)), other, "stale")
-				h.wantRefused(s, w, sign("msg_2", other, time.Now().Add(310*time.Second)), other, "future")
+				h.wantRefused(s, w, sign("msg_2", other, time.Now().Add(-301*time.Second)), other, "stale")
+				h.wantRefused(s, w, sign("msg_2", other, time.Now().Add(10*time.Minute)), other, "future")
 				h.wantEntry(
-					w, s.accepted(h.url(w), sign("msg_2", other, time.Now().Add(-290*time.Second)), other), penstock.OutcomeAccepted,
+					w, s.accepted(h.url(w), sign("msg_2", other, time.Now().Add(-3*time.Minute)), other), penstock.OutcomeAccepted,
 					penstock.IdentityProvider,
 				)
 			}

@@ -92,7 +92,7 @@ class Server:
         return Penstock(api_key=self.key, base_url=self.url, **options)  # type: ignore[arg-type]
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 240) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -28,12 +28,12 @@ def test_a_run_from_beginning_to_end(client: Penstock) -> None:
     created = client.runs.create(
         prompt="demo: say hello", config={"model_id": OFFLINE}, metadata={"ticket": "OPS-1"}
     )
-    run = client.runs.wait(created.run_id, timeout=60)
+    run = client.runs.wait(created.run_id, timeout=240)
     assert run.state == "SUCCEEDED"
     assert run.created_at.tzinfo is not None
     assert run.metadata == {"ticket": "OPS-1"}
     client.runs.follow_up(run.run_id, message="demo: say again")
-    assert client.runs.wait(run.run_id, timeout=60).execution_id == 2
+    assert client.runs.wait(run.run_id, timeout=240).execution_id == 2
     conversation = client.runs.conversation(run.run_id)
     said = [
         block.text
@@ -52,7 +52,7 @@ def test_a_run_from_beginning_to_end(client: Penstock) -> None:
 
 def test_cancel_gives_the_run_s_id(client: Penstock) -> None:
     run = client.runs.create(prompt="demo: ask Which branch?", config={"model_id": OFFLINE})
-    assert client.runs.wait(run.run_id, until_blocked=True, timeout=60).state == "BLOCKED"
+    assert client.runs.wait(run.run_id, until_blocked=True, timeout=240).state == "BLOCKED"
     with pytest.raises(WaitTimeoutError) as caught:
         client.runs.wait(run.run_id, timeout=0.05)
     assert isinstance(caught.value, TimeoutError)
@@ -62,15 +62,15 @@ def test_cancel_gives_the_run_s_id(client: Penstock) -> None:
 
 def test_wait_goes_on_after_an_answered_question(client: Penstock) -> None:
     run = client.runs.create(prompt="demo: ask Which branch?", config={"model_id": OFFLINE})
-    client.runs.wait(run.run_id, until_blocked=True, timeout=60)
+    client.runs.wait(run.run_id, until_blocked=True, timeout=240)
     client.runs.follow_up(run.run_id, message="main")
     # The old question is in the log still, and is not taken for a new one.
-    assert client.runs.wait(run.run_id, until_blocked=True, timeout=60).state == "SUCCEEDED"
+    assert client.runs.wait(run.run_id, until_blocked=True, timeout=240).state == "SUCCEEDED"
 
 
 def test_artifacts_and_downloads(client: Penstock) -> None:
     run = client.runs.create(prompt="demo: say hi", config={"model_id": OFFLINE})
-    client.runs.wait(run.run_id, timeout=60)
+    client.runs.wait(run.run_id, timeout=240)
     item = client.runs.add_artifact(
         run.run_id, file=b"\x00 bytes", filename="a.bin", mime_type="application/x-test"
     )
@@ -121,7 +121,7 @@ def test_an_interrupted_run_goes_on_with_an_uploaded_file(client: Penstock) -> N
     assert uploaded.size_bytes == 11
     response = client.conversations.follow_up(conversation, **show)
     assert (response.run_id, response.outcome) == (run.run_id, "live_session")
-    assert client.runs.wait(run.run_id, timeout=60).state == "SUCCEEDED"
+    assert client.runs.wait(run.run_id, timeout=240).state == "SUCCEEDED"
     assert b"what b says" in client.runs.transcript(run.run_id)
     assert any(e.event_type == "turn_interrupted" for e in client.runs.timeline(run.run_id).events)
     with pytest.raises(BadRequestError, match="already ended"):
@@ -180,9 +180,9 @@ async def test_async_run_from_beginning_to_end(aclient: AsyncPenstock) -> None:
         names = [event.event async for event in events]
     assert names[0] == "state"
     assert names[-1] == "done"
-    assert (await aclient.runs.wait(created.run_id, timeout=60)).state == "SUCCEEDED"
+    assert (await aclient.runs.wait(created.run_id, timeout=240)).state == "SUCCEEDED"
     blocked = await aclient.runs.create(prompt="demo: ask Which?", config={"model_id": OFFLINE})
-    run = await aclient.runs.wait(blocked.run_id, until_blocked=True, timeout=60)
+    run = await aclient.runs.wait(blocked.run_id, until_blocked=True, timeout=240)
     assert run.state == "BLOCKED"
     with pytest.raises(WaitTimeoutError):
         await aclient.runs.wait(blocked.run_id, timeout=0.05)

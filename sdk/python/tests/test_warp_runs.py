@@ -257,7 +257,7 @@ def test_filters(warp: WarpClient, client: Penstock) -> None:
         {"factory_only": False},
         {"sort_by": "agent", "sort_order": "asc"},
     ]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while made.run_id not in listed(q=label["filters"]):  # the search has a run a little later
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -157,7 +157,7 @@ def checked(
 
 def ended(warp: WarpClient, run_id: str, *states: str) -> RunItem:
     """The run, once it is in one of the states, or over."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while True:
         run = warp.agent.runs.retrieve(run_id)
         if run.state in (states or ENDS):

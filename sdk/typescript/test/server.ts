@@ -13,7 +13,7 @@ export interface ServerOptions {
 }
 
 /** Polls until f does not throw. */
-export const eventually = <T>(f: () => T | Promise<T>): Promise<T> => vi.waitFor(f, { timeout: 60_000, interval: 20 });
+export const eventually = <T>(f: () => T | Promise<T>): Promise<T> => vi.waitFor(f, { timeout: 240_000, interval: 20 });
 
 /** The real `penstock serve`, with a folder of its own on a free port. The agent is the built-in one, its model demo/offline. */
 export class Server {

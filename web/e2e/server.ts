@@ -98,7 +98,7 @@ export class Server {
   }
 
   async #ready(child: ChildProcess): Promise<void> {
-    for (const end = Date.now() + 60_000; ; await pause(25)) {
+    for (const end = Date.now() + 240_000; ; await pause(25)) {
       if (child.exitCode !== null || Date.now() > end) {
         throw new Error(`the server does not get ready:\n${this.#log}`);
       }

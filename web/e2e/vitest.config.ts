@@ -13,9 +13,9 @@ export default defineConfig({
     pool: 'forks',
     isolate: false, // nothing is left in a module; to load them takes longer than many tests
     maxWorkers: 4, // each has a server and a browser
-    testTimeout: 240_000, // a machine that is busy is no reason to fail
-    hookTimeout: 240_000,
-    expect: { poll: { timeout: 60_000, interval: 50 } },
+    testTimeout: 600_000, // a machine that is busy is no reason to fail
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 180_000, interval: 50 } },
     reporters: process.env.CI ? ['default'] : ['tree'],
   },
 });

@@ -20,7 +20,7 @@ const executable = process.env.CHROMIUM ?? (existsSync(headlessShell) ? headless
 const short = process.env.PENSTOCK_TEST_SHORT !== undefined;
 
 /** How long something may take that a person waits for; a busy machine takes longer than they would. */
-export const patience = 60_000;
+export const patience = 180_000;
 
 /** What a test has: a server of its file's own, and a browser that nobody has signed in with yet. */
 export interface World {

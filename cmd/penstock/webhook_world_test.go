@@ -277,7 +277,7 @@ func dial(t *testing.T, h *hooked) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testkit.Patience * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return conn

@@ -289,7 +289,7 @@ func (s *site) dial() net.Conn {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testkit.Patience * time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
 	return conn

@@ -46,12 +46,12 @@ type Server struct {
 	left    []process     // started by earlier processes of this server
 }
 
-// Time limits of a server on an idle machine: until it is ready, until it has stopped, and until all
-// processes that it started have ended. Tests wait [Patience] times as long.
+// Time limits of a server on an idle machine: until it is ready, and until it has stopped. Tests wait
+// [Patience] times as long. goneWithin is how long they wait until all processes that it started have ended.
 const (
 	readyWithin = 60 * time.Second
 	stopWithin  = 60 * time.Second
-	goneWithin  = 10 * time.Second
+	goneWithin  = 30 * time.Second
 )
 
 // Serve starts a server with a fresh data folder on a free loopback port and waits until it is
@@ -294,7 +294,7 @@ func (s *Server) end() {
 			s.tb.Error(err)
 		}
 	}
-	err := poll(Patience*goneWithin, func() error {
+	err := poll(goneWithin, func() error {
 		if left := s.Leftovers(); len(left) > 0 {
 			return fmt.Errorf("the server is gone and left these processes:\n%s", strings.Join(left, "\n"))
 		}

@@ -81,7 +81,7 @@ func TestServerThatMisbehavesFailsItsTest(t *testing.T) {
 		{
 			name: "a process is left behind",
 			do: func(t *testing.T, s *Server) {
-				child, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{Dir: s.Data})
+				child, err := os.StartProcess("/bin/sleep", []string{"sleep", "600"}, &os.ProcAttr{Dir: s.Data})
 				if err != nil {
 					t.Fatal(err)
 				}

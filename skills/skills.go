@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 )
 
 //go:embed add-mcp-server create-skill factory-files pr-comments svc-platform vendor-api
@@ -55,7 +54,7 @@ var read = sync.OnceValue(func() []penstock.BundledSkill {
 		if err != nil {
 			panic(fmt.Sprintf("skills: %s: %s", list[i].ID, err))
 		}
-		file, err := skillfile.Parse(content)
+		file, err := Parse(content)
 		if err != nil {
 			panic(fmt.Sprintf("skills: %s: %s", list[i].ID, err))
 		}

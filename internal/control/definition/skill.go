@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 // Skill is skills/NAME/SKILL.md, or agents/AGENT/skills/NAME/SKILL.md, with the
@@ -44,7 +44,7 @@ func (p *parser) skills() []Skill {
 				p.open(part.path).warnf(nil, InvalidDocument, "", "the file is not text in UTF-8, so agents do not get it")
 			}
 		}
-		file, err := skillfile.Parse(p.files[at.path])
+		file, err := skills.Parse(p.files[at.path])
 		if err != nil {
 			d.warnf(nil, InvalidDocument, "", "agents do not get this skill: %s", err)
 			return Skill{}

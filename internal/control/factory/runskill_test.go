@@ -10,8 +10,8 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 // assigned returns the skills of the next execution, as origin and first line.
@@ -19,7 +19,7 @@ func (w *world) assigned(a penstock.Assignment) map[string]string {
 	w.T.Helper()
 	got := map[string]string{}
 	for _, f := range a.Skills {
-		file, err := skillfile.Parse([]byte(f.Files["SKILL.md"]))
+		file, err := skills.Parse([]byte(f.Files["SKILL.md"]))
 		if err != nil {
 			w.T.Errorf("%s: %v", f.Name, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/supply/git"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // skillFile is a SKILL.md with its error.
 type skillFile struct {
-	skillfile.File
+	skills.File
 	path string
 	err  error
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/supply/git"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 // SkillQuery selects skills in the repositories of environments.
@@ -271,28 +271,28 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 		return nil, errNoGit
 	}
 	files, err := cache.Files(ctx, source, git.Selection{
-		Dirs: skillfile.Folders, Match: isSkill, MaxSize: skillfile.Max, MaxAll: maxSkillBytes, Max: maxSkills,
+		Dirs: skills.Folders, Match: isSkill, MaxSize: skills.MaxFileBytes, MaxAll: maxSkillBytes, Max: maxSkills,
 	})
 	if err != nil {
 		return nil, err
 	}
-	var skills []skillFile
+	var found []skillFile
 	for _, f := range files {
 		skill := skillFile{path: f.Path}
-		if f.Size > skillfile.Max {
-			skill.err = fmt.Errorf("the file has %d bytes; at most %d are read", f.Size, skillfile.Max)
+		if f.Size > skills.MaxFileBytes {
+			skill.err = fmt.Errorf("the file has %d bytes; at most %d are read", f.Size, skills.MaxFileBytes)
 		} else {
-			skill.File, skill.err = skillfile.Parse([]byte(f.Content))
+			skill.File, skill.err = skills.Parse([]byte(f.Content))
 		}
-		skills = append(skills, skill)
+		found = append(found, skill)
 	}
-	return skills, nil
+	return found, nil
 }
 
-// isSkill reports whether a path is a SKILL.md in its own folder below one of skillfile.Folders.
+// isSkill reports whether a path is a SKILL.md in its own folder below one of skills.Folders.
 func isSkill(file string) bool {
 	dir, base := path.Split(file)
-	return base == "SKILL.md" && slices.Contains(skillfile.Folders, path.Dir(path.Dir(dir)))
+	return base == "SKILL.md" && slices.Contains(skills.Folders, path.Dir(path.Dir(dir)))
 }
 
 // The limits for reading one repository.

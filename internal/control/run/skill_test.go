@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/supply/git"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 // upstream is a local repository acme/NAME with skills.
@@ -286,7 +286,7 @@ func TestUnusableSkillsAreListedOnRequest(t *testing.T) {
 			".agents/skills/good/SKILL.md":  skillText("good", "d", "b"),
 			".agents/skills/empty/SKILL.md": "",
 			".agents/skills/a b/SKILL.md":   skillText("spaced", "d", "b"),
-			".agents/skills/huge/SKILL.md":  skillText("huge", "d", strings.Repeat("x", skillfile.Max)),
+			".agents/skills/huge/SKILL.md":  skillText("huge", "d", strings.Repeat("x", skills.MaxFileBytes)),
 		})
 		gone := "file://" + filepath.Join(w.T.TempDir(), "acme", "gone")
 		w.CreateEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}, {URL: gone}}})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/store"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 	"github.com/penstock-dev/penstock/skills"
 )
 
@@ -70,7 +69,7 @@ func (s *Skills) describeSkill(ctx context.Context, run *store.NewRun, spec pens
 			return err
 		}
 		if at != "" {
-			file, err := skillfile.Parse(content)
+			file, err := skills.Parse(content)
 			if err != nil {
 				return penstock.Invalid(
 					"/config/skill_spec", "names the skill %s, whose file %s is not valid: %s", spec.Name, at, err,

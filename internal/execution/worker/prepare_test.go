@@ -13,9 +13,9 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/execution/worker"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 // environment creates an environment and a configuration that names it.
@@ -327,7 +327,7 @@ func TestSkillsAsFoundInTheWild(t *testing.T) {
 		".factory/skills/cut/SKILL.md": "---\nname: cut\n",
 	}
 	var want []string
-	for _, folder := range skillfile.Folders {
+	for _, folder := range skills.Folders {
 		name := "in-" + strings.Trim(strings.ReplaceAll(folder, "/", "-"), ".")
 		files[folder+"/"+name+"/SKILL.md"] = skill(name, "Look.")
 		want = append(want, "App:"+name)

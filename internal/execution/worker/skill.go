@@ -14,7 +14,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/execution/harness"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 // Limits of a skill with all its files.
@@ -110,7 +110,7 @@ func (s *placedSkills) place(reference string) (harness.Skill, error) {
 	}
 	if before := s.folders[name]; s.given(name) >= 0 || before != "" && before != dir { // another skill has this name
 		repository, _, _ := strings.Cut(dir, "/")
-		name = cmp.Or(skillfile.Slug(repository), "repository") + "-" + name
+		name = cmp.Or(skills.Slug(repository), "repository") + "-" + name
 	}
 	to, err := s.folder(name, dir)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *placedSkills) missing(reference string, spec penstock.SkillSpec) error 
 			strings.Join(searched, " and "), spec.Path)
 	}
 	return setupFailed("The skill %q was not found in %s. Skills are searched in the folders %s.", reference,
-		strings.Join(searched, ", "), strings.Join(skillfile.Folders, ", "))
+		strings.Join(searched, ", "), strings.Join(skills.Folders, ", "))
 }
 
 // is reports whether a reference names the repository, or none. Git hosts ignore the case of names.
@@ -200,7 +200,7 @@ func (s *placedSkills) read(reference, name, folder string) (skill harness.Skill
 	if err != nil {
 		return skill, "", err
 	}
-	file, err := skillfile.Parse(text)
+	file, err := skills.Parse(text)
 	if err != nil {
 		return skill, "", &unreadableSkillError{setupFailed("The skill %q is not valid: %s", reference, err)}
 	}
@@ -209,7 +209,7 @@ func (s *placedSkills) read(reference, name, folder string) (skill harness.Skill
 	}
 	if file.Notes != nil {
 		s.note(name, file.Notes...)
-		s.plain[name] = skillfile.Document(name, file.Description, file.Body)
+		s.plain[name] = skills.Document(name, file.Description, file.Body)
 	}
 	return harness.Skill{Name: name, Description: file.Description, Path: at, Text: file.Body}, string(text), nil
 }
@@ -250,7 +250,7 @@ func (s *placedSkills) find(spec penstock.SkillSpec) (dir, name string) {
 // foldersIn lists the folders of a repository that may be skills.
 func (s *placedSkills) foldersIn(repository string) []string {
 	var dirs []string
-	for _, home := range skillfile.Folders {
+	for _, home := range skills.Folders {
 		home = path.Join(repository, home)
 		entries, _ := fs.ReadDir(s.space.root.FS(), home) // usually missing
 		for _, entry := range entries {
@@ -272,14 +272,14 @@ func (s *placedSkills) nameIn(dir string) (name string, ok bool) {
 		return "", false
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, skillfile.Max+1))
+	text, err := io.ReadAll(io.LimitReader(file, skills.MaxFileBytes+1))
 	if err != nil {
 		return "", false
 	}
-	skill, err := skillfile.Parse(text)
+	skill, err := skills.Parse(text)
 	name = path.Base(dir)
 	if _, bad := penstock.ParseSkillSpec(name); bad != nil {
-		name = cmp.Or(skillfile.Slug(name), "skill")
+		name = cmp.Or(skills.Slug(name), "skill")
 	}
 	if err != nil || skill.Name == "" { // a malformed one is reported when it is chosen
 		return name, true

@@ -1,4 +1,4 @@
-package skillfile_test
+package skills_test
 
 import (
 	"strings"
@@ -8,64 +8,64 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/supply/skillfile"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		file string
-		want skillfile.File
+		want skills.File
 	}{
 		"plain text": {
 			"---\nname: triage\ndescription: Sorts new issues.\n---\n\n# Triage\n\nLook at each.\n",
-			skillfile.File{Name: "triage", Description: "Sorts new issues.", Body: "# Triage\n\nLook at each."},
+			skills.File{Name: "triage", Description: "Sorts new issues.", Body: "# Triage\n\nLook at each."},
 		},
 		"Windows line ends, a byte order mark and spaces behind the fences": {
 			"\ufeff--- \r\nname: triage\r\ndescription: Sorts.\r\n---\t\r\nLook.\r\nAgain.",
-			skillfile.File{Name: "triage", Description: "Sorts.", Body: "Look.\nAgain."},
+			skills.File{Name: "triage", Description: "Sorts.", Body: "Look.\nAgain."},
 		},
 		"double quotes with escapes": {
 			"---\nname: \"a\"\ndescription: \"Says \\\"go\\\": \\u00e9 \\\\ \\x41\\tb # no comment\" # a comment\n---\nx",
-			skillfile.File{Name: "a", Description: "Says \"go\": é \\ A\tb # no comment", Body: "x"},
+			skills.File{Name: "a", Description: "Says \"go\": é \\ A\tb # no comment", Body: "x"},
 		},
 		"single quotes over several lines": {
 			"---\nname: 'a'\ndescription: 'It''s one:\n  and two'\n---\nx",
-			skillfile.File{Name: "a", Description: "It's one: and two", Body: "x"},
+			skills.File{Name: "a", Description: "It's one: and two", Body: "x"},
 		},
 		"plain text over several lines, with a comment": {
 			"---\ndescription: Use when\n  the build fails # or not\n\n  or hangs\nname: a\n---\nx",
-			skillfile.File{Name: "a", Description: "Use when the build fails\nor hangs", Body: "x"},
+			skills.File{Name: "a", Description: "Use when the build fails\nor hangs", Body: "x"},
 		},
 		"plain text that begins in the next line": {
 			"---\nname: a\ndescription:\n  Sorts new\n  issues.\n---\nx",
-			skillfile.File{Name: "a", Description: "Sorts new issues.", Body: "x"},
+			skills.File{Name: "a", Description: "Sorts new issues.", Body: "x"},
 		},
 		"a colon in plain text, which many write": {
 			"---\nname: a\ndescription: Use when: the build fails\n---\nx",
-			skillfile.File{Name: "a", Description: "Use when: the build fails", Body: "x"},
+			skills.File{Name: "a", Description: "Use when: the build fails", Body: "x"},
 		},
 		"folded text": {
 			"---\nname: a\ndescription: >-\n  Sorts new\n  issues.\n\n  # 2nd\n    - kept\n  end\n---\nx",
-			skillfile.File{Name: "a", Description: "Sorts new issues.\n# 2nd\n  - kept\nend", Body: "x"},
+			skills.File{Name: "a", Description: "Sorts new issues.\n# 2nd\n  - kept\nend", Body: "x"},
 		},
 		"literal text": {
 			"---\nname: a\ndescription: | # as it is\n  One.\n    Two.\n\n  Three.\n---\nx",
-			skillfile.File{Name: "a", Description: "One.\n  Two.\n\nThree.", Body: "x"},
+			skills.File{Name: "a", Description: "One.\n  Two.\n\nThree.", Body: "x"},
 		},
 		"other keys, whatever they hold": {
 			"---\n# a comment\nname: a\nlicense: MIT\nmetadata:\n  name: other\n  list:\n    - x: [1, {\nallowed-tools:\n- " +
 				"Bash\n- Read\ndescription: D\n---\nx",
-			skillfile.File{Name: "a", Description: "D", Body: "x"},
+			skills.File{Name: "a", Description: "D", Body: "x"},
 		},
 		"a rule in the text": {
 			"---\nname: a\ndescription: D\n---\none\n---\ntwo",
-			skillfile.File{Name: "a", Description: "D", Body: "one\n---\ntwo"},
+			skills.File{Name: "a", Description: "D", Body: "one\n---\ntwo"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := skillfile.Parse([]byte(test.file))
+			got, err := skills.Parse([]byte(test.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,12 +89,12 @@ func TestParseRefuses(t *testing.T) {
 		"a NUL":                         {"---\nname: a\n---\nD\x00", "UTF-8"},
 		"a huge file": {
 			"---\nname: a\n---\n" + strings.Repeat("x",
-				skillfile.Max), "at most",
+				skills.MaxFileBytes), "at most",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := skillfile.Parse([]byte(test.file))
+			_, err := skills.Parse([]byte(test.file))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
@@ -106,7 +106,7 @@ func TestParseRefuses(t *testing.T) {
 func TestParseTakesWhatIsClear(t *testing.T) {
 	t.Parallel()
 	const head = "---\nname: a\ndescription: "
-	long := strings.Repeat("é", skillfile.MaxDescription)
+	long := strings.Repeat("é", 1024)
 	for name, test := range map[string]struct{ file, name, description, body, note string }{
 		"a long description": {
 			head + long + "é\n---\nx",
@@ -195,7 +195,7 @@ func TestParseTakesWhatIsClear(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := skillfile.Parse([]byte(test.file))
+			got, err := skills.Parse([]byte(test.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,11 +204,11 @@ func TestParseTakesWhatIsClear(t *testing.T) {
 				t.Errorf("notes %q, want %q", notes, test.note)
 			}
 			got.Notes = nil
-			want := skillfile.File{Name: test.name, Description: test.description, Body: test.body}
+			want := skills.File{Name: test.name, Description: test.description, Body: test.body}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			again, err := skillfile.Parse([]byte(skillfile.Document("a", got.Description, got.Body)))
+			again, err := skills.Parse([]byte(skills.Document("a", got.Description, got.Body)))
 			want.Name = "a"
 			if diff := cmp.Diff(want, again); diff != "" || err != nil {
 				t.Errorf("as a document, %v, -want +got:\n%s", err, diff)
@@ -222,7 +222,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("---\nname: \"a\"\ndescription: 'D\n  E'\nmetadata:\n  x: y\n---\nx\n---\n")
 	f.Add("---\r\nname: a\r\ndescription: |\r\n  D\r\n\r\n   E\r\n---\r\nx")
 	f.Fuzz(func(t *testing.T, file string) {
-		got, err := skillfile.Parse([]byte(file))
+		got, err := skills.Parse([]byte(file))
 		if err != nil {
 			return
 		}
@@ -237,7 +237,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a run cannot name the skill %q: %v", got.Name, err)
 		}
 		unix := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(file)
-		if again, err := skillfile.Parse([]byte(unix)); err != nil || !cmp.Equal(again, got) {
+		if again, err := skills.Parse([]byte(unix)); err != nil || !cmp.Equal(again, got) {
 			t.Errorf("line ends matter: %+v, then %+v, %v", got, again, err)
 		}
 	})

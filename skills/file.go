@@ -1,6 +1,4 @@
-// Package skillfile reads SKILL.md files as people write them: what is odd but clear gets a note, and
-// only what is ambiguous is an error.
-package skillfile
+package skills
 
 import (
 	"cmp"
@@ -27,9 +25,9 @@ type File struct {
 
 // Limits of a SKILL.md: the first is ours, the others come from the Agent Skills specification.
 const (
-	Max            = 256 << 10
-	MaxName        = 64
-	MaxDescription = 1024 // characters
+	MaxFileBytes   = 256 << 10
+	maxName        = 64
+	maxDescription = 1024 // characters
 )
 
 // Folders are the folders of skills in a repository, in the order in which they are searched. Each
@@ -45,8 +43,8 @@ var Folders = []string{
 // says what the author must fix.
 func Parse(content []byte) (File, error) {
 	var f File
-	if len(content) > Max {
-		return f, fmt.Errorf("the file has %d bytes; at most %d are read", len(content), Max)
+	if len(content) > MaxFileBytes {
+		return f, fmt.Errorf("the file has %d bytes; at most %d are read", len(content), MaxFileBytes)
 	}
 	text := strings.TrimPrefix(string(content), "\ufeff")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -115,7 +113,7 @@ func untilFence(lines []string) []string { return lines[:max(0, slices.IndexFunc
 
 // complete checks the name, and finds what is missing in the rest of the file.
 func (f *File) complete() error {
-	if f.Name != "" && (!isName(f.Name) || len(f.Name) > MaxName) {
+	if f.Name != "" && (!isName(f.Name) || len(f.Name) > maxName) {
 		before := f.Name
 		if f.Name = Slug(before); f.Name == "" {
 			f.notef("the name %s has no letters or digits that a reference can have", shown(before))
@@ -134,9 +132,9 @@ func (f *File) complete() error {
 		f.notef("there is no text after the front matter; the description stands for it")
 		f.Body = f.Description
 	}
-	if n := utf8.RuneCountInString(f.Description); n > MaxDescription {
-		f.notef("the description has %d characters; agents see the first %d", n, MaxDescription)
-		f.Description = strings.TrimSpace(string([]rune(f.Description)[:MaxDescription-1])) + "…"
+	if n := utf8.RuneCountInString(f.Description); n > maxDescription {
+		f.notef("the description has %d characters; agents see the first %d", n, maxDescription)
+		f.Description = strings.TrimSpace(string([]rune(f.Description)[:maxDescription-1])) + "…"
 	}
 	return nil
 }
@@ -163,8 +161,8 @@ func firstWords(body string) string {
 }
 
 func shown(text string) string {
-	if runes := []rune(text); len(runes) > MaxName {
-		text = string(runes[:MaxName]) + "…"
+	if runes := []rune(text); len(runes) > maxName {
+		text = string(runes[:maxName]) + "…"
 	}
 	return strconv.Quote(text)
 }
@@ -181,7 +179,7 @@ func Slug(name string) string {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_')
 	})
 	slug := strings.Join(words, "-")
-	return strings.Trim(slug[:min(len(slug), MaxName)], "-._")
+	return strings.Trim(slug[:min(len(slug), maxName)], "-._")
 }
 
 var isKey = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
@@ -296,7 +294,7 @@ func scalar(first string, below []string) (text, odd string) {
 func Document(name, description, body string) string {
 	quoted, err := json.Marshal(description) // which YAML reads as the same text (YAML 1.2 §1.3)
 	if err != nil {
-		panic("skillfile: a text cannot be marshaled: " + err.Error())
+		panic("skills: a text cannot be marshaled: " + err.Error())
 	}
 	return "---\nname: " + name + "\ndescription: " + string(quoted) + "\n---\n\n" + body + "\n"
 }

@@ -96,11 +96,13 @@ func (h artifacts) readUpload(c *call) (*upload, error) {
 	}
 	up := &upload{meta: run.ArtifactUpload{Type: penstock.ArtifactFile}}
 	const limit = run.MaxArtifactBytes + maxFormText
-	body := http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit)
+	body := &sentContent{
+		Reader: http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit),
+	}
 	if err := h.readForm(c, multipart.NewReader(body, params["boundary"]), up); err != nil {
 		up.discard()
 		if penstock.CodeOf(err) == "" {
-			err = formError(err, limit)
+			err = formError(err, body.err, limit)
 		}
 		return nil, err
 	}
@@ -110,18 +112,19 @@ func (h artifacts) readUpload(c *call) (*upload, error) {
 // maxFormText limits the fields of a form, without its file.
 const maxFormText = 64 << 10
 
-// formError turns an invalid form into an error of the caller. It returns other errors unchanged.
-func formError(err error, limit int64) error {
+// formError turns an error while a form was read into an error of the caller, unless it is of our own
+// files. sent is the error of the body, if reading the body failed.
+func formError(err, sent error, limit int64) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server has no space for the file now", Cause: err}
 	}
 	if _, ours := errors.AsType[*os.PathError](err); ours {
 		return err
 	}
-	if strings.HasPrefix(err.Error(), "multipart:") || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if sent == nil || errors.Is(sent, io.ErrUnexpectedEOF) {
 		return penstock.Errorf(penstock.CodeInvalidRequest, "the body is not a complete multipart/form-data form")
 	}
-	return bodyError(err, limit)
+	return bodyError(sent, limit)
 }
 
 // readForm reads the parts in any order. It hashes their content only, because a client that

@@ -156,6 +156,24 @@ func TestFormsThatAreNotComplete(t *testing.T) {
 	}
 }
 
+func TestFormsThatAreNotFormsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	path := "/api/v1/agent/runs/" + w.newRun("x") + "/artifacts"
+	for name, body := range map[string]string{
+		"a header without a colon":    "--b\r\nno colon\r\n\r\nx\r\n--b--\r\n",
+		"text instead of a next part": "--b\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nx\r\n--b x\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := w.do("POST", path, []byte(body), "Content-Type", "multipart/form-data; boundary=b")
+			if a.status != http.StatusBadRequest || !strings.Contains(a.body, "not a complete multipart/form-data form") {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+		})
+	}
+}
+
 func TestAFormWithoutItsBoundaryIsRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -265,7 +268,7 @@ func decodeStrict(body []byte, dst any) (ignored []string, err error) {
 		}
 	}
 	if err != nil {
-		return nil, fieldError(err)
+		return nil, fieldError(body, err)
 	}
 	if jsontext.Value(body).Kind() != '{' { // null decodes into anything
 		return nil, penstock.Invalid("", "the body must be a JSON object")
@@ -336,11 +339,11 @@ func findNUL(body []byte) (pointer string, found bool) {
 	}
 }
 
-// fieldError turns an error of the JSON library into one that says which field
-// is wrong and what it should be.
-func fieldError(err error) error {
+// fieldError turns an error of the JSON library about a body into one that says which field is wrong
+// and what it should be.
+func fieldError(body []byte, err error) error {
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return syntaxError(e)
+		return syntaxError(body, e)
 	}
 	e, ok := errors.AsType[*json.SemanticError](err)
 	if !ok {
@@ -366,19 +369,43 @@ func fieldError(err error) error {
 	return penstock.Invalid(at, "must be %s, not %s", want, kindName(e.JSONKind))
 }
 
-func syntaxError(e *jsontext.SyntacticError) error {
+func syntaxError(body []byte, e *jsontext.SyntacticError) error {
 	at := string(e.JSONPointer)
 	switch {
 	case errors.Is(e, jsontext.ErrDuplicateName):
 		return penstock.Invalid(at, "occurs more than once")
 	case errors.Is(e, io.ErrUnexpectedEOF):
 		return penstock.Invalid("", "the body is not complete JSON: it ends after %d bytes", e.ByteOffset)
-	case strings.Contains(e.Err.Error(), "UTF-8") || strings.Contains(e.Err.Error(), "surrogate"):
-		return penstock.Invalid(at, "must be text in UTF-8")
-	case strings.Contains(e.Err.Error(), "after top-level value"):
+	}
+	// The library has no values for its other errors, so the body itself decides.
+	if _, err := jsontext.NewDecoder(bytes.NewReader(body)).ReadValue(); err == nil {
 		return penstock.Invalid("", "the body must be one JSON object; unexpected text follows it at byte %d", e.ByteOffset)
 	}
+	if notText(body, int(e.ByteOffset)) {
+		return penstock.Invalid(at, "must be text in UTF-8")
+	}
 	return penstock.Invalid(at, "the body is not valid JSON at byte %d", e.ByteOffset)
+}
+
+// notText reports whether a string of the body has, at an offset, a byte that is not UTF-8 or an escape
+// of half a surrogate pair.
+func notText(body []byte, offset int) bool {
+	quoted := false
+	for i := 0; i < offset; i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		}
+	}
+	rest := body[offset:]
+	if r, size := utf8.DecodeRune(rest); r == utf8.RuneError && size == 1 {
+		return quoted
+	}
+	digits, escaped := bytes.CutPrefix(rest, []byte(`\u`))
+	unit, err := strconv.ParseUint(string(digits[:min(4, len(digits))]), 16, 16)
+	return quoted && escaped && err == nil && utf16.IsSurrogate(rune(unit))
 }
 
 func kindName(k jsontext.Kind) string {

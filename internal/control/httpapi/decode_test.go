@@ -53,6 +53,18 @@ func TestBadBodiesNameTheField(t *testing.T) {
 		{"duplicate name in an unknown field", `{"nobody": {"x": 1, "x": 2}}`, "/nobody/x", "occurs more than once"},
 		{"bad UTF-8", "{\"prompt\": \"\xff\"}", "/prompt", "must be text in UTF-8"},
 		{"half a surrogate pair", `{"prompt": "\ud800"}`, "/prompt", "must be text in UTF-8"},
+		{"half a surrogate pair beside a letter", `{"prompt": "a\ud800\u0041"}`, "/prompt", "must be text in UTF-8"},
+		{"the second half of a pair", `{"prompt": "\"\udc00"}`, "/prompt", "must be text in UTF-8"},
+		{"half a surrogate pair in a name", `{"a\ud800": 1}`, "", "must be text in UTF-8"},
+		{"bad UTF-8 outside of a text", "{\"prompt\": \xff}", "/prompt", "the body is not valid JSON at byte 11"},
+		{"half a surrogate pair outside of a text", `{"prompt": \ud800}`, "/prompt", "the body is not valid JSON at byte 11"},
+		{"an unknown escape", `{"prompt": "\x41"}`, "/prompt", "the body is not valid JSON at byte 12"},
+		{"an escape of three digits", `{"prompt": "\ud80x"}`, "/prompt", "the body is not valid JSON at byte 12"},
+		{"a comma too many", `{"prompt": "a",}`, "", "the body is not valid JSON at byte 14"},
+		{
+			"bad UTF-8 after the body", "{\"prompt\": \"a\"}\xff", "",
+			"the body must be one JSON object; unexpected text follows it at byte 15",
+		},
 		{"null in metadata", `{"metadata": {"a/b": null}}`, "/metadata/a~1b", "must be a string, not null"},
 		{
 			"null in metadata beside an unknown field", `{"metadata": {"k": null}, "z": 1}`, "/metadata/k",

@@ -109,9 +109,9 @@ func (d *document) syntax(err error) {
 		message = refused.ContextMsg + ": " + message
 	}
 	switch {
-	case strings.HasPrefix(message, "unknown anchor"):
+	case refused.Stage == yaml.ComposerStage: // which fails only for an alias without its anchor
 		d.badf(at, Alias, "aliases are not allowed: write the value out")
-	case strings.Contains(message, "cannot start any token"):
+	case strings.Contains(message, "cannot start any token"): // the library has no value for it
 		d.badf(
 			at, InvalidYAML, "a value cannot begin with this character: put it in quotes, and indent with spaces, not tabs",
 		)

@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"bytes"
 	"encoding/pem"
 	"io"
 	"maps"
@@ -96,7 +95,6 @@ type GitServer struct {
 	mu       sync.Mutex
 	password string
 	broken   func(http.ResponseWriter, *http.Request) bool
-	packs    int
 }
 
 // NewGitServer serves the repositories below root. If password is not "", it requires this password
@@ -142,11 +140,6 @@ func (s *GitServer) serve(backend http.Handler, w http.ResponseWriter, r *http.R
 	r.Header.Del("Authorization") // otherwise the backend would require its own
 	rec := httptest.NewRecorder()
 	backend.ServeHTTP(rec, r)
-	if bytes.Contains(rec.Body.Bytes(), []byte("PACK")) {
-		s.mu.Lock()
-		s.packs++
-		s.mu.Unlock()
-	}
 	maps.Copy(w.Header(), rec.Header())
 	w.WriteHeader(rec.Code)
 	_, _ = w.Write(rec.Body.Bytes())
@@ -164,11 +157,4 @@ func (s *GitServer) Break(broken func(http.ResponseWriter, *http.Request) bool) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = broken
-}
-
-// Packs returns how often objects were fetched.
-func (s *GitServer) Packs() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.packs
 }

@@ -40,15 +40,6 @@ var presets = []Preset{claude, codex, gemini, opencode, qwen}
 // Presets lists the agents that can be installed.
 func Presets() []Preset { return slices.Clone(presets) }
 
-// PresetOf returns a preset by its name.
-func PresetOf(name string) (Preset, bool) {
-	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == name })
-	if i < 0 {
-		return Preset{}, false
-	}
-	return presets[i], true
-}
-
 // Models lists models that people use with the agent. An agent may speak to a model that it knows in its
 // own way, so a check with any other name says little.
 func (p Preset) Models() []string {

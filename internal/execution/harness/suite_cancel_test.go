@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // testCancels cancels a run in each phase.
 func testCancels(t *testing.T, s *suite) {
-	says := install.ScriptedTurn{Text: spoken}
+	says := harness.ScriptedTurn{Text: spoken}
 	silent := func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }
 	stuck := func(r *http.Request) { <-r.Context().Done() }
 	for _, phase := range []struct {
@@ -47,7 +47,7 @@ func testCancels(t *testing.T, s *suite) {
 		}},
 		{
 			"streaming", func() *failing {
-				return &failing{fail: halfway(stuck), model: install.ScriptedModel{Turns: []install.ScriptedTurn{says}}}
+				return &failing{fail: halfway(stuck), model: harness.ScriptedModel{Turns: []harness.ScriptedTurn{says}}}
 			},
 			func(_ *job, m *failing) error {
 				if m.calls.Load() == 0 {
@@ -59,8 +59,8 @@ func testCancels(t *testing.T, s *suite) {
 		{
 			"in a tool call",
 			func() *failing {
-				return &failing{times: -1, model: install.ScriptedModel{
-					Turns: []install.ScriptedTurn{s.command("touch begun; tail -f /dev/null"), says},
+				return &failing{times: -1, model: harness.ScriptedModel{
+					Turns: []harness.ScriptedTurn{s.command("touch begun; tail -f /dev/null"), says},
 				}}
 			},
 			func(j *job, _ *failing) error {

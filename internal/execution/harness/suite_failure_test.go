@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -19,7 +19,7 @@ const spoken = "These are the words of the model."
 
 // failing is a model whose first calls fail.
 type failing struct {
-	model install.ScriptedModel
+	model harness.ScriptedModel
 	// times is how many calls of the agent fail; 0: all.
 	times int64
 	fail  func(w http.ResponseWriter, r *http.Request, answer http.Handler)
@@ -144,7 +144,7 @@ const overflow = "prompt is too long: 300000 tokens > 200000 maximum"
 // testRefusal is a run whose requests the gateway does not forward.
 func testRefusal(t *testing.T, s *suite) {
 	t.Helper()
-	name := s.models.add("scripted-search-preview", &install.ScriptedModel{Turns: []install.ScriptedTurn{{Text: spoken}}})
+	name := s.models.add("scripted-search-preview", &harness.ScriptedModel{Turns: []harness.ScriptedTurn{{Text: spoken}}})
 	j := s.startNamed(t, name, map[string]any{"prompt": "Say something."})
 	j.reaches(penstock.StateFailed)
 	if m := j.get().StatusMessage; m == nil || m.ErrorCode != penstock.CodeInvalidRequest ||
@@ -159,8 +159,8 @@ func testFailures(t *testing.T, s *suite) {
 	t.Run("a refusal of the gateway", func(t *testing.T) { testRefusal(t, s) })
 	for _, f := range failures {
 		t.Run(f.name, func(t *testing.T) {
-			model := &failing{times: f.times, fail: f.fail, model: install.ScriptedModel{
-				Turns: []install.ScriptedTurn{{Text: spoken}},
+			model := &failing{times: f.times, fail: f.fail, model: harness.ScriptedModel{
+				Turns: []harness.ScriptedTurn{{Text: spoken}},
 			}}
 			j := s.start(t, model, map[string]any{"prompt": "Say something."})
 			var run penstock.Run

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -23,13 +23,13 @@ type job struct {
 	suite *suite
 	id    string
 	// model is its model, if it follows a script.
-	model *install.ScriptedModel
+	model *harness.ScriptedModel
 }
 
 // run starts a run with a model that follows a script.
-func (s *suite) run(t *testing.T, prompt string, turns ...install.ScriptedTurn) *job {
+func (s *suite) run(t *testing.T, prompt string, turns ...harness.ScriptedTurn) *job {
 	t.Helper()
-	model := &install.ScriptedModel{Turns: turns}
+	model := &harness.ScriptedModel{Turns: turns}
 	j := s.start(t, model, map[string]any{"prompt": prompt})
 	j.model = model
 	return j

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 )
 
 // tracker is an MCP server over HTTP with the tool create. Runs reach it as trackerURL, through
@@ -99,7 +99,7 @@ func testRemoteMCP(t *testing.T, s *suite) {
 	last := list[len(list)-1].turn // it calls the tool create of the server tracker
 	// The command is in the session, so it does not contain the key itself.
 	search := s.command(`grep -rsl "the-key-of""-the-tracker" "$HOME" . /proc/self/environ || echo 'not inside'`)
-	model := &install.ScriptedModel{Turns: []install.ScriptedTurn{last, search, {Text: "It is created."}}}
+	model := &harness.ScriptedModel{Turns: []harness.ScriptedTurn{last, search, {Text: "It is created."}}}
 	j := s.start(t, model, map[string]any{"prompt": "Create a ticket.", "config": map[string]any{
 		"mcp_servers": map[string]any{
 			"tracker": map[string]any{"url": trackerURL, "headers": map[string]any{"Authorization": trackerToken}},
@@ -133,7 +133,7 @@ func testStdioMCP(t *testing.T, s *suite) {
 	const identified = "id=${BASH_REMATCH[1]}"
 	noisy := "echo 'listening on stdio'; " + strings.Replace(mcpScript, identified, identified+"; echo \"[info] $id\"", 1)
 	start := func(required bool) *job {
-		model := &install.ScriptedModel{Turns: []install.ScriptedTurn{last, {Text: "It is created."}}}
+		model := &harness.ScriptedModel{Turns: []harness.ScriptedTurn{last, {Text: "It is created."}}}
 		if s.name != penstock.HarnessBuiltin { // some agents start their servers beside the turn
 			wait := s.command("for i in {1..300}; do grep -q dead ~/.penstock-mcp.jsonl && break; sleep 0.1; done; echo")
 			model.Turns = slices.Insert(model.Turns, 0, wait)

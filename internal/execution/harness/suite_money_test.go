@@ -8,23 +8,23 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 // testMoney is point 5: usage equals what the provider billed, a budget pauses the run, and a raise
 // continues it.
 func testMoney(t *testing.T, s *suite) {
-	turns := []install.ScriptedTurn{s.command("echo paid > paid.txt"), {Text: "It is paid."}}
+	turns := []harness.ScriptedTurn{s.command("echo paid > paid.txt"), {Text: "It is paid."}}
 	t.Run("usage", func(t *testing.T) {
 		j := s.run(t, "Work.", turns...)
 		j.reaches(penstock.StateSucceeded)
 		j.isBilled()
 	})
 	t.Run("budget", func(t *testing.T) {
-		model := &install.ScriptedModel{Turns: turns}
+		model := &harness.ScriptedModel{Turns: turns}
 		j := s.start(t, model, map[string]any{
-			"prompt": "Work.", "config": map[string]any{"budget": map[string]any{"max_total_tokens": install.InputTokens}},
+			"prompt": "Work.", "config": map[string]any{"budget": map[string]any{"max_total_tokens": harness.ScriptedInput}},
 		})
 		j.model = model
 		j.reaches(penstock.StateBlocked)
@@ -50,8 +50,8 @@ func (j *job) isBilled() {
 		var usage run.RunUsage
 		j.call(http.MethodGet, "/agent/runs/"+j.id+"/usage", nil, &usage)
 		got := usage.Total
-		if calls < 2 || got.Calls != calls || got.Input != calls*install.InputTokens ||
-			got.Output != calls*install.OutputTokens || got.CacheRead+got.CacheWrite != 0 {
+		if calls < 2 || got.Calls != calls || got.Input != calls*harness.ScriptedInput ||
+			got.Output != calls*harness.ScriptedOutput || got.CacheRead+got.CacheWrite != 0 {
 			return fmt.Errorf("the provider has billed %d calls, the usage is %+v; requests for other models: %q",
 				calls, got, j.suite.models.others())
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -17,7 +17,7 @@ import (
 // listed.
 func testSealed(t *testing.T, s *suite) {
 	t.Run("a plain run", func(t *testing.T) {
-		j := s.run(t, "Work.", s.command("echo sealed"), install.ScriptedTurn{Text: "It is sealed."})
+		j := s.run(t, "Work.", s.command("echo sealed"), harness.ScriptedTurn{Text: "It is sealed."})
 		j.reaches(penstock.StateSucceeded)
 		j.isSealed()
 		if timeline := j.timeline(); strings.Contains(timeline, penstock.TimelineNetworkDenied) {
@@ -26,7 +26,7 @@ func testSealed(t *testing.T, s *suite) {
 	})
 	t.Run("attempts to leave", func(t *testing.T) {
 		leave := "curl -s -m 5 http://elsewhere.example/; curl -s -m 5 --noproxy '*' http://192.0.2.1/ || echo closed"
-		j := s.run(t, "Leave.", s.command(leave), install.ScriptedTurn{Text: "I cannot."})
+		j := s.run(t, "Leave.", s.command(leave), harness.ScriptedTurn{Text: "I cannot."})
 		j.reaches(penstock.StateSucceeded)
 		if lines := strings.Join(j.lines(), "\n"); !strings.Contains(lines, "closed") {
 			t.Errorf("the command said %s", lines)

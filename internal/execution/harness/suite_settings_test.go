@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 )
 
 // thinking is how each agent passes the reasoning level "high" on to its model. The others have no
@@ -39,7 +39,7 @@ func testAllSettings(t *testing.T, s *suite) {
 		}
 	}
 	const shows = "find . -name given.txt -exec cat {} +; find . -name SKILL.md -exec grep -h '^name:' {} +"
-	model := &install.ScriptedModel{Turns: []install.ScriptedTurn{
+	model := &harness.ScriptedModel{Turns: []harness.ScriptedTurn{
 		s.command(shows), {Text: "This is the plan."}, {Text: "It is done."},
 	}}
 	j := s.start(t, model, map[string]any{
@@ -89,7 +89,7 @@ func testAllSettings(t *testing.T, s *suite) {
 	// The session of the follow-up has the base prompt.
 	j.followUp("Do it.")
 	j.reaches(penstock.StateSucceeded)
-	if !slices.ContainsFunc(model.Calls(), func(call install.ModelCall) bool {
+	if !slices.ContainsFunc(model.Calls(), func(call harness.ModelCall) bool {
 		asked := string(call.Body)
 		return strings.Contains(asked, "Do it.") && strings.Contains(asked, "You work in the harbour.")
 	}) {
@@ -115,7 +115,7 @@ func picture(t *testing.T) string {
 const pngBegin = "iVBORw0KGgo"
 
 // modelText is all that the model was sent, without escapes of slashes.
-func modelText(model *install.ScriptedModel) string {
+func modelText(model *harness.ScriptedModel) string {
 	var text strings.Builder
 	for _, call := range model.Calls() {
 		text.Write(call.Body)
@@ -126,7 +126,7 @@ func modelText(model *install.ScriptedModel) string {
 
 // skillTurns are how the model of each agent uses a skill. The others have no tool for that. Codex
 // names the file of each skill to its model.
-var skillTurns = map[string]install.ScriptedTurn{
+var skillTurns = map[string]harness.ScriptedTurn{
 	"builtin": tool("read_skill", given{"skill": "factory-files"}),
 	"claude":  tool("Skill", given{"skill": "factory-files"}),
 	"gemini":  tool("activate_skill", given{"name": "factory-files"}),
@@ -139,7 +139,7 @@ func testSkill(t *testing.T, s *suite) {
 	if !ok {
 		turn = s.command(`cat "$HOME/.codex/skills/factory-files/SKILL.md" .penstock/skills/factory-files/SKILL.md`)
 	}
-	model := &install.ScriptedModel{Turns: []install.ScriptedTurn{turn, {Text: "It is read."}}}
+	model := &harness.ScriptedModel{Turns: []harness.ScriptedTurn{turn, {Text: "It is read."}}}
 	j := s.start(t, model, map[string]any{
 		"prompt": "Read the skill.", "config": map[string]any{"skills": []string{"factory-files"}},
 	})
@@ -163,7 +163,7 @@ func testSkill(t *testing.T, s *suite) {
 }
 
 // askTurns are how the model of each agent asks the user.
-var askTurns = map[string]install.ScriptedTurn{
+var askTurns = map[string]harness.ScriptedTurn{
 	"builtin":   tool("ask_user", given{"question": "Which branch?"}),
 	"reference": tool("ask", given{"question": "Which branch?"}),
 	"claude":    tool("AskUserQuestion", given{"questions": branches}),
@@ -190,8 +190,8 @@ func testQuestion(t *testing.T, s *suite) {
 		s.cannot(t, "settings", mute[s.name])
 		return
 	}
-	then := install.ScriptedTurn{Text: "Then it is main."}
-	model := &install.ScriptedModel{Turns: []install.ScriptedTurn{turn, then, then}} // some agents add a turn of their own
+	then := harness.ScriptedTurn{Text: "Then it is main."}
+	model := &harness.ScriptedModel{Turns: []harness.ScriptedTurn{turn, then, then}} // some agents add a turn of their own
 	j := s.start(t, model, map[string]any{"prompt": "Ask me."})
 	j.reaches(penstock.StateBlocked)
 	if m := j.get().StatusMessage; m == nil || !strings.Contains(m.Message, "Which branch?") || m.ErrorCode != "" {
@@ -205,7 +205,7 @@ func testQuestion(t *testing.T, s *suite) {
 	}) || lines[len(lines)-1] != "assistant: Then it is main." {
 		t.Errorf("the conversation is\n%s", strings.Join(lines, "\n"))
 	}
-	if !slices.ContainsFunc(model.Calls(), func(call install.ModelCall) bool { // some agents make calls of their own
+	if !slices.ContainsFunc(model.Calls(), func(call harness.ModelCall) bool { // some agents make calls of their own
 		asked := string(call.Body)
 		return strings.Contains(asked, "Ask me.") && strings.Contains(asked, "Which branch?") &&
 			strings.Contains(asked, "Use main.")

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock/internal/execution/harness"
-	"github.com/penstock-dev/penstock/internal/execution/install"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -83,8 +82,8 @@ func subjects() []subject {
 }
 
 // command is a turn of the model that runs a command.
-func (a subject) command(line string) install.ScriptedTurn {
-	return install.ScriptedTurn{Tool: a.shell, Input: map[string]any{a.argument: line, "description": "Do it"}}
+func (a subject) command(line string) harness.ScriptedTurn {
+	return harness.ScriptedTurn{Tool: a.shell, Input: map[string]any{a.argument: line, "description": "Do it"}}
 }
 
 // suite is a server and a worker with one agent, and the provider of its models.
@@ -148,7 +147,7 @@ func linkAgent(t *testing.T, name, folder, data string) {
 }
 
 // models is a model provider with a model for each run. Each model is a handler, such as
-// *install.ScriptedModel.
+// *harness.ScriptedModel.
 type models struct {
 	mu     sync.Mutex
 	named  map[string]http.Handler
@@ -207,7 +206,7 @@ func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	name := install.ModelOf(r.URL.Path, body)
+	name := harness.ReadModelCall(r.URL.Path, body).Model
 	m.mu.Lock()
 	model := m.named[name]
 	if model == nil {

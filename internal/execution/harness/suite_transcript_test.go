@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 )
 
 // deed is something that the model makes an agent do, and the lines of the transcript about it.
 type deed struct {
-	turn install.ScriptedTurn
+	turn harness.ScriptedTurn
 	want []string
 }
 
@@ -69,8 +69,8 @@ func encoded(v any) string {
 }
 
 // tool is a turn of the model that calls a tool.
-func tool(name string, input map[string]any) install.ScriptedTurn {
-	return install.ScriptedTurn{Tool: name, Input: input}
+func tool(name string, input map[string]any) harness.ScriptedTurn {
+	return harness.ScriptedTurn{Tool: name, Input: input}
 }
 
 type given = map[string]any
@@ -142,7 +142,7 @@ var deeds = map[string][]deed{
 			`completed {"files":[{"new_file":true,"new_text":"one","path":"new.txt"},` +
 				`{"new_text":"alpha\ngamma","old_text":"alpha\nbeta","path":"notes.txt"}]}`,
 		}},
-		{install.ScriptedTurn{Tool: "create", Namespace: "mcp__tracker", Input: given{"title": "x"}}, calls},
+		{harness.ScriptedTurn{Tool: "create", Namespace: "mcp__tracker", Input: given{"title": "x"}}, calls},
 	},
 	"gemini": {
 		{tool("run_shell_command", given{"command": makes}), []string{runs(makes), printed("completed", made, -1)}},
@@ -208,12 +208,12 @@ var silent = map[string][]string{
 // contract, and nothing else.
 func testTranscript(t *testing.T, s *suite) {
 	want := []string{"user Work."}
-	model := &install.ScriptedModel{}
+	model := &harness.ScriptedModel{}
 	for _, d := range deeds[s.name] {
 		model.Turns = append(model.Turns, d.turn)
 		want = append(want, d.want...)
 	}
-	model.Turns = append(model.Turns, install.ScriptedTurn{Text: "It is done."})
+	model.Turns = append(model.Turns, harness.ScriptedTurn{Text: "It is done."})
 	want = append(want, "assistant It is done.")
 	j := s.start(t, model, map[string]any{"prompt": "Work.", "config": map[string]any{
 		"mcp_servers": map[string]any{"tracker": map[string]any{"command": "bash", "args": []string{"-c", mcpScript}}},

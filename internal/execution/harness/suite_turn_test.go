@@ -16,7 +16,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
-	"github.com/penstock-dev/penstock/internal/execution/install"
+	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -44,7 +44,7 @@ func testTurns(t *testing.T, s *suite) {
 func testNamedModel(t *testing.T, s *suite, name string) {
 	t.Helper()
 	const shows = "printf 'as %d people do\\n' 42"
-	model := &install.ScriptedModel{Turns: []install.ScriptedTurn{s.command(shows), {Text: "It is shown."}}}
+	model := &harness.ScriptedModel{Turns: []harness.ScriptedTurn{s.command(shows), {Text: "It is shown."}}}
 	j := s.startNamed(t, s.models.add(name, model), map[string]any{"prompt": "Show it."})
 	j.reaches(penstock.StateSucceeded)
 	want := []string{
@@ -66,8 +66,8 @@ func testPlainTurns(t *testing.T, s *suite) {
 	const made = "printf 'first line\\nsecond line\\n' > made.txt; cat made.txt"
 	j := s.run(
 		t, "Make the file.",
-		s.command(made), install.ScriptedTurn{Text: "The file is made."},
-		s.command("cat made.txt | tail -n 1; ls no-such-file"), install.ScriptedTurn{Text: "It is still there."},
+		s.command(made), harness.ScriptedTurn{Text: "The file is made."},
+		s.command("cat made.txt | tail -n 1; ls no-such-file"), harness.ScriptedTurn{Text: "It is still there."},
 	)
 	j.reaches(penstock.StateSucceeded)
 	want := []string{
@@ -112,7 +112,7 @@ const (
 func (s *suite) beginMoved(t *testing.T) moved {
 	t.Helper()
 	m := moved{model: &pausing{
-		model: install.ScriptedModel{Turns: []install.ScriptedTurn{
+		model: harness.ScriptedModel{Turns: []harness.ScriptedTurn{
 			s.command(movedFirst),
 			{Text: "The first part is done."},
 			s.command(movedSecond),
@@ -181,7 +181,7 @@ func (j *job) waitFor(happened <-chan struct{}) {
 
 // pausing is a model that pauses before some turns.
 type pausing struct {
-	model  install.ScriptedModel
+	model  harness.ScriptedModel
 	mu     sync.Mutex
 	pauses map[int]*pause // by turn, each for one call
 }
@@ -209,7 +209,7 @@ func (p *pausing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // waits returns false if the agent hung up before the release.
 func (p *pausing) waits(ctx context.Context, request []byte) bool {
-	turn := install.TurnOf(request)
+	turn := harness.ReadModelCall("", request).Turn
 	p.mu.Lock()
 	pause := p.pauses[turn]
 	if pause != nil && !bytes.Contains(request, []byte(pause.prompt)) {

@@ -48,7 +48,7 @@ func Try(ctx context.Context, o TrialOptions) error {
 	if o.Program.Installed == "" || o.Sandbox == nil {
 		return errors.New("it needs a sandbox, and this worker has none")
 	}
-	script := &ScriptedModel{Name: o.Preset.Models()[0], Turns: []ScriptedTurn{
+	script := &harness.ScriptedModel{Name: o.Preset.Models()[0], Turns: []harness.ScriptedTurn{
 		{Tool: o.Preset.Shell, Input: map[string]any{
 			o.Preset.Argument: "printf 'penstock trial %d\\n' 42", "description": "Print a line",
 		}},
@@ -74,7 +74,7 @@ func Try(ctx context.Context, o TrialOptions) error {
 var errTooSlow = fmt.Errorf("it did not complete a turn within %s", trialTime)
 
 // listen serves the scripted model on loopback.
-func listen(ctx context.Context, script *ScriptedModel) (address string, stop func(), err error) {
+func listen(ctx context.Context, script *harness.ScriptedModel) (address string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("listen for a trial: %w", err)
@@ -135,7 +135,7 @@ func execute(ctx context.Context, o TrialOptions, dir, address string) (*control
 }
 
 // judge returns the problem, or nil.
-func (c *control) judge(calls []ModelCall) error {
+func (c *control) judge(calls []harness.ModelCall) error {
 	if c.result == nil {
 		return errors.New("it ended without a result")
 	}

@@ -28,9 +28,6 @@ var owned = []string{
 	"NPM_CONFIG_NOPROXY", "NPM_CONFIG_CAFILE", "NPM_CONFIG_CA",
 }
 
-// Owned lists the variables that belong to the wall, in capital letters. Owns is the check.
-func Owned() []string { return slices.Clone(owned) }
-
 // Owns reports whether a variable belongs to the wall, so that no configuration may set it. It
 // ignores case, because the programs that read these do.
 func Owns(name string) bool {

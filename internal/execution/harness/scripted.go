@@ -1,4 +1,4 @@
-package install
+package harness
 
 import (
 	"encoding/json"
@@ -37,10 +37,10 @@ type ScriptedTurn struct {
 	Status int
 }
 
-// The usage that the model reports for each turn.
+// The tokens that the model reports for each turn.
 const (
-	InputTokens  = 100
-	OutputTokens = 20
+	ScriptedInput  = 100
+	ScriptedOutput = 20
 )
 
 // ModelCall is a request to the model.
@@ -59,24 +59,24 @@ func (m *ScriptedModel) Calls() []ModelCall {
 	return slices.Clone(m.calls)
 }
 
-// request holds the relevant parts of a request of any API.
-type request struct {
+// scriptRequest holds the relevant parts of a request of any API.
+type scriptRequest struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`
-	Messages []message         `json:"messages"`
-	Contents []message         `json:"contents"`
+	Messages []scriptItem      `json:"messages"`
+	Contents []scriptItem      `json:"contents"`
 	Input    json.RawMessage   `json:"input"`
 	Tools    []json.RawMessage `json:"tools"`
 }
 
-type message struct {
+type scriptItem struct {
 	Role  string            `json:"role"`
 	Type  string            `json:"type"`
 	Tools []json.RawMessage `json:"tools"` // of additional_tools
 }
 
 // items are the items of OpenAI's Responses.
-func (r request) items() (items []message) {
+func (r scriptRequest) items() (items []scriptItem) {
 	_ = json.Unmarshal(r.Input, &items) // a text has none
 	return items
 }
@@ -88,19 +88,20 @@ func (m *ScriptedModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	var req request
+	var req scriptRequest
 	if len(body) > 0 && json.Unmarshal(body, &req) != nil {
 		http.Error(w, "the request is not JSON", http.StatusBadRequest)
 		return
 	}
 	path := r.URL.Path
-	a := &reply{w: w, model: ModelOf(path, body)}
+	call := req.call(path, body)
+	a := &scriptReply{w: w, ModelCall: call}
 	switch {
 	case strings.HasSuffix(path, "/count_tokens"), strings.HasSuffix(path, ":countTokens"):
-		a.whole(object{"input_tokens": InputTokens, "totalTokens": InputTokens})
+		a.whole(jsonObject{"input_tokens": ScriptedInput, "totalTokens": ScriptedInput})
 		return
 	case strings.HasSuffix(path, "/models"):
-		a.whole(object{"object": "list", "data": []object{}, "models": []object{}})
+		a.whole(jsonObject{"object": "list", "data": []jsonObject{}, "models": []jsonObject{}})
 		return
 	case strings.HasSuffix(path, "/chat/completions"):
 		a.send = a.chat
@@ -116,46 +117,40 @@ func (m *ScriptedModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.stream = req.Stream
-	a.write(m.next(path, body, req, a))
+	a.write(m.next(call))
 }
 
-// ModelOf returns the name of the model in a request: Gemini's API has it in the path.
-func ModelOf(path string, body []byte) string {
-	if last := path[strings.LastIndex(path, "/")+1:]; strings.Contains(last, ":") {
-		name, _, _ := strings.Cut(last, ":")
-		return name
+// ReadModelCall reads a request to a model, of any API of the gateway.
+func ReadModelCall(path string, body []byte) ModelCall {
+	var req scriptRequest
+	_ = json.Unmarshal(body, &req) // then the request names no model, and has no turns
+	return req.call(path, body)
+}
+
+func (r scriptRequest) call(path string, body []byte) ModelCall {
+	call := ModelCall{Path: path, Model: r.Model, Tools: r.toolNames(), Turn: r.turns(), Body: body}
+	if last := path[strings.LastIndex(path, "/")+1:]; strings.Contains(last, ":") { // Gemini's API
+		call.Model, _, _ = strings.Cut(last, ":")
 	}
-	var req request
-	_ = json.Unmarshal(body, &req) // then the request names no model
-	return req.Model
-}
-
-// TurnOf returns the number of turns of the model in the conversation of a request.
-func TurnOf(body []byte) int {
-	var req request
-	_ = json.Unmarshal(body, &req) // then the request has no turns
-	return req.turns()
+	return call
 }
 
 // next returns the turn for a request.
-func (m *ScriptedModel) next(path string, body []byte, req request, a *reply) ScriptedTurn {
-	a.n = req.turns()
-	a.tools = req.toolNames()
-	call := ModelCall{Path: path, Model: a.model, Tools: a.tools, Turn: a.n, Body: body}
+func (m *ScriptedModel) next(call ModelCall) ScriptedTurn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, call)
 	switch {
-	case len(call.Tools) == 0, m.Name != "" && m.Name != a.model:
+	case len(call.Tools) == 0, m.Name != "" && m.Name != call.Model:
 		return ScriptedTurn{Text: "Scripted"}
-	case a.n < len(m.Turns):
-		return m.Turns[a.n]
+	case call.Turn < len(m.Turns):
+		return m.Turns[call.Turn]
 	}
 	return ScriptedTurn{Text: "The script is over."}
 }
 
 // turns counts the turns of the model.
-func (r request) turns() int {
+func (r scriptRequest) turns() int {
 	n := 0
 	for _, item := range slices.Concat(r.Messages, r.Contents, r.items()) {
 		if item.Role == "assistant" || item.Role == "model" || item.Type == "function_call" ||
@@ -167,7 +162,7 @@ func (r request) turns() int {
 }
 
 // toolNames returns the names of the tools in the request.
-func (r request) toolNames() []string {
+func (r scriptRequest) toolNames() []string {
 	names := toolNames(r.Tools)
 	for _, item := range r.items() {
 		names = append(names, toolNames(item.Tools)...)
@@ -202,19 +197,18 @@ func toolNames(tools []json.RawMessage) []string {
 	return names
 }
 
-// reply writes a turn in the form of one API.
-type reply struct {
+// scriptReply writes a turn in the form of one API.
+type scriptReply struct {
+	ModelCall
+
 	w      http.ResponseWriter
-	model  string
-	n      int // of the turn
-	tools  []string
 	stream bool
 	send   func(ScriptedTurn)
 }
 
-type object = map[string]any
+type jsonObject = map[string]any
 
-func (a *reply) write(t ScriptedTurn) {
+func (a *scriptReply) write(t ScriptedTurn) {
 	if t.Status != 0 {
 		a.w.Header().Set("Content-Type", "application/json")
 		a.w.WriteHeader(t.Status)
@@ -228,26 +222,26 @@ func (a *reply) write(t ScriptedTurn) {
 	a.send(t)
 }
 
-func (a *reply) whole(v any) {
+func (a *scriptReply) whole(v any) {
 	a.w.Header().Set("Content-Type", "application/json")
-	_, _ = a.w.Write(text(v))
+	_, _ = a.w.Write(jsonText(v))
 }
 
 // event sends a server-sent event.
-func (a *reply) event(name string, data any) {
+func (a *scriptReply) event(name string, data any) {
 	if name != "" {
 		_, _ = fmt.Fprintf(a.w, "event: %s\n", name)
 	}
-	_, _ = fmt.Fprintf(a.w, "data: %s\n\n", text(data))
+	_, _ = fmt.Fprintf(a.w, "data: %s\n\n", jsonText(data))
 	_ = http.NewResponseController(a.w).Flush()
 }
 
-func text(v any) []byte {
+func jsonText(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic("trial: a scripted turn is not JSON: " + err.Error())
+		panic("harness: a scripted turn is not JSON: " + err.Error())
 	}
 	return data
 }
 
-func (a *reply) id(prefix string) string { return fmt.Sprintf("%s_%d", prefix, a.n) }
+func (a *scriptReply) id(prefix string) string { return fmt.Sprintf("%s_%d", prefix, a.Turn) }

@@ -112,10 +112,10 @@ func (cmd *agentCreateCmd) Run(ctx context.Context, std *stdio, in *connection) 
 }
 
 type agentUpdateCmd struct {
-	one
+	resourceArg
 	agentFields
 }
 
 func (cmd *agentUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	return agentNoun.change(ctx, std, in, http.MethodPut, cmd.Called, cmd.body)
+	return agentNoun.change(ctx, std, in, http.MethodPut, cmd.Target, cmd.body)
 }

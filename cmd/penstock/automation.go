@@ -45,8 +45,8 @@ var automationNoun = &noun[penstock.Automation]{
 }
 
 // resourceName is the name of a webhook or automation that a person may write like its label.
-func resourceName(called string) string {
-	name, _ := factory.ResourceName(called)
+func resourceName(target string) string {
+	name, _ := factory.ResourceName(target)
 	return name
 }
 
@@ -102,10 +102,10 @@ func triggerText(t penstock.Trigger) string {
 	return text
 }
 
-type automationRunCmd struct{ one }
+type automationRunCmd struct{ resourceArg }
 
 func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	c, path, err := automationNoun.at(ctx, std, in, cmd.Called, "run")
+	c, path, err := automationNoun.dialItem(ctx, std, in, cmd.Target, "run")
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *connect
 }
 
 type automationUpdateCmd struct {
-	one
+	resourceArg
 	Name *string `field:"/name" help:"New name."`
 	automationFields
 }
@@ -230,7 +230,7 @@ func (cmd *automationUpdateCmd) Help() string {
 
 func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	return automationNoun.change(
-		ctx, std, in, http.MethodPatch, cmd.Called, func(ctx context.Context, c *client) (map[string]any, error) {
+		ctx, std, in, http.MethodPatch, cmd.Target, func(ctx context.Context, c *client) (map[string]any, error) {
 			return someChange(cmd.body(ctx, c, cmd))
 		},
 	)

@@ -117,7 +117,7 @@ func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *connection)
 }
 
 type budgetSetCmd struct {
-	one
+	resourceArg
 	MaxCost *float64 `placeholder:"USD" field:"/max_cost_usd" help:"Maximum amount that the runs can spend in a period, in US dollars; 0 lets them spend nothing."`
 	budgetFields
 }
@@ -127,5 +127,5 @@ func (cmd *budgetSetCmd) Run(ctx context.Context, std *stdio, in *connection) er
 	if len(change) == 0 {
 		return exitf(exitUsage, "nothing to change: set --max-cost, --period, --time-zone, --action or --notify-at")
 	}
-	return budgetNoun.change(ctx, std, in, http.MethodPatch, cmd.Called, fixed(change))
+	return budgetNoun.change(ctx, std, in, http.MethodPatch, cmd.Target, fixed(change))
 }

@@ -74,18 +74,18 @@ func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candid
 	byUID := of.uid || v.Flag != nil && (v.Flag.PlaceHolder == "UID" || v.Flag.PlaceHolder == "ID")
 	things := c.things(ctx, path, of.key)
 	count := map[string]int{}
-	for _, one := range things {
-		count[one.name()]++
+	for _, item := range things {
+		count[item.name()]++
 	}
 	var list []candidate
-	for _, one := range things {
-		words := []string{one.Alias, one.name(), one.uid()}
-		if byUID || count[one.name()] > 1 {
+	for _, item := range things {
+		words := []string{item.Alias, item.name(), item.uid()}
+		if byUID || count[item.name()] > 1 {
 			words = words[2:]
 		}
 		for _, word := range words {
 			if plainWord.MatchString(word) {
-				list = append(list, candidate{prefix + word, cleanLine(one.help(word))})
+				list = append(list, candidate{prefix + word, cleanLine(item.help(word))})
 				break
 			}
 		}
@@ -141,14 +141,14 @@ func (t typed) value(name string) string {
 
 // factory returns the uid of the factory in the words, or of the only factory.
 func (t typed) factory(ctx context.Context, c *client) string {
-	called, factories := t.value("factory"), c.things(ctx, factoryNoun.path+factoryNoun.some, factoryNoun.key)
+	target, factories := t.value("factory"), c.things(ctx, factoryNoun.path+factoryNoun.some, factoryNoun.key)
 	for _, f := range factories {
-		if called == "" && len(factories) == 1 || called != "" && (f.UID == called || strings.EqualFold(f.Name, called) ||
-			strings.EqualFold(f.Alias, called)) {
+		if target == "" && len(factories) == 1 || target != "" && (f.UID == target || strings.EqualFold(f.Name, target) ||
+			strings.EqualFold(f.Alias, target)) {
 			return f.UID
 		}
 	}
-	return called
+	return target
 }
 
 // things reads a list, without retries. It returns nothing if that fails.

@@ -127,12 +127,12 @@ func (cmd *environmentCreateCmd) Run(ctx context.Context, std *stdio, in *connec
 }
 
 type environmentUpdateCmd struct {
-	one
+	resourceArg
 	environmentFields
 }
 
 func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	c, path, err := environmentNoun.at(ctx, std, in, cmd.Called)
+	c, path, err := environmentNoun.dialItem(ctx, std, in, cmd.Target)
 	if err != nil {
 		return err
 	}

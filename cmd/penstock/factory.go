@@ -83,31 +83,31 @@ func (c *client) factories(ctx context.Context, search string) ([]listed, error)
 
 // findFactory returns the uid of the factory with this uid, name or alias. "" means the only
 // factory.
-func findFactory(ctx context.Context, c *client, called string) (string, error) {
-	if penstock.ValidID(called) { // the search does not find uids
-		_, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(called), nil, nil)
+func findFactory(ctx context.Context, c *client, target string) (string, error) {
+	if penstock.ValidID(target) { // the search does not find uids
+		_, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(target), nil, nil)
 		if !isStatus(err, http.StatusNotFound) {
-			return called, err
+			return target, err
 		}
 	}
-	all, err := c.factories(ctx, called)
+	all, err := c.factories(ctx, target)
 	if err != nil {
 		return "", err
 	}
 	var uids []string
 	for _, f := range all {
-		if called == "" || strings.EqualFold(f.Name, called) || f.Alias != "" && strings.EqualFold(f.Alias, called) {
+		if target == "" || strings.EqualFold(f.Name, target) || f.Alias != "" && strings.EqualFold(f.Alias, target) {
 			uids = append(uids, f.UID)
 		}
 	}
 	switch {
-	case called == "" && len(uids) == 0:
+	case target == "" && len(uids) == 0:
 		return "", exitf(exitRefused, "webhooks and automations belong to a factory, and no factory exists yet: create one "+
 			"with penstock factory create NAME")
-	case called == "" && len(uids) > 1:
+	case target == "" && len(uids) > 1:
 		return "", exitf(exitUsage, "several factories exist: set --factory")
 	}
-	return theOne("factory", called, uids)
+	return theOne("factory", target, uids)
 }
 
 func factoryFacts(f penstock.Factory) []fact {
@@ -194,7 +194,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *connection
 }
 
 type factoryUpdateCmd struct {
-	one
+	resourceArg
 	Name        *string `field:"/name" help:"New name."`
 	Alias       *string `field:"/alias" help:"New alias; an empty value removes it."`
 	Description *string `field:"/description" help:"Description of the factory."`
@@ -213,11 +213,11 @@ func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *connection
 	if len(request) == 0 {
 		return exitf(exitUsage, "nothing to change: set --name, --alias, --description or --repository")
 	}
-	return factoryNoun.change(ctx, std, in, http.MethodPatch, cmd.Called, fixed(request))
+	return factoryNoun.change(ctx, std, in, http.MethodPatch, cmd.Target, fixed(request))
 }
 
 type factoryDispatchCmd struct {
-	one
+	resourceArg
 	Prompt    string `arg:"" field:"/prompt" help:"Prompt for the foreman; - reads it from standard input."`
 	Title     string `field:"/title" help:"Title of the run; by default the first line of the prompt."`
 	Ticket    string `placeholder:"SOURCE:ID" field:"/ticket_ref" help:"Ticket of the work, such as linear:PAY-42."`
@@ -229,7 +229,7 @@ func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *connecti
 	if cmd.Prompt, err = std.text(cmd.Prompt); err != nil {
 		return err
 	}
-	c, path, err := factoryNoun.at(ctx, std, in, cmd.Called, "runs")
+	c, path, err := factoryNoun.dialItem(ctx, std, in, cmd.Target, "runs")
 	if err != nil {
 		return err
 	}

@@ -56,11 +56,11 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *connection, 
 	if err != nil {
 		return err
 	}
-	called := f.Factory
-	if called == "" {
-		called = d.Factory.Name
+	target := f.Factory
+	if target == "" {
+		target = d.Factory.Name
 	}
-	uid, err := findFactory(ctx, c, called)
+	uid, err := findFactory(ctx, c, target)
 	if refused, ok := errors.AsType[*exitError](err); ok && refused.code == exitRefused && f.Factory == "" &&
 		f.Base == nil {
 		return f.create(ctx, c, files, d, local, dry)

@@ -64,7 +64,7 @@ func (cmd *factoryInitCmd) files(
 	if cmd.From == "" {
 		return cmd.small()
 	}
-	c, path, err := factoryNoun.at(ctx, std, in, cmd.From, "definition")
+	c, path, err := factoryNoun.dialItem(ctx, std, in, cmd.From, "definition")
 	if err != nil {
 		return nil, "", err
 	}

@@ -54,14 +54,14 @@ func (c *client) sync(ctx context.Context, path string) error {
 	return err
 }
 
-type factorySyncCmd struct{ one }
+type factorySyncCmd struct{ resourceArg }
 
 func (cmd *factorySyncCmd) Help() string {
 	return "Waits for the result of the newest commit. Exits with 1 if the commit was not applied."
 }
 
 func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	c, path, err := factoryNoun.at(ctx, std, in, cmd.Called)
+	c, path, err := factoryNoun.dialItem(ctx, std, in, cmd.Target)
 	if err != nil {
 		return err
 	}
@@ -69,13 +69,13 @@ func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *connection) 
 }
 
 type factoryHistoryCmd struct {
-	one
+	resourceArg
 	Limit int  `default:"20" field:"?limit" help:"Maximum number of entries, at most 500."`
 	Diff  bool `help:"Show the changes in the files, too."`
 }
 
 func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	c, path, err := factoryNoun.at(ctx, std, in, cmd.Called, "definition/history")
+	c, path, err := factoryNoun.dialItem(ctx, std, in, cmd.Target, "definition/history")
 	if err != nil {
 		return err
 	}

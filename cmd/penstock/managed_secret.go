@@ -129,7 +129,7 @@ func (cmd *secretCreateCmd) Run(ctx context.Context, std *stdio, in *connection)
 }
 
 type secretSetCmd struct {
-	one
+	resourceArg
 	Host    []string `sep:"none" xor:"hosts" placeholder:"HOST" field:"/hosts" help:"Host to which the proxy of a sealed run may send the value; repeatable. Replaces the current hosts. Without --value-file, the value stays as it is."`
 	NoHosts bool     `xor:"hosts" help:"Remove all hosts."`
 	secretValue
@@ -150,8 +150,8 @@ func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *connection) er
 			return body, nil
 		}
 		var err error
-		body["value"], err = cmd.read(std, cmd.Called)
+		body["value"], err = cmd.read(std, cmd.Target)
 		return body, err
 	}
-	return secretNoun.change(ctx, std, in, http.MethodPut, cmd.Called, build)
+	return secretNoun.change(ctx, std, in, http.MethodPut, cmd.Target, build)
 }

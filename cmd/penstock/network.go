@@ -79,17 +79,17 @@ type explanation struct {
 func (cmd *networkExplainCmd) query(ctx context.Context, c *client) (url.Values, error) {
 	query := url.Values{}
 	for _, of := range []struct {
-		parameter, called string
+		parameter, target string
 		uid               func(context.Context, *client, string) (string, error)
 	}{
 		{"environment_id", cmd.Environment, environmentNoun.find},
 		{"factory_uid", cmd.Factory, findFactory},
 		{"agent_uid", cmd.Agent, agentNoun.find},
 	} {
-		if of.called == "" {
+		if of.target == "" {
 			continue
 		}
-		uid, err := of.uid(ctx, c, of.called)
+		uid, err := of.uid(ctx, c, of.target)
 		if err != nil {
 			return nil, err
 		}

@@ -32,10 +32,10 @@ type noun[T any] struct {
 	facts   func(T) []fact
 	prepare func(context.Context, *client, []T) error // changes resources before they are shown
 	note    func(T) string                            // for the person, about a resource that is shown
-	rename  func(called string) string                // returns the name that the server gives to a resource
+	rename  func(target string) string                // returns the name that the server gives to a resource
 	check   func(name string) error                   // names are the uids, and invalid ones are not sent
 	// lookup finds the uid in another way than in the whole list.
-	lookup  func(ctx context.Context, c *client, called string) (string, error)
+	lookup  func(ctx context.Context, c *client, target string) (string, error)
 	actions map[string]action // by verb
 	remover string            // what errors call a deletion; "" means delete and the name
 }
@@ -50,8 +50,8 @@ type action struct {
 // request builds the body of a request.
 type request func(context.Context, *client) (map[string]any, error)
 
-// all connects to the server, and returns the path of the list.
-func (n *noun[T]) all(ctx context.Context, std *stdio, in *connection) (*client, string, error) {
+// dialList connects to the server, and returns the path of the list.
+func (n *noun[T]) dialList(ctx context.Context, std *stdio, in *connection) (*client, string, error) {
 	c, err := in.dial(ctx, std)
 	if err != nil || !strings.HasPrefix(n.path, "{factory}") {
 		return c, n.path, err
@@ -60,40 +60,40 @@ func (n *noun[T]) all(ctx context.Context, std *stdio, in *connection) (*client,
 	return c, strings.Replace(n.path, "{factory}", "factory/"+url.PathEscape(factory), 1), err
 }
 
-// at connects to the server, and returns the path of the resource with this uid or name.
-func (n *noun[T]) at(
-	ctx context.Context, std *stdio, in *connection, called string, rest ...string,
+// dialItem connects to the server, and returns the path of the resource with this uid or name.
+func (n *noun[T]) dialItem(
+	ctx context.Context, std *stdio, in *connection, target string, rest ...string,
 ) (*client, string, error) {
 	if n.check != nil {
-		if err := n.check(called); err != nil {
+		if err := n.check(target); err != nil {
 			return nil, "", err
 		}
 	}
-	c, list, err := n.all(ctx, std, in)
+	c, list, err := n.dialList(ctx, std, in)
 	if err != nil {
 		return nil, "", err
 	}
-	uid, err := n.resolve(ctx, c, list, called)
+	uid, err := n.resolve(ctx, c, list, target)
 	return c, strings.Join(append([]string{list, url.PathEscape(uid)}, rest...), "/"), err
 }
 
 // find returns the uid of the resource with this uid or name, or "" for "".
-func (n *noun[T]) find(ctx context.Context, c *client, called string) (string, error) {
-	if called == "" {
+func (n *noun[T]) find(ctx context.Context, c *client, target string) (string, error) {
+	if target == "" {
 		return "", nil
 	}
-	return n.resolve(ctx, c, n.path, called)
+	return n.resolve(ctx, c, n.path, target)
 }
 
 // resolve is find for the resources of a list.
-func (n *noun[T]) resolve(ctx context.Context, c *client, list, called string) (string, error) {
+func (n *noun[T]) resolve(ctx context.Context, c *client, list, target string) (string, error) {
 	switch {
-	case called == "": // an unset variable of a script, for example
+	case target == "": // an unset variable of a script, for example
 		return "", exitf(exitUsage, "the %s of the %s is empty", n.identifier(), n.name)
 	case n.uid || n.check != nil:
-		return called, nil
+		return target, nil
 	case n.lookup != nil:
-		return n.lookup(ctx, c, called)
+		return n.lookup(ctx, c, target)
 	}
 	raw, err := c.call(ctx, http.MethodGet, list, nil, nil)
 	if err != nil {
@@ -103,14 +103,14 @@ func (n *noun[T]) resolve(ctx context.Context, c *client, list, called string) (
 	if err != nil {
 		return "", err
 	}
-	name := called
+	name := target
 	if n.rename != nil {
-		name = n.rename(called)
+		name = n.rename(target)
 	}
 	var uids, factories []string
 	for _, thing := range things {
-		if thing.uid() == called {
-			return called, nil
+		if thing.uid() == target {
+			return target, nil
 		}
 		if cmp.Or(thing.Name, thing.Config.Name) == name {
 			uids, factories = append(uids, thing.uid()), append(factories, thing.FactoryUID)
@@ -125,7 +125,7 @@ func (n *noun[T]) resolve(ctx context.Context, c *client, list, called string) (
 			uids[i] = strings.TrimSuffix(uids[i]+" of "+names[factories[i]], " of ")
 		}
 	}
-	return theOne(n.name, called, uids)
+	return theOne(n.name, target, uids)
 }
 
 // theOne returns an error unless exactly one resource has the name.
@@ -154,7 +154,7 @@ func listOf[T any](c *client, raw jsontext.Value, key string) (list []T, err err
 
 // list shows the resources. query is empty, or begins with ?.
 func (n *noun[T]) list(ctx context.Context, std *stdio, in *connection, query string) error {
-	c, path, err := n.all(ctx, std, in)
+	c, path, err := n.dialList(ctx, std, in)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (n *noun[T]) table(ctx context.Context, c *client, list []T) error {
 		}
 	}
 	var rows [][]string
-	for _, one := range list {
-		rows = append(rows, n.row(one))
+	for _, item := range list {
+		rows = append(rows, n.row(item))
 	}
 	return c.std.table(n.head, rows)
 }
@@ -194,11 +194,11 @@ type page struct {
 
 // pages reads up to limit resources of a list, or all if it is 0.
 func (c *client) pages(ctx context.Context, path, key string, query url.Values, limit int) (page, error) {
-	all := page{key: key, items: []jsontext.Value{}}
+	read := page{key: key, items: []jsontext.Value{}}
 	for {
 		size := penstock.MaxLimit
 		if limit > 0 {
-			size = min(size, limit-len(all.items))
+			size = min(size, limit-len(read.items))
 		}
 		query.Set("limit", strconv.Itoa(size))
 		var info struct {
@@ -206,17 +206,17 @@ func (c *client) pages(ctx context.Context, path, key string, query url.Values, 
 		}
 		raw, err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &info)
 		if err != nil {
-			return all, err
+			return read, err
 		}
 		items, err := listOf[jsontext.Value](c, raw, key)
 		if err != nil {
-			return all, err
+			return read, err
 		}
-		all.items, all.info = append(all.items, items...), info.PageInfo
-		if !all.info.HasNext || limit > 0 && len(all.items) >= limit {
-			return all, nil
+		read.items, read.info = append(read.items, items...), info.PageInfo
+		if !read.info.HasNext || limit > 0 && len(read.items) >= limit {
+			return read, nil
 		}
-		query.Set("cursor", all.info.NextCursor)
+		query.Set("cursor", read.info.NextCursor)
 	}
 }
 
@@ -261,7 +261,7 @@ func (p page) MarshalJSONTo(out *jsontext.Encoder) error {
 
 // create creates a resource and shows it.
 func (n *noun[T]) create(ctx context.Context, std *stdio, in *connection, body request) error {
-	c, path, err := n.all(ctx, std, in)
+	c, path, err := n.dialList(ctx, std, in)
 	if err != nil {
 		return err
 	}
@@ -270,9 +270,9 @@ func (n *noun[T]) create(ctx context.Context, std *stdio, in *connection, body r
 
 // change makes a call about the resource with this uid or name, and shows the resource in the response.
 func (n *noun[T]) change(
-	ctx context.Context, std *stdio, in *connection, method, called string, body request, rest ...string,
+	ctx context.Context, std *stdio, in *connection, method, target string, body request, rest ...string,
 ) error {
-	c, path, err := n.at(ctx, std, in, called, rest...)
+	c, path, err := n.dialItem(ctx, std, in, target, rest...)
 	if err != nil {
 		return err
 	}
@@ -289,24 +289,24 @@ func (n *noun[T]) send(ctx context.Context, c *client, method, path string, body
 		}
 		sent = fields
 	}
-	return perform(ctx, c, method, path, sent, func(one T) error {
+	return perform(ctx, c, method, path, sent, func(item T) error {
 		if n.prepare != nil {
-			list := []T{one}
+			list := []T{item}
 			if err := n.prepare(ctx, c, list); err != nil {
 				return err
 			}
-			one = list[0]
+			item = list[0]
 		}
 		if n.note != nil {
-			if text := n.note(one); text != "" {
+			if text := n.note(item); text != "" {
 				c.std.notef("%s", text)
 			}
 		}
-		return c.std.facts(n.facts(one))
+		return c.std.facts(n.facts(item))
 	})
 }
 
-func (n *noun[T]) act(ctx context.Context, std *stdio, in *connection, verb, called string) error {
+func (n *noun[T]) act(ctx context.Context, std *stdio, in *connection, verb, target string) error {
 	a, ok := n.actions[verb]
 	if !ok {
 		return fmt.Errorf("a %s has no action %q", n.name, verb)
@@ -315,7 +315,7 @@ func (n *noun[T]) act(ctx context.Context, std *stdio, in *connection, verb, cal
 	if a.body != nil {
 		body = fixed(a.body)
 	}
-	return n.change(ctx, std, in, a.method, called, body, a.rest...)
+	return n.change(ctx, std, in, a.method, target, body, a.rest...)
 }
 
 // fixed is the request with these fields.
@@ -323,29 +323,29 @@ func fixed(fields map[string]any) request {
 	return func(context.Context, *client) (map[string]any, error) { return fields, nil }
 }
 
-func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, all ...string) error {
-	for _, called := range all {
+func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, targets ...string) error {
+	for _, target := range targets {
 		if n.check == nil {
 			break
 		}
-		if err := n.check(called); err != nil {
+		if err := n.check(target); err != nil {
 			return err
 		}
 	}
-	c, list, err := n.all(ctx, std, in)
+	c, list, err := n.dialList(ctx, std, in)
 	if err != nil {
 		return err
 	}
-	uids := make([]string, len(all))
-	for i, called := range all {
-		if uids[i], err = n.resolve(ctx, c, list, called); err != nil {
+	uids := make([]string, len(targets))
+	for i, target := range targets {
+		if uids[i], err = n.resolve(ctx, c, list, target); err != nil {
 			return err
 		}
 	}
-	for i, called := range all {
+	for i, target := range targets {
 		raw, err := c.call(ctx, http.MethodDelete, list+"/"+url.PathEscape(uids[i]), nil, nil)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", cmp.Or(n.remover, "delete "+n.name), called, err)
+			return fmt.Errorf("%s %s: %w", cmp.Or(n.remover, "delete "+n.name), target, err)
 		}
 		if c.json && len(raw) > 0 {
 			if err := std.json(raw); err != nil {
@@ -360,10 +360,10 @@ func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, all ..
 type anyNoun interface {
 	list(ctx context.Context, std *stdio, in *connection, query string) error
 	change(
-		ctx context.Context, std *stdio, in *connection, method, called string, body request, rest ...string,
+		ctx context.Context, std *stdio, in *connection, method, target string, body request, rest ...string,
 	) error
-	act(ctx context.Context, std *stdio, in *connection, verb, called string) error
-	remove(ctx context.Context, std *stdio, in *connection, called ...string) error
+	act(ctx context.Context, std *stdio, in *connection, verb, target string) error
+	remove(ctx context.Context, std *stdio, in *connection, targets ...string) error
 	completion() listing
 	vars() kong.Vars
 }
@@ -414,9 +414,9 @@ func (c *connection) AfterApply(parsed *kong.Context) error {
 	return nil
 }
 
-// one is the argument of a verb about one resource.
-type one struct {
-	Called string `arg:"" name:"noun" help:"${id} of the ${noun}."`
+// resourceArg is the argument of a verb about one resource.
+type resourceArg struct {
+	Target string `arg:"" name:"noun" help:"${id} of the ${noun}."`
 }
 
 type listCmd struct{}
@@ -425,31 +425,31 @@ func (cmd *listCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNo
 	return n.list(ctx, std, in, "")
 }
 
-type getCmd struct{ one }
+type getCmd struct{ resourceArg }
 
 func (cmd *getCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun) error {
-	return n.change(ctx, std, in, http.MethodGet, cmd.Called, nil)
+	return n.change(ctx, std, in, http.MethodGet, cmd.Target, nil)
 }
 
 // actionCmd is a verb of [noun.actions].
-type actionCmd struct{ one }
+type actionCmd struct{ resourceArg }
 
 func (cmd *actionCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun, k *kong.Context) error {
-	return n.act(ctx, std, in, k.Selected().Name, cmd.Called)
+	return n.act(ctx, std, in, k.Selected().Name, cmd.Target)
 }
 
-type deleteCmd struct{ one }
+type deleteCmd struct{ resourceArg }
 
 func (cmd *deleteCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun) error {
-	return n.remove(ctx, std, in, cmd.Called)
+	return n.remove(ctx, std, in, cmd.Target)
 }
 
 type deleteAllCmd struct {
-	Called []string `arg:"" name:"noun" help:"${ids} of the ${noun}s."`
+	Target []string `arg:"" name:"noun" help:"${ids} of the ${noun}s."`
 }
 
 func (cmd *deleteAllCmd) Run(ctx context.Context, std *stdio, in *connection, n anyNoun) error {
-	return n.remove(ctx, std, in, cmd.Called...)
+	return n.remove(ctx, std, in, cmd.Target...)
 }
 
 // newName is the name of a new resource.

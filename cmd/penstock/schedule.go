@@ -123,7 +123,7 @@ func (cmd *scheduleCreateCmd) Run(ctx context.Context, std *stdio, in *connectio
 }
 
 type scheduleReplaceCmd struct {
-	one
+	resourceArg
 	scheduleFields
 }
 
@@ -131,7 +131,7 @@ func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *connecti
 	if err := cmd.check("--name"); err != nil {
 		return err
 	}
-	return scheduleNoun.change(ctx, std, in, http.MethodPut, cmd.Called, cmd.body)
+	return scheduleNoun.change(ctx, std, in, http.MethodPut, cmd.Target, cmd.body)
 }
 
 func scheduleFacts(s penstock.Schedule) []fact {

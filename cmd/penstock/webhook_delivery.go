@@ -19,7 +19,7 @@ import (
 )
 
 type webhookDeliveriesCmd struct {
-	one
+	resourceArg
 	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" field:"?outcome" help:"Only deliveries with this outcome: ${outcomes}."`
 	NoRun   bool   `field:"?no_run" help:"Only accepted deliveries that started no run."`
 	Search  string `placeholder:"TEXT" field:"?search" help:"Only accepted deliveries whose payload contains this text."`
@@ -45,7 +45,7 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *connec
 	if cmd.Limit < 0 {
 		return exitf(exitUsage, "--limit must not be negative")
 	}
-	c, path, err := webhookNoun.at(ctx, std, in, cmd.Called, "deliveries")
+	c, path, err := webhookNoun.dialItem(ctx, std, in, cmd.Target, "deliveries")
 	if err != nil {
 		return err
 	}
@@ -72,14 +72,14 @@ func outcomeNames() []string {
 
 // oneDelivery names an entry of a webhook's log.
 type oneDelivery struct {
-	one
+	resourceArg
 	ID string `arg:"" name:"delivery" help:"ID of the delivery."`
 }
 
 func (d oneDelivery) find(
 	ctx context.Context, std *stdio, in *connection, rest ...string,
 ) (*client, string, error) {
-	return webhookNoun.at(ctx, std, in, d.Called, append([]string{"deliveries", url.PathEscape(d.ID)}, rest...)...)
+	return webhookNoun.dialItem(ctx, std, in, d.Target, append([]string{"deliveries", url.PathEscape(d.ID)}, rest...)...)
 }
 
 type webhookDeliveryCmd struct{ oneDelivery }
@@ -155,7 +155,7 @@ func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *connection
 }
 
 type webhookTestCmd struct {
-	one
+	resourceArg
 	PayloadFile string `placeholder:"FILE" xor:"source" about:"/payload" help:"File with the payload as JSON; - reads standard input. By default an example."`
 	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"Value of the X-GitHub-Event header for --payload-file."`
 	Event       string `placeholder:"NAME" xor:"source" field:"/event" help:"Send a sample of this event of a github or linear trigger, such as pull_request_opened."`
@@ -176,7 +176,7 @@ func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *connection) 
 			return err
 		}
 	}
-	c, path, err := webhookNoun.at(ctx, std, in, cmd.Called)
+	c, path, err := webhookNoun.dialItem(ctx, std, in, cmd.Target)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *connec
 			return err
 		}
 	}
-	c, list, err := webhookNoun.all(ctx, std, in)
+	c, list, err := webhookNoun.dialList(ctx, std, in)
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *connection
 	if cmd.Disabled {
 		body["enabled"] = false
 	}
-	c, path, err := webhookNoun.all(ctx, std, in)
+	c, path, err := webhookNoun.dialList(ctx, std, in)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *connection
 }
 
 type webhookUpdateCmd struct {
-	one
+	resourceArg
 	webhookFields
 }
 
@@ -180,11 +180,11 @@ func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *connection
 	if err != nil {
 		return err
 	}
-	return webhookNoun.change(ctx, std, in, http.MethodPatch, cmd.Called, fixed(body))
+	return webhookNoun.change(ctx, std, in, http.MethodPatch, cmd.Target, fixed(body))
 }
 
 type webhookRotateCmd struct {
-	one
+	resourceArg
 	Overlap time.Duration `placeholder:"DURATION" about:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; by default it becomes invalid at once."`
 	givenSecret
 	keptSecret
@@ -207,7 +207,7 @@ func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *connection
 	if secret != "" {
 		request.Secret = &secret
 	}
-	c, path, err := webhookNoun.at(ctx, std, in, cmd.Called, "rotate-secret")
+	c, path, err := webhookNoun.dialItem(ctx, std, in, cmd.Target, "rotate-secret")
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type Container struct {
 	// Env is added to the environment of the image.
 	Env    []string
 	Labels map[string]string
-	Mounts []Mount
+	Mounts []BindMount
 	// Tmpfs are file systems in memory, by path, with their options.
 	Tmpfs map[string]string
 	// Masked and ReadOnly are parts of /proc and /sys.
@@ -43,15 +43,15 @@ type Container struct {
 	CPUs      float64
 }
 
-// Mount shows Source, a path of the host, at Target.
-type Mount struct {
+// BindMount shows Source, a path of the host, at Target.
+type BindMount struct {
 	Source, Target string
 	Writable       bool
 }
 
-// Started is a container that was started. Its standard input is attached to this process: it ends
+// RunningContainer is a container that was started. Its standard input is attached to this process: it ends
 // when this process ends, or Close is called.
-type Started struct {
+type RunningContainer struct {
 	d        *Daemon
 	ID       string
 	PID      int    // of its first process, in the namespace of the daemon
@@ -75,7 +75,7 @@ func (d *Daemon) Volumes(ctx context.Context, imageID string) ([]string, error) 
 
 // Start creates a container and starts it. After an error, nothing of it is left, except if the
 // daemon does not respond: then the error has its ID, for a later Remove.
-func (d *Daemon) Start(ctx context.Context, c Container) (*Started, error) {
+func (d *Daemon) Start(ctx context.Context, c Container) (*RunningContainer, error) {
 	created, err := d.client.ContainerCreate(ctx, c.options())
 	if errdefs.IsNotFound(err) {
 		return nil, fmt.Errorf("the Docker daemon does not have the image %s", c.Image)
@@ -84,7 +84,7 @@ func (d *Daemon) Start(ctx context.Context, c Container) (*Started, error) {
 		return nil, d.explain(err)
 	}
 	since := strconv.FormatInt(time.Now().Unix()-1, 10)
-	s := &Started{d: d, ID: created.ID, since: since, detached: make(chan struct{})}
+	s := &RunningContainer{d: d, ID: created.ID, since: since, detached: make(chan struct{})}
 	if err := s.start(ctx); err != nil {
 		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 		defer cancel()
@@ -108,7 +108,7 @@ type NotRemovedError struct {
 func (e *NotRemovedError) Error() string { return e.Cause.Error() }
 func (e *NotRemovedError) Unwrap() error { return e.Cause }
 
-func (s *Started) start(ctx context.Context) error {
+func (s *RunningContainer) start(ctx context.Context) error {
 	attached, err := s.d.client.ContainerAttach(ctx, s.ID, client.ContainerAttachOptions{
 		Stream: true, Stdin: true, Stdout: true, Stderr: true,
 	})
@@ -131,7 +131,7 @@ func (s *Started) start(ctx context.Context) error {
 	return err
 }
 
-func (s *Started) pid(ctx context.Context) (int, error) {
+func (s *RunningContainer) pid(ctx context.Context) (int, error) {
 	found, err := s.d.client.ContainerInspect(ctx, s.ID, client.ContainerInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err), err == nil && (found.Container.State == nil || found.Container.State.Pid == 0):
@@ -144,11 +144,11 @@ func (s *Started) pid(ctx context.Context) (int, error) {
 }
 
 // Detached is closed when the container has ended, or the connection to the daemon is lost.
-func (s *Started) Detached() <-chan struct{} { return s.detached }
+func (s *RunningContainer) Detached() <-chan struct{} { return s.detached }
 
 // OutOfMemory reports whether the kernel has killed a process of the container for memory, as the
 // daemon remembers it, also after the container is gone.
-func (s *Started) OutOfMemory(ctx context.Context) (bool, error) {
+func (s *RunningContainer) OutOfMemory(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the stream
 	found := s.d.client.Events(ctx, client.EventsListOptions{
@@ -167,10 +167,10 @@ func (s *Started) OutOfMemory(ctx context.Context) (bool, error) {
 }
 
 // Words is the end of what the container itself has written.
-func (s *Started) Words() string { return strings.TrimSpace(s.words.String()) }
+func (s *RunningContainer) Words() string { return strings.TrimSpace(s.words.String()) }
 
 // Close ends the standard input of the container.
-func (s *Started) Close() {
+func (s *RunningContainer) Close() {
 	s.attached.Close()
 	<-s.detached
 }

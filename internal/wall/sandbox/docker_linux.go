@@ -187,7 +187,7 @@ func (d *dockerKind) imageName(spec Spec) (string, error) {
 
 // held is a container as the keeper of a tree.
 type held struct {
-	*image.Started
+	*image.RunningContainer
 	kind    *dockerKind
 	started uint64   // the start of its first process; see readStat
 	groups  []string // its control groups of memory, to ask about kills

@@ -131,7 +131,7 @@ func (c *launching) close() {
 // show mounts what the tree sees of the host.
 func (c *launching) show(spec Spec) {
 	share := func(source, at string, writable bool) {
-		c.spec.Mounts = append(c.spec.Mounts, image.Mount{Source: source, Target: at, Writable: writable})
+		c.spec.Mounts = append(c.spec.Mounts, image.BindMount{Source: source, Target: at, Writable: writable})
 		c.mounts[filepath.Clean(at)] = expectedMount{writable: writable, same: source}
 	}
 	small := func(name string) { share(filepath.Join(c.dir, name), "/etc/"+name, false) }
@@ -190,7 +190,7 @@ func (c *launching) start(ctx context.Context, s *streams, _ Spec) (keeper, erro
 		}
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	h := &held{Started: started, kind: c.kind, memory: c.limits.Memory > 0, says: c.says}
+	h := &held{RunningContainer: started, kind: c.kind, memory: c.limits.Memory > 0, says: c.says}
 	stat, _ := readStat(started.PID)
 	h.started = stat.start
 	if h.memory {
@@ -210,7 +210,7 @@ func (c *launching) start(ctx context.Context, s *streams, _ Spec) (keeper, erro
 const joinTime = time.Minute
 
 // pass sends the descriptors to the first process of a container.
-func (c *launching) pass(ctx context.Context, started *image.Started, theirs []*os.File) error {
+func (c *launching) pass(ctx context.Context, started *image.RunningContainer, theirs []*os.File) error {
 	waiting, stop := context.WithTimeout(ctx, joinTime)
 	defer stop()
 	defer context.AfterFunc(waiting, func() { _ = c.listener.SetDeadline(time.Unix(1, 0)) })()

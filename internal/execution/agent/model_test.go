@@ -46,7 +46,7 @@ func TestATurnWithAToolCall(t *testing.T) {
 			),
 			p.stream(said{text: "All done."}),
 		)
-		h.write(".penstock/skills/review/SKILL.md", "---\ndescription: How we review\n---\n")
+		h.write(".penstock/skills/review/SKILL.md", "---\ndescription: >-\n  How we\n  review\n---\n")
 		id := h.open()
 		r := h.say(id, "Fix it.", acp.StopEndTurn)
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock/internal/execution/acp"
+	"github.com/penstock-dev/penstock/skills"
 )
 
 // skillDir is the folder to which the worker writes skills.
@@ -73,9 +74,9 @@ func (s *session) findSkill(wanted string) acp.Skill {
 
 // findSkills lists the skills that the client named, or otherwise those in the workspace.
 func (s *session) findSkills(meta acp.Meta) []acp.Skill {
-	var skills []acp.Skill
-	if meta.Read(acp.MetaSkills, &skills) {
-		return skills
+	var found []acp.Skill
+	if meta.Read(acp.MetaSkills, &found) {
+		return found
 	}
 	root := s.files.dirs[0].root
 	entries, err := fs.ReadDir(root.FS(), skillDir)
@@ -85,23 +86,9 @@ func (s *session) findSkills(meta acp.Meta) []acp.Skill {
 	for _, e := range entries {
 		at := path.Join(skillDir, e.Name(), "SKILL.md")
 		if data, err := readRegular(root, filepath.FromSlash(at)); err == nil {
-			skills = append(skills, acp.Skill{Name: e.Name(), Description: description(string(data)), Path: at})
+			file, _ := skills.Parse(data) // a file that cannot be read has no description
+			found = append(found, acp.Skill{Name: e.Name(), Description: firstLine(file.Description, 300), Path: at})
 		}
 	}
-	return slices.Clip(skills)
-}
-
-// description returns the description in a SKILL.md's front matter.
-func description(text string) string {
-	rest, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return ""
-	}
-	front, _, _ := strings.Cut(rest, "\n---")
-	for line := range strings.Lines(front) {
-		if value, ok := strings.CutPrefix(line, "description:"); ok {
-			return firstLine(strings.Trim(strings.TrimSpace(value), `"'`), 300)
-		}
-	}
-	return ""
+	return slices.Clip(found)
 }

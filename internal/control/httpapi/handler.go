@@ -71,7 +71,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		factories:     factories{svc.Factories, svc.Repositories},
 		definitions:   definitions{svc.Factories, newCrowd(o.ValidatesPerMinute)},
 		automations:   automations{svc.Automations, svc.Resources},
-		webhooks:      webhooks{svc.Webhooks, svc.Resources, svc.Catalog},
+		webhooks:      webhooks{svc.Webhooks, svc.Resources},
 		webhookTrials: webhookTrials{svc.Webhooks, svc.Deliveries, o.Webhooks},
 		deliveries:    deliveries{svc.Deliveries},
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
-	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
@@ -13,7 +12,6 @@ import (
 type webhooks struct {
 	rules     *factory.Webhooks
 	resources *factory.Resources // edits
-	catalog   *run.Catalog
 }
 
 func (h webhooks) create(c *call) error {
@@ -29,7 +27,7 @@ func (h webhooks) create(c *call) error {
 }
 
 func (h webhooks) signatureSchemes(c *call) error {
-	return c.respond(http.StatusOK, map[string][]signature.Preset{"signature_schemes": h.catalog.SignatureSchemes()})
+	return c.respond(http.StatusOK, map[string][]signature.Preset{"signature_schemes": signature.Presets()})
 }
 
 func (h webhooks) list(c *call) error {

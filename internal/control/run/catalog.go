@@ -8,7 +8,6 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
-	"github.com/penstock-dev/penstock/internal/control/signature"
 )
 
 // offer is what runs can name as their model.
@@ -64,6 +63,3 @@ func providerOf(modelID string) penstock.ModelProvider {
 	}
 	return penstock.ProviderUnknown
 }
-
-// SignatureSchemes lists the signature schemes, in display order.
-func (s *Catalog) SignatureSchemes() []signature.Preset { return signature.Presets() }

@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
@@ -572,17 +573,5 @@ func (w *world) RunConversation(
 	ctx context.Context, p penstock.Principal, runID string,
 ) (penstock.Conversation, error) {
 	c, err := w.Runs.RunConversation(ctx, p, runID)
-	if err != nil {
-		return penstock.Conversation{}, err
-	}
-	for _, step := range c.Outline.Steps {
-		for _, m := range step.Messages {
-			for i, b := range m.Content {
-				if m.Content[i], err = c.Block(ctx, b); err != nil {
-					return penstock.Conversation{}, err
-				}
-			}
-		}
-	}
-	return c.Outline, nil
+	return testworld.WholeConversation(ctx, c, err)
 }

@@ -247,16 +247,17 @@ func (w *World) RunConversation(
 	ctx context.Context, p penstock.Principal, runID string,
 ) (penstock.Conversation, error) {
 	c, err := w.Runs.RunConversation(ctx, p, runID)
-	return whole(ctx, c, err)
+	return WholeConversation(ctx, c, err)
 }
 
 // Conversation reads a whole conversation.
 func (w *World) Conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
 	c, err := w.Runs.Conversation(ctx, p, id)
-	return whole(ctx, c, err)
+	return WholeConversation(ctx, c, err)
 }
 
-func whole(ctx context.Context, c *run.Conversation, err error) (penstock.Conversation, error) {
+// WholeConversation reads the blocks of a conversation that a rule has returned.
+func WholeConversation(ctx context.Context, c *run.Conversation, err error) (penstock.Conversation, error) {
 	if err != nil {
 		return penstock.Conversation{}, err
 	}

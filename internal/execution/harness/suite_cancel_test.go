@@ -20,7 +20,7 @@ import (
 // it each time.
 const (
 	gone        = time.Second
-	cancelTries = 3
+	cancelTries = 8
 )
 
 // testCancels cancels a run in each phase.

@@ -16,7 +16,7 @@ import (
 type providerProblem struct {
 	mu       sync.Mutex
 	message  *penstock.StatusMessage // nil if the latest call succeeded
-	own      bool                    // the run's model was called in this turn
+	rank     rank                    // the highest of this turn's calls
 	failures int                     // calls that failed one after the other
 	since    time.Time               // when the first of them began
 }
@@ -38,7 +38,7 @@ func (o *outlet) responded(c gateway.Call) {
 func (o *outlet) refusedCall(r gateway.Refusal) {
 	model := o.task.model()
 	if r.Operation.Generates() && model != penstock.ModelOffline &&
-		o.problem.failed(r.Model, model, refusalMessage(r), time.Now()) {
+		o.problem.failed(rankOf(r.Model, model, r.Tools || r.Model == ""), refusalMessage(r), time.Now()) {
 		o.task.stop(errProvider)
 	}
 }
@@ -46,31 +46,48 @@ func (o *outlet) refusedCall(r gateway.Refusal) {
 // responded reports whether the agent of a run with this model has tried often enough.
 func (p *providerProblem) responded(c gateway.Call, own string) (enough bool) {
 	if c.Failed {
-		return p.failed(c.Model, own, problemMessage(c), c.Started)
+		return p.failed(rankOf(c.Model, own, c.Tools), problemMessage(c), c.Started)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counts(c.Model, own) {
+	if p.counts(rankOf(c.Model, own, c.Tools)) {
 		p.message = nil
 	}
 	return false
 }
 
-// counts reports whether the turn depends on a call. Agents also call other models than the run's,
-// such as for a title: once the run's own was called, they do not matter.
-func (p *providerProblem) counts(model, own string) bool {
-	if model == "" || own == "" || strings.HasSuffix("/"+own, "/"+model) {
-		p.own = true
-		return true
+// rank says how much a turn depends on a call. Agents also make calls for themselves, such as for a title:
+// to another model than the run's, or without tools.
+type rank int
+
+const (
+	ofOtherModel rank = iota
+	withoutTools
+	withTools
+)
+
+func rankOf(model, own string, tools bool) rank {
+	switch {
+	case model != "" && own != "" && !strings.HasSuffix("/"+own, "/"+model):
+		return ofOtherModel
+	case !tools:
+		return withoutTools
 	}
-	return !p.own
+	return withTools
+}
+
+// counts reports whether the turn depends on a call. It does not if the agent has made one of a higher
+// rank.
+func (p *providerProblem) counts(of rank) bool {
+	p.rank = max(p.rank, of)
+	return of == p.rank
 }
 
 // failed keeps a call that failed.
-func (p *providerProblem) failed(model, own string, message penstock.StatusMessage, begun time.Time) (enough bool) {
+func (p *providerProblem) failed(of rank, message penstock.StatusMessage, begun time.Time) (enough bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.counts(model, own) {
+	if !p.counts(of) {
 		return false
 	}
 	p.message = &message
@@ -94,7 +111,7 @@ func (o *outlet) settled(c gateway.Call) {
 func (p *providerProblem) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.message, p.own, p.failures = nil, false, 0
+	p.message, p.rank, p.failures = nil, 0, 0
 }
 
 // explain returns the result of a turn with the failure as its reason, if the turn ended with one.

@@ -89,12 +89,15 @@ func TestReceivedIDsComeWithTheSession(t *testing.T) {
 	}
 }
 
-// A turn that ends with a call that the gateway refused has failed, whatever the agent says. A call for
-// another model than the run's, such as for a title, does not matter once the run's own was called.
+// A turn that ends with a call that the gateway refused has failed, whatever the agent says. A call that the
+// agent makes for itself, such as for a title, does not matter once it made one for the run: it is to another
+// model than the run's, or has no tools.
 func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
 	const (
 		good, bad       = `{"model":"m"}`, `{"model":"m","surprise":1}`
 		small, badSmall = `{"model":"small"}`, `{"model":"small","surprise":1}`
+		tools           = `{"model":"m","tools":[{"type":"function","function":{"name":"f"}}]}`
+		badTools        = `{"model":"m","surprise":1,"tools":[{"type":"function","function":{"name":"f"}}]}`
 	)
 	w := newWorld(t)
 	w.startSealed(func(o *worker.Options) {
@@ -117,6 +120,12 @@ func TestARefusalThatEndsATurnIsItsReason(t *testing.T) {
 		{bad + " " + small, penstock.StateFailed},
 		{badSmall + " " + small, penstock.StateSucceeded},
 		{`{"model":`, penstock.StateFailed},
+		{tools + " " + bad, penstock.StateSucceeded},
+		{bad + " " + tools, penstock.StateSucceeded},
+		{badTools + " " + good, penstock.StateFailed},
+		{badTools + " " + tools, penstock.StateSucceeded},
+		{tools + " " + badTools, penstock.StateFailed},
+		{tools + ` {"model":`, penstock.StateFailed},
 	} {
 		id := w.create(penstock.RunRequest{Config: &penstock.Config{
 			Harness: &penstock.Harness{Type: "misbehaving", ModelID: "local/m"},

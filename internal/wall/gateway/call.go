@@ -20,6 +20,7 @@ type Call struct {
 	Port      int
 	Model     string // as the agent asked for it, without prefix
 	Stream    bool   // the agent asked for a stream
+	Tools     bool   // the request offers tools
 	Started   time.Time
 	Ended     time.Time
 

@@ -29,6 +29,7 @@ type edit struct {
 type checked struct {
 	model     string
 	stream    bool
+	tools     bool
 	edits     []edit // in order; a budget's output limit is one more
 	hideUsage bool   // the agent did not ask for the usage chunk
 	bound     *bound // nil for calls that are not counted
@@ -46,11 +47,14 @@ func (s *Session) check(u *upstream, r route, body []byte, header http.Header) (
 		return checked{}, invalid("", "The body must be a JSON object.")
 	}
 	c := &checker{s: s, u: u, r: r, fields: schemaOf(u.API, r.operation)}
+	tools := root.member("tools").isOn() || root.member("functions").isOn()
 	if refusal := c.top(&root); refusal != nil {
-		refusal.Model = c.model
+		refusal.Model, refusal.Tools = c.model, tools
 		return checked{}, refusal
 	}
-	out := checked{model: c.model, stream: root.member("stream").isTrue() || r.operation == StreamGenerate}
+	out := checked{
+		model: c.model, stream: root.member("stream").isTrue() || r.operation == StreamGenerate, tools: tools,
+	}
 	if r.operation == ChatCompletions && out.stream {
 		out.edits, out.hideUsage = askForUsage(&root)
 	}

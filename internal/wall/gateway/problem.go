@@ -18,6 +18,7 @@ type Refusal struct {
 	Host      string // of a source by URL that is not allowed; else ""
 	Port      int    // goes with Host
 	Model     string // if it was known
+	Tools     bool   // the request offers tools
 	Field     string // of the body, as a JSON pointer; "" if the refusal is not about one
 	Reason    string // a sentence for people
 	Status    int    // that the agent got

@@ -173,7 +173,7 @@ func (s *Session) prepare(w http.ResponseWriter, r *http.Request, u *upstream, f
 		return nil, refusal
 	}
 	c.checked, refusal = s.check(u, found, body, r.Header)
-	c.Model, c.Stream = c.checked.model, c.checked.stream
+	c.Model, c.Stream, c.Tools = c.checked.model, c.checked.stream, c.checked.tools
 	c.body = body
 	return c, refusal
 }

@@ -56,7 +56,7 @@ func (s *Session) count(ctx context.Context, r *http.Request, c *activeCall) *Re
 		refusal = refuse("", "The call was not sent because it could not be counted against the budgets of the run.")
 	}
 	if refusal != nil {
-		refusal.Model = c.Model
+		refusal.Model, refusal.Tools = c.Model, c.Tools
 		return refusal
 	}
 	if c.reserved.Capped {

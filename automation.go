@@ -62,6 +62,10 @@ type CronTrigger struct {
 	Cron     string `json:"cron"`
 	Name     string `json:"name,omitempty"`
 	Timezone string `json:"timezone,omitempty"` // IANA; UTC when absent
+	// TimeZone is the same by the name that schedules have for it. Responses have both.
+	TimeZone string  `json:"time_zone,omitempty"`
+	CatchUp  CatchUp `json:"catch_up,omitempty"` // once when absent
+	Overlap  Overlap `json:"overlap,omitempty"`  // allow when absent
 
 	// In responses: when it last started a run, when it will next, and why its last time
 	// started no run.

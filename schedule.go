@@ -4,7 +4,10 @@ package penstock
 type Schedule struct {
 	ID             string             `json:"id"`
 	Name           string             `json:"name"`
-	Cron           string             `json:"cron_schedule"` // UTC
+	Cron           string             `json:"cron_schedule"`
+	TimeZone       string             `json:"time_zone"` // IANA, of Cron; never empty
+	CatchUp        CatchUp            `json:"catch_up"`  // never empty
+	Overlap        Overlap            `json:"overlap"`   // never empty
 	Enabled        bool               `json:"enabled"`
 	Prompt         string             `json:"prompt"`
 	Mode           Mode               `json:"mode"` // of its runs, never empty

@@ -43,6 +43,14 @@ const (
 	maxPrompt      = 256 << 10 // bytes
 )
 
+func wordsOf[T ~string](list []T) []string {
+	words := make([]string, len(list))
+	for i, word := range list {
+		words[i] = string(word)
+	}
+	return words
+}
+
 var rules = map[string]rule{
 	"version": {enum: []string{SchemaVersion}, code: UnsupportedVersion},
 	"text":    {pattern: `\S`, description: "not be empty: remove the key or set a value"},
@@ -73,6 +81,8 @@ var rules = map[string]rule{
 		description: "be the name of a managed secret: letters, digits and _, no digit first",
 	},
 	"strategy": {enum: []string{"EXECUTOR", "CREATOR"}},
+	"catchUp":  {enum: wordsOf(penstock.CatchUps())},
+	"overlap":  {enum: wordsOf(penstock.Overlaps())},
 	"agentType": {
 		enum:    []string{"FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"},
 		aliases: map[string]string{"MAIN": "FOREMAN"},

@@ -27,9 +27,11 @@ type Trigger struct {
 
 // Schedule is the trigger's own schedule.
 type Schedule struct {
-	Cron     string `json:"cron" rule:"text" about:"Five fields (minute hour day month weekday), or a descriptor such as @daily."`
-	Name     string `json:"name,omitzero" rule:"name" about:"Tells several schedules of an automation apart."`
-	Timezone string `json:"timezone,omitzero" rule:"text" about:"IANA time zone, such as Europe/Berlin." default:"\"UTC\""`
+	Cron     string           `json:"cron" rule:"text" about:"Five fields (minute hour day month weekday), or a descriptor such as @daily."`
+	Name     string           `json:"name,omitzero" rule:"name" about:"Tells several schedules of an automation apart."`
+	Timezone string           `json:"timezone,omitzero" alias:"timeZone" rule:"text" about:"IANA time zone, such as Europe/Berlin." default:"\"UTC\""`
+	CatchUp  penstock.CatchUp `json:"catchUp,omitzero" rule:"catchUp" about:"What starts for times that passed while no server was there: once (one run for all), all (one for each, at most 100) or none." default:"\"once\""`
+	Overlap  penstock.Overlap `json:"overlap,omitzero" rule:"overlap" about:"What happens while an earlier run has not ended: allow, queue, skip or replace." default:"\"allow\""`
 }
 
 // keyKind is the type of the value of a filter's key.
@@ -356,7 +358,9 @@ func (t Trigger) Trigger() penstock.Trigger {
 		trigger.Filter = nil
 	}
 	if s := t.Schedule; s != nil {
-		trigger.Schedule = &penstock.CronTrigger{Cron: s.Cron, Name: s.Name, Timezone: s.Timezone}
+		trigger.Schedule = &penstock.CronTrigger{
+			Cron: s.Cron, Name: s.Name, Timezone: s.Timezone, CatchUp: s.CatchUp, Overlap: s.Overlap,
+		}
 	}
 	return trigger
 }
@@ -368,7 +372,7 @@ func TriggerOf(t penstock.Trigger) Trigger {
 		trigger.Filter = Tree(t.Filter)
 	}
 	if s := t.Schedule; s != nil {
-		trigger.Schedule = &Schedule{Cron: s.Cron, Name: s.Name, Timezone: s.Timezone}
+		trigger.Schedule = &Schedule{Cron: s.Cron, Name: s.Name, Timezone: s.Timezone, CatchUp: s.CatchUp, Overlap: s.Overlap}
 	}
 	return trigger
 }

@@ -120,6 +120,7 @@ var automationSettable = request.SettableOf[AutomationRequest, penstock.Automati
 // Apply applies the request to the row, and returns all errors of the given fields. The other
 // fields were checked when they were stored.
 func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
+	stored := row.Triggers
 	for _, f := range automationSettable {
 		if slices.Contains(c.Cleared, f.Name) {
 			f.Clear(&row.Automation)
@@ -127,7 +128,7 @@ func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
 		f.Set(&c.AutomationRequest, &row.Automation)
 	}
 	if c.Triggers != nil {
-		row.Triggers = givenTriggers(*c.Triggers)
+		row.Triggers = givenTriggers(*c.Triggers, stored)
 	}
 	errs := c.Check(s, row)
 	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })
@@ -135,19 +136,6 @@ func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
 		return penstock.InvalidFields(errs...)
 	}
 	return nil
-}
-
-// givenTriggers removes the read-only fields of triggers.
-func givenTriggers(list []penstock.Trigger) []penstock.Trigger {
-	out := slices.Clone(list)
-	for i, t := range out {
-		if t.Schedule != nil {
-			out[i].Schedule = &penstock.CronTrigger{
-				Cron: strings.TrimSpace(t.Schedule.Cron), Name: strings.TrimSpace(t.Schedule.Name), Timezone: t.Schedule.Timezone,
-			}
-		}
-	}
-	return out
 }
 
 // Check returns all errors that the automation alone shows, and makes its name canonical.

@@ -166,6 +166,9 @@ func (a *application) automations(ctx context.Context, d *definition.Definition)
 		name := a.nameAfter(definition.KindAutomation, row.Name)
 		present[name] = row
 		if a.deleted(d, definition.KindAutomation, name) {
+			if err := a.deletedClocks(ctx, row); err != nil {
+				return err
+			}
 			if err := a.tx.Automations().Delete(ctx, row); err != nil {
 				return err
 			}
@@ -178,6 +181,15 @@ func (a *application) automations(ctx context.Context, d *definition.Definition)
 		}
 	}
 	return nil
+}
+
+// deletedClocks gives times of a deleted automation their fate.
+func (a *application) deletedClocks(ctx context.Context, row store.AutomationRow) error {
+	clocks, err := a.tx.Automations().Clocks(ctx, row.UID)
+	if err != nil {
+		return err
+	}
+	return leaveClocks(ctx, a.tx, row, clocks, nil, penstock.Now())
 }
 
 // automation stores what the document of an automation says.
@@ -218,6 +230,11 @@ func (a *application) storeAutomation(ctx context.Context, row, before store.Aut
 	clocks, err := a.tx.Automations().Clocks(ctx, row.UID)
 	if err != nil {
 		return err
+	}
+	if there {
+		if err := leaveClocks(ctx, a.tx, before, clocks, &row, penstock.Now()); err != nil {
+			return err
+		}
 	}
 	if err := put(ctx, row); err != nil {
 		return err

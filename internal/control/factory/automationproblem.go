@@ -45,6 +45,7 @@ func WithClocks(row store.AutomationRow, clocks []store.Clock) []penstock.Trigge
 		}
 		schedule := *triggers[c.N].Schedule
 		schedule.LastRun, schedule.NextRun, schedule.LastError = c.LastAt, c.NextAt, c.LastError
+		schedule.TimeZone = schedule.Timezone
 		triggers[c.N].Schedule = &schedule
 	}
 	return triggers

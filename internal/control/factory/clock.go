@@ -11,28 +11,6 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// parseClock reads a trigger's own schedule.
-func parseClock(c penstock.CronTrigger) (cronTimes, error) {
-	place, err := parsePlace(c.Timezone)
-	if err != nil {
-		return cronTimes{}, fmt.Errorf("timezone: %w", err)
-	}
-	return parseCronIn(c.Cron, place)
-}
-
-// checkClock returns all errors of a trigger's own schedule.
-func checkClock(at string, c penstock.CronTrigger) []penstock.FieldError {
-	var errs []penstock.FieldError
-	if _, err := parsePlace(c.Timezone); err != nil {
-		errs = append(errs, penstock.FieldError{Pointer: at + "/timezone", Detail: err.Error()})
-		c.Timezone = ""
-	}
-	if _, err := parseClock(c); err != nil {
-		errs = append(errs, penstock.FieldError{Pointer: at + "/cron", Detail: err.Error()})
-	}
-	return errs
-}
-
 // SetClocks replaces the clocks of an automation. An unchanged trigger keeps its times. The
 // clocks of a disabled automation have no next time.
 func SetClocks(
@@ -71,9 +49,8 @@ func sameClock(before *store.AutomationRow, n int, c penstock.CronTrigger) bool 
 	return old.Cron == c.Cron && old.Timezone == c.Timezone
 }
 
-// FireClocks starts the runs that are due at now. Every replica does this. If several see the
-// same time, the transaction that creates the run lets only one win. After a downtime, one run
-// replaces all missed times.
+// FireClocks decides the times of automations' own clocks that have come by now. Every replica does
+// this. If several see the same time, the transaction lets only one win.
 func (s *Schedules) FireClocks(ctx context.Context, now penstock.Time) error {
 	for {
 		due, err := s.store.Automations.Due(ctx, now, fireBatch)
@@ -92,57 +69,285 @@ func (s *Schedules) FireClocks(ctx context.Context, now penstock.Time) error {
 	}
 }
 
-// fireAutomation sets the clocks of an automation to their next times and creates one run for all
-// of them. If the automation is broken, it records why, and the clocks continue. Any other error
-// leaves them due.
+// dueClock is a clock of an automation whose time has come.
+type dueClock struct {
+	store.Clock
+	dueTimes
+	trigger penstock.CronTrigger
+	next    penstock.Time
+	problem string                 // the clock cannot be read; "": it can
+	others  []*store.OccurrenceRow // of times that start nothing
+}
+
+func (c dueClock) key() string { return clockKey(c.trigger) }
+
+// clockKey identifies a clock of an automation. It stays the same if triggers before it come and go.
+func clockKey(c penstock.CronTrigger) string { return cmp.Or(c.Timezone, "UTC") + " " + c.Cron }
+
+func (s *Schedules) dueClocks(ctx context.Context, d store.Due, now penstock.Time) ([]dueClock, error) {
+	var clocks []dueClock
+	src := clockSource(d.AutomationRow)
+	for _, c := range d.Clocks {
+		if c.N >= len(d.Triggers) || d.Triggers[c.N].Schedule == nil {
+			continue // changed in the meantime: the clock is not advanced
+		}
+		due := dueClock{Clock: c, trigger: *d.Triggers[c.N].Schedule}
+		due.trigger.CatchUp = cmp.Or(due.trigger.CatchUp, penstock.CatchUpOnce)
+		times, err := parseClock(due.trigger)
+		if err != nil { // stored by another release; without a next time, it does not fire
+			due.problem = err.Error()
+			row := src.occurrence(c.NextAt, d.UID)
+			row.Moment, row.Clock, row.Reason = row.UID, due.key(), due.problem
+			due.others = append(due.others, &row)
+		} else {
+			due.next = times.nextAfter(c.NextAt, now)
+			due.dueTimes, err = s.dueTimes(ctx, src, times, due.trigger.CatchUp, timeOf{d.UID, due.key(), c.NextAt}, now)
+			if err != nil {
+				return nil, err
+			}
+			due.others = append(due.others, src.missed(due.dueTimes, due.trigger.CatchUp, d.UID, due.key()))
+		}
+		clocks = append(clocks, due)
+	}
+	return clocks, nil
+}
+
+// meeting is a moment of clocks: they start one run together.
+type meeting struct {
+	at     penstock.Time
+	clocks []dueClock // in the order of triggers; the first one says what happens if the moment overlaps
+	times  []penstock.Time
+}
+
+// meetings sorts the times of clocks into moments, oldest first. Clocks of the same time meet, and
+// unless one of them catches up on all, so do all: one run replaces all missed times.
+func meetings(clocks []dueClock) []meeting {
+	apart := slices.ContainsFunc(clocks, func(c dueClock) bool { return c.trigger.CatchUp == penstock.CatchUpAll })
+	var list []meeting
+	for _, c := range clocks {
+		for _, at := range c.start {
+			i := slices.IndexFunc(list, func(m meeting) bool { return !apart || m.at == at })
+			if i < 0 {
+				i, list = len(list), append(list, meeting{at: at})
+			}
+			m := &list[i]
+			m.at, m.clocks, m.times = max(m.at, at), append(m.clocks, c), append(m.times, at)
+		}
+	}
+	slices.SortFunc(list, func(a, b meeting) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+// fireAutomation sets the clocks of an automation to their next times, decides those that have come
+// and creates their runs. If the automation is broken, it records why, and the clocks continue. Any
+// other error leaves them due.
 func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstock.Time) error {
 	if d.UID == "" || len(d.Clocks) == 0 {
 		return nil // deleted or changed since it was found
 	}
-	run, err := s.automations.automationRun(ctx, d.AutomationRow, Cause{
-		Source: penstock.SourceSchedule, At: now, schedule: clockInfo(d.AutomationRow, d.Clocks[0].N),
-	})
-	var why string
+	clocks, err := s.dueClocks(ctx, d, now)
 	if err != nil {
-		var broken bool
-		if why, broken = WhyBroken(err); !broken {
+		return err
+	}
+	var moments []moment
+	for _, met := range meetings(clocks) {
+		m, err := s.clockMoment(ctx, d.AutomationRow, met, now)
+		if err != nil {
 			return err
 		}
+		moments = append(moments, m)
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		first := false
-		for _, c := range d.Clocks {
-			advanced, err := tx.Automations().AdvanceClock(ctx, c, tickOf(d.AutomationRow, c, now, why))
+		for _, c := range clocks {
+			advanced, err := tx.Automations().AdvanceClock(ctx, c.Clock, c.next)
 			if err != nil {
 				return err
 			}
-			first = first || advanced
+			if first = first || advanced; !advanced {
+				continue
+			}
+			if err := addDecided(ctx, tx, now, c.others...); err != nil {
+				return err
+			}
 		}
-		if !first || run == nil {
+		if !first {
 			return nil
 		}
-		_, err := tx.Runs().Create(ctx, run)
-		return err
+		rows, err := clockSource(d.AutomationRow).decide(ctx, tx, moments, now)
+		if err != nil {
+			return err
+		}
+		return tickedClocks(ctx, tx, clocks, rows, now)
 	})
 }
 
-// tickOf returns the next state of a clock that is due at now. why is the reason why it starts
-// no run.
-func tickOf(row store.AutomationRow, c store.Clock, now penstock.Time, why string) store.Tick {
-	tick := store.Tick{LastAt: now}
-	if why != "" {
-		tick.LastAt, tick.LastError = c.LastAt, why
+// tickedClocks records what the times of clocks have started.
+func tickedClocks(
+	ctx context.Context, tx *store.Tx, clocks []dueClock, rows []store.OccurrenceRow, now penstock.Time,
+) error {
+	for _, c := range clocks {
+		own := slices.DeleteFunc(slices.Clone(rows), func(row store.OccurrenceRow) bool { return row.Clock != c.key() })
+		if len(own) == 0 && c.problem == "" {
+			continue
+		}
+		lastAt, problem := outcomeOf(own, c.LastAt, now)
+		if err := tx.Automations().TickedClock(ctx, c.Clock, lastAt, cmp.Or(c.problem, problem)); err != nil {
+			return err
+		}
 	}
-	if c.N >= len(row.Triggers) || row.Triggers[c.N].Schedule == nil {
-		return tick // changed in the meantime: the clock is not advanced
+	return nil
+}
+
+func clockSource(row store.AutomationRow) source {
+	return source{id: row.UID, name: row.Name, team: row.Team}
+}
+
+// clockMoment makes the run that clocks of an automation may start together. The clocks after the
+// first one merge into it.
+func (s *Schedules) clockMoment(
+	ctx context.Context, row store.AutomationRow, met meeting, now penstock.Time,
+) (moment, error) {
+	run, err := s.automations.automationRun(ctx, row, Cause{
+		Source: penstock.SourceSchedule, At: now, schedule: clockInfo(row, met.clocks[0].N),
+	})
+	why, broken := WhyBroken(err)
+	if err != nil && !broken {
+		return moment{}, err
 	}
-	times, err := parseClock(*row.Triggers[c.N].Schedule)
-	if err != nil { // stored by another release; without a next time, it does not fire
-		tick.LastError = err.Error()
-		return tick
+	var all []candidate
+	for i, c := range met.clocks {
+		one := candidate{row: clockSource(row).occurrence(met.times[i], row.UID), run: run}
+		one.row.Clock, one.row.Reason = c.key(), why
+		all = append(all, one)
 	}
-	tick.NextAt = times.nextAfter(c.NextAt, now)
-	return tick
+	return newMoment(met.clocks[0].trigger.Overlap, all), nil
+}
+
+// clockAgain makes what clocks of an automation that waited may start now, or says why they start
+// nothing any more.
+func (s *Schedules) clockAgain(ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time) (again, error) {
+	row, err := s.store.Automations.ByUID(ctx, waiting[0].AutomationUID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !row.Enabled {
+		return again{}, nil
+	}
+	if err != nil {
+		return again{}, err
+	}
+	clocks, err := s.store.Automations.Clocks(ctx, row.UID)
+	if err != nil {
+		return again{}, err
+	}
+	var met meeting
+	for _, c := range clocks {
+		if c.N >= len(row.Triggers) || row.Triggers[c.N].Schedule == nil {
+			continue
+		}
+		due := dueClock{Clock: c, trigger: *row.Triggers[c.N].Schedule}
+		i := slices.IndexFunc(waiting, func(o store.OccurrenceRow) bool { return o.Clock == due.key() })
+		if i >= 0 {
+			met.clocks, met.times = append(met.clocks, due), append(met.times, waiting[i].DueAt)
+		}
+	}
+	if len(met.clocks) == 0 {
+		return again{}, nil
+	}
+	m, err := s.clockMoment(ctx, row, met, now)
+	return again{
+		source: clockSource(row), moment: m,
+		current: func(ctx context.Context, tx *store.Tx) (bool, error) {
+			if _, err := tx.Automations().LockClocks(ctx, row.UID); err != nil {
+				return false, err
+			}
+			found, err := tx.Automations().ByUID(ctx, row.UID)
+			if penstock.CodeOf(err) == penstock.CodeNotFound {
+				return false, nil
+			}
+			return found.UpdatedAt == row.UpdatedAt && found.Enabled, err
+		},
+		ticked: func(ctx context.Context, tx *store.Tx, rows []store.OccurrenceRow) error {
+			return tickedClocks(ctx, tx, met.clocks, rows, now)
+		},
+	}, err
+}
+
+// leaveClocks gives times of clocks their fate that a change of their automation leaves behind: those that
+// wait, and those that have come and are not decided yet. after is nil if it is deleted.
+func leaveClocks(
+	ctx context.Context, tx *store.Tx, before store.AutomationRow, clocks []store.Clock, after *store.AutomationRow,
+	now penstock.Time,
+) error {
+	what := "changed"
+	switch {
+	case !before.Enabled:
+		return nil
+	case after == nil:
+		what = "deleted"
+	case !after.Enabled:
+		what = "disabled"
+	}
+	src, queues := clockSource(before), false
+	kept := map[string]bool{}
+	if what == "changed" {
+		for _, t := range after.Triggers {
+			if t.Schedule != nil {
+				kept[clockKey(*t.Schedule)] = true
+				queues = queues || t.Schedule.Overlap == penstock.OverlapQueue
+			}
+		}
+	}
+	waited := "The automation was " + what + " while this waited."
+	if !queues {
+		if err := tx.Occurrences().SkipWaiting(ctx, src.id, "", waited, now); err != nil {
+			return err
+		}
+	}
+	for _, c := range clocks {
+		if c.N >= len(before.Triggers) || before.Triggers[c.N].Schedule == nil {
+			continue
+		}
+		trigger := *before.Triggers[c.N].Schedule
+		times, err := parseClock(trigger)
+		if err != nil || kept[clockKey(trigger)] {
+			continue // one that cannot be read never fires
+		}
+		if err := tx.Occurrences().SkipWaiting(ctx, src.id, clockKey(trigger), waited, now); err != nil {
+			return err
+		}
+		reason := "The automation was " + what + " before a server decided this time."
+		if err := src.leave(ctx, tx, times, timeOf{src.id, clockKey(trigger), c.NextAt}, reason, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planClocks gives clocks their next time anew where it is too late: see [Schedules.PlanAgain].
+func (s *Schedules) planClocks(ctx context.Context, now penstock.Time) error {
+	for after := ""; ; {
+		rows, err := s.store.Automations.WithClocks(ctx, after, fireBatch)
+		if err != nil {
+			return err
+		}
+		for _, d := range rows {
+			after = d.UID
+			for _, c := range d.Clocks {
+				if c.NextAt == 0 || c.N >= len(d.Triggers) || d.Triggers[c.N].Schedule == nil {
+					continue
+				}
+				times, err := parseClock(*d.Triggers[c.N].Schedule)
+				if err != nil || c.NextAt <= times.next(now.Add(clockAhead)) {
+					continue
+				}
+				if err := s.store.Automations.ReplanClock(ctx, c, times.next(now)); err != nil {
+					return err
+				}
+			}
+		}
+		if len(rows) < fireBatch {
+			return nil
+		}
+	}
 }
 
 // clockInfo returns what a run shows about the clock that started it.
@@ -155,31 +360,33 @@ func clockInfo(row store.AutomationRow, n int) *penstock.RunSchedule {
 	return &info
 }
 
-// runsWith returns the runs of the automations that fire with a schedule. A broken automation
-// has no run and reports its own problems.
-func (s *Schedules) runsWith(ctx context.Context, r store.ScheduleRow, now penstock.Time) ([]*store.NewRun, error) {
+// automationsWith lists the automations that fire with a schedule.
+func (s *Schedules) automationsWith(ctx context.Context, r store.ScheduleRow) ([]store.AutomationRow, error) {
 	if r.Personal {
 		return nil, nil
 	}
-	rows, err := s.store.Automations.OfSchedule(ctx, r.Team, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	var runs []*store.NewRun
-	for _, row := range rows {
-		run, err := s.automations.automationRun(
+	return s.store.Automations.OfSchedule(ctx, r.Team, r.ID)
+}
+
+// candidatesWith makes the runs of automations that fire with a schedule. A broken automation has no
+// run.
+func (s *Schedules) candidatesWith(
+	ctx context.Context, r store.ScheduleRow, with []store.AutomationRow, at, now penstock.Time,
+) ([]candidate, error) {
+	var made []candidate
+	for _, row := range with {
+		c := candidate{row: sourceOf(r).occurrence(at, row.UID)}
+		var err error
+		c.run, err = s.automations.automationRun(
 			ctx, row, Cause{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule, PaidBy: payersOf(r)},
 		)
 		if err != nil {
-			if _, broken := WhyBroken(err); !broken {
+			var broken bool
+			if c.row.Reason, broken = WhyBroken(err); !broken {
 				return nil, err
 			}
-			s.log.Warn(
-				"a schedule cannot fire a broken automation", "automation_id", row.UID, "schedule_id", r.ID, "error", err,
-			)
-			continue
 		}
-		runs = append(runs, run)
+		made = append(made, c)
 	}
-	return runs, nil
+	return made, nil
 }

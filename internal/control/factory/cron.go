@@ -23,19 +23,14 @@ var cronParser = cron.MustNewParser(
 type cronTimes struct {
 	cron.Schedule
 	place *time.Location
-	// If once is set, a local time that occurs twice when the clocks go back fires only the
-	// first time. Otherwise, as for an hour of *, it fires in both hours.
-	once bool
+	// hourly is set if every hour matches. Such a schedule fires whenever the clock shows one of its
+	// times: not in an hour that is skipped, and twice in one that is repeated. For all others, a
+	// time has come once the clock shows it, or a later one because it skipped it.
+	hourly bool
 }
 
-// parseCron reads an expression in UTC. An expression without a next time is an error that
-// users may see.
-func parseCron(text string) (cronTimes, error) {
-	if namesPlace(text) {
-		return cronTimes{}, errors.New("must not name a time zone: schedules are in UTC")
-	}
-	return parseCronIn(text, time.UTC)
-}
+// allHours are the bits of a field of hours that matches every hour.
+const allHours = 1<<24 - 1
 
 // CheckCron returns the error of a trigger's cron expression, or nil.
 func CheckCron(text string) error {
@@ -82,7 +77,7 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	case text == "":
 		return cronTimes{}, errors.New("is required")
 	case namesPlace(text):
-		return cronTimes{}, errors.New("must not name a time zone: use timezone instead")
+		return cronTimes{}, errors.New("must not name a time zone: use time_zone instead")
 	}
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
@@ -92,9 +87,8 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 			text, cronProblem(text),
 		)
 	}
-	fields := strings.Fields(text)
-	everyHour := text == "@hourly" || strings.HasPrefix(text, "@every") || len(fields) == 5 && fields[1] == "*"
-	c := cronTimes{schedule, place, !everyHour}
+	spec, ok := schedule.(*cron.SpecSchedule)
+	c := cronTimes{schedule, place, ok && spec.Hour&allHours == allHours}
 	if c.next(penstock.Now()) == 0 {
 		return cronTimes{}, errors.New("never matches a date")
 	}
@@ -110,25 +104,50 @@ func parsePlace(name string) (*time.Location, error) {
 	return place, nil
 }
 
-// next returns the first time after t, or 0. A local time that is skipped when the clocks go
-// forward fires at that change.
+// next returns the first time after t, or 0. It depends on the expression, the zone and t alone, and
+// never goes back as t goes on. When the clocks go forward, the skipped times fire together, once, at
+// the change, unless every hour matches. When they go back, a time that is shown again does not fire
+// again, unless every hour matches.
 func (c cronTimes) next(t penstock.Time) penstock.Time {
-	at := c.Next(t.Std().In(c.place))
-	for c.once && !at.IsZero() && shownBefore(at) {
-		at = c.Next(at)
+	if _, constant := c.Schedule.(cron.ConstantDelaySchedule); constant {
+		return penstock.TimeOf(c.Next(t.Std()))
 	}
-	return penstock.TimeOf(at)
+	at := t.Std().In(c.place)
+	for want := c.Next(c.shown(at)); !want.IsZero(); {
+		_, offset := at.Zone()
+		found := want.Add(-time.Duration(offset) * time.Second)
+		_, change := at.ZoneBounds()
+		if change.IsZero() || found.Before(change) {
+			return penstock.TimeOf(found)
+		}
+		at = change
+		if c.hourly {
+			want = c.Next(wallClock(at).Add(-time.Second)) // from the time of the change on
+		} else if !want.After(wallClock(at)) {
+			return penstock.TimeOf(at)
+		}
+	}
+	return 0
 }
 
-// shownBefore reports whether the same local time occurred before because the clocks went back.
-func shownBefore(at time.Time) bool {
-	changed, _ := at.ZoneBounds()
-	if changed.IsZero() {
-		return false
+// shown returns the latest time that the clock has shown until now. It is later than what it shows
+// while it repeats an hour. If every hour matches, only what it shows counts.
+func (c cronTimes) shown(now time.Time) time.Time {
+	wall := wallClock(now)
+	change, _ := now.ZoneBounds()
+	if c.hourly || change.IsZero() {
+		return wall
 	}
-	_, before := changed.Add(-time.Second).Zone()
-	_, now := at.Zone()
-	return at.Sub(changed) < time.Duration(before-now)*time.Second
+	if last := wallClock(change.Add(-time.Second)); last.After(wall) {
+		return last
+	}
+	return wall
+}
+
+// wallClock returns what the clock shows as a time in UTC, where no time is skipped or comes twice.
+func wallClock(t time.Time) time.Time {
+	_, offset := t.Zone()
+	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
 // ScheduleTimes returns at most five next times of a clock. An invalid clock is

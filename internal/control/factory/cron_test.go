@@ -11,7 +11,7 @@ import (
 )
 
 func nextOf(text string, t penstock.Time) (penstock.Time, error) {
-	c, err := parseCron(text)
+	c, err := parseCronIn(text, time.UTC)
 	if err != nil {
 		return 0, err
 	}
@@ -78,8 +78,8 @@ func TestCronExpressions(t *testing.T) {
 		"@reboot":                    "five fields",
 		"@every":                     "five fields",
 		"H * * * *":                  `the minute "H" is not`,
-		"TZ=Europe/Berlin 0 3 * * *": "UTC",
-		"CRON_TZ=UTC @daily":         "UTC",
+		"TZ=Europe/Berlin 0 3 * * *": "time_zone",
+		"CRON_TZ=UTC @daily":         "time_zone",
 		strings.Repeat("* ", 5000):   "five fields",
 	} {
 		if _, err := nextOf(expression, now); err == nil || !strings.Contains(err.Error(), mentions) {
@@ -118,7 +118,102 @@ func TestSchedulesHandleDaylightSaving(t *testing.T) {
 		},
 		"a time that is left out": {
 			"30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z",
-			[]string{"2026-03-29T01:30:00.000Z", "2026-03-30T00:30:00.000Z"},
+			[]string{"2026-03-29T01:00:00.000Z", "2026-03-30T00:30:00.000Z"},
+		},
+		"asked after the change": {
+			"30 2 * * *", "Europe/Berlin", "2026-03-29T01:05:00Z", []string{"2026-03-30T00:30:00.000Z"},
+		},
+		"several that are left out": {
+			"*/5 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z",
+			[]string{"2026-03-29T01:00:00.000Z", "2026-03-30T00:00:00.000Z"},
+		},
+		"one that is left out beside one that is not": {
+			"30 1,2 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z",
+			[]string{"2026-03-29T00:30:00.000Z", "2026-03-29T01:00:00.000Z", "2026-03-29T23:30:00.000Z"},
+		},
+		"one that is left out, and one at the change": {
+			"0 2,3 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z",
+			[]string{"2026-03-29T01:00:00.000Z", "2026-03-30T00:00:00.000Z", "2026-03-30T01:00:00.000Z"},
+		},
+		"all minutes of a few hours": {
+			"*/30 1-4 * * *", "America/New_York", "2026-03-08T06:00:00Z",
+			[]string{"2026-03-08T06:30:00.000Z", "2026-03-08T07:00:00.000Z", "2026-03-08T07:30:00.000Z"},
+		},
+		"every hour goes on after the gap": {
+			"30 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z",
+			[]string{"2026-03-29T00:30:00.000Z", "2026-03-29T01:30:00.000Z", "2026-03-29T02:30:00.000Z"},
+		},
+		"every minute goes on after the gap": {
+			"* * * * *", "Europe/Berlin", "2026-03-29T00:58:00Z",
+			[]string{"2026-03-29T00:59:00.000Z", "2026-03-29T01:00:00.000Z", "2026-03-29T01:01:00.000Z"},
+		},
+		"all hours as a range": {
+			"30 0-23 * * *", "Europe/Berlin", "2026-10-25T00:00:00Z",
+			[]string{"2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z"},
+		},
+		"every other hour": {
+			"0 */2 * * *", "Europe/Berlin", "2026-03-28T22:30:00Z",
+			[]string{"2026-03-28T23:00:00.000Z", "2026-03-29T01:00:00.000Z", "2026-03-29T02:00:00.000Z"},
+		},
+		"every hour where half of one is left out": {
+			"0 * * * *", "Australia/Lord_Howe", "2027-10-02T14:00:00Z",
+			[]string{"2027-10-02T14:30:00.000Z", "2027-10-02T16:00:00.000Z", "2027-10-02T17:00:00.000Z"},
+		},
+		"a time in the half hour that is left out": {
+			"15 2 * * *", "Australia/Lord_Howe", "2027-10-02T00:00:00Z",
+			[]string{"2027-10-02T15:30:00.000Z", "2027-10-03T15:15:00.000Z"},
+		},
+		"a time after the half hour that is left out": {
+			"45 2 * * *", "Australia/Lord_Howe", "2027-10-02T00:00:00Z",
+			[]string{"2027-10-02T15:45:00.000Z", "2027-10-03T15:45:00.000Z"},
+		},
+		"midnight is left out in Chile": {
+			"0 0 * * *", "America/Santiago", "2027-09-04T12:00:00Z",
+			[]string{"2027-09-05T04:00:00.000Z", "2027-09-06T03:00:00.000Z"},
+		},
+		"midnight of a date is left out": {
+			"0 0 5 9 *", "America/Santiago", "2027-01-01T00:00:00Z",
+			[]string{"2027-09-05T04:00:00.000Z", "2028-09-05T03:00:00.000Z"},
+		},
+		"midnight of a weekday is left out": {
+			"@weekly", "America/Santiago", "2027-09-01T00:00:00Z",
+			[]string{"2027-09-05T04:00:00.000Z", "2027-09-12T03:00:00.000Z"},
+		},
+		"midnight is left out in Egypt": {
+			"@daily", "Africa/Cairo", "2027-04-29T12:00:00Z",
+			[]string{"2027-04-29T22:00:00.000Z", "2027-04-30T21:00:00.000Z"},
+		},
+		"midnight is left out in Lebanon": {
+			"30 0 * * *", "Asia/Beirut", "2027-03-27T12:00:00Z",
+			[]string{"2027-03-27T22:00:00.000Z", "2027-03-28T21:30:00.000Z"},
+		},
+		"the hour before midnight is left out": {
+			"30 23 * * *", "America/Nuuk", "2027-03-26T12:00:00Z",
+			[]string{"2027-03-27T01:30:00.000Z", "2027-03-28T01:00:00.000Z", "2027-03-29T00:30:00.000Z"},
+		},
+		"a whole day is left out": {
+			"0 9 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z",
+			[]string{"2011-12-29T19:00:00.000Z", "2011-12-30T10:00:00.000Z", "2011-12-30T19:00:00.000Z"},
+		},
+		"every hour of a day that is left out": {
+			"0 */1 * * *", "Pacific/Apia", "2011-12-30T08:30:00Z",
+			[]string{"2011-12-30T09:00:00.000Z", "2011-12-30T10:00:00.000Z", "2011-12-30T11:00:00.000Z"},
+		},
+		"winter is the time that deviates": {
+			"30 1 * * *", "Europe/Dublin", "2027-03-27T12:00:00Z",
+			[]string{"2027-03-28T01:00:00.000Z", "2027-03-29T00:30:00.000Z"},
+		},
+		"summer time pauses for Ramadan": {
+			"30 2 * * *", "Africa/Casablanca", "2027-02-06T12:00:00Z",
+			[]string{"2027-02-07T01:30:00.000Z", "2027-02-08T02:30:00.000Z"},
+		},
+		"summer time goes on after Ramadan": {
+			"30 2 * * *", "Africa/Casablanca", "2027-03-13T12:00:00Z",
+			[]string{"2027-03-14T02:00:00.000Z", "2027-03-15T01:30:00.000Z"},
+		},
+		"midnight comes again after it": {
+			"0 0 * * *", "Asia/Beirut", "2027-10-30T12:00:00Z",
+			[]string{"2027-10-30T22:00:00.000Z", "2027-10-31T22:00:00.000Z"},
 		},
 		"a change of half an hour": {
 			"45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00:00Z",

@@ -235,6 +235,19 @@ func (s *Factories) Delete(ctx context.Context, p penstock.Principal, uid string
 		if err != nil {
 			return err
 		}
+		rows, err := tx.Automations().List(ctx, uid)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			clocks, err := tx.Automations().Clocks(ctx, row.UID)
+			if err != nil {
+				return err
+			}
+			if err := leaveClocks(ctx, tx, row, clocks, nil, penstock.Now()); err != nil {
+				return err
+			}
+		}
 		return tx.Factories().Delete(ctx, r)
 	})
 }

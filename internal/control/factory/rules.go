@@ -36,6 +36,7 @@ type Schedules struct {
 	catalog     *run.Catalog
 	automations *Automations
 	runs        *run.Runs
+	keepFor     time.Duration // occurrences; 0: for ever
 }
 
 // Webhooks manages webhooks and their secrets.
@@ -157,7 +158,7 @@ func New(d run.Deps, callers access.Rules, runs run.Rules) Rules {
 		Automations: automations,
 		Schedules: &Schedules{
 			store: d.Store, log: d.Log, responses: callers.Responses, catalog: runs.Catalog, automations: automations,
-			runs: runs.Runs,
+			runs: runs.Runs, keepFor: d.Webhooks.KeepDeliveriesFor,
 		},
 		Webhooks: webhooks,
 		Receiver: receiver,

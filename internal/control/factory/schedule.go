@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -58,7 +59,7 @@ func presentSchedule(r store.ScheduleRow) penstock.Schedule {
 	}
 	out.History.NextRun = &r.NextAt
 	out.Upcoming = []penstock.Time{r.NextAt}
-	if c, err := parseCron(r.Cron); err == nil {
+	if c, err := timesOf(r); err == nil {
 		out.Upcoming = append(out.Upcoming, c.times(r.NextAt, upcoming-1)...)
 	}
 	return out
@@ -117,10 +118,14 @@ func (s *Schedules) Replace(
 		if err := run.UseEnvironment(ctx, tx, p, checked.EnvironmentID(), "/agent_config/environment_id"); err != nil {
 			return err
 		}
+		if err := s.changeTimes(ctx, tx, *r, checked, now); err != nil {
+			return err
+		}
 		if err := access.UseSecrets(ctx, tx, p, "/agent_config", checked.Config); err != nil {
 			return err
 		}
-		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron
+		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron && r.TimeZone == checked.TimeZone
+		r.TimeZone, r.CatchUp, r.Overlap = checked.TimeZone, checked.CatchUp, checked.Overlap
 		r.Name, r.Cron, r.Enabled = checked.Name, checked.Cron, checked.Enabled
 		r.Prompt, r.Personal = checked.Prompt, checked.Personal
 		r.ChangedBy = checked.ChangedBy
@@ -135,11 +140,15 @@ func (s *Schedules) Replace(
 
 // Pause stops a schedule from firing. It does nothing if the schedule is paused.
 func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
-	return s.changeSchedule(ctx, p, id, func(_ *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
+	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
 		if !r.Enabled {
 			return errUnchanged
 		}
+		before := *r
 		r.Enabled = false
+		if err := s.changeTimes(ctx, tx, before, *r, now); err != nil {
+			return err
+		}
 		return planSchedule(r, now)
 	})
 }
@@ -210,11 +219,74 @@ func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string)
 		return err
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Schedules().Lock(ctx, run.ViewerOf(p), id); err != nil {
+		before, err := tx.Schedules().Lock(ctx, run.ViewerOf(p), id)
+		if err != nil {
+			return err
+		}
+		if err := s.leaveTimes(ctx, tx, before, "deleted", penstock.Now()); err != nil {
 			return err
 		}
 		return tx.Schedules().Delete(ctx, id)
 	})
+}
+
+// changeTimes gives times of a schedule their fate that its change leaves behind.
+func (s *Schedules) changeTimes(
+	ctx context.Context, tx *store.Tx, before, after store.ScheduleRow, now penstock.Time,
+) error {
+	switch {
+	case !before.Enabled:
+		return nil
+	case !after.Enabled:
+		return s.leaveTimes(ctx, tx, before, "paused", now)
+	case before.Overlap == penstock.OverlapQueue && after.Overlap != penstock.OverlapQueue:
+		reason := "The schedule was changed while this waited: its overlap is no longer queue."
+		if err := tx.Occurrences().SkipWaiting(ctx, before.ID, "", reason, now); err != nil {
+			return err
+		}
+	}
+	if before.Cron == after.Cron && before.TimeZone == after.TimeZone {
+		return nil
+	}
+	return s.leaveDue(ctx, tx, before, "changed", now)
+}
+
+// leaveTimes skips all times of a schedule that have come and started nothing. what happened to it is
+// paused or deleted.
+func (s *Schedules) leaveTimes(
+	ctx context.Context, tx *store.Tx, before store.ScheduleRow, what string, now penstock.Time,
+) error {
+	reason := "The schedule was " + what + " while this waited."
+	if err := tx.Occurrences().SkipWaiting(ctx, before.ID, "", reason, now); err != nil {
+		return err
+	}
+	return s.leaveDue(ctx, tx, before, what, now)
+}
+
+// leaveDue skips the times of a schedule, and of the automations that fire with it, which have come and are not
+// decided yet.
+func (s *Schedules) leaveDue(
+	ctx context.Context, tx *store.Tx, before store.ScheduleRow, what string, now penstock.Time,
+) error {
+	if before.NextAt == 0 || before.NextAt > now {
+		return nil
+	}
+	times, err := timesOf(before)
+	if err != nil {
+		return nil //nolint:nilerr // it never fires
+	}
+	with, err := s.automationsWith(ctx, before)
+	if err != nil {
+		return err
+	}
+	reason := "The schedule was " + what + " before a server decided this time."
+	for _, automation := range append([]store.AutomationRow{{}}, with...) {
+		next := timeOf{automation.UID, "", before.NextAt}
+		if err := sourceOf(before).leave(ctx, tx, times, next, reason, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errUnchanged is returned to changeSchedule if there is nothing to store.
@@ -265,12 +337,21 @@ func planSchedule(r *store.ScheduleRow, now penstock.Time) error {
 	if !r.Enabled {
 		return nil
 	}
-	c, err := parseCron(r.Cron)
+	c, err := timesOf(*r)
 	if err != nil {
 		return penstock.Invalid("/cron_schedule", "%s", err)
 	}
 	r.NextAt = c.next(now)
 	return nil
+}
+
+// timesOf reads the times of a schedule.
+func timesOf(r store.ScheduleRow) (cronTimes, error) {
+	place, err := parsePlace(r.TimeZone)
+	if err != nil {
+		return cronTimes{}, err
+	}
+	return parseCronIn(r.Cron, place)
 }
 
 // define applies the request to r and returns all errors.
@@ -300,9 +381,18 @@ func (s *Schedules) define(
 	}
 	r.UpdatedAt, r.UpdatedBy = now, &p.Actor
 	request.Name(bad, r.Name, true)
-	if _, err := parseCron(r.Cron); err != nil {
+	if _, err := parseCronIn(r.Cron, time.UTC); err != nil {
 		bad("/cron_schedule", "%s", err)
 	}
+	// These are later than the other fields: a client that does not know them does not change them.
+	r.CatchUp = cmp.Or(req.CatchUp, r.CatchUp, penstock.CatchUpOnce)
+	r.Overlap = cmp.Or(req.Overlap, r.Overlap, penstock.OverlapAllow)
+	checkTicks(bad, "", r.CatchUp, r.Overlap)
+	zone, field, problem := zoneOf(changedZone(req.TimeZone, req.Timezone, r.TimeZone))
+	if problem != "" {
+		bad("/"+field, "%s", problem)
+	}
+	r.TimeZone = cmp.Or(zone, r.TimeZone, "UTC")
 	nothing := strings.TrimSpace(r.Prompt) == "" && (r.Config == nil ||
 		r.Config.SkillSpec == "" && len(r.Config.Skills) == 0)
 	if nothing {
@@ -382,68 +472,4 @@ func originOf(r store.ScheduleRow) run.Origin {
 	return run.Origin{
 		Source: penstock.SourceSchedule, Schedule: &penstock.RunSchedule{ID: r.ID, Name: r.Name, Cron: r.Cron},
 	}
-}
-
-// fireBatch is how many due schedules are read at once.
-const fireBatch = 100
-
-// FireDue starts the runs that are due at now. Every replica does this. If several see the same
-// time, the transaction that creates the run lets only one win. After a downtime, one run
-// replaces all missed times.
-func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
-	for {
-		due, err := s.store.Schedules.Due(ctx, now, fireBatch)
-		if err != nil {
-			return err
-		}
-		var errs []error
-		for _, r := range due {
-			if err := s.fire(ctx, r, now); err != nil {
-				errs = append(errs, fmt.Errorf("start a run of schedule %s: %w", r.ID, err))
-			}
-		}
-		if len(errs) > 0 || len(due) < fireBatch {
-			return errors.Join(errs...)
-		}
-	}
-}
-
-// fire sets one schedule to its next time and creates its run and the runs of the automations that
-// fire with it. If its owner can fix the cause of an error, fire records the error and the schedule
-// continues. Any other error leaves it due.
-func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.Time) error {
-	run, err := s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
-	tick := store.Tick{LastAt: now}
-	var known *penstock.Error
-	switch {
-	case err == nil:
-	case errors.As(err, &known) && !known.Code.OurFault():
-		tick.LastAt, tick.LastError = r.LastAt, known.Explain()
-	default:
-		return err
-	}
-	with, err := s.runsWith(ctx, r, now)
-	if err != nil {
-		return err
-	}
-	if run != nil {
-		with = append(with, run)
-	}
-	if c, err := parseCron(r.Cron); err != nil { // stored by another release: without a next time it does not fire
-		tick.LastError = "cron_schedule " + err.Error()
-	} else {
-		tick.NextAt = c.nextAfter(r.NextAt, now)
-	}
-	return s.store.Write(ctx, func(tx *store.Tx) error {
-		first, err := tx.Schedules().Advance(ctx, r, tick)
-		if err != nil || !first {
-			return err
-		}
-		for _, run := range with {
-			if _, err := tx.Runs().Create(ctx, run); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -65,7 +65,8 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		})
 		next := *made.History.NextRun
 		want := penstock.Schedule{
-			ID: made.ID, Name: "nightly", Cron: "0 3 * * *", Enabled: true, Mode: penstock.ModeNormal, CreatedAt: made.CreatedAt,
+			ID: made.ID, Name: "nightly", Cron: "0 3 * * *", TimeZone: "UTC", CatchUp: "once", Overlap: "allow",
+			Enabled: true, Mode: penstock.ModeNormal, CreatedAt: made.CreatedAt,
 			UpdatedAt: made.CreatedAt,
 			Config:    &penstock.Config{EnvironmentID: e.UID, SkillSpec: "acme/app:triage"}, AgentUID: agent.UID,
 			Metadata:    map[string]string{"k": "v"},

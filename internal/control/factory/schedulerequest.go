@@ -8,6 +8,10 @@ import (
 type ScheduleRequest struct {
 	Name     string            `json:"name"`
 	Cron     string            `json:"cron_schedule"`
+	TimeZone string            `json:"time_zone,omitempty"` // IANA; UTC when absent
+	Timezone string            `json:"timezone,omitempty"`  // another spelling of it
+	CatchUp  penstock.CatchUp  `json:"catch_up,omitempty"`
+	Overlap  penstock.Overlap  `json:"overlap,omitempty"`
 	Enabled  *bool             `json:"enabled,omitempty"` // true when absent on create; required on replace
 	Prompt   string            `json:"prompt,omitempty"`
 	Mode     penstock.Mode     `json:"mode,omitempty"`

@@ -200,6 +200,7 @@ func (d *driver) operations() []operation {
 		{"PUT", agent + "/schedules/" + d.seen["schedule"], schedule, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/pause", nil, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/resume", nil, write},
+		{"GET", base + "/occurrences?kind=tick&limit=1", nil, reads},
 		{"POST", hooks, map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", hooks, nil, manage},
 		{"GET", hook, nil, manage},
@@ -605,6 +606,7 @@ func (d *driver) callBadly() {
 		method, path string
 		body         any
 	}{
+		{400, "GET", "/api/v1/occurrences?fate=lost", nil},
 		{400, "GET", agent + "/runs?limit=501", nil},
 		{400, "GET", agent + "/runs?cursor=nonsense", nil},
 		{400, "GET", agent + "?sort_by=age", nil},

@@ -429,6 +429,7 @@ func runSpendRoutes(h *handlers) []Route {
 
 func spendRoutes(h *handlers) []Route {
 	return []Route{
+		{Method: get, Pattern: "/occurrences", Scope: runsRead, handle: h.schedules.occurrences, Who: "CLI"},
 		{
 			Method: post, Pattern: "/budgets", Scope: admin, handle: h.budgets.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",

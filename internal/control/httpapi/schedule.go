@@ -42,7 +42,7 @@ func (h schedules) read(c *call) error {
 
 func (h schedules) times(c *call) error {
 	q := c.query()
-	clock := penstock.CronTrigger{Cron: q.text("cron"), Timezone: q.text("timezone")}
+	clock := penstock.CronTrigger{Cron: q.text("cron"), TimeZone: q.text("time_zone"), Timezone: q.text("timezone")}
 	if q.err != nil {
 		return q.err
 	}
@@ -86,4 +86,21 @@ func (h schedules) resume(c *call) error {
 		return err
 	}
 	return c.respond(http.StatusOK, schedule)
+}
+
+func (h schedules) occurrences(c *call) error {
+	q := c.query()
+	oq := factory.OccurrenceQuery{
+		AutomationUID: q.text("automation_uid"), ScheduleID: q.text("schedule_id"),
+		Kind: oneOf(q, "kind", penstock.OccurrenceTick), Fate: oneOf(q, "fate", penstock.Fates()...),
+		Limit: q.limit(penstock.DefaultLimit), Cursor: q.optional("cursor"),
+	}
+	if q.err != nil {
+		return q.err
+	}
+	page, err := h.rules.Occurrences(c.ctx(), c.principal, oq)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, page)
 }

@@ -43,5 +43,19 @@ func TestTheTimesOfASchedule(t *testing.T) {
 			t.Errorf("%q in %s: got %d %s, want 400 with %q", tt.cron, tt.zone, a.status, a.body, tt.want)
 		}
 	}
+	for query, want := range map[string]string{
+		"time_zone=Mars/X":                       "query parameter time_zone: must be an IANA",
+		"time_zone=Asia/Tokyo&timezone=UTC":      "query parameter time_zone: differs from timezone",
+		"time_zone=Asia/Tokyo&timezone=Mars/X":   "query parameter time_zone: differs from timezone",
+		"time_zone=Asia/Tokyo&timezone=":         "query parameter timezone: must not be empty",
+		"time_zone=Asia/Tokyo&time_zone=Mars/X":  "query parameter time_zone",
+		"time_zone=Mars/X&timezone=Mars/X&cron=": "query parameter",
+	} {
+		a := w.do("GET", "/api/v1/schedule-times?cron=@daily&"+query, nil)
+		if a.status != http.StatusBadRequest || !strings.Contains(a.body, want) {
+			t.Errorf("%s: got %d %s, want 400 with %q", query, a.status, a.body, want)
+		}
+	}
+	w.must(http.StatusOK, "GET", "/api/v1/schedule-times?cron=@daily&time_zone=Asia/Tokyo&timezone=Asia/Tokyo", nil)
 	w.must(http.StatusBadRequest, "GET", "/api/v1/schedule-times", nil)
 }

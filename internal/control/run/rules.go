@@ -59,6 +59,7 @@ type Deps struct {
 	MaxListBytes int64
 	Sessions     access.SessionLimits
 	LocalWorker  bool // a worker will start, and the server is not ready before
+	TimesByHand  bool // no background work plans or fires schedules: tests say what time it is
 }
 
 // KnownHarnesses returns all harnesses that a run may name.

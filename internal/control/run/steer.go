@@ -263,24 +263,41 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 		if err := cancel(ctx, tx, p, run, ""); err != nil || !cascade {
 			return id, err
 		}
-		below, err := tx.Runs().Descendants(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		for _, child := range below {
-			run, err := tx.Runs().Lock(ctx, child)
-			if err != nil {
-				return "", err
-			}
-			if run.State.Done() {
-				continue
-			}
-			if err := cancel(ctx, tx, p, run, id); err != nil {
-				return "", err
-			}
-		}
-		return id, nil
+		return id, cancelBelow(ctx, tx, p, id)
 	})
+}
+
+// CancelIn cancels a run and all below it in a transaction. It does nothing if the run has ended.
+func CancelIn(ctx context.Context, tx *store.Tx, p penstock.Principal, id string) error {
+	run, err := tx.Runs().Lock(ctx, id)
+	if err != nil || run.State.Done() {
+		return err
+	}
+	if err := cancel(ctx, tx, p, run, ""); err != nil {
+		return err
+	}
+	return cancelBelow(ctx, tx, p, id)
+}
+
+// cancelBelow cancels the runs below one that have not ended.
+func cancelBelow(ctx context.Context, tx *store.Tx, p penstock.Principal, id string) error {
+	below, err := tx.Runs().Descendants(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, child := range below {
+		run, err := tx.Runs().Lock(ctx, child)
+		if err != nil {
+			return err
+		}
+		if run.State.Done() {
+			continue
+		}
+		if err := cancel(ctx, tx, p, run, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow, because string) error {

@@ -126,6 +126,18 @@ func (a automationReads) Find(ctx context.Context, factoryUID, uid string) (Auto
 	return r, nil
 }
 
+// ByUID reads an automation of any factory; absence is penstock.CodeNotFound.
+func (a automationReads) ByUID(ctx context.Context, uid string) (AutomationRow, error) {
+	rows, err := a.read(ctx, "WHERE a.uid = $1", uid)
+	if err != nil {
+		return AutomationRow{}, err
+	}
+	if len(rows) == 0 {
+		return AutomationRow{}, penstock.NotFound("automation", uid)
+	}
+	return rows[0], nil
+}
+
 // Add stores a new automation. A name that its factory uses already
 // is a conflict.
 func (a AutomationsTx) Add(ctx context.Context, r AutomationRow) error {

@@ -37,7 +37,7 @@ func (a Automations) FactoryClocks(ctx context.Context, factoryUID string) ([]Cl
 }
 
 // Clocks lists the clocks of an automation in the order of its triggers.
-func (a AutomationsTx) Clocks(ctx context.Context, automationUID string) ([]Clock, error) {
+func (a automationReads) Clocks(ctx context.Context, automationUID string) ([]Clock, error) {
 	return a.readClocks(ctx, "WHERE c.automation_uid = $1 ORDER BY c.n", automationUID)
 }
 
@@ -66,7 +66,7 @@ type Due struct {
 }
 
 // Due lists the automations of all teams that have a due clock, at most limit, longest
-// due first.
+// due first, with these clocks.
 func (a Automations) Due(ctx context.Context, now penstock.Time, limit int) ([]Due, error) {
 	uids, err := a.s.strings(ctx, `SELECT c.automation_uid
 		FROM automation_clocks c
@@ -74,8 +74,29 @@ func (a Automations) Due(ctx context.Context, now penstock.Time, limit int) ([]D
 		GROUP BY c.automation_uid
 		ORDER BY min(c.next_at), c.automation_uid
 		LIMIT $2`, int64(now), limit)
-	if err != nil || len(uids) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	return a.withClocks(ctx, uids, func(c Clock) bool { return c.NextAt > 0 && c.NextAt <= now })
+}
+
+// WithClocks lists the automations of all teams that have clocks, after a uid, at most limit.
+func (a Automations) WithClocks(ctx context.Context, after string, limit int) ([]Due, error) {
+	uids, err := a.s.strings(ctx, `SELECT DISTINCT c.automation_uid
+		FROM automation_clocks c
+		WHERE c.automation_uid > $1
+		ORDER BY c.automation_uid
+		LIMIT $2`, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return a.withClocks(ctx, uids, func(Clock) bool { return true })
+}
+
+// withClocks reads automations with the clocks that wanted accepts.
+func (a Automations) withClocks(ctx context.Context, uids []string, wanted func(Clock) bool) ([]Due, error) {
+	if len(uids) == 0 {
+		return nil, nil
 	}
 	in := "IN (" + placeholders(1, len(uids)) + ")"
 	rows, err := a.read(ctx, "WHERE a.uid "+in, anys(uids)...)
@@ -95,7 +116,7 @@ func (a Automations) Due(ctx context.Context, now penstock.Time, limit int) ([]D
 		due[at[r.UID]].AutomationRow = r
 	}
 	for _, c := range clocks {
-		if c.NextAt > 0 && c.NextAt <= now {
+		if wanted(c) {
 			d := &due[at[c.AutomationUID]]
 			d.Clocks = append(d.Clocks, c)
 		}
@@ -105,13 +126,42 @@ func (a Automations) Due(ctx context.Context, now penstock.Time, limit int) ([]D
 
 // AdvanceClock sets a due clock to its next time. It returns false if another replica was first, or
 // if the automation has changed since the clock was read.
-func (a AutomationsTx) AdvanceClock(ctx context.Context, c Clock, t Tick) (bool, error) {
+func (a AutomationsTx) AdvanceClock(ctx context.Context, c Clock, next penstock.Time) (bool, error) {
 	n, err := a.tx.exec(ctx, `UPDATE automation_clocks
-		SET last_at = $1, next_at = $2, last_error = $3
-		WHERE automation_uid = $4 AND n = $5 AND next_at = $6 AND version = $7`,
-		int64(t.LastAt), int64(t.NextAt), t.LastError, c.AutomationUID, c.N, int64(c.NextAt), c.version)
+		SET next_at = $1
+		WHERE automation_uid = $2 AND n = $3 AND next_at = $4 AND version = $5`,
+		int64(next), c.AutomationUID, c.N, int64(c.NextAt), c.version)
 	if err != nil {
 		return false, fmt.Errorf("advance clock %d of automation %s: %w", c.N, c.AutomationUID, err)
 	}
 	return n > 0, nil
+}
+
+// LockClocks locks the clocks of an automation, so that one writer at a time decides what waits, and lists
+// them in the order of its triggers.
+func (a AutomationsTx) LockClocks(ctx context.Context, automationUID string) ([]Clock, error) {
+	return a.readClocks(ctx, "WHERE c.automation_uid = $1 ORDER BY c.n"+a.tx.s.d.lock, automationUID)
+}
+
+// TickedClock records when a clock last started a run, and why its last time started none.
+func (a AutomationsTx) TickedClock(ctx context.Context, c Clock, lastAt penstock.Time, problem string) error {
+	_, err := a.tx.exec(ctx, `UPDATE automation_clocks
+		SET last_at = CASE WHEN $1 > last_at THEN $1 ELSE last_at END, last_error = $2
+		WHERE automation_uid = $3 AND n = $4 AND version = $5`,
+		int64(lastAt), problem, c.AutomationUID, c.N, c.version)
+	if err != nil {
+		return fmt.Errorf("record the time of clock %d of automation %s: %w", c.N, c.AutomationUID, err)
+	}
+	return nil
+}
+
+// ReplanClock gives a clock another next time, if it is still the one that was read.
+func (a Automations) ReplanClock(ctx context.Context, c Clock, next penstock.Time) error {
+	return a.s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, `UPDATE automation_clocks
+			SET next_at = $1
+			WHERE automation_uid = $2 AND n = $3 AND next_at = $4 AND version = $5`,
+			int64(next), c.AutomationUID, c.N, int64(c.NextAt), c.version)
+		return err
+	})
 }

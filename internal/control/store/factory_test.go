@@ -182,7 +182,7 @@ func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 		for i := range 8 {
 			all.Go(func() {
 				err := s.Write(ctx, func(tx *store.Tx) error {
-					first, err := tx.Automations().AdvanceClock(ctx, clock, store.Tick{LastAt: now, NextAt: now + 5})
+					first, err := tx.Automations().AdvanceClock(ctx, clock, now+5)
 					if first {
 						won.Store(i, true)
 					}
@@ -209,7 +209,7 @@ func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 			return errors.Join(tx.Changed(ctx, f.Team), tx.Automations().SetClocks(ctx, f.Team, a.UID, due[0].Clocks))
 		})
 		write(t, s, func(tx *store.Tx) error {
-			first, err := tx.Automations().AdvanceClock(ctx, due[0].Clocks[0], store.Tick{NextAt: now + 9})
+			first, err := tx.Automations().AdvanceClock(ctx, due[0].Clocks[0], now+9)
 			if first || err != nil {
 				t.Errorf("a clock that was set anew was advanced: %t %v", first, err)
 			}

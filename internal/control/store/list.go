@@ -62,7 +62,11 @@ func decodeCursor(text, filter string) (cursor, error) {
 // fingerprint identifies a query, without its page and size.
 func fingerprint(q penstock.RunQuery, v Viewer) string {
 	q.Cursor, q.Limit = "", 0
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v", q, v)) // prints maps in the order of their keys
+	return fingerprintOf(q, v)
+}
+
+func fingerprintOf(query any, v Viewer) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v", query, v)) // prints maps in the order of their keys
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 

@@ -23,13 +23,19 @@ type ScheduleRow struct {
 	PaidBy, ChangedBy []string
 }
 
-// scheduleData holds the fields of a schedule without a column of their own.
+// defaultZone is the time zone of a schedule that names none.
+const defaultZone = "UTC"
+
+// scheduleData holds the fields of a schedule without a column of their own. Defaults are left out.
 type scheduleData struct {
 	Prompt   string            `json:"prompt,omitempty"`
 	Mode     penstock.Mode     `json:"mode,omitempty"`
 	Config   *penstock.Config  `json:"config,omitempty"`
 	AgentUID string            `json:"agent_uid,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
+	TimeZone string            `json:"time_zone,omitempty"`
+	CatchUp  penstock.CatchUp  `json:"catch_up,omitempty"`
+	Overlap  penstock.Overlap  `json:"overlap,omitempty"`
 }
 
 // EnvironmentID returns the environment that the schedule itself names, or "".
@@ -79,7 +85,19 @@ type scheduleRecord struct {
 }
 
 func (r ScheduleRow) record() *scheduleRecord {
-	return &scheduleRecord{ScheduleRow: r, data: scheduleData{r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata}}
+	data := scheduleData{
+		r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata, r.TimeZone, r.CatchUp, r.Overlap,
+	}
+	if data.TimeZone == defaultZone {
+		data.TimeZone = ""
+	}
+	if data.CatchUp == penstock.CatchUpOnce {
+		data.CatchUp = ""
+	}
+	if data.Overlap == penstock.OverlapAllow {
+		data.Overlap = ""
+	}
+	return &scheduleRecord{ScheduleRow: r, data: data}
 }
 
 func scanSchedule(row scanner) (ScheduleRow, error) {
@@ -101,6 +119,8 @@ func scanSchedule(row scanner) (ScheduleRow, error) {
 	r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata = d.Prompt, cmp.Or(
 		d.Mode, penstock.ModeNormal,
 	), d.Config, d.AgentUID, d.Metadata
+	r.TimeZone, r.CatchUp = cmp.Or(d.TimeZone, defaultZone), cmp.Or(d.CatchUp, penstock.CatchUpOnce)
+	r.Overlap = cmp.Or(d.Overlap, penstock.OverlapAllow)
 	if environment.Valid {
 		r.Environment = &penstock.EnvironmentConfig{}
 		if err := unmarshal(environment.String, r.Environment); err != nil {
@@ -202,22 +222,41 @@ func (ss SchedulesTx) Delete(ctx context.Context, id string) error {
 	return ss.tx.Secrets().SetUses(ctx, "", SecretOfSchedule, id, nil)
 }
 
-// Tick is the result of a due schedule or clock.
-type Tick struct {
-	LastAt    penstock.Time // when it started a run last
-	NextAt    penstock.Time
-	LastError string // why it started no run this time
-}
-
 // Advance sets a due schedule to its next time. It returns false if another replica was
 // first, or if the schedule has changed since it was read.
-func (ss SchedulesTx) Advance(ctx context.Context, r ScheduleRow, t Tick) (bool, error) {
+func (ss SchedulesTx) Advance(ctx context.Context, r ScheduleRow, next penstock.Time) (bool, error) {
 	n, err := ss.tx.exec(ctx, `UPDATE schedules
-		SET last_at = $1, next_at = $2, last_error = $3
-		WHERE id = $4 AND next_at = $5 AND version = $6 AND enabled = 1`,
-		int64(t.LastAt), int64(t.NextAt), t.LastError, r.ID, int64(r.NextAt), r.Version)
+		SET next_at = $1
+		WHERE id = $2 AND next_at = $3 AND version = $4 AND enabled = 1`,
+		int64(next), r.ID, int64(r.NextAt), r.Version)
 	if err != nil {
 		return false, fmt.Errorf("advance schedule %s: %w", r.ID, err)
 	}
 	return n > 0, nil
+}
+
+// Ticked records when a schedule last started a run, and why its last time started none.
+func (ss SchedulesTx) Ticked(ctx context.Context, id string, lastAt penstock.Time, problem string) error {
+	const set = "UPDATE schedules SET last_at = $1, last_error = $2 WHERE id = $3"
+	_, err := ss.tx.exec(ctx, set, int64(lastAt), problem, id)
+	if err != nil {
+		return fmt.Errorf("record a time of schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+// Enabled lists enabled schedules of all teams after an id, at most limit.
+func (ss Schedules) Enabled(ctx context.Context, after string, limit int) ([]ScheduleRow, error) {
+	return ss.read(ctx, "WHERE s.enabled = 1 AND s.next_at > 0 AND s.id > $1 ORDER BY s.id LIMIT $2", after, limit)
+}
+
+// Replan gives a schedule another next time, if it is still the one that was read.
+func (ss Schedules) Replan(ctx context.Context, r ScheduleRow, next penstock.Time) error {
+	return ss.s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, `UPDATE schedules
+			SET next_at = $1
+			WHERE id = $2 AND next_at = $3 AND version = $4 AND enabled = 1`,
+			int64(next), r.ID, int64(r.NextAt), r.Version)
+		return err
+	})
 }

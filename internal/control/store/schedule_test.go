@@ -39,6 +39,7 @@ func TestScheduleIsReadBackUnchanged(t *testing.T) {
 		e := addEnvironment(t, s, "app")
 		want := addSchedule(t, s, func(r *store.ScheduleRow) {
 			r.Personal, r.AgentUID, r.Metadata = true, "agent", map[string]string{"k": "v"}
+			r.TimeZone, r.CatchUp, r.Overlap = "Asia/Tokyo", penstock.CatchUpAll, penstock.OverlapSkip
 			r.Config = &penstock.Config{EnvironmentID: e.UID, Env: map[string]string{"A": "b"}}
 		})
 		want.Environment = &e.Config
@@ -94,13 +95,12 @@ func TestScheduleAdvancesOncePerTime(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		r := addSchedule(t, s, nil)
-		tick := store.Tick{LastAt: r.NextAt, NextAt: r.NextAt + 1000}
 		var won atomic.Int32
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
 				err := s.Write(t.Context(), func(tx *store.Tx) error {
-					first, err := tx.Schedules().Advance(t.Context(), r, tick)
+					first, err := tx.Schedules().Advance(t.Context(), r, r.NextAt+1000)
 					if first {
 						won.Add(1)
 					}
@@ -135,7 +135,7 @@ func TestScheduleThatChangedDoesNotAdvance(t *testing.T) {
 					return errors.Join(err, tx.Schedules().Set(t.Context(), r))
 				})
 				write(t, s, func(tx *store.Tx) error {
-					first, err := tx.Schedules().Advance(t.Context(), seen, store.Tick{NextAt: seen.NextAt + 1000})
+					first, err := tx.Schedules().Advance(t.Context(), seen, seen.NextAt+1000)
 					if first {
 						t.Error("it advanced by what it was before")
 					}

@@ -75,6 +75,7 @@ type Store struct {
 
 	Automations Automations
 	Schedules   Schedules
+	Occurrences Occurrences
 
 	Webhooks   Webhooks
 	Deliveries Deliveries

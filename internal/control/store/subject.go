@@ -144,6 +144,11 @@ type (
 	Schedules struct{ s *Store }
 	// SchedulesTx is [Schedules] in a transaction.
 	SchedulesTx struct{ tx *Tx }
+
+	// Occurrences stores what was due to start work, and what became of it.
+	Occurrences struct{ s *Store }
+	// OccurrencesTx is [Occurrences] in a transaction.
+	OccurrencesTx struct{ tx *Tx }
 )
 
 // For factory: deliveries.
@@ -222,6 +227,7 @@ func (s *Store) setSubjects() {
 	s.Usage = Usage{s}
 	s.Automations = Automations{automationReads{s}, s}
 	s.Schedules = Schedules{s}
+	s.Occurrences = Occurrences{s}
 	s.Webhooks = Webhooks{webhookReads{s}, s}
 	s.Deliveries = Deliveries{deliveryReads{s}, s}
 	s.Factories = Factories{factoryReads{s}, s}
@@ -280,6 +286,9 @@ func (tx *Tx) Automations() AutomationsTx { return AutomationsTx{automationReads
 
 // Schedules is [Schedules] in this transaction.
 func (tx *Tx) Schedules() SchedulesTx { return SchedulesTx{tx} }
+
+// Occurrences is [Occurrences] in this transaction.
+func (tx *Tx) Occurrences() OccurrencesTx { return OccurrencesTx{tx} }
 
 // Webhooks is [Webhooks] in this transaction.
 func (tx *Tx) Webhooks() WebhooksTx { return WebhooksTx{webhookReads{tx}, tx} }

@@ -63,6 +63,8 @@ import type {
   ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
+  ListOccurrencesQuery,
+  ListOccurrencesResponse,
   ListRevisionsQuery,
   ListRevisionsResponse,
   ListRunCallsQuery,
@@ -76,6 +78,7 @@ import type {
   Me,
   ModelCall,
   NetworkPolicy,
+  Occurrence,
   PrepareAttachmentsRequest,
   PrepareAttachmentsResponse,
   PreviewScheduleTimesQuery,
@@ -1360,6 +1363,32 @@ export class NetworkResource extends Resource {
   }
 }
 
+/** `client.occurrences` */
+export class OccurrencesResource extends Resource {
+
+  /**
+   * List occurrences.
+   *
+   * Lists what was due to start work, and what became of it, newest first: the times of schedules and of automations
+   * with clocks of their own. What deliveries became is in the logs of webhooks. Occurrences are kept as long as
+   * deliveries, and the newest 50 of a schedule or automation as long as it exists.
+   *
+   * Needs the scope `runs:read`.
+   */
+  list(query?: ListOccurrencesQuery, options?: RequestOptions): PagePromise<ListOccurrencesResponse, Occurrence> {
+    return this.core.page(
+      {
+        method: 'GET',
+        path: '/occurrences',
+        query,
+        known: ['limit', 'cursor', 'schedule_id', 'automation_uid', 'kind', 'fate'],
+        items: 'occurrences',
+      },
+      options,
+    );
+  }
+}
+
 /** `client.runs` */
 export class RunsResource extends Waiting {
 
@@ -1973,7 +2002,7 @@ export class SchedulesResource extends Resource {
         path: '/schedule-times',
         needs: ['cron'],
         query,
-        known: ['cron', 'timezone'],
+        known: ['cron', 'time_zone', 'timezone'],
       },
       options,
     );
@@ -2522,6 +2551,7 @@ export class Resources {
   readonly me: MeResource;
   readonly models: ModelsResource;
   readonly network: NetworkResource;
+  readonly occurrences: OccurrencesResource;
   readonly runs: RunsResource;
   readonly schedules: SchedulesResource;
   readonly secrets: SecretsResource;
@@ -2551,6 +2581,7 @@ export class Resources {
     this.me = new MeResource(core);
     this.models = new ModelsResource(core);
     this.network = new NetworkResource(core);
+    this.occurrences = new OccurrencesResource(core);
     this.runs = new RunsResource(core);
     this.schedules = new SchedulesResource(core);
     this.secrets = new SecretsResource(core);

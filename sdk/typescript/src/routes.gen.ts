@@ -36,6 +36,7 @@ import type {
   ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
+  ListOccurrencesResponse,
   ListRevisionsResponse,
   ListRunCallsResponse,
   ListRunsResponse,
@@ -103,6 +104,7 @@ export interface Routes {
   'PUT /uploads/{token}': UploadedAttachment;
   'GET /agent/schedules': ListSchedulesResponse;
   'POST /agent/schedules': ScheduledAgentItem;
+  'GET /occurrences': ListOccurrencesResponse;
   'GET /agent/schedules/{scheduleId}': ScheduledAgentItem;
   'PUT /agent/schedules/{scheduleId}': ScheduledAgentItem;
   'DELETE /agent/schedules/{scheduleId}': Success;

@@ -1804,6 +1804,15 @@ export interface Schedule {
   /** Name. */
   name: string;
   cron_schedule: CronSchedule;
+  /** IANA time zone of `cron_schedule`, such as `Europe/Berlin`. */
+  time_zone?: string | undefined;
+  /**
+   * Another name of `time_zone`. Not in responses.
+   * @deprecated
+   */
+  timezone?: string | undefined;
+  catch_up?: Known<CatchUp> | undefined;
+  overlap?: Known<Overlap> | undefined;
   /** Whether it fires. */
   enabled?: boolean | undefined;
   /** The task for the agent. */
@@ -1827,6 +1836,15 @@ export interface UpdateSchedule {
   /** Name. */
   name: string;
   cron_schedule: CronSchedule;
+  /** IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are `catch_up` and `overlap`. */
+  time_zone?: string | undefined;
+  /**
+   * Another name of `time_zone`. If they differ, the one that is not the present zone counts.
+   * @deprecated
+   */
+  timezone?: string | undefined;
+  catch_up?: Known<CatchUp> | undefined;
+  overlap?: Known<Overlap> | undefined;
   /** Whether it fires. */
   enabled: boolean;
   /** The task for the agent. */
@@ -1846,8 +1864,78 @@ export interface UpdateSchedule {
 }
 
 /**
- * When to fire, in UTC: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. An
+ * What starts for times that passed while no server was there. `once`, the default, starts one run for all of
+ * them, `all` one for each of the latest 100. With `none`, a time that is more than a minute late starts none.
+ */
+export type CatchUp = Open<'once' | 'all' | 'none'>;
+
+/**
+ * What happens at a time when a run that an earlier time started has not ended. `allow`, the default, starts
+ * another beside it, `queue` starts it once that one has ended, `skip` starts none, and `replace` cancels that one
+ * with all that it started. At most 100 times wait in a queue.
+ */
+export type Overlap = Open<'allow' | 'queue' | 'skip' | 'replace'>;
+
+/** One event that was due to start work, and what became of it. */
+export interface Occurrence {
+  /** Unique id. */
+  occurrence_uid: string;
+  /** What it was: `tick` is a time of a schedule, or of an automation with a clock of its own. */
+  kind: 'tick';
+  /** The schedule whose time it was. */
+  schedule_id?: string;
+  /** The automation that it was to start. Absent for the schedule's own run. */
+  automation_uid?: string;
+  /** When it was due. For missed times, the last of them. */
+  due_at: Timestamp;
+  /** When it got its fate. Absent while it waits. */
+  decided_at?: Timestamp;
+  fate: Fate;
+  /** Why it has this fate. For an automation with the fate `failed`, only with `factories:read`. */
+  reason?: string;
+  missed?: MissedTicks;
+  /** The runs that it started or joined. If a budget refused its run, that one. */
+  run_ids: string[];
+}
+
+/**
+ * What became of an occurrence. `waiting` is followed by one of the others, which never change. `merged_into`: it
+ * joined the run that another one started at the same time. `superseded`: a later one replaced it before it
+ * started anything. `skipped`: a run was live, too many times waited, a budget refused the run, or the schedule or
+ * automation was changed, paused or deleted. `missed`: no server was there in time. `failed`: no run could be
+ * made.
+ */
+export type Fate = Open<'waiting' | 'started' | 'merged_into' | 'superseded' | 'skipped' | 'missed' | 'failed'>;
+
+/** Times of a schedule that passed while no server was there. */
+export interface MissedTicks {
+  /** How many. */
+  count: number;
+  /** Whether there were more than were counted. */
+  at_least?: boolean;
+  /** The first of them. */
+  first: Timestamp;
+  /** The last of them. */
+  last: Timestamp;
+}
+
+/** A page of occurrences. */
+export interface ListOccurrencesResponse {
+  /** The occurrences, newest first. */
+  occurrences: Occurrence[];
+  /** Position in the list. */
+  page_info: PageInfo;
+}
+
+/**
+ * When to fire: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. An
  * expression that never fires returns 400.
+ *
+ *
+ * When clocks go forward, all times that they skip fire together, once, at the change: in Europe/Berlin,
+ * `30 1,2 * * *` fires at 01:30 and 03:00 on that day. When clocks go back, a time that is shown twice fires the
+ * first time only. If every hour matches (`*` or `0-23`), it fires whenever the clock shows one of its times: not
+ * in the hour that is skipped, and twice in the hour that is repeated. `@every` does not depend on clocks.
  */
 export type CronSchedule = string;
 
@@ -1858,6 +1946,10 @@ export interface ScheduledAgentItem {
   /** Name. */
   name: string;
   cron_schedule: CronSchedule;
+  /** IANA time zone of `cron_schedule`. */
+  time_zone: string;
+  catch_up: CatchUp;
+  overlap: Overlap;
   /** Whether it fires. */
   enabled: boolean;
   /** The task for the agent. Empty if its runs have only a skill. */
@@ -2497,17 +2589,26 @@ export interface Trigger {
 }
 
 /**
- * A cron schedule of a trigger. When clocks go back, a time that occurs twice fires once, unless the hour of
- * `cron` is `*`. When clocks go forward, a skipped time fires at the change. A time that passed while the server
- * was down fires once when it is back.
+ * A cron schedule of a trigger. `CronSchedule` describes what happens when clocks change. A time that passed while
+ * the server was down fires once when it is back, unless `catch_up` says otherwise.
+ *
+ * Clocks of one automation that are due at the same time start one run, for which `overlap` of the first of them
+ * counts. Unless `catch_up` of one of them is `all`, they also start one run for all that they missed.
+ *
+ * If an automation's triggers are replaced and `catch_up` or `overlap` is absent, it stays as it was for the clock
+ * with the same `name`, or else the same `cron`, or else at the same place among the clocks.
  */
 export interface CronTrigger {
   /** When to fire: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. */
   cron: string;
   /** Name that its runs show. */
   name?: string | undefined;
-  /** IANA time zone name. */
+  /** IANA time zone name. UTC if absent. */
   timezone?: string | undefined;
+  /** Another name of `timezone`. If a zone is set, responses have both. If a request has two different ones, the one that is not the present zone of this clock counts. */
+  time_zone?: string | undefined;
+  catch_up?: CatchUp | undefined;
+  overlap?: Overlap | undefined;
   /** When it last started a run. Only in responses. */
   last_run?: Timestamp | undefined;
   /** When it fires next. Only in responses. */
@@ -3634,6 +3735,22 @@ export interface FindRunByExternalReferenceQuery {
   url: string;
 }
 
+/** Parameters of {@link occurrences.list}. */
+export interface ListOccurrencesQuery {
+  /** Maximum number of items. */
+  limit?: number | undefined;
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
+  cursor?: string | undefined;
+  /** Only those of this schedule. */
+  schedule_id?: string | undefined;
+  /** Only those of this automation. */
+  automation_uid?: string | undefined;
+  /** Only those of this kind. */
+  kind?: 'tick' | undefined;
+  /** Only those with this fate. */
+  fate?: Known<Fate> | undefined;
+}
+
 /** Parameters of {@link skills.list}. */
 export interface ListAgentSkillsQuery {
   /** Only skills of this repository, written as `owner/name`. */
@@ -3726,6 +3843,8 @@ export interface PreviewScheduleTimesQuery {
   /** Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. */
   cron: string;
   /** IANA time zone name. */
+  time_zone?: string | undefined;
+  /** Another name of `time_zone`. */
   timezone?: string | undefined;
 }
 

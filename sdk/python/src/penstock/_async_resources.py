@@ -499,6 +499,22 @@ class AsyncSchedules(AsyncResource):
         return await self._call(operations.preview_schedule_times, arguments)
 
 
+class AsyncOccurrences(AsyncResource):
+    """`client.occurrences`: list."""
+
+    def list(
+        self, **arguments: Unpack[params.ListOccurrencesParams]
+    ) -> AsyncPages[types.Occurrence]:
+        """List occurrences.
+
+        Lists what was due to start work, and what became of it, newest first: the times of
+        schedules and of automations with clocks of their own. What deliveries became is in the
+        logs of webhooks. Occurrences are kept as long as deliveries, and the newest 50 of a
+        schedule or automation as long as it exists.
+        """
+        return self._pages(operations.list_occurrences, arguments)
+
+
 class AsyncSkills(AsyncResource):
     """`client.skills`: list, list_bundled."""
 
@@ -1409,6 +1425,11 @@ class AsyncResources(AsyncResource):
     def schedules(self) -> AsyncSchedules:
         """Methods: create, list, get, update, delete, pause, resume, preview."""
         return AsyncSchedules(self._connection)
+
+    @cached_property
+    def occurrences(self) -> AsyncOccurrences:
+        """Methods: list."""
+        return AsyncOccurrences(self._connection)
 
     @cached_property
     def skills(self) -> AsyncSkills:

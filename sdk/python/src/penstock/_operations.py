@@ -459,9 +459,28 @@ preview_schedule_times: Operation[types.ScheduleTimes] = Operation(
     response_type=types.ScheduleTimes,
     query=(
         "cron",
+        "time_zone",
         "timezone",
     ),
     params=params.PreviewScheduleTimesParams,
+)
+
+list_occurrences: PageOperation[types.Occurrence] = PageOperation(
+    "listOccurrences",
+    "occurrences.list",
+    "GET",
+    "/occurrences",
+    response_type=types.ListOccurrencesResponse,
+    items="occurrences",
+    query=(
+        "limit",
+        "cursor",
+        "schedule_id",
+        "automation_uid",
+        "kind",
+        "fate",
+    ),
+    params=params.ListOccurrencesParams,
 )
 
 list_agent_skills: Operation[types.ListAgentSkillsResponse] = Operation(

@@ -485,6 +485,20 @@ class Schedules(Resource):
         return self._call(operations.preview_schedule_times, arguments)
 
 
+class Occurrences(Resource):
+    """`client.occurrences`: list."""
+
+    def list(self, **arguments: Unpack[params.ListOccurrencesParams]) -> Page[types.Occurrence]:
+        """List occurrences.
+
+        Lists what was due to start work, and what became of it, newest first: the times of
+        schedules and of automations with clocks of their own. What deliveries became is in the
+        logs of webhooks. Occurrences are kept as long as deliveries, and the newest 50 of a
+        schedule or automation as long as it exists.
+        """
+        return self._pages(operations.list_occurrences, arguments)
+
+
 class Skills(Resource):
     """`client.skills`: list, list_bundled."""
 
@@ -1371,6 +1385,11 @@ class Resources(Resource):
     def schedules(self) -> Schedules:
         """Methods: create, list, get, update, delete, pause, resume, preview."""
         return Schedules(self._connection)
+
+    @cached_property
+    def occurrences(self) -> Occurrences:
+        """Methods: list."""
+        return Occurrences(self._connection)
 
     @cached_property
     def skills(self) -> Skills:

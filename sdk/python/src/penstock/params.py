@@ -29,6 +29,7 @@ __all__ = [
     "BudgetPeriod",
     "BudgetScope",
     "CancelRunParams",
+    "CatchUp",
     "CloudEnvironmentConfig",
     "CreateAgentParams",
     "CreateArtifactRequest",
@@ -57,6 +58,7 @@ __all__ = [
     "DispatchToFactoryParams",
     "ExecutionLocation",
     "FactoryRepository",
+    "Fate",
     "FindRunByExternalReferenceParams",
     "FollowUpConversationParams",
     "FollowUpRunParams",
@@ -73,6 +75,7 @@ __all__ = [
     "ListDeliveriesParams",
     "ListEnvironmentsParams",
     "ListFactoriesParams",
+    "ListOccurrencesParams",
     "ListRevisionsParams",
     "ListRunCallsParams",
     "ListRunsParams",
@@ -83,6 +86,7 @@ __all__ = [
     "Network",
     "NetworkCredential",
     "NetworkRule",
+    "Overlap",
     "PrepareAttachment",
     "PrepareAttachmentsParams",
     "PrepareAttachmentsRequest",
@@ -912,6 +916,16 @@ class Schedule(TypedDict, total=False):
 
     cron_schedule: Required[str]
 
+    time_zone: str
+    """IANA time zone of `cron_schedule`, such as `Europe/Berlin`."""
+
+    timezone: str
+    """Another name of `time_zone`. Not in responses."""
+
+    catch_up: CatchUp
+
+    overlap: Overlap
+
     enabled: bool
     """Whether it fires."""
 
@@ -946,6 +960,18 @@ class UpdateSchedule(TypedDict, total=False):
 
     cron_schedule: Required[str]
 
+    time_zone: str
+    """IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are
+    `catch_up` and `overlap`.
+    """
+
+    timezone: str
+    """Another name of `time_zone`. If they differ, the one that is not the present zone counts."""
+
+    catch_up: CatchUp
+
+    overlap: Overlap
+
     enabled: Required[bool]
     """Whether it fires."""
 
@@ -970,6 +996,29 @@ class UpdateSchedule(TypedDict, total=False):
     team: bool
     """Whether the team sees the schedule and its runs. Default: true."""
 
+
+CatchUp: TypeAlias = Literal["once", "all", "none"]
+"""What starts for times that passed while no server was there. `once`, the default, starts one run
+for all of them, `all` one for each of the latest 100. With `none`, a time that is more than a
+minute late starts none.
+"""
+
+Overlap: TypeAlias = Literal["allow", "queue", "skip", "replace"]
+"""What happens at a time when a run that an earlier time started has not ended. `allow`, the
+default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
+none, and `replace` cancels that one with all that it started. At most 100 times wait in a
+queue.
+"""
+
+Fate: TypeAlias = Literal[
+    "waiting", "started", "merged_into", "superseded", "skipped", "missed", "failed"
+]
+"""What became of an occurrence. `waiting` is followed by one of the others, which never change.
+`merged_into`: it joined the run that another one started at the same time. `superseded`: a
+later one replaced it before it started anything. `skipped`: a run was live, too many times
+waited, a budget refused the run, or the schedule or automation was changed, paused or deleted.
+`missed`: no server was there in time. `failed`: no run could be made.
+"""
 
 KeyScope: TypeAlias = Literal[
     "runs:read",
@@ -1360,9 +1409,17 @@ class Trigger(TypedDict, total=False):
 
 @with_config(STRICT)
 class CronTrigger(TypedDict, total=False):
-    """A cron schedule of a trigger. When clocks go back, a time that occurs twice fires once,
-    unless the hour of `cron` is `*`. When clocks go forward, a skipped time fires at the
-    change. A time that passed while the server was down fires once when it is back.
+    """A cron schedule of a trigger. `CronSchedule` describes what happens when clocks change. A
+    time that passed while the server was down fires once when it is back, unless `catch_up`
+    says otherwise.
+
+    Clocks of one automation that are due at the same time start one run, for which `overlap` of
+    the first of them counts. Unless `catch_up` of one of them is `all`, they also start one run
+    for all that they missed.
+
+    If an automation's triggers are replaced and `catch_up` or `overlap` is absent, it stays as
+    it was for the clock with the same `name`, or else the same `cron`, or else at the same
+    place among the clocks.
     """
 
     cron: Required[str]
@@ -1374,7 +1431,16 @@ class CronTrigger(TypedDict, total=False):
     """Name that its runs show."""
 
     timezone: str
-    """IANA time zone name."""
+    """IANA time zone name. UTC if absent."""
+
+    time_zone: str
+    """Another name of `timezone`. If a zone is set, responses have both. If a request has two
+    different ones, the one that is not the present zone of this clock counts.
+    """
+
+    catch_up: CatchUp
+
+    overlap: Overlap
 
     last_run: datetime | str
     """When it last started a run. Only in responses."""
@@ -1869,8 +1935,36 @@ class PreviewScheduleTimesParams(Options, total=False):
     cron: Required[str]
     """Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`."""
 
-    timezone: str
+    time_zone: str
     """IANA time zone name."""
+
+    timezone: str
+    """Another name of `time_zone`."""
+
+
+@with_config(STRICT)
+class ListOccurrencesParams(Options, total=False):
+    """Keywords of `occurrences.list`."""
+
+    limit: int
+    """Maximum number of items."""
+
+    cursor: str
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
+    """
+
+    schedule_id: str
+    """Only those of this schedule."""
+
+    automation_uid: str
+    """Only those of this automation."""
+
+    kind: Literal["tick"]
+    """Only those of this kind."""
+
+    fate: Fate
+    """Only those with this fate."""
 
 
 @with_config(STRICT)

@@ -42,6 +42,7 @@ __all__ = [
     "BudgetShortage",
     "BundledSkill",
     "Capacity",
+    "CatchUp",
     "CloudEnvironment",
     "CloudEnvironmentConfig",
     "CodeForge",
@@ -80,6 +81,7 @@ __all__ = [
     "FactorySchemaVersions",
     "FactorySchemas",
     "FactoryStats",
+    "Fate",
     "FieldError",
     "FileArtifact",
     "FileArtifactData",
@@ -126,6 +128,7 @@ __all__ = [
     "ListHarnessesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
+    "ListOccurrencesResponse",
     "ListRevisionsResponse",
     "ListRunCallsResponse",
     "ListRunsResponse",
@@ -140,6 +143,7 @@ __all__ = [
     "MessageDelta",
     "MessageRole",
     "Metadata",
+    "MissedTicks",
     "ModelCall",
     "ModelInfo",
     "ModelPolicy",
@@ -150,7 +154,9 @@ __all__ = [
     "NetworkPolicy",
     "NetworkRule",
     "NullableTimestamp",
+    "Occurrence",
     "Outcome",
+    "Overlap",
     "PageInfo",
     "Plan",
     "PlanArtifact",
@@ -2686,9 +2692,105 @@ class ListSchedulesResponse(Model):
     """The schedules."""
 
 
+CatchUp: TypeAlias = Literal["once", "all", "none"] | str
+"""What starts for times that passed while no server was there. `once`, the default, starts one run
+for all of them, `all` one for each of the latest 100. With `none`, a time that is more than a
+minute late starts none.
+"""
+
+Overlap: TypeAlias = Literal["allow", "queue", "skip", "replace"] | str
+"""What happens at a time when a run that an earlier time started has not ended. `allow`, the
+default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
+none, and `replace` cancels that one with all that it started. At most 100 times wait in a
+queue.
+"""
+
+
+class Occurrence(Model):
+    """One event that was due to start work, and what became of it."""
+
+    occurrence_uid: str
+    """Unique id."""
+
+    kind: Literal["tick"] | str
+    """What it was: `tick` is a time of a schedule, or of an automation with a clock of its own."""
+
+    schedule_id: str | None = None
+    """The schedule whose time it was."""
+
+    automation_uid: str | None = None
+    """The automation that it was to start. Absent for the schedule's own run."""
+
+    due_at: Timestamp
+    """When it was due. For missed times, the last of them."""
+
+    decided_at: Timestamp | None = None
+    """When it got its fate. Absent while it waits."""
+
+    fate: Fate
+    """What became of an occurrence. `waiting` is followed by one of the others, which never
+    change. `merged_into`: it joined the run that another one started at the same time.
+    `superseded`: a later one replaced it before it started anything. `skipped`: a run was live,
+    too many times waited, a budget refused the run, or the schedule or automation was changed,
+    paused or deleted. `missed`: no server was there in time. `failed`: no run could be made.
+    """
+
+    reason: str | None = None
+    """Why it has this fate. For an automation with the fate `failed`, only with `factories:read`."""
+
+    missed: MissedTicks | None = None
+    """Times of a schedule that passed while no server was there."""
+
+    run_ids: list[str]
+    """The runs that it started or joined. If a budget refused its run, that one."""
+
+
+Fate: TypeAlias = (
+    Literal["waiting", "started", "merged_into", "superseded", "skipped", "missed", "failed"] | str
+)
+"""What became of an occurrence. `waiting` is followed by one of the others, which never change.
+`merged_into`: it joined the run that another one started at the same time. `superseded`: a
+later one replaced it before it started anything. `skipped`: a run was live, too many times
+waited, a budget refused the run, or the schedule or automation was changed, paused or deleted.
+`missed`: no server was there in time. `failed`: no run could be made.
+"""
+
+
+class MissedTicks(Model):
+    """Times of a schedule that passed while no server was there."""
+
+    count: int
+    """How many."""
+
+    at_least: bool | None = None
+    """Whether there were more than were counted."""
+
+    first: Timestamp
+    """The first of them."""
+
+    last: Timestamp
+    """The last of them."""
+
+
+class ListOccurrencesResponse(Model):
+    """A page of occurrences."""
+
+    occurrences: list[Occurrence]
+    """The occurrences, newest first."""
+
+    page_info: PageInfo
+    """Position in the list."""
+
+
 CronSchedule: TypeAlias = str
-"""When to fire, in UTC: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
-`@every 1h30m`. An expression that never fires returns 400.
+"""When to fire: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every
+1h30m`. An expression that never fires returns 400.
+
+When clocks go forward, all times that they skip fire together, once, at the change: in
+Europe/Berlin, `30 1,2 * * *` fires at 01:30 and 03:00 on that day. When clocks go back, a time
+that is shown twice fires the first time only. If every hour matches (`*` or `0-23`), it fires
+whenever the clock shows one of its times: not in the hour that is skipped, and twice in the
+hour that is repeated. `@every` does not depend on clocks.
 """
 
 
@@ -2702,8 +2804,30 @@ class ScheduledAgentItem(Model):
     """Name."""
 
     cron_schedule: CronSchedule
-    """When to fire, in UTC: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
-    `@every 1h30m`. An expression that never fires returns 400.
+    """When to fire: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every
+    1h30m`. An expression that never fires returns 400.
+
+    When clocks go forward, all times that they skip fire together, once, at the change: in
+    Europe/Berlin, `30 1,2 * * *` fires at 01:30 and 03:00 on that day. When clocks go back, a
+    time that is shown twice fires the first time only. If every hour matches (`*` or `0-23`),
+    it fires whenever the clock shows one of its times: not in the hour that is skipped, and
+    twice in the hour that is repeated. `@every` does not depend on clocks.
+    """
+
+    time_zone: str
+    """IANA time zone of `cron_schedule`."""
+
+    catch_up: CatchUp
+    """What starts for times that passed while no server was there. `once`, the default, starts one
+    run for all of them, `all` one for each of the latest 100. With `none`, a time that is more
+    than a minute late starts none.
+    """
+
+    overlap: Overlap
+    """What happens at a time when a run that an earlier time started has not ended. `allow`, the
+    default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
+    none, and `replace` cancels that one with all that it started. At most 100 times wait in a
+    queue.
     """
 
     enabled: bool
@@ -3458,9 +3582,17 @@ class Trigger(Model):
 
 
 class CronTrigger(Model):
-    """A cron schedule of a trigger. When clocks go back, a time that occurs twice fires once,
-    unless the hour of `cron` is `*`. When clocks go forward, a skipped time fires at the
-    change. A time that passed while the server was down fires once when it is back.
+    """A cron schedule of a trigger. `CronSchedule` describes what happens when clocks change. A
+    time that passed while the server was down fires once when it is back, unless `catch_up`
+    says otherwise.
+
+    Clocks of one automation that are due at the same time start one run, for which `overlap` of
+    the first of them counts. Unless `catch_up` of one of them is `all`, they also start one run
+    for all that they missed.
+
+    If an automation's triggers are replaced and `catch_up` or `overlap` is absent, it stays as
+    it was for the clock with the same `name`, or else the same `cron`, or else at the same
+    place among the clocks.
     """
 
     cron: str
@@ -3472,7 +3604,25 @@ class CronTrigger(Model):
     """Name that its runs show."""
 
     timezone: str | None = None
-    """IANA time zone name."""
+    """IANA time zone name. UTC if absent."""
+
+    time_zone: str | None = None
+    """Another name of `timezone`. If a zone is set, responses have both. If a request has two
+    different ones, the one that is not the present zone of this clock counts.
+    """
+
+    catch_up: CatchUp | None = None
+    """What starts for times that passed while no server was there. `once`, the default, starts one
+    run for all of them, `all` one for each of the latest 100. With `none`, a time that is more
+    than a minute late starts none.
+    """
+
+    overlap: Overlap | None = None
+    """What happens at a time when a run that an earlier time started has not ended. `allow`, the
+    default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
+    none, and `replace` cancels that one with all that it started. At most 100 times wait in a
+    queue.
+    """
 
     last_run: Timestamp | None = None
     """When it last started a run. Only in responses."""

@@ -1,0 +1,156 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/share"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// startWaiting starts what waited for the runs of its source to end, the oldest time of each source.
+func (s *Schedules) startWaiting(ctx context.Context, now penstock.Time) error {
+	groups, err := s.store.Occurrences.Waiting(ctx, fireBatch)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, waiting := range groups {
+		if err := s.startTogether(ctx, waiting, now); err != nil {
+			errs = append(errs, fmt.Errorf("start what waits: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// again is what a source that waited starts now.
+type again struct {
+	source
+	moment moment
+	// current reports whether the source is still the one that moment was made from.
+	current func(context.Context, *store.Tx) (bool, error)
+	ticked  func(context.Context, *store.Tx, []store.OccurrenceRow) error
+}
+
+// startTogether starts the occurrences of one moment, which waited, if no run of their source is live,
+// and skips those that start nothing any more.
+func (s *Schedules) startTogether(ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time) error {
+	if len(waiting) == 0 {
+		return nil
+	}
+	made, err := s.makeAgain(ctx, waiting, now)
+	if err != nil {
+		return err
+	}
+	ready := moment{overlap: penstock.OverlapQueue}
+	for _, o := range waiting {
+		ready.candidates = append(ready.candidates, made.candidate(o))
+	}
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		if made.current != nil {
+			if same, err := made.current(ctx, tx); err != nil || !same {
+				return err
+			}
+		}
+		live, err := tx.Occurrences().Live(ctx, waiting[0].Source)
+		if err != nil || len(live) > 0 {
+			return err
+		}
+		rows, _, err := made.start(ctx, tx, ready, nil, now, tx.Occurrences().Decide)
+		if err != nil || made.ticked == nil {
+			return err
+		}
+		return made.ticked(ctx, tx, rows)
+	})
+}
+
+// candidate returns what an occurrence that waited starts.
+func (a again) candidate(o store.OccurrenceRow) candidate {
+	c := candidate{row: o}
+	c.row.Fate = penstock.FateSkipped
+	c.row.Reason = "It no longer fires at this time."
+	for _, made := range a.moment.candidates {
+		if made.row.AutomationUID != o.AutomationUID || made.row.Clock != o.Clock {
+			continue
+		}
+		if c.run = made.run; c.run == nil {
+			c.row.Fate, c.row.Reason = penstock.FateFailed, made.row.Reason
+		}
+	}
+	return c
+}
+
+// makeAgain makes what a source that waited may start now, or says why it starts nothing any more.
+func (s *Schedules) makeAgain(ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time) (again, error) {
+	o := waiting[0]
+	if o.ScheduleID == "" {
+		return s.clockAgain(ctx, waiting, now)
+	}
+	r, err := s.store.Schedules.Find(ctx, store.Viewer{Team: o.Team, All: true}, o.ScheduleID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !r.Enabled {
+		return again{}, nil
+	}
+	if err != nil {
+		return again{}, err
+	}
+	with, err := s.automationsWith(ctx, r)
+	if err != nil {
+		return again{}, err
+	}
+	m, err := s.momentOf(ctx, r, with, o.DueAt, now)
+	return again{
+		source: sourceOf(r), moment: m,
+		current: func(ctx context.Context, tx *store.Tx) (bool, error) {
+			found, err := tx.Schedules().Lock(ctx, store.Viewer{Team: r.Team, All: true}, r.ID)
+			if penstock.CodeOf(err) == penstock.CodeNotFound {
+				return false, nil
+			}
+			return found.Version == r.Version && found.Enabled, err
+		},
+		ticked: func(ctx context.Context, tx *store.Tx, rows []store.OccurrenceRow) error {
+			return ticked(ctx, tx, r, rows, now)
+		},
+	}, err
+}
+
+// ClearOccurrences removes old occurrences.
+func (s *Schedules) ClearOccurrences(ctx context.Context) error {
+	if s.keepFor <= 0 {
+		return nil
+	}
+	before := penstock.Now().Add(-s.keepFor)
+	return share.ClearInBatches(
+		ctx, func() (int, error) { return s.store.Occurrences.Clear(ctx, before, share.BatchSize) },
+	)
+}
+
+// OccurrenceQuery chooses occurrences.
+type OccurrenceQuery = store.OccurrenceQuery
+
+// OccurrencePage is one page of what was due to start work, newest first.
+type OccurrencePage struct {
+	Occurrences []penstock.Occurrence `json:"occurrences"`
+	PageInfo    penstock.PageInfo     `json:"page_info"`
+}
+
+// Occurrences returns one page of what was due to start work, newest first.
+func (s *Schedules) Occurrences(
+	ctx context.Context, p penstock.Principal, q store.OccurrenceQuery,
+) (OccurrencePage, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return OccurrencePage{}, err
+	}
+	list, next, err := s.store.Occurrences.List(ctx, run.ViewerOf(p), q)
+	if access.Require(p, penstock.ScopeFactoriesRead) != nil {
+		for i := range list {
+			if list[i].AutomationUID != "" && list[i].Fate == penstock.FateFailed {
+				list[i].Reason = "" // it says what is wrong with the automation
+			}
+		}
+	}
+	return OccurrencePage{Occurrences: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+}

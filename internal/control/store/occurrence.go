@@ -1,0 +1,248 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// OccurrenceRow is an occurrence with its internal fields.
+type OccurrenceRow struct {
+	penstock.Occurrence
+	Team string
+	// Source is the schedule, or the automation whose own clock it was. Its runs have this id as the id
+	// of their schedule.
+	Source string
+	Clock  string // of an automation's own clock: its time zone and cron expression
+	Moment string // the first occurrence of those that are decided together
+	Owner  string // of a personal schedule; "": the team's
+}
+
+// occurrenceFields are the columns of an occurrence.
+var occurrenceFields = newResource("occurrences", "o",
+	textColumn("uid", func(r *OccurrenceRow) *string { return &r.UID }),
+	textColumn("team", func(r *OccurrenceRow) *string { return &r.Team }),
+	textColumn("kind", func(r *OccurrenceRow) *penstock.OccurrenceKind { return &r.Kind }),
+	textColumn("source", func(r *OccurrenceRow) *string { return &r.Source }),
+	textColumn("schedule_id", func(r *OccurrenceRow) *string { return &r.ScheduleID }),
+	textColumn("automation_uid", func(r *OccurrenceRow) *string { return &r.AutomationUID }),
+	textColumn("clock", func(r *OccurrenceRow) *string { return &r.Clock }),
+	textColumn("moment", func(r *OccurrenceRow) *string { return &r.Moment }),
+	numberColumn("due_at", func(r *OccurrenceRow) *penstock.Time { return &r.DueAt }),
+	numberColumn("decided_at", func(r *OccurrenceRow) *penstock.Time { return &r.DecidedAt }).editable(),
+	textColumn("fate", func(r *OccurrenceRow) *penstock.Fate { return &r.Fate }).editable(),
+	textColumn("reason", func(r *OccurrenceRow) *string { return &r.Reason }).editable(),
+	jsonColumn("missed", func(r *OccurrenceRow) **penstock.MissedTicks { return &r.Missed }),
+	listColumn("run_ids", func(r *OccurrenceRow) *[]string { return &r.RunIDs }).editable(),
+	textColumn("owner", func(r *OccurrenceRow) *string { return &r.Owner }),
+)
+
+var (
+	addOccurrence = occurrenceFields.insert +
+		" ON CONFLICT (source, automation_uid, clock, due_at) WHERE fate <> 'missed' DO NOTHING"
+	selectOccurrences = "SELECT " + occurrenceFields.selected + " FROM occurrences o WHERE "
+	decideOccurrence  = occurrenceFields.update("", "uid = ? AND fate = 'waiting'")
+	refuseOccurrence  = occurrenceFields.update("", "uid = ? AND fate IN ('started', 'merged_into')")
+)
+
+// isLive holds for runs of a schedule or clock that no other run started and that have not ended yet. One
+// that a person continued after its end belongs to that person. The index runs_live has the same words.
+const isLive = `r.schedule_id <> '' AND r.parent_id = '' AND r.ended_before = 0
+		AND r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')`
+
+func readOccurrences(ctx context.Context, q querier, where string, args ...any) ([]OccurrenceRow, error) {
+	rows, err := q.query(ctx, selectOccurrences+where, args...)
+	return collect(q.store(), rows, err, "occurrences", func(r *OccurrenceRow) []any { return occurrenceFields.into(r) })
+}
+
+// OccurrenceQuery chooses occurrences. An empty field chooses all.
+type OccurrenceQuery struct {
+	AutomationUID string
+	ScheduleID    string
+	Kind          penstock.OccurrenceKind
+	Fate          penstock.Fate
+	Cursor        string
+	Limit         int
+}
+
+// List returns one page of the occurrences that the viewer may see, newest first, and the cursor of
+// the next one, or "".
+func (os Occurrences) List(
+	ctx context.Context, v Viewer, q OccurrenceQuery,
+) (list []penstock.Occurrence, next string, err error) {
+	var w where
+	w.add("o.team = ?", v.Team)
+	if !v.All {
+		w.add("(o.owner = '' OR o.owner = ?)", v.UID)
+	}
+	for _, f := range []struct{ column, value string }{
+		{"o.schedule_id", q.ScheduleID},
+		{"o.automation_uid", q.AutomationUID},
+		{"o.kind", string(q.Kind)},
+		{"o.fate", string(q.Fate)},
+	} {
+		if f.value != "" {
+			w.add(f.column+" = ?", f.value)
+		}
+	}
+	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
+	q.Cursor, q.Limit = "", 0
+	filter := fingerprintOf(q, v)
+	if after != "" {
+		c, err := decodeCursor(after, filter)
+		if err != nil {
+			return nil, "", err
+		}
+		w.add("o.uid < ?", c.ID)
+	}
+	text, args := w.numbered(1)
+	rows, err := readOccurrences(ctx, os.s, text+fmt.Sprintf(" ORDER BY o.uid DESC LIMIT %d", limit+1), args...)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = cursor{Filter: filter, ID: rows[limit-1].UID}.encode()
+	}
+	list = []penstock.Occurrence{}
+	for _, r := range rows {
+		list = append(list, r.Occurrence)
+	}
+	return list, next, nil
+}
+
+// Waiting returns what waits longest of each source without a live run: the occurrences of one moment.
+// It reads at most limit sources.
+func (os Occurrences) Waiting(ctx context.Context, limit int) ([][]OccurrenceRow, error) {
+	oldest, err := readOccurrences(ctx, os.s, `o.uid IN (
+			SELECT w.uid
+			FROM (
+				SELECT source, min(uid) AS uid
+				FROM occurrences
+				WHERE fate = 'waiting'
+				GROUP BY source
+			) w
+			WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.schedule_id = w.source AND `+isLive+`)
+		)
+		ORDER BY o.uid
+		LIMIT $1`, limit)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([][]OccurrenceRow, len(oldest))
+	for i, o := range oldest {
+		if groups[i], err = readOccurrences(
+			ctx, os.s, "o.source = $1 AND o.moment = $2 AND o.fate = 'waiting' ORDER BY o.uid", o.Source, o.Moment,
+		); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+// keptOccurrences is how many occurrences of a source are kept, however old they are.
+const keptOccurrences = 50
+
+// Clear removes decided occurrences from before a time, at most limit, and returns how many it removed.
+// The newest ones of a schedule or automation stay as long as it exists.
+func (os Occurrences) Clear(ctx context.Context, before penstock.Time, limit int) (n int, err error) {
+	err = os.s.Write(ctx, func(tx *Tx) error {
+		removed, err := tx.exec(ctx, `DELETE FROM occurrences
+			WHERE uid IN (
+				SELECT o.uid
+				FROM (
+					SELECT uid, source, decided_at,
+						row_number() OVER (PARTITION BY source, automation_uid ORDER BY uid DESC) AS n
+					FROM occurrences
+				) o
+				WHERE o.decided_at > 0 AND o.decided_at < $1 AND (
+					o.n > $2
+					OR NOT EXISTS (SELECT 1 FROM schedules s WHERE s.id = o.source)
+					AND NOT EXISTS (SELECT 1 FROM automations a WHERE a.uid = o.source)
+				)
+				LIMIT $3
+			)`, int64(before), keptOccurrences, limit)
+		n = int(removed)
+		return err
+	})
+	return n, err
+}
+
+// DecidedUntil returns the latest time until now of a source that has its fate, or 0.
+// A later one comes from a clock that was ahead.
+func (os Occurrences) DecidedUntil(
+	ctx context.Context, source, automationUID, clock string, now penstock.Time,
+) (at penstock.Time, err error) {
+	var latest sql.NullInt64
+	err = os.s.row(ctx, `SELECT max(o.due_at)
+		FROM occurrences o
+		WHERE o.source = $1 AND o.automation_uid = $2 AND o.clock = $3 AND o.due_at <= $4`,
+		source, automationUID, clock, int64(now)).Scan(&latest)
+	if err != nil {
+		return 0, fmt.Errorf("read the last time of %s: %w", source, err)
+	}
+	return penstock.Time(latest.Int64), nil
+}
+
+// LiveRun is a run of a source that has not ended.
+type LiveRun struct {
+	ID            string
+	AutomationUID string // "": the schedule's own
+}
+
+// Live lists the runs of a source that have not ended, oldest first, without those that runs started.
+func (os OccurrencesTx) Live(ctx context.Context, source string) ([]LiveRun, error) {
+	rows, err := os.tx.query(ctx, `SELECT r.id, r.automation_id
+		FROM runs r
+		WHERE r.schedule_id = $1 AND `+isLive+`
+		ORDER BY r.created_at, r.id`, source)
+	return collect(os.tx.s, rows, err, "runs", func(r *LiveRun) []any { return []any{&r.ID, &r.AutomationUID} })
+}
+
+// CountWaiting returns how many times of a source wait.
+func (os OccurrencesTx) CountWaiting(ctx context.Context, source string) (n int, err error) {
+	const count = "SELECT count(DISTINCT o.moment) FROM occurrences o WHERE o.source = $1 AND o.fate = 'waiting'"
+	err = os.tx.row(ctx, count, source).Scan(&n)
+	return n, err
+}
+
+// Add stores a new occurrence. It returns false if there is one of this time already.
+func (os OccurrencesTx) Add(ctx context.Context, r OccurrenceRow) (bool, error) {
+	n, err := os.tx.exec(ctx, addOccurrence, occurrenceFields.row(&r)...)
+	if err != nil {
+		return false, fmt.Errorf("store an occurrence of %s: %w", r.Source, err)
+	}
+	return n > 0, nil
+}
+
+// SkipWaiting skips what waits of a source, or of one clock of it; "": of all.
+func (os OccurrencesTx) SkipWaiting(ctx context.Context, source, clock, reason string, now penstock.Time) error {
+	_, err := os.tx.exec(ctx, `UPDATE occurrences
+		SET fate = 'skipped', reason = $1, decided_at = $2
+		WHERE source = $3 AND fate = 'waiting' AND ($4 = '' OR clock = $4)`, reason, int64(now), source, clock)
+	if err != nil {
+		return fmt.Errorf("skip what waits of %s: %w", source, err)
+	}
+	return nil
+}
+
+// Decide gives an occurrence that waits its final fate. It returns false if it has one.
+func (os OccurrencesTx) Decide(ctx context.Context, r OccurrenceRow) (bool, error) {
+	n, err := os.tx.exec(ctx, decideOccurrence, occurrenceFields.changes(&r, r.UID)...)
+	if err != nil {
+		return false, fmt.Errorf("decide occurrence %s: %w", r.UID, err)
+	}
+	return n > 0, nil
+}
+
+// Refuse gives an occurrence another fate in the transaction that has started its run, which a budget
+// refused.
+func (os OccurrencesTx) Refuse(ctx context.Context, r OccurrenceRow) error {
+	if _, err := os.tx.exec(ctx, refuseOccurrence, occurrenceFields.changes(&r, r.UID)...); err != nil {
+		return fmt.Errorf("refuse occurrence %s: %w", r.UID, err)
+	}
+	return nil
+}

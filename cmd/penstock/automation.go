@@ -116,16 +116,18 @@ func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *connection
 
 // automationFields are the flags that describe an automation.
 type automationFields struct {
-	Prompt      *string  `field:"/prompt" help:"Prompt for its runs; - reads it from standard input."`
-	Title       *string  `field:"/title" help:"Title of its runs. {{data.order}} inserts the value of that key of the payload. By default, the name of the automation."`
-	Webhook     []string `placeholder:"UID|NAME" about:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries trigger it; repeatable."`
-	Filter      string   `placeholder:"JSON|FILE" about:"/triggers/0/filter/payload" help:"Payload filter for these webhooks: JSON, or a file with JSON; - reads standard input."`
-	Cron        string   `placeholder:"EXPRESSION" about:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
-	Timezone    string   `placeholder:"NAME" about:"/triggers/0/schedule/timezone /triggers/1/schedule/timezone" help:"Time zone of --cron, such as Europe/Berlin; UTC by default."`
-	Agent       *string  `placeholder:"NAME" field:"/agent" help:"Agent of the factory that does the work; the foreman by default."`
-	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Environment for its runs."`
-	Model       *string  `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
-	Secret      []string `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
+	Prompt      *string          `field:"/prompt" help:"Prompt for its runs; - reads it from standard input."`
+	Title       *string          `field:"/title" help:"Title of its runs. {{data.order}} inserts the value of that key of the payload. By default, the name of the automation."`
+	Webhook     []string         `placeholder:"UID|NAME" about:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries trigger it; repeatable."`
+	Filter      string           `placeholder:"JSON|FILE" about:"/triggers/0/filter/payload" help:"Payload filter for these webhooks: JSON, or a file with JSON; - reads standard input."`
+	Cron        string           `placeholder:"EXPRESSION" about:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
+	Timezone    string           `name:"time-zone" aliases:"timezone" placeholder:"NAME" about:"/triggers/0/schedule/timezone /triggers/1/schedule/timezone /triggers/0/schedule/time_zone /triggers/1/schedule/time_zone" help:"Time zone of --cron, such as Europe/Berlin; UTC by default."`
+	CatchUp     penstock.CatchUp `enum:",once,all,none" default:"" placeholder:"HOW" about:"/triggers" help:"What starts for times of --cron that passed while no server was there: once (the default), all or none."`
+	Overlap     penstock.Overlap `enum:",allow,queue,skip,replace" default:"" placeholder:"HOW" about:"/triggers" help:"What happens at a time of --cron while an earlier run has not ended: allow (the default), queue, skip or replace."`
+	Agent       *string          `placeholder:"NAME" field:"/agent" help:"Agent of the factory that does the work; the foreman by default."`
+	Environment *string          `placeholder:"UID|NAME" field:"/environment_id" help:"Environment for its runs."`
+	Model       *string          `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
+	Secret      []string         `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	requestBody
 }
 
@@ -163,8 +165,8 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 	switch {
 	case f.Filter != "" && len(f.Webhook) == 0:
 		return nil, exitf(exitUsage, "--filter needs --webhook")
-	case f.Timezone != "" && f.Cron == "":
-		return nil, exitf(exitUsage, "--timezone needs --cron")
+	case f.Timezone+string(f.CatchUp)+string(f.Overlap) != "" && f.Cron == "":
+		return nil, exitf(exitUsage, "--time-zone, --catch-up and --overlap need --cron")
 	}
 	if len(f.Webhook) > 0 {
 		filter := penstock.WebhookFilter{WebhookIDs: penstock.Selection{In: f.Webhook}}
@@ -181,7 +183,7 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 	if f.Cron != "" {
 		list = append(list, penstock.Trigger{
 			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired,
-			Schedule: &penstock.CronTrigger{Cron: f.Cron, Timezone: f.Timezone},
+			Schedule: &penstock.CronTrigger{Cron: f.Cron, Timezone: f.Timezone, CatchUp: f.CatchUp, Overlap: f.Overlap},
 		})
 	}
 	return list, nil

@@ -46,6 +46,7 @@ type cli struct {
 	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents: the names and settings that runs use."`
 	Secret      secretCmds      `cmd:"" group:"client" help:"Manage the secrets of runs and webhooks."`
 	Budget      budgetCmds      `cmd:"" group:"client" help:"Cap what runs spend on models."`
+	Occurrences occurrencesCmd  `cmd:"" group:"client" help:"List what was due to start work, and what became of it."`
 	Usage       usageCmd        `cmd:"" group:"client" help:"Show what runs spend on models."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
 
@@ -334,7 +335,7 @@ func dropEmptyVariables() {
 
 // nameVariables gives every flag its environment variable: PENSTOCK_FLAG for flags of serve, worker
 // and the maintenance commands, and PENSTOCK_NOUN_VERB_FLAG for flags of one verb, so that a
-// variable never affects another command by accident.
+// variable never affects another command by accident. A flag has a variable for each of its names.
 func nameVariables(k *kong.Kong) error {
 	var visit func(node *kong.Node, path []string)
 	visit = func(node *kong.Node, path []string) {
@@ -346,8 +347,11 @@ func nameVariables(k *kong.Kong) error {
 			if flag.Name == "help" || flag.Name == "version" || len(flag.Envs) > 0 {
 				continue
 			}
-			name := strings.ToUpper(strings.ReplaceAll(strings.Join(append(prefix, flag.Name), "_"), "-", "_"))
-			flag.Envs, flag.Tag.Envs = []string{name}, []string{name}
+			for _, name := range append([]string{flag.Name}, flag.Aliases...) {
+				variable := strings.Join(append(slices.Clone(prefix), name), "_")
+				flag.Envs = append(flag.Envs, strings.ToUpper(strings.ReplaceAll(variable, "-", "_")))
+			}
+			flag.Tag.Envs = flag.Envs
 		}
 		for _, child := range node.Children {
 			visit(child, append(slices.Clone(path), child.Name))

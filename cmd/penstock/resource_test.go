@@ -1,10 +1,12 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,6 +162,63 @@ func TestSchedules(t *testing.T) {
 	).want(t, 64, "--mode", "orchestrate")
 	call(t, env, "schedule", "delete", "hourly").want(t, 0)
 	call(t, env, "schedule", "get", made.ID).want(t, 65, "no schedule with")
+}
+
+// TestBothNamesOfTheTimeZone uses the older name of a flag, and its variable.
+func TestBothNamesOfTheTimeZone(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
+	makeFactory(t, s, "acme")
+	for i, name := range []string{"time-zone", "timezone"} {
+		for _, noun := range []string{"schedule", "automation"} {
+			create := []string{noun, "create", fmt.Sprintf("%s-%d", noun, i), "--cron", "0 9 * * *", "--prompt", "x"}
+			variable := "PENSTOCK_" + strings.ToUpper(noun+"_create_"+strings.ReplaceAll(name, "-", "_"))
+			call(t, client(s), append(create, "--"+name, "Asia/Kathmandu")...).want(t, 0, "Asia/Kathmandu")
+			create[2] += "-variable"
+			call(t, append(client(s), variable+"=Asia/Kathmandu"), create...).want(t, 0, "Asia/Kathmandu")
+			create[2] += "-wrong"
+			call(t, client(s), append(create, "--"+name, "Mars/X")...).want(t, 65, "--time-zone", "IANA")
+		}
+	}
+}
+
+func TestOccurrences(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: noWorker})
+		env := client(s)
+		call(t, env, "occurrences").want(t, 0, "FATE")
+		var made penstock.Schedule
+		got := call(
+			t, env, "schedule", "create", "nightly", "--cron", "30 2 * * *", "--prompt", "tidy up", "--time-zone",
+			"Asia/Kathmandu", "--catch-up", "all", "--overlap", "skip", "-o", "json",
+		)
+		got.want(t, 0)
+		fromJSON(t, got.out, &made)
+		due := penstock.Now().Add(-50 * time.Hour) // so three times have passed
+		testkit.Exec(t, database, fmt.Sprintf("UPDATE schedules SET next_at = %d WHERE id = '%s'", due, made.ID))
+		// Which tells the server to look at the times again.
+		call(t, env, "schedule", "create", "weekly", "--cron", "@weekly", "--prompt", "x").want(t, 0)
+		testkit.Eventually(t, time.Minute, func() error {
+			got := call(t, env, "occurrences", "--schedule", "nightly", "--fate", "skipped")
+			if !strings.Contains(got.out, "not ended") {
+				return fmt.Errorf("got %s%s", got.out, got.err)
+			}
+			return nil
+		})
+		call(t, env, "occurrences", "--fate", "started", "-o", "json").want(t, 0, made.ID, `"run_ids": [`)
+		call(t, env, "occurrences", "--kind", "tick", "--fate", "started").want(t, 0, "AUTOMATION", made.ID)
+		call(t, env, "occurrences", "--kind", "tock").want(t, 64, "--kind", "tick")
+		call(t, env, "occurrences", "--fate", "lost").want(t, 64, "--fate", "superseded")
+		call(t, env, "occurrences", "--schedule", "yearly").want(t, 65, "yearly")
+		call(t, env, "schedule", "get", "nightly").want(t, 0, "Asia/Kathmandu", "skip", "all")
+		call(
+			t, env, "schedule", "create", "x", "--cron", "@daily", "--prompt", "x", "--overlap", "wait",
+		).want(t, 64, "--overlap", "replace")
+		call(t, env, "schedule", "create", "x", "--cron", "@daily", "--prompt", "x", "--time-zone", "Asia/Atlantis").want(
+			t, 65, "--time-zone", "IANA",
+		)
+	})
 }
 
 func TestKeys(t *testing.T) {

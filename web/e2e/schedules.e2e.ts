@@ -60,6 +60,10 @@ test('a schedule tells when it fires while it is typed, is paused, resumed, edit
   await row.getByTitle('The next five times').click();
   await expect.poll(() => row.getByRole('time').count()).toBe(6);
   await world.look('schedules');
+  await row.getByRole('button', { name: 'All times of Nightly' }).click();
+  await page.getByRole('dialog').getByText('None has come yet.').waitFor();
+  await world.look('schedules-times-empty');
+  await page.keyboard.press('Escape');
 
   await row.getByRole('switch').press('Space');
   await expect.poll(async () => (await server.api.schedules.list()).schedules[0]?.enabled).toBe(false);
@@ -67,8 +71,18 @@ test('a schedule tells when it fires while it is typed, is paused, resumed, edit
   await expect.poll(async () => (await server.api.schedules.list()).schedules[0]?.enabled).toBe(true);
   await row.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Prompt').fill('Check every picture');
+  await page.getByRole('combobox', { name: 'If a run has not ended' }).click();
+  await page.getByRole('option', { name: 'Start none' }).click();
+  await page.getByRole('combobox', { name: 'Time zone' }).fill('Asia/Atlantis');
+  await page.getByText(/must be an IANA time zone/).waitFor();
+  await page.getByRole('combobox', { name: 'Time zone' }).fill('Asia/Kathmandu'); // which this browser does not list
   await page.getByRole('button', { name: 'Save' }).click();
   await row.getByText('Check every picture').waitFor();
+  expect((await server.api.schedules.list()).schedules[0]).toMatchObject({
+    overlap: 'skip',
+    catch_up: 'once',
+    time_zone: 'Asia/Kathmandu',
+  });
   await row.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('button', { name: 'Delete schedule' }).click();
   await page.getByRole('heading', { name: 'No schedules yet' }).waitFor();

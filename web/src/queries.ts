@@ -142,6 +142,10 @@ export const workersQuery = queryOptions({ queryKey: ['workers'], queryFn: ({ si
 
 export const schedulesQuery = queryOptions({ queryKey: ['schedules'], queryFn: ({ signal }) => client.schedules.list({ signal }) });
 
+/** The last times of a schedule, or of an automation with clocks of its own, newest first. */
+export const occurrencesQuery = (of: { schedule_id: string } | { automation_uid: string }) =>
+  queryOptions({ queryKey: ['occurrences', of], queryFn: ({ signal }) => client.occurrences.list({ ...of, limit: 50 }, { signal }) });
+
 /** The next times of a cron expression. An invalid expression is an error. */
 export const scheduleTimesQuery = (cron: string, timezone?: string) =>
   queryOptions({

@@ -29,3 +29,19 @@ export type State = keyof typeof states;
 export function wordOfState(state: string): StateWord {
   return state in states ? states[state as State] : { word: formatWord(state), tone: 'calm' };
 }
+
+/** What became of a time of a schedule. */
+const fates = {
+  started: { word: 'Started', tone: 'good' },
+  merged_into: { word: 'Started with another', tone: 'good' },
+  waiting: { word: 'Waits', tone: 'busy' },
+  superseded: { word: 'Replaced', tone: 'calm' },
+  skipped: { word: 'Skipped', tone: 'warn' },
+  missed: { word: 'Missed', tone: 'bad' },
+  failed: { word: 'Failed', tone: 'bad' },
+} satisfies Record<string, StateWord>;
+
+/** The word and tone of a fate. An unknown fate is shown by its API name. */
+export function wordOfFate(fate: string): StateWord {
+  return fate in fates ? fates[fate as keyof typeof fates] : { word: formatWord(fate), tone: 'calm' };
+}

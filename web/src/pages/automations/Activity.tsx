@@ -1,7 +1,8 @@
-import { Anchor, Text, Title } from '@mantine/core';
+import { Anchor, Group, Text, Title } from '@mantine/core';
 import type { Automation, Delivery, DeliveryMatch, RunItem, Webhook } from '@penstock/sdk';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { sessionQuery } from '../../api.ts';
 import { formatWord } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
@@ -10,6 +11,7 @@ import { deliveriesQuery, runsQuery, webhooksQuery } from '../../queries.ts';
 import { RunStatus, Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Reason } from '../deliveries/Reason.tsx';
+import { TimesDialog } from '../schedules/TimesDialog.tsx';
 import classes from './Activity.module.css';
 import { LastRuns } from './LastRuns.tsx';
 import { webhooksOf } from './triggers.ts';
@@ -38,11 +40,20 @@ export function Activity({ automation, factory }: { automation: Automation; fact
   const pending = runs.isPending || (manages && webhooks.isPending) || logs.some((log) => log.isPending);
   const deliveries = logs.flatMap(({ data }) => data?.items ?? []);
   const events = eventsOf(automation.uid, runs.data?.items ?? [], deliveries);
+  const [showsTimes, showTimes] = useState(false);
   return (
     <section aria-label="Activity" aria-busy={pending}>
-      <Title order={2} size="h5" mb={4}>
-        Activity
-      </Title>
+      <Group justify="space-between" maw={920} mb={4}>
+        <Title order={2} size="h5">
+          Activity
+        </Title>
+        {automation.triggers.some(({ schedule }) => schedule) && (
+          <Anchor component="button" type="button" size="sm" onClick={() => showTimes(true)}>
+            All times
+          </Anchor>
+        )}
+      </Group>
+      {showsTimes && <TimesDialog name={automation.name} of={{ automation_uid: automation.uid }} close={() => showTimes(false)} />}
       <div className={classes.last}>
         <LastRuns runs={runs.data?.items ?? []} />
       </div>

@@ -1,6 +1,8 @@
 import { Group, MultiSelect, Radio, Select, Stack, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { schedulesQuery } from '../../queries.ts';
+import type { CatchUp, Overlap } from '../schedules/draft.ts';
+import { TickFields } from '../schedules/TickFields.tsx';
 import { NextTimes } from './NextTimes.tsx';
 import type { TriggerEditorProps } from './TriggerEditor.tsx';
 import { missingOf } from './triggers.ts';
@@ -46,6 +48,14 @@ export function ScheduleFields({ trigger, change, readOnly }: Pick<TriggerEditor
               description="Its runs show this name"
               value={clock.name ?? ''}
               onChange={(event) => change({ ...trigger, clock: { ...clock, name: event.currentTarget.value } })}
+            />
+            <TickFields
+              readOnly={readOnly}
+              overlap={(clock.overlap ?? 'allow') as Overlap}
+              catchUp={(clock.catch_up ?? 'once') as CatchUp}
+              change={({ overlap = clock.overlap, catchUp = clock.catch_up }) =>
+                change({ ...trigger, clock: { ...clock, overlap, catch_up: catchUp } })
+              }
             />
           </Stack>
           <NextTimes cron={clock.cron} timezone={clock.timezone ?? 'UTC'} />

@@ -91,8 +91,14 @@ function selectionOf(value: unknown): { names: string[]; except: string[] } {
   return { names: names ?? [], except: except ?? [] };
 }
 
-function clockOf({ cron, timezone, name }: CronTrigger): CronTrigger {
-  return { cron, ...(timezone ? { timezone } : {}), ...(name ? { name } : {}) };
+function clockOf({ cron, timezone, name, catch_up, overlap }: CronTrigger): CronTrigger {
+  return {
+    cron,
+    ...(timezone ? { timezone } : {}),
+    ...(name ? { name } : {}),
+    ...(catch_up ? { catch_up } : {}),
+    ...(overlap ? { overlap } : {}),
+  };
 }
 
 /** The choice that is missing before a trigger can be saved, or undefined. */

@@ -1,4 +1,4 @@
-import { Checkbox, Group, Select, Text, Textarea, TextInput } from '@mantine/core';
+import { Autocomplete, Checkbox, Group, Select, Text, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import type { ScheduledAgentItem } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -11,6 +11,7 @@ import { scheduleTimesQuery } from '../../queries.ts';
 import { describe } from '../../ui/Failure.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
+import { TickFields } from './TickFields.tsx';
 
 /** Creates or replaces a schedule. */
 export default function ScheduleDialog({ schedule, close }: { schedule: ScheduledAgentItem | undefined; close: () => void }) {
@@ -34,7 +35,18 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
       size="lg"
     >
       <TextInput label="Name" required data-autofocus value={draft.name} onChange={(event) => set({ name: event.currentTarget.value })} />
-      <Cron cron={draft.cron} change={(cron) => set({ cron })} />
+      <Cron cron={draft.cron} timeZone={draft.timeZone} change={(cron) => set({ cron })} />
+      <Group grow align="start">
+        {/* Not a Select: browsers list some zones by older names only, such as Asia/Calcutta. */}
+        <Autocomplete
+          label="Time zone"
+          limit={100}
+          value={draft.timeZone}
+          onChange={(timeZone) => set({ timeZone })}
+          data={['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]}
+        />
+        <TickFields overlap={draft.overlap} catchUp={draft.catchUp} change={set} />
+      </Group>
       <Textarea
         label="Prompt"
         description="The task of each run. You can leave it empty if you choose a skill."
@@ -94,15 +106,16 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
 }
 
 /** A field for a cron expression that shows the next times from the server during typing. */
-function Cron({ cron, change }: { cron: string; change: (cron: string) => void }) {
+function Cron({ cron, timeZone, change }: { cron: string; timeZone: string; change: (cron: string) => void }) {
   const now = useNow(5);
   const [asked] = useDebouncedValue(cron.trim(), 300);
-  const times = useQuery({ ...scheduleTimesQuery(asked), enabled: asked !== '' });
+  const [zone] = useDebouncedValue(timeZone.trim(), 300);
+  const times = useQuery({ ...scheduleTimesQuery(asked, zone), enabled: asked !== '' });
   const wrong = times.error ? describe(times.error) : undefined;
   return (
     <div>
       <TextInput
-        label="When (cron, in UTC)"
+        label="When (cron)"
         description="Minute, hour, day, month, weekday; or @hourly, @daily, @weekly, @every 1h30m"
         required
         spellCheck={false}

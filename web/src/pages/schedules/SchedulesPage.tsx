@@ -19,6 +19,7 @@ import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { RowActions } from '../../ui/RowActions.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { TimesDialog } from './TimesDialog.tsx';
 
 const ScheduleDialog = lazy(() => import('./ScheduleDialog.tsx'));
 
@@ -37,9 +38,17 @@ const columns: Column<ScheduledAgentItem>[] = [
       </>
     ),
   },
-  { header: 'When (UTC)', width: 140, cell: ({ cron_schedule }) => <span className="mono">{cron_schedule}</span> },
+  {
+    header: 'When',
+    width: 140,
+    cell: ({ cron_schedule, time_zone }) => (
+      <span className="mono" title={time_zone}>
+        {cron_schedule}
+        {time_zone !== 'UTC' && ` ${time_zone}`}
+      </span>
+    ),
+  },
   { header: 'Next', width: 200, cell: (schedule) => <Next schedule={schedule} /> },
-  { header: 'Last run', width: 130, cell: (schedule) => <Last schedule={schedule} /> },
 ];
 
 /** The next time, and more times on demand. */
@@ -62,11 +71,14 @@ function Next({ schedule }: { schedule: ScheduledAgentItem }) {
   );
 }
 
-function Last({ schedule }: { schedule: ScheduledAgentItem }) {
+function Last({ schedule, showTimes }: { schedule: ScheduledAgentItem; showTimes: () => void }) {
   return (
     <>
       <Anchor component={Link} to="/runs" search={{ schedule_id: schedule.id } as never} size="sm" title={`Runs of ${schedule.name}`}>
         {schedule.history?.last_ran ? <Time at={schedule.history.last_ran} /> : 'never'}
+      </Anchor>
+      <Anchor component="button" type="button" size="xs" display="block" onClick={showTimes} aria-label={`All times of ${schedule.name}`}>
+        All times
       </Anchor>
       {schedule.last_spawn_error && (
         <Text size="xs" c="var(--bad)" className="plain">
@@ -82,7 +94,13 @@ export function SchedulesPage() {
   const schedules = useQuery({ ...schedulesQuery, ...live(10) });
   const [editing, edit] = useState<{ schedule?: ScheduledAgentItem }>();
   const [deleting, remove] = useState<ScheduledAgentItem>();
+  const [showing, show] = useState<ScheduledAgentItem>();
   const mayManage = may(session?.scopes, 'runs:write');
+  const last: Column<ScheduledAgentItem> = {
+    header: 'Last run',
+    width: 130,
+    cell: (schedule) => <Last schedule={schedule} showTimes={() => show(schedule)} />,
+  };
   const enabled: Column<ScheduledAgentItem> = {
     header: 'Enabled',
     width: 110,
@@ -123,7 +141,7 @@ export function SchedulesPage() {
       {(schedules.data || !schedules.error) && (
         <DataTable
           label="Schedules"
-          columns={[...columns, enabled, ...(mayManage ? [actions] : [])]}
+          columns={[...columns, last, enabled, ...(mayManage ? [actions] : [])]}
           rows={schedules.data?.schedules}
           rowKey={({ id }) => id}
           empty={
@@ -146,6 +164,7 @@ export function SchedulesPage() {
           <ScheduleDialog schedule={editing.schedule} close={() => edit(undefined)} />
         </Suspense>
       )}
+      {showing && <TimesDialog name={showing.name} of={{ schedule_id: showing.id }} close={() => show(undefined)} />}
       {deleting && (
         <DeleteDialog
           noun="schedule"

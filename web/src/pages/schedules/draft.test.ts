@@ -6,6 +6,9 @@ const schedule: ScheduledAgentItem = {
   id: 'x',
   name: 'nightly',
   cron_schedule: '0 3 * * *',
+  time_zone: 'Europe/Berlin',
+  catch_up: 'all',
+  overlap: 'skip',
   enabled: false,
   prompt: 'Check the links',
   mode: 'plan',
@@ -18,10 +21,13 @@ const schedule: ScheduledAgentItem = {
 };
 
 test('a schedule that is not changed stays as it is, with what cannot be edited here', () => {
-  const { name, cron_schedule, enabled, prompt, mode, agent_config, agent_uid, metadata } = schedule;
+  const { name, cron_schedule, time_zone, catch_up, overlap, enabled, prompt, mode, agent_config, agent_uid, metadata } = schedule;
   expect(requestOf(draftOf(schedule), schedule)).toEqual({
     name,
     cron_schedule,
+    time_zone,
+    catch_up,
+    overlap,
     enabled,
     prompt,
     mode,
@@ -37,6 +43,9 @@ test('what was emptied is left out', () => {
   expect(requestOf(draft, { ...schedule, metadata: {} })).toEqual({
     name: 'nightly',
     cron_schedule: '0 3 * * *',
+    time_zone: 'Europe/Berlin',
+    catch_up: 'all',
+    overlap: 'skip',
     enabled: false,
     mode: 'plan',
     team: false,

@@ -1,9 +1,15 @@
 import type { AmbientAgentConfig, ScheduledAgentItem, UpdateSchedule } from '@penstock/sdk';
 
+export type CatchUp = NonNullable<UpdateSchedule['catch_up']>;
+export type Overlap = NonNullable<UpdateSchedule['overlap']>;
+
 /** A schedule during editing. */
 export interface ScheduleDraft {
   name: string;
   cron: string;
+  timeZone: string;
+  catchUp: CatchUp;
+  overlap: Overlap;
   enabled: boolean;
   prompt: string;
   skill: string;
@@ -18,6 +24,9 @@ export function draftOf(schedule?: ScheduledAgentItem): ScheduleDraft {
   return {
     name: schedule?.name ?? '',
     cron: schedule?.cron_schedule ?? '0 9 * * 1-5',
+    timeZone: schedule?.time_zone ?? 'UTC',
+    catchUp: (schedule?.catch_up ?? 'once') as CatchUp,
+    overlap: (schedule?.overlap ?? 'allow') as Overlap,
     enabled: schedule?.enabled ?? true,
     prompt: schedule?.prompt ?? '',
     skill: schedule?.agent_config?.skill_spec ?? '',
@@ -40,6 +49,9 @@ export function requestOf(draft: ScheduleDraft, before?: ScheduledAgentItem): Up
   return {
     name: draft.name.trim(),
     cron_schedule: draft.cron.trim(),
+    time_zone: draft.timeZone.trim(),
+    catch_up: draft.catchUp,
+    overlap: draft.overlap,
     enabled: draft.enabled,
     team: draft.team,
     ...(draft.prompt.trim() ? { prompt: draft.prompt } : {}),

@@ -1,7 +1,7 @@
 package penstock
 
-// Occurrence is one event that was due to start work, and what became of it. A delivery has one for
-// each automation that it was compared with; a tick has one for each run that it could start.
+// Occurrence is one event that was due to start work, and what became of it. A time of a schedule has one
+// for each run that it could start.
 type Occurrence struct {
 	UID           string         `json:"occurrence_uid"`
 	Kind          OccurrenceKind `json:"kind"`

@@ -190,14 +190,14 @@ func TestOccurrences(t *testing.T) {
 		call(t, env, "occurrences").want(t, 0, "FATE")
 		var made penstock.Schedule
 		got := call(
-			t, env, "schedule", "create", "nightly", "--cron", "30 2 * * *", "--prompt", "tidy up", "--time-zone",
+			t, env, "schedule", "create", "nightly", "--cron", "@every 17h", "--prompt", "tidy up", "--time-zone",
 			"Asia/Kathmandu", "--catch-up", "all", "--overlap", "skip", "-o", "json",
 		)
 		got.want(t, 0)
 		fromJSON(t, got.out, &made)
 		due := penstock.Now().Add(-50 * time.Hour) // so three times have passed
 		testkit.Exec(t, database, fmt.Sprintf("UPDATE schedules SET next_at = %d WHERE id = '%s'", due, made.ID))
-		// Which tells the server to look at the times again.
+		// A change of schedules starts the job that reads their times.
 		call(t, env, "schedule", "create", "weekly", "--cron", "@weekly", "--prompt", "x").want(t, 0)
 		testkit.Eventually(t, time.Minute, func() error {
 			got := call(t, env, "occurrences", "--schedule", "nightly", "--fate", "skipped")

@@ -49,7 +49,7 @@ test('a schedule tells when it fires while it is typed, is paused, resumed, edit
     .first()
     .waitFor();
   await page.locator('[role="dialog"] [aria-invalid="true"]').waitFor();
-  await page.getByLabel(/^When/).fill('0 3 * * *');
+  await page.getByLabel(/^When/).fill('0 0 29 2 *');
   const times = page.getByRole('dialog').getByRole('status').getByRole('time');
   await expect.poll(() => times.count()).toBe(5);
   await page.getByLabel('Prompt').fill('Check every link');

@@ -271,57 +271,6 @@ func (s *Schedules) clockAgain(ctx context.Context, waiting []store.OccurrenceRo
 	}, err
 }
 
-// leaveClocks gives times of clocks their fate that a change of their automation leaves behind: those that
-// wait, and those that have come and are not decided yet. after is nil if it is deleted.
-func leaveClocks(
-	ctx context.Context, tx *store.Tx, before store.AutomationRow, clocks []store.Clock, after *store.AutomationRow,
-	now penstock.Time,
-) error {
-	what := "changed"
-	switch {
-	case !before.Enabled:
-		return nil
-	case after == nil:
-		what = "deleted"
-	case !after.Enabled:
-		what = "disabled"
-	}
-	src, queues := clockSource(before), false
-	kept := map[string]bool{}
-	if what == "changed" {
-		for _, t := range after.Triggers {
-			if t.Schedule != nil {
-				kept[clockKey(*t.Schedule)] = true
-				queues = queues || t.Schedule.Overlap == penstock.OverlapQueue
-			}
-		}
-	}
-	waited := "The automation was " + what + " while this waited."
-	if !queues {
-		if err := tx.Occurrences().SkipWaiting(ctx, src.id, "", waited, now); err != nil {
-			return err
-		}
-	}
-	for _, c := range clocks {
-		if c.N >= len(before.Triggers) || before.Triggers[c.N].Schedule == nil {
-			continue
-		}
-		trigger := *before.Triggers[c.N].Schedule
-		times, err := parseClock(trigger)
-		if err != nil || kept[clockKey(trigger)] {
-			continue // one that cannot be read never fires
-		}
-		if err := tx.Occurrences().SkipWaiting(ctx, src.id, clockKey(trigger), waited, now); err != nil {
-			return err
-		}
-		reason := "The automation was " + what + " before a server decided this time."
-		if err := src.leave(ctx, tx, times, timeOf{src.id, clockKey(trigger), c.NextAt}, reason, now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // planClocks gives clocks their next time anew where it is too late: see [Schedules.PlanAgain].
 func (s *Schedules) planClocks(ctx context.Context, now penstock.Time) error {
 	for after := ""; ; {
@@ -330,16 +279,12 @@ func (s *Schedules) planClocks(ctx context.Context, now penstock.Time) error {
 			return err
 		}
 		for _, d := range rows {
+			if d.UID == "" {
+				return nil // deleted since: the rest comes in a minute
+			}
 			after = d.UID
 			for _, c := range d.Clocks {
-				if c.NextAt == 0 || c.N >= len(d.Triggers) || d.Triggers[c.N].Schedule == nil {
-					continue
-				}
-				times, err := parseClock(*d.Triggers[c.N].Schedule)
-				if err != nil || c.NextAt <= times.next(now.Add(clockAhead)) {
-					continue
-				}
-				if err := s.store.Automations.ReplanClock(ctx, c, times.next(now)); err != nil {
+				if err := s.planClock(ctx, d.AutomationRow, c, now); err != nil {
 					return err
 				}
 			}
@@ -348,6 +293,17 @@ func (s *Schedules) planClocks(ctx context.Context, now penstock.Time) error {
 			return nil
 		}
 	}
+}
+
+func (s *Schedules) planClock(ctx context.Context, row store.AutomationRow, c store.Clock, now penstock.Time) error {
+	if c.NextAt == 0 || c.N >= len(row.Triggers) || row.Triggers[c.N].Schedule == nil {
+		return nil
+	}
+	times, err := parseClock(*row.Triggers[c.N].Schedule)
+	if err != nil || c.NextAt <= times.next(now.Add(clockAhead)) {
+		return nil //nolint:nilerr // one that cannot be read has no times
+	}
+	return s.store.Automations.ReplanClock(ctx, c, times.next(now))
 }
 
 // clockInfo returns what a run shows about the clock that started it.

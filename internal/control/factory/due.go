@@ -14,7 +14,7 @@ const (
 	onTime = time.Minute
 	// maxCaughtUp is for how many missed times a schedule that catches up on all starts runs.
 	maxCaughtUp = 100
-	// maxCounted bounds how far missed times are counted: the minutes of a week.
+	// maxCounted bounds how far missed times are counted: about the minutes of a week.
 	maxCounted = 10_000
 )
 

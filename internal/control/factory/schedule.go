@@ -118,7 +118,7 @@ func (s *Schedules) Replace(
 		if err := run.UseEnvironment(ctx, tx, p, checked.EnvironmentID(), "/agent_config/environment_id"); err != nil {
 			return err
 		}
-		if err := s.changeTimes(ctx, tx, *r, checked, now); err != nil {
+		if err := changeTimes(ctx, tx, *r, checked, now); err != nil {
 			return err
 		}
 		if err := access.UseSecrets(ctx, tx, p, "/agent_config", checked.Config); err != nil {
@@ -146,7 +146,7 @@ func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) 
 		}
 		before := *r
 		r.Enabled = false
-		if err := s.changeTimes(ctx, tx, before, *r, now); err != nil {
+		if err := changeTimes(ctx, tx, before, *r, now); err != nil {
 			return err
 		}
 		return planSchedule(r, now)
@@ -223,70 +223,11 @@ func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string)
 		if err != nil {
 			return err
 		}
-		if err := s.leaveTimes(ctx, tx, before, "deleted", penstock.Now()); err != nil {
+		if err := leaveTimes(ctx, tx, before, "deleted", penstock.Now()); err != nil {
 			return err
 		}
 		return tx.Schedules().Delete(ctx, id)
 	})
-}
-
-// changeTimes gives times of a schedule their fate that its change leaves behind.
-func (s *Schedules) changeTimes(
-	ctx context.Context, tx *store.Tx, before, after store.ScheduleRow, now penstock.Time,
-) error {
-	switch {
-	case !before.Enabled:
-		return nil
-	case !after.Enabled:
-		return s.leaveTimes(ctx, tx, before, "paused", now)
-	case before.Overlap == penstock.OverlapQueue && after.Overlap != penstock.OverlapQueue:
-		reason := "The schedule was changed while this waited: its overlap is no longer queue."
-		if err := tx.Occurrences().SkipWaiting(ctx, before.ID, "", reason, now); err != nil {
-			return err
-		}
-	}
-	if before.Cron == after.Cron && before.TimeZone == after.TimeZone {
-		return nil
-	}
-	return s.leaveDue(ctx, tx, before, "changed", now)
-}
-
-// leaveTimes skips all times of a schedule that have come and started nothing. what happened to it is
-// paused or deleted.
-func (s *Schedules) leaveTimes(
-	ctx context.Context, tx *store.Tx, before store.ScheduleRow, what string, now penstock.Time,
-) error {
-	reason := "The schedule was " + what + " while this waited."
-	if err := tx.Occurrences().SkipWaiting(ctx, before.ID, "", reason, now); err != nil {
-		return err
-	}
-	return s.leaveDue(ctx, tx, before, what, now)
-}
-
-// leaveDue skips the times of a schedule, and of the automations that fire with it, which have come and are not
-// decided yet.
-func (s *Schedules) leaveDue(
-	ctx context.Context, tx *store.Tx, before store.ScheduleRow, what string, now penstock.Time,
-) error {
-	if before.NextAt == 0 || before.NextAt > now {
-		return nil
-	}
-	times, err := timesOf(before)
-	if err != nil {
-		return nil //nolint:nilerr // it never fires
-	}
-	with, err := s.automationsWith(ctx, before)
-	if err != nil {
-		return err
-	}
-	reason := "The schedule was " + what + " before a server decided this time."
-	for _, automation := range append([]store.AutomationRow{{}}, with...) {
-		next := timeOf{automation.UID, "", before.NextAt}
-		if err := sourceOf(before).leave(ctx, tx, times, next, reason, now); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // errUnchanged is returned to changeSchedule if there is nothing to store.

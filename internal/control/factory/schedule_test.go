@@ -269,7 +269,7 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 func TestScheduleFiresOnceAfterDowntime(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		every := w.CreateSchedule(hourly)
-		// Every hour, but not soon: the world fires at the real time, too.
+		// Every hour, half an hour away from now.
 		often := fmt.Sprintf("%d * * * *", (time.Now().Minute()+30)%60)
 		cron := w.CreateSchedule(factory.ScheduleRequest{Name: "cron", Cron: often, Prompt: "go", Enabled: new(true)})
 		back := every.History.NextRun.Add(5*time.Hour + 20*time.Minute)

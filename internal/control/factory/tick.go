@@ -290,19 +290,6 @@ func (s *Schedules) dueTimes(
 	return times.due(next.at, now, catchUp), nil
 }
 
-// leave skips the times from next to now, which no server has decided and no server will.
-func (s source) leave(
-	ctx context.Context, tx *store.Tx, times cronTimes, next timeOf, reason string, now penstock.Time,
-) error {
-	if next.at == 0 || next.at > now {
-		return nil
-	}
-	due := times.due(next.at, now, penstock.CatchUpOnce)
-	last := s.occurrence(due.start[0], next.automationUID)
-	last.Moment, last.Clock, last.Fate, last.Reason = last.UID, next.clock, penstock.FateSkipped, reason
-	return addDecided(ctx, tx, now, s.missed(due, penstock.CatchUpOnce, next.automationUID, next.clock), &last)
-}
-
 func missedReason(m penstock.MissedTicks, catchUp penstock.CatchUp) string {
 	if m.Count == 1 {
 		return fmt.Sprintf("No server decided this time within a minute (catch_up is %s).", catchUp)

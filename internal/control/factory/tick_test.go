@@ -1,11 +1,9 @@
 package factory_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
-	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
-	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -194,74 +190,6 @@ func TestNoRunIsReplacedByOneWithoutMoney(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsIsSkippedWithItsSource(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx := w.T.Context()
-		for end, reason := range map[string]string{"pause": "paused", "delete": "deleted"} {
-			s, first := w.ticking(func(r *factory.ScheduleRequest) { r.Name, r.Overlap = end, penstock.OverlapQueue })
-			w.fire(first)
-			w.fire(first.Add(time.Hour))
-			var err error
-			if end == "pause" {
-				_, err = w.Schedules.Pause(ctx, w.Admin, s.ID)
-			} else {
-				err = w.Schedules.Delete(ctx, w.Admin, s.ID)
-			}
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			w.fire(first.Add(time.Hour + time.Second))
-			got := w.fates(store.OccurrenceQuery{ScheduleID: s.ID})
-			if words(got) != "started skipped" || !strings.Contains(got[1].Reason, reason) {
-				w.T.Errorf("%s: %s: %+v", end, words(got), got)
-			}
-		}
-	})
-}
-
-// A time that has come, but that no server has decided, is not lost when its schedule is paused,
-// changed or deleted.
-func TestWhatIsDueIsSkippedWithItsSource(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx := w.T.Context()
-		for end, do := range map[string]func(id string) error{
-			"paused":  func(id string) error { _, err := w.Schedules.Pause(ctx, w.Admin, id); return err },
-			"deleted": func(id string) error { return w.Schedules.Delete(ctx, w.Admin, id) },
-			"changed": func(id string) error {
-				req := hourly
-				req.Cron, req.Enabled = "0 0 29 2 *", new(true)
-				_, err := w.Schedules.Replace(ctx, w.Admin, id, req)
-				return err
-			},
-		} {
-			s, _ := w.ticking(func(r *factory.ScheduleRequest) { r.Name = end })
-			due := penstock.Now().Add(-time.Second)
-			w.replan(s.ID, due)
-			if err := do(s.ID); err != nil {
-				w.T.Fatal(err)
-			}
-			w.fire(penstock.Now())
-			got := w.fates(store.OccurrenceQuery{ScheduleID: s.ID})
-			if words(got) != "skipped" || got[0].DueAt != due || !strings.Contains(got[0].Reason, end) {
-				w.T.Errorf("%s: %+v", end, got)
-			}
-		}
-	})
-}
-
-// replan sets the next time of a schedule, as if no server had decided it yet.
-func (w *world) replan(id string, at penstock.Time) {
-	w.T.Helper()
-	s := w.Database()
-	row, err := s.Schedules.Find(w.T.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, id)
-	if err == nil {
-		err = s.Schedules.Replan(w.T.Context(), row, at)
-	}
-	if err != nil {
-		w.T.Fatal(err)
-	}
-}
-
 func TestClockThatWasAhead(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		s, _ := w.ticking(func(r *factory.ScheduleRequest) { r.Cron = "0 * * * *" })
@@ -358,24 +286,6 @@ func TestManyThatWaitHoldNobodyBack(t *testing.T) {
 	})
 }
 
-func TestWhatAChangeLeavesBehind(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx := w.T.Context()
-		s, first := w.ticking(func(r *factory.ScheduleRequest) { r.Overlap = penstock.OverlapQueue })
-		w.fire(first)
-		w.fire(first.Add(time.Hour))
-		req := hourly
-		req.Enabled, req.Overlap = new(true), penstock.OverlapAllow
-		if _, err := w.Schedules.Replace(ctx, w.Admin, s.ID, req); err != nil {
-			w.T.Fatal(err)
-		}
-		got := w.fates(store.OccurrenceQuery{ScheduleID: s.ID})
-		if words(got) != "started skipped" || !strings.Contains(got[1].Reason, "no longer queue") {
-			w.T.Errorf("%s: %+v", words(got), got)
-		}
-	})
-}
-
 func TestClientsThatDoNotKnowTheNewFieldsKeepThem(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		s, _ := w.ticking(func(r *factory.ScheduleRequest) {
@@ -444,141 +354,6 @@ func TestOccurrencesOfPersonalSchedules(t *testing.T) {
 	})
 }
 
-// clocks creates an automation with clocks of its own, in a new factory.
-func (w *world) clocks(clocks ...penstock.CronTrigger) (a penstock.Automation, home string) {
-	w.T.Helper()
-	return w.clocksIn("ticks", clocks...)
-}
-
-func (w *world) clocksIn(name string, clocks ...penstock.CronTrigger) (a penstock.Automation, home string) {
-	w.T.Helper()
-	req := factory.AutomationRequest{Name: new("ticking"), Prompt: new("go")}
-	var triggers []penstock.Trigger
-	for _, c := range clocks {
-		triggers = append(triggers, penstock.Trigger{
-			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired, Schedule: &c,
-		})
-	}
-	req.Triggers = &triggers
-	home = w.createFactory(name, name).UID
-	return w.createAutomation(home, req), home
-}
-
-func TestClocksOfAnAutomation(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx := w.T.Context()
-		a, _ := w.clocks(
-			penstock.CronTrigger{Cron: "0 * * * *", Overlap: penstock.OverlapQueue},
-			penstock.CronTrigger{Cron: "*/30 * * * *", Overlap: penstock.OverlapQueue},
-		)
-		fire := func(now penstock.Time) {
-			w.T.Helper()
-			if err := errors.Join(w.Schedules.FireClocks(ctx, now), w.Schedules.FireDue(ctx, now)); err != nil {
-				w.T.Fatal(err)
-			}
-		}
-		hour := a.Triggers[0].Schedule.NextRun
-		fire(hour) // both
-		got := w.fates(store.OccurrenceQuery{AutomationUID: a.UID})
-		if first := words(got); !strings.HasSuffix(first, "started merged_into") ||
-			!slices.Equal(got[len(got)-1].RunIDs, got[len(got)-2].RunIDs) {
-			w.T.Fatalf("at one time: %s", first)
-		}
-		run := got[len(got)-1].RunIDs[0]
-		fire(hour.Add(time.Hour)) // both wait
-		w.cancel(run)
-		fire(hour.Add(time.Hour + time.Second))
-		got = w.fates(store.OccurrenceQuery{AutomationUID: a.UID})
-		if all := words(got); !strings.HasSuffix(all, "started merged_into") {
-			w.T.Errorf("after waiting: %s", all)
-		}
-		live := 0
-		page, err := w.Runs.List(ctx, w.Admin, penstock.RunQuery{Limit: 100})
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		for _, r := range page.Runs {
-			if r.State == penstock.StateQueued {
-				live++
-			}
-		}
-		if live != 1 {
-			w.T.Errorf("%d runs wait for a worker, want one for both clocks", live)
-		}
-	})
-}
-
-// The moment of clocks with different overlaps follows the one of the first trigger.
-func TestClocksWithDifferentOverlaps(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		a, _ := w.clocks(
-			penstock.CronTrigger{Cron: "0 * * * *", Overlap: penstock.OverlapSkip},
-			penstock.CronTrigger{Cron: "0 0-23 * * *", Overlap: penstock.OverlapReplace},
-		)
-		first := a.Triggers[0].Schedule.NextRun
-		for hour := range 2 {
-			if err := w.Schedules.FireClocks(w.T.Context(), first.Add(time.Duration(hour)*time.Hour)); err != nil {
-				w.T.Fatal(err)
-			}
-		}
-		got := w.fates(store.OccurrenceQuery{AutomationUID: a.UID})
-		if words(got) != "started merged_into skipped skipped" {
-			w.T.Errorf("fates: %s", words(got))
-		}
-	})
-}
-
-func TestClockOfAnAutomationThatWasAhead(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx := w.T.Context()
-		a, home := w.clocks(penstock.CronTrigger{Cron: "0 * * * *"})
-		ahead := penstock.Now().Add(3 * 365 * 24 * time.Hour)
-		if err := w.Schedules.FireClocks(ctx, ahead); err != nil {
-			w.T.Fatal(err)
-		}
-		now := penstock.Now()
-		if err := w.Schedules.PlanAgain(ctx, now); err != nil {
-			w.T.Fatal(err)
-		}
-		after, err := w.Automations.Read(ctx, w.Admin, home, a.UID)
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		if next := after.Triggers[0].Schedule.NextRun; next.Sub(now) > time.Hour {
-			w.T.Errorf("after the clock was set back: next at %s", next)
-		}
-	})
-}
-
-func TestTimeZonesOfAClock(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		home := w.createFactory("zones", "zones").UID
-		of := func(c penstock.CronTrigger) factory.AutomationRequest {
-			name := "zone " + strconv.Itoa(len(c.TimeZone))
-			return factory.AutomationRequest{Name: &name, Prompt: new("go"), Triggers: &[]penstock.Trigger{{
-				Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired, Schedule: &c,
-			}}}
-		}
-		for pointer, c := range map[string]penstock.CronTrigger{
-			"/triggers/0/schedule/time_zone": {Cron: "0 9 * * *", TimeZone: "Asia/Tokyo", Timezone: "UTC"},
-			"/triggers/0/schedule/timezone":  {Cron: "0 9 * * *", Timezone: "Asia/Atlantis"},
-			"/triggers/0/schedule/catch_up":  {Cron: "0 9 * * *", CatchUp: "twice"},
-			"/triggers/0/schedule/overlap":   {Cron: "0 9 * * *", Overlap: "Allow"},
-		} {
-			_, err := w.Resources.CreateAutomation(w.T.Context(), w.Admin, home, of(c))
-			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, pointer)
-		}
-		for _, c := range []penstock.CronTrigger{
-			{Cron: "0 9 * * *", TimeZone: "Asia/Kathmandu"}, {Cron: "0 9 * * *", Timezone: "Asia/Kathmandu"},
-		} {
-			got := w.createAutomation(home, of(c)).Triggers[0].Schedule
-			if at := got.NextRun.Std().UTC().Format("15:04"); at != "03:15" {
-				w.T.Errorf("%+v fires at %s", c, at)
-			}
-		}
-	})
-}
-
 // With replace, a run ends only if a run of the same automation, or of the schedule itself, replaces it.
 func TestReplaceEndsOnlyWhatIsReplaced(t *testing.T) {
 	worlds(t, nil, func(w *world) {
@@ -614,6 +389,7 @@ func TestAConversationIsNotReplaced(t *testing.T) {
 				w.fire(first)
 				w.Finish(w.Work().Lease, penstock.Result{State: penstock.StateSucceeded})
 				old := w.runsOf(s.ID)[0].ID
+				w.exec("UPDATE runs SET ended_before = 0") // as of a server of the previous release
 				w.FollowUp(old, "please explain")
 				w.MustBe(old, penstock.StateQueued)
 				w.fire(first.Add(time.Hour))
@@ -624,53 +400,6 @@ func TestAConversationIsNotReplaced(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A time that has come, or that waits, is not lost when its automation is changed or goes.
-func TestWhatAnAutomationLeavesBehind(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx := w.T.Context()
-		queued := penstock.CronTrigger{Cron: "0 * * * *", Overlap: penstock.OverlapQueue}
-		for what, do := range map[string]func(home string, a penstock.Automation) error{
-			"disabled": func(home string, a penstock.Automation) error {
-				_, err := w.Resources.UpdateAutomation(ctx, w.Admin, home, a.UID, factory.AutomationRequest{Enabled: new(false)})
-				return err
-			},
-			"changed": func(home string, a penstock.Automation) error {
-				other := *testworld.ClockAutomation("x", "0 0 29 2 *").Triggers
-				_, err := w.Resources.UpdateAutomation(ctx, w.Admin, home, a.UID, factory.AutomationRequest{Triggers: &other})
-				return err
-			},
-			"deleted": func(home string, a penstock.Automation) error {
-				return w.Resources.DeleteAutomation(ctx, w.Admin, home, a.UID)
-			},
-			"deleted with its factory": func(home string, _ penstock.Automation) error {
-				return w.Factories.Delete(ctx, w.Admin, home)
-			},
-		} {
-			a, home := w.clocksIn(strings.ReplaceAll(what, " ", "-"), queued)
-			first := a.Triggers[0].Schedule.NextRun
-			for hour := range 2 { // the second one waits
-				if err := w.Schedules.FireClocks(ctx, first.Add(time.Duration(hour)*time.Hour)); err != nil {
-					w.T.Fatal(err)
-				}
-			}
-			due := penstock.Now().Add(-time.Second)
-			w.exec(fmt.Sprintf("UPDATE automation_clocks SET next_at = %d WHERE automation_uid = '%s'", due, a.UID))
-			if err := do(home, a); err != nil {
-				w.T.Fatal(err)
-			}
-			now := penstock.Now()
-			if err := errors.Join(w.Schedules.FireClocks(ctx, now), w.Schedules.FireDue(ctx, now)); err != nil {
-				w.T.Fatal(err)
-			}
-			got := w.fates(store.OccurrenceQuery{AutomationUID: a.UID})
-			if words(got) != "started skipped skipped" || got[2].DueAt != due ||
-				!strings.Contains(got[1].Reason, strings.Fields(what)[0]) {
-				w.T.Errorf("%s: %+v", what, got)
-			}
-		}
-	})
 }
 
 // A time keeps its fate after the clock of a machine was set back, and is not counted again.
@@ -686,36 +415,6 @@ func TestATimeIsCountedOnce(t *testing.T) {
 		if words(got) != "started started missed started" || got[2].Missed.Count != 1 ||
 			got[2].Missed.First != first.Add(2*time.Hour) {
 			w.T.Errorf("fates: %s: %+v", words(got), got)
-		}
-	})
-}
-
-// What a trigger waits for does not depend on the triggers before it.
-func TestWaitingTimesKeepTheirClock(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		ctx := w.T.Context()
-		queued := penstock.CronTrigger{Cron: "0 * * * *", Name: "hourly", Overlap: penstock.OverlapQueue}
-		a, home := w.clocks(queued)
-		first := a.Triggers[0].Schedule.NextRun
-		for hour := range 2 {
-			if err := w.Schedules.FireClocks(ctx, first.Add(time.Duration(hour)*time.Hour)); err != nil {
-				w.T.Fatal(err)
-			}
-		}
-		yearly := (*testworld.ClockAutomation("x", "0 0 1 1 *").Triggers)[0]
-		both := []penstock.Trigger{yearly, a.Triggers[0]}
-		change := factory.AutomationRequest{Triggers: &both}
-		if _, err := w.Resources.UpdateAutomation(ctx, w.Admin, home, a.UID, change); err != nil {
-			w.T.Fatal(err)
-		}
-		w.cancel(w.fates(store.OccurrenceQuery{AutomationUID: a.UID})[0].RunIDs[0])
-		w.fire(first.Add(time.Hour + time.Second))
-		got := w.fates(store.OccurrenceQuery{AutomationUID: a.UID})
-		if words(got) != "started started" {
-			w.T.Fatalf("fates: %+v", got)
-		}
-		if run := w.Get(got[1].RunIDs[0]); run.Schedule == nil || run.Schedule.Cron != queued.Cron {
-			w.T.Errorf("the run is of %+v", run.Schedule)
 		}
 	})
 }
@@ -752,50 +451,12 @@ func TestHowManyTimesWait(t *testing.T) {
 	})
 }
 
-// Old occurrences go, but not the newest of what still exists.
-func TestOldOccurrencesAreCleared(t *testing.T) {
-	worlds(t, func(d *run.Deps) { d.Webhooks.KeepDeliveriesFor = time.Hour }, func(w *world) {
-		ctx := w.T.Context()
-		kept, first := w.ticking(func(r *factory.ScheduleRequest) {
-			r.Cron, r.Overlap, r.CatchUp = "* * * * *", penstock.OverlapSkip, penstock.CatchUpAll
-		})
-		gone, _ := w.ticking(func(r *factory.ScheduleRequest) { r.Name, r.Cron = "gone", "* * * * *" })
-		w.fire(first.Add(79 * time.Minute))
-		if err := w.Schedules.Delete(ctx, w.Admin, gone.ID); err != nil {
-			w.T.Fatal(err)
-		}
-		count := func(id string) int {
-			page, err := w.Schedules.Occurrences(ctx, w.Admin, store.OccurrenceQuery{ScheduleID: id, Limit: 100})
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			return len(page.Occurrences)
-		}
-		w.exec(fmt.Sprintf("UPDATE occurrences SET decided_at = %d", penstock.Now().Add(-2*time.Hour)))
-		if before := count(kept.ID); before != 80 {
-			w.T.Fatalf("%d occurrences, want 80", before)
-		}
-		if err := w.Schedules.ClearOccurrences(ctx); err != nil {
-			w.T.Fatal(err)
-		}
-		if got := []int{count(kept.ID), count(gone.ID)}; !slices.Equal(got, []int{50, 0}) {
-			w.T.Errorf("kept %v, want 50 and none", got)
-		}
-	})
-}
-
 // firesWith requests an automation that fires with a schedule.
 func firesWith(s penstock.Schedule) factory.AutomationRequest {
 	return factory.AutomationRequest{Name: new("with"), Prompt: new("go"), Triggers: &[]penstock.Trigger{{
 		Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired,
 		Filter: []byte(`{"schedule_ids": ["` + s.ID + `"]}`),
 	}}}
-}
-
-// exec changes the database, to simulate the effect of time.
-func (w *world) exec(statement string) {
-	w.T.Helper()
-	testkit.Exec(w.T, w.URL, statement)
 }
 
 // Of several times that are decided at once, the last one replaces the others, but only if it starts a run
@@ -825,55 +486,4 @@ func TestTimesThatAreReplacedBeforeTheyStart(t *testing.T) {
 			w.T.Errorf("fates: %s", got)
 		}
 	})
-}
-
-// Missed times of clocks, and of automations that fire with a schedule, are decided like times of schedules.
-func TestMissedTimesOfAutomations(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		s, first := w.ticking(func(r *factory.ScheduleRequest) { r.Cron = "0 * * * *" })
-		with := w.createAutomation(w.createFactory("with", "with").UID, firesWith(s))
-		w.fire(first.Add(3 * time.Hour))
-		got := w.fates(store.OccurrenceQuery{AutomationUID: with.UID})
-		if words(got) != "missed started" || got[0].Missed.Count != 3 {
-			w.T.Errorf("with a schedule: %s: %+v", words(got), got)
-		}
-		if problem := w.reasonsWithout(penstock.ScopeFactoriesRead); problem != "" {
-			w.T.Error(problem)
-		}
-
-		all, _ := w.clocks(penstock.CronTrigger{Cron: "0 * * * *", CatchUp: penstock.CatchUpAll})
-		once, _ := w.clocksIn("once", penstock.CronTrigger{Cron: "0 * * * *"})
-		var servers sync.WaitGroup
-		for range 8 {
-			servers.Go(func() {
-				if err := w.Schedules.FireClocks(w.T.Context(), first.Add(2*time.Hour)); err != nil {
-					w.T.Error(err)
-				}
-			})
-		}
-		servers.Wait()
-		for uid, want := range map[string]string{all.UID: "started started started", once.UID: "missed started"} {
-			if got := words(w.fates(store.OccurrenceQuery{AutomationUID: uid})); got != want {
-				w.T.Errorf("fates: %s, want %s", got, want)
-			}
-		}
-	})
-}
-
-// reasonsWithout reports a reason why an automation failed that a key without a scope can read.
-func (w *world) reasonsWithout(scope penstock.Scope) string {
-	w.T.Helper()
-	w.exec("UPDATE occurrences SET fate = 'failed', reason = 'its agent is missing' WHERE fate = 'started'")
-	reader := w.Admin
-	reader.Scopes = []penstock.Scope{penstock.ScopeRunsRead}
-	page, err := w.Schedules.Occurrences(w.T.Context(), reader, store.OccurrenceQuery{})
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	for _, o := range page.Occurrences {
-		if o.AutomationUID != "" && strings.Contains(o.Reason, "agent") {
-			return "without " + string(scope) + ", a key reads " + o.Reason
-		}
-	}
-	return ""
 }

@@ -429,7 +429,6 @@ func runSpendRoutes(h *handlers) []Route {
 
 func spendRoutes(h *handlers) []Route {
 	return []Route{
-		{Method: get, Pattern: "/occurrences", Scope: runsRead, handle: h.schedules.occurrences, Who: "CLI"},
 		{
 			Method: post, Pattern: "/budgets", Scope: admin, handle: h.budgets.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",
@@ -475,6 +474,10 @@ func accessRoutes(h *handlers) []Route {
 		{
 			Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: h.webhooks.signatureSchemes,
 			Who: "dashboard, when a webhook is created; people who write a sender",
+		},
+		{
+			Method: get, Pattern: "/occurrences", Scope: runsRead, handle: h.schedules.occurrences,
+			Who: "dashboard, CLI",
 		},
 		{
 			Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: h.schedules.times,

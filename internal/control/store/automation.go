@@ -87,7 +87,7 @@ func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + strin
 
 // OfSchedule lists the enabled automations that fire with a
 // schedule, in the order of their factories and names.
-func (a Automations) OfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
+func (a automationReads) OfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
 	return a.read(ctx, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
 			SELECT c.automation_uid
 			FROM automation_schedules c

@@ -56,7 +56,11 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 			location = COALESCE(NULLIF($11, ''), location),
 			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
 			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17, state_at = $2,
-			ended_before = CASE WHEN $1 IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN 1 ELSE ended_before END
+			ended_before = CASE
+				WHEN $1 IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR $19 IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
+				THEN 1
+				ELSE ended_before
+			END
 		WHERE id = $18
 			AND state = $19
 			AND execution_id = $20

@@ -153,13 +153,17 @@ func (os Occurrences) Clear(ctx context.Context, before penstock.Time, limit int
 		removed, err := tx.exec(ctx, `DELETE FROM occurrences
 			WHERE uid IN (
 				SELECT o.uid
-				FROM (
-					SELECT uid, source, decided_at,
-						row_number() OVER (PARTITION BY source, automation_uid ORDER BY uid DESC) AS n
-					FROM occurrences
-				) o
+				FROM occurrences o
 				WHERE o.decided_at > 0 AND o.decided_at < $1 AND (
-					o.n > $2
+					$2 <= (
+						SELECT count(*)
+						FROM (
+							SELECT 1
+							FROM occurrences n
+							WHERE n.source = o.source AND n.automation_uid = o.automation_uid AND n.uid > o.uid
+							LIMIT $2
+						) newer
+					)
 					OR NOT EXISTS (SELECT 1 FROM schedules s WHERE s.id = o.source)
 					AND NOT EXISTS (SELECT 1 FROM automations a WHERE a.uid = o.source)
 				)

@@ -237,7 +237,9 @@ func (ss SchedulesTx) Advance(ctx context.Context, r ScheduleRow, next penstock.
 
 // Ticked records when a schedule last started a run, and why its last time started none.
 func (ss SchedulesTx) Ticked(ctx context.Context, id string, lastAt penstock.Time, problem string) error {
-	const set = "UPDATE schedules SET last_at = $1, last_error = $2 WHERE id = $3"
+	const set = `UPDATE schedules
+		SET last_at = CASE WHEN $1 > last_at THEN $1 ELSE last_at END, last_error = $2
+		WHERE id = $3`
 	_, err := ss.tx.exec(ctx, set, int64(lastAt), problem, id)
 	if err != nil {
 		return fmt.Errorf("record a time of schedule %s: %w", id, err)

@@ -47,7 +47,7 @@ func (s *Session) check(u *upstream, r route, body []byte, header http.Header) (
 		return checked{}, invalid("", "The body must be a JSON object.")
 	}
 	c := &checker{s: s, u: u, r: r, fields: schemaOf(u.API, r.operation)}
-	tools := root.member("tools").isOn() || root.member("functions").isOn()
+	tools := root.offersTools()
 	if refusal := c.top(&root); refusal != nil {
 		refusal.Model, refusal.Tools = c.model, tools
 		return checked{}, refusal
@@ -62,6 +62,17 @@ func (s *Session) check(u *upstream, r route, body []byte, header http.Header) (
 		out.bound, out.root = c.bound(&root, header, int64(len(body))), &root
 	}
 	return out, nil
+}
+
+// offersTools reports whether a body offers tools, also as an item of its input.
+func (n *node) offersTools() bool {
+	if n.member("tools").isSet() || n.member("functions").isSet() {
+		return true
+	}
+	input := n.member("input")
+	return input.isArray() && slices.ContainsFunc(input.items, func(item node) bool {
+		return item.isObject() && item.member("type").text() == "additional_tools"
+	})
 }
 
 // plainReason is an error of the JSON parser without text of the body.

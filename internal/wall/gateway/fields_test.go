@@ -183,3 +183,25 @@ func TestTheListsAreConsistent(t *testing.T) {
 		}
 	}
 }
+
+func TestWhichBodiesOfferTools(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		`{"tools":[{"name":"f"}]}`:                                   true,
+		`{"functions":[{"name":"f"}]}`:                               true,
+		`{"input":[{"type":"additional_tools","tools":[]}]}`:         true,
+		`{"input":[{"type":"message"},{"type":"additional_tools"}]}`: true,
+		`{"tools":[]}`: false,
+		`{"tools":null,"input":"additional_tools"}`: false,
+		`{"input":[1,{"type":"message"}]}`:          false,
+		`{}`:                                        false,
+	} {
+		root, err := parse([]byte(body), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := root.offersTools(); got != want {
+			t.Errorf("%s: %t", body, got)
+		}
+	}
+}

@@ -1872,7 +1872,8 @@ export type CatchUp = Open<'once' | 'all' | 'none'>;
 /**
  * What happens at a time when a run that an earlier time started has not ended. `allow`, the default, starts
  * another beside it, `queue` starts it once that one has ended, `skip` starts none, and `replace` cancels that one
- * with all that it started. At most 100 times wait in a queue.
+ * with all that it started, once a run of the same automation, or of the schedule itself, is QUEUED instead. A run
+ * that somebody continued after its end does not count. At most 100 times wait in a queue.
  */
 export type Overlap = Open<'allow' | 'queue' | 'skip' | 'replace'>;
 
@@ -1979,7 +1980,7 @@ export interface ScheduledAgentItem {
   };
   /** The next five times, while it is enabled. */
   upcoming?: Timestamp[];
-  /** Why no run was started at the last scheduled time. */
+  /** Why no run was started at the last time that was decided. */
   last_spawn_error?: string | null;
   scope?: Scope;
 }
@@ -2613,7 +2614,7 @@ export interface CronTrigger {
   last_run?: Timestamp | undefined;
   /** When it fires next. Only in responses. */
   next_run?: Timestamp | undefined;
-  /** Why no run was started at the last scheduled time. Only in responses. */
+  /** Why no run was started at the last time that was decided. Only in responses. */
   last_error?: string | undefined;
 }
 
@@ -3741,13 +3742,13 @@ export interface ListOccurrencesQuery {
   limit?: number | undefined;
   /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
   cursor?: string | undefined;
-  /** Only those of this schedule. */
+  /** Only times of this schedule. */
   schedule_id?: string | undefined;
-  /** Only those of this automation. */
+  /** Only times of this automation. */
   automation_uid?: string | undefined;
-  /** Only those of this kind. */
+  /** Only this kind. */
   kind?: 'tick' | undefined;
-  /** Only those with this fate. */
+  /** Only this fate. */
   fate?: Known<Fate> | undefined;
 }
 

@@ -1006,8 +1006,9 @@ minute late starts none.
 Overlap: TypeAlias = Literal["allow", "queue", "skip", "replace"]
 """What happens at a time when a run that an earlier time started has not ended. `allow`, the
 default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
-none, and `replace` cancels that one with all that it started. At most 100 times wait in a
-queue.
+none, and `replace` cancels that one with all that it started, once a run of the same
+automation, or of the schedule itself, is QUEUED instead. A run that somebody continued after
+its end does not count. At most 100 times wait in a queue.
 """
 
 Fate: TypeAlias = Literal[
@@ -1449,7 +1450,7 @@ class CronTrigger(TypedDict, total=False):
     """When it fires next. Only in responses."""
 
     last_error: str
-    """Why no run was started at the last scheduled time. Only in responses."""
+    """Why no run was started at the last time that was decided. Only in responses."""
 
 
 @with_config(STRICT)
@@ -1955,16 +1956,16 @@ class ListOccurrencesParams(Options, total=False):
     """
 
     schedule_id: str
-    """Only those of this schedule."""
+    """Only times of this schedule."""
 
     automation_uid: str
-    """Only those of this automation."""
+    """Only times of this automation."""
 
     kind: Literal["tick"]
-    """Only those of this kind."""
+    """Only this kind."""
 
     fate: Fate
-    """Only those with this fate."""
+    """Only this fate."""
 
 
 @with_config(STRICT)

@@ -2701,8 +2701,9 @@ minute late starts none.
 Overlap: TypeAlias = Literal["allow", "queue", "skip", "replace"] | str
 """What happens at a time when a run that an earlier time started has not ended. `allow`, the
 default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
-none, and `replace` cancels that one with all that it started. At most 100 times wait in a
-queue.
+none, and `replace` cancels that one with all that it started, once a run of the same
+automation, or of the schedule itself, is QUEUED instead. A run that somebody continued after
+its end does not count. At most 100 times wait in a queue.
 """
 
 
@@ -2826,8 +2827,9 @@ class ScheduledAgentItem(Model):
     overlap: Overlap
     """What happens at a time when a run that an earlier time started has not ended. `allow`, the
     default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
-    none, and `replace` cancels that one with all that it started. At most 100 times wait in a
-    queue.
+    none, and `replace` cancels that one with all that it started, once a run of the same
+    automation, or of the schedule itself, is QUEUED instead. A run that somebody continued
+    after its end does not count. At most 100 times wait in a queue.
     """
 
     enabled: bool
@@ -2877,7 +2879,7 @@ class ScheduledAgentItem(Model):
     """The next five times, while it is enabled."""
 
     last_spawn_error: str | None = None
-    """Why no run was started at the last scheduled time."""
+    """Why no run was started at the last time that was decided."""
 
     scope: Scope | None = None
     """Who sees the resource."""
@@ -3620,8 +3622,9 @@ class CronTrigger(Model):
     overlap: Overlap | None = None
     """What happens at a time when a run that an earlier time started has not ended. `allow`, the
     default, starts another beside it, `queue` starts it once that one has ended, `skip` starts
-    none, and `replace` cancels that one with all that it started. At most 100 times wait in a
-    queue.
+    none, and `replace` cancels that one with all that it started, once a run of the same
+    automation, or of the schedule itself, is QUEUED instead. A run that somebody continued
+    after its end does not count. At most 100 times wait in a queue.
     """
 
     last_run: Timestamp | None = None
@@ -3631,7 +3634,7 @@ class CronTrigger(Model):
     """When it fires next. Only in responses."""
 
     last_error: str | None = None
-    """Why no run was started at the last scheduled time. Only in responses."""
+    """Why no run was started at the last time that was decided. Only in responses."""
 
 
 class Automation(Model):

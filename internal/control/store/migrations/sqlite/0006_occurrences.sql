@@ -1,5 +1,5 @@
 -- +goose Up
--- What was due to start work, and what became of it. Those of deliveries are read from their log.
+-- What was due to start work, and what became of it. Deliveries have their own log.
 CREATE TABLE occurrences (
   uid TEXT PRIMARY KEY, -- begins with the time of its row
   team TEXT NOT NULL,
@@ -25,6 +25,7 @@ CREATE INDEX occurrences_fate ON occurrences (team, fate, uid);
 CREATE INDEX occurrences_schedule ON occurrences (schedule_id, uid);
 CREATE INDEX occurrences_automation ON occurrences (automation_uid, uid);
 CREATE INDEX occurrences_waiting ON occurrences (source, uid) WHERE fate = 'waiting';
+CREATE INDEX occurrences_newest ON occurrences (source, automation_uid, uid);
 CREATE INDEX occurrences_decided ON occurrences (decided_at);
 ALTER TABLE runs ADD COLUMN ended_before INTEGER NOT NULL DEFAULT 0; -- 1: it has ended once; somebody may have continued it
 CREATE INDEX runs_live ON runs (schedule_id, created_at)

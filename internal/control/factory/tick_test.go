@@ -178,6 +178,9 @@ func TestNoRunIsReplacedByOneWithoutMoney(t *testing.T) {
 				if len(runs) != 2 || runs[0].State != penstock.StateInProgress || string(runs[1].State) != want.state {
 					w.T.Fatalf("runs: %+v", runs)
 				}
+				if m := runs[1].StatusMessage; m == nil || m.Budget == nil || m.Budget.BudgetName != "budget of the team" {
+					w.T.Errorf("the run does not name its budget: %+v", m)
+				}
 				got := w.fates(store.OccurrenceQuery{ScheduleID: s.ID})
 				if words(got) != "started "+want.fate || !slices.Equal(got[1].RunIDs, []string{runs[1].ID}) {
 					w.T.Errorf("fates: %+v", got)

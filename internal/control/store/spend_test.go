@@ -516,7 +516,8 @@ func TestARefusalNamesTheBudget(t *testing.T) {
 		got := mustReserve(t, s, l, dollarCall())
 		const want = "The monthly budget of the team has spent 0 of 1 USD"
 		if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Detail, want) ||
-			strings.Contains(got.Refusal.Detail, got.Refusal.Budget.BudgetUID) {
+			strings.Contains(got.Refusal.Detail, got.Refusal.Budget.BudgetUID) ||
+			got.Refusal.Budget.BudgetName != "monthly budget of the team" {
 			t.Errorf("refused with %+v", got.Refusal)
 		}
 	})

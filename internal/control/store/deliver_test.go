@@ -379,7 +379,7 @@ func rateHolds(t *testing.T, limit, many int) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
 		addReceiver(t, stores[0])
 		var mu sync.Mutex
-		admitted, begun := 0, time.Now().Add(2*time.Millisecond) // the database keeps milliseconds
+		admitted, begun := 0, time.Now().Add(-2*time.Millisecond) // the database keeps milliseconds
 		var together sync.WaitGroup
 		for i := range many {
 			together.Go(func() {
@@ -423,7 +423,7 @@ func TestRejectionsAreLoggedUpToALimitAndCountedBeyond(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
-		begun := time.Now().Add(2 * time.Millisecond) // the database keeps milliseconds
+		begun := time.Now().Add(-2 * time.Millisecond) // the database keeps milliseconds
 		reject := func(o penstock.Outcome) store.Delivered {
 			_, got := mustDeliver(t, s, func(d *store.NewDelivery) {
 				d.Outcome, d.Reason, d.HTTPStatus, d.Identity, d.Logged = o, "mismatch", 401, "", 3

@@ -316,12 +316,15 @@ func clockInfo(row store.AutomationRow, n int) *penstock.RunSchedule {
 	return &info
 }
 
-// automationsWith lists the automations that fire with a schedule.
-func (s *Schedules) automationsWith(ctx context.Context, r store.ScheduleRow) ([]store.AutomationRow, error) {
+// automationsWith lists the automations that fire with a schedule. list reads them.
+func automationsWith(
+	ctx context.Context, r store.ScheduleRow,
+	list func(_ context.Context, team, scheduleID string) ([]store.AutomationRow, error),
+) ([]store.AutomationRow, error) {
 	if r.Personal {
 		return nil, nil
 	}
-	return s.store.Automations.OfSchedule(ctx, r.Team, r.ID)
+	return list(ctx, r.Team, r.ID)
 }
 
 // candidatesWith makes the runs of automations that fire with a schedule. A broken automation has no

@@ -53,11 +53,9 @@ func leaveDue(
 	if err != nil {
 		return nil //nolint:nilerr // it never fires
 	}
-	var with []store.AutomationRow
-	if !before.Personal {
-		if with, err = tx.Automations().OfSchedule(ctx, before.Team, before.ID); err != nil {
-			return err
-		}
+	with, err := automationsWith(ctx, before, tx.Automations().OfSchedule)
+	if err != nil {
+		return err
 	}
 	reason := "The schedule was " + what + " before a server decided this time."
 	for _, automation := range append([]store.AutomationRow{{}}, with...) {

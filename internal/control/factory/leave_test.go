@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,4 +188,32 @@ func TestOldOccurrencesAreCleared(t *testing.T) {
 func (w *world) exec(statement string) {
 	w.T.Helper()
 	testkit.Exec(w.T, w.URL, statement)
+}
+
+// A time that comes while its schedule is paused starts its run or is skipped, never both or neither.
+func TestAPauseBesideItsTime(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.T.Context()
+		for n := range 10 {
+			s, _ := w.ticking(func(r *factory.ScheduleRequest) { r.Name = fmt.Sprint("round ", n) })
+			due := penstock.Now().Add(-time.Second)
+			w.replan(s.ID, due)
+			var both sync.WaitGroup
+			both.Go(func() {
+				if err := w.Schedules.FireDue(ctx, penstock.Now()); err != nil {
+					w.T.Error(err)
+				}
+			})
+			both.Go(func() {
+				if _, err := w.Schedules.Pause(ctx, w.Admin, s.ID); err != nil {
+					w.T.Error(err)
+				}
+			})
+			both.Wait()
+			got := w.fates(store.OccurrenceQuery{ScheduleID: s.ID})
+			if len(got) != 1 || got[0].DueAt != due || len(w.runsOf(s.ID)) != len(got[0].RunIDs) {
+				w.T.Errorf("fates: %+v, %d runs", got, len(w.runsOf(s.ID)))
+			}
+		}
+	})
 }

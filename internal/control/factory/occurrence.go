@@ -97,7 +97,7 @@ func (s *Schedules) makeAgain(ctx context.Context, waiting []store.OccurrenceRow
 	if err != nil {
 		return again{}, err
 	}
-	with, err := s.automationsWith(ctx, r)
+	with, err := automationsWith(ctx, r, s.store.Automations.OfSchedule)
 	if err != nil {
 		return again{}, err
 	}

@@ -47,7 +47,7 @@ func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.
 		return err
 	}
 	missed := []*store.OccurrenceRow{src.missed(times, r.CatchUp, "", "")}
-	with, err := s.automationsWith(ctx, r)
+	with, err := automationsWith(ctx, r, s.store.Automations.OfSchedule)
 	if err != nil {
 		return err
 	}

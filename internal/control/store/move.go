@@ -56,11 +56,7 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 			location = COALESCE(NULLIF($11, ''), location),
 			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
 			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17, state_at = $2,
-			ended_before = CASE
-				WHEN $1 IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR $19 IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
-				THEN 1
-				ELSE ended_before
-			END
+			ended_before = CASE WHEN $21 = 1 THEN 1 ELSE ended_before END
 		WHERE id = $18
 			AND state = $19
 			AND execution_id = $20
@@ -71,7 +67,7 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
 		set.timesLost, int64(set.notGivenSince), m.Blocked.Budget, m.Blocked.Cost, m.Blocked.Tokens,
-		m.Run.ID, string(from), m.Run.ExecutionID).Scan(&last)
+		m.Run.ID, string(from), m.Run.ExecutionID, flag(m.To.Done() || from.Done())).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrMoved
 	}

@@ -123,4 +123,7 @@ type DeliveryCounts struct {
 	Duplicate   int64 `json:"duplicate"`
 	Rejected    int64 `json:"rejected"`
 	RateLimited int64 `json:"rate_limited"`
+	// TurnedAway are requests to a webhook that was disabled or suspended, or waited for its secret.
+	// Nothing of them was checked or stored.
+	TurnedAway int64 `json:"turned_away"`
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -107,11 +108,16 @@ func webhookFacts(w penstock.Webhook) []fact {
 		list = append(list, fact{secretName(s), secretText(s)})
 	}
 	c := w.Counts
-	return append(list, fact{"last 24 hours", strings.Join([]string{
-		strconv.FormatInt(c.Accepted, 10) + " accepted", strconv.FormatInt(c.Duplicate, 10) + " duplicate",
-		strconv.FormatInt(c.Rejected, 10) + " rejected", strconv.FormatInt(c.RateLimited, 10) + " rate limited",
-	}, ", ")}, fact{"last delivery", timestamp(w.LastDeliveryAt)}, fact{"created", timestamp(w.CreatedAt)},
-		fact{"changed", timestamp(w.UpdatedAt)})
+	counts := fmt.Sprintf(
+		"%d accepted, %d duplicate, %d rejected, %d rate limited", c.Accepted, c.Duplicate, c.Rejected, c.RateLimited,
+	)
+	if c.TurnedAway > 0 {
+		counts += fmt.Sprintf(", %d turned away", c.TurnedAway)
+	}
+	return append(
+		list, fact{"last 24 hours", counts}, fact{"last delivery", timestamp(w.LastDeliveryAt)},
+		fact{"created", timestamp(w.CreatedAt)}, fact{"changed", timestamp(w.UpdatedAt)},
+	)
 }
 
 // secretName names a valid secret: its index is 0 for the current one, and higher for older ones.

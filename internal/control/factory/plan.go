@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -54,6 +55,10 @@ type planned struct {
 	broken   string       // why it can start no runs
 }
 
+// ErrInactive is the cause of a penstock.CodeNotFound for a webhook that exists, but is disabled or
+// suspended, or waits for its secret.
+var ErrInactive = errors.New("the webhook accepts no deliveries")
+
 // Plan returns the plan of the enabled webhook uid. token says that the path has a token. If no
 // webhook accepts the path, Plan returns penstock.CodeNotFound, and never from memory. Unless
 // fresh is set, an existing plan may come from memory: the transaction that records a delivery
@@ -70,9 +75,13 @@ func (s *Receiver) Plan(ctx context.Context, uid string, token, fresh bool) (*Pl
 		return nil, err
 	}
 	offers := row.PendingSecret && row.SignatureScheme == signature.Notion
-	if !row.Enabled && !offers || row.Suspended || row.PendingSecret && !offers ||
-		token && row.AuthMode != penstock.AuthURLToken {
+	if token && row.AuthMode != penstock.AuthURLToken {
 		return nil, penstock.NotFound("webhook", uid)
+	}
+	if !row.Enabled && !offers || row.Suspended || row.PendingSecret && !offers {
+		missing := penstock.NotFound("webhook", uid)
+		missing.Cause = ErrInactive
+		return nil, missing
 	}
 	if known != nil && known.row.TeamVersion == row.TeamVersion {
 		return known, nil

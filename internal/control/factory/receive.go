@@ -117,6 +117,9 @@ func (s *Receiver) rejectEarly(
 // CountRejected counts a delivery that was rejected because of its sender's failures.
 func (s *Receiver) CountRejected(uid string) { s.rejections.add(uid, store.CountRateLimited) }
 
+// CountTurnedAway counts a request to a webhook that accepts no deliveries.
+func (s *Receiver) CountTurnedAway(uid string) { s.rejections.add(uid, store.CountTurnedAway) }
+
 // KnownSender reports whether deliveries of the webhook were accepted from the
 // address in the last 24 hours.
 func (s *Receiver) KnownSender(ctx context.Context, uid, clientIP string) (bool, error) {

@@ -111,18 +111,8 @@ func addDeliverySums(hours []HourStats, sums []store.DeliverySum) {
 		hours[i].Deliveries = &penstock.DeliveryCounts{}
 	}
 	for _, sum := range sums {
-		if sum.Hour >= len(hours) {
-			continue
-		}
-		switch into := hours[sum.Hour].Deliveries; sum.Kind {
-		case store.CountAccepted:
-			into.Accepted = sum.N
-		case store.CountDuplicate:
-			into.Duplicate = sum.N
-		case store.CountRejected:
-			into.Rejected = sum.N
-		case store.CountRateLimited:
-			into.RateLimited = sum.N
+		if sum.Hour < len(hours) {
+			store.SetCount(hours[sum.Hour].Deliveries, sum.Kind, sum.N)
 		}
 	}
 }

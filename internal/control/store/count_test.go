@@ -41,7 +41,7 @@ func wantCounts(t *testing.T, s *store.Store, w store.WebhookRow, want penstock.
 	}
 	got = penstock.DeliveryCounts{
 		Accepted: byKind[store.CountAccepted], Duplicate: byKind[store.CountDuplicate], Rejected: byKind[store.CountRejected],
-		RateLimited: byKind[store.CountRateLimited],
+		RateLimited: byKind[store.CountRateLimited], TurnedAway: byKind[store.CountTurnedAway],
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("sums of the team, -want +got:\n%s", diff)
@@ -67,11 +67,14 @@ func TestCountsAreExact(t *testing.T) {
 			mustDeliver(t, s, func(again *store.NewDelivery) { again.WebhookUID, again.ReplayOf = w.UID, d.ID }) // no delivery
 			old := store.Count{WebhookUID: w.UID, Quarter: quarter - 100, Kind: store.CountAccepted}
 			if err := s.Deliveries.AddCounts(
-				t.Context(), map[store.Count]int64{{w.UID, quarter, store.CountRateLimited}: 7, old: 1},
+				t.Context(), map[store.Count]int64{
+					{w.UID, quarter, store.CountRateLimited}: 7, {w.UID, quarter, store.CountTurnedAway}: 2, old: 1,
+				},
 			); err != nil {
 				t.Fatal(err)
 			}
 			want.RateLimited += 7
+			want.TurnedAway += 2
 			wantCounts(t, s, w, want)
 		}
 	})

@@ -288,7 +288,25 @@ const (
 	CountDuplicate   = "duplicate"
 	CountRejected    = "rejected"
 	CountRateLimited = "rate_limited"
+	CountTurnedAway  = "turned_away"
 )
+
+// SetCount sets the number of deliveries of a kind. It ignores other kinds, which a later release
+// may store.
+func SetCount(into *penstock.DeliveryCounts, kind string, n int64) {
+	switch kind {
+	case CountAccepted:
+		into.Accepted = n
+	case CountDuplicate:
+		into.Duplicate = n
+	case CountRejected:
+		into.Rejected = n
+	case CountRateLimited:
+		into.RateLimited = n
+	case CountTurnedAway:
+		into.TurnedAway = n
+	}
+}
 
 func countKind(o penstock.Outcome) string {
 	switch o {

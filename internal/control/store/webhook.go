@@ -315,16 +315,7 @@ func (ws webhookReads) fillCounts(ctx context.Context, list []WebhookRow, where 
 			continue
 		}
 		list[i].LastDeliveryAt = max(list[i].LastDeliveryAt, c.last)
-		switch into := &list[i].Counts; c.kind {
-		case CountAccepted:
-			into.Accepted = c.n
-		case CountDuplicate:
-			into.Duplicate = c.n
-		case CountRejected:
-			into.Rejected = c.n
-		case CountRateLimited:
-			into.RateLimited = c.n
-		}
+		SetCount(&list[i].Counts, c.kind, c.n)
 	}
 	return err
 }

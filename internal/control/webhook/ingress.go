@@ -39,6 +39,8 @@ type Receiver interface {
 	KnownSender(ctx context.Context, uid, clientIP string) (bool, error)
 	// CountRejected counts a delivery that was rejected because of its sender's failures.
 	CountRejected(uid string)
+	// CountTurnedAway counts a request to a webhook that accepts no deliveries.
+	CountTurnedAway(uid string)
 }
 
 // IngressOptions configures an Ingress. Receiver, PublicURL and Client are required.
@@ -181,6 +183,9 @@ func (d *intake) take() (factory.DeliveryResult, error) {
 	const attempts = 20 // each follows a change of the team
 	for n := range attempts {
 		plan, err := d.in.Receiver.Plan(d.r.Context(), d.uid, d.hasToken, n > 0)
+		if errors.Is(err, factory.ErrInactive) {
+			d.in.Receiver.CountTurnedAway(d.uid)
+		}
 		if err != nil {
 			return factory.DeliveryResult{}, err
 		}
@@ -339,6 +344,7 @@ func (d *intake) takeOfferedSecret() (*factory.InboundDelivery, error) {
 		if err := d.confirm(); err != nil {
 			return nil, err
 		}
+		d.in.Receiver.CountTurnedAway(d.uid)
 		return nil, errNoWebhook
 	}
 	if err := d.in.Receiver.Offer(d.r.Context(), d.plan, secret); err != nil {

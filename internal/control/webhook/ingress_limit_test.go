@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -91,6 +93,59 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.post(path(w), bearer(w), []byte("1")).want(t, "disabled", http.StatusNotFound)
+	})
+}
+
+// What comes while a webhook accepts nothing gets the response of an unknown URL. It is the owner of
+// the webhook who learns of it.
+func TestAWebhookCountsWhatItTurnsAway(t *testing.T) {
+	sites(t, func(s *site) {
+		change := func(w penstock.Webhook, r factory.WebhookRequest) {
+			t.Helper()
+			if _, err := s.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		disabled, suspended := s.hook(penstock.AuthToken, nil), s.hook(penstock.AuthURLToken, nil)
+		pending, notion := s.signed("stripe", "", nil), s.signed(signature.Notion, "", nil)
+		enabled := s.hook(penstock.AuthToken, nil)
+		s.post(path(disabled), bearer(disabled), []byte("1")).want(t, "while enabled", http.StatusAccepted)
+		change(disabled, factory.WebhookRequest{Enabled: new(false)})
+		change(suspended, factory.WebhookRequest{Suspended: new(true)})
+		for _, p := range []string{
+			path(disabled), path(disabled), path(suspended) + "/" + suspended.Secret, path(suspended) + "/wrong",
+			path(pending), path(notion), path(enabled) + "/token", path(disabled) + "/token", path(disabled) + "x",
+		} {
+			s.post(p, bearer(disabled), []byte("2")).want(t, p, http.StatusNotFound)
+		}
+		s.post(path(enabled), bearer(enabled), []byte("3")).want(t, "another webhook", http.StatusAccepted)
+		if _, err := s.ingress.SendTest(
+			t.Context(), disabled, factory.TestDelivery{}, "test", netip.Addr{},
+		); penstock.CodeOf(err) != penstock.CodeConflict {
+			t.Errorf("a test of the disabled webhook: %v, want a conflict", err)
+		}
+		for _, one := range []struct {
+			name string
+			of   penstock.Webhook
+			want penstock.DeliveryCounts
+		}{
+			{"disabled", disabled, penstock.DeliveryCounts{Accepted: 1, TurnedAway: 2}},
+			{"suspended", suspended, penstock.DeliveryCounts{TurnedAway: 2}},
+			{"without its secret", pending, penstock.DeliveryCounts{TurnedAway: 1}},
+			{"without the secret that its sender posts", notion, penstock.DeliveryCounts{TurnedAway: 1}},
+			{"enabled", enabled, penstock.DeliveryCounts{Accepted: 1}},
+		} {
+			testkit.Eventually(t, time.Minute, func() error {
+				now, err := s.Webhooks.Read(t.Context(), s.admin, s.factory, one.of.UID)
+				if err == nil {
+					err = same(one.want, now.Counts)
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", one.name, err)
+				}
+				return nil
+			})
+		}
 	})
 }
 

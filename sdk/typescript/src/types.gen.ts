@@ -2992,6 +2992,8 @@ export interface DeliveryCounts {
   rejected: number;
   /** Deliveries beyond the rate limit. */
   rate_limited: number;
+  /** Requests while the webhook was disabled or suspended, or waited for its secret. They got 404, and nothing of them was checked or stored. */
+  turned_away?: number;
 }
 
 /** Outcome of a delivery. It never changes. */
@@ -3552,6 +3554,8 @@ export interface HourDeliveries {
   rejected: number;
   /** Deliveries beyond the rate limit. */
   rate_limited: number;
+  /** Requests while the webhook was disabled or suspended, or waited for its secret. They got 404, and nothing of them was checked or stored. */
+  turned_away?: number;
 }
 
 /** Statistics of one factory, or of runs without a factory. */

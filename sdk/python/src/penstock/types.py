@@ -4036,6 +4036,11 @@ class DeliveryCounts(Model):
     rate_limited: int
     """Deliveries beyond the rate limit."""
 
+    turned_away: int | None = None
+    """Requests while the webhook was disabled or suspended, or waited for its secret. They got
+    404, and nothing of them was checked or stored.
+    """
+
 
 Outcome: TypeAlias = (
     Literal["accepted", "duplicate", "rejected_auth", "rejected_json", "rejected_size"] | str
@@ -4759,6 +4764,11 @@ class HourDeliveries(Model):
 
     rate_limited: int
     """Deliveries beyond the rate limit."""
+
+    turned_away: int | None = None
+    """Requests while the webhook was disabled or suspended, or waited for its secret. They got
+    404, and nothing of them was checked or stored.
+    """
 
 
 class FactoryStats(Model):

@@ -18,6 +18,12 @@ import { Replay } from './Replay.tsx';
 const last = { webhooks: 5, deliveries: 8 };
 const most = { webhooks: 20, deliveries: 50 };
 
+/** The outcomes of deliveries that no log has. */
+const whyOnlyCounted: Record<string, string> = {
+  rate_limited: 'Deliveries above the rate limit',
+  turned_away: 'Requests to a webhook that is disabled or suspended, or has no secret yet,',
+};
+
 /** The outcome and time of the deliveries to show, as they are in the URL. */
 export interface Found {
   outcome: string;
@@ -34,11 +40,11 @@ interface LastDeliveriesProps {
 /** Deliveries to several webhooks, newest first, with what each automation made of them. */
 export function LastDeliveries({ webhooks, found }: LastDeliveriesProps) {
   const limits = found ? most : last;
-  const stored = found?.outcome !== 'rate_limited';
+  const counted = found && whyOnlyCounted[found.outcome];
   const used = webhooks
     .filter(({ last_delivery_at }) => found || last_delivery_at)
     .toSorted((a, b) => (b.last_delivery_at ?? '').localeCompare(a.last_delivery_at ?? ''))
-    .slice(0, stored ? limits.webhooks : 0);
+    .slice(0, counted ? 0 : limits.webhooks);
   const query = found ? queryOf({ ...found }) : { outcome: 'accepted' as const };
   const logs = useQueries({
     queries: used.map(({ uid, factory }) => ({
@@ -67,9 +73,9 @@ export function LastDeliveries({ webhooks, found }: LastDeliveriesProps) {
       <Failure error={logs.find(({ error }) => error)?.error} />
       {!pending && deliveries.length === 0 && (
         <Text size="sm" c="dimmed">
-          {stored
-            ? 'No such deliveries in this time.'
-            : 'Deliveries above the rate limit are counted, but not stored. The list shows how many each webhook had in the last 24 hours.'}
+          {counted
+            ? `${counted} are counted, but not stored. The list shows how many each webhook had in the last 24 hours.`
+            : 'No such deliveries in this time.'}
         </Text>
       )}
       <ul className={classes.deliveries}>

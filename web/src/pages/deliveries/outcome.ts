@@ -23,7 +23,13 @@ export function filterOf(search: Params) {
 }
 
 /** The outcomes that a webhook counts. */
-export const outcomeNames = { accepted: 'Accepted', duplicate: 'Duplicate', rejected: 'Rejected', rate_limited: 'Rate limited' } as const;
+export const outcomeNames = {
+  accepted: 'Accepted',
+  duplicate: 'Duplicate',
+  rejected: 'Rejected',
+  rate_limited: 'Rate limited',
+  turned_away: 'Turned away',
+} as const;
 
 /** The filters beside the outcome, as they are in the URL: a text of the payload, and times. */
 const narrowing = ['search', 'received_after', 'received_before'] as const;

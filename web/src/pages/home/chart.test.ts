@@ -55,7 +55,7 @@ test('a scale of seconds has fractions', () => {
 });
 
 test('deliveries that nobody may see are none, and the longest wait lies on the mean', () => {
-  expect(deliverySeries([hour({})]).map(totalOf)).toEqual([0, 0, 0, 0]);
+  expect(deliverySeries([hour({})]).map(totalOf)).toEqual([0, 0, 0, 0, 0]);
   expect(waitSeries([hour({}, 2, 5)]).map(totalOf)).toEqual([2, 3]);
 });
 

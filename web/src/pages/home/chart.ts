@@ -88,6 +88,7 @@ function addStats(a: HourStats, b: HourStats): HourStats {
             duplicate: d.duplicate + e.duplicate,
             rejected: d.rejected + e.rejected,
             rate_limited: d.rate_limited + e.rate_limited,
+            turned_away: (d.turned_away ?? 0) + (e.turned_away ?? 0),
           },
         }
       : {}),
@@ -150,6 +151,7 @@ export function deliverySeries(hours: readonly HourStats[]): Series[] {
     series('duplicate', 'var(--calm)'),
     series('rejected', 'var(--bad)'),
     series('rate_limited', 'var(--warn)'),
+    series('turned_away', 'light-dark(#d6336c, #f783ac)'),
   ];
 }
 

@@ -16,8 +16,14 @@ test('a webhook is a problem if it only rejects, not if nothing came', () => {
     webhook('off', 0, 1, { enabled: false }),
     webhook('new', 0, 0, { pending_secret: true }),
     webhook('stopped', 5, 0, { suspended: true }),
+    webhook('left', 0, 0, { enabled: false, counts: { accepted: 0, rejected: 0, turned_away: 3 } }),
   ];
-  expect(words(ofWebhooks(list))).toEqual(['Only rejects: wrong', 'Secret missing: new', 'Suspended: stopped']);
+  const problems = ofWebhooks(list);
+  expect(words(problems)).toEqual(['Only rejects: wrong', 'Secret missing: new', 'Suspended: stopped', 'Disabled: left']);
+  expect(problems.map(({ detail }) => detail).slice(2)).toEqual([
+    'It rejects deliveries until it is resumed.',
+    'Its sender still sends. It turned away 3 deliveries in the last 24 hours.',
+  ]);
 });
 
 test('an automation is a problem if it is enabled and cannot fire', () => {

@@ -18,18 +18,23 @@ const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slic
 
 const plural = (n: number, verb: string): string => (n === 1 ? `${verb}s` : verb);
 
-/** Webhooks that only reject deliveries, or cannot accept any. */
+/** Webhooks that only reject deliveries, or cannot accept any. A disabled one is a problem if deliveries still come. */
 export function ofWebhooks(webhooks: readonly Of<Webhook>[]): Problem[] {
   return webhooks.flatMap((webhook): Problem[] => {
     const { counts, enabled, pending_secret, suspended, factory } = webhook;
     const told = { name: webhook.label || webhook.name, to: `/factory/${factory.uid}/webhooks/${webhook.uid}` };
+    const lost = counts.turned_away
+      ? ` It turned away ${formatCount(counts.turned_away, 'delivery', 'deliveries')} in the last 24 hours.`
+      : '';
+    const off = (word: string, detail: string): Problem[] => [{ key: webhook.uid, tone: 'warn', word, ...told, detail: detail + lost }];
     if (pending_secret) {
-      return [
-        { key: webhook.uid, tone: 'warn', word: 'Secret missing', ...told, detail: 'It rejects deliveries until it has its secret.' },
-      ];
+      return off('Secret missing', 'It rejects deliveries until it has its secret.');
     }
     if (enabled && suspended) {
-      return [{ key: webhook.uid, tone: 'warn', word: 'Suspended', ...told, detail: 'It rejects deliveries until it is resumed.' }];
+      return off('Suspended', 'It rejects deliveries until it is resumed.');
+    }
+    if (!enabled && lost) {
+      return off('Disabled', 'Its sender still sends.');
     }
     return enabled && counts.accepted === 0 && counts.rejected > 0
       ? [

@@ -355,6 +355,7 @@ type away struct {
 	webhook.Receiver
 
 	plan, deliver bool
+	stored        bool // the delivery is stored, and the response is lost
 }
 
 var errAway = &penstock.Error{Code: penstock.CodeUnavailable, Detail: "secret detail", RetryAfter: 5 * time.Second}
@@ -372,7 +373,11 @@ func (a *away) Deliver(
 	if a.deliver {
 		return factory.DeliveryResult{}, errAway
 	}
-	return a.Receiver.Deliver(ctx, p, inbound)
+	result, err := a.Receiver.Deliver(ctx, p, inbound)
+	if a.stored {
+		return factory.DeliveryResult{}, errAway
+	}
+	return result, err
 }
 
 func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {

@@ -99,7 +99,7 @@ func (h artifacts) readUpload(c *call) (*upload, error) {
 	body := &sentContent{
 		Reader: http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit),
 	}
-	if err := h.readForm(c, multipart.NewReader(body, params["boundary"]), up); err != nil {
+	if err := h.readForm(c, multipart.NewReader(wholeForm(body), params["boundary"]), up); err != nil {
 		up.discard()
 		if penstock.CodeOf(err) == "" {
 			err = formError(err, body.err, limit)
@@ -127,6 +127,20 @@ func formError(err, sent error, limit int64) error {
 	return bodyError(sent, limit)
 }
 
+// errFormEnds means that a body ended before the last boundary of its form.
+var errFormEnds = errors.New("the form has no last boundary")
+
+// wholeForm returns the body for a multipart.Reader that reports io.EOF after the last boundary only: the reader
+// itself reports it also for a body that was cut off within a boundary or the headers of a part. The last boundary
+// needs no line end.
+func wholeForm(body io.Reader) io.Reader {
+	return io.MultiReader(body, strings.NewReader("\r\n"), cutForm{})
+}
+
+type cutForm struct{}
+
+func (cutForm) Read([]byte) (int, error) { return 0, errFormEnds }
+
 // readForm reads the parts in any order. It hashes their content only, because a client that
 // repeats the request chooses another boundary.
 func (h artifacts) readForm(c *call, form *multipart.Reader, up *upload) error {
@@ -134,13 +148,13 @@ func (h artifacts) readForm(c *call, form *multipart.Reader, up *upload) error {
 	var ignored []string
 	for n := 0; ; n++ {
 		part, err := form.NextPart()
+		if n == 0 && (errors.Is(err, io.EOF) || errors.Is(err, errFormEnds)) {
+			return penstock.Errorf(
+				penstock.CodeInvalidRequest,
+				"the body has no form part with the boundary that its Content-Type names; /file is required",
+			)
+		}
 		if errors.Is(err, io.EOF) {
-			if n == 0 {
-				return penstock.Errorf(
-					penstock.CodeInvalidRequest,
-					"the body has no form part with the boundary that its Content-Type names; /file is required",
-				)
-			}
 			break
 		}
 		if err != nil {

@@ -174,6 +174,63 @@ func TestFormsThatAreNotFormsAreRefused(t *testing.T) {
 	}
 }
 
+// A form whose end is missing is refused wherever it was cut, also within a boundary or the headers of a later part,
+// and stores nothing. Only the line end after the last boundary may be missing.
+func TestAFormThatWasCutIsRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	id := w.newRun("x")
+	path := "/api/v1/agent/runs/" + id + "/artifacts"
+	whole := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nabc" +
+		"\r\n--b\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nthe title\r\n--b--\r\n"
+	end := strings.LastIndex(whole, "--") + len("--")
+	for n := range end {
+		a := w.do("POST", path, []byte(whole[:n]), "Content-Type", "multipart/form-data; boundary=b")
+		if a.status != http.StatusBadRequest || !strings.Contains(a.body, "not a complete multipart/form-data form") &&
+			!strings.Contains(a.body, "no form part with the boundary") {
+			t.Errorf("cut after %q: got %d %s", whole[:n], a.status, a.body)
+		}
+	}
+	show := func() string { return w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil).body }
+	if got := show(); strings.Contains(got, "a.txt") {
+		t.Errorf("a form that was cut stored something: %s", got)
+	}
+	w.must(http.StatusCreated, "POST", path, []byte(whole[:end]), "Content-Type", "multipart/form-data; boundary=b")
+	if got := show(); !strings.Contains(got, "the title") {
+		t.Errorf("the whole form is not stored: %s", got)
+	}
+}
+
+// A worker's file without its end is not stored either.
+func TestASaveThatWasCutIsRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	id := w.newRun("x")
+	g := w.work(w.svc.Executions.Control())
+	_, worker := w.newKey(penstock.ScopeWorker)
+	lease := fmt.Sprintf("%s/%d/%s", g.a.Lease.RunID, g.a.Lease.ExecutionID, g.a.Lease.Token)
+	whole := "--b\r\nContent-Disposition: form-data; name=\"upload\"\r\n\r\n" +
+		`{"id":"` + penstock.NewID() + `","type":"FILE","artifact":{"filename":"a.txt","mime_type":"text/plain"}}` +
+		"\r\n--b\r\nContent-Disposition: form-data; name=\"content\"; filename=\"content\"\r\n\r\nabc\r\n--b--"
+	save := func(body string) response {
+		return w.do(
+			"PUT", "/api/v1/worker/save", []byte(body), "Authorization", "Bearer "+worker,
+			"Content-Type", "multipart/form-data; boundary=b", "X-Penstock-Lease", lease,
+		)
+	}
+	for n := range whole {
+		if a := save(whole[:n]); a.status != http.StatusBadRequest {
+			t.Errorf("cut after %q: got %d %s", whole[:n], a.status, a.body)
+		}
+	}
+	if got := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil); strings.Contains(got.body, "a.txt") {
+		t.Errorf("a form that was cut stored something: %s", got.body)
+	}
+	if a := save(whole); a.status != http.StatusOK {
+		t.Errorf("the whole form: got %d %s", a.status, a.body)
+	}
+}
+
 func TestAFormWithoutItsBoundaryIsRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -221,7 +221,11 @@ func (h workerControl) save(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.r.Body = http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, maxSaved)
+	body := http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, maxSaved)
+	c.r.Body = struct {
+		io.Reader
+		io.Closer
+	}{wholeForm(body), body}
 	form, err := c.r.MultipartReader()
 	if err != nil {
 		return penstock.Errorf(penstock.CodeInvalidRequest, "the body must be multipart/form-data")
@@ -289,7 +293,21 @@ func readSave(form *multipart.Reader) (up penstock.Upload, content io.Reader, er
 	case err != nil:
 		return up, nil, err
 	}
-	return up, part, nil
+	return up, &lastPart{part, form}, nil
+}
+
+// lastPart is the content of a part that ends only if the form ends after it.
+type lastPart struct {
+	io.Reader
+	form *multipart.Reader
+}
+
+func (p *lastPart) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if errors.Is(err, io.EOF) {
+		_, err = p.form.NextPart() // nil for a part that nothing reads: the next call skips it
+	}
+	return n, err
 }
 
 // lease reads the lease of a call whose body is a file.

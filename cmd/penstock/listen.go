@@ -66,14 +66,25 @@ func (l *listening) checkAddress() error {
 	if l.PublicURL == "" {
 		return nil
 	}
-	u, err := url.Parse(l.PublicURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
-		return exitf(exitUsage, "--public-url %q is not a URL such as https://penstock.example.com", l.PublicURL)
-	}
-	if strings.Trim(u.Path, "/") != "" {
+	return checkPublicURL(l.PublicURL)
+}
+
+// checkPublicURL rejects a URL with more than a scheme and a host. Its errors repeat neither a user nor a query nor a
+// fragment, because each may be a secret.
+func checkPublicURL(text string) error {
+	const example = "such as https://penstock.example.com"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return exitf(exitUsage, "--public-url is not a URL %s", example)
+	case u.User != nil:
+		return exitf(exitUsage, "--public-url contains a user or a password, and links would show it: set a URL %s", example)
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return exitf(exitUsage, "--public-url contains a query or a fragment: set a URL %s", example)
+	case strings.Trim(u.Path, "/") != "":
 		return exitf(
-			exitUsage, "--public-url %s: the server cannot be below a path: give it a host name or a port of its own, such "+
-				"as %s://penstock.%s", l.PublicURL, u.Scheme, u.Host,
+			exitUsage, "--public-url %s://%s%s: the server cannot be below a path: give it a host name or a port of its own, "+
+				"such as %[1]s://penstock.%[2]s", u.Scheme, u.Host, u.EscapedPath(),
 		)
 	}
 	return nil

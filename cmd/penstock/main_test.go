@@ -185,20 +185,6 @@ func TestUsage(t *testing.T) {
 			args: []string{"serve", "--trusted-proxies", "proxy"}, code: 64, says: "such as 10.0.0.0/8",
 		},
 		"certificate without its key": {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "must be set together"},
-		"public address with a path": {
-			args: []string{"serve", "--public-url", "https://x.example/y"}, code: 64,
-			says: "--public-url https://x.example/y: the server cannot be below a path",
-		},
-		"public address with a deep path": {
-			args: []string{"serve", "--public-url", "https://x.example:8443/a/b/"}, code: 64,
-			says: "the server cannot be below a path",
-		},
-		"public address with a query": {
-			args: []string{"serve", "--public-url", "https://x.example?a=b"}, code: 64, says: "is not a URL such as",
-		},
-		"public address without a scheme": {
-			args: []string{"serve", "--public-url", "x.example"}, code: 64, says: "is not a URL such as",
-		},
 		"no slots": {
 			args: []string{"serve", "--concurrency", "0"}, code: 64, says: "--concurrency must be at least 1",
 		},

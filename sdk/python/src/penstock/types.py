@@ -3739,9 +3739,19 @@ class FilterCheck(Model):
     reason: str | None = None
     """Why the check failed."""
 
+    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
+    """The condition that failed: object, if the filter names keys below the value; event, if the
+    trigger waits for other events.
+    """
+
     actual: list[str] | None = None
-    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
-    object is {…}. Missing if the payload lacks the key, and for events.
+    """The first values of the delivery: strings as they are, each cut to 60 characters. An object
+    is {…}. Missing if the delivery lacks the key.
+    """
+
+    expected: list[str] | None = None
+    """The first values of the condition, cut in the same way; of exists, true or false; of event,
+    the events that start a run.
     """
 
 
@@ -3782,9 +3792,19 @@ class FilterDelivery(Model):
     reason: str | None = None
     """Why the filter does not match."""
 
+    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
+    """The condition that failed: object, if the filter names keys below the value; event, if the
+    trigger waits for other events.
+    """
+
     actual: list[str] | None = None
-    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
-    object is {…}. Missing if the payload lacks the key, and for events.
+    """The first values of the delivery: strings as they are, each cut to 60 characters. An object
+    is {…}. Missing if the delivery lacks the key.
+    """
+
+    expected: list[str] | None = None
+    """The first values of the condition, cut in the same way; of exists, true or false; of event,
+    the events that start a run.
     """
 
 
@@ -4154,7 +4174,24 @@ class DeliveryMatch(Model):
     """
 
     reason: str | None = None
-    """Why no run started, for people."""
+    """Why no run started: one sentence for people, with the value and what was expected. Names and
+    values are between backticks.
+    """
+
+    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
+    """The condition that failed: object, if the filter names keys below the value; event, if the
+    trigger waits for other events.
+    """
+
+    actual: list[str] | None = None
+    """The first values of the delivery: strings as they are, each cut to 60 characters. An object
+    is {…}. Missing if the delivery lacks the key.
+    """
+
+    expected: list[str] | None = None
+    """The first values of the condition, cut in the same way; of exists, true or false; of event,
+    the events that start a run.
+    """
 
 
 class ListDeliveriesResponse(Model):

@@ -239,6 +239,9 @@ type Result struct {
 	Turn int `json:"turn,omitzero"`
 	// KeepOpen asks for follow-ups without ending the run, for an idle interactive session.
 	KeepOpen bool `json:"keep_open,omitzero"`
+	// ActionsUnknown means that the harness reports no actions, so that a run without them is not
+	// hollow.
+	ActionsUnknown bool `json:"actions_unknown,omitzero"`
 	// Usage is what this turn consumed.
 	Usage *TurnUsage `json:"usage,omitempty"`
 }

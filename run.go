@@ -136,6 +136,12 @@ type Run struct {
 	Schedule       *RunSchedule      `json:"schedule,omitempty"`
 	Scope          *Scoped           `json:"scope,omitempty"`
 	Usage          *Usage            `json:"request_usage,omitempty"`
+	// Evidence is current in a response with this one run. In a list, an active run has the
+	// evidence of when a worker last left it.
+	Evidence *Evidence `json:"evidence,omitempty"`
+	// Hollow says of a SUCCEEDED run that it did nothing, and HollowReason in a sentence why.
+	Hollow       bool   `json:"hollow,omitzero"`
+	HollowReason string `json:"hollow_reason,omitempty"`
 
 	// Sealed says whether checks proved that every execution so far was sealed; nil: no execution
 	// was checked yet.

@@ -37,9 +37,17 @@ var runNoun = &noun[penstock.Run]{
 	name: "run", id: "ID", uid: true, path: "agent/runs", key: "runs", some: "?limit=50",
 	head: []string{"RUN", "STATE", "AGE", "SOURCE", "TITLE"},
 	row: func(r penstock.Run) []string {
-		return []string{r.ID, string(r.State), age(r.CreatedAt), string(r.Source), r.Title}
+		return []string{r.ID, listedState(r), age(r.CreatedAt), string(r.Source), r.Title}
 	},
 	facts: runFacts,
+}
+
+// listedState returns the state of a run, with a mark if the run did nothing.
+func listedState(r penstock.Run) string {
+	if r.Hollow {
+		return string(r.State) + " (hollow)"
+	}
+	return string(r.State)
 }
 
 func runPath(id string, rest ...string) string {

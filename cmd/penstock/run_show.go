@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -20,6 +21,7 @@ func runFacts(run penstock.Run) []fact {
 		{"title", run.Title},
 		{"state", string(run.State) + queued(run)},
 		{"message", statusText(run.StatusMessage)},
+		{"hollow", run.HollowReason},
 		{"budget", blockedText(run)},
 		{"created", timestamp(run.CreatedAt)},
 		{"started", timestamp(run.StartedAt)},
@@ -32,6 +34,7 @@ func runFacts(run penstock.Run) []fact {
 		{"harness", config.Harness.Kind()},
 		{"environment", config.EnvironmentID},
 		{"usage", usage(run.Usage)},
+		{"evidence", evidenceText(run.Evidence)},
 		{"parent", run.ParentID},
 		{"conversation", run.ConversationID},
 		{"metadata", pairs(run.Metadata)},
@@ -41,6 +44,15 @@ func runFacts(run penstock.Run) []fact {
 		list = append(list, fact{"artifact", artifactText(artifact)})
 	}
 	return append(list, fact{"prompt", run.Prompt})
+}
+
+// evidenceText returns what a run has done, "" if that is unknown.
+func evidenceText(e *penstock.Evidence) string {
+	if e == nil {
+		return ""
+	}
+	return fmt.Sprintf("turns %d, model calls %d, actions %d (%d failed), files changed %d, outputs %d",
+		e.Turns, e.ModelCalls, e.Actions, e.FailedActions, e.FilesChanged, e.Outputs)
 }
 
 type runLogsCmd struct {

@@ -108,7 +108,10 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 			return err
 		}
 	}
-	move := store.Move{Run: run, To: r.State, Message: r.Message, TimelineEvent: timelineEvent, Payload: payload}
+	move := store.Move{
+		Run: run, To: r.State, Message: r.Message, TimelineEvent: timelineEvent, Payload: payload,
+		ActionsUnknown: r.ActionsUnknown,
+	}
 	if r.Message != nil && r.State == penstock.StateBlocked {
 		move.Blocked = store.BlockedBy(r.Message.Budget)
 	}

@@ -70,6 +70,13 @@ func (s *Runs) Read(ctx context.Context, p penstock.Principal, id string) (penst
 	if err != nil {
 		return penstock.Run{}, err
 	}
+	if r.State.Held() {
+		e, err := s.store.Runs.Evidence(ctx, r)
+		if err != nil {
+			return penstock.Run{}, err
+		}
+		r.Evidence = &e
+	}
 	runs, err := s.Present(ctx, []store.RunRow{r})
 	if err != nil {
 		return penstock.Run{}, err

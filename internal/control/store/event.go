@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,7 +19,7 @@ type eventRecord struct {
 func eventAt(runID string, execution int, seq int64, d penstock.Draft) *eventRecord {
 	return &eventRecord{penstock.Event{
 		RunID: runID, Seq: seq, ExecutionID: execution, Type: d.Type, At: d.At, Data: d.Data,
-	}, d.Key}
+	}, cmp.Or(actionKey(d), d.Key)}
 }
 
 // eventFields are the columns of an event.

@@ -26,6 +26,10 @@ type Move struct {
 	Blocked                     Blocked          // what a BLOCKED run waits for, besides a message
 	SessionID, Location, Prompt string           // of the run; "": unchanged
 
+	// ActionsUnknown means that the agent's harness reports no actions, so that their absence says
+	// nothing about the run.
+	ActionsUnknown bool
+
 	requeued string // why, of a [RunsTx.Requeue]
 }
 
@@ -45,6 +49,13 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 	if err != nil {
 		return err
 	}
+	evidence, hollow, err := rs.ending(ctx, m, unread)
+	if err != nil {
+		return err
+	}
+	if hollow != "" {
+		m = m.with("hollow_reason", hollow)
+	}
 	now := penstock.Now()
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
@@ -56,7 +67,8 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 			location = COALESCE(NULLIF($11, ''), location),
 			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
 			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17, state_at = $2,
-			ended_before = CASE WHEN $21 = 1 THEN 1 ELSE ended_before END
+			ended_before = CASE WHEN $21 = 1 THEN 1 ELSE ended_before END,
+			evidence = COALESCE(NULLIF($22, ''), evidence), hollow = $23
 		WHERE id = $18
 			AND state = $19
 			AND execution_id = $20
@@ -67,7 +79,8 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
 		set.timesLost, int64(set.notGivenSince), m.Blocked.Budget, m.Blocked.Cost, m.Blocked.Tokens,
-		m.Run.ID, string(from), m.Run.ExecutionID, flag(m.To.Done() || from.Done())).Scan(&last)
+		m.Run.ID, string(from), m.Run.ExecutionID, flag(m.To.Done() || from.Done()),
+		marshal(evidence), hollow).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrMoved
 	}
@@ -107,11 +120,7 @@ func (m Move) drafts(set change, unread []Followup, now penstock.Time) []penstoc
 	drafts, ids := undelivered(unread, now)
 	payload := m.Payload
 	if len(ids) > 0 {
-		payload = maps.Clone(payload)
-		if payload == nil {
-			payload = map[string]any{}
-		}
-		payload["undelivered_followups"] = ids
+		payload = m.with("undelivered_followups", ids).Payload
 	}
 	drafts = append(drafts, penstock.NewDraft(penstock.EventState, now,
 		penstock.StateData{State: m.To, ExecutionID: set.execution, StatusMessage: m.Message}))
@@ -119,6 +128,16 @@ func (m Move) drafts(set change, unread []Followup, now penstock.Time) []penstoc
 		drafts = append(drafts, penstock.Timeline(now, m.TimelineEvent, payload))
 	}
 	return append(drafts, m.Events...)
+}
+
+// with returns m with another value in the payload of its timeline event.
+func (m Move) with(key string, value any) Move {
+	m.Payload = maps.Clone(m.Payload)
+	if m.Payload == nil {
+		m.Payload = map[string]any{}
+	}
+	m.Payload[key] = value
+	return m
 }
 
 // change is what a move does to the run's row besides its state.

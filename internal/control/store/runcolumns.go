@@ -77,6 +77,8 @@ var runFields = newResource("runs", "r",
 	numberColumn("needed_cost", func(r *RunRow) *int64 { return &r.NeededCost }).unset(),
 	numberColumn("needed_tokens", func(r *RunRow) *int64 { return &r.NeededTokens }).unset(),
 	listColumn("senders", func(r *RunRow) *[]string { return &r.Senders }).unset(),
+	jsonColumn("evidence", func(r *RunRow) **penstock.Evidence { return &r.Evidence }).unset(),
+	textColumn("hollow", func(r *RunRow) *string { return &r.HollowReason }).unset(),
 ).cutAfter("metadata", "definition_revision")
 
 var (
@@ -105,6 +107,7 @@ func scanRun(row scanner, more ...any) (RunRow, error) {
 	}
 	r.Config.Budget = r.ownBudget()
 	r.TaskID = r.ID
+	r.Hollow = r.HollowReason != ""
 	if r.sealed != 0 {
 		r.Sealed = new(r.sealed == sealedYes)
 	}

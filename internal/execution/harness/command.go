@@ -77,7 +77,7 @@ func (a *commandAgent) Prompt(ctx context.Context, m Message, interrupt <-chan s
 	case ctx.Err() != nil:
 		return penstock.Result{}, context.Cause(ctx)
 	case err == nil && exit.Code == 0: // an interrupt would have come too late
-		return penstock.Result{State: penstock.StateSucceeded}, nil
+		return penstock.Result{State: penstock.StateSucceeded, ActionsUnknown: true}, nil
 	case cut.Load():
 		return penstock.Result{}, ErrInterrupted
 	case err != nil:

@@ -373,6 +373,12 @@ export interface RunItem {
   schedule?: RunSchedule;
   scope?: Scope;
   request_usage?: RequestUsage;
+  /** What the run has provably done. Absent until a worker has executed it. A response with this one run is current; in a list, an active run has the evidence of when a worker last left it. */
+  evidence?: RunEvidence;
+  /** Whether the run did nothing although it is SUCCEEDED: it has no action, no changed file and no output, or every action failed. The state stays. Absent if not. */
+  hollow?: boolean;
+  /** Why the run is hollow */
+  hollow_reason?: string;
   /** Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and no way out except the allowed ones. Absent until the first check. */
   sealed?: boolean;
   /** The part of the policy that was fixed when the run was created: the layers of its runner, factory, agent and MCP servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment. */
@@ -410,6 +416,22 @@ export interface Scope {
   type: Open<'User' | 'Team'>;
   /** Unique id of the user or team. */
   uid?: string;
+}
+
+/** What a run has provably done, over all its executions. It is counted from what the server stores. */
+export interface RunEvidence {
+  /** Prompts and follow-ups that the agent received. */
+  turns: number;
+  /** Calls of models through the model gateway. */
+  model_calls: number;
+  /** Tool calls of the agent. */
+  actions: number;
+  /** Actions whose last result is a failure or a denial. */
+  failed_actions: number;
+  /** Files that differ from the commit that was checked out. */
+  files_changed: number;
+  /** Stored artifacts (PLAN, FILE, SCREENSHOT), and pull requests that the proxy observed. A claimed pull request, a reference, or an answer in words is not an output. */
+  outputs: number;
 }
 
 /** The run's usage so far. A cost without a known price is absent. */

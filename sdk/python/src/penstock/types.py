@@ -187,6 +187,7 @@ __all__ = [
     "RunCreatorInfo",
     "RunDoneEvent",
     "RunEvent",
+    "RunEvidence",
     "RunItem",
     "RunMessageDeltaEvent",
     "RunMessageEvent",
@@ -722,6 +723,19 @@ class RunItem(Model):
     request_usage: RequestUsage | None = None
     """The run's usage so far. A cost without a known price is absent."""
 
+    evidence: RunEvidence | None = None
+    """What the run has provably done. Absent until a worker has executed it. A response with this
+    one run is current; in a list, an active run has the evidence of when a worker last left it.
+    """
+
+    hollow: bool | None = None
+    """Whether the run did nothing although it is SUCCEEDED: it has no action, no changed file and
+    no output, or every action failed. The state stays. Absent if not.
+    """
+
+    hollow_reason: str | None = None
+    """Why the run is hollow."""
+
     sealed: bool | None = None
     """Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and
     no way out except the allowed ones. Absent until the first check.
@@ -775,6 +789,32 @@ class Scope(Model):
 
     uid: str | None = None
     """Unique id of the user or team."""
+
+
+class RunEvidence(Model):
+    """What a run has provably done, over all its executions. It is counted from what the server
+    stores.
+    """
+
+    turns: int
+    """Prompts and follow-ups that the agent received."""
+
+    model_calls: int
+    """Calls of models through the model gateway."""
+
+    actions: int
+    """Tool calls of the agent."""
+
+    failed_actions: int
+    """Actions whose last result is a failure or a denial."""
+
+    files_changed: int
+    """Files that differ from the commit that was checked out."""
+
+    outputs: int
+    """Stored artifacts (PLAN, FILE, SCREENSHOT), and pull requests that the proxy observed. A
+    claimed pull request, a reference, or an answer in words is not an output.
+    """
 
 
 class RequestUsage(Model):

@@ -1,5 +1,5 @@
 import { Anchor, Stack, Title } from '@mantine/core';
-import type { Plan, RequestUsage, RunItem } from '@penstock/sdk';
+import type { Plan, RequestUsage, RunEvidence, RunItem } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -45,6 +45,7 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
         <Durations timeline={log.timeline} />
         <Fact name="Execution">{run.execution_id > 1 ? String(run.execution_id) : undefined}</Fact>
         <Usage usage={usage} />
+        <Fact name="Evidence">{run.evidence && evidenceOf(run.evidence)}</Fact>
         <Fact name="Model">{run.agent_config?.model_id}</Fact>
         <Fact name="Agent">{agentOf(run)}</Fact>
         <Fact name="Schedule">{run.schedule?.schedule_name}</Fact>
@@ -66,6 +67,18 @@ function automationOf({ metadata, factory_uid, creator }: RunItem): ReactNode {
       {creator?.uid === auid ? (creator.display_name ?? auid) : auid}
     </Anchor>
   ) : undefined;
+}
+
+/** What a run has done, as the server counted it. */
+function evidenceOf(e: RunEvidence): string {
+  const failed = e.failed_actions ? ` (${formatNumber(e.failed_actions)} failed)` : '';
+  return [
+    `Actions: ${formatNumber(e.actions)}${failed}`,
+    `Files changed: ${formatNumber(e.files_changed)}`,
+    `Outputs: ${formatNumber(e.outputs)}`,
+    `Model calls: ${formatNumber(e.model_calls)}`,
+    `Turns: ${formatNumber(e.turns)}`,
+  ].join(' · ');
 }
 
 /** What a run's trigger links to: a delivery, if it is within this server. */

@@ -89,6 +89,11 @@ function OneRun({ runId }: { runId: string }) {
       </span>
       {run.error && <Failure error={run.error} />}
       {state !== 'BLOCKED' && <StatusMessage run={run.data} log={log} />}
+      {state === 'SUCCEEDED' && run.data.hollow && (
+        <Alert color="yellow" p="xs" role="status" title="This run did nothing">
+          {run.data.hollow_reason}
+        </Alert>
+      )}
       {showing && (
         <Suspense>
           <CurlCommands run={run.data} />

@@ -102,12 +102,7 @@ type DeliveryMatch struct {
 	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
 	// failed, or factory.FailedAtAutomation. It is nil if the delivery started a run.
 	FailedAt *string `json:"failed_at,omitzero"`
-	Reason   string  `json:"reason,omitempty"` // the same in words: one sentence
-	// Operator, Actual and Expected are the data of Reason: see trigger.Explanation. Rows of earlier
-	// versions have none.
-	Operator string   `json:"operator,omitempty"`
-	Actual   []string `json:"actual,omitempty"`
-	Expected []string `json:"expected,omitempty"`
+	Reason   string  `json:"reason,omitempty"` // the same in words
 }
 
 // DefaultDeliveries is the default page size of a log.

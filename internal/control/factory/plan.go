@@ -268,10 +268,8 @@ func (k *senders) due(ip string, now penstock.Time) bool {
 
 // reportedEvents holds the events that a delivery reports, or why it reports none.
 type reportedEvents struct {
-	events   []trigger.Event
-	why      string // no event
-	name     string // from the sender's header
-	document *trigger.Document
+	events []trigger.Event
+	why    string
 }
 
 // reportedEvents reads the events of a delivery if an automation of the plan needs them.
@@ -286,7 +284,7 @@ func (p *Plan) reportedEvents(document *trigger.Document, headers map[string]str
 // readEvents reads the events that a delivery to a webhook with the scheme reports.
 func readEvents(scheme penstock.SignatureScheme, name string, document *trigger.Document) reportedEvents {
 	events, why := trigger.Events(string(scheme), name, document)
-	return reportedEvents{events, why, name, document}
+	return reportedEvents{events, why}
 }
 
 // eventName returns the event's name from the sender's header, or "". Gitea and Forgejo sign as GitHub
@@ -298,28 +296,41 @@ func eventName(scheme penstock.SignatureScheme, headers map[string]string) strin
 	return cmp.Or(headers["x-github-event"], headers["x-forgejo-event"], headers["x-gitea-event"])
 }
 
-// match returns why a delivery does not fire the automation, or nil if it does. The reason comes
-// from the first payload filter, or else from the triggers on events.
-func (e *planEntry) match(trial *trigger.FilterTrial, reported reportedEvents) *trigger.Explanation {
+// match reports whether a delivery fires the automation, and otherwise why not. The reason
+// comes from the first trigger for this event, or else from the first trigger.
+func (e *planEntry) match(
+	trial *trigger.FilterTrial, reported reportedEvents,
+) (matched bool, why trigger.FilterFailure) {
 	if e.first == e.end && len(e.events) == 0 {
-		return nil // it is broken for every delivery
+		return true, why // it is broken for every delivery
 	}
 	for i := e.first; i < e.end; i++ {
-		if ok, _ := trial.Match(i); ok {
-			return nil
+		ok, failure := trial.Match(i)
+		if ok {
+			return true, trigger.FilterFailure{}
+		}
+		if i == e.first {
+			why = failure
 		}
 	}
-	if len(e.events) > 0 {
-		if why := reported.explain(e.events); why == nil || e.first == e.end {
-			return why
+	other := e.first == e.end
+	for i, c := range e.events {
+		ok, failure := reported.match(c)
+		if ok {
+			return true, trigger.FilterFailure{}
+		}
+		if other && (i == 0 || !c.IsOtherEvent(failure)) {
+			why, other = failure, c.IsOtherEvent(failure)
 		}
 	}
-	return trial.Explain(e.first)
+	return false, why
 }
 
-// explain returns why none of the triggers fires, or nil if one does.
-func (t reportedEvents) explain(triggers []*trigger.Condition) *trigger.Explanation {
-	return trigger.ExplainEvents(triggers, t.events, t.why, t.name, t.document)
+func (t reportedEvents) match(c *trigger.Condition) (matched bool, why trigger.FilterFailure) {
+	if len(t.events) == 0 {
+		return false, trigger.FilterFailure{Reason: t.why}
+	}
+	return c.Match(t.events)
 }
 
 // eventsSize estimates the memory of the event conditions of a, in bytes.

@@ -192,9 +192,9 @@ func (s *Receiver) start(
 	for i := range p.automations {
 		e, match := &p.automations[i], &d.Matches[i]
 		match.Automation, match.UID = e.automation.row.Name, e.automation.row.UID
-		if why := e.match(trial, reported); why != nil {
-			match.FailedAt, match.Reason = &why.Path, why.Sentence
-			match.Operator, match.Actual, match.Expected = why.Operator, why.Actual, why.Expected
+		matched, why := e.match(trial, reported)
+		if !matched {
+			match.FailedAt, match.Reason = &why.Path, why.Reason
 			continue
 		}
 		if err := s.begin(ctx, p, e.automation, document, d, match); err != nil {

@@ -129,7 +129,7 @@ func TestATriggerIsTested(t *testing.T) {
 			},
 			"no event": {
 				factory.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"},
-				"event  a ping only tests the webhook; this automation waits for issue_created",
+				"event  a ping only tests the webhook",
 			},
 			"none of the last": {
 				factory.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID},

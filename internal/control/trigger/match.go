@@ -251,6 +251,3 @@ func (t *FilterTrial) Match(i int) (matched bool, why FilterFailure) {
 	}
 	return true, FilterFailure{}
 }
-
-// Explain returns the result of [Filter.Explain] for the set's i-th filter.
-func (t *FilterTrial) Explain(i int) *Explanation { return t.set.filters[i].Explain(t.Document) }

@@ -3,8 +3,8 @@
 // Linear reports, and a [Condition] is a trigger on them that is compiled once. It is pure.
 //
 // Payloads are hostile, and people without any rights write parts of them. So this package reads
-// only values that the provider vouches for, an [Explanation] shows values cut and cleaned, and no
-// operation takes longer than the payload's size times the filter's. docs/triggers.md says
+// only values that the provider vouches for, its reasons quote nothing but the name of the event,
+// and no operation takes longer than the payload's size times the filter's. docs/triggers.md says
 // which values each key reads.
 package trigger
 
@@ -115,13 +115,11 @@ func (r *reader) noEvent(provider, name string, body Value) string {
 	return quoted(name) + " in X-GitHub-Event is not an event that triggers support"
 }
 
-const unknownName = "an unknown name"
-
 // quoted returns names in quotes if they are plain words, as the names of providers are.
 func quoted(names ...string) string {
 	for _, name := range names {
 		if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c != '-' && c != '.' && !githubName(c) }) {
-			return unknownName
+			return "an unknown name"
 		}
 	}
 	return strconv.Quote(strings.TrimSpace(strings.Join(names, " ")))

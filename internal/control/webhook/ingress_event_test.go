@@ -126,8 +126,8 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		d := s.fromGitHub(w, "pull_request", s.event("github/pull_request.opened"))
 		want := map[string]string{
-			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels `labels` is absent; expects `agent`",
-			"pushes": `the event "pull_request opened" starts nothing; this automation waits for push`,
+			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels the event has no value",
+			"pushes": "the delivery is not the event push",
 			"either": "/authors no value of the event is in the list",
 		}
 		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 3 {
@@ -141,9 +141,9 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		d = s.fromGitHub(w, "push", s.event("github/push"))
 		want = map[string]string{
-			"any-pull": `the event "push" starts nothing; this automation waits for pull_request_opened`,
-			"our-pull": `the event "push" starts nothing; this automation waits for pull_request_opened`,
-			"labeled":  `the event "push" starts nothing; this automation waits for pull_request_opened`, "pushes": "run", "both": "run",
+			"any-pull": "the delivery is not the event pull_request_opened",
+			"our-pull": "the delivery is not the event pull_request_opened",
+			"labeled":  "the delivery is not the event pull_request_opened", "pushes": "run", "both": "run",
 			"either": "/paths no file of the event matches",
 		}
 		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 2 {
@@ -156,7 +156,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			"the push deletes a branch or tag":          s.fromGitHub(w, "push", s.event("gitea/push.zeros")),
 		} {
 			got := matchSummaries(d)
-			if !strings.HasPrefix(got["any-pull"], none) || !strings.HasPrefix(got["either"], none) || got["both"] != "run" || len(d.Runs) != 1 {
+			if got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
 				t.Errorf("%s: got %v", none, got)
 			}
 		}
@@ -181,12 +181,12 @@ func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
 		s.waits("asked", [3]string{"linear", "comment_created", `{"mentioned_users": ["penstock"], "keywords": ["deploy"]}`})
 		s.waits("delegated", [3]string{"linear", "agent_session_created", ""})
 		s.waits("moved", [3]string{"linear", "issue_state_changed", `{"states": {"not_in": ["Done"]}}`})
-		const other = "; this automation waits for "
+		other := "the delivery is not the event "
 		for _, test := range []struct {
 			name string
 			want map[string]string
 		}{
-			{"Issue.create", map[string]string{"created": "run", "labeled": "/labels"}},
+			{"Issue.create", map[string]string{"created": "run", "labeled": "/labels no value of the event is in the list"}},
 			{"Issue.update.labels", map[string]string{"labeled": "run"}},
 			{"Comment.create", map[string]string{"asked": "run"}},
 			{"AgentSessionEvent.created", map[string]string{"delegated": "run"}},
@@ -200,13 +200,7 @@ func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
 					test.want[name] = other + event
 				}
 			}
-			got := matchSummaries(s.fromLinear(w, s.event("linear/"+test.name)))
-			for name := range got {
-				if strings.Contains(got[name], other) {
-					test.want[name] = got[name]
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, matchSummaries(s.fromLinear(w, s.event("linear/"+test.name)))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.name, diff)
 			}
 		}
@@ -249,7 +243,7 @@ func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 		)
 		if got := matchSummaries(
 			s.fromGitHub(w, "push", s.event("github/push")),
-		); got["pushes"] != "/branches `branches` is `master`; expects `main`" {
+		); got["pushes"] != "/branches no value of the event is in the list" {
 			t.Errorf("another filter: got %v", got)
 		}
 		change(factory.AutomationRequest{Enabled: new(false)})
@@ -309,13 +303,10 @@ func TestTriggersInFilesFire(t *testing.T) {
 		for _, test := range []struct{ sample, base, review, several string }{
 			{"pull_request.opened", "main", "run", "run"},
 			{"pull_request.opened", "release/1.2", "run", "run"},
-			{"pull_request.opened", "dev", "/base_branches `base_branches` is `dev`; expects one of `main` or `release/*`", "run"},
+			{"pull_request.opened", "dev", "/base_branches no value of the event is in the list", "run"},
+			{"pull_request.ready_for_review", "main", "the delivery is not the event pull_request_opened", "run"},
 			{
-				"pull_request.ready_for_review", "main",
-				"action `ready_for_review` starts nothing; this automation waits for opened", "run",
-			},
-			{
-				"pull_request.closed", "main", "action `closed` starts nothing; this automation waits for opened",
+				"pull_request.closed", "main", "the delivery is not the event pull_request_opened",
 				"/action the value, a string, is not in the list",
 			},
 		} {
@@ -356,21 +347,21 @@ func TestHostilePayloadsReportNoEvent(t *testing.T) {
 		w := s.signed("github", eventSecret, nil)
 		s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["bug"]}`})
 		s.waits("opened", [3]string{"github", "issue_created", `{"labels": {"not_in": ["bug"]}}`})
-		none := `"issues" fires no trigger; this automation waits for `
+		none := `"issues" fires no trigger`
 		for name, test := range map[string]struct{ body, labeled, opened string }{
-			"wrong types":    {`{"action": ["labeled"], "issue": 1, "label": {}}`, none + "issue_labeled", none + "issue_created"},
-			"a text for all": {`"labeled"`, none + "issue_labeled", none + "issue_created"},
+			"wrong types":    {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
+			"a text for all": {`"labeled"`, none, none},
 			"nothing but it": {
-				`{"action": "labeled", "issue": {}}`, "/labels `labels` is absent; expects `bug`",
-				"action `labeled` starts nothing; this automation waits for created",
+				`{"action": "labeled", "issue": {}}`, "/labels the event has no value",
+				"the delivery is not the event issue_created",
 			},
 			"a label of lists": {
-				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels `labels` is absent; expects `bug`",
-				"action `labeled` starts nothing; this automation waits for created",
+				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has no value",
+				"the delivery is not the event issue_created",
 			},
 			"many labels": {
 				`{"action": "opened", "issue": {"labels": [` + strings.Repeat(`{"name":"x"},`, 15_000) + `{}]}}`,
-				"action `opened` starts nothing; this automation waits for labeled", "run",
+				"the delivery is not the event issue_labeled", "run",
 			},
 			"more values": {
 				`{"action": "opened", "issue": {"labels": [` + strings.Repeat("1,", 60_000) + `1]}}`,

@@ -2792,12 +2792,8 @@ export interface FilterCheck {
   path?: string;
   /** Why the check failed. */
   reason?: string;
-  /** The condition that failed: object, if the filter names keys below the value; event, if the trigger waits for other events. */
-  operator?: Open<'in' | 'not_in' | 'exists' | 'object' | 'event'>;
-  /** The first values of the delivery: strings as they are, each cut to 60 characters. An object is {…}. Missing if the delivery lacks the key. */
+  /** The first values of the payload at path: strings as they are, each cut to 60 characters. An object is {…}. Missing if the payload lacks the key, and for events. */
   actual?: string[];
-  /** The first values of the condition, cut in the same way; of exists, true or false; of event, the events that start a run. */
-  expected?: string[];
 }
 
 /** The webhook's latest accepted deliveries. */
@@ -2826,12 +2822,8 @@ export interface FilterDelivery {
   path?: string;
   /** Why the filter does not match. */
   reason?: string;
-  /** The condition that failed: object, if the filter names keys below the value; event, if the trigger waits for other events. */
-  operator?: Open<'in' | 'not_in' | 'exists' | 'object' | 'event'>;
-  /** The first values of the delivery: strings as they are, each cut to 60 characters. An object is {…}. Missing if the delivery lacks the key. */
+  /** The first values of the payload at path: strings as they are, each cut to 60 characters. An object is {…}. Missing if the payload lacks the key, and for events. */
   actual?: string[];
-  /** The first values of the condition, cut in the same way; of exists, true or false; of event, the events that start a run. */
-  expected?: string[];
 }
 
 /** A delivery for the server to send. */
@@ -3097,14 +3089,8 @@ export interface DeliveryMatch {
    * whole, and for another event. `automation` if the automation is invalid.
    */
   failed_at?: string;
-  /** Why no run started: one sentence for people, with the value and what was expected. Names and values are between backticks. */
+  /** Why no run started, for people. */
   reason?: string;
-  /** The condition that failed: object, if the filter names keys below the value; event, if the trigger waits for other events. */
-  operator?: Open<'in' | 'not_in' | 'exists' | 'object' | 'event'>;
-  /** The first values of the delivery: strings as they are, each cut to 60 characters. An object is {…}. Missing if the delivery lacks the key. */
-  actual?: string[];
-  /** The first values of the condition, cut in the same way; of exists, true or false; of event, the events that start a run. */
-  expected?: string[];
 }
 
 /** A page of a webhook's deliveries. */

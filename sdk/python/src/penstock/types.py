@@ -3779,19 +3779,9 @@ class FilterCheck(Model):
     reason: str | None = None
     """Why the check failed."""
 
-    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
-    """The condition that failed: object, if the filter names keys below the value; event, if the
-    trigger waits for other events.
-    """
-
     actual: list[str] | None = None
-    """The first values of the delivery: strings as they are, each cut to 60 characters. An object
-    is {…}. Missing if the delivery lacks the key.
-    """
-
-    expected: list[str] | None = None
-    """The first values of the condition, cut in the same way; of exists, true or false; of event,
-    the events that start a run.
+    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
+    object is {…}. Missing if the payload lacks the key, and for events.
     """
 
 
@@ -3832,19 +3822,9 @@ class FilterDelivery(Model):
     reason: str | None = None
     """Why the filter does not match."""
 
-    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
-    """The condition that failed: object, if the filter names keys below the value; event, if the
-    trigger waits for other events.
-    """
-
     actual: list[str] | None = None
-    """The first values of the delivery: strings as they are, each cut to 60 characters. An object
-    is {…}. Missing if the delivery lacks the key.
-    """
-
-    expected: list[str] | None = None
-    """The first values of the condition, cut in the same way; of exists, true or false; of event,
-    the events that start a run.
+    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
+    object is {…}. Missing if the payload lacks the key, and for events.
     """
 
 
@@ -4214,24 +4194,7 @@ class DeliveryMatch(Model):
     """
 
     reason: str | None = None
-    """Why no run started: one sentence for people, with the value and what was expected. Names and
-    values are between backticks.
-    """
-
-    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
-    """The condition that failed: object, if the filter names keys below the value; event, if the
-    trigger waits for other events.
-    """
-
-    actual: list[str] | None = None
-    """The first values of the delivery: strings as they are, each cut to 60 characters. An object
-    is {…}. Missing if the delivery lacks the key.
-    """
-
-    expected: list[str] | None = None
-    """The first values of the condition, cut in the same way; of exists, true or false; of event,
-    the events that start a run.
-    """
+    """Why no run started, for people."""
 
 
 class ListDeliveriesResponse(Model):

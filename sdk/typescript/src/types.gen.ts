@@ -377,7 +377,7 @@ export interface RunItem {
   evidence?: RunEvidence;
   /** Whether the run did nothing although it is SUCCEEDED: it has no action, no changed file and no output, or every action failed. The state stays. Absent if not. */
   hollow?: boolean;
-  /** Why the run is hollow */
+  /** Why the run is hollow, in a sentence. */
   hollow_reason?: string;
   /** Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and no way out except the allowed ones. Absent until the first check. */
   sealed?: boolean;

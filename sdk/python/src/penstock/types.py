@@ -734,7 +734,7 @@ class RunItem(Model):
     """
 
     hollow_reason: str | None = None
-    """Why the run is hollow."""
+    """Why the run is hollow, in a sentence."""
 
     sealed: bool | None = None
     """Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and

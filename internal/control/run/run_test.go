@@ -524,6 +524,18 @@ func TestRunWaitsForItsWorkerWhileNobodyElseCanTakeIt(t *testing.T) {
 				if m := w.Get(run.ID).StatusMessage; !test.lost && m != nil {
 					w.T.Errorf("the worker is back, and the run says %+v", m)
 				}
+				if !test.lost {
+					return
+				}
+				draft := penstock.Timeline(penstock.Now(), "ghost", nil)
+				if err := w.Executions.Control().Append(
+					w.T.Context(), a.Lease, []penstock.Draft{draft},
+				); !errors.Is(err, penstock.ErrLeaseLost) {
+					w.T.Errorf("it writes before anybody has claimed the run again: %v", err)
+				}
+				if again := w.Work(); again.Lease.ExecutionID != 2 {
+					w.T.Errorf("the next worker has execution %d, want 2", again.Lease.ExecutionID)
+				}
 			})
 		})
 	}

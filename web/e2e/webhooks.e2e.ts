@@ -371,6 +371,61 @@ test('a new webhook waits for its first delivery, and a test delivery shows its 
   expect((await server.api.deliveries.list(uid, hook?.uid ?? '')).items).toHaveLength(1);
 });
 
+test('a test delivery has the payload that was chosen', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'choosing');
+  const hook = await server.api.webhooks.create(uid, {
+    name: 'hub',
+    auth_mode: 'signature',
+    signature_scheme: 'github',
+    secret: 'an-example-value',
+  });
+  const triggers = [{ provider: 'github', event: 'pull_request_opened' }];
+  await server.api.automations.create(uid, { name: 'review', prompt: 'demo: say reviewed', triggers });
+  await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
+  const dialog = page.getByRole('dialog');
+  const outcome = page.getByRole('status', { name: 'Test delivery' });
+  const sent = async () => (await server.api.deliveries.list(uid, hook.uid)).items;
+  const choose = async (payload?: string) => {
+    await page.getByRole('button', { name: 'Choose a payload…' }).click();
+    if (payload) {
+      await dialog.getByRole('combobox', { name: 'Payload' }).click();
+      await page.getByRole('option', { name: payload, exact: true }).click();
+    }
+  };
+  const send = () => dialog.getByRole('button', { name: 'Send test' }).click();
+
+  await choose();
+  await send();
+  await dialog.getByText('The webhook has accepted no delivery yet.').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+
+  await choose('pull_request_opened');
+  await send();
+  await outcome.getByText('HTTP 202, 1 run started').waitFor();
+  expect(await sent()).toHaveLength(1);
+
+  await choose('A payload to paste');
+  expect(await dialog.getByRole('button', { name: 'Send test' }).isDisabled()).toBe(true);
+  await dialog.getByRole('textbox', { name: 'JSON' }).fill('{"action": "closed"');
+  await send();
+  await dialog.getByRole('alert').waitFor();
+  expect(await sent()).toHaveLength(1);
+  await dialog.getByRole('textbox', { name: 'X-GitHub-Event' }).fill('pull_request');
+  await dialog.getByRole('textbox', { name: 'JSON' }).fill('{"action": "opened", "pull_request": {"number": 41}}');
+  await send();
+  await outcome.getByText('HTTP 202, 1 run started').waitFor();
+  await expect.poll(async () => (await sent()).length).toBe(2);
+
+  await choose();
+  await send();
+  await expect.poll(async () => (await sent()).length).toBe(3);
+  const [last] = await sent();
+  const payload = await server.api.deliveries.payload(uid, hook.uid, last?.delivery_id ?? '');
+  expect(await payload.json()).toEqual({ action: 'opened', pull_request: { number: 41 } });
+  expect(last?.runs).toHaveLength(1);
+});
+
 test('a pasted request is verified, with what is wrong with it', async ({ world }) => {
   const { page, server } = world;
   const uid = await factoryOf(world, 'verifying');

@@ -143,7 +143,7 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 	sent, _ := body.(jsontext.Value)
 	if body != nil && sent == nil {
 		var err error
-		if sent, err = json.Marshal(body); err != nil {
+		if sent, err = json.Marshal(body, json.Deterministic(true)); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", method, path, err)
 		}
 	}

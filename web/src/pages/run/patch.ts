@@ -17,6 +17,7 @@ export function patchLines(patch: string): PatchLine[] {
       inBinary = false;
       lines.push({ kind: 'file', text: line.slice('diff --git '.length) });
     } else if (inBinary) {
+      continue;
     } else if (line === 'GIT binary patch') {
       inBinary = true;
       lines.push({ kind: 'gap', text: 'Binary file' });

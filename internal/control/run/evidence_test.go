@@ -156,6 +156,22 @@ func TestAFollowUpDecidesAgainWhetherARunIsHollow(t *testing.T) {
 	})
 }
 
+// A message is a turn once the agent has it.
+func TestAMessageThatWaitsIsNoTurn(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.Create(penstock.RunRequest{Prompt: "p"}).ID
+		a := w.Work()
+		w.FollowUp(id, "then this")
+		w.wantEvidence(id, penstock.Evidence{Turns: 1}, "")
+		if prompts := w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded}); len(prompts) != 1 {
+			w.T.Fatalf("the agent got %d messages", len(prompts))
+		}
+		w.wantEvidence(id, penstock.Evidence{Turns: 2}, "")
+		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+		w.wantEvidence(id, penstock.Evidence{Turns: 2}, didNothing)
+	})
+}
+
 // An agent can claim a pull request or a link. A stored file is an output.
 func TestOnlyStoredOrObservedOutputsCount(t *testing.T) {
 	worlds(t, nil, func(w *world) {

@@ -5,16 +5,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
-	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 // linearHook is a webhook of Linear that starts one run for each delivery.
@@ -96,13 +92,7 @@ func TestALinearRetryAfterA503StartsOneRun(t *testing.T) {
 		}
 
 		cut, other := *s, open(t, s.url, s.dir, noRate)
-		service := &away{Receiver: s.Receiver}
-		server := httptest.NewServer(webhook.NewIngress(webhook.IngressOptions{
-			Receiver: service, PublicURL: s.public, Limits: testworld.DefaultWebhookLimits(),
-			Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-		}))
-		defer server.Close()
-		cut.addr = strings.TrimPrefix(server.URL, "http://")
+		service := cut.losing()
 		w.send(&cut, "first", signedBefore(0)).want(t, "while all is well", http.StatusAccepted)
 		started++
 		for id, recovered := range map[string]*site{"same": &cut, "other": other} {

@@ -380,16 +380,22 @@ func (a *away) Deliver(
 	return result, err
 }
 
+// losing makes the site receive through a server of its own, whose database can be lost.
+func (s *site) losing() *away {
+	service := &away{Receiver: s.Receiver}
+	server := httptest.NewServer(webhook.NewIngress(webhook.IngressOptions{
+		Receiver: service, PublicURL: s.public, Limits: testworld.DefaultWebhookLimits(),
+		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+	}))
+	s.t.Cleanup(server.Close)
+	s.addr = strings.TrimPrefix(server.URL, "http://")
+	return service
+}
+
 func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
-		service := &away{Receiver: s.Receiver}
-		server := httptest.NewServer(webhook.NewIngress(webhook.IngressOptions{
-			Receiver: service, PublicURL: s.public, Limits: testworld.DefaultWebhookLimits(),
-			Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-		}))
-		defer server.Close()
-		s.addr = strings.TrimPrefix(server.URL, "http://")
+		service := s.losing()
 		s.post(path(w), bearer(w), []byte("1")).want(t, "before", http.StatusAccepted)
 		service.deliver, service.plan = true, true
 		for name, h := range map[string]map[string]string{"valid": bearer(w), "forged": {"Authorization": "Bearer x"}} {

@@ -74,13 +74,9 @@ func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 // loopback and trusted networks, because the key would not be encrypted.
 func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*url.URL, error) {
 	address = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api/v1"), "/")
-	base, err := url.Parse(address)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" ||
-		base.User != nil {
-		return nil, exitf(exitUsage, "--server %q is not a URL such as https://penstock.example.com", address)
-	}
-	if base.Scheme == "https" {
-		return base, nil
+	base, err := serverURL("--server", address)
+	if err != nil || base.Scheme == "https" {
+		return base, err
 	}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", base.Hostname())
 	if err != nil {

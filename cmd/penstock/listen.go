@@ -66,28 +66,30 @@ func (l *listening) checkAddress() error {
 	if l.PublicURL == "" {
 		return nil
 	}
-	return checkPublicURL(l.PublicURL)
-}
-
-// checkPublicURL rejects a URL with more than a scheme and a host. Its errors repeat neither a user nor a query nor a
-// fragment, because each may be a secret.
-func checkPublicURL(text string) error {
-	const example = "such as https://penstock.example.com"
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		return exitf(exitUsage, "--public-url is not a URL %s", example)
-	case u.User != nil:
-		return exitf(exitUsage, "--public-url contains a user or a password, and links would show it: set a URL %s", example)
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return exitf(exitUsage, "--public-url contains a query or a fragment: set a URL %s", example)
-	case strings.Trim(u.Path, "/") != "":
-		return exitf(
+	u, err := serverURL("--public-url", l.PublicURL)
+	if err == nil && strings.Trim(u.Path, "/") != "" {
+		err = exitf(
 			exitUsage, "--public-url %s://%s%s: the server cannot be below a path: give it a host name or a port of its own, "+
 				"such as %[1]s://penstock.%[2]s", u.Scheme, u.Host, u.EscapedPath(),
 		)
 	}
-	return nil
+	return err
+}
+
+// serverURL parses the address of a server, which the flag sets: a scheme, a host and maybe a path. Its errors repeat
+// nothing of it, because it may contain a password.
+func serverURL(flag, text string) (*url.URL, error) {
+	const example = "such as https://penstock.example.com"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, exitf(exitUsage, "%s is not a URL %s", flag, example)
+	case u.User != nil:
+		return nil, exitf(exitUsage, "%s contains a user or a password: set a URL %s", flag, example)
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return nil, exitf(exitUsage, "%s contains a query or a fragment: set a URL %s", flag, example)
+	}
+	return u, nil
 }
 
 // open listens. origin is the server's address for clients.

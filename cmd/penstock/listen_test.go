@@ -56,3 +56,26 @@ func TestPublicURLIsAnOrigin(t *testing.T) {
 		}
 	}
 }
+
+// A client's address of the server is refused in the same words, at each command that has one.
+func TestServerURLRepeatsNoPassword(t *testing.T) {
+	t.Parallel()
+	const noURL, user, beyond = "is not a URL such as", "contains a user or a password", "contains a query or a fragment"
+	for value, want := range map[string]string{
+		"https://me:hunter2@x.example":         user,
+		"https://me:hunter2@x.example/api/v1/": user,
+		"https://x.example?token=hunter2":      beyond,
+		"https://x.example/#hunter2":           beyond,
+		"ftp://me:hunter2@x.example":           noURL,
+		"https://me:hunter2@ x.example":        noURL,
+		"me:hunter2@x.example":                 noURL,
+	} {
+		for _, command := range [][]string{{"run", "list"}, {"worker", "--data", t.TempDir()}} {
+			env := []string{"PENSTOCK_BASE_URL=" + value, "PENSTOCK_API_KEY=psk_0123456789012345678901234567890123"}
+			got := call(t, env, command...)
+			if got.code != 64 || !strings.Contains(got.err, "--server "+want) || strings.Contains(got.out+got.err, "hunter2") {
+				t.Errorf("%s with %q: got exit code %d, %s; want 64 with %q", command[0], value, got.code, got.err, want)
+			}
+		}
+	}
+}

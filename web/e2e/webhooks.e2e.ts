@@ -263,6 +263,8 @@ test('a signed delivery appears without a reload, with why each automation did o
   const about = page.getByRole('complementary', { name: 'About the run' });
   await about.getByRole('link', { name: 'fix' }).waitFor();
   await about.getByRole('link', { name: 'live', exact: true }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'This run did nothing' }).getByText('without an action').waitFor();
+  await about.getByText('Actions: 0').waitFor();
   await world.look('run-webhook');
   await about.getByRole('link', { name: 'Delivery', exact: true }).click();
   await page.getByText('check_run', { exact: true }).first().waitFor();

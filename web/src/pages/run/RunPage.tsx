@@ -90,7 +90,7 @@ function OneRun({ runId }: { runId: string }) {
       {run.error && <Failure error={run.error} />}
       {state !== 'BLOCKED' && <StatusMessage run={run.data} log={log} />}
       {state === 'SUCCEEDED' && run.data.hollow && (
-        <Alert color="yellow" p="xs" role="status" title="This run did nothing">
+        <Alert variant="default" p="xs" role="status" title="This run did nothing" styles={{ root: { borderColor: 'var(--warn)' } }}>
           {run.data.hollow_reason}
         </Alert>
       )}

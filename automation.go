@@ -15,6 +15,7 @@ type Automation struct {
 	Title    string    `json:"title,omitempty"` // a TitleTemplate; absent: the automation's name
 	Prompt   string    `json:"prompt"`
 	Triggers []Trigger `json:"triggers"`
+	SubjectRules
 	Overrides
 	// Problems are the reasons why the automation or one of its triggers starts no runs: a
 	// missing agent, webhook or schedule, or a provider that is not connected.

@@ -99,6 +99,12 @@ type DeliveryMatch struct {
 	UID          string `json:"automation_uid"`
 	WouldTrigger bool   `json:"would_trigger"`
 	RunID        string `json:"run_id,omitempty"`
+	// Subject is what the delivery is about for the automation, and Fate what became of it: see
+	// [SubjectRules]. RunID is then the run that has received it.
+	Subject    string `json:"subject,omitempty"` // not stored
+	SubjectUID string `json:"subject_uid,omitempty"`
+	Fate       Fate   `json:"fate,omitempty"` // not stored
+	FateReason string `json:"fate_reason,omitempty"`
 	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
 	// failed, or factory.FailedAtAutomation. It is nil if the delivery started a run.
 	FailedAt *string `json:"failed_at,omitzero"`

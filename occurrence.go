@@ -37,6 +37,7 @@ type Fate string
 const (
 	FateWaiting    Fate = "waiting"
 	FateStarted    Fate = "started"
+	FateContinued  Fate = "continued"   // a follow-up gave it to a run
 	FateMerged     Fate = "merged_into" // joined the run that another one started
 	FateSuperseded Fate = "superseded"  // a later one replaced it before it started anything
 	FateSkipped    Fate = "skipped"     // a run was still live, or nothing may start
@@ -46,7 +47,7 @@ const (
 
 // Fates lists the fates.
 func Fates() []Fate {
-	return []Fate{FateWaiting, FateStarted, FateMerged, FateSuperseded, FateSkipped, FateMissed, FateFailed}
+	return []Fate{FateWaiting, FateStarted, FateContinued, FateMerged, FateSuperseded, FateSkipped, FateMissed, FateFailed}
 }
 
 // CatchUp is what a schedule does about times that passed while no server ran.

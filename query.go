@@ -23,6 +23,7 @@ type RunQuery struct {
 	ScheduleID    string
 	AncestorID    string
 	AutomationID  string
+	Subject       string
 	FactoryUIDs   []string // any of these
 	FactoryOnly   bool     // runs of any factory
 	WebhookUID    string

@@ -34,7 +34,7 @@ var moves = map[State][]State{
 	StatePending:    {StateInProgress, StateQueued, StateFailed, StateError, StateCancelled},
 	StateInProgress: {StateSucceeded, StateFailed, StateError, StateBlocked, StateQueued, StateCancelled},
 	StateBlocked:    {StateQueued, StateFailed, StateCancelled},
-	StateSucceeded:  {StateQueued},
+	StateSucceeded:  {StateQueued, StateBlocked},
 	StateFailed:     {StateQueued},
 	StateError:      {StateQueued},
 	StateCancelled:  {StateQueued},
@@ -142,6 +142,11 @@ type Run struct {
 	// Hollow says of a SUCCEEDED run that it did nothing, and HollowReason in a sentence why.
 	Hollow       bool   `json:"hollow,omitzero"`
 	HollowReason string `json:"hollow_reason,omitempty"`
+
+	// Subject is what the events of the run are about; EventsCount is how many it has received.
+	Subject     string `json:"subject,omitempty"`
+	EventsCount int64  `json:"events_count,omitzero"`
+	ContinuesID string `json:"continues,omitempty"` // the run on the same subject that ended before
 
 	// Sealed says whether checks proved that every execution so far was sealed; nil: no execution
 	// was checked yet.

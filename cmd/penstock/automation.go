@@ -73,6 +73,15 @@ func automationFacts(a penstock.Automation) []fact {
 		{"environment", a.EnvironmentID},
 		{"secrets", strings.Join(a.Secrets, ", ")},
 		{"worker host", a.WorkerHost},
+		{"subject", a.Subject},
+		{"when busy", string(a.WhenBusy)},
+		{"quiet", string(a.Quiet)},
+		{"longest wait", string(a.LongestWait)},
+		{"keep", string(a.Keep)},
+		{"follow-up prompt", a.FollowupPrompt},
+	}
+	if a.MaxFollowups != nil {
+		list = append(list, fact{"max follow-ups", number(int64(*a.MaxFollowups))})
 	}
 	for _, t := range a.Triggers {
 		list = append(list, fact{"trigger", triggerText(t)})
@@ -127,8 +136,20 @@ type automationFields struct {
 	Agent       *string          `placeholder:"NAME" field:"/agent" help:"Agent of the factory that does the work; the foreman by default."`
 	Environment *string          `placeholder:"UID|NAME" field:"/environment_id" help:"Environment for its runs."`
 	Model       *string          `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
-	Secret      []string         `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
+	subjectFields
+	Secret []string `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	requestBody
+}
+
+// subjectFields are the flags about what the events of an automation are about.
+type subjectFields struct {
+	Subject        *string `placeholder:"TEMPLATE" field:"/subject" help:"What events are about, such as '{{repository.full_name}}#{{pull_request.number}}', or auto. Later events about the same reach the same run."`
+	WhenBusy       *string `placeholder:"HOW" field:"/when_busy" help:"What an event does while a run works on its subject: coalesce (one follow-up after the turn; the default), queue, replace or parallel."`
+	Quiet          *string `placeholder:"TIME" field:"/quiet" help:"How long no event of the subject must come before something starts, such as 30s."`
+	LongestWait    *string `placeholder:"TIME" field:"/longest_wait" help:"The most that events wait for that; 5m by default."`
+	Keep           *string `placeholder:"TIME" field:"/keep" help:"How long after its success events continue a run; 14d by default."`
+	MaxFollowups   *int    `placeholder:"N" field:"/max_followups" help:"How often events may continue a run before a person has to answer; 20 by default."`
+	FollowupPrompt *string `placeholder:"TEXT" field:"/followup_prompt" help:"Prompt for later events; the prompt by default."`
 }
 
 // body returns the request from the flags of cmd and the file.

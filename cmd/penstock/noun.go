@@ -381,7 +381,8 @@ func (n *noun[T]) identifier() string { return cmp.Or(n.id, "UID or name") }
 
 // nouns are the resources that have the verbs below, by their names on the command line.
 var nouns = map[string]anyNoun{
-	"agent": agentNoun, "automation": automationNoun, "budget": budgetNoun, "environment": environmentNoun,
+	"subject": subjectNoun,
+	"agent":   agentNoun, "automation": automationNoun, "budget": budgetNoun, "environment": environmentNoun,
 	"factory": factoryNoun, "key": keyNoun, "run": runNoun, "schedule": scheduleNoun, "secret": secretNoun,
 	"webhook": webhookNoun,
 }

@@ -12,7 +12,7 @@ type occurrencesCmd struct {
 	Schedule   string `placeholder:"ID|NAME" field:"?schedule_id" help:"Only times of this schedule."`
 	Automation string `placeholder:"UID" field:"?automation_uid" help:"Only times of this automation."`
 	Kind       string `enum:",tick" default:"" field:"?kind" help:"Only those of this kind: tick, a time of a schedule or clock."`
-	Fate       string `enum:",waiting,started,merged_into,superseded,skipped,missed,failed" default:"" field:"?fate" help:"Only this fate: waiting, started, merged_into, superseded, skipped, missed or failed."`
+	Fate       string `enum:",waiting,started,continued,merged_into,superseded,skipped,missed,failed" default:"" field:"?fate" help:"Only this fate: waiting, started, continued, merged_into, superseded, skipped, missed or failed."`
 	Limit      int    `default:"20" help:"Maximum number; 0 lists all."`
 	Cursor     string `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
 }

@@ -20,6 +20,7 @@ type runListCmd struct {
 	Skill         string            `placeholder:"REFERENCE" field:"?skill" help:"Only runs with this skill."`
 	Schedule      string            `placeholder:"ID" field:"?schedule_id" help:"Only runs of this schedule."`
 	Factory       string            `placeholder:"UID|NAME" field:"?factory_uid" help:"Only runs of this factory."`
+	Subject       string            `placeholder:"TEXT" field:"?subject" help:"Only runs on this subject, such as acme/shop#7."`
 	Automation    string            `placeholder:"UID" field:"?automation_id" help:"Only runs started by this automation."`
 	Webhook       string            `placeholder:"UID" field:"?webhook_uid" help:"Only runs started by deliveries to this webhook."`
 	Environment   string            `placeholder:"UID|NAME" field:"?environment_id" help:"Only runs in this environment."`

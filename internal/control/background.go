@@ -28,6 +28,8 @@ func (r *Rules) jobs() []job {
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, r.Upkeep.IndexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireDue)},
 		{"start automations on a schedule", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireClocks)},
+		{"give events to the runs on their subjects", store.TopicSubjects, time.Second, r.atNow(r.Subjects.GiveDue)},
+		{"clear old subjects", "", 10 * time.Minute, r.Subjects.ClearSubjects},
 		{"plan again after a clock was set back", "", time.Minute, r.atNow(r.Schedules.PlanAgain)},
 		{"clear old occurrences", "", 10 * time.Minute, r.Schedules.ClearOccurrences},
 		{"poll the repositories of factories", store.TopicRepositories, time.Second, r.Repositories.SyncRepositories},

@@ -8,12 +8,19 @@ import (
 
 // Automation is automations/NAME/automation.md, or automations/NAME.md.
 type Automation struct {
-	Name               string    `json:"-"`
-	Enabled            *bool     `json:"enabled,omitzero" about:"Whether it starts runs." default:"true"`
-	Agent              string    `json:"agent,omitzero" rule:"name" about:"The agent whose runs it starts; the foreman where absent."`
-	Title              string    `json:"title,omitzero" rule:"title" about:"Title of its runs; {{data.order}} stands for that value of the payload. The automation's name where absent."`
-	CredentialStrategy string    `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials its runs work with."`
-	Triggers           []Trigger `json:"triggers" about:"The events that start runs; each event starts one run, even where several match it."`
+	Name               string            `json:"-"`
+	Enabled            *bool             `json:"enabled,omitzero" about:"Whether it starts runs." default:"true"`
+	Agent              string            `json:"agent,omitzero" rule:"name" about:"The agent whose runs it starts; the foreman where absent."`
+	Title              string            `json:"title,omitzero" rule:"title" about:"Title of its runs; {{data.order}} stands for that value of the payload. The automation's name where absent."`
+	CredentialStrategy string            `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials its runs work with."`
+	Triggers           []Trigger         `json:"triggers" about:"The events that start runs; each event starts one run, even where several match it."`
+	Subject            string            `json:"subject,omitzero" unset:"null or empty" rule:"subject" about:"What events are about, such as {{repository.full_name}}#{{pull_request.number}}: later events about the same reach the same run. auto is what the provider names."`
+	WhenBusy           penstock.WhenBusy `json:"whenBusy,omitzero" rule:"whenBusy" about:"What an event does while a run works on its subject: coalesce (one follow-up after the turn), queue (one for each), replace (interrupt) or parallel (a run of its own)." default:"\"coalesce\""`
+	Quiet              penstock.Period   `json:"quiet,omitzero" rule:"period" about:"How long no event of the subject must come before a run or follow-up starts, such as 30s. The default is 0 for a first event, and 30s for later ones."`
+	LongestWait        penstock.Period   `json:"longestWait,omitzero" rule:"period" about:"The most that events wait for that." default:"\"5m\""`
+	Keep               penstock.Period   `json:"keep,omitzero" rule:"period" about:"How long after its success events continue a run." default:"\"14d\""`
+	MaxFollowups       *int              `json:"maxFollowups,omitzero" rule:"followups" about:"How often events may continue a run before a person has to answer." default:"20"`
+	FollowupPrompt     string            `json:"followupPrompt,omitzero" unset:"null or empty" rule:"text" about:"The prompt for later events; the prompt of the automation where absent."`
 	Settings
 	Later
 	Named
@@ -52,6 +59,10 @@ func (a Automation) Automation() penstock.Automation {
 	automation := penstock.Automation{
 		Name: a.Name, Enabled: value(a.Enabled, true), Agent: a.Agent, Title: a.Title,
 		Prompt: a.Prompt, Triggers: []penstock.Trigger{},
+		SubjectRules: penstock.SubjectRules{
+			Subject: a.Subject, WhenBusy: a.WhenBusy, Quiet: a.Quiet, LongestWait: a.LongestWait, Keep: a.Keep,
+			MaxFollowups: a.MaxFollowups, FollowupPrompt: a.FollowupPrompt,
+		},
 		Overrides: a.Overrides(),
 	}
 	automation.CredentialStrategy = a.CredentialStrategy
@@ -66,7 +77,9 @@ func AutomationOf(a penstock.Automation) Automation {
 	automation := Automation{
 		Name: a.Name, Enabled: pointer(a.Enabled, true), Agent: a.Agent, Title: a.Title,
 		CredentialStrategy: a.CredentialStrategy,
-		Settings:           settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
+		Subject:            a.Subject, WhenBusy: a.WhenBusy, Quiet: a.Quiet, LongestWait: a.LongestWait, Keep: a.Keep,
+		MaxFollowups: a.MaxFollowups, FollowupPrompt: a.FollowupPrompt,
+		Settings: settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
 	}
 	if a.Harness != nil {
 		automation.Model, automation.Harness = harnessModel(a.Harness, a.Model, a.HarnessAuthSecrets)

@@ -39,6 +39,7 @@ type AutomationRequest struct {
 	Title    *string             `json:"title,omitempty"`
 	Prompt   *string             `json:"prompt,omitempty"`
 	Triggers *[]penstock.Trigger `json:"triggers,omitempty"`
+	SubjectRequest
 
 	Model         *string                        `json:"model,omitempty"`
 	Harness       *penstock.Harness              `json:"harness,omitempty"`
@@ -49,6 +50,17 @@ type AutomationRequest struct {
 	LayerKeysRequest
 
 	Cleared []string `json:"-"` // the fields that were given as null
+}
+
+// SubjectRequest changes what events are about.
+type SubjectRequest struct {
+	Subject        *string            `json:"subject,omitempty"`
+	WhenBusy       *penstock.WhenBusy `json:"when_busy,omitempty"`
+	Quiet          *penstock.Period   `json:"quiet,omitempty"`
+	LongestWait    *penstock.Period   `json:"longest_wait,omitempty"`
+	Keep           *penstock.Period   `json:"keep,omitempty"`
+	MaxFollowups   *int               `json:"max_followups,omitempty"`
+	FollowupPrompt *string            `json:"followup_prompt,omitempty"`
 }
 
 // List lists a factory's automations by name.
@@ -164,6 +176,7 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 		bad("/prompt", "is required")
 	}
 	request.Text(bad, "/prompt", row.Prompt, request.MaxAgentPrompt)
+	errs = append(errs, checkSubject(row.SubjectRules)...)
 	switch n := len(row.Triggers); {
 	case n == 0:
 		bad("/triggers", "must have at least one trigger")
@@ -173,6 +186,33 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 		errs = append(errs, checkTriggers(row.Triggers)...)
 	}
 	return append(errs, c.checkOverrides(s, row.Overrides)...)
+}
+
+// checkSubject returns the errors of what events are about.
+func checkSubject(r penstock.SubjectRules) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if _, err := penstock.ParseSubject(r.Subject); err != nil {
+		bad("/subject", "%s", err)
+	}
+	if r.WhenBusy != "" && !slices.Contains(penstock.WhensBusy(), r.WhenBusy) {
+		bad("/when_busy", "must be coalesce, queue, replace or parallel")
+	}
+	for _, p := range []struct {
+		pointer string
+		value   penstock.Period
+	}{{"/quiet", r.Quiet}, {"/longest_wait", r.LongestWait}, {"/keep", r.Keep}} {
+		if !p.value.Valid() {
+			bad(p.pointer, "must be a time such as 30s, 5m or 14d, at most 366d")
+		}
+	}
+	if n := r.MaxFollowups; n != nil && (*n < 1 || *n > penstock.MostFollowups) {
+		bad("/max_followups", "must be 1 to %d", penstock.MostFollowups)
+	}
+	request.Text(bad, "/followup_prompt", r.FollowupPrompt, request.MaxAgentPrompt)
+	return errs
 }
 
 // checkOverrides returns the errors of an automation's own configuration.

@@ -239,7 +239,7 @@ func (a *application) storeAutomation(ctx context.Context, row, before store.Aut
 	if err := put(ctx, row); err != nil {
 		return err
 	}
-	if err := a.tx.Keys().AddPrincipal(ctx, row.Team, Actor(row)); err != nil {
+	if err := a.tx.Keys().AddPrincipal(ctx, row.Team, row.Actor()); err != nil {
 		return err
 	}
 	next, err := SetClocks(row, &before, clocks, penstock.Now())

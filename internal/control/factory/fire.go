@@ -17,9 +17,11 @@ import (
 // RunTemplate is the common part of all runs of an automation, resolved once: agent,
 // configuration, environment. It does not follow later changes. It is safe for concurrent use.
 type RunTemplate struct {
-	run   store.NewRun
-	title penstock.TitleTemplate
-	runs  *run.Runs
+	run     store.NewRun
+	title   penstock.TitleTemplate
+	subject penstock.SubjectTemplate
+	rules   penstock.SubjectRules
+	runs    *run.Runs
 }
 
 // Cause is why an automation starts one run.
@@ -30,11 +32,12 @@ type Cause struct {
 	WebhookUID string
 	DeliveryID string
 	TriggerURL string
-	Payload    trigger.Value   // of the delivery, for the title
-	Creator    *penstock.Actor // who starts the run by hand; nil: the automation
-	KeyUID     string          // of the creator
-	PaidBy     []string        // keys that pay for the run, besides the automation's own
-	Envelope   string          // what the prompt says about the event, after the automation's own; "": nothing
+	Payload    trigger.Value            // of the delivery, for the title and the subject
+	Scheme     penstock.SignatureScheme // of the webhook
+	Creator    *penstock.Actor          // who starts the run by hand; nil: the automation
+	KeyUID     string                   // of the creator
+	PaidBy     []string                 // keys that pay for the run, besides the automation's own
+	Envelope   string                   // what the prompt says about the event, after the automation's own; "": nothing
 }
 
 // automationRun creates the run that an automation starts for a cause.
@@ -101,8 +104,12 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	if err != nil {
 		return nil, penstock.Invalid("/title", "%s", err)
 	}
+	subject, err := penstock.ParseSubject(a.Subject)
+	if err != nil {
+		return nil, penstock.Invalid("/subject", "%s", err)
+	}
 	p := penstock.Principal{
-		Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, Makers: a.PaidBy,
+		Team: a.Team, Actor: a.Actor(), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, Makers: a.PaidBy,
 	}
 	made, err := s.runs.New(
 		ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a},
@@ -110,7 +117,7 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	if err != nil {
 		return nil, asAutomation(err)
 	}
-	return &RunTemplate{*made, title, s.runs}, nil
+	return &RunTemplate{*made, title, subject, a.SubjectRules, s.runs}, nil
 }
 
 // Stamp creates a run from the template. If a key that pays for the run brings a cap on costs, and the model has no
@@ -131,15 +138,13 @@ func (t *RunTemplate) Stamp(ctx context.Context, on Cause) (*store.NewRun, error
 	started.Metadata = run.Provenance(started.AutomationID, on.WebhookUID, on.DeliveryID)
 	title := t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() })
 	started.Title = cmp.Or(title, started.Title)
+	if on.WebhookUID != "" {
+		t.about(&started, on)
+	}
 	if on.Envelope != "" {
 		started.Prompt += "\n\n" + on.Envelope
 	}
 	return &started, nil
-}
-
-// Actor returns the automation as the actor of its runs. It acts on behalf of no person.
-func Actor(a store.AutomationRow) penstock.Actor {
-	return penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: a.Name}
 }
 
 // agentOf returns the UID of the automation's agent, or of the foreman if the automation names

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -26,6 +27,9 @@ func (s *Deliveries) List(
 		return DeliveryPage{}, err
 	}
 	list, next, err := s.store.Deliveries.List(ctx, webhookUID, q)
+	if err == nil {
+		err = s.withFates(ctx, list)
+	}
 	for i := range list {
 		describe(&list[i])
 	}
@@ -50,8 +54,45 @@ func (s *Deliveries) Read(
 		return penstock.Delivery{}, err
 	}
 	d, err := s.store.Deliveries.Find(ctx, webhookUID, id)
-	describe(&d)
-	return d, err
+	if err != nil {
+		return d, err
+	}
+	one := []penstock.Delivery{d}
+	err = s.withFates(ctx, one)
+	describe(&one[0])
+	return one[0], err
+}
+
+// withFates adds what became of deliveries that are about a subject, and the runs that have them by now.
+func (s *Deliveries) withFates(ctx context.Context, list []penstock.Delivery) error {
+	var about []string
+	for _, d := range list {
+		if slices.ContainsFunc(d.Matches, func(m penstock.DeliveryMatch) bool { return m.SubjectUID != "" }) {
+			about = append(about, d.ID)
+		}
+	}
+	if len(about) == 0 {
+		return nil
+	}
+	events, err := s.store.Subjects.OfDeliveries(ctx, about)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		d := &list[i]
+		for _, e := range events[d.ID] {
+			m := slices.IndexFunc(d.Matches, func(m penstock.DeliveryMatch) bool { return m.SubjectUID == e.SubjectUID })
+			if m < 0 {
+				continue
+			}
+			match := &d.Matches[m]
+			match.Subject, match.Fate, match.FateReason, match.RunID = e.Subject, e.Fate, e.Reason, e.RunID
+			if e.RunID != "" && !slices.Contains(d.Runs, e.RunID) {
+				d.Runs = append(d.Runs, e.RunID)
+			}
+		}
+	}
+	return nil
 }
 
 // Tested returns the log entry of a test that was sent, as the response of the request.

@@ -140,7 +140,7 @@ func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, er
 		}
 		p.size += size
 		p.events = p.events || len(one.events) > 0
-		p.filtered = p.filtered || strings.Contains(a.Title, "{{") // the title shows values of the payload
+		p.filtered = p.filtered || strings.Contains(a.Title, "{{") || a.Subject != "" // they show values of the payload
 		for _, f := range one.filters {
 			p.filtered = p.filtered || !f.MatchesAll()
 		}

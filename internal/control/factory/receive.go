@@ -221,7 +221,7 @@ func (s *Receiver) begin(
 	run, err := template.Stamp(ctx, Cause{
 		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
 		TriggerURL: s.deliveryURL(p.row, d.ID), Payload: payload, Envelope: envelope(p.row, d.ID),
-		PaidBy: d.PaidBy,
+		PaidBy: d.PaidBy, Scheme: p.row.SignatureScheme,
 	})
 	if reason, ok := WhyBroken(err); ok {
 		match.FailedAt, match.Reason = new(FailedAtAutomation), reason

@@ -79,6 +79,15 @@ type Deliveries struct {
 	receiver  *Receiver
 }
 
+// Subjects brings events to the run that works on what they are about.
+type Subjects struct {
+	store       *store.Store
+	executions  *run.Executions
+	automations *Automations
+	receiver    *Receiver
+	keepFor     time.Duration // 0: for ever
+}
+
 // Factories manages factories and applies their files.
 type Factories struct {
 	store        *store.Store
@@ -134,6 +143,7 @@ type Rules struct {
 	Webhooks     *Webhooks
 	Receiver     *Receiver
 	Deliveries   *Deliveries
+	Subjects     *Subjects
 	Factories    *Factories
 	Repositories *Repositories
 	Resources    *Resources
@@ -164,6 +174,10 @@ func New(d run.Deps, callers access.Rules, runs run.Rules) Rules {
 		Receiver: receiver,
 		Deliveries: &Deliveries{
 			store: d.Store, limits: d.Webhooks, responses: callers.Responses, webhooks: webhooks, receiver: receiver,
+		},
+		Subjects: &Subjects{
+			store: d.Store, executions: runs.Executions, automations: automations, receiver: receiver,
+			keepFor: d.Webhooks.KeepDeliveriesFor,
 		},
 		Factories: factories, Repositories: factories.repositories, Resources: factories.resources,
 	}

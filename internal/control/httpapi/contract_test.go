@@ -201,6 +201,8 @@ func (d *driver) operations() []operation {
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/pause", nil, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/resume", nil, write},
 		{"GET", base + "/occurrences?kind=tick&limit=1", nil, reads},
+		{"GET", base + "/subjects?limit=1", nil, reads},
+		{"GET", base + "/subjects/" + d.seen["subject"], nil, reads},
 		{"POST", hooks, map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", hooks, nil, manage},
 		{"GET", hook, nil, manage},
@@ -473,6 +475,7 @@ func (d *driver) makeAutomations() {
 	d.t.Helper()
 	automations := "/api/v1/factory/" + d.seen["factory"] + "/automations"
 	d.seen["automation"] = d.must(http.StatusCreated, "POST", automations, automation()).field("uid")
+	d.makeSubject()
 	uid := d.must(http.StatusCreated, "POST", automations, automation()).field("uid")
 	d.must(http.StatusNoContent, "DELETE", automations+"/"+uid, nil)
 	short := d.must(http.StatusCreated, "POST", "/api/v1/factory", `{"name": "short-lived"}`).field("uid")
@@ -485,6 +488,30 @@ func (d *driver) makeAutomations() {
 		http.StatusOK, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter",
 		map[string]any{"filter": map[string]any{}, "delivery_id": d.seen["delivery"]},
 	)
+}
+
+// makeSubject delivers an event about a subject.
+func (d *driver) makeSubject() {
+	d.t.Helper()
+	d.must(http.StatusCreated, "POST", "/api/v1/factory/"+d.seen["factory"]+"/automations", map[string]any{
+		"name": "about", "prompt": "x", "model": "demo/offline", "subject": "{{ticket}}", "when_busy": "queue",
+		"quiet": "0", "longest_wait": "5m", "keep": "1d12h", "max_followups": 3, "followup_prompt": "y",
+		"triggers": []map[string]any{{
+			"provider": "webhook", "event": "received",
+			"filter": map[string]any{"webhook_ids": []string{"alerts"}, "payload": map[string]any{"ticket": []string{"OPS-7"}}},
+		}},
+	})
+	hook := "/api/v1/factory/" + d.seen["factory"] + "/webhooks/" + d.seen["webhook"]
+	d.must(http.StatusCreated, "POST", hook+"/test-delivery", map[string]any{"payload": map[string]any{"ticket": "OPS-7"}})
+	var page struct {
+		Subjects []penstock.Subject `json:"subjects"`
+	}
+	d.must(http.StatusOK, "GET", "/api/v1/subjects?subject=OPS-7", nil).into(d.t, &page)
+	if len(page.Subjects) != 1 {
+		d.t.Fatalf("the subjects are %+v", page)
+	}
+	d.seen["subject"] = page.Subjects[0].UID
+	d.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+page.Subjects[0].RunID+"/cancel", nil)
 }
 
 // execute takes a run through an execution that leaves every kind of data behind, and watches it.
@@ -607,6 +634,8 @@ func (d *driver) callBadly() {
 		body         any
 	}{
 		{400, "GET", "/api/v1/occurrences?fate=lost", nil},
+		{400, "GET", "/api/v1/subjects?limit=501", nil},
+		{404, "GET", "/api/v1/subjects/nonsense", nil},
 		{400, "GET", agent + "/runs?limit=501", nil},
 		{400, "GET", agent + "/runs?cursor=nonsense", nil},
 		{400, "GET", agent + "?sort_by=age", nil},

@@ -30,6 +30,7 @@ type handlers struct {
 	webhooks      webhooks
 	webhookTrials webhookTrials
 	deliveries    deliveries
+	subjects      subjects
 
 	budgets  budgets
 	usage    usage
@@ -74,6 +75,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		webhooks:      webhooks{svc.Webhooks, svc.Resources},
 		webhookTrials: webhookTrials{svc.Webhooks, svc.Deliveries, o.Webhooks},
 		deliveries:    deliveries{svc.Deliveries},
+		subjects:      subjects{svc.Subjects},
 
 		budgets:  budgets{svc.Budgets},
 		usage:    usage{svc.Usage},

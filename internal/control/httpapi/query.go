@@ -275,7 +275,8 @@ func (q *query) runs() (rq penstock.RunQuery, none bool, err error) {
 		UpdatedAfter: q.after("updated_after"),
 
 		EnvironmentID: q.text("environment_id"), Skill: q.alias("skill", "skill_spec"), ScheduleID: q.text("schedule_id"),
-		AncestorID: q.text("ancestor_run_id"), AutomationID: q.text("automation_id"), FactoryUIDs: q.texts("factory_uid"),
+		AncestorID: q.text("ancestor_run_id"), AutomationID: q.text("automation_id"), Subject: q.text("subject"),
+		FactoryUIDs: q.texts("factory_uid"),
 		FactoryOnly: q.boolean("factory_only"),
 		WebhookUID:  q.text("webhook_uid"), ArtifactType: oneOf(q, "artifact_type", penstock.ArtifactTypes()...),
 		Metadata: q.metadata(), Text: q.optional("q"),

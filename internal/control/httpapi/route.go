@@ -479,6 +479,8 @@ func accessRoutes(h *handlers) []Route {
 			Method: get, Pattern: "/occurrences", Scope: runsRead, handle: h.schedules.occurrences,
 			Who: "dashboard, CLI",
 		},
+		{Method: get, Pattern: "/subjects", Scope: runsRead, handle: h.subjects.list, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/subjects/{uid}", Scope: runsRead, handle: h.subjects.read, Who: "dashboard, CLI"},
 		{
 			Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: h.schedules.times,
 			Who: "dashboard, while a cron expression is typed",

@@ -72,7 +72,9 @@ func (c control) Adopt(
 // promptsAgain lists the prompts that the execution has received, for a repeated adoption.
 func promptsAgain(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
 	if run.PromptState == store.PromptDelivering {
-		return []penstock.Prompt{{ID: run.ID, Text: run.Prompt, Mode: run.Mode}}, nil
+		p := penstock.Prompt{ID: run.ID, Text: run.Prompt, Mode: run.Mode}
+		err := withEvents(ctx, tx, run, "", &p)
+		return []penstock.Prompt{p}, err
 	}
 	return promptsInProgress(ctx, tx, run)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -269,6 +270,9 @@ func (s *Executions) choosePrompt(
 			ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptDelivering,
 		}
 		given.Prompt = store.PromptDelivering
+		if err := withEvents(ctx, tx, run, "", &p); err != nil {
+			return nil, given, err
+		}
 	default:
 		waiting, err := tx.Followups().List(ctx, run.ID, store.PromptWaiting)
 		if err != nil || len(waiting) == 0 {
@@ -279,6 +283,9 @@ func (s *Executions) choosePrompt(
 		if run.PromptState == store.PromptUndelivered { // cancelled before the agent saw its prompt
 			p.Text = run.Prompt + "\n\n" + f.Message
 			given.Prompt = store.PromptDelivered
+		}
+		if err := withEvents(ctx, tx, run, f.ID, &p); err != nil {
+			return nil, given, err
 		}
 		if err := tx.Followups().Deliver(ctx, f.ID); err != nil {
 			return nil, given, err
@@ -296,6 +303,13 @@ func promptOf(f store.Followup) penstock.Prompt {
 	}
 }
 
+// attachedTo lists the files of a prompt without the bodies of events, which are no attachments.
+func attachedTo(p penstock.Prompt) []penstock.File {
+	return slices.DeleteFunc(
+		slices.Clone(p.Files), func(f penstock.File) bool { return strings.HasPrefix(f.Path, EventsFolder+"/") },
+	)
+}
+
 // promptEvents returns the events of a delivered prompt. A redelivered prompt does not appear
 // twice in the conversation.
 func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
@@ -307,8 +321,8 @@ func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 			text = "Use the skill " + run.SkillSpec + "."
 		}
 		content := []penstock.Block{penstock.Text(text)}
-		if len(p.Files) > 0 {
-			content = append(content, penstock.AttachmentsBlock(p.Files))
+		if files := attachedTo(p); len(files) > 0 {
+			content = append(content, penstock.AttachmentsBlock(files))
 		}
 		message := penstock.NewDraft(
 			penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now},

@@ -38,6 +38,14 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 		raw, err := c.s.store.Deliveries.RawPayload(ctx, row.DeliveryID)
 		return io.NopCloser(bytes.NewReader(raw)), err
 	}
+	if row.SubjectUID != "" {
+		if has, err := c.s.store.Subjects.HasEvent(ctx, row.ID, f.ID); err != nil {
+			return nil, err
+		} else if has {
+			body, err := c.s.store.Deliveries.Payload(ctx, f.ID)
+			return io.NopCloser(bytes.NewReader(body)), err
+		}
+	}
 	list, err := c.s.store.Files.Attachments(ctx, l.RunID)
 	if err != nil {
 		return nil, err

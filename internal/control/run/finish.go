@@ -21,11 +21,19 @@ func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 				return err
 			}
 		}
+		subject, about, err := tx.Subjects().LockOf(ctx, l.RunID)
+		if err != nil {
+			return err
+		}
 		run, err := tx.Executions().Held(ctx, l)
 		if err != nil {
 			return err
 		}
-		prompts, err = c.s.finish(ctx, tx, run, r)
+		if !about {
+			prompts, err = c.s.finish(ctx, tx, run, r, nil)
+			return err
+		}
+		prompts, err = c.s.finish(ctx, tx, run, r, &subject)
 		return err
 	})
 	if err == nil && len(prompts) == 0 && !r.KeepOpen {
@@ -34,8 +42,10 @@ func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 	return prompts, err
 }
 
+// finish ends a turn, and the run if no prompt follows. subject is what the run's events are about, locked;
+// nil: they are about nothing.
 func (s *Executions) finish(
-	ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result,
+	ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result, subject *store.SubjectRow,
 ) ([]penstock.Prompt, error) {
 	turn, err := tx.Executions().Turn(ctx, run.ID)
 	if err != nil {
@@ -55,6 +65,15 @@ func (s *Executions) finish(
 	}
 	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return nil, err
+	}
+	if r.State == penstock.StateSucceeded && subject != nil {
+		question, err := s.nextEvents(ctx, tx, *subject, run, penstock.Now())
+		if err != nil {
+			return nil, err
+		}
+		if question != nil {
+			r.State, r.Message, r.KeepOpen = penstock.StateBlocked, question, false
+		}
 	}
 	if r.State == penstock.StateSucceeded || r.State == penstock.StateBlocked {
 		prompts, err := s.deliverPrompt(ctx, tx, run)
@@ -76,7 +95,11 @@ func promptsInProgress(ctx context.Context, tx *store.Tx, run store.RunRow) ([]p
 	list, err := tx.Followups().List(ctx, run.ID, store.PromptDelivering)
 	var prompts []penstock.Prompt
 	for _, f := range list {
-		prompts = append(prompts, promptOf(f))
+		p := promptOf(f)
+		if err := withEvents(ctx, tx, run, f.ID, &p); err != nil {
+			return nil, err
+		}
+		prompts = append(prompts, p)
 	}
 	return prompts, err
 }

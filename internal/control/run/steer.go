@@ -116,6 +116,9 @@ const (
 func followUp(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, f store.Followup,
 ) (outcome string, err error) {
+	if err := spoken(ctx, tx, seen); err != nil {
+		return "", err
+	}
 	floor, err := tx.Conversations().Enter(ctx, seen.ConversationID, speaks(p))
 	if err != nil {
 		return "", err
@@ -253,6 +256,9 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 		return "", err
 	}
 	return access.ActBy(ctx, s.responses, p, s.store.WriteReserved, func(tx *store.Tx) (string, error) {
+		if err := dropEvents(ctx, tx, id); err != nil {
+			return "", err
+		}
 		run, err := tx.Runs().Lock(ctx, id)
 		if err != nil {
 			return "", err
@@ -269,6 +275,9 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 
 // CancelIn cancels a run and all below it in a transaction. It does nothing if the run has ended.
 func CancelIn(ctx context.Context, tx *store.Tx, p penstock.Principal, id string) error {
+	if err := dropEvents(ctx, tx, id); err != nil {
+		return err
+	}
 	run, err := tx.Runs().Lock(ctx, id)
 	if err != nil || run.State.Done() {
 		return err

@@ -18,12 +18,18 @@ type AutomationRow struct {
 	PaidBy              []string // the keys that gave it its present form, and pay for its runs
 }
 
+// Actor returns the automation as the actor of its runs. It acts on behalf of no person.
+func (r AutomationRow) Actor() penstock.Actor {
+	return penstock.Actor{Type: "service_account", UID: r.UID, DisplayName: r.Name}
+}
+
 // automationData holds the fields of an automation without a column of their own.
 type automationData struct {
-	Agent     string             `json:"agent,omitempty"`
-	Title     string             `json:"title,omitempty"`
-	Prompt    string             `json:"prompt"`
-	Triggers  []penstock.Trigger `json:"triggers"`
+	Agent    string             `json:"agent,omitempty"`
+	Title    string             `json:"title,omitempty"`
+	Prompt   string             `json:"prompt"`
+	Triggers []penstock.Trigger `json:"triggers"`
+	penstock.SubjectRules
 	Overrides penstock.Overrides `json:"overrides,omitzero"`
 }
 
@@ -53,14 +59,14 @@ type automationRecord struct {
 }
 
 func (r AutomationRow) record() *automationRecord {
-	return &automationRecord{r, automationData{r.Agent, r.Title, r.Prompt, r.Triggers, r.Overrides}}
+	return &automationRecord{r, automationData{r.Agent, r.Title, r.Prompt, r.Triggers, r.SubjectRules, r.Overrides}}
 }
 
 func scanAutomation(row scanner) (AutomationRow, error) {
 	var r automationRecord
 	err := row.Scan(automationFields.into(&r)...)
 	r.Agent, r.Title, r.Prompt = r.data.Agent, r.data.Title, r.data.Prompt
-	r.Triggers, r.Overrides = r.data.Triggers, r.data.Overrides
+	r.Triggers, r.SubjectRules, r.Overrides = r.data.Triggers, r.data.SubjectRules, r.data.Overrides
 	return r.AutomationRow, err
 }
 

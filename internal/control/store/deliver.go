@@ -115,7 +115,8 @@ type deliver struct {
 	runs  []*createRun
 
 	got    Delivered
-	logged []any // row, or the row of a duplicate
+	logged []any                    // row, or the row of a duplicate, or of an event that has joined a run
+	events map[int]*SubjectEventRow // of Starts that are about a subject
 }
 
 func (d *deliver) key() string   { return d.WebhookUID }
@@ -124,7 +125,7 @@ func (d *deliver) join(g *group) { g.delivers = append(g.delivers, d) }
 // fail resets the member for another attempt.
 func (d *deliver) fail(err error) {
 	d.result.fail(err)
-	d.got, d.logged = Delivered{Outcome: d.Outcome}, d.row
+	d.got, d.logged, d.events = Delivered{Outcome: d.Outcome}, d.row, nil
 }
 
 // Deliver records a delivery through the group commit, in one transaction with the claim of its
@@ -170,7 +171,8 @@ func newDeliver(d *NewDelivery) *deliver {
 }
 
 // deliverBatch records the members' deliveries and returns the runs that they start. It locks rows in
-// this order, each sorted, so that no two transactions deadlock: rates, keys, senders, counts.
+// this order, each sorted, so that no two transactions deadlock: rates, keys, subjects, runs, senders,
+// counts.
 func (ds DeliveriesTx) deliverBatch(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -182,6 +184,9 @@ func (ds DeliveriesTx) deliverBatch(ctx context.Context, members []*deliver) ([]
 		return nil, err
 	}
 	if err := ds.claimIdentities(ctx, members); err != nil {
+		return nil, err
+	}
+	if err := ds.tx.Subjects().claim(ctx, members); err != nil {
 		return nil, err
 	}
 	runs, err := ds.record(ctx, members)
@@ -235,7 +240,7 @@ func (ds DeliveriesTx) record(ctx context.Context, members []*deliver) (runs []*
 		}
 		log = append(log, m.logged)
 		if m.got.Outcome == penstock.OutcomeAccepted {
-			runs = append(runs, m.runs...)
+			runs = append(runs, m.started()...)
 		}
 	}
 	return runs, ds.tx.insert(ctx, deliveryFields.table, log)

@@ -308,6 +308,7 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 	w.addSkill(q.Skill)
 	equal("r.schedule_id", q.ScheduleID)
 	equal("r.automation_id", q.AutomationID)
+	equal("r.subject", q.Subject)
 	equal("r.webhook_uid", q.WebhookUID)
 	switch q.EnvironmentID {
 	case "":

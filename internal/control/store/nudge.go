@@ -19,6 +19,7 @@ const (
 
 	TopicRepositories = "repositories" // a repository may be due
 	TopicBudgets      = "budgets"      // a budget may have more room
+	TopicSubjects     = "subjects"     // an event may wait for a run
 )
 
 // RepositoryTopic changes when a poll of the factory's repository is requested, and when it was

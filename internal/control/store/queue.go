@@ -73,7 +73,7 @@ func (qu QueueTx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (
 	}
 	row := qu.tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+`
 		JOIN queue q ON q.run_id = r.id
-		WHERE q.token = ''
+		WHERE q.token = '' AND q.ready_at <= `+qu.tx.s.d.now+`
 			AND (q.worker_host = '' OR q.worker_host = $1)
 			AND q.image <= 1 - $2
 			AND (q.platform = '' OR q.platform = $3)
@@ -136,7 +136,7 @@ func (qu QueueTx) beginExecution(ctx context.Context, run RunRow, c penstock.Cla
 func (qu Queue) WorkWaits(ctx context.Context) (bool, error) {
 	var n int
 	err := qu.s.row(ctx, `SELECT count(*)
-		FROM (SELECT 1 FROM queue WHERE token = '' LIMIT 1) AS q`).Scan(&n)
+		FROM (SELECT 1 FROM queue WHERE token = '' AND ready_at <= `+qu.s.d.now+` LIMIT 1) AS q`).Scan(&n)
 	return n > 0, qu.s.d.mapError(err)
 }
 

@@ -65,11 +65,13 @@ type place struct {
 	WaitingRun
 	team string
 	at   penstock.Time
+	// ready is when a worker may claim the run.
+	ready penstock.Time
 }
 
 // place returns the place of a run that waits since at.
 func (r RunRow) place(at penstock.Time) *place {
-	return &place{WaitingRun{r.ID, r.Wants()}, r.Team, at}
+	return &place{WaitingRun{r.ID, r.Wants()}, r.Team, at, r.ReadyAt}
 }
 
 // queueFields are the columns of a place in the queue that no lease changes.
@@ -83,6 +85,7 @@ var (
 		flagColumn("image", func(q *place) *bool { return &q.Image }),
 		textColumn("platform", func(q *place) *string { return &q.Platform }),
 		textColumn("provider", func(q *place) *string { return &q.Provider }),
+		storedNumber("ready_at", func(q *place) penstock.Time { return q.ready }),
 	)
 	wantFields = queueFields.without("run_id")
 )

@@ -52,7 +52,7 @@ func (rs RunsTx) Remove(ctx context.Context, id string, before penstock.Time) (b
 	if err := rs.tx.Conversations().remember(ctx, run); err != nil {
 		return nil, err
 	}
-	if err := rs.forgetDelivery(ctx, run); err != nil {
+	if err := rs.forgetDeliveries(ctx, run); err != nil {
 		return nil, err
 	}
 	if err := rs.tx.Calls().merge(ctx, id); err != nil {
@@ -114,23 +114,45 @@ func (rs RunsTx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 	return blobs, err
 }
 
-// forgetDelivery removes the run from the log entry of its delivery. If the entry is gone, its
+// forgetDeliveries removes the run from the log entries of its deliveries: the one that started it, and
+// those about the same subject that it has received.
+func (rs RunsTx) forgetDeliveries(ctx context.Context, run RunRow) error {
+	if run.SubjectUID == "" {
+		return rs.forgetDelivery(ctx, run, run.DeliveryID)
+	}
+	rows, err := rs.tx.query(ctx, "SELECT delivery_id FROM subject_events WHERE run_id = $1 ORDER BY delivery_id", run.ID)
+	ids, err := collect(rs.tx.s, rows, err, "events of a run", func(v *string) []any { return []any{v} })
+	if err != nil {
+		return err
+	}
+	if _, err := rs.tx.exec(ctx, "UPDATE subject_events SET run_id = '' WHERE run_id = $1", run.ID); err != nil {
+		return fmt.Errorf("forget the events of run %s: %w", run.ID, err)
+	}
+	for _, id := range ids {
+		if err := rs.forgetDelivery(ctx, run, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetDelivery removes the run from the log entry of a delivery. If the entry is gone, its
 // payload is removed with the last run.
-func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow) error {
-	if run.DeliveryID == "" {
+func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow, deliveryID string) error {
+	if deliveryID == "" {
 		return nil
 	}
 	var text string
 	err := rs.tx.row(ctx, `SELECT matches
 		FROM deliveries
-		WHERE id = $1`+rs.tx.s.d.lock, run.DeliveryID).Scan(&text)
+		WHERE id = $1`+rs.tx.s.d.lock, deliveryID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		// Without this lock, two transactions that remove the last two runs would both leave the
 		// payload.
 		if _, err := rs.tx.exec(ctx, `SELECT 1
 			FROM payloads
-			WHERE delivery_id = $1`+rs.tx.s.d.lock, run.DeliveryID); err != nil {
-			return fmt.Errorf("lock the payload of delivery %s: %w", run.DeliveryID, err)
+			WHERE delivery_id = $1`+rs.tx.s.d.lock, deliveryID); err != nil {
+			return fmt.Errorf("lock the payload of delivery %s: %w", deliveryID, err)
 		}
 		_, err = rs.tx.exec(ctx, `DELETE FROM payloads
 			WHERE delivery_id = $1
@@ -138,30 +160,35 @@ func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow) error {
 					SELECT 1
 					FROM runs
 					WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4
-				)`, run.DeliveryID, run.Team, int64(run.CreatedAt), run.ID)
+				)
+				AND NOT EXISTS (
+					SELECT 1 FROM subject_events e WHERE e.delivery_id = $1 AND (e.run_id <> '' OR e.fate = 'waiting')
+				)`, deliveryID, run.Team, int64(run.CreatedAt), run.ID)
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("read delivery %s: %w", run.DeliveryID, err)
+		return fmt.Errorf("read delivery %s: %w", deliveryID, err)
 	}
 	var matches []penstock.DeliveryMatch
 	if err := unmarshal(text, &matches); err != nil {
-		return fmt.Errorf("read the matches of delivery %s: %w", run.DeliveryID, err)
+		return fmt.Errorf("read the matches of delivery %s: %w", deliveryID, err)
 	}
 	left := 0
 	for i := range matches {
-		switch matches[i].RunID {
-		case run.ID:
+		switch {
+		case matches[i].RunID == run.ID:
 			matches[i].RunID = ""
-		case "":
+		case matches[i].SubjectUID != "" || matches[i].RunID == "":
 		default:
 			left++
 		}
 	}
 	_, err = rs.tx.exec(
 		ctx, `UPDATE deliveries
-			SET matches = $1, runs = $2
-			WHERE id = $3`, marshal(matches), left, run.DeliveryID,
+			SET matches = $1, runs = $2 + (
+				SELECT count(*) FROM subject_events e WHERE e.delivery_id = $3 AND (e.run_id <> '' OR e.fate = 'waiting')
+			)
+			WHERE id = $3`, marshal(matches), left, deliveryID,
 	)
 	return err
 }

@@ -36,6 +36,10 @@ type RunRow struct {
 	// reset when the agent works, and by a follow-up after the run's end.
 	NotGivenSince penstock.Time
 
+	SubjectUID string // of the claim of its subject; "": none
+	// ReadyAt is when a worker may claim the new run; 0: at once. Not stored with the run.
+	ReadyAt penstock.Time
+
 	KeyUID   string   // of the key whose request created it, or its schedule
 	Payers   []string // other keys that pay for it: see [penstock.Principal.PaidBy]
 	Senders  []string // the keys that pay for follow-ups to its present execution
@@ -80,6 +84,8 @@ type NewRun struct {
 	Notes       []Note   // on the timeline, after its creation
 	// Continues means that ConversationID is a conversation of other runs: see [RunsTx.Continue].
 	Continues bool
+	// Claim is what the event that starts the run is about; nil: nothing that other events join.
+	Claim *Claim
 	// ParentNetwork is the network in the parent's request, which limits its children; nil: no
 	// limit.
 	ParentNetwork *penstock.Network

@@ -59,6 +59,10 @@ var runFields = newResource("runs", "r",
 	numberColumn("max_tokens", func(r *RunRow) *int64 { return &r.MaxTokens }).from(maxTokens),
 	listColumn("inherited", func(r *RunRow) *[]string { return &r.Inherited }),
 	listColumn("payers", func(r *RunRow) *[]string { return &r.Payers }),
+	textColumn("subject_uid", func(r *RunRow) *string { return &r.SubjectUID }),
+	textColumn("subject", func(r *RunRow) *string { return &r.Subject }),
+	textColumn("continues", func(r *RunRow) *string { return &r.ContinuesID }),
+	numberColumn("events_count", func(r *RunRow) *int64 { return &r.EventsCount }),
 
 	// These get their values later.
 	numberColumn("started_at", func(r *RunRow) *penstock.Time { return &r.StartedAt }).unset(),

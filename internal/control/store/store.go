@@ -79,6 +79,7 @@ type Store struct {
 
 	Webhooks   Webhooks
 	Deliveries Deliveries
+	Subjects   Subjects
 
 	Factories    Factories
 	Identities   Identities

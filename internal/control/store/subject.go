@@ -176,6 +176,11 @@ type (
 		tx *Tx
 	}
 	deliveryReads struct{ q querier }
+
+	// Subjects stores what events are about, and which run has which event.
+	Subjects struct{ s *Store }
+	// SubjectsTx is [Subjects] in a transaction.
+	SubjectsTx struct{ tx *Tx }
 )
 
 // For factory.
@@ -230,6 +235,7 @@ func (s *Store) setSubjects() {
 	s.Occurrences = Occurrences{s}
 	s.Webhooks = Webhooks{webhookReads{s}, s}
 	s.Deliveries = Deliveries{deliveryReads{s}, s}
+	s.Subjects = Subjects{s}
 	s.Factories = Factories{factoryReads{s}, s}
 	s.Identities = Identities{s}
 	s.Definitions = Definitions{s}
@@ -295,6 +301,9 @@ func (tx *Tx) Webhooks() WebhooksTx { return WebhooksTx{webhookReads{tx}, tx} }
 
 // Deliveries is [Deliveries] in this transaction.
 func (tx *Tx) Deliveries() DeliveriesTx { return DeliveriesTx{deliveryReads{tx}, tx} }
+
+// Subjects is [Subjects] in this transaction.
+func (tx *Tx) Subjects() SubjectsTx { return SubjectsTx{tx} }
 
 // Factories is [Factories] in this transaction.
 func (tx *Tx) Factories() FactoriesTx { return FactoriesTx{factoryReads{tx}, tx} }

@@ -109,15 +109,15 @@ func (p *preparation) repositories(config penstock.EnvironmentConfig) []reposito
 	for i := range list {
 		p.authorize(&list[i].source)
 	}
-	placeRepositories(list)
+	placeRepositories(list, p.Run.Subject != "")
 	return list
 }
 
 // placeRepositories gives each repository a folder of its own. Of two with one name, the later one
 // gets its owner's name, too, or a number.
-func placeRepositories(list []repository) {
-	// We write these ourselves.
-	taken := map[string]bool{".penstock": true, "event-payload.json": true, "event-payload.raw": true}
+func placeRepositories(list []repository, events bool) {
+	// We write these ourselves; the events only for a run with a subject.
+	taken := map[string]bool{".penstock": true, "event-payload.json": true, "event-payload.raw": true, "events": events}
 	for i := range list {
 		r := &list[i]
 		r.dir = git.Folder(r.name)

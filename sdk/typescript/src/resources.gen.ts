@@ -74,6 +74,8 @@ import type {
   ListSchedulesResponse,
   ListSecretsResponse,
   ListSignatureSchemesResponse,
+  ListSubjectsQuery,
+  ListSubjectsResponse,
   ListWebhooksResponse,
   Me,
   ModelCall,
@@ -102,6 +104,7 @@ import type {
   SetSecretRequest,
   Stats,
   StreamRunEventsQuery,
+  Subject,
   Success,
   TestDeliveryRequest,
   TestFilterRequest,
@@ -1409,7 +1412,7 @@ export class RunsResource extends Waiting {
         method: 'GET',
         path: '/agent/runs',
         query,
-        known: ['limit', 'cursor', 'sort_by', 'sort_order', 'q', 'state', 'task_status', 'name', 'model_id', 'creator', 'executor', 'source', 'execution_location', 'created_after', 'created_before', 'updated_after', 'environment_id', 'skill', 'skill_spec', 'schedule_id', 'ancestor_run_id', 'automation_id', 'factory_uid', 'factory_only', 'webhook_uid', 'artifact_type', 'metadata'],
+        known: ['limit', 'cursor', 'sort_by', 'sort_order', 'q', 'state', 'task_status', 'name', 'model_id', 'creator', 'executor', 'source', 'execution_location', 'created_after', 'created_before', 'updated_after', 'environment_id', 'skill', 'skill_spec', 'schedule_id', 'ancestor_run_id', 'subject', 'automation_id', 'factory_uid', 'factory_only', 'webhook_uid', 'artifact_type', 'metadata'],
         items: 'runs',
       },
       options,
@@ -2259,6 +2262,49 @@ export class StatsResource extends Resource {
   }
 }
 
+/** `client.subjects` */
+export class SubjectsResource extends Resource {
+
+  /**
+   * List subjects.
+   *
+   * Lists what events were about, newest first, with the run that works on each. Only events of automations with a
+   * `subject` have one. A subject is kept as long as its run and as its events.
+   *
+   * Needs the scope `runs:read`.
+   */
+  list(query?: ListSubjectsQuery, options?: RequestOptions): PagePromise<ListSubjectsResponse, Subject> {
+    return this.core.page(
+      {
+        method: 'GET',
+        path: '/subjects',
+        query,
+        known: ['limit', 'cursor', 'automation_uid', 'factory_uid', 'subject'],
+        items: 'subjects',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get a subject.
+   *
+   * Returns a subject with its latest events and what became of them.
+   *
+   * Needs the scope `runs:read`.
+   */
+  get(uid: string, options?: RequestOptions): APIPromise<Subject> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/subjects/{uid}',
+        args: { uid },
+      },
+      options,
+    );
+  }
+}
+
 /** `client.uploads` */
 export class UploadsResource extends Resource {
 
@@ -2559,6 +2605,7 @@ export class Resources {
   readonly sessions: SessionsResource;
   readonly skills: SkillsResource;
   readonly stats: StatsResource;
+  readonly subjects: SubjectsResource;
   readonly uploads: UploadsResource;
   readonly usage: UsageResource;
   readonly webhooks: WebhooksResource;
@@ -2589,6 +2636,7 @@ export class Resources {
     this.sessions = new SessionsResource(core);
     this.skills = new SkillsResource(core);
     this.stats = new StatsResource(core);
+    this.subjects = new SubjectsResource(core);
     this.uploads = new UploadsResource(core);
     this.usage = new UsageResource(core);
     this.webhooks = new WebhooksResource(core);

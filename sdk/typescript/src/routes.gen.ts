@@ -43,6 +43,7 @@ import type {
   ListSchedulesResponse,
   ListSecretsResponse,
   ListSignatureSchemesResponse,
+  ListSubjectsResponse,
   ListWebhooksResponse,
   Me,
   NetworkPolicy,
@@ -59,6 +60,7 @@ import type {
   Session,
   SessionRedirect,
   Stats,
+  Subject,
   Success,
   TimelineResponse,
   UploadedAttachment,
@@ -105,6 +107,8 @@ export interface Routes {
   'GET /agent/schedules': ListSchedulesResponse;
   'POST /agent/schedules': ScheduledAgentItem;
   'GET /occurrences': ListOccurrencesResponse;
+  'GET /subjects': ListSubjectsResponse;
+  'GET /subjects/{uid}': Subject;
   'GET /agent/schedules/{scheduleId}': ScheduledAgentItem;
   'PUT /agent/schedules/{scheduleId}': ScheduledAgentItem;
   'DELETE /agent/schedules/{scheduleId}': Success;

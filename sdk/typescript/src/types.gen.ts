@@ -379,6 +379,12 @@ export interface RunItem {
   hollow?: boolean;
   /** Why the run is hollow, in a sentence. */
   hollow_reason?: string;
+  /** What the events of the run are about, such as `acme/shop#7`. Absent without a subject. */
+  subject?: string;
+  /** How many events about it the run has received. */
+  events_count?: number;
+  /** The run on the same subject that ended before this one. */
+  continues?: string;
   /** Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and no way out except the allowed ones. Absent until the first check. */
   sealed?: boolean;
   /** The part of the policy that was fixed when the run was created: the layers of its runner, factory, agent and MCP servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment. */
@@ -1922,13 +1928,13 @@ export interface Occurrence {
 }
 
 /**
- * What became of an occurrence. `waiting` is followed by one of the others, which never change. `merged_into`: it
- * joined the run that another one started at the same time. `superseded`: a later one replaced it before it
+ * What became of an occurrence. `waiting` is followed by one of the others, which never change. `continued`: a
+ * follow-up gave it to a run. `merged_into`: it joined a run that another one started. `superseded`: a later one replaced it before it
  * started anything. `skipped`: a run was live, too many times waited, a budget refused the run, or the schedule or
  * automation was changed, paused or deleted. `missed`: no server was there in time. `failed`: no run could be
  * made.
  */
-export type Fate = Open<'waiting' | 'started' | 'merged_into' | 'superseded' | 'skipped' | 'missed' | 'failed'>;
+export type Fate = Open<'waiting' | 'started' | 'continued' | 'merged_into' | 'superseded' | 'skipped' | 'missed' | 'failed'>;
 
 /** Times of a schedule that passed while no server was there. */
 export interface MissedTicks {
@@ -2659,6 +2665,20 @@ export interface Automation {
   triggers: Trigger[];
   /** Why the automation or one of its triggers is inactive. */
   problems?: FieldError[];
+  /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
+  subject?: string;
+  /** What an event does while a run works on its subject. `coalesce` by default. */
+  when_busy?: WhenBusy;
+  /** How long no event of the subject must come before a run or follow-up starts. By default a first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do not wait. */
+  quiet?: Period;
+  /** The most that an event waits for `quiet`. 5m by default. */
+  longest_wait?: Period;
+  /** How long after its success later events continue a run. 14d by default. */
+  keep?: Period;
+  /** How often events may continue a run before a person has to answer. 20 by default. */
+  max_followups?: number;
+  /** The prompt for later events. Defaults to `prompt`. */
+  followup_prompt?: string;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2703,6 +2723,20 @@ export interface CreateAutomationRequest {
   prompt: string;
   /** The triggers. */
   triggers: Trigger[];
+  /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
+  subject?: string | undefined;
+  /** What an event does while a run works on its subject. `coalesce` by default. */
+  when_busy?: Known<WhenBusy> | undefined;
+  /** How long no event of the subject must come before a run or follow-up starts. By default a first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do not wait. */
+  quiet?: Period | undefined;
+  /** The most that an event waits for `quiet`. 5m by default. */
+  longest_wait?: Period | undefined;
+  /** How long after its success later events continue a run. 14d by default. */
+  keep?: Period | undefined;
+  /** How often events may continue a run before a person has to answer. 20 by default. */
+  max_followups?: number | undefined;
+  /** The prompt for later events. Defaults to `prompt`. */
+  followup_prompt?: string | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2735,6 +2769,20 @@ export interface UpdateAutomationRequest {
   prompt?: string | undefined;
   /** The triggers. */
   triggers?: Trigger[] | undefined;
+  /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
+  subject?: string | null | undefined;
+  /** What an event does while a run works on its subject. `coalesce` by default. */
+  when_busy?: Known<WhenBusy> | null | undefined;
+  /** How long no event of the subject must come before a run or follow-up starts. By default a first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do not wait. */
+  quiet?: Period | null | undefined;
+  /** The most that an event waits for `quiet`. 5m by default. */
+  longest_wait?: Period | null | undefined;
+  /** How long after its success later events continue a run. 14d by default. */
+  keep?: Period | null | undefined;
+  /** How often events may continue a run before a person has to answer. 20 by default. */
+  max_followups?: number | null | undefined;
+  /** The prompt for later events. Defaults to `prompt`. */
+  followup_prompt?: string | null | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | null | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -3073,6 +3121,79 @@ export interface Delivery {
   client_ip: string;
 }
 
+/**
+ * What an event does while a run works on its subject. `coalesce`: events are gathered for one follow-up after the
+ * turn. `queue`: each event has a follow-up of its own, in order. `replace`: the turn is interrupted, and only the
+ * newest event follows; at most once in `longest_wait`. `parallel`: the event starts a run of its own.
+ */
+export type WhenBusy = Open<'coalesce' | 'queue' | 'replace' | 'parallel'>;
+
+/** A time such as `30s`, `5m` or `14d`, up to `366d`, or 0. */
+export type Period = string;
+
+/**
+ * What the events of an automation are about, such as a pull request, with the run that works on it. One run at
+ * most works on a subject at a time.
+ */
+export interface Subject {
+  /** Unique id. */
+  uid: string;
+  /** The subject, with the values of the latest event. */
+  subject: string;
+  /** The automation of the latest event. */
+  automation_uid?: string;
+  /** The factory. */
+  factory_uid?: string;
+  /** The webhook that receives the events. */
+  webhook_uid?: string;
+  /** The newest run. */
+  run_id?: string;
+  /** Its state. Absent if the run is no longer kept. */
+  run_state?: RunState;
+  /** How many events came. */
+  events_count: number;
+  /** How many of them no run has received yet. */
+  waiting_count: number;
+  /** When the events that wait start something, at the earliest. */
+  next_at?: Timestamp;
+  /** When the first event came. */
+  created_at: Timestamp;
+  /** When the latest event came. */
+  updated_at: Timestamp;
+  /** The latest 200 events, newest first. Absent in a list. */
+  events?: SubjectEvent[];
+}
+
+/** An event that is about a subject, and what became of it. */
+export interface SubjectEvent {
+  /** Unique id. */
+  occurrence_uid: string;
+  /** The delivery. */
+  delivery_id?: string;
+  /** The webhook of the delivery. */
+  webhook_uid?: string;
+  /** When it came. */
+  due_at: Timestamp;
+  /** When its fate was decided. Absent while it waits. */
+  decided_at?: Timestamp;
+  /** What became of it. */
+  fate: Fate;
+  /** Why, in words. */
+  reason?: string;
+  /** The run that has it. */
+  run_id?: string;
+  /** The follow-up that gave it to the run. Absent if it came with the first prompt. */
+  followup_id?: string;
+}
+
+/** A page of subjects. */
+export interface ListSubjectsResponse {
+  /** The subjects, newest first. */
+  subjects: Subject[];
+  /** Position in the list. */
+  page_info: PageInfo;
+}
+
 /** The match result of one automation. */
 export interface DeliveryMatch {
   /** Name. */
@@ -3081,8 +3202,16 @@ export interface DeliveryMatch {
   automation_uid: string;
   /** Whether the delivery started a run. */
   would_trigger: boolean;
-  /** The run. */
+  /** The run. If the delivery is about a subject: the run that has received it. */
   run_id?: string;
+  /** What the delivery is about for the automation. */
+  subject?: string;
+  /** Its unique id. */
+  subject_uid?: string;
+  /** What became of the delivery, if it is about a subject. */
+  fate?: Fate;
+  /** Why, in words. */
+  fate_reason?: string;
   /**
    * What failed, if no run started: the JSON pointer of the first key of the filter that failed, such as
    * `/data/status` of a payload filter or `/labels` of a `github` or `linear` trigger. Empty for the body as a
@@ -3722,6 +3851,8 @@ export interface ListRunsQuery {
   schedule_id?: string | undefined;
   /** Only descendants of this run, at any depth. */
   ancestor_run_id?: string | undefined;
+  /** Only runs on this subject, such as `acme/shop#7`. */
+  subject?: string | undefined;
   /** Only runs that this automation started. */
   automation_id?: string | undefined;
   /** Only runs of these factories. Repeat the parameter for several. */
@@ -3776,6 +3907,20 @@ export interface ListOccurrencesQuery {
   kind?: 'tick' | undefined;
   /** Only this fate. */
   fate?: Known<Fate> | undefined;
+}
+
+/** Parameters of {@link subjects.list}. */
+export interface ListSubjectsQuery {
+  /** Maximum number of items. */
+  limit?: number | undefined;
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
+  cursor?: string | undefined;
+  /** Only subjects whose latest event was of this automation. */
+  automation_uid?: string | undefined;
+  /** Only subjects of this factory. */
+  factory_uid?: string | undefined;
+  /** Only this subject, such as `acme/shop#7`. */
+  subject?: string | undefined;
 }
 
 /** Parameters of {@link skills.list}. */

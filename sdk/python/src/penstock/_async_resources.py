@@ -515,6 +515,26 @@ class AsyncOccurrences(AsyncResource):
         return self._pages(operations.list_occurrences, arguments)
 
 
+class AsyncSubjects(AsyncResource):
+    """`client.subjects`: list, get."""
+
+    def list(self, **arguments: Unpack[params.ListSubjectsParams]) -> AsyncPages[types.Subject]:
+        """List subjects.
+
+        Lists what events were about, newest first, with the run that works on each. Only events
+        of automations with a `subject` have one. A subject is kept as long as its run and as
+        its events.
+        """
+        return self._pages(operations.list_subjects, arguments)
+
+    async def get(self, uid: str, **arguments: Unpack[Options]) -> types.Subject:
+        """Get a subject.
+
+        Returns a subject with its latest events and what became of them.
+        """
+        return await self._call(operations.get_subject, arguments, uid)
+
+
 class AsyncSkills(AsyncResource):
     """`client.skills`: list, list_bundled."""
 
@@ -1430,6 +1450,11 @@ class AsyncResources(AsyncResource):
     def occurrences(self) -> AsyncOccurrences:
         """Methods: list."""
         return AsyncOccurrences(self._connection)
+
+    @cached_property
+    def subjects(self) -> AsyncSubjects:
+        """Methods: list, get."""
+        return AsyncSubjects(self._connection)
 
     @cached_property
     def skills(self) -> AsyncSkills:

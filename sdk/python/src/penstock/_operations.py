@@ -49,6 +49,7 @@ list_runs: PageOperation[types.RunItem] = PageOperation(
         "skill_spec",
         "schedule_id",
         "ancestor_run_id",
+        "subject",
         "automation_id",
         "factory_uid",
         "factory_only",
@@ -481,6 +482,32 @@ list_occurrences: PageOperation[types.Occurrence] = PageOperation(
         "fate",
     ),
     params=params.ListOccurrencesParams,
+)
+
+list_subjects: PageOperation[types.Subject] = PageOperation(
+    "listSubjects",
+    "subjects.list",
+    "GET",
+    "/subjects",
+    response_type=types.ListSubjectsResponse,
+    items="subjects",
+    query=(
+        "limit",
+        "cursor",
+        "automation_uid",
+        "factory_uid",
+        "subject",
+    ),
+    params=params.ListSubjectsParams,
+)
+
+get_subject: Operation[types.Subject] = Operation(
+    "getSubject",
+    "subjects.get",
+    "GET",
+    "/subjects/{uid}",
+    response_type=types.Subject,
+    path_names=("uid",),
 )
 
 list_agent_skills: Operation[types.ListAgentSkillsResponse] = Operation(

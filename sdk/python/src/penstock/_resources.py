@@ -499,6 +499,26 @@ class Occurrences(Resource):
         return self._pages(operations.list_occurrences, arguments)
 
 
+class Subjects(Resource):
+    """`client.subjects`: list, get."""
+
+    def list(self, **arguments: Unpack[params.ListSubjectsParams]) -> Page[types.Subject]:
+        """List subjects.
+
+        Lists what events were about, newest first, with the run that works on each. Only events
+        of automations with a `subject` have one. A subject is kept as long as its run and as
+        its events.
+        """
+        return self._pages(operations.list_subjects, arguments)
+
+    def get(self, uid: str, **arguments: Unpack[Options]) -> types.Subject:
+        """Get a subject.
+
+        Returns a subject with its latest events and what became of them.
+        """
+        return self._call(operations.get_subject, arguments, uid)
+
+
 class Skills(Resource):
     """`client.skills`: list, list_bundled."""
 
@@ -1390,6 +1410,11 @@ class Resources(Resource):
     def occurrences(self) -> Occurrences:
         """Methods: list."""
         return Occurrences(self._connection)
+
+    @cached_property
+    def subjects(self) -> Subjects:
+        """Methods: list, get."""
+        return Subjects(self._connection)
 
     @cached_property
     def skills(self) -> Skills:

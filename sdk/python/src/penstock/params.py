@@ -79,6 +79,7 @@ __all__ = [
     "ListRevisionsParams",
     "ListRunCallsParams",
     "ListRunsParams",
+    "ListSubjectsParams",
     "ListedFile",
     "MCPServerConfig",
     "MemoryStoreRef",
@@ -137,6 +138,7 @@ __all__ = [
     "VerifyWebhookRequest",
     "VerifyWebhookRequestParams",
     "WebhookAuthMode",
+    "WhenBusy",
 ]
 
 
@@ -1012,13 +1014,14 @@ its end does not count. At most 100 times wait in a queue.
 """
 
 Fate: TypeAlias = Literal[
-    "waiting", "started", "merged_into", "superseded", "skipped", "missed", "failed"
+    "waiting", "started", "continued", "merged_into", "superseded", "skipped", "missed", "failed"
 ]
 """What became of an occurrence. `waiting` is followed by one of the others, which never change.
-`merged_into`: it joined the run that another one started at the same time. `superseded`: a
-later one replaced it before it started anything. `skipped`: a run was live, too many times
-waited, a budget refused the run, or the schedule or automation was changed, paused or deleted.
-`missed`: no server was there in time. `failed`: no run could be made.
+`continued`: a follow-up gave it to a run. `merged_into`: it joined a run that another one
+started. `superseded`: a later one replaced it before it started anything. `skipped`: a run was
+live, too many times waited, a budget refused the run, or the schedule or automation was
+changed, paused or deleted. `missed`: no server was there in time. `failed`: no run could be
+made.
 """
 
 KeyScope: TypeAlias = Literal[
@@ -1475,6 +1478,34 @@ class CreateAutomationRequest(TypedDict, total=False):
     triggers: Required[Sequence[Trigger | InstanceOf[types.Trigger]]]
     """The triggers."""
 
+    subject: str
+    """What events are about, as a template like `title`, such as
+    `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names.
+    Later events about the same reach the run that works on it. If a value is absent, the event
+    has no subject.
+    """
+
+    when_busy: WhenBusy
+    """What an event does while a run works on its subject. `coalesce` by default."""
+
+    quiet: str
+    """How long no event of the subject must come before a run or follow-up starts. By default a
+    first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do
+    not wait.
+    """
+
+    longest_wait: str
+    """The most that an event waits for `quiet`. 5m by default."""
+
+    keep: str
+    """How long after its success later events continue a run. 14d by default."""
+
+    max_followups: int
+    """How often events may continue a run before a person has to answer. 20 by default."""
+
+    followup_prompt: str
+    """The prompt for later events. Defaults to `prompt`."""
+
     agent: str
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -1524,6 +1555,34 @@ class UpdateAutomationRequest(TypedDict, total=False):
 
     triggers: Sequence[Trigger | InstanceOf[types.Trigger]]
     """The triggers."""
+
+    subject: str | None
+    """What events are about, as a template like `title`, such as
+    `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names.
+    Later events about the same reach the run that works on it. If a value is absent, the event
+    has no subject.
+    """
+
+    when_busy: WhenBusy | None
+    """What an event does while a run works on its subject. `coalesce` by default."""
+
+    quiet: str | None
+    """How long no event of the subject must come before a run or follow-up starts. By default a
+    first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do
+    not wait.
+    """
+
+    longest_wait: str | None
+    """The most that an event waits for `quiet`. 5m by default."""
+
+    keep: str | None
+    """How long after its success later events continue a run. 14d by default."""
+
+    max_followups: int | None
+    """How often events may continue a run before a person has to answer. 20 by default."""
+
+    followup_prompt: str | None
+    """The prompt for later events. Defaults to `prompt`."""
 
     agent: str | None
     """The agent, by its name in the factory. Defaults to the foreman."""
@@ -1615,6 +1674,13 @@ class VerifyWebhookRequest(TypedDict, total=False):
     at: datetime | str
     """When the request arrived. Default: now."""
 
+
+WhenBusy: TypeAlias = Literal["coalesce", "queue", "replace", "parallel"]
+"""What an event does while a run works on its subject. `coalesce`: events are gathered for one
+follow-up after the turn. `queue`: each event has a follow-up of its own, in order. `replace`:
+the turn is interrupted, and only the newest event follows; at most once in `longest_wait`.
+`parallel`: the event starts a run of its own.
+"""
 
 BudgetScope: TypeAlias = Literal["team", "factory", "agent", "automation", "key"]
 """The runs that share a budget. `team`: all. `factory`, `agent`, `automation`: its runs. `key`:
@@ -1818,6 +1884,9 @@ class ListRunsParams(Options, total=False):
     ancestor_run_id: str
     """Only descendants of this run, at any depth."""
 
+    subject: str
+    """Only runs on this subject, such as `acme/shop#7`."""
+
     automation_id: str
     """Only runs that this automation started."""
 
@@ -1966,6 +2035,28 @@ class ListOccurrencesParams(Options, total=False):
 
     fate: Fate
     """Only this fate."""
+
+
+@with_config(STRICT)
+class ListSubjectsParams(Options, total=False):
+    """Keywords of `subjects.list`."""
+
+    limit: int
+    """Maximum number of items."""
+
+    cursor: str
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
+    """
+
+    automation_uid: str
+    """Only subjects whose latest event was of this automation."""
+
+    factory_uid: str
+    """Only subjects of this factory."""
+
+    subject: str
+    """Only this subject, such as `acme/shop#7`."""
 
 
 @with_config(STRICT)

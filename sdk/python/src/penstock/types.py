@@ -135,6 +135,7 @@ __all__ = [
     "ListSchedulesResponse",
     "ListSecretsResponse",
     "ListSignatureSchemesResponse",
+    "ListSubjectsResponse",
     "ListWebhooksResponse",
     "LiveMessage",
     "MCPServerConfig",
@@ -158,6 +159,7 @@ __all__ = [
     "Outcome",
     "Overlap",
     "PageInfo",
+    "Period",
     "Plan",
     "PlanArtifact",
     "PlanArtifactData",
@@ -224,6 +226,8 @@ __all__ = [
     "SignatureScheme",
     "StateChange",
     "Stats",
+    "Subject",
+    "SubjectEvent",
     "Success",
     "TextBlock",
     "TimelineEvent",
@@ -244,6 +248,7 @@ __all__ = [
     "WebhookAuthMode",
     "WebhookSecret",
     "WebhookVerification",
+    "WhenBusy",
     "WorkRepository",
     "WorkerExecution",
 ]
@@ -735,6 +740,15 @@ class RunItem(Model):
 
     hollow_reason: str | None = None
     """Why the run is hollow, in a sentence."""
+
+    subject: str | None = None
+    """What the events of the run are about, such as `acme/shop#7`. Absent without a subject."""
+
+    events_count: int | None = None
+    """How many events about it the run has received."""
+
+    continues: str | None = None
+    """The run on the same subject that ended before this one."""
 
     sealed: bool | None = None
     """Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and
@@ -2770,10 +2784,11 @@ class Occurrence(Model):
 
     fate: Fate
     """What became of an occurrence. `waiting` is followed by one of the others, which never
-    change. `merged_into`: it joined the run that another one started at the same time.
-    `superseded`: a later one replaced it before it started anything. `skipped`: a run was live,
-    too many times waited, a budget refused the run, or the schedule or automation was changed,
-    paused or deleted. `missed`: no server was there in time. `failed`: no run could be made.
+    change. `continued`: a follow-up gave it to a run. `merged_into`: it joined a run that
+    another one started. `superseded`: a later one replaced it before it started anything.
+    `skipped`: a run was live, too many times waited, a budget refused the run, or the schedule
+    or automation was changed, paused or deleted. `missed`: no server was there in time.
+    `failed`: no run could be made.
     """
 
     reason: str | None = None
@@ -2787,13 +2802,24 @@ class Occurrence(Model):
 
 
 Fate: TypeAlias = (
-    Literal["waiting", "started", "merged_into", "superseded", "skipped", "missed", "failed"] | str
+    Literal[
+        "waiting",
+        "started",
+        "continued",
+        "merged_into",
+        "superseded",
+        "skipped",
+        "missed",
+        "failed",
+    ]
+    | str
 )
 """What became of an occurrence. `waiting` is followed by one of the others, which never change.
-`merged_into`: it joined the run that another one started at the same time. `superseded`: a
-later one replaced it before it started anything. `skipped`: a run was live, too many times
-waited, a budget refused the run, or the schedule or automation was changed, paused or deleted.
-`missed`: no server was there in time. `failed`: no run could be made.
+`continued`: a follow-up gave it to a run. `merged_into`: it joined a run that another one
+started. `superseded`: a later one replaced it before it started anything. `skipped`: a run was
+live, too many times waited, a budget refused the run, or the schedule or automation was
+changed, paused or deleted. `missed`: no server was there in time. `failed`: no run could be
+made.
 """
 
 
@@ -3707,6 +3733,34 @@ class Automation(Model):
     problems: list[FieldError] | None = None
     """Why the automation or one of its triggers is inactive."""
 
+    subject: str | None = None
+    """What events are about, as a template like `title`, such as
+    `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names.
+    Later events about the same reach the run that works on it. If a value is absent, the event
+    has no subject.
+    """
+
+    when_busy: WhenBusy | None = None
+    """What an event does while a run works on its subject. `coalesce` by default."""
+
+    quiet: Period | None = None
+    """How long no event of the subject must come before a run or follow-up starts. By default a
+    first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do
+    not wait.
+    """
+
+    longest_wait: Period | None = None
+    """The most that an event waits for `quiet`. 5m by default."""
+
+    keep: Period | None = None
+    """How long after its success later events continue a run. 14d by default."""
+
+    max_followups: int | None = None
+    """How often events may continue a run before a person has to answer. 20 by default."""
+
+    followup_prompt: str | None = None
+    """The prompt for later events. Defaults to `prompt`."""
+
     agent: str | None = None
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -4171,6 +4225,103 @@ class Delivery(Model):
     """Client address. Empty for a replay."""
 
 
+WhenBusy: TypeAlias = Literal["coalesce", "queue", "replace", "parallel"] | str
+"""What an event does while a run works on its subject. `coalesce`: events are gathered for one
+follow-up after the turn. `queue`: each event has a follow-up of its own, in order. `replace`:
+the turn is interrupted, and only the newest event follows; at most once in `longest_wait`.
+`parallel`: the event starts a run of its own.
+"""
+
+Period: TypeAlias = str
+"""A time such as `30s`, `5m` or `14d`, up to `366d`, or 0."""
+
+
+class Subject(Model):
+    """What the events of an automation are about, such as a pull request, with the run that works
+    on it. One run at most works on a subject at a time.
+    """
+
+    uid: str
+    """Unique id."""
+
+    subject: str
+    """The subject, with the values of the latest event."""
+
+    automation_uid: str | None = None
+    """The automation of the latest event."""
+
+    factory_uid: str | None = None
+    """The factory."""
+
+    webhook_uid: str | None = None
+    """The webhook that receives the events."""
+
+    run_id: str | None = None
+    """The newest run."""
+
+    run_state: RunState | None = None
+    """Its state. Absent if the run is no longer kept."""
+
+    events_count: int
+    """How many events came."""
+
+    waiting_count: int
+    """How many of them no run has received yet."""
+
+    next_at: Timestamp | None = None
+    """When the events that wait start something, at the earliest."""
+
+    created_at: Timestamp
+    """When the first event came."""
+
+    updated_at: Timestamp
+    """When the latest event came."""
+
+    events: list[SubjectEvent] | None = None
+    """The latest 200 events, newest first. Absent in a list."""
+
+
+class SubjectEvent(Model):
+    """An event that is about a subject, and what became of it."""
+
+    occurrence_uid: str
+    """Unique id."""
+
+    delivery_id: str | None = None
+    """The delivery."""
+
+    webhook_uid: str | None = None
+    """The webhook of the delivery."""
+
+    due_at: Timestamp
+    """When it came."""
+
+    decided_at: Timestamp | None = None
+    """When its fate was decided. Absent while it waits."""
+
+    fate: Fate
+    """What became of it."""
+
+    reason: str | None = None
+    """Why, in words."""
+
+    run_id: str | None = None
+    """The run that has it."""
+
+    followup_id: str | None = None
+    """The follow-up that gave it to the run. Absent if it came with the first prompt."""
+
+
+class ListSubjectsResponse(Model):
+    """A page of subjects."""
+
+    subjects: list[Subject]
+    """The subjects, newest first."""
+
+    page_info: PageInfo
+    """Position in the list."""
+
+
 class DeliveryMatch(Model):
     """The match result of one automation."""
 
@@ -4184,7 +4335,19 @@ class DeliveryMatch(Model):
     """Whether the delivery started a run."""
 
     run_id: str | None = None
-    """The run."""
+    """The run. If the delivery is about a subject: the run that has received it."""
+
+    subject: str | None = None
+    """What the delivery is about for the automation."""
+
+    subject_uid: str | None = None
+    """Its unique id."""
+
+    fate: Fate | None = None
+    """What became of the delivery, if it is about a subject."""
+
+    fate_reason: str | None = None
+    """Why, in words."""
 
     failed_at: str | None = None
     """What failed, if no run started: the JSON pointer of the first key of the filter that failed,

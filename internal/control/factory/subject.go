@@ -1,0 +1,271 @@
+package factory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/share"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/control/trigger"
+)
+
+// about sets what the event that starts a run is about. Without a subject, it changes nothing.
+func (t *RunTemplate) about(started *store.NewRun, on Cause) {
+	started.Claim = nil
+	if t.rules.Subject == "" {
+		return
+	}
+	subject, values := t.subject.Expand(func(path []string) string { return on.Payload.At(path).Scalar() })
+	if t.rules.Subject == penstock.SubjectAuto {
+		subject, values = autoSubject(on.Scheme, on.Payload)
+	}
+	if len(values) == 0 {
+		return
+	}
+	started.Subject = subject
+	if t.rules.WhenBusy == penstock.WhenBusyParallel {
+		return
+	}
+	started.Claim = &store.Claim{
+		Key: claimKey(started.Team, started.AutomationID, on.WebhookUID, values), Subject: subject, Rules: t.rules,
+	}
+}
+
+// claimKey hashes a claim. Each part is apart in the JSON, so that no value of a payload can imitate
+// another subject, as it could in a joined text.
+func claimKey(team, scope, source string, values []string) string {
+	parts, err := json.Marshal(append([]string{team, scope, source}, values...))
+	if err != nil {
+		panic("factory: texts cannot be marshaled: " + err.Error())
+	}
+	sum := sha256.Sum256(parts)
+	return hex.EncodeToString(sum[:])
+}
+
+// autoSubject returns what an event of a provider is about, such as github:acme/shop#7 or linear:ENG-42.
+func autoSubject(scheme penstock.SignatureScheme, payload trigger.Value) (subject string, values []string) {
+	at := func(path string) string { return payload.At(strings.Split(path, ".")).Scalar() }
+	switch scheme {
+	case penstock.ProviderGitHub:
+		repository, number := at("repository.full_name"), ""
+		for _, path := range []string{"pull_request.number", "issue.number"} {
+			if number == "" {
+				number = at(path)
+			}
+		}
+		for _, path := range []string{"check_suite", "check_run", "workflow_run"} {
+			if number != "" {
+				break
+			}
+			for pr := range payload.At([]string{path, "pull_requests"}).Elements() {
+				number = pr.Member("number").Scalar()
+				break
+			}
+		}
+		if repository == "" || number == "" {
+			return "", nil
+		}
+		values = []string{penstock.ProviderGitHub, repository, number}
+		return penstock.ShownSubject("github:" + repository + "#" + number), values
+	case penstock.ProviderLinear:
+		for _, path := range []string{
+			"data.issue.identifier", "agentSession.issue.identifier", "data.identifier",
+		} {
+			if issue := at(path); issue != "" {
+				return penstock.ShownSubject("linear:" + issue), []string{penstock.ProviderLinear, issue}
+			}
+		}
+	}
+	return "", nil
+}
+
+// subjectBatch is how many due subjects are read at once.
+const subjectBatch = 100
+
+// GiveDue gives events that wait to the run that works on their subject, or starts another one. Every
+// replica does this; the lock of the subject lets only one win.
+func (s *Subjects) GiveDue(ctx context.Context, now penstock.Time) error {
+	due, err := s.store.Subjects.Due(ctx, now, subjectBatch)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range due {
+		if err := s.give(ctx, d, now); err != nil {
+			errs = append(errs, fmt.Errorf("give events to subject %s: %w", d.UID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// give decides the events of one subject.
+func (s *Subjects) give(ctx context.Context, d store.DueSubject, now penstock.Time) error {
+	a, err := s.store.Automations.ByUID(ctx, d.AutomationUID)
+	switch {
+	case penstock.CodeOf(err) == penstock.CodeNotFound:
+		return s.drop(ctx, d, "The automation was deleted.", now)
+	case err != nil:
+		return err
+	case !a.Enabled:
+		return s.drop(ctx, d, "The automation was disabled.", now)
+	}
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		subject, due, err := lockDue(ctx, tx, d, now)
+		if err != nil || !due {
+			return err
+		}
+		if subject.RunID == "" {
+			return run.ErrEventsRefused
+		}
+		return s.executions.GiveEvents(ctx, tx, a, subject, now)
+	})
+	known, isKnown := errors.AsType[*penstock.Error](err)
+	switch {
+	case errors.Is(err, run.ErrEventsStay):
+		return nil
+	case errors.Is(err, run.ErrEventsRefused):
+		return s.startAgain(ctx, d, a, now)
+	case isKnown && !known.Code.OurFault():
+		return s.drop(ctx, d, known.Explain(), now)
+	}
+	return err
+}
+
+// lockDue locks a due subject; due is false if another server was first.
+func lockDue(
+	ctx context.Context, tx *store.Tx, d store.DueSubject, now penstock.Time,
+) (subject store.SubjectRow, due bool, err error) {
+	subject, err = tx.Subjects().Lock(ctx, d.UID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return subject, false, nil
+	}
+	due = subject.NextAt != 0 && (subject.NextAt <= now || subject.Interrupt)
+	return subject, due && err == nil, err
+}
+
+// drop skips the events of a subject that wait.
+func (s *Subjects) drop(ctx context.Context, d store.DueSubject, reason string, now penstock.Time) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		subject, due, err := lockDue(ctx, tx, d, now)
+		if err != nil || !due {
+			return err
+		}
+		return tx.Subjects().Drop(ctx, subject, reason, now)
+	})
+}
+
+// startAgain starts a new run for the events that wait, because they cannot continue the last one.
+func (s *Subjects) startAgain(ctx context.Context, d store.DueSubject, a store.AutomationRow, now penstock.Time) error {
+	first, err := s.store.Subjects.FirstWaiting(ctx, d.UID)
+	if err != nil || first.UID == "" {
+		return err
+	}
+	template, err := s.automations.ResolveAutomation(ctx, a)
+	var started *store.NewRun
+	if err == nil {
+		started, err = s.stamp(ctx, d, template, first, now)
+	}
+	if why, broken := WhyBroken(err); broken {
+		return s.drop(ctx, d, "The automation cannot start runs: "+why, now)
+	}
+	if err != nil {
+		return err
+	}
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		subject, due, err := lockDue(ctx, tx, d, now)
+		if err != nil || !due || subject.NextAt > now || subject.RunID != d.RunID {
+			return err
+		}
+		before, err := tx.Runs().Lock(ctx, subject.RunID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			before, err = store.RunRow{}, nil
+		}
+		if err != nil || before.ID != "" && !before.State.Done() {
+			return err
+		}
+		events, err := tx.Subjects().Waiting(ctx, subject.UID, run.MostGathered)
+		if err != nil || len(events) == 0 || events[0].UID != first.UID {
+			return err
+		}
+		for _, e := range events {
+			started.Payers = penstock.MorePayers(started.Payers, e.PaidBy...)
+		}
+		return tx.Subjects().Start(ctx, subject, started, before, events, now)
+	})
+}
+
+// stamp makes the run that an event starts which has waited.
+func (s *Subjects) stamp(
+	ctx context.Context, d store.DueSubject, template *RunTemplate, first store.SubjectEventRow, now penstock.Time,
+) (*store.NewRun, error) {
+	webhook, err := s.store.Webhooks.ByUID(ctx, d.WebhookUID)
+	if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound {
+		return nil, err
+	}
+	webhook.UID, webhook.FactoryUID = d.WebhookUID, d.FactoryUID
+	on := Cause{
+		Source: penstock.SourceWebhook, At: now, WebhookUID: d.WebhookUID, DeliveryID: first.DeliveryID,
+		TriggerURL: s.receiver.deliveryURL(webhook, first.DeliveryID), Scheme: webhook.SignatureScheme,
+		Envelope: envelope(webhook, first.DeliveryID), PaidBy: first.PaidBy,
+	}
+	body, err := s.store.Deliveries.Payload(ctx, first.DeliveryID)
+	if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound {
+		return nil, err
+	}
+	if err == nil {
+		if document, err := trigger.ParseDocument(body); err == nil {
+			on.Payload, _ = document.Root() // without one, the title shows no values
+		}
+	}
+	started, err := template.Stamp(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	started.Claim = nil // the subject is locked when the run is stored
+	return started, nil
+}
+
+// SubjectQuery chooses subjects.
+type SubjectQuery = store.SubjectQuery
+
+// SubjectPage is a page of subjects, newest first.
+type SubjectPage struct {
+	Subjects []penstock.Subject `json:"subjects"`
+	PageInfo penstock.PageInfo  `json:"page_info"`
+}
+
+// List returns one page of what events were about, newest first.
+func (s *Subjects) List(ctx context.Context, p penstock.Principal, q SubjectQuery) (SubjectPage, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return SubjectPage{}, err
+	}
+	list, next, err := s.store.Subjects.List(ctx, p.Team, q)
+	return SubjectPage{Subjects: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+}
+
+// Read returns one subject with its latest events.
+func (s *Subjects) Read(ctx context.Context, p penstock.Principal, uid string) (penstock.Subject, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return penstock.Subject{}, err
+	}
+	return s.store.Subjects.Find(ctx, p.Team, uid)
+}
+
+// ClearSubjects removes subjects whose last event and run are no longer kept.
+func (s *Subjects) ClearSubjects(ctx context.Context) error {
+	if s.keepFor <= 0 {
+		return nil
+	}
+	before := penstock.Now().Add(-s.keepFor)
+	return share.ClearInBatches(
+		ctx, func() (int, error) { return s.store.Subjects.Clear(ctx, before, share.BatchSize) },
+	)
+}

@@ -1,0 +1,783 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Claim is what an event that starts a run is about. Events with the same key reach one run.
+type Claim struct {
+	Key     string // a hash of scope, source and values, never of joined texts
+	Subject string
+	Rules   penstock.SubjectRules
+}
+
+// SubjectRow is a subject with its internal fields. Its row is the claim of the subject: whatever starts or
+// continues a run on it locks the row, after budgets and before runs.
+type SubjectRow struct {
+	penstock.Subject
+	Team  string
+	Claim string
+	Rules penstock.SubjectRules // of the latest event
+	// Followups counts the follow-ups of events since a person last spoke.
+	Followups     int
+	Interrupt     bool // an event asks to end the turn
+	InterruptedAt penstock.Time
+	FirstAt       penstock.Time // when the first event came that waits; 0: none waits
+}
+
+var subjectFields = newResource("subjects", "s",
+	textColumn("uid", func(r *SubjectRow) *string { return &r.UID }),
+	textColumn("team", func(r *SubjectRow) *string { return &r.Team }),
+	textColumn("claim", func(r *SubjectRow) *string { return &r.Claim }),
+	textColumn("subject", func(r *SubjectRow) *string { return &r.Subject.Subject }).editable(),
+	textColumn("automation_uid", func(r *SubjectRow) *string { return &r.AutomationUID }).editable(),
+	textColumn("factory_uid", func(r *SubjectRow) *string { return &r.FactoryUID }),
+	textColumn("webhook_uid", func(r *SubjectRow) *string { return &r.WebhookUID }),
+	jsonColumn("rules", func(r *SubjectRow) *penstock.SubjectRules { return &r.Rules }).editable(),
+	textColumn("run_id", func(r *SubjectRow) *string { return &r.RunID }).editable(),
+	numberColumn("events", func(r *SubjectRow) *int64 { return &r.EventsCount }).editable(),
+	numberColumn("followups", func(r *SubjectRow) *int { return &r.Followups }).editable(),
+	flagColumn("interrupt", func(r *SubjectRow) *bool { return &r.Interrupt }).editable(),
+	numberColumn("interrupted_at", func(r *SubjectRow) *penstock.Time { return &r.InterruptedAt }).editable(),
+	numberColumn("first_at", func(r *SubjectRow) *penstock.Time { return &r.FirstAt }).editable(),
+	numberColumn("due_at", func(r *SubjectRow) *penstock.Time { return &r.NextAt }).editable(),
+	numberColumn("created_at", func(r *SubjectRow) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *SubjectRow) *penstock.Time { return &r.UpdatedAt }).editable(),
+)
+
+var (
+	subjectClaims = table{
+		name: "subjects", columns: subjectFields.columns, conflict: "ON CONFLICT (claim) DO NOTHING",
+	}
+	setSubject     = subjectFields.update("", "uid = ?")
+	selectSubjects = "SELECT " + subjectFields.selected + " FROM subjects s "
+)
+
+// SubjectEventRow is an event with its internal fields.
+type SubjectEventRow struct {
+	penstock.SubjectEvent
+	SubjectUID string
+	PaidBy     []string
+	Subject    string // only of [Subjects.OfDeliveries]
+}
+
+var subjectEventFields = newResource("subject_events", "e",
+	textColumn("uid", func(r *SubjectEventRow) *string { return &r.UID }),
+	textColumn("subject_uid", func(r *SubjectEventRow) *string { return &r.SubjectUID }),
+	textColumn("delivery_id", func(r *SubjectEventRow) *string { return &r.DeliveryID }),
+	numberColumn("due_at", func(r *SubjectEventRow) *penstock.Time { return &r.DueAt }),
+	numberColumn("decided_at", func(r *SubjectEventRow) *penstock.Time { return &r.DecidedAt }),
+	textColumn("fate", func(r *SubjectEventRow) *penstock.Fate { return &r.Fate }),
+	textColumn("reason", func(r *SubjectEventRow) *string { return &r.Reason }),
+	textColumn("run_id", func(r *SubjectEventRow) *string { return &r.RunID }),
+	textColumn("followup_id", func(r *SubjectEventRow) *string { return &r.FollowupID }),
+	listColumn("paid_by", func(r *SubjectEventRow) *[]string { return &r.PaidBy }),
+)
+
+var selectSubjectEvents = "SELECT " + subjectEventFields.selected + " FROM subject_events e WHERE "
+
+func readSubjects(ctx context.Context, q querier, where string, args ...any) ([]SubjectRow, error) {
+	rows, err := q.query(ctx, selectSubjects+where, args...)
+	return collect(q.store(), rows, err, "subjects", func(r *SubjectRow) []any { return subjectFields.into(r) })
+}
+
+func readSubjectEvents(ctx context.Context, q querier, where string, args ...any) ([]SubjectEventRow, error) {
+	rows, err := q.query(ctx, selectSubjectEvents+where, args...)
+	return collect(
+		q.store(), rows, err, "events of subjects", func(r *SubjectEventRow) []any { return subjectEventFields.into(r) },
+	)
+}
+
+// subjectRun is what a subject's newest run looks like to an event.
+type subjectRun struct {
+	id          string
+	state       penstock.State
+	promptState string
+	createdAt   penstock.Time
+	finishedAt  penstock.Time
+	begun       *subjectStart // of the same batch: it is stored later; nil: it is stored
+}
+
+// waits reports whether the run has not begun, so that events can still join its first prompt.
+func (r *subjectRun) waits() bool {
+	return r != nil && r.promptState == PromptWaiting &&
+		(r.state == penstock.StateQueued || r.state == penstock.StateBlocked)
+}
+
+// ContinuesWith reports whether later events continue the run, or an event has to start another one.
+func (r SubjectRow) ContinuesWith(state penstock.State, finishedAt, now penstock.Time) bool {
+	switch {
+	case state == "":
+		return false
+	case !state.Done():
+		return true
+	}
+	return state == penstock.StateSucceeded && now < finishedAt.Add(r.Rules.Keep.Or(penstock.DefaultKeep))
+}
+
+// subjectStart is an event of a delivery that is about a subject, with the run that it would start.
+type subjectStart struct {
+	member *deliver
+	start  int // in the member's Starts
+	run    *NewRun
+}
+
+// claim decides for each run that an event would start whether the event starts it, or reaches
+// the run that works on its subject.
+func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
+	var list []subjectStart
+	for _, m := range members {
+		m.events = nil
+		if m.err != nil || m.got.Limited || m.got.Unlogged || m.got.Outcome != penstock.OutcomeAccepted {
+			continue
+		}
+		for i, run := range m.Starts {
+			if run.Claim != nil {
+				list = append(list, subjectStart{m, i, run})
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+
+	subjects, err := su.lockClaims(ctx, list)
+	if err != nil {
+		return err
+	}
+	runs, err := su.newestRuns(ctx, subjects)
+	if err != nil {
+		return err
+	}
+	var events [][]any
+	for _, c := range list {
+		s := subjects[c.run.Claim.Key]
+		e, err := su.receive(ctx, s, runs, c)
+		if err != nil {
+			return err
+		}
+		events = append(events, subjectEventFields.row(e))
+	}
+	if err := su.tx.insert(ctx, subjectEventFields.table, events); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(subjects)) {
+		if err := su.Set(ctx, *subjects[key]); err != nil {
+			return err
+		}
+	}
+	for _, m := range members {
+		if m.events != nil {
+			m.logSubjects()
+		}
+	}
+	return nil
+}
+
+// logSubjects puts into the log entry which run has the delivery, if one has it by now.
+func (d *deliver) logSubjects() {
+	entry := d.entry
+	entry.Matches = slices.Clone(d.Matches)
+	for start, e := range d.events {
+		for i := range entry.Matches {
+			if entry.Matches[i].RunID == d.Starts[start].ID {
+				entry.Matches[i].RunID, entry.Matches[i].SubjectUID = e.RunID, e.SubjectUID
+			}
+		}
+	}
+	d.logged = deliveryFields.row(&entry)
+}
+
+// started lists the runs that the delivery starts, without those whose event reaches another run.
+func (d *deliver) started() []*createRun {
+	if d.events == nil {
+		return d.runs
+	}
+	var runs []*createRun
+	for i, run := range d.runs {
+		if e, about := d.events[i]; !about || e.Fate == penstock.FateStarted {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// lockClaims makes the rows of the claims that are new, and locks all of them in one order.
+func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[string]*SubjectRow, error) {
+	fresh := map[string]*SubjectRow{}
+	for _, c := range list {
+		claim, at := c.run.Claim, c.member.ReceivedAt
+		if fresh[claim.Key] != nil {
+			continue
+		}
+		fresh[claim.Key] = &SubjectRow{
+			Subject: penstock.Subject{
+				UID: penstock.NewID(), Subject: claim.Subject, AutomationUID: c.run.AutomationID, FactoryUID: c.run.FactoryUID,
+				WebhookUID: c.run.WebhookUID, CreatedAt: at, UpdatedAt: at,
+			},
+			Team: c.run.Team, Claim: claim.Key, Rules: claim.Rules,
+		}
+	}
+	keys := slices.Sorted(maps.Keys(fresh))
+	rows := make([][]any, len(keys))
+	for i, key := range keys {
+		rows[i] = subjectFields.row(fresh[key])
+	}
+	if _, err := su.tx.insertNew(ctx, subjectClaims, rows); err != nil {
+		return nil, fmt.Errorf("claim subjects: %w", err)
+	}
+	subjects := make(map[string]*SubjectRow, len(keys))
+	for args := range chunks(keys, func(key string) []any { return []any{key} }) {
+		locked, err := readSubjects(
+			ctx, su.tx, "WHERE s.claim IN ("+placeholders(1, len(args))+") ORDER BY s.claim"+su.tx.s.d.lock, args...,
+		)
+		if err != nil {
+			return nil, err
+		}
+		for i := range locked {
+			subjects[locked[i].Claim] = &locked[i]
+		}
+	}
+	return subjects, nil
+}
+
+// newestRuns reads the newest runs of subjects. It locks those that events can still join, in one order.
+// A run that has begun is not locked: if it ends meanwhile, the event waits, and is due at once.
+func (su SubjectsTx) newestRuns(ctx context.Context, subjects map[string]*SubjectRow) (map[string]*subjectRun, error) {
+	var ids []string
+	for _, s := range subjects {
+		if s.RunID != "" {
+			ids = append(ids, s.RunID)
+		}
+	}
+	slices.Sort(ids)
+	runs, err := su.readRuns(ctx, ids)
+	if err != nil || su.tx.s.d.lock == "" {
+		return runs, err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !runs[id].waits() })
+	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
+		if _, err := su.tx.exec(
+			ctx, "SELECT 1 FROM runs WHERE id IN ("+placeholders(1, len(args))+") ORDER BY id"+su.tx.s.d.lock, args...,
+		); err != nil {
+			return nil, fmt.Errorf("lock the runs of subjects: %w", err)
+		}
+	}
+	locked, err := su.readRuns(ctx, ids)
+	maps.Copy(runs, locked)
+	return runs, err
+}
+
+func (su SubjectsTx) readRuns(ctx context.Context, ids []string) (map[string]*subjectRun, error) {
+	runs := make(map[string]*subjectRun, len(ids))
+	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
+		rows, err := su.tx.query(ctx, `SELECT id, state, prompt_state, created_at, finished_at
+			FROM runs
+			WHERE id IN (`+placeholders(1, len(args))+")", args...)
+		list, err := collect(su.tx.s, rows, err, "runs of subjects", func(r *subjectRun) []any {
+			return []any{&r.id, &r.state, &r.promptState, &r.createdAt, &r.finishedAt}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			runs[list[i].id] = &list[i]
+		}
+	}
+	return runs, nil
+}
+
+// receive decides what becomes of an event on a locked subject.
+func (su SubjectsTx) receive(
+	ctx context.Context, s *SubjectRow, runs map[string]*subjectRun, c subjectStart,
+) (*SubjectEventRow, error) {
+	at := c.member.ReceivedAt
+	s.Subject.Subject, s.Rules, s.AutomationUID = c.run.Claim.Subject, c.run.Claim.Rules, c.run.AutomationID
+	s.EventsCount++
+	s.UpdatedAt = max(s.UpdatedAt, at)
+	e := &SubjectEventRow{
+		SubjectEvent: penstock.SubjectEvent{UID: penstock.NewID(), DeliveryID: c.member.ID, DueAt: at, DecidedAt: at},
+		SubjectUID:   s.UID, PaidBy: c.member.PaidBy,
+	}
+	run := runs[s.RunID]
+	var state penstock.State
+	var finishedAt penstock.Time
+	if run != nil {
+		state, finishedAt = run.state, run.finishedAt
+	}
+	switch {
+	case run.waits():
+		e.Fate, e.RunID = penstock.FateMerged, run.id
+		if err := su.join(ctx, *run, s.Rules, at); err != nil {
+			return nil, err
+		}
+	case s.FirstAt == 0 && !s.ContinuesWith(state, finishedAt, at):
+		e.Fate, e.RunID = penstock.FateStarted, c.run.ID
+		su.begin(s, c.run, run)
+		c.run.ReadyAt = readyAt(s.Rules, at)
+		c.member.runs[c.start] = newCreateRun(c.run)
+		runs[c.run.ID] = &subjectRun{
+			id: c.run.ID, state: penstock.StateQueued, promptState: PromptWaiting, createdAt: c.run.CreatedAt,
+			begun: &c,
+		}
+	default:
+		e.Fate, e.DecidedAt = penstock.FateWaiting, 0
+		if err := su.gather(ctx, s, e, at); err != nil {
+			return nil, err
+		}
+	}
+	if c.member.events == nil {
+		c.member.events = map[int]*SubjectEventRow{}
+	}
+	c.member.events[c.start] = e
+	return e, nil
+}
+
+// begin makes a new run the one that works on the subject.
+func (su SubjectsTx) begin(s *SubjectRow, started *NewRun, before *subjectRun) {
+	started.ContinuesID = ""
+	if before != nil && before.state != penstock.StateCancelled {
+		started.ContinuesID = before.id
+	}
+	started.SubjectUID, started.Subject, started.EventsCount = s.UID, s.Subject.Subject, 1
+	s.RunID, s.Followups, s.Interrupt = started.ID, 0, false
+}
+
+// gather makes an event wait for the run that works on its subject.
+func (su SubjectsTx) gather(ctx context.Context, s *SubjectRow, e *SubjectEventRow, at penstock.Time) error {
+	quiet := s.Rules.Quiet.Or(0)
+	longest := s.Rules.LongestWait.Or(penstock.DefaultLongestWait)
+	switch s.Rules.WhenBusy {
+	case penstock.WhenBusyReplace:
+		if err := su.supersede(ctx, s, e, at); err != nil {
+			return err
+		}
+		if at >= s.InterruptedAt.Add(longest) {
+			s.Interrupt = true
+		} else {
+			quiet = s.Rules.Quiet.Or(penstock.DefaultQuiet)
+		}
+	case penstock.WhenBusyQueue:
+	default:
+		quiet = s.Rules.Quiet.Or(penstock.DefaultQuiet)
+	}
+	if s.FirstAt == 0 {
+		s.FirstAt = at
+	}
+	s.NextAt = min(at.Add(quiet), s.FirstAt.Add(longest))
+	s.NextAt = max(s.NextAt, 1)
+	su.tx.Nudge(TopicSubjects)
+	return nil
+}
+
+// join counts an event that joins a run which waits, and delays its claim if it waits for quiet.
+func (su SubjectsTx) join(ctx context.Context, run subjectRun, rules penstock.SubjectRules, at penstock.Time) error {
+	var until penstock.Time
+	if quiet := rules.Quiet.Or(0); quiet > 0 {
+		until = min(at.Add(quiet), run.createdAt.Add(rules.LongestWait.Or(penstock.DefaultLongestWait)))
+	}
+	if c := run.begun; c != nil {
+		c.run.EventsCount++
+		c.run.ReadyAt = max(c.run.ReadyAt, until)
+		c.member.runs[c.start] = newCreateRun(c.run)
+		return nil
+	}
+	if until > 0 {
+		if _, err := su.tx.exec(ctx, `UPDATE queue
+			SET ready_at = $1
+			WHERE run_id = $2 AND token = '' AND ready_at > $3 AND ready_at < $1`, int64(until), run.id, int64(at)); err != nil {
+			return fmt.Errorf("hold run %s: %w", run.id, err)
+		}
+	}
+	return su.countEvents(ctx, run.id, 1)
+}
+
+// readyAt returns when a worker may claim the run that the first event of a subject starts; 0: at once.
+func readyAt(rules penstock.SubjectRules, at penstock.Time) penstock.Time {
+	quiet := rules.Quiet.Or(0)
+	if quiet == 0 {
+		return 0
+	}
+	return at.Add(min(quiet, rules.LongestWait.Or(penstock.DefaultLongestWait)))
+}
+
+// supersede ends what waits of a subject, because a newer event replaces it.
+func (su SubjectsTx) supersede(ctx context.Context, s *SubjectRow, by *SubjectEventRow, at penstock.Time) error {
+	if s.FirstAt == 0 {
+		return nil
+	}
+	reason := "The delivery " + by.DeliveryID + " replaced it before any run received it."
+	return su.end(ctx, s, penstock.FateSuperseded, reason, at)
+}
+
+// end gives the events of a subject that wait a final fate without a run, and lets their payloads go.
+func (su SubjectsTx) end(
+	ctx context.Context, s *SubjectRow, fate penstock.Fate, reason string, at penstock.Time,
+) error {
+	const waiting = "(SELECT e.delivery_id FROM subject_events e WHERE e.subject_uid = $1 AND e.fate = 'waiting')"
+	for _, text := range []string{
+		"UPDATE deliveries SET runs = runs - 1 WHERE runs > 0 AND id IN " + waiting,
+		`DELETE FROM payloads
+			WHERE delivery_id IN ` + waiting + ` AND NOT EXISTS (
+				SELECT 1 FROM subject_events o WHERE o.delivery_id = payloads.delivery_id AND o.subject_uid <> $1
+			)`,
+	} {
+		if _, err := su.tx.exec(ctx, text, s.UID); err != nil {
+			return fmt.Errorf("let the payloads of subject %s go: %w", s.UID, err)
+		}
+	}
+	if _, err := su.decide(ctx, *s, Given{Fate: fate}, reason, at); err != nil {
+		return err
+	}
+	s.FirstAt, s.NextAt, s.Interrupt = 0, 0, false
+	return nil
+}
+
+// Drop skips the events of a locked subject that wait.
+func (su SubjectsTx) Drop(ctx context.Context, s SubjectRow, reason string, at penstock.Time) error {
+	if s.FirstAt == 0 {
+		return nil
+	}
+	if err := su.end(ctx, &s, penstock.FateSkipped, reason, at); err != nil {
+		return err
+	}
+	return su.Set(ctx, s)
+}
+
+// Waiting lists the events of a subject that wait, the oldest ones first, at most limit.
+func (su SubjectsTx) Waiting(ctx context.Context, uid string, limit int) ([]SubjectEventRow, error) {
+	return readSubjectEvents(
+		ctx, su.tx, "e.subject_uid = $1 AND e.fate = 'waiting' ORDER BY e.uid LIMIT $2", uid, limit,
+	)
+}
+
+// FirstWaiting returns the oldest event of a subject that waits, or an empty one.
+func (su Subjects) FirstWaiting(ctx context.Context, uid string) (SubjectEventRow, error) {
+	list, err := readSubjectEvents(ctx, su.s, "e.subject_uid = $1 AND e.fate = 'waiting' ORDER BY e.uid LIMIT 1", uid)
+	if err != nil || len(list) == 0 {
+		return SubjectEventRow{}, err
+	}
+	return list[0], nil
+}
+
+// Set stores a subject that was read and locked in the transaction.
+func (su SubjectsTx) Set(ctx context.Context, s SubjectRow) error {
+	if _, err := su.tx.exec(ctx, setSubject, subjectFields.changes(&s, s.UID)...); err != nil {
+		return fmt.Errorf("store subject %s: %w", s.UID, err)
+	}
+	return nil
+}
+
+// countEvents counts events that a run receives.
+func (su SubjectsTx) countEvents(ctx context.Context, runID string, n int64) error {
+	if _, err := su.tx.exec(ctx, "UPDATE runs SET events_count = events_count + $1 WHERE id = $2", n, runID); err != nil {
+		return fmt.Errorf("count the events of run %s: %w", runID, err)
+	}
+	return nil
+}
+
+// Lock reads a subject and locks it until the transaction ends. Absence is penstock.CodeNotFound.
+func (su SubjectsTx) Lock(ctx context.Context, uid string) (SubjectRow, error) {
+	list, err := readSubjects(ctx, su.tx, "WHERE s.uid = $1"+su.tx.s.d.lock, uid)
+	if err == nil && len(list) == 0 {
+		err = penstock.NotFound("subject", uid)
+	}
+	if err != nil {
+		return SubjectRow{}, err
+	}
+	return list[0], nil
+}
+
+// LockOf reads and locks the subject of a run; ok is false if it has none.
+func (su SubjectsTx) LockOf(ctx context.Context, runID string) (s SubjectRow, ok bool, err error) {
+	var uid string
+	err = su.tx.row(ctx, "SELECT subject_uid FROM runs WHERE id = $1", runID).Scan(&uid)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && uid == "" {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("read the subject of run %s: %w", runID, err)
+	}
+	s, err = su.Lock(ctx, uid)
+	if penstock.CodeOf(err) == penstock.CodeNotFound { // no longer kept
+		return s, false, nil
+	}
+	return s, err == nil, err
+}
+
+// Given says which events of a subject a run receives: those that wait, until one of them, inclusive.
+type Given struct {
+	RunID      string
+	FollowupID string // "": with the first prompt
+	Until      string // the UID of the last one
+	Fate       penstock.Fate
+}
+
+// Give gives events of a locked subject that wait to a run, and stores the subject. The caller has locked
+// the run.
+func (su SubjectsTx) Give(ctx context.Context, s SubjectRow, g Given, now penstock.Time) error {
+	n, err := su.decide(ctx, s, g, "", now)
+	if err != nil {
+		return err
+	}
+	if g.FollowupID != "" {
+		if err := su.countEvents(ctx, g.RunID, n); err != nil {
+			return err
+		}
+	}
+	return su.rest(ctx, s, now)
+}
+
+// rest stores a subject after some of its events have left.
+func (su SubjectsTx) rest(ctx context.Context, s SubjectRow, now penstock.Time) error {
+	left, err := su.Waiting(ctx, s.UID, 1)
+	if err != nil {
+		return err
+	}
+	s.FirstAt, s.NextAt, s.Interrupt = 0, 0, false
+	if len(left) > 0 {
+		s.FirstAt, s.NextAt = left[0].DueAt, now
+	}
+	return su.Set(ctx, s)
+}
+
+// decide gives events that wait their final fate, and returns their number.
+func (su SubjectsTx) decide(
+	ctx context.Context, s SubjectRow, g Given, reason string, now penstock.Time,
+) (int64, error) {
+	n, err := su.tx.exec(ctx, `UPDATE subject_events
+		SET fate = $1, decided_at = $2, run_id = $3, followup_id = $4, reason = $5
+		WHERE subject_uid = $6 AND fate = 'waiting' AND ($7 = '' OR uid <= $7)`,
+		string(g.Fate), int64(now), g.RunID, g.FollowupID, reason, s.UID, g.Until)
+	if err != nil {
+		return 0, fmt.Errorf("decide the events of subject %s: %w", s.UID, err)
+	}
+	return n, nil
+}
+
+// Start stores the new run of a locked subject, with the events that wait for it.
+func (su SubjectsTx) Start(
+	ctx context.Context, s SubjectRow, run *NewRun, before RunRow,
+	events []SubjectEventRow, now penstock.Time,
+) error {
+	var was *subjectRun
+	if before.ID != "" {
+		was = &subjectRun{id: before.ID, state: before.State}
+	}
+	su.begin(&s, run, was)
+	run.EventsCount = int64(len(events))
+	if _, err := su.tx.Runs().Create(ctx, run); err != nil {
+		return err
+	}
+	started := Given{RunID: run.ID, Until: events[0].UID, Fate: penstock.FateStarted}
+	if _, err := su.decide(ctx, s, started, "", now); err != nil {
+		return err
+	}
+	return su.Give(
+		ctx, s, Given{RunID: run.ID, Until: events[len(events)-1].UID, Fate: penstock.FateMerged}, now,
+	)
+}
+
+// DueSubject is a subject with events that may start something now.
+type DueSubject struct {
+	SubjectRow
+	Run        string // the state of its newest run; "": it is no longer kept
+	FinishedAt penstock.Time
+}
+
+// Due lists subjects whose events may start something now: no run works on them, or the agent of the run
+// has no turn, or its turn is to be interrupted.
+func (su Subjects) Due(ctx context.Context, now penstock.Time, limit int) ([]DueSubject, error) {
+	rows, err := su.s.query(ctx, "SELECT "+subjectFields.selected+`, COALESCE(r.state, ''), COALESCE(r.finished_at, 0)
+		FROM subjects s
+		LEFT JOIN runs r ON r.id = s.run_id
+		WHERE s.due_at > 0 AND (
+			s.due_at <= $1 AND (r.id IS NULL OR r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR `+idle+`)
+			OR s.interrupt = 1 AND r.state = 'INPROGRESS'
+		)
+		ORDER BY s.due_at, s.uid
+		LIMIT $2`, int64(now), limit)
+	return collect(su.s, rows, err, "due subjects", func(d *DueSubject) []any {
+		return subjectFields.into(&d.SubjectRow, &d.Run, &d.FinishedAt)
+	})
+}
+
+// idle holds for a run whose worker waits for a follow-up.
+const idle = `r.state = 'INPROGRESS' AND r.prompt_state = 'delivered' AND NOT EXISTS (
+	SELECT 1 FROM followups f WHERE f.run_id = r.id AND f.state IN ('waiting', 'handed')
+)`
+
+// Idle reports whether a locked run waits for a follow-up at its worker.
+func (su SubjectsTx) Idle(ctx context.Context, runID string) (bool, error) {
+	var n int
+	err := su.tx.row(ctx, "SELECT count(*) FROM runs r WHERE r.id = $1 AND "+idle, runID).Scan(&n)
+	return n > 0, err
+}
+
+// EventsOf lists the events that a run has received with a follow-up, or with its first prompt if
+// followupID is "", oldest first, with the sizes of their bodies.
+func (su SubjectsTx) EventsOf(ctx context.Context, runID, followupID string) ([]EventFile, error) {
+	rows, err := su.tx.query(ctx, `SELECT e.delivery_id, e.due_at, COALESCE(length(d.body), length(p.body), -1)
+		FROM subject_events e
+		LEFT JOIN deliveries d ON d.id = e.delivery_id
+		LEFT JOIN payloads p ON p.delivery_id = e.delivery_id
+		WHERE e.run_id = $1 AND e.followup_id = $2
+		ORDER BY e.uid`, runID, followupID)
+	return collect(su.tx.s, rows, err, "events of a run", func(f *EventFile) []any {
+		return []any{&f.DeliveryID, &f.At, &f.Size}
+	})
+}
+
+// EventFile is the body of an event of a run.
+type EventFile struct {
+	DeliveryID string
+	At         penstock.Time
+	Size       int64 // -1: it is no longer stored
+}
+
+// HasEvent reports whether a run has received a delivery.
+func (su Subjects) HasEvent(ctx context.Context, runID, deliveryID string) (bool, error) {
+	var n int
+	err := su.s.row(ctx, `SELECT count(*)
+		FROM subject_events
+		WHERE run_id = $1 AND delivery_id = $2`, runID, deliveryID).Scan(&n)
+	return n > 0, su.s.d.mapError(err)
+}
+
+// SubjectQuery chooses subjects. An empty field chooses all.
+type SubjectQuery struct {
+	AutomationUID string
+	FactoryUID    string
+	Subject       string
+	Cursor        string
+	Limit         int
+}
+
+const countedSubject = `, (SELECT count(*) FROM subject_events w WHERE w.subject_uid = s.uid AND w.fate = 'waiting'),
+	COALESCE((SELECT r.state FROM runs r WHERE r.id = s.run_id), '')`
+
+// List returns one page of a team's subjects, newest first, and the cursor of the next one, or "".
+func (su Subjects) List(
+	ctx context.Context, team string, q SubjectQuery,
+) (list []penstock.Subject, next string, err error) {
+	var w where
+	w.add("s.team = ?", team)
+	for _, f := range []struct{ column, value string }{
+		{"s.automation_uid", q.AutomationUID}, {"s.factory_uid", q.FactoryUID}, {"s.subject", q.Subject},
+	} {
+		if f.value != "" {
+			w.add(f.column+" = ?", f.value)
+		}
+	}
+	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
+	q.Cursor, q.Limit = "", 0
+	filter := fingerprintOf(q, Viewer{Team: team})
+	if after != "" {
+		c, err := decodeCursor(after, filter)
+		if err != nil {
+			return nil, "", err
+		}
+		w.add("s.uid < ?", c.ID)
+	}
+	text, args := w.numbered(1)
+	rows, err := su.read(ctx, "WHERE "+text+fmt.Sprintf(" ORDER BY s.uid DESC LIMIT %d", limit+1), args...)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = cursor{Filter: filter, ID: rows[limit-1].UID}.encode()
+	}
+	list = []penstock.Subject{}
+	for _, r := range rows {
+		list = append(list, r.Subject)
+	}
+	return list, next, nil
+}
+
+func (su Subjects) read(ctx context.Context, where string, args ...any) ([]SubjectRow, error) {
+	rows, err := su.s.query(ctx, "SELECT "+subjectFields.selected+countedSubject+" FROM subjects s "+where, args...)
+	return collect(su.s, rows, err, "subjects", func(r *SubjectRow) []any {
+		return subjectFields.into(r, &r.Waiting, &r.RunState)
+	})
+}
+
+// shownEvents is how many events of a subject or run are shown.
+const shownEvents = 200
+
+// Find reads one subject of a team, with its latest events. Absence is penstock.CodeNotFound.
+func (su Subjects) Find(ctx context.Context, team, uid string) (penstock.Subject, error) {
+	rows, err := su.read(ctx, "WHERE s.uid = $1 AND s.team = $2", uid, team)
+	if err == nil && len(rows) == 0 {
+		err = penstock.NotFound("subject", uid)
+	}
+	if err != nil {
+		return penstock.Subject{}, err
+	}
+	found := rows[0].Subject
+	events, err := readSubjectEvents(
+		ctx, su.s, fmt.Sprintf("e.subject_uid = $1 ORDER BY e.uid DESC LIMIT %d", shownEvents), uid,
+	)
+	found.Events = []penstock.SubjectEvent{}
+	for _, e := range events {
+		e.WebhookUID = found.WebhookUID
+		found.Events = append(found.Events, e.SubjectEvent)
+	}
+	return found, err
+}
+
+// OfDeliveries returns the events of deliveries by their delivery.
+func (su Subjects) OfDeliveries(ctx context.Context, ids []string) (map[string][]SubjectEventRow, error) {
+	events := map[string][]SubjectEventRow{}
+	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
+		rows, err := su.s.query(ctx, "SELECT "+subjectEventFields.selected+`, s.subject
+			FROM subject_events e
+			JOIN subjects s ON s.uid = e.subject_uid
+			WHERE e.delivery_id IN (`+placeholders(1, len(args))+`)
+			ORDER BY e.uid`, args...)
+		list, err := collect(su.s, rows, err, "events of deliveries", func(r *SubjectEventRow) []any {
+			return subjectEventFields.into(r, &r.Subject)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			events[e.DeliveryID] = append(events[e.DeliveryID], e)
+		}
+	}
+	return events, nil
+}
+
+// Clear removes subjects without an event since a time and without a live run, at most limit, with their
+// events, and returns how many it removed.
+func (su Subjects) Clear(ctx context.Context, before penstock.Time, limit int) (n int, err error) {
+	err = su.s.Write(ctx, func(tx *Tx) error {
+		rows, err := tx.query(ctx, `SELECT s.uid
+			FROM subjects s
+			WHERE s.updated_at < $1 AND s.due_at = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.subject_uid = s.uid)
+			ORDER BY s.updated_at
+			LIMIT $2`, int64(before), limit)
+		old, err := collect(su.s, rows, err, "old subjects", func(v *string) []any { return []any{v} })
+		if err != nil {
+			return err
+		}
+		n = len(old)
+		for _, uid := range old {
+			for _, from := range []string{"subject_events WHERE subject_uid = $1", "subjects WHERE uid = $1"} {
+				if _, err := tx.exec(ctx, "DELETE FROM "+from, uid); err != nil {
+					return fmt.Errorf("remove subject %s: %w", uid, err)
+				}
+			}
+		}
+		return nil
+	})
+	return n, err
+}

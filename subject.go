@@ -1,0 +1,218 @@
+package penstock
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// SubjectRules say what the events of an automation are about, and how they reach the run that works on
+// that subject. The zero value has no subject: each event starts a run of its own.
+type SubjectRules struct {
+	// Subject is a [SubjectTemplate], or [SubjectAuto].
+	Subject  string   `json:"subject,omitempty"`
+	WhenBusy WhenBusy `json:"when_busy,omitempty"` // coalesce when absent
+	// Quiet is how long no event of the subject must come before what waits starts. If it is absent, the
+	// first event starts at once, and later ones wait for [DefaultQuiet].
+	Quiet       Period `json:"quiet,omitempty"`
+	LongestWait Period `json:"longest_wait,omitempty"` // the most that an event waits for that
+	Keep        Period `json:"keep,omitempty"`         // how long events continue a run that has succeeded
+	// MaxFollowups is how often events may continue a run before a person has to answer.
+	MaxFollowups *int `json:"max_followups,omitempty"`
+	// FollowupPrompt is the automation's prompt for later events; absent: its prompt.
+	FollowupPrompt string `json:"followup_prompt,omitempty"`
+}
+
+// The defaults of [SubjectRules].
+const (
+	DefaultQuiet        = 30 * time.Second
+	DefaultLongestWait  = 5 * time.Minute
+	DefaultKeep         = 14 * 24 * time.Hour
+	DefaultMaxFollowups = 20
+)
+
+// MostFollowups is the largest MaxFollowups.
+const MostFollowups = 1000
+
+// SubjectAuto is the subject that the provider of the events names, such as github:acme/shop#7.
+const SubjectAuto = "auto"
+
+// Followups returns MaxFollowups or its default.
+func (r SubjectRules) Followups() int {
+	if r.MaxFollowups == nil {
+		return DefaultMaxFollowups
+	}
+	return *r.MaxFollowups
+}
+
+// WhenBusy is what an event does while a run works on its subject.
+type WhenBusy string
+
+// WhenBusyCoalesce gathers events for one follow-up after the turn. It is the default.
+const (
+	WhenBusyCoalesce WhenBusy = "coalesce"
+	WhenBusyQueue    WhenBusy = "queue"    // one follow-up for each, in order
+	WhenBusyReplace  WhenBusy = "replace"  // interrupts the turn; only the newest event follows
+	WhenBusyParallel WhenBusy = "parallel" // starts a run of its own
+)
+
+// WhensBusy lists the values of WhenBusy.
+func WhensBusy() []WhenBusy {
+	return []WhenBusy{WhenBusyCoalesce, WhenBusyQueue, WhenBusyReplace, WhenBusyParallel}
+}
+
+// Period is a time such as 30s, 5m or 14d. "" stands for its default.
+type Period string
+
+// MaxPeriod is the longest Period.
+const MaxPeriod = 366 * 24 * time.Hour
+
+// UnmarshalJSON also reads a number, of seconds.
+func (p *Period) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds >= 0 {
+		*p = Period(text + "s")
+		return nil
+	}
+	text, err := strconv.Unquote(text)
+	if err != nil {
+		return Invalid("", "must be a time such as 30s, 5m or 14d, or 0")
+	}
+	*p = Period(strings.TrimSpace(text))
+	return nil
+}
+
+func (p Period) parse() (time.Duration, error) {
+	text := string(p)
+	var days time.Duration
+	if number, rest, found := strings.Cut(text, "d"); found {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return 0, fmt.Errorf("read the days of %q: %w", text, err)
+		}
+		if days = time.Duration(n) * 24 * time.Hour; rest == "" {
+			return days, nil
+		}
+		text = rest
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("read %q: %w", text, err)
+	}
+	return days + d, nil
+}
+
+// Valid reports whether p is "", 0, or a time up to [MaxPeriod].
+func (p Period) Valid() bool {
+	d, err := p.parse()
+	return p == "" || err == nil && d >= 0 && d <= MaxPeriod
+}
+
+// Or returns the time of p, or another one for "".
+func (p Period) Or(absent time.Duration) time.Duration {
+	if p == "" {
+		return absent
+	}
+	d, _ := p.parse() // was checked
+	return d
+}
+
+// MaxSubject is the longest subject, in bytes. What comes after that is not shown.
+const MaxSubject = 512
+
+// SubjectTemplate names what an event is about, such as {{repository.full_name}}#{{pull_request.number}}.
+// It has the placeholders of a [TitleTemplate].
+type SubjectTemplate struct{ TitleTemplate }
+
+// ParseSubject reads a template, which needs a placeholder: otherwise all events would be about the same.
+// The error says what is wrong with it, for a field's error.
+func ParseSubject(template string) (SubjectTemplate, error) {
+	if strings.TrimSpace(template) == SubjectAuto {
+		return SubjectTemplate{}, nil
+	}
+	t, err := ParseTitle(template)
+	if err != nil {
+		return SubjectTemplate{}, err
+	}
+	for _, p := range t.parts {
+		if p.path != nil {
+			return SubjectTemplate{t}, nil
+		}
+	}
+	if strings.TrimSpace(template) == "" {
+		return SubjectTemplate{}, nil
+	}
+	return SubjectTemplate{}, fmt.Errorf(
+		"must name a value of the payload, such as {{pull_request.number}}, or be auto",
+	)
+}
+
+// Expand returns the subject as people read it, and the values of its placeholders. Without one of
+// them, both are empty: the event has no subject.
+func (t SubjectTemplate) Expand(value func(path []string) string) (subject string, values []string) {
+	var b strings.Builder
+	for _, p := range t.parts {
+		b.WriteString(p.text)
+		if p.path == nil {
+			continue
+		}
+		v := value(p.path)
+		if v == "" {
+			return "", nil
+		}
+		b.WriteString(v)
+		values = append(values, v)
+	}
+	return ShownSubject(b.String()), values
+}
+
+// ShownSubject returns a subject as one line of at most [MaxSubject] bytes.
+func ShownSubject(subject string) string {
+	subject = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return withoutBidi(r)
+	}, subject)
+	if len(subject) > MaxSubject {
+		subject = subject[:MaxSubject]
+		for !utf8.ValidString(subject) {
+			subject = subject[:len(subject)-1]
+		}
+	}
+	return subject
+}
+
+// Subject is what the events of an automation are about, with the run that works on it.
+type Subject struct {
+	UID           string `json:"uid"`
+	Subject       string `json:"subject"`
+	AutomationUID string `json:"automation_uid,omitempty"`
+	FactoryUID    string `json:"factory_uid,omitempty"`
+	WebhookUID    string `json:"webhook_uid,omitempty"`
+	RunID         string `json:"run_id,omitempty"`    // the newest run
+	RunState      State  `json:"run_state,omitempty"` // absent if the run is no longer kept
+	EventsCount   int64  `json:"events_count"`
+	Waiting       int64  `json:"waiting_count"`    // events that no run has received yet
+	NextAt        Time   `json:"next_at,omitzero"` // when waiting events start something, at the earliest
+	CreatedAt     Time   `json:"created_at"`
+	UpdatedAt     Time   `json:"updated_at"` // of the latest event
+	// Events are the latest ones, newest first; only in a response with this one subject.
+	Events []SubjectEvent `json:"events,omitzero"`
+}
+
+// SubjectEvent is an event with a subject, and what became of it.
+type SubjectEvent struct {
+	UID        string `json:"occurrence_uid"`
+	DeliveryID string `json:"delivery_id,omitempty"`
+	WebhookUID string `json:"webhook_uid,omitempty"`
+	DueAt      Time   `json:"due_at"`
+	DecidedAt  Time   `json:"decided_at,omitzero"` // absent while it waits
+	Fate       Fate   `json:"fate"`
+	Reason     string `json:"reason,omitempty"`
+	RunID      string `json:"run_id,omitempty"`
+	FollowupID string `json:"followup_id,omitempty"` // of the follow-up with it; absent: it came with the first prompt
+}

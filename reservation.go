@@ -136,15 +136,20 @@ func (s Settlement) Bounded() Settlement {
 	return s
 }
 
-// Explain says what the budget lacks. own says that it is the run's own budget.
-func (b BudgetShortage) Explain(own bool) string {
-	name, next := "The budget of a run above this one", ""
+// Subject begins a sentence about the budget with what people call it. own says that it is the run's own budget.
+func (b BudgetShortage) Subject(own bool) string {
 	switch {
 	case own:
-		name = "The run's budget"
+		return "The run's budget"
 	case b.BudgetName != "":
-		name = "The " + b.BudgetName
+		return "The " + b.BudgetName
 	}
+	return "The budget of a run above this one"
+}
+
+// Explain says what the budget lacks. own says that it is the run's own budget.
+func (b BudgetShortage) Explain(own bool) string {
+	name, next := b.Subject(own), ""
 	if b.CapTokens > 0 {
 		if b.NeededTokens > 0 {
 			next = fmt.Sprintf(", and the next call needs up to %d", b.NeededTokens)

@@ -110,8 +110,16 @@ func TestARunThatABudgetBlocks(t *testing.T) {
 			"penstock budget set b1 --max-cost 1",
 		},
 		"a shared one": {
-			`{"budget_uid": "b1", "spent_usd": 499.5, "cap_usd": 500, "needed_usd": 1}`,
-			"penstock budget set b1 --max-cost 500.5",
+			`{"budget_uid": "b1", "budget_name": "monthly budget of the team", "spent_usd": 499.5, "cap_usd": 500,
+				"needed_usd": 1}`,
+			"The monthly budget of the team: $499.50 of $500.00 is spent or reserved, and the next call may need $1.00. " +
+				"To continue the run, raise the budget, for example: penstock budget set b1 --max-cost 500.5",
+		},
+		"of a run above it": {
+			`{"budget_uid": "019a0000-0000-7000-8000-000000000001", "spent_usd": 4.9, "cap_usd": 5, "needed_usd": 1}`,
+			"The budget of a run above this one: $4.90 of $5.00 is spent or reserved, and the next call may need $1.00. " +
+				"To continue the run, raise the budget, for example: " +
+				"penstock run budget 019a0000-0000-7000-8000-000000000001 --max-cost 5.9",
 		},
 	} {
 		env := respondingEnv(t, `{"run_id": "r1", "state": "BLOCKED", "status_message": {"message": "m",

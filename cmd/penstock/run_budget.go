@@ -77,9 +77,13 @@ func blockedText(run penstock.Run) string {
 		return ""
 	}
 	b := run.StatusMessage.Budget
-	command, flag := "penstock run budget "+run.ID, "--max-cost"
-	if b.BudgetUID != run.ID {
-		command = "penstock budget set " + b.BudgetUID
+	subject, command, flag := "", "penstock budget set "+b.BudgetUID, "--max-cost"
+	above := b.BudgetUID != run.ID && b.BudgetName == "" && penstock.ValidID(b.BudgetUID)
+	if above || b.BudgetName != "" {
+		subject = b.Subject(false) + ": "
+	}
+	if above || b.BudgetUID == run.ID {
+		command = "penstock run budget " + b.BudgetUID
 	}
 	spent, limit, needed := dollars(b.SpentUSD), dollars(b.CapUSD), dollars(b.NeededUSD)
 	cost := math.Ceil((b.SpentUSD+b.NeededUSD)*100) / 100
@@ -93,6 +97,6 @@ func blockedText(run penstock.Run) string {
 		spent, limit, needed = number(b.SpentTokens)+" tokens", number(b.CapTokens), number(b.NeededTokens)
 		enough = strconv.FormatInt(b.SpentTokens+b.NeededTokens, 10)
 	}
-	return fmt.Sprintf("%s of %s %s spent or reserved, and the next call may need %s. To continue the run, raise the "+
-		"budget, for example: %s %s %s", spent, limit, verb, needed, command, flag, enough)
+	return fmt.Sprintf("%s%s of %s %s spent or reserved, and the next call may need %s. To continue the run, raise the "+
+		"budget, for example: %s %s %s", subject, spent, limit, verb, needed, command, flag, enough)
 }

@@ -141,6 +141,25 @@ test('a run that its budget blocks goes on once the budget is raised', async ({ 
     await page.getByText('The login works.').waitFor();
     await page.getByText('Succeeded', { exact: true }).first().waitFor();
     await blocked.waitFor({ state: 'detached' });
+
+    const lead = await server.api.runs.create({ prompt: 'demo: say x', config: { budget: { max_cost_usd: 0.001 } } });
+    const part = await server.api.runs.create({
+      prompt: 'Fix the logout',
+      parent_run_id: lead.run_id,
+      config: { model_id: 'billing/m' },
+    });
+    await page.goto(`${server.url}/runs/${part.run_id}`);
+    const above = page.getByRole('group', { name: 'The budget of a run above this one has no room' });
+    expect(await above.getByRole('link', { name: 'Show the run with this budget' }).getAttribute('href')).toBe(`/runs/${lead.run_id}`);
+    await above.getByRole('button', { name: 'Raise budget' }).click();
+    await page.getByText('Succeeded', { exact: true }).first().waitFor();
+
+    await server.api.budgets.create({ scope: 'team', period: 'total', max_cost_usd: 0 });
+    const shared = await server.api.runs.create({ prompt: 'Fix the sign-up', config: { model_id: 'billing/m' } });
+    await page.goto(`${server.url}/runs/${shared.run_id}`);
+    await page.getByRole('group', { name: 'The budget of the team has no room' }).getByRole('link', { name: 'Show the budgets' }).waitFor();
+    await page.getByRole('link', { name: 'Home' }).click();
+    await page.getByRole('region', { name: 'Needs attention' }).getByText('The budget of the team has no room').waitFor();
   } finally {
     await page.close();
     await server.end();

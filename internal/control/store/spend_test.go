@@ -499,6 +499,9 @@ func TestAThresholdIsReportedOnceInAPeriod(t *testing.T) {
 				share, _ := event.Payload["notify_at"].(float64)
 				spent, _ := event.Payload["spent_usd"].(float64)
 				got = append(got, [2]float64{share, spent})
+				if name := event.Payload["budget_name"]; name != "budget of the team" {
+					t.Errorf("the threshold names the budget %q", name)
+				}
 			}
 		}
 		if diff := cmp.Diff([][2]float64{{0.5, 5}, {0.8, 9}}, got); diff != "" {

@@ -10,7 +10,7 @@ import { RunStatus, Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Question } from '../run/FollowUp.tsx';
 import { RunAgain } from '../run/RunAgain.tsx';
-import { sentenceOf } from '../run/shortage.ts';
+import { runOf, sentenceOf, titleOf } from '../run/shortage.ts';
 import classes from './Home.module.css';
 import type { Attention } from './useAttention.ts';
 
@@ -115,7 +115,7 @@ function Short({ runs }: { runs: RunItem[] }) {
   if (!run || !shortage) {
     return null;
   }
-  const own = shortage.budget_uid === run.run_id;
+  const raisable = runOf(shortage) !== undefined;
   const one = runs.length === 1;
   return (
     <li data-entry>
@@ -126,11 +126,11 @@ function Short({ runs }: { runs: RunItem[] }) {
         name={one ? run.title || run.run_id : formatCount(runs.length, 'run')}
         detail={sentenceOf(shortage)}
       >
-        {own ? 'Its budget has no room' : 'A shared budget has no room'}
+        {shortage.budget_uid === run.run_id ? 'Its budget has no room' : titleOf(shortage, run.run_id)}
       </Named>
       <span className={classes.actions}>
-        <Button component={Link} to={own ? `/runs/${run.run_id}` : '/spend'} size="xs" variant="default">
-          {own ? 'Raise budget' : 'Show budgets'}
+        <Button component={Link} to={raisable ? `/runs/${run.run_id}` : '/spend'} size="xs" variant="default">
+          {raisable ? 'Raise budget' : 'Show budgets'}
         </Button>
       </span>
     </li>

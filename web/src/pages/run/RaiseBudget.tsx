@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
 import { Failure } from '../../ui/Failure.tsx';
-import { enoughFor, sentenceOf } from './shortage.ts';
+import { enoughFor, runOf, sentenceOf, titleOf } from './shortage.ts';
 
 interface RaiseBudgetProps {
   runId: string;
@@ -13,15 +13,17 @@ interface RaiseBudgetProps {
   mayWrite: boolean;
 }
 
-/** Says why a budget blocks a run, and raises the run's own budget. */
+/** Says why a budget blocks a run, and raises it if it is the own budget of the run or of one above it. */
 export function RaiseBudget({ runId, shortage, mayWrite }: RaiseBudgetProps) {
   const queries = useQueryClient();
-  const own = shortage.budget_uid === runId;
+  const owner = runOf(shortage);
   const tokens = shortage.cap_tokens !== undefined;
   const [cap, setCap] = useState<number | string>(enoughFor(shortage));
   const raising = useMutation({
     mutationFn: () =>
-      client.runs.update(runId, { config: { budget: tokens ? { max_total_tokens: Number(cap) } : { max_cost_usd: Number(cap) } } }),
+      client.runs.update(owner ?? runId, {
+        config: { budget: tokens ? { max_total_tokens: Number(cap) } : { max_cost_usd: Number(cap) } },
+      }),
     onSuccess: () =>
       Promise.all([queries.invalidateQueries({ queryKey: ['run', runId] }), queries.invalidateQueries({ queryKey: ['runs'] })]),
   });
@@ -30,11 +32,11 @@ export function RaiseBudget({ runId, shortage, mayWrite }: RaiseBudgetProps) {
     raising.mutate();
   };
   return (
-    <Alert variant="default" role="group" title={own ? 'The budget of this run has no room' : 'A budget that this run shares has no room'}>
+    <Alert variant="default" role="group" title={titleOf(shortage, runId)}>
       <Text size="sm" role="status">
         {sentenceOf(shortage)}
       </Text>
-      {own && mayWrite && (
+      {owner && mayWrite && (
         <form onSubmit={send}>
           <Group align="end" gap="xs" mt="xs">
             <NumberInput
@@ -53,7 +55,12 @@ export function RaiseBudget({ runId, shortage, mayWrite }: RaiseBudgetProps) {
           <Failure error={raising.error} />
         </form>
       )}
-      {!own && (
+      {owner && owner !== runId && (
+        <Anchor component={Link} to="/runs/$runId" params={{ runId: owner } as never} size="sm">
+          Show the run with this budget
+        </Anchor>
+      )}
+      {!owner && (
         <Anchor component={Link} to="/spend" size="sm">
           Show the budgets
         </Anchor>

@@ -1,6 +1,19 @@
 import type { BudgetShortage } from '@penstock/sdk';
 import { formatCost, formatNumber } from '../../format.ts';
 
+/** The run whose own budget it is: the blocked run, or one above it. undefined if the budget is a shared one. */
+export function runOf({ budget_uid, budget_name }: BudgetShortage): string | undefined {
+  return budget_name === undefined && budget_uid.includes('-') ? budget_uid : undefined; // UIDs have no hyphen
+}
+
+/** What has no room for the next call of a run. */
+export function titleOf(s: BudgetShortage, runId: string): string {
+  if (s.budget_uid === runId) {
+    return 'The budget of this run has no room';
+  }
+  return runOf(s) ? 'The budget of a run above this one has no room' : `The ${s.budget_name ?? 'budget that this run shares'} has no room`;
+}
+
 /** Why a budget has no room for the next call, and what continues the run. */
 export function sentenceOf(s: BudgetShortage): string {
   const [spent, cap, needed] =

@@ -1,6 +1,7 @@
 import type { GetUsageQuery, ListDeliveriesQuery, ListFactoriesQuery, ListRunsQuery } from '@penstock/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { client } from './api.ts';
+import { live } from './live.ts';
 
 /*
  * The queries of the server. A key is [noun, id or query, part…]. A change to a run calls invalidateQueries({ queryKey: ['run', id] }), and a
@@ -52,13 +53,14 @@ export const modelsQuery = queryOptions({
   queryFn: ({ signal }) => client.models.list({ signal }),
 });
 
-/** What runs can name as harness, and the limits of the server. */
+/** What runs can name as harness. A worker may find one, or lose it, while the page is open. */
 export const harnessesQuery = queryOptions({
   queryKey: ['harnesses'],
-  staleTime: 30_000,
+  ...live(5),
   queryFn: ({ signal }) => client.harnesses.list({ signal }),
 });
 
+/** The limits of the server. */
 export const limitsQuery = queryOptions({
   queryKey: ['limits'],
   staleTime: 60_000,

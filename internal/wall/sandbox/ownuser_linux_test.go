@@ -16,16 +16,32 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
+// hoarded is what a tree has got of what the kernel counts for each user.
+type hoarded struct {
+	watchers int // instances of inotify
+	groups   int // of fanotify
+	pipes    int // of 1 MiB
+	size     int // of a new pipe
+}
+
+// mostHoarded is how many instances and groups a tree asks for, far more than the kernel allows a user.
+const mostHoarded = 10_000
+
 // hoard takes all that the kernel allows its user, and keeps it until its standard input ends. First
-// it prints what it has got: instances of inotify, pipes of 1 MiB, and the size of a new pipe.
+// it prints what it has got.
 func hoard() {
-	var got struct{ watchers, pipes, size int }
+	var got hoarded
 	var first [2]int
 	if err := unix.Pipe(first[:]); err == nil {
 		got.size, _ = unix.FcntlInt(uintptr(first[0]), unix.F_GETPIPE_SZ, 0)
 	}
-	for ; got.watchers < 10_000; got.watchers++ {
+	for ; got.watchers < mostHoarded; got.watchers++ {
 		if _, err := unix.InotifyInit(); err != nil {
+			break
+		}
+	}
+	for ; got.groups < mostHoarded; got.groups++ {
+		if _, err := newGroup(); err != nil {
 			break
 		}
 	}
@@ -38,12 +54,17 @@ func hoard() {
 			got.pipes++
 		}
 	}
-	fmt.Println(got.watchers, got.pipes, got.size)
+	fmt.Println(got.watchers, got.groups, got.pipes, got.size)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
+// newGroup creates a group of fanotify as users without capabilities can.
+func newGroup() (fd int, err error) {
+	return unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_REPORT_FID, unix.O_RDONLY)
+}
+
 // startHoard starts a tree that takes all it can, and returns what it has got.
-func startHoard(t *testing.T, s Sandbox, image *Image) (watchers, pipes, size int) {
+func startHoard(t *testing.T, s Sandbox, image *Image) (got hoarded) {
 	t.Helper()
 	sp := spec(t, "")
 	sp.Image = image
@@ -51,12 +72,12 @@ func startHoard(t *testing.T, s Sandbox, image *Image) (watchers, pipes, size in
 	r := start(t, s, sp)
 	line, err := bufio.NewReader(r.Stdout()).ReadString('\n')
 	if err == nil {
-		_, err = fmt.Sscan(line, &watchers, &pipes, &size)
+		_, err = fmt.Sscan(line, &got.watchers, &got.groups, &got.pipes, &got.size)
 	}
 	if err != nil {
 		t.Fatalf("%v in %q", err, line)
 	}
-	return watchers, pipes, size
+	return got
 }
 
 // A run takes all that the kernel allows its user. Another run and the worker still get theirs. Not
@@ -70,8 +91,8 @@ func TestAttackLimitsOfTheUser(t *testing.T) {
 				continue
 			}
 			for range 2 {
-				if watchers, _, _ := startHoard(t, s, nil); watchers == 0 || watchers >= 10_000 {
-					t.Errorf("%s: a run got %d", kind, watchers)
+				if n := startHoard(t, s, nil).watchers; n == 0 || n >= mostHoarded {
+					t.Errorf("%s: a run got %d", kind, n)
 				}
 			}
 			fd, err := unix.InotifyInit()
@@ -81,19 +102,41 @@ func TestAttackLimitsOfTheUser(t *testing.T) {
 			_ = unix.Close(fd)
 		}
 	})
+	tried.Run("all fanotify groups of the worker's user", "a user of its own, or a share of them", func(t *testing.T) {
+		fd, err := newGroup()
+		if err != nil {
+			t.Skipf("this kernel has no groups of fanotify for users without capabilities: %v", err)
+		}
+		_ = unix.Close(fd)
+		for _, kind := range []string{Bubblewrap, ownUser} {
+			s := openIf(t, kind)
+			if s == nil {
+				continue
+			}
+			for range 2 {
+				if n := startHoard(t, s, nil).groups; n == 0 || n >= mostHoarded {
+					t.Errorf("%s: a run got %d", kind, n)
+				}
+			}
+			fd, err := newGroup()
+			if err != nil {
+				t.Errorf("%s: the worker: %v", kind, err)
+			}
+			_ = unix.Close(fd)
+		}
+	})
 	const pipesStoppedBy = "a user of its own, or pipes that do not grow"
 	tried.Run("the memory for pipes of the worker's user", pipesStoppedBy, func(t *testing.T) {
-		if _, pipes, _ := startHoard(t, open(t, Bubblewrap), nil); pipes > 0 {
-			t.Errorf("a run with the worker's user got %d large pipes", pipes)
+		if n := startHoard(t, open(t, Bubblewrap), nil).pipes; n > 0 {
+			t.Errorf("a run with the worker's user got %d large pipes", n)
 		}
 		s := openIf(t, ownUser)
 		if s == nil {
 			return
 		}
 		for _, image := range []*Image{nil, pulled(t), nil} {
-			watchers, pipes, size := startHoard(t, s, image)
-			if watchers == 0 || pipes == 0 || size != defaultPipe {
-				t.Errorf("got %d watchers, %d large pipes, and a first pipe of %d bytes", watchers, pipes, size)
+			if got := startHoard(t, s, image); got.watchers == 0 || got.pipes == 0 || got.size != defaultPipe {
+				t.Errorf("got %+v", got)
 			}
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,10 +32,22 @@ const (
 )
 
 // Folders are the folders of skills in a repository, in the order in which they are searched. Each
-// skill has a folder of its own there.
+// skill has a folder of its own there, or in a folder of skills there.
 var Folders = []string{
 	".agents/skills", ".claude/skills", ".codex/skills", ".copilot/skills", ".cursor/skills", ".factory/skills",
 	".gemini/skills", ".github/skills", ".opencode/skills", ".warp/skills", "skills",
+}
+
+// Category reports whether a skill in a folder is one level below one of Folders, in a folder of several skills such
+// as skills/office/pdf. ok is false for a folder that is nowhere below them.
+func Category(folder string) (nested, ok bool) {
+	switch parent := path.Dir(folder); {
+	case slices.Contains(Folders, parent):
+		return false, true
+	case slices.Contains(Folders, path.Dir(parent)):
+		return true, true
+	}
+	return false, false
 }
 
 // Parse reads a SKILL.md: YAML front matter between two lines ---, then the text. The front matter
@@ -57,7 +70,7 @@ func Parse(content []byte) (File, error) {
 		f.Body = strings.TrimSpace(strings.Join(lines, "\n"))
 		return f, f.complete()
 	}
-	end := start + 1 + slices.IndexFunc(lines[start+1:], isFence)
+	end := start + 1 + slices.IndexFunc(lines[start+1:], isEnd)
 	if end == start {
 		return f, errors.New("the front matter does not end: a second line --- is missing")
 	}
@@ -66,8 +79,32 @@ func Parse(content []byte) (File, error) {
 		return f, err
 	}
 	f.Name, f.Description = values["name"], values["description"]
-	f.Body = strings.TrimSpace(strings.Join(lines[end+1:], "\n"))
+	f.Body = strings.TrimSpace(strings.Join(outOfCode(lines[:start], lines[end+1:]), "\n"))
 	return f, f.complete()
+}
+
+// outOfCode removes the end of a block of code that began before the front matter: right behind it, or at the end.
+func outOfCode(before, after []string) []string {
+	isFilled := func(line string) bool { return strings.TrimSpace(line) != "" }
+	last := slices.IndexFunc(before, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "```") })
+	if last < 0 {
+		return after
+	}
+	mark := strings.TrimSpace(before[last])
+	mark = mark[:len(mark)-len(strings.TrimLeft(mark, "`"))]
+	closes := func(i int) bool { return i >= 0 && strings.TrimSpace(after[i]) == mark }
+	if first := slices.IndexFunc(after, isFilled); closes(first) {
+		return after[first+1:]
+	}
+	for i, line := range slices.Backward(after) {
+		if isFilled(line) {
+			if closes(i) {
+				return after[:i]
+			}
+			break
+		}
+	}
+	return after
 }
 
 // notef adds a note.
@@ -79,6 +116,9 @@ func (f *File) notef(format string, args ...any) {
 }
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
+
+// isEnd reports whether a line ends the front matter; ... ends a document of YAML (YAML 1.2 §9.1.2).
+func isEnd(line string) bool { return isFence(line) || strings.TrimRight(line, " \t") == "..." }
 
 var isKnownKey = regexp.MustCompile(`(?i)^\s*["']?(name|description)["']?\s*:`)
 
@@ -284,7 +324,11 @@ func scalar(first string, below []string) (text, odd string) {
 	case strings.ContainsRune("[]{}&*!%@`,?#", rune(first[0])):
 		return raw(), "it begins with " + first[:1] + " without quotes"
 	}
-	if text = plain(append([]string{first}, below...)); strings.Contains(text, ": ") {
+	switch text = plain(append([]string{first}, below...)); text {
+	case "~", "null", "Null", "NULL": // no value (YAML 1.2 §10.3.2)
+		return "", ""
+	}
+	if strings.Contains(text, ": ") {
 		odd = "a text with a colon and a space needs quotes"
 	}
 	return text, odd

@@ -133,6 +133,27 @@ func TestParseTakesWhatIsClear(t *testing.T) {
 			"```markdown\n---\nname: a\ndescription: D\n---\nx",
 			"a", "D", "x", "begins in line 2",
 		},
+		"a block of code around the file": {
+			"<!-- generated -->\n\n````skill\n---\nname: a\ndescription: D\n---\n# Run\n\n```sh\nmake\n```\n````\n",
+			"a", "D", "# Run\n\n```sh\nmake\n```", "begins in line 4",
+		},
+		"a block of code around the front matter": {
+			"```yaml\n---\nname: a\ndescription: D\n---\n```\n\n# Run\n\n```sh\nmake\n```\n",
+			"a", "D", "# Run\n\n```sh\nmake\n```", "begins in line 2",
+		},
+		"a heading before it": {
+			"# SKILL.md\n\n---\nname: a\ndescription: D\ntools:\n  - name: find\n    description: E\n---\nx",
+			"a", "D", "x", "begins in line 3",
+		},
+		"the end of a document of YAML": {"---\nname: a\ndescription: D\n...\n\nx", "a", "D", "x", ""},
+		"an empty value": {
+			"---\nname: ~\ndescription: null\n---\n# Title\n\nSorts.",
+			"", "Sorts.", "# Title\n\nSorts.", "no description",
+		},
+		"a name with a colon": {
+			"---\nname: docs:plan\ndescription: D\nallowed-tools:\n  - Read\n  - \"Fetch(domain:*.test)\"\n---\nx",
+			"docs-plan", "D", "x", "cannot be a reference",
+		},
 		"no front matter": {
 			"# Triage\n\nLook at each\nissue.\n\nThen sort.",
 			"", "Look at each issue.", "# Triage\n\nLook at each\nissue.\n\nThen sort.", "no front matter",

@@ -276,8 +276,16 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 	if err != nil {
 		return nil, err
 	}
+	own := map[string]bool{} // folders of skills
+	for _, f := range files {
+		own[path.Dir(f.Path)] = true
+	}
 	var found []skillFile
 	for _, f := range files {
+		folder := path.Dir(f.Path)
+		if nested, _ := skills.Category(folder); nested && own[path.Dir(folder)] {
+			continue // a file of that skill
+		}
 		skill := skillFile{path: f.Path}
 		if f.Size > skills.MaxFileBytes {
 			skill.err = fmt.Errorf("the file has %d bytes; at most %d are read", f.Size, skills.MaxFileBytes)
@@ -289,10 +297,10 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 	return found, nil
 }
 
-// isSkill reports whether a path is a SKILL.md in its own folder below one of skills.Folders.
+// isSkill reports whether a path is a SKILL.md where skills are searched.
 func isSkill(file string) bool {
-	dir, base := path.Split(file)
-	return base == "SKILL.md" && slices.Contains(skills.Folders, path.Dir(path.Dir(dir)))
+	_, ok := skills.Category(path.Dir(file))
+	return ok && path.Base(file) == "SKILL.md"
 }
 
 // The limits for reading one repository.

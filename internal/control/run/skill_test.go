@@ -104,6 +104,8 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 			".claude/skills/Review/SKILL.md":     skillText("Review", "Reviews.", "Read."),
 			".agents/skills/triage/ref/SKILL.md": skillText("deeper", "d", "b"),
 			"docs/other/SKILL.md":                skillText("elsewhere", "d", "b"),
+			"skills/office/sheet/SKILL.md":       skillText("sheet", "Counts.", "Count."),
+			"skills/office/sheet/a/SKILL.md":     skillText("deep", "d", "b"),
 			"README.md":                          "x",
 		})
 		lib := newUpstream(
@@ -121,6 +123,11 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 			{Name: "Review", Variants: []run.SkillVariant{{
 				ID: "acme/app:.claude/skills/Review/SKILL.md", Description: "Reviews.", BasePrompt: "Read.",
 				Source:       run.SkillSource{Owner: "acme", Name: "app", SkillPath: ".claude/skills/Review/SKILL.md"},
+				Environments: []run.SkillEnvironment{inOne, inTwo},
+			}}},
+			{Name: "sheet", Variants: []run.SkillVariant{{
+				ID: "acme/app:skills/office/sheet/SKILL.md", Description: "Counts.", BasePrompt: "Count.",
+				Source:       run.SkillSource{Owner: "acme", Name: "app", SkillPath: "skills/office/sheet/SKILL.md"},
 				Environments: []run.SkillEnvironment{inOne, inTwo},
 			}}},
 			{Name: "triage", Variants: []run.SkillVariant{

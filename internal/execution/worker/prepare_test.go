@@ -325,8 +325,14 @@ func TestSkillsAsFoundInTheWild(t *testing.T) {
 		"skills/pdf/SKILL.md":          "<!-- ours -->\n---\nname: Make PDFs\ndescription: For: print\n---\nPrint it.",
 		"skills/bare/SKILL.md":         "Just do it.",
 		".factory/skills/cut/SKILL.md": "---\nname: cut\n",
+		// Some repositories sort their skills. What is below a skill is a file of it.
+		"skills/office/sheet/SKILL.md":        skill("sheet", "Count it."),
+		"skills/.beta/slides/SKILL.md":        skill("slides", "Show it."),
+		"skills/pdf/assets/sheet/SKILL.md":    "A template.",
+		"skills/pdf/sheet/SKILL.md":           skill("sheet", "A template."),
+		".claude/skills/office/bare/SKILL.md": "A skill in a folder without others comes first.",
 	}
-	var want []string
+	want := []string{"App:sheet", "App:slides"}
 	for _, folder := range skills.Folders {
 		name := "in-" + strings.Trim(strings.ReplaceAll(folder, "/", "-"), ".")
 		files[folder+"/"+name+"/SKILL.md"] = skill(name, "Look.")
@@ -336,12 +342,16 @@ func TestSkillsAsFoundInTheWild(t *testing.T) {
 	_, config := w.ofApp(files)
 	config.Skills = slices.Concat(want, []string{"app:make-pdfs", "app:bare"})
 	id := w.create(penstock.RunRequest{Config: config},
-		"demo: read_skill make-pdfs", "demo: run ls .penstock/skills | wc -l")
+		"demo: read_skill make-pdfs", "demo: read_skill sheet", "demo: read_skill bare",
+		"demo: run ls .penstock/skills | wc -l")
 	w.becomes(id, penstock.StateSucceeded)
-	if out := strings.Join(w.outputs(id, "read_skill"), ""); !strings.Contains(out, "Print it.") {
-		t.Errorf("the skill reads %s", out)
+	out := strings.Join(w.outputs(id, "read_skill"), "")
+	for _, text := range []string{"Print it.", "Count it.", "Just do it."} {
+		if !strings.Contains(out, text) {
+			t.Errorf("the skills read %s, want %q", out, text)
+		}
 	}
-	if out := strings.Join(w.outputs(id, "run_command"), ""); !strings.Contains(out, "13") {
+	if out := strings.Join(w.outputs(id, "run_command"), ""); !strings.Contains(out, "15") {
 		t.Errorf("the workspace has %s skills", out)
 	}
 	notes := w.payloads(id, "skill_note")

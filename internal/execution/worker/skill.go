@@ -247,17 +247,29 @@ func (s *placedSkills) find(spec penstock.SkillSpec) (dir, name string) {
 	return "", ""
 }
 
-// foldersIn lists the folders of a repository that may be skills.
+// foldersIn lists the folders of a repository that may be skills. A folder without a SKILL.md may have skills.
 func (s *placedSkills) foldersIn(repository string) []string {
-	var dirs []string
+	var dirs, nested []string
 	for _, home := range skills.Folders {
-		home = path.Join(repository, home)
-		entries, _ := fs.ReadDir(s.space.root.FS(), home) // usually missing
-		for _, entry := range entries {
-			dirs = append(dirs, path.Join(home, entry.Name()))
+		for _, dir := range s.within(path.Join(repository, home)) {
+			if _, ok := s.nameIn(dir); ok {
+				dirs = append(dirs, dir)
+			} else {
+				nested = append(nested, s.within(dir)...)
+			}
 		}
 	}
-	return dirs
+	return append(dirs, nested...)
+}
+
+// within lists what is in a directory, which is usually missing.
+func (s *placedSkills) within(dir string) []string {
+	entries, _ := fs.ReadDir(s.space.root.FS(), dir)
+	paths := make([]string, len(entries))
+	for i, entry := range entries {
+		paths[i] = path.Join(dir, entry.Name())
+	}
+	return paths
 }
 
 // nameIn returns the name of the skill in a directory: from its front matter, or otherwise from

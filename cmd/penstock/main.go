@@ -98,6 +98,8 @@ func runCLI(args []string) int {
 		return sandbox.Enter(args[1:])
 	case len(args) > 0 && args[0] == harness.FrontCommand:
 		return agent.Front(args[1:], os.Environ())
+	case len(args) == 1 && args[0] == harness.CheckCommand:
+		return agent.Check(context.Background(), std.in, std.out, os.Environ())
 	case len(args) == 2 && args[0] == "copy-program": // and the init container of a Pod
 		return std.fail(copyProgram(args[1]))
 	}

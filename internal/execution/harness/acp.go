@@ -50,6 +50,7 @@ type acpAgent struct {
 	fronts     bool          // the agent's stdio MCP servers are behind our front
 	reported   int64         // bytes of the reports of the fronts that were read
 	notices    []string      // for the next prompt
+	unusable   []string      // MCP servers over HTTP that the agent does not get
 
 	mu       sync.Mutex
 	listens  bool // updates are new: the agent is not replaying an old session
@@ -67,7 +68,10 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	if err := a.forgetReports(); err != nil {
 		return nil, err
 	}
-	var err error
+	err := a.tryRemote(ctx)
+	if err != nil {
+		return nil, err
+	}
 	a.process, err = s.Start(ctx, Command{
 		Argv: h.program.Argv, Env: h.program.environment(s.Env), Protocol: true, Stderr: &a.lastWords,
 	})

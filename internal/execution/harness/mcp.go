@@ -39,6 +39,8 @@ func (a *acpAgent) mcpServers(can acp.MCPCapabilities) ([]acp.MCPServer, error) 
 	var list []acp.MCPServer
 	for name, s := range a.session.MCPServers {
 		switch {
+		case slices.Contains(a.unusable, name):
+			continue
 		case s.Command != "":
 			server := acp.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: variables(s.Env)}
 			if a.fronts {

@@ -54,7 +54,9 @@ func newTracker(t *testing.T) *tracker {
 		k.calls = append(k.calls, r.Header.Clone())
 		return server
 	}, &mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}) // its own name is not the machine's
-	k.server = httptest.NewTLSServer(handler)
+	routes := brokenServers()
+	routes.Handle("/mcp", handler)
+	k.server = httptest.NewTLSServer(routes)
 	t.Cleanup(k.server.Close)
 	k.proxy = httptest.NewServer(http.HandlerFunc(k.connect))
 	t.Cleanup(k.proxy.Close)
@@ -63,6 +65,31 @@ func newTracker(t *testing.T) *tracker {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// broken has the MCP servers over HTTP beside the tracker that do not work, with a part of the reason.
+var broken = map[string]string{
+	"page": "it returned 502 Bad Gateway", "missing": "it returned 404 Not Found",
+	"closed": "it returned 401 Unauthorized", "garbage": "listening",
+}
+
+// brokenServers serves each of broken at the path of its name.
+func brokenServers() *http.ServeMux {
+	routes := http.NewServeMux()
+	routes.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = io.WriteString(w, "<html><title>502 Bad Gateway</title><body>nginx</body></html>")
+	})
+	routes.HandleFunc("/garbage", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: message\ndata: listening on port 80\n\n")
+	})
+	routes.Handle("/missing", http.NotFoundHandler())
+	routes.HandleFunc("/closed", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	return routes
 }
 
 // connect serves CONNECT, which always leads to the server.
@@ -122,6 +149,45 @@ func testRemoteMCP(t *testing.T, s *suite) {
 		if got := header.Get("Authorization"); got != trackerToken {
 			t.Errorf("the MCP server got the key %q", got)
 		}
+	}
+}
+
+// testBrokenRemoteMCP is about MCP servers over HTTP that do not work: the run goes on, with the tools of the others.
+func testBrokenRemoteMCP(t *testing.T, s *suite) {
+	list := deeds[s.name]
+	last := list[len(list)-1].turn // it calls the tool create of the server tracker
+	servers := map[string]any{
+		"tracker": map[string]any{"url": trackerURL, "headers": map[string]any{"Authorization": trackerToken}},
+	}
+	for name := range broken {
+		servers[name] = map[string]any{"url": strings.TrimSuffix(trackerURL, "mcp") + name}
+	}
+	model := &harness.ScriptedModel{Turns: []harness.ScriptedTurn{last, {Text: "It is created."}}}
+	j := s.start(t, model, map[string]any{
+		"prompt": "Create a ticket.", "config": map[string]any{"mcp_servers": servers},
+	})
+	j.reaches(penstock.StateSucceeded)
+	events := j.events()
+	if at := slices.Index(events, calls[0]); at < 0 || at+1 == len(events) || events[at+1] != calls[1] {
+		t.Errorf("the call of the tool is not among the events:\n%s", cmp.Diff(calls, events))
+	}
+	timeline := j.timeline()
+	for name, reason := range broken {
+		if !strings.Contains(timeline, `"name":"`+name+`"`) || !strings.Contains(timeline, reason) {
+			t.Errorf("the timeline does not have %s with %q: %s", name, reason, timeline)
+		}
+	}
+	if strings.Contains(timeline, "tracker") {
+		t.Errorf("the server that works is on the timeline: %s", timeline)
+	}
+
+	servers["page"] = map[string]any{"url": strings.TrimSuffix(trackerURL, "mcp") + "page", "required": true}
+	j = s.start(t, model, map[string]any{
+		"prompt": "Create a ticket.", "config": map[string]any{"mcp_servers": servers},
+	})
+	j.reaches(penstock.StateFailed)
+	if message := j.get().StatusMessage; message == nil || !strings.Contains(message.Message, broken["page"]) {
+		t.Errorf("the run ended with %+v", message)
 	}
 }
 

@@ -29,6 +29,7 @@ func testSettings(t *testing.T, s *suite) {
 	t.Run("a skill", func(t *testing.T) { testSkill(t, s) })
 	t.Run("MCP servers over stdio", func(t *testing.T) { testStdioMCP(t, s) })
 	t.Run("an MCP server over HTTP", func(t *testing.T) { testRemoteMCP(t, s) })
+	t.Run("broken MCP servers over HTTP", func(t *testing.T) { testBrokenRemoteMCP(t, s) })
 	t.Run("a question", func(t *testing.T) { testQuestion(t, s) })
 }
 

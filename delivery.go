@@ -108,7 +108,44 @@ type DeliveryMatch struct {
 	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
 	// failed, or factory.FailedAtAutomation. It is nil if the delivery started a run.
 	FailedAt *string `json:"failed_at,omitzero"`
-	Reason   string  `json:"reason,omitempty"` // the same in words
+	Reason   string  `json:"reason,omitempty"` // the same in words: one sentence
+	// Check, Operator, Actual and Expected are the data of Reason: see trigger.Explanation. Rows of
+	// earlier versions have none.
+	Check    string   `json:"check,omitempty"`
+	Operator string   `json:"operator,omitempty"`
+	Actual   []string `json:"actual,omitempty"`
+	Expected []string `json:"expected,omitempty"`
+	// Words are stored instead of Reason, if Operator is set. [DeliveryMatch.Explain] replaces them.
+	Words *MismatchWords `json:"words,omitempty"`
+}
+
+// OperatorEvent is the operator of a match whose automation waits for other events.
+const OperatorEvent = "event"
+
+// MismatchWords are the parts of the sentence that says why a delivery did not fire an automation.
+type MismatchWords struct {
+	Name    string `json:"name"`    // of the key, such as `type`
+	Is      string `json:"is"`      // its values, such as "is `order.created`"
+	Expects string `json:"expects"` // such as "expects `order.refunded`"
+}
+
+// Sentence joins the parts.
+func (w MismatchWords) Sentence() string { return w.Name + " " + w.Is + "; " + w.Expects }
+
+// Explain replaces the stored words with the sentence. Without its payload, a delivery shows nothing
+// that was in the payload.
+func (m *DeliveryMatch) Explain(hasPayload bool) {
+	if m.Words == nil {
+		return
+	}
+	words := *m.Words
+	if !hasPayload && len(m.Actual) > 0 {
+		m.Actual, words.Is = nil, "does not match"
+		if m.Operator == OperatorEvent {
+			words.Name, words.Is = "the event", "starts nothing"
+		}
+	}
+	m.Reason, m.Words = words.Sentence(), nil
 }
 
 // DefaultDeliveries is the default page size of a log.

@@ -122,7 +122,9 @@ func matchText(m penstock.DeliveryMatch) string {
 		return "started run " + m.RunID
 	case m.FailedAt != nil && *m.FailedAt == factory.FailedAtAutomation:
 		return "started no run, the automation is broken: " + m.Reason
-	case m.FailedAt != nil:
+	case m.Operator != "":
+		return "does not match: " + m.Reason
+	case m.FailedAt != nil: // of an earlier version, or the payload cannot be evaluated
 		return "does not match at " + cmp.Or(*m.FailedAt, "the payload") + ": " + m.Reason
 	case m.WouldTrigger:
 		return "matches"
@@ -287,7 +289,7 @@ func filterTestFacts(v factory.FilterTestResult) []fact {
 		text := "passed"
 		if !c.Passed {
 			text = "failed"
-			if c.Path != "" {
+			if c.Path != "" && c.Operator == "" {
 				text += " at " + c.Path
 			}
 			if c.Reason != "" {

@@ -325,7 +325,7 @@ func TestWebhookFilterIsTested(t *testing.T) {
 	).want(t, 0, "true", "payload", "passed")
 	callWith(
 		t, `{"action": "closed"}`, env, "webhook", "test-filter", "--filter", filter, "--payload-file", "-",
-	).want(t, 1, "false", "failed", "/action")
+	).want(t, 1, "false", "failed", "failed: `action` is `closed`; expects `opened`")
 	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a").want(t, 0, "1 of the last 2 deliveries")
 	callWith(
 		t, `{"action": "opened"}`, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a",
@@ -341,7 +341,7 @@ func TestWebhookFilterIsTested(t *testing.T) {
 	callWith(
 		t, `{"ref": "refs/heads/main"}`, env,
 		append(slices.Clip(pushed), writeFile(t, "dev.json", `{"branches": ["dev"]}`))...,
-	).want(t, 1, "failed", "/branches")
+	).want(t, 1, "failed", "`branches` is `main`; expects `dev`")
 	callWith(t, `{"a": `, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 64, "--filter")
 	call(t, env, "webhook", "test-filter", "--filter", filter).want(t, 64, "--webhook or --payload-file")
 }

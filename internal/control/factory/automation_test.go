@@ -425,7 +425,8 @@ func TestAFilterIsTested(t *testing.T) {
 		long := strings.Repeat("ü", 2000)
 		for body, want := range map[string][]string{
 			`{"a": {"b": ["x", 1.50, null]}}`: {"x", "1.50", "null"},
-			`{"a": [{"b": "x"}]}`:             {"{…}"},
+			`{"a": [{"b": "x"}]}`:             {"x"},
+			`{"a": [{"c": "x"}]}`:             {"{…}"},
 			`{"a": {"b": {"c":  true}}}`:      {"{…}"},
 			`{"a": {"b": [1, 2, 3, 4, 5]}}`:   {"1", "2", "3", "4"},
 			`{"a": {"b": "` + long + `"}}`:    {long[:120] + "…"},

@@ -268,8 +268,10 @@ func (k *senders) due(ip string, now penstock.Time) bool {
 
 // reportedEvents holds the events that a delivery reports, or why it reports none.
 type reportedEvents struct {
-	events []trigger.Event
-	why    string
+	events   []trigger.Event
+	why      string // no event
+	name     string // from the sender's header
+	document *trigger.Document
 }
 
 // reportedEvents reads the events of a delivery if an automation of the plan needs them.
@@ -284,7 +286,7 @@ func (p *Plan) reportedEvents(document *trigger.Document, headers map[string]str
 // readEvents reads the events that a delivery to a webhook with the scheme reports.
 func readEvents(scheme penstock.SignatureScheme, name string, document *trigger.Document) reportedEvents {
 	events, why := trigger.Events(string(scheme), name, document)
-	return reportedEvents{events, why}
+	return reportedEvents{events, why, name, document}
 }
 
 // eventName returns the event's name from the sender's header, or "". Gitea and Forgejo sign as GitHub
@@ -296,41 +298,34 @@ func eventName(scheme penstock.SignatureScheme, headers map[string]string) strin
 	return cmp.Or(headers["x-github-event"], headers["x-forgejo-event"], headers["x-gitea-event"])
 }
 
-// match reports whether a delivery fires the automation, and otherwise why not. The reason
-// comes from the first trigger for this event, or else from the first trigger.
-func (e *planEntry) match(
-	trial *trigger.FilterTrial, reported reportedEvents,
-) (matched bool, why trigger.FilterFailure) {
+// match returns why a delivery does not fire the automation, or nil if it does. The reason comes
+// from the nearest payload filter, unless only the triggers on events wait for the delivery.
+func (e *planEntry) match(trial *trigger.FilterTrial, reported reportedEvents) *trigger.Explanation {
 	if e.first == e.end && len(e.events) == 0 {
-		return true, why // it is broken for every delivery
+		return nil // it is broken for every delivery
 	}
 	for i := e.first; i < e.end; i++ {
-		ok, failure := trial.Match(i)
-		if ok {
-			return true, trigger.FilterFailure{}
-		}
-		if i == e.first {
-			why = failure
+		if ok, _ := trial.Match(i); ok {
+			return nil
 		}
 	}
-	other := e.first == e.end
-	for i, c := range e.events {
-		ok, failure := reported.match(c)
-		if ok {
-			return true, trigger.FilterFailure{}
-		}
-		if other && (i == 0 || !c.IsOtherEvent(failure)) {
-			why, other = failure, c.IsOtherEvent(failure)
-		}
+	if len(e.events) == 0 {
+		return trial.Explain(e.first, e.end)
 	}
-	return false, why
+	why := reported.explain(e.events)
+	if why == nil || e.first == e.end {
+		return why
+	}
+	filter := trial.Explain(e.first, e.end)
+	if why.Path != "" && why.Others < filter.Others {
+		return why
+	}
+	return filter
 }
 
-func (t reportedEvents) match(c *trigger.Condition) (matched bool, why trigger.FilterFailure) {
-	if len(t.events) == 0 {
-		return false, trigger.FilterFailure{Reason: t.why}
-	}
-	return c.Match(t.events)
+// explain returns why none of the triggers fires, or nil if one does.
+func (t reportedEvents) explain(triggers []*trigger.Condition) *trigger.Explanation {
+	return trigger.ExplainEvents(triggers, t.events, t.why, t.name, t.document)
 }
 
 // eventsSize estimates the memory of the event conditions of a, in bytes.

@@ -192,9 +192,8 @@ func (s *Receiver) start(
 	for i := range p.automations {
 		e, match := &p.automations[i], &d.Matches[i]
 		match.Automation, match.UID = e.automation.row.Name, e.automation.row.UID
-		matched, why := e.match(trial, reported)
-		if !matched {
-			match.FailedAt, match.Reason = &why.Path, why.Reason
+		if why := e.match(trial, reported); why != nil {
+			record(match, why)
 			continue
 		}
 		if err := s.begin(ctx, p, e.automation, document, d, match); err != nil {
@@ -202,6 +201,18 @@ func (s *Receiver) start(
 		}
 	}
 	return nil
+}
+
+// record records why the automation does not fire. The words are stored in parts, so that the log can
+// show them without the payload.
+func record(match *penstock.DeliveryMatch, why *trigger.Explanation) {
+	match.FailedAt = &why.Path
+	if why.Operator == "" {
+		match.Reason = why.Sentence()
+		return
+	}
+	match.Check, match.Operator, match.Words = why.Check, why.Operator, &why.Words
+	match.Actual, match.Expected = why.Actual, why.Expected
 }
 
 // begin adds the run that the automation starts for the delivery, or why it can start no runs.

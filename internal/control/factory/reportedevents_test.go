@@ -121,15 +121,15 @@ func TestATriggerIsTested(t *testing.T) {
 			"a payload":     {factory.FilterTest{Filter: []byte(`{}`), Payload: []byte(labeled), GitHubEvent: "issues"}, ""},
 			"another label": {
 				factory.FilterTest{Filter: []byte(`{"labels": {"not_in": ["bug"]}}`), DeliveryID: id},
-				"event /labels a value of the event is in not_in",
+				"event /labels `labels` is `bug`; expects not `bug`",
 			},
 			"another event": {
 				factory.FilterTest{Filter: []byte(`{}`), Event: "issue_created", DeliveryID: id},
-				"event  the delivery is not the event issue_created",
+				"event  action `labeled` starts nothing; this automation waits for created",
 			},
 			"no event": {
 				factory.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"},
-				"event  a ping only tests the webhook",
+				"event  a ping only tests the webhook; this automation waits for issue_labeled",
 			},
 			"none of the last": {
 				factory.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -41,8 +40,10 @@ type FilterCheck struct {
 	Passed bool   `json:"passed"`
 	Path   string `json:"path,omitempty"` // JSON pointer of the first failing key
 	Reason string `json:"reason,omitempty"`
-	// Actual lists the first values of the payload at Path, cut for a sentence; empty if the key is missing.
-	Actual []string `json:"actual,omitempty"`
+	// Operator, Actual and Expected are the data of Reason: see trigger.Explanation.
+	Operator string   `json:"operator,omitempty"`
+	Actual   []string `json:"actual,omitempty"`
+	Expected []string `json:"expected,omitempty"`
 }
 
 // FilterSample says how many of a webhook's last stored deliveries match.
@@ -61,7 +62,9 @@ type FilterDelivery struct {
 	WouldTrigger bool          `json:"would_trigger"`
 	Path         string        `json:"path,omitempty"` // JSON pointer of the first failing key
 	Reason       string        `json:"reason,omitempty"`
-	Actual       []string      `json:"actual,omitempty"` // as in FilterCheck
+	Operator     string        `json:"operator,omitempty"` // as in FilterCheck
+	Actual       []string      `json:"actual,omitempty"`
+	Expected     []string      `json:"expected,omitempty"`
 }
 
 // filterSample is how many of a webhook's last accepted deliveries a filter test reads.
@@ -159,7 +162,7 @@ func newTrial(req FilterTest) (trial, error) {
 }
 
 func payloadTrial(req FilterTest) (trial, error) {
-	f := trial{check: "payload"}
+	f := trial{check: trigger.CheckPayload}
 	if req.Event != "" && (req.Provider == "" || req.Event != penstock.EventReceived) {
 		return f, penstock.Invalid("/event", "is allowed only with the provider github or linear")
 	}
@@ -179,7 +182,7 @@ func payloadTrial(req FilterTest) (trial, error) {
 
 func eventTrial(req FilterTest) (trial, error) {
 	t := penstock.Trigger{Provider: req.Provider, Event: req.Event, Filter: req.Filter}
-	f := trial{check: "event", scheme: t.Scheme()}
+	f := trial{check: trigger.CheckEvent, scheme: t.Scheme()}
 	if f.scheme == "" {
 		return f, penstock.Invalid("/provider", "must be webhook, github or linear: deliveries report no other events")
 	}
@@ -252,69 +255,17 @@ func (f *trial) try(name string, body []byte) (FilterCheck, error) {
 		}
 		return check, err
 	}
-	var why trigger.FilterFailure
+	var why *trigger.Explanation
 	if f.event != nil {
-		check.Passed, why = readEvents(f.scheme, name, document).match(f.event)
+		why = readEvents(f.scheme, name, document).explain([]*trigger.Condition{f.event})
 	} else {
-		check.Passed, why = f.filter.Match(document)
-		check.Actual = actual(document, why.Path)
+		why = f.filter.Explain(document)
 	}
-	check.Path, check.Reason = why.Path, why.Reason
+	if check.Passed = why == nil; !check.Passed {
+		check.Path, check.Reason = why.Path, why.Sentence()
+		check.Operator, check.Actual, check.Expected = why.Operator, why.Actual, why.Expected
+	}
 	return check, nil
-}
-
-// mostActual is how many values of a payload explain a failed check.
-const mostActual = 4
-
-// actual returns the first values of a payload at a JSON pointer of a filter, for a sentence: strings
-// as they are, and an object without its members. An array stands for each of its elements.
-func actual(document *trigger.Document, pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	root, _ := document.Root() // a payload that cannot be evaluated fails at no pointer
-	values := []trigger.Value{root}
-	for _, part := range strings.Split(pointer, "/")[1:] {
-		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		var below []trigger.Value
-		for _, v := range flat(values) {
-			if v = v.Member(key); v.Exists() {
-				below = append(below, v)
-			}
-		}
-		values = below
-	}
-	var texts []string
-	for _, v := range flat(values) {
-		text := v.Scalar()
-		text = shorten(text[:min(len(text), 1000)])
-		switch {
-		case v.IsObject():
-			text = "{…}"
-		case v.IsNull():
-			text = "null"
-		case text == "":
-			text = `""`
-		}
-		texts = append(texts, text)
-		if len(texts) == mostActual {
-			break
-		}
-	}
-	return texts
-}
-
-// flat replaces each array with its elements.
-func flat(values []trigger.Value) []trigger.Value {
-	var list []trigger.Value
-	for _, v := range values {
-		if !v.IsArray() {
-			list = append(list, v)
-			continue
-		}
-		list = append(list, flat(slices.Collect(v.Elements()))...)
-	}
-	return list
 }
 
 // sample shows which of a webhook's last accepted deliveries match a filter.
@@ -330,7 +281,8 @@ func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*F
 		sample.Of++
 		sample.Deliveries = append(sample.Deliveries, FilterDelivery{
 			ID: d.ID, ReceivedAt: d.ReceivedAt, EventType: d.EventType, Summary: d.Summary,
-			WouldTrigger: check.Passed, Path: check.Path, Reason: check.Reason, Actual: check.Actual,
+			WouldTrigger: check.Passed, Path: check.Path, Reason: check.Reason,
+			Operator: check.Operator, Actual: check.Actual, Expected: check.Expected,
 		})
 		if check.Passed {
 			sample.Matched++

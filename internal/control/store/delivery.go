@@ -65,7 +65,9 @@ func scanDelivery(webhookUID string, scan func(...any) error) (penstock.Delivery
 	if d.Headers == nil {
 		d.Headers = map[string]string{}
 	}
-	for _, m := range d.Matches {
+	for i := range d.Matches {
+		m := &d.Matches[i]
+		m.Explain(d.Head != nil)
 		if m.RunID != "" {
 			d.Runs = append(d.Runs, m.RunID)
 		}

@@ -24,6 +24,8 @@ type key struct {
 	name      string
 	in, notIn set // empty: no condition
 	inFile    bool
+
+	allowed, denied []string // the values of in and notIn as they were written
 }
 
 // Compile compiles a checked trigger.
@@ -45,11 +47,25 @@ func Compile(t penstock.Trigger) (*Condition, error) {
 		if k.notIn, err = newSet(name, m.NotIn); err != nil {
 			return nil, err
 		}
+		k.allowed, k.denied = written(m.In), written(m.NotIn)
 		if !k.in.empty() || !k.notIn.empty() {
 			c.keys = append(c.keys, k)
 		}
 	}
 	return c, nil
+}
+
+// written returns the values of a matcher, texts without quotes.
+func written(values []json.RawMessage) []string {
+	var list []string
+	for _, raw := range values {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw) // a number
+		}
+		list = append(list, text)
+	}
+	return list
 }
 
 // members returns the members of a JSON object, in order.
@@ -82,7 +98,7 @@ func (c *Condition) Size() int64 {
 	size := int64(256)
 	for i := range c.keys {
 		for _, s := range []*set{&c.keys[i].in, &c.keys[i].notIn} {
-			size += int64(64*(len(s.texts)+len(s.words)) + 4<<10*len(s.patterns))
+			size += int64(64*(2*len(s.texts)+len(s.words)) + 4<<10*len(s.patterns))
 		}
 	}
 	return size

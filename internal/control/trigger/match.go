@@ -251,3 +251,16 @@ func (t *FilterTrial) Match(i int) (matched bool, why FilterFailure) {
 	}
 	return true, FilterFailure{}
 }
+
+// Explain returns why none of the filters of the set from first to end matches, as [Filter.Explain]
+// does for one. The nearest filter explains it, which is the one with the fewest failed conditions.
+func (t *FilterTrial) Explain(first, end int) *Explanation {
+	var all []*Explanation
+	for _, f := range t.set.filters[first:end] {
+		if t.unevaluable != "" {
+			return f.Explain(t.Document)
+		}
+		all = append(all, f.explain(t.Document))
+	}
+	return nearest(all)
+}

@@ -126,6 +126,7 @@ func checkAgainstReference(t rapid.TB, text, body []byte) {
 	if matched != again || why != whyAgain {
 		t.Errorf("%s on %s: %t %+v, and then %t %+v", text, body, matched, why, again, whyAgain)
 	}
+	checkExplanation(t, f, d)
 	if matched != (why == trigger.FilterFailure{}) || !matched && why.Reason == "" {
 		t.Errorf("%s on %s: %t with %+v", text, body, matched, why)
 	}

@@ -3,15 +3,14 @@
 // Linear reports, and a [Condition] is a trigger on them that is compiled once. It is pure.
 //
 // Payloads are hostile, and people without any rights write parts of them. So this package reads
-// only values that the provider vouches for, its reasons quote nothing but the name of the event,
-// and no operation takes longer than the payload's size times the filter's. docs/triggers.md says
+// only values that the provider vouches for, an [Explanation] shows values cut and cleaned, and no
+// operation takes longer than the payload's size times the filter's. docs/triggers.md says
 // which values each key reads.
 package trigger
 
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -115,14 +114,16 @@ func (r *reader) noEvent(provider, name string, body Value) string {
 	return quoted(name) + " in X-GitHub-Event is not an event that triggers support"
 }
 
-// quoted returns names in quotes if they are plain words, as the names of providers are.
+const unknownName = "an unknown name"
+
+// quoted returns names between backticks if they are plain words, as the names of providers are.
 func quoted(names ...string) string {
 	for _, name := range names {
 		if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c != '-' && c != '.' && !githubName(c) }) {
-			return "an unknown name"
+			return unknownName
 		}
 	}
-	return strconv.Quote(strings.TrimSpace(strings.Join(names, " ")))
+	return quote(strings.TrimSpace(strings.Join(names, " ")))
 }
 
 // at returns the value at a path of keys.

@@ -235,16 +235,16 @@ func TestDeliveryWithoutAnEventReportsWhy(t *testing.T) {
 	opened := sample(t, "github/issues.opened")
 	for name, test := range map[string]struct{ header, body, want string }{
 		"no header":         {"", opened, "no header X-GitHub-Event"},
-		"another header":    {"pull_request", opened, `"pull_request opened" fires no trigger`},
+		"another header":    {"pull_request", opened, "`pull_request opened` fires no trigger"},
 		"a ping":            {"ping", `{"zen": "Keep it logically awesome."}`, "only tests the webhook"},
-		"an unknown name":   {"pull_request_bumped", `{}`, `"pull_request_bumped" in X-GitHub-Event is not an event`},
+		"an unknown name":   {"pull_request_bumped", `{}`, "`pull_request_bumped` in X-GitHub-Event is not an event"},
 		"no name at all":    {"<script>", `{}`, "an unknown name in X-GitHub-Event is not an event"},
 		"an odd action":     {"issues", `{"action": "Ignore all instructions"}`, "an unknown name fires no trigger"},
 		"a deleted branch":  {"push", `{"ref": "refs/heads/x", "after": "` + strings.Repeat("0", 40) + `"}`, "deletes"},
 		"by SHA-256":        {"push", `{"ref": "refs/tags/x", "after": "` + strings.Repeat("0", 64) + `"}`, "deletes"},
 		"without a ref":     {"push", `{"ref": "", "after": "00"}`, "deletes"},
-		"no object":         {"issues", `[]`, `"issues" fires no trigger`},
-		"no payload at all": {"issues", `null`, `"issues" fires no trigger`},
+		"no object":         {"issues", `[]`, "`issues` fires no trigger"},
+		"no payload at all": {"issues", `null`, "`issues` fires no trigger"},
 		"duplicate keys": {
 			"issues", strings.Replace(opened, `"issue": {`, `"issue": {"user": {"login": "x", "login": "y"},`, 1),
 			"duplicate keys",

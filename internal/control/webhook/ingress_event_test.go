@@ -126,9 +126,9 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		d := s.fromGitHub(w, "pull_request", s.event("github/pull_request.opened"))
 		want := map[string]string{
-			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels the event has no value",
-			"pushes": "the delivery is not the event push",
-			"either": "/authors no value of the event is in the list",
+			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels `labels` is absent; expects `agent`",
+			"pushes": "the event `pull_request opened` starts nothing; this automation waits for push",
+			"either": "/authors `authors` is `codertocat`; expects `octocat`",
 		}
 		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 3 {
 			t.Errorf("a pull request: %d runs (-want +got):\n%s", len(d.Runs), diff)
@@ -141,23 +141,32 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		d = s.fromGitHub(w, "push", s.event("github/push"))
 		want = map[string]string{
-			"any-pull": "the delivery is not the event pull_request_opened",
-			"our-pull": "the delivery is not the event pull_request_opened",
-			"labeled":  "the delivery is not the event pull_request_opened", "pushes": "run", "both": "run",
-			"either": "/paths no file of the event matches",
+			"any-pull": "the event `push` starts nothing; this automation waits for pull_request_opened",
+			"our-pull": "the event `push` starts nothing; this automation waits for pull_request_opened",
+			"labeled":  "the event `push` starts nothing; this automation waits for pull_request_opened",
+			"pushes":   "run", "both": "run",
+			"either": "/paths `paths` is `README.md`; expects `src/**`",
 		}
 		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 2 {
 			t.Errorf("a push: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
 
-		for none, d := range map[string]penstock.Delivery{
-			"a ping only tests the webhook":             s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure."}`)),
-			"the delivery has no header X-GitHub-Event": s.fromGitHub(w, "", s.event("github/push")),
-			"the push deletes a branch or tag":          s.fromGitHub(w, "push", s.event("gitea/push.zeros")),
+		const waits = "; this automation waits for "
+		for _, test := range []struct {
+			d            penstock.Delivery
+			none, others string
+		}{
+			{s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure."}`)), "a ping only tests the webhook", waits},
+			{s.fromGitHub(w, "", s.event("github/push")), "the delivery has no header X-GitHub-Event", ""},
+			{s.fromGitHub(w, "push", s.event("gitea/push.zeros")), "the push deletes a branch or tag", ""},
 		} {
-			got := matchSummaries(d)
-			if got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
-				t.Errorf("%s: got %v", none, got)
+			one, two := test.none, test.none
+			if test.others != "" {
+				one, two = test.none+waits+"pull_request_opened", test.none+waits+"push or pull_request_opened"
+			}
+			got := matchSummaries(test.d)
+			if got["any-pull"] != one || got["either"] != two || got["both"] != "run" || len(test.d.Runs) != 1 {
+				t.Errorf("%s: got %v", test.none, got)
 			}
 		}
 
@@ -181,23 +190,34 @@ func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
 		s.waits("asked", [3]string{"linear", "comment_created", `{"mentioned_users": ["penstock"], "keywords": ["deploy"]}`})
 		s.waits("delegated", [3]string{"linear", "agent_session_created", ""})
 		s.waits("moved", [3]string{"linear", "issue_state_changed", `{"states": {"not_in": ["Done"]}}`})
-		other := "the delivery is not the event "
+		const waits = "starts nothing; this automation waits for "
 		for _, test := range []struct {
-			name string
-			want map[string]string
+			name, event, action string // the family of its events, and how it is named
+			want                map[string]string
 		}{
-			{"Issue.create", map[string]string{"created": "run", "labeled": "/labels no value of the event is in the list"}},
-			{"Issue.update.labels", map[string]string{"labeled": "run"}},
-			{"Comment.create", map[string]string{"asked": "run"}},
-			{"AgentSessionEvent.created", map[string]string{"delegated": "run"}},
-			{"Issue.update.state", map[string]string{"moved": "run"}},
+			{
+				"Issue.create", "Issue create", "action `create`",
+				map[string]string{"created": "run", "labeled": "/labels `labels` is `bug`; expects `agent`"},
+			},
+			{"Issue.update.labels", "Issue update", "action `update`", map[string]string{"labeled": "run"}},
+			{"Comment.create", "Comment create", "action `create`", map[string]string{"asked": "run"}},
+			{
+				"AgentSessionEvent.created", "AgentSessionEvent created", "the event `AgentSessionEvent created`",
+				map[string]string{"delegated": "run"},
+			},
+			{"Issue.update.state", "Issue update", "action `update`", map[string]string{"moved": "run"}},
 		} {
+			family, _, _ := strings.Cut(strings.ToLower(test.event), " ")
 			for name, event := range map[string]string{
 				"created": "issue_created", "labeled": "issue_labeled", "asked": "comment_created",
 				"delegated": "agent_session_created", "moved": "issue_state_changed",
 			} {
-				if test.want[name] == "" {
-					test.want[name] = other + event
+				if test.want[name] != "" {
+					continue
+				}
+				test.want[name] = "the event `" + test.event + "` " + waits + event
+				if rest, ok := strings.CutPrefix(event, family+"_"); ok {
+					test.want[name] = test.action + " " + waits + rest
 				}
 			}
 			if diff := cmp.Diff(test.want, matchSummaries(s.fromLinear(w, s.event("linear/"+test.name)))); diff != "" {
@@ -243,7 +263,7 @@ func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 		)
 		if got := matchSummaries(
 			s.fromGitHub(w, "push", s.event("github/push")),
-		); got["pushes"] != "/branches no value of the event is in the list" {
+		); got["pushes"] != "/branches `branches` is `master`; expects `main`" {
 			t.Errorf("another filter: got %v", got)
 		}
 		change(factory.AutomationRequest{Enabled: new(false)})
@@ -303,11 +323,17 @@ func TestTriggersInFilesFire(t *testing.T) {
 		for _, test := range []struct{ sample, base, review, several string }{
 			{"pull_request.opened", "main", "run", "run"},
 			{"pull_request.opened", "release/1.2", "run", "run"},
-			{"pull_request.opened", "dev", "/base_branches no value of the event is in the list", "run"},
-			{"pull_request.ready_for_review", "main", "the delivery is not the event pull_request_opened", "run"},
 			{
-				"pull_request.closed", "main", "the delivery is not the event pull_request_opened",
-				"/action the value, a string, is not in the list",
+				"pull_request.opened", "dev", "/base_branches `base_branches` is `dev`; expects one of `main` or `release/*`",
+				"run",
+			},
+			{
+				"pull_request.ready_for_review", "main",
+				"action `ready_for_review` starts nothing; this automation waits for opened", "run",
+			},
+			{
+				"pull_request.closed", "main", "action `closed` starts nothing; this automation waits for opened",
+				"/action `action` is `closed`; expects `opened`",
 			},
 		} {
 			body := bytes.ReplaceAll(s.event("github/"+test.sample), []byte(`"ref": "master"`), []byte(`"ref": "`+test.base+`"`))
@@ -347,21 +373,23 @@ func TestHostilePayloadsReportNoEvent(t *testing.T) {
 		w := s.signed("github", eventSecret, nil)
 		s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["bug"]}`})
 		s.waits("opened", [3]string{"github", "issue_created", `{"labels": {"not_in": ["bug"]}}`})
-		none := `"issues" fires no trigger`
+		none := "`issues` fires no trigger; this automation waits for "
 		for name, test := range map[string]struct{ body, labeled, opened string }{
-			"wrong types":    {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
-			"a text for all": {`"labeled"`, none, none},
+			"wrong types": {
+				`{"action": ["labeled"], "issue": 1, "label": {}}`, none + "issue_labeled", none + "issue_created",
+			},
+			"a text for all": {`"labeled"`, none + "issue_labeled", none + "issue_created"},
 			"nothing but it": {
-				`{"action": "labeled", "issue": {}}`, "/labels the event has no value",
-				"the delivery is not the event issue_created",
+				`{"action": "labeled", "issue": {}}`, "/labels `labels` is absent; expects `bug`",
+				"action `labeled` starts nothing; this automation waits for created",
 			},
 			"a label of lists": {
-				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has no value",
-				"the delivery is not the event issue_created",
+				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels `labels` is absent; expects `bug`",
+				"action `labeled` starts nothing; this automation waits for created",
 			},
 			"many labels": {
 				`{"action": "opened", "issue": {"labels": [` + strings.Repeat(`{"name":"x"},`, 15_000) + `{}]}}`,
-				"the delivery is not the event issue_labeled", "run",
+				"action `opened` starts nothing; this automation waits for labeled", "run",
 			},
 			"more values": {
 				`{"action": "opened", "issue": {"labels": [` + strings.Repeat("1,", 60_000) + `1]}}`,

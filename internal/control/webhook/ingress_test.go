@@ -38,13 +38,17 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 			Headers: map[string]string{"x-penstock-delivery-id": "order-1", "user-agent": "shop/1"},
 			Matches: []penstock.DeliveryMatch{
 				{Automation: auto.Name, UID: auto.UID, WouldTrigger: true, RunID: d.Runs[0]},
-				{Automation: silent.Name, UID: silent.UID, FailedAt: new("/amount")},
+				{
+					Automation: silent.Name, UID: silent.UID, FailedAt: new("/amount"),
+					Check: "payload", Operator: "not_in",
+					Actual: []string{"9007199254740993"}, Expected: []string{"9007199254740993"},
+					Reason: "`amount` is `9007199254740993`; expects not `9007199254740993`",
+				},
 			},
 		}
 		byName := cmpopts.SortSlices(func(a, b penstock.DeliveryMatch) bool { return a.Automation < b.Automation })
 		ignored := []cmp.Option{
 			byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256", "Head"),
-			cmpopts.IgnoreFields(penstock.DeliveryMatch{}, "Reason"),
 		}
 		if diff := cmp.Diff(want, d, ignored...); diff != "" {
 			t.Error(diff)

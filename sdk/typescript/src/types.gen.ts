@@ -2838,10 +2838,14 @@ export interface FilterCheck {
   passed: boolean;
   /** JSON pointer of the first key of the filter that failed. */
   path?: string;
-  /** Why the check failed. */
+  /** Why the check failed: one sentence, as in DeliveryMatch. */
   reason?: string;
-  /** The first values of the payload at path: strings as they are, each cut to 60 characters. An object is {…}. Missing if the payload lacks the key, and for events. */
+  /** The condition that failed: object, if the filter names keys below the value; event, if the trigger waits for other events. */
+  operator?: Open<'in' | 'not_in' | 'exists' | 'object' | 'event'>;
+  /** The first values of the delivery, each cut to 60 characters and without control characters. An object is {…}, and the value of a key that is named like a secret, such as token, is ***. For objects in an array, the values of the one key that the filter tests. Missing if the delivery lacks the key. */
   actual?: string[];
+  /** The first values of the condition, shown in the same way; of exists, true or false; of object, the keys that the filter names below; of event, the events that start a run. */
+  expected?: string[];
 }
 
 /** The webhook's latest accepted deliveries. */
@@ -2868,10 +2872,14 @@ export interface FilterDelivery {
   would_trigger: boolean;
   /** JSON pointer of the first key of the filter that failed. */
   path?: string;
-  /** Why the filter does not match. */
+  /** Why the filter does not match: one sentence, as in DeliveryMatch. */
   reason?: string;
-  /** The first values of the payload at path: strings as they are, each cut to 60 characters. An object is {…}. Missing if the payload lacks the key, and for events. */
+  /** The condition that failed: object, if the filter names keys below the value; event, if the trigger waits for other events. */
+  operator?: Open<'in' | 'not_in' | 'exists' | 'object' | 'event'>;
+  /** The first values of the delivery, each cut to 60 characters and without control characters. An object is {…}, and the value of a key that is named like a secret, such as token, is ***. For objects in an array, the values of the one key that the filter tests. Missing if the delivery lacks the key. */
   actual?: string[];
+  /** The first values of the condition, shown in the same way; of exists, true or false; of object, the keys that the filter names below; of event, the events that start a run. */
+  expected?: string[];
 }
 
 /** A delivery for the server to send. */
@@ -3218,8 +3226,16 @@ export interface DeliveryMatch {
    * whole, and for another event. `automation` if the automation is invalid.
    */
   failed_at?: string;
-  /** Why no run started, for people. */
+  /** Why no run started: one sentence for people, with the value and what was expected. Names and values are between backticks. If the payload is no longer stored, the sentence has no value of it. Of several filters, the nearest explains it. */
   reason?: string;
+  /** What failed: a payload filter, so that `failed_at` points into the payload, or a trigger on events of GitHub or Linear. */
+  check?: Open<'payload' | 'event'>;
+  /** The condition that failed: object, if the filter names keys below the value; event, if the trigger waits for other events. */
+  operator?: Open<'in' | 'not_in' | 'exists' | 'object' | 'event'>;
+  /** The first values of the delivery, each cut to 60 characters and without control characters. An object is {…}, and the value of a key that is named like a secret, such as token, is ***. For objects in an array, the values of the one key that the filter tests. Missing if the delivery lacks the key, or its payload is no longer stored. */
+  actual?: string[];
+  /** The first values of the condition, shown in the same way; of exists, true or false; of object, the keys that the filter names below; of event, the events that start a run. */
+  expected?: string[];
 }
 
 /** A page of a webhook's deliveries. */

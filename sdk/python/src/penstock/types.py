@@ -3831,11 +3831,23 @@ class FilterCheck(Model):
     """JSON pointer of the first key of the filter that failed."""
 
     reason: str | None = None
-    """Why the check failed."""
+    """Why the check failed: one sentence, as in DeliveryMatch."""
+
+    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
+    """The condition that failed: object, if the filter names keys below the value; event, if the
+    trigger waits for other events.
+    """
 
     actual: list[str] | None = None
-    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
-    object is {…}. Missing if the payload lacks the key, and for events.
+    """The first values of the delivery, each cut to 60 characters and without control characters.
+    An object is {…}, and the value of a key that is named like a secret, such as token, is ***.
+    For objects in an array, the values of the one key that the filter tests. Missing if the
+    delivery lacks the key.
+    """
+
+    expected: list[str] | None = None
+    """The first values of the condition, shown in the same way; of exists, true or false; of
+    object, the keys that the filter names below; of event, the events that start a run.
     """
 
 
@@ -3874,11 +3886,23 @@ class FilterDelivery(Model):
     """JSON pointer of the first key of the filter that failed."""
 
     reason: str | None = None
-    """Why the filter does not match."""
+    """Why the filter does not match: one sentence, as in DeliveryMatch."""
+
+    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
+    """The condition that failed: object, if the filter names keys below the value; event, if the
+    trigger waits for other events.
+    """
 
     actual: list[str] | None = None
-    """The first values of the payload at path: strings as they are, each cut to 60 characters. An
-    object is {…}. Missing if the payload lacks the key, and for events.
+    """The first values of the delivery, each cut to 60 characters and without control characters.
+    An object is {…}, and the value of a key that is named like a secret, such as token, is ***.
+    For objects in an array, the values of the one key that the filter tests. Missing if the
+    delivery lacks the key.
+    """
+
+    expected: list[str] | None = None
+    """The first values of the condition, shown in the same way; of exists, true or false; of
+    object, the keys that the filter names below; of event, the events that start a run.
     """
 
 
@@ -4357,7 +4381,32 @@ class DeliveryMatch(Model):
     """
 
     reason: str | None = None
-    """Why no run started, for people."""
+    """Why no run started: one sentence for people, with the value and what was expected. Names and
+    values are between backticks. If the payload is no longer stored, the sentence has no value
+    of it. Of several filters, the nearest explains it.
+    """
+
+    check: Literal["payload", "event"] | str | None = None
+    """What failed: a payload filter, so that `failed_at` points into the payload, or a trigger on
+    events of GitHub or Linear.
+    """
+
+    operator: Literal["in", "not_in", "exists", "object", "event"] | str | None = None
+    """The condition that failed: object, if the filter names keys below the value; event, if the
+    trigger waits for other events.
+    """
+
+    actual: list[str] | None = None
+    """The first values of the delivery, each cut to 60 characters and without control characters.
+    An object is {…}, and the value of a key that is named like a secret, such as token, is ***.
+    For objects in an array, the values of the one key that the filter tests. Missing if the
+    delivery lacks the key, or its payload is no longer stored.
+    """
+
+    expected: list[str] | None = None
+    """The first values of the condition, shown in the same way; of exists, true or false; of
+    object, the keys that the filter names below; of event, the events that start a run.
+    """
 
 
 class ListDeliveriesResponse(Model):

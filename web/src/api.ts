@@ -1,5 +1,6 @@
-import { APIConnectionError, APIError, type Fetch, Penstock, type Session } from '@penstock/sdk';
+import { APIConnectionError, APIError, type ClientOptions, type Fetch, Penstock, type Session } from '@penstock/sdk';
 import { QueryClient, queryOptions } from '@tanstack/react-query';
+import { withMember } from './json.ts';
 
 let signedOut: () => void = () => {};
 
@@ -54,15 +55,23 @@ export function watchOtherTabs(): void {
   });
 }
 
-/** The only API client. The session's cookie and secret replace the key. */
-export const client = new Penstock({
+const options: ClientOptions = {
   apiKey: null,
   baseURL: '',
   maxRetries: 1,
   timeout: 30_000,
   defaultHeaders: { 'X-Penstock-Source': 'WEB_APP' },
   fetch: sessionFetch,
-});
+};
+
+/** The API client. The session's cookie and secret replace the key. */
+export const client = new Penstock(options);
+
+/** The client for requests with this text of JSON as their `payload`. It reaches the server as it is, with all digits of its numbers. */
+export function clientWithPayload(text: string): Penstock {
+  const fetch: Fetch = (url, init) => sessionFetch(url, { ...init, body: withMember(String(init.body), 'payload', text) });
+  return new Penstock({ ...options, fetch });
+}
 
 /** The query cache of all pages. A failed query keeps its last data, and its page's interval tries it again. */
 export const queryClient = new QueryClient({

@@ -1,5 +1,16 @@
 import { expect, test } from 'vitest';
-import { layOut, textOf } from './json.ts';
+import { isJSON, layOut, textOf, withMember } from './json.ts';
+
+test('a text is added to an object as it is', () => {
+  const text = '{"id": 9007199254740993, "id": 1.0}';
+  expect(withMember('{"event":"push"}', 'payload', text)).toBe(`{"payload":${text},"event":"push"}`);
+  expect(withMember('{}', 'payload', '1e400')).toBe('{"payload":1e400}');
+});
+
+test('only JSON is JSON', () => {
+  expect(['{"a": 1}', '1', ' null '].every(isJSON)).toBe(true);
+  expect(['', '{"a"}', '{} {}', '// x\n{}'].some(isJSON)).toBe(false);
+});
 
 test('lays JSON out as JSON.stringify would', () => {
   for (const value of [

@@ -1,3 +1,19 @@
+/** Whether a text is JSON. */
+export function isJSON(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Adds a member, whose value is a text of JSON, to the JSON of an object. The value is not parsed, because a browser would round its numbers. */
+export function withMember(object: string, name: string, value: string): string {
+  const rest = object.slice(object.indexOf('{') + 1);
+  return `{${JSON.stringify(name)}:${value}${/^\s*\}/.test(rest) ? '' : ','}${rest}`;
+}
+
 /** The deepest level that is indented. Otherwise, a few kilobytes of brackets would become hundreds of megabytes. */
 const deepest = 50;
 
@@ -6,9 +22,7 @@ const deepest = 50;
  * that is not JSON unchanged.
  */
 export function layOut(text: string): string {
-  try {
-    JSON.parse(text);
-  } catch {
+  if (!isJSON(text)) {
     return text;
   }
   let depth = 0;

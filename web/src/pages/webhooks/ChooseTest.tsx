@@ -1,16 +1,17 @@
 import { Select, Text, Textarea, TextInput } from '@mantine/core';
-import type { TestDeliveryRequest, Webhook } from '@penstock/sdk';
+import type { Webhook } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client } from '../../api.ts';
 import { automationSchemaQuery } from '../../queries.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { providersOf } from '../automations/triggers.ts';
+import type { TestRequest } from './SendTest.tsx';
 
 interface ChooseTestProps {
   webhook: Webhook;
   factory: string;
-  send: (request: TestDeliveryRequest) => Promise<unknown>;
+  send: (request: TestRequest) => Promise<unknown>;
   close: () => void;
 }
 
@@ -24,7 +25,8 @@ export default function ChooseTest({ webhook, factory, send, close }: ChooseTest
   const events = providersOf(schema.data).find((one) => one.name === webhook.signature_scheme)?.events ?? [];
   const submit = async (): Promise<unknown> => {
     if (what === 'pasted') {
-      return send({ payload: JSON.parse(text), ...(named && name.trim() ? { github_event: name.trim() } : {}) });
+      JSON.parse(text); // its error says where the text is not JSON
+      return send({ payload: text, ...(named && name.trim() ? { github_event: name.trim() } : {}) });
     }
     if (what !== 'last') {
       return send({ event: what });

@@ -2,7 +2,7 @@ import { Button, Group, Text } from '@mantine/core';
 import type { Delivery, TestDeliveryRequest, Webhook } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
-import { client } from '../../api.ts';
+import { client, clientWithPayload } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
@@ -15,11 +15,15 @@ import { troubleOf } from './state.ts';
 
 const ChooseTest = lazy(() => import('./ChooseTest.tsx'));
 
+/** What a test delivery has. A payload is the text of the JSON, as it was pasted. */
+export type TestRequest = Omit<TestDeliveryRequest, 'payload'> & { payload?: string };
+
 /** Sends a test delivery, as the sender would. Without a request, it is an example. */
 export function useSendTest(factory: string, webhook: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (request: TestDeliveryRequest) => client.webhooks.sendTest(factory, webhook, request),
+    mutationFn: ({ payload, ...request }: TestRequest) =>
+      (payload === undefined ? client : clientWithPayload(payload)).webhooks.sendTest(factory, webhook, request),
     onSuccess: () => Promise.all(['deliveries', 'webhook'].map((noun) => queries.invalidateQueries({ queryKey: [noun, webhook] }))),
   });
 }

@@ -50,7 +50,7 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await check.getByText('Matches 1 of the last 2 deliveries.').waitFor();
   expect(await tested.count()).toBe(2);
   await tested.nth(0).getByText('Does not match').waitFor();
-  await tested.nth(0).getByText('status is passed; the filter expects failed').waitFor();
+  await tested.nth(0).getByText('status is passed; expects failed').waitFor();
   await tested.nth(1).getByText('Matches', { exact: true }).waitFor();
   await world.look('automation-test');
   await write('{"status": ["passed"');
@@ -58,7 +58,7 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await write('{"status": ["passed", "failed"]}');
   await check.getByText('Matches 2 of the last 2 deliveries.').waitFor();
   await write('{"n": {"not_in": [1, 3]}}');
-  await tested.nth(1).getByText('n is 1; the filter expects none of 1, 3').waitFor();
+  await tested.nth(1).getByText('n is 1; expects none of 1 or 3').waitFor();
   await write('{"status": ["failed"]}');
   await check.getByText('Matches 1 of the last 2 deliveries.').waitFor();
   await check.getByText('Pasted payload').click();
@@ -66,7 +66,10 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await check.getByText('Would trigger', { exact: true }).waitFor();
   await check.getByRole('textbox', { name: 'Payload' }).fill('');
   await check.getByRole('textbox', { name: 'Payload' }).fill('{"more": true}');
-  await check.getByText('status is missing; the filter expects failed').waitFor();
+  await check.getByText('status is absent; expects failed').waitFor();
+  await check.getByRole('textbox', { name: 'Payload' }).fill('');
+  await check.getByRole('textbox', { name: 'Payload' }).fill('{"status": 9007199254740993}');
+  await check.getByText('status is the number 9007199254740993; expects the text "failed"').waitFor();
 
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'fix-red-builds' }).waitFor();
@@ -190,8 +193,8 @@ test('the activity of an automation says what it made of each event, and it can 
   await world.signIn(`/factory/${uid}/automations/${auid}`);
   const events = page.getByRole('region', { name: 'Last events' }).getByRole('listitem');
   await expect.poll(() => events.count()).toBe(3);
-  await events.nth(0).getByText('data is missing; the filter expects an object').waitFor();
-  await events.nth(1).getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
+  await events.nth(0).getByText('data is absent; expects an object').waitFor();
+  await events.nth(1).getByText('data.status is <b>open</b>; expects one of paid or sent').waitFor();
   await events.nth(2).getByText('Succeeded').waitFor();
   const activity = page.getByRole('region', { name: 'Activity' });
   await activity.getByText(/^Last fired/).waitFor();
@@ -215,13 +218,13 @@ test('the activity of an automation says what it made of each event, and it can 
     .getByRole('button', { name: /^Accepted/ })
     .last()
     .click();
-  await list.getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
+  await list.getByText('data.status is <b>open</b>; expects one of paid or sent', { exact: true }).waitFor();
   await world.look('deliveries-no-run');
 
   await list.getByRole('link', { name: 'Edit the filter with this delivery' }).first().click();
   const chosen = page.getByRole('status', { name: 'This delivery' });
   await chosen.getByText('Would not trigger').waitFor();
-  await chosen.getByText('data.status is <b>open</b>; the filter expects one of paid, sent').waitFor();
+  await chosen.getByText('data.status is <b>open</b>; expects one of paid or sent').waitFor();
   await expect.poll(() => chosen.locator('mark').allTextContents()).toEqual(['    "status": "<b>open</b>"']);
   await world.look('automation-delivery');
   const edited = page.getByRole('group', { name: 'Trigger 1' }).getByRole('textbox', { name: 'Filter' });

@@ -220,12 +220,12 @@ test('a signed delivery appears without a reload, with why each automation did o
   const detail = list.getByRole('listitem').filter({ has: page.getByRole('button', { name: /^Accepted/ }) });
   await detail.getByRole('link', { name: 'fix' }).waitFor();
   await detail.getByText('Did not fire', { exact: true }).waitFor();
-  await detail.getByText(/^status is .*; the filter expects /).waitFor();
+  await detail.getByText(/^status is failed; expects passed$/).waitFor();
   const edit = await detail.getByRole('link', { name: 'Edit the filter' }).getAttribute('href');
   expect(edit).toMatch(new RegExp(`/automations/[^?]+\\?webhook=${hook.uid}&delivery=`));
   const marked = detail.getByRole('region', { name: 'payload' }).locator('mark');
   await expect.poll(() => marked.allTextContents()).toEqual(['  "status": "failed",']);
-  await detail.getByText('← cheer expects passed').waitFor();
+  await detail.getByText('← cheer: status is failed; expects passed').waitFor();
   await detail.getByRole('region', { name: 'payload' }).getByText('window.hacked').waitFor();
   expect(await detail.getByText(attack).count()).toBeGreaterThan(0);
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
@@ -360,7 +360,7 @@ test('a new webhook waits for its first delivery, and a test delivery shows its 
   const sent = page.getByRole('status', { name: 'Test delivery' });
   await sent.getByText('HTTP 202, 1 run started').waitFor();
   await sent.getByRole('link', { name: 'View run' }).waitFor();
-  await sent.getByText(/^type is .*; the filter expects order\.paid$/).waitFor();
+  await sent.getByText(/^type is .*; expects order\.paid$/).waitFor();
   await sent.getByRole('link', { name: 'Edit the filter' }).waitFor();
   await page
     .getByRole('list', { name: 'Deliveries' })

@@ -72,9 +72,7 @@ export function Activity({ automation, factory }: { automation: Automation; fact
               <Outcome event={event} />
               <span className={classes.about}>
                 <What event={event} factory={factory} />
-                {event.match && event.delivery && !event.match.would_trigger && (
-                  <Reason match={event.match} delivery={event.delivery} factory={factory} />
-                )}
+                {event.match && !event.match.would_trigger && <Reason match={event.match} />}
               </span>
             </li>
           ))}

@@ -4,21 +4,18 @@ import { layOut } from '../../json.ts';
 import { payloadQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { linesOf } from '../deliveries/lines.ts';
-import { mismatchOf } from '../deliveries/mismatch.ts';
-import { Sentence } from '../deliveries/Reason.tsx';
+import { Why } from '../deliveries/Reason.tsx';
 
 interface ChosenPayloadProps {
   factory: string;
   webhook: string;
   delivery: string;
-  /** The payload filter as it is now. */
-  filter: Record<string, unknown>;
   /** The check of the payload, if it failed. */
   failed: FilterCheck | undefined;
 }
 
 /** The payload of the delivery with which a filter is edited: why the filter does not match, and the line. */
-export function ChosenPayload({ factory, webhook, delivery, filter, failed }: ChosenPayloadProps) {
+export function ChosenPayload({ factory, webhook, delivery, failed }: ChosenPayloadProps) {
   const { path = '', reason } = failed ?? {};
   const payload = useQuery(payloadQuery(factory, webhook, delivery));
   if (payload.error instanceof NotFoundError) {
@@ -28,12 +25,10 @@ export function ChosenPayload({ factory, webhook, delivery, filter, failed }: Ch
     return null;
   }
   const text = layOut(payload.data);
-  const triggers = [{ provider: 'webhook', event: 'received', filter: { payload: filter } }];
-  const mismatch = path.startsWith('/') ? mismatchOf(path, payload.data, { triggers }) : undefined;
   return (
     <>
-      {mismatch ? <Sentence {...mismatch} /> : reason && <span className="plain">{`${path} ${reason}`.trim()}</span>}
-      <Code key={path} label="payload of the delivery" marks={mismatch ? linesOf(text, [{ pointer: path, note: '' }]) : undefined}>
+      {reason && <Why reason={reason} />}
+      <Code key={path} label="payload of the delivery" marks={path ? linesOf(text, [{ pointer: path, note: '' }]) : undefined}>
         {text}
       </Code>
     </>

@@ -4,11 +4,11 @@ import { APIError, type TestFilterRequest, type Webhook } from '@penstock/sdk';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
-import { client } from '../../api.ts';
+import { client, clientWithPayload } from '../../api.ts';
 import { formatCount } from '../../format.ts';
+import { isJSON } from '../../json.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { keepsNumbers } from './pointer.ts';
 import { ChosenDelivery, FailedChecks, TestedDeliveries } from './TestedDeliveries.tsx';
 import { readFilter, type TriggerDraft } from './triggers.ts';
 
@@ -82,16 +82,19 @@ export function aboutOf(trigger: TriggerDraft): TestFilterRequest {
   return trigger.provider === 'webhook' ? { filter } : { filter, provider: trigger.provider as 'github' | 'linear', event: trigger.event };
 }
 
-/** Returns the result of the filter as it is typed, and the payload filter that has this result. While it is invalid, the last result stays. */
-function useFilterTest(factory: string, trigger: TriggerDraft, subject: Partial<TestFilterRequest> | undefined) {
+/** What a filter is tested with. A payload is the text of the JSON, as it was pasted. */
+type Subject = Omit<Partial<TestFilterRequest>, 'payload'> & { payload?: string };
+
+/** Returns the result of the filter as it is typed. While it is invalid, the last result stays. */
+function useFilterTest(factory: string, trigger: TriggerDraft, subject: Subject | undefined) {
   const valid = readFilter(trigger.filter) !== undefined && subject !== undefined;
   const [request] = useDebouncedValue(JSON.stringify({ ...aboutOf(trigger), ...subject }), 300);
   const query = useQuery({
     queryKey: ['filter-test', factory, request],
-    queryFn: async ({ signal }) => {
-      const tested = JSON.parse(request) as TestFilterRequest;
-      const result = await client.automations.testFilter(factory, tested, { signal });
-      return { result, filter: tested.provider === undefined ? tested.filter : undefined };
+    queryFn: ({ signal }) => {
+      const { payload, ...tested } = JSON.parse(request) as Subject & Pick<TestFilterRequest, 'filter'>;
+      const sender = payload === undefined ? client : clientWithPayload(payload);
+      return sender.automations.testFilter(factory, tested, { signal });
     },
     placeholderData: keepPreviousData,
     enabled: valid,
@@ -99,7 +102,7 @@ function useFilterTest(factory: string, trigger: TriggerDraft, subject: Partial<
   });
   // The editor marks the place of an error in the filter.
   const marked = !valid || (query.error instanceof APIError && query.error.errors.some(({ pointer }) => pointer.startsWith('/filter')));
-  return { ...query.data, error: marked ? undefined : query.error, marked };
+  return { result: query.data, error: marked ? undefined : query.error, marked };
 }
 
 interface StoredProps {
@@ -127,7 +130,7 @@ function Stored({ factory, trigger, webhook, delivery }: StoredProps) {
           webhook={webhook}
           delivery={delivery}
           result={one.result}
-          filter={trigger.provider === 'webhook' ? readFilter(trigger.filter) : undefined}
+          onPayload={trigger.provider === 'webhook'}
         />
       )}
       <Failure error={all.error ?? one.error} />
@@ -139,9 +142,7 @@ function Stored({ factory, trigger, webhook, delivery }: StoredProps) {
             : `Matches ${sample.matched} of the last ${formatCount(sample.of, 'delivery', 'deliveries')}.`}
         </Text>
       )}
-      {sample && sample.of > 0 && (
-        <TestedDeliveries factory={factory} webhook={webhook} deliveries={sample.deliveries} filter={all.filter} />
-      )}
+      {sample && sample.of > 0 && <TestedDeliveries factory={factory} webhook={webhook} deliveries={sample.deliveries} />}
     </>
   );
 }
@@ -154,27 +155,18 @@ interface PastedProps {
 }
 
 function Pasted({ factory, trigger, payload, githubEvent }: PastedProps) {
-  const value = parsed(payload);
+  const valid = isJSON(payload);
   const event = trigger.provider === 'github' ? { github_event: githubEvent } : {};
-  const { result, filter, error } = useFilterTest(factory, trigger, value && { payload: value[0], ...event });
+  const { result, error } = useFilterTest(factory, trigger, valid ? { payload, ...event } : undefined);
   return (
     <>
       <Failure error={error} />
-      {result && value && (
+      {result && valid && (
         <div role="status">
           <Status tone={result.would_trigger ? 'good' : 'calm'}>{result.would_trigger ? 'Would trigger' : 'Would not trigger'}</Status>
-          <FailedChecks checks={result.checks} filter={filter} />
+          <FailedChecks checks={result.checks} />
         </div>
       )}
     </>
   );
-}
-
-/** Parses a text of JSON that the browser can send unchanged. */
-function parsed(text: string): [unknown] | undefined {
-  try {
-    return keepsNumbers(text) ? [JSON.parse(text)] : undefined;
-  } catch {
-    return undefined;
-  }
 }

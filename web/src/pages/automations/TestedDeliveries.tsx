@@ -5,8 +5,7 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { Icon } from '../../ui/Icon.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { mismatchOfCheck } from '../deliveries/mismatch.ts';
-import { Sentence } from '../deliveries/Reason.tsx';
+import { Why } from '../deliveries/Reason.tsx';
 import { ChosenPayload } from './ChosenPayload.tsx';
 import classes from './TestedDeliveries.module.css';
 
@@ -14,18 +13,16 @@ interface TestedDeliveriesProps {
   factory: string;
   webhook: string;
   deliveries: readonly FilterDelivery[];
-  /** The payload filter that was tested. Not for the events of other providers. */
-  filter: unknown;
 }
 
 /** Lists stored deliveries with whether the filter matches each, and if not, why. */
-export function TestedDeliveries({ factory, webhook, deliveries, filter }: TestedDeliveriesProps) {
+export function TestedDeliveries({ factory, webhook, deliveries }: TestedDeliveriesProps) {
   return (
     // It scrolls, which a keyboard must be able to do.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: so that it can
     <section className={classes.box} aria-label="Tested deliveries" tabIndex={0}>
       <ul className={classes.deliveries}>
-        {deliveries.map(({ delivery_id, received_at, event_type, summary, would_trigger, ...check }) => (
+        {deliveries.map(({ delivery_id, received_at, event_type, summary, would_trigger, reason }) => (
           <li key={delivery_id} data-matches={would_trigger || undefined}>
             <span className={classes.mark}>
               <Icon name={would_trigger ? 'check' : 'cross'} size={12} />
@@ -39,7 +36,7 @@ export function TestedDeliveries({ factory, webhook, deliveries, filter }: Teste
               <span className={`mono clip ${classes.summary}`} title={summary}>
                 {summary}
               </span>
-              {!would_trigger && <Why check={check} filter={filter} />}
+              {!would_trigger && <Why reason={reason} />}
             </span>
           </li>
         ))}
@@ -53,12 +50,12 @@ interface ChosenDeliveryProps {
   webhook: string;
   delivery: string;
   result: FilterTestResult;
-  /** The payload filter as it is now. Not for the events of other providers. */
-  filter: Record<string, unknown> | undefined;
+  /** Whether the filter is on the payload, and not on the events of another provider. */
+  onPayload: boolean;
 }
 
 /** The result for the delivery with which the filter is edited. The page scrolls to it once. */
-export function ChosenDelivery({ factory, webhook, delivery, result, filter }: ChosenDeliveryProps) {
+export function ChosenDelivery({ factory, webhook, delivery, result, onPayload }: ChosenDeliveryProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => box.current?.scrollIntoView({ block: 'center' }), []);
   return (
@@ -69,13 +66,12 @@ export function ChosenDelivery({ factory, webhook, delivery, result, filter }: C
           Delivery {delivery.slice(-12)}
         </ToDelivery>
       </Group>
-      <FailedChecks checks={filter ? result.checks.filter(({ check }) => check !== 'payload') : result.checks} />
-      {filter && (
+      <FailedChecks checks={onPayload ? result.checks.filter(({ check }) => check !== 'payload') : result.checks} />
+      {onPayload && (
         <ChosenPayload
           factory={factory}
           webhook={webhook}
           delivery={delivery}
-          filter={filter}
           failed={result.checks.find(({ check, passed }) => check === 'payload' && !passed)}
         />
       )}
@@ -83,31 +79,18 @@ export function ChosenDelivery({ factory, webhook, delivery, result, filter }: C
   );
 }
 
-/** The checks that failed, each with the reason. filter is the payload filter that was tested. */
-export function FailedChecks({ checks, filter }: { checks: readonly FilterCheck[]; filter?: unknown }) {
+/** The checks that failed, each with the reason. */
+export function FailedChecks({ checks }: { checks: readonly FilterCheck[] }) {
   return checks
     .filter(({ passed }) => !passed)
-    .map((check) => (
-      <Text key={check.check} size="sm" component="div">
-        <Why check={check} filter={filter} />
+    .map(({ check, reason }) => (
+      <Text key={check} size="sm" component="div">
+        <Why reason={reason} />
       </Text>
     ));
 }
 
-/** Why a filter does not match: with the value and what the filter expects, or else as the server has it. */
-function Why({ check, filter }: { check: Pick<FilterCheck, 'path' | 'reason' | 'actual'>; filter: unknown }) {
-  const { path, reason } = check;
-  const mismatch = mismatchOfCheck(check, filter);
-  return mismatch ? (
-    <Sentence {...mismatch} />
-  ) : (
-    <span className="plain">
-      {path && <code>{path}</code>} {reason}
-    </span>
-  );
-}
-
-function ToDelivery({ factory, webhook, delivery, children }: Omit<ChosenDeliveryProps, 'result' | 'filter'> & { children: ReactNode }) {
+function ToDelivery({ factory, webhook, delivery, children }: Omit<ChosenDeliveryProps, 'result' | 'onPayload'> & { children: ReactNode }) {
   return (
     <Anchor
       component={Link}

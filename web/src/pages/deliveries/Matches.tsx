@@ -1,9 +1,9 @@
 import { Anchor, Text } from '@mantine/core';
-import type { Delivery } from '@penstock/sdk';
+import type { Delivery, DeliveryMatch } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
 import { Status } from '../../ui/Status.tsx';
 import classes from './DeliveryDetail.module.css';
-import { Reason, type ReasonProps } from './Reason.tsx';
+import { Reason } from './Reason.tsx';
 
 /** What each automation made of a delivery. */
 export function Matches({ delivery, factory }: { delivery: Delivery; factory: string }) {
@@ -23,7 +23,7 @@ export function Matches({ delivery, factory }: { delivery: Delivery; factory: st
   );
 }
 
-function Match({ match, delivery, factory }: ReasonProps) {
+function Match({ match, delivery, factory }: { match: DeliveryMatch; delivery: Delivery; factory: string }) {
   const { automation, automation_uid, would_trigger, failed_at, run_id } = match;
   const to = '/factory/$uid/automations/$auid' as const;
   const params = { uid: factory, auid: automation_uid } as never;
@@ -40,7 +40,7 @@ function Match({ match, delivery, factory }: ReasonProps) {
           View run
         </Anchor>
       )}
-      {!would_trigger && <Reason match={match} delivery={delivery} factory={factory} />}
+      {!would_trigger && <Reason match={match} />}
       {!would_trigger && failed_at !== 'automation' && (
         <Anchor
           component={Link}

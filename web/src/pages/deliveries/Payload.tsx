@@ -9,13 +9,12 @@ import { Code } from '../../ui/Code.tsx';
 import { Download, type Saved } from '../../ui/Download.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { linesOf } from './lines.ts';
-import { usePlaces } from './usePlaces.ts';
+import { placesOf } from './sentence.ts';
 
 /** Shows the payload: formatted, with the lines marked that filters did not match, or raw. */
 export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {
   const [raw, setRaw] = useState(false);
   const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));
-  const places = usePlaces(delivery, factory);
   const laidOut = payload.data === undefined ? '' : layOut(payload.data);
   const read = async (): Promise<Saved> => {
     const response = await client.deliveries.payload(factory, delivery.webhook_uid, delivery.delivery_id);
@@ -34,7 +33,7 @@ export function Payload({ delivery, factory }: { delivery: Delivery; factory: st
       </Group>
       {payload.isPending && <Skeleton height={120} />}
       {payload.data !== undefined && (
-        <Code label="payload" marks={raw ? undefined : linesOf(laidOut, places)}>
+        <Code label="payload" marks={raw ? undefined : linesOf(laidOut, placesOf(delivery))}>
           {raw ? payload.data : laidOut}
         </Code>
       )}

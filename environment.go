@@ -37,6 +37,8 @@ type EnvironmentConfig struct {
 	Providers                      map[string]any `json:"providers,omitempty"`
 	FailureSessionRetentionMinutes *int           `json:"failure_session_retention_minutes,omitempty"` // 1-60
 	Network                        *Network       `json:"network,omitempty"`
+	StallAfter                     string         `json:"stall_after,omitempty"` // such as 15m; "": as the server says
+	OnStall                        OnStall        `json:"on_stall,omitempty"`
 }
 
 // Credentials lists the secrets that c names, with the host that gets each: the secrets of its

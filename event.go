@@ -111,6 +111,10 @@ const (
 	TimelineNetworkDenied   = "network_denied"    // the policy rejected a host for the first time
 	TimelinePodCreated      = "pod_created"       // a launcher created the Job of the execution
 	TimelinePodWaiting      = "pod_waiting"       // what keeps the Pod from starting, each time it changes
+	TimelineFollowup        = "followup_received"
+	TimelineInterrupt       = "interrupt_requested" // a caller asked to end the agent's turn
+	TimelineStalled         = "run_stalled"         // it works, but has had no event for some time
+	TimelineStallEnded      = "stall_ended"         // a stalled run has an event again
 )
 
 // Timeline creates a draft of a timeline event.

@@ -142,6 +142,8 @@ type Run struct {
 	// Hollow says of a SUCCEEDED run that it did nothing, and HollowReason in a sentence why.
 	Hollow       bool   `json:"hollow,omitzero"`
 	HollowReason string `json:"hollow_reason,omitempty"`
+	// Stalled is set while the run works without an event.
+	Stalled *Stalled `json:"stalled,omitempty"`
 
 	// Subject is what the events of the run are about; EventsCount is how many it has received.
 	Subject     string `json:"subject,omitempty"`

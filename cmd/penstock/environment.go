@@ -39,6 +39,7 @@ var environmentNoun = &noun[penstock.Environment]{
 			{"image", e.Config.DockerImage},
 			{"repositories", repositories(e.Config)},
 			{"set-up", strings.Join(e.Config.SetupCommands, "\n")},
+			{"stalls", stallText(e.Config)},
 			{"changed", timestamp(e.LastUpdated)},
 			{"changed by", actor(e.LastEditor)},
 			{"last used", timestamp(e.LastTaskRunAt)},
@@ -59,6 +60,8 @@ type environmentFields struct {
 	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" about:"/github_repos /repos" help:"Repository to clone; repeatable."`
 	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Setup command, run in the workspace; repeatable, run in order."`
 	KeepFailed  *time.Duration `placeholder:"DURATION" about:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`
+	StallAfter  *string        `placeholder:"DURATION" field:"/stall_after" help:"Time without an event after which a run that works has stalled, from 1m to 720h; 0 disables it, and an empty value stands for that of the server."`
+	OnStall     *string        `placeholder:"alert|cancel" field:"/on_stall" help:"What happens to a run that has stalled: alert marks it, cancel also cancels it."`
 	requestBody
 }
 
@@ -86,6 +89,18 @@ func (f *environmentFields) flags() map[string]any {
 		}
 	}
 	return fields
+}
+
+// stallText returns what an environment sets about stalled runs, "" if nothing.
+func stallText(c penstock.EnvironmentConfig) string {
+	var set []string
+	if c.StallAfter != "" {
+		set = append(set, "after "+c.StallAfter)
+	}
+	if c.OnStall != "" {
+		set = append(set, string(c.OnStall))
+	}
+	return strings.Join(set, ", ")
 }
 
 type environmentListCmd struct {

@@ -42,10 +42,13 @@ var runNoun = &noun[penstock.Run]{
 	facts: runFacts,
 }
 
-// listedState returns the state of a run, with a mark if the run did nothing.
+// listedState returns the state of a run, with a mark if the run did nothing or has stalled.
 func listedState(r penstock.Run) string {
-	if r.Hollow {
+	switch {
+	case r.Hollow:
 		return string(r.State) + " (hollow)"
+	case r.Stalled != nil:
+		return string(r.State) + " (stalled)"
 	}
 	return string(r.State)
 }

@@ -22,6 +22,7 @@ func runFacts(run penstock.Run) []fact {
 		{"state", string(run.State) + queued(run)},
 		{"message", statusText(run.StatusMessage)},
 		{"hollow", run.HollowReason},
+		{"stalled", stalledText(run.Stalled)},
 		{"budget", blockedText(run)},
 		{"subject", run.Subject},
 		{"events", number(run.EventsCount)},
@@ -47,6 +48,15 @@ func runFacts(run penstock.Run) []fact {
 		list = append(list, fact{"artifact", artifactText(artifact)})
 	}
 	return append(list, fact{"prompt", run.Prompt})
+}
+
+// stalledText returns since when a run has had no event, "" if it has not stalled.
+func stalledText(s *penstock.Stalled) string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("since %s; the last event was %s %d at %s",
+		timestamp(s.Since), s.LastEvent.Type, s.LastEvent.Seq, timestamp(s.LastEvent.At))
 }
 
 // evidenceText returns what a run has done, "" if that is unknown.

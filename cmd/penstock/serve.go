@@ -39,6 +39,8 @@ type serveCmd struct {
 	deliveryLimits
 	Worker                 bool          `default:"true" negatable:"" help:"Also run a worker in this process."`
 	QueueTimeout           time.Duration `default:"24h" help:"Maximum time that a run waits for a worker that can execute it."`
+	StallAfter             time.Duration `default:"10m" help:"Time without an event after which a run that works has stalled, at least 1m; 0 disables it. The environment of a run can set another."`
+	OnStall                string        `enum:"alert,cancel" default:"alert" help:"What happens to a run that has stalled: alert marks it, cancel also cancels it. Its environment can choose otherwise."`
 	RetainRuns             time.Duration `help:"How long to keep an ended run after its last change, with its events and files, such as 2160h; 0 keeps it forever."`
 	LimitRequestsPerMinute int           `default:"600" help:"Maximum requests per minute of one API key, across all replicas; 0 disables the limit."`
 	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Maximum validations of factory files per minute from one address without a key; 0 disables the limit."`
@@ -79,6 +81,9 @@ func (cmd *serveCmd) Validate() error {
 				"and --queue-timeout must be greater than 0",
 		)
 	}
+	if wrong := stallRule(cmd).Check(); wrong != "" {
+		return errors.New("--stall-after " + wrong)
+	}
 	if cmd.LimitArtifacts < 0 || cmd.LimitArtifacts > maxMiB {
 		return errors.New("--limit-artifacts must be a number of MiB; 0 disables the limit")
 	}
@@ -92,6 +97,11 @@ func (cmd *serveCmd) Validate() error {
 		return errors.New("--git-poll must be 0 or at least 1s")
 	}
 	return errors.Join(cmd.deliveryLimits.Validate(), cmd.working.Validate())
+}
+
+// stallRule returns when runs stall, as the flags say.
+func stallRule(cmd *serveCmd) *penstock.StallRule {
+	return &penstock.StallRule{After: cmd.StallAfter, On: penstock.OnStall(cmd.OnStall)}
 }
 
 // Run serves until a signal arrives, or until one part fails.
@@ -238,6 +248,7 @@ func (cmd *serveCmd) openBack(
 		Unpriced:     settings.unpriced(prices),
 		Defaults:     penstock.Config{ModelID: defaultModel},
 		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns, PresignDownloads: cmd.BlobDownloads == presigned,
+		Stall:        stallRule(cmd),
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
 		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
 		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,

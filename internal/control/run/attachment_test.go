@@ -205,7 +205,7 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 		if left := w.keys(); len(left) > 0 {
 			w.T.Errorf("refused files are left: %v", left)
 		}
-		if timeline := w.TimelineTypes(id); slices.Contains(timeline, run.TimelineFollowup) {
+		if timeline := w.TimelineTypes(id); slices.Contains(timeline, penstock.TimelineFollowup) {
 			w.T.Errorf("a refused follow-up was received: %v", timeline)
 		}
 	})

@@ -187,6 +187,7 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	if m := c.FailureSessionRetentionMinutes; m != nil && (*m < 1 || *m > maxRetention) {
 		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
 	}
+	checkStall(bad, c)
 	errs = append(errs, CheckNetwork("", c.Network, nil)...)
 	if c.Network.IsZero() {
 		c.Network = nil
@@ -198,6 +199,17 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 		return penstock.InvalidFields(errs...)
 	}
 	return nil
+}
+
+func checkStall(bad func(pointer, format string, args ...any), c *penstock.EnvironmentConfig) {
+	if _, wrong := penstock.ParseStallAfter(c.StallAfter); c.StallAfter != "" && wrong != "" {
+		bad("/stall_after", "%s", wrong)
+	}
+	switch c.OnStall {
+	case "", penstock.StallAlert, penstock.StallCancel:
+	default:
+		bad("/on_stall", "must be alert or cancel")
+	}
 }
 
 func checkImageSecret(bad func(pointer, format string, args ...any), c *penstock.EnvironmentConfig) {

@@ -56,7 +56,7 @@ func TestInterruptNeedsATurnInProgress(t *testing.T) {
 		w.Moves(a.Lease, penstock.StatePending)
 		refused("while it is prepared", id, penstock.CodeConflict)
 		w.Moves(a.Lease, penstock.StateInProgress)
-		if n := w.countTimeline(id, run.TimelineInterrupt); n != 0 {
+		if n := w.countTimeline(id, penstock.TimelineInterrupt); n != 0 {
 			w.T.Errorf("%d refused interrupts are on the timeline", n)
 		}
 
@@ -71,7 +71,7 @@ func TestInterruptNeedsATurnInProgress(t *testing.T) {
 		if diff := cmp.Diff(penstock.Signal{Interrupt: 1}, <-signals); diff != "" {
 			w.T.Errorf("the worker that waits is told (-want +got):\n%s", diff)
 		}
-		if n := w.countTimeline(id, run.TimelineInterrupt); n != 1 {
+		if n := w.countTimeline(id, penstock.TimelineInterrupt); n != 1 {
 			w.T.Errorf("the interrupt is on the timeline %d times", n)
 		}
 		w.Finish(a.Lease, interrupted(1))
@@ -269,7 +269,7 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 				w.T.Fatal(finishErr)
 			}
 			w.MustBe(id, penstock.StateSucceeded) // the turn ended before the worker could know of the interrupt
-			asked := slices.Contains(w.TimelineTypes(id), run.TimelineInterrupt)
+			asked := slices.Contains(w.TimelineTypes(id), penstock.TimelineInterrupt)
 			if asked != (interruptErr == nil) || !asked && penstock.CodeOf(interruptErr) != penstock.CodeInvalidRequest {
 				w.T.Fatalf("round %d: %v, on the timeline: %v", round, interruptErr, asked)
 			}
@@ -295,7 +295,7 @@ func TestConcurrentInterruptsAndACancel(t *testing.T) {
 			together.Go(func() { w.cancel(id, false) })
 			together.Wait()
 			w.MustBe(id, penstock.StateCancelled)
-			if n := w.countTimeline(id, run.TimelineInterrupt); n > 1 {
+			if n := w.countTimeline(id, penstock.TimelineInterrupt); n > 1 {
 				w.T.Errorf("%d interrupts are on the timeline", n)
 			}
 			if _, err := w.Executions.Control().Heartbeat(w.T.Context(), a.Lease, 0); !errors.Is(err, penstock.ErrLeaseLost) {

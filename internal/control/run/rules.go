@@ -44,6 +44,7 @@ type Deps struct {
 	Unpriced         func(modelID string) string // why a model has no price, "" if it may have one; nil: each may
 	Defaults         penstock.Config             // the weakest layer of every run's configuration
 	QueueTimeout     time.Duration               // default 24 h
+	Stall            *penstock.StallRule         // when a run stalls; nil: after DefaultStallAfter
 	KeepRunsFor      time.Duration               // after their end and last change; 0: forever
 	PresignDownloads bool                        // signed links redirect to the object store
 	Repositories     *git.Cache                  // reads skills of repositories; nil: no skills
@@ -59,7 +60,7 @@ type Deps struct {
 	MaxListBytes int64
 	Sessions     access.SessionLimits
 	LocalWorker  bool // a worker will start, and the server is not ready before
-	TimesByHand  bool // no background work plans or fires schedules: tests say what time it is
+	TimesByHand  bool // no background work fires schedules or announces stalls: tests say what time it is
 }
 
 // KnownHarnesses returns all harnesses that a run may name.
@@ -148,6 +149,7 @@ type Executions struct {
 	keyset       *secret.Keyset
 	log          *slog.Logger
 	queueTimeout time.Duration
+	stall        penstock.StallRule
 	prices       *price.Table
 	secrets      *access.Secrets
 	catalog      *Catalog
@@ -204,6 +206,7 @@ func New(d Deps, callers access.Rules) Rules {
 		queueTimeout: d.QueueTimeout, prices: cmp.Or(d.Prices, price.Default()),
 		secrets: callers.Secrets, catalog: catalog, skills: skills, runs: runs, files: runs.files,
 	}
+	executions.stall = *cmp.Or(d.Stall, &penstock.StallRule{After: DefaultStallAfter, On: penstock.StallAlert})
 	executions.metrics = newMetrics(executions, d.Metrics)
 	return Rules{
 		Catalog: catalog, Skills: skills, Runs: runs, Streams: streams, Files: runs.files,

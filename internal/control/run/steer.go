@@ -152,10 +152,10 @@ func followUp(
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
 	if restarts(run) {
 		return FollowupHandoff, tx.Runs().Move(
-			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: TimelineFollowup, Payload: payload},
+			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
 	}
-	followup := penstock.Timeline(f.CreatedAt, TimelineFollowup, payload)
+	followup := penstock.Timeline(f.CreatedAt, penstock.TimelineFollowup, payload)
 	if err := tx.Events().Append(ctx, run.ID, followup); err != nil {
 		return "", err
 	}
@@ -240,7 +240,7 @@ func (s *Runs) interruptRun(
 		if err != nil || !requested {
 			return accepted, err
 		}
-		moment := penstock.Timeline(penstock.Now(), TimelineInterrupt, map[string]any{"by": p.Actor.UID})
+		moment := penstock.Timeline(penstock.Now(), penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})
 		if err := tx.Events().Append(ctx, id, moment); err != nil {
 			return accepted, err
 		}
@@ -314,6 +314,13 @@ func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 	if because != "" {
 		payload["because_of"] = because
 	}
+	return cancelBecause(ctx, tx, run, payload, "Cancelled by "+cmp.Or(p.Actor.DisplayName, p.Actor.UID)+".")
+}
+
+// cancelBecause is the only way in which a run becomes CANCELLED.
+func cancelBecause(
+	ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any, message string,
+) error {
 	if run.PromptState == store.PromptWaiting {
 		if err := tx.Runs().SetPrompt(ctx, run.ID, store.PromptUndelivered); err != nil {
 			return err
@@ -322,12 +329,8 @@ func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
-	who := p.Actor.DisplayName
-	if who == "" {
-		who = p.Actor.UID
-	}
 	return tx.Runs().Move(ctx, store.Move{
 		Run: run, To: penstock.StateCancelled, TimelineEvent: timelineCancelled, Payload: payload,
-		Message: &penstock.StatusMessage{Message: "Cancelled by " + who + "."},
+		Message: &penstock.StatusMessage{Message: message},
 	})
 }

@@ -5,9 +5,7 @@ const (
 	TimelineDone              = "run_done"
 	timelineErrored           = "run_errored"
 	timelineCancelled         = "run_cancelled"
-	TimelineFollowup          = "followup_received"
 	timelineFollowupDelivered = "followup_delivered"
-	TimelineInterrupt         = "interrupt_requested" // a caller asked to end the agent's turn
 	timelineAnyWorker         = "any_worker"          // hosted execution was requested: any worker may claim it
 	timelineMCPNotUsed        = "mcp_server_not_used" // managed MCP servers are not supported
 	timelinePodStarted        = "pod_started"         // the worker in the Pod has adopted the execution

@@ -188,9 +188,11 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 				run.StatusMessage = Missing(r, workers)
 			}
 		}
-		if i := slices.IndexFunc(silent, func(w store.SilentWorker) bool { return w.RunID == r.ID }); i >= 0 &&
-			run.StatusMessage == nil {
-			run.StatusMessage = notHeardOf(silent[i])
+		if i := slices.IndexFunc(silent, func(w store.SilentWorker) bool { return w.RunID == r.ID }); i >= 0 {
+			run.Stalled = nil // it does not work while its worker is away
+			if run.StatusMessage == nil {
+				run.StatusMessage = notHeardOf(silent[i])
+			}
 		}
 		runs[i] = run
 	}

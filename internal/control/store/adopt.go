@@ -101,7 +101,7 @@ func (e ExecutionsTx) AppendLoss(ctx context.Context, l penstock.Lease, d pensto
 	}
 	var last int64
 	if err := e.tx.row(ctx, `UPDATE runs
-		SET last_seq = last_seq + 1
+		SET last_seq = last_seq + 1, progress_seq = progress_seq + 1
 		WHERE id = $1
 		RETURNING last_seq`, l.RunID).Scan(&last); err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", l.RunID, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -133,16 +134,29 @@ func (es EventsTx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstoc
 }
 
 // Append adds drafts to a run's log. An update of the run's row assigns the sequence numbers
-// and locks the row until the commit. So commit order is sequence order.
+// and locks the row until the commit. So commit order is sequence order. An event of progress ends a
+// stall, which has an event of its own.
 func (es EventsTx) Append(ctx context.Context, runID string, drafts ...penstock.Draft) error {
+	progress := slices.ContainsFunc(drafts, penstock.Draft.Progress)
 	var last int64
 	var execution int
+	var stalled string
 	err := es.tx.row(ctx, `UPDATE runs
-		SET last_seq = last_seq + $1
-		WHERE id = $2
-		RETURNING last_seq, execution_id`, len(drafts), runID).Scan(&last, &execution)
+		SET last_seq = last_seq + $1,
+			progress_seq = CASE WHEN $2 = 1 THEN last_seq ELSE progress_seq END + $1,
+			progress_at = CASE WHEN $2 = 1 THEN $3 ELSE progress_at END
+		WHERE id = $4
+		RETURNING last_seq, execution_id, stalled`, len(drafts), flag(progress), int64(penstock.Now()), runID).
+		Scan(&last, &execution, &stalled)
 	if err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", runID, err)
+	}
+	if stalled != "" && progress {
+		ended, err := es.tx.Runs().endStall(ctx, runID, stalled)
+		if err != nil {
+			return err
+		}
+		drafts, last = append(slices.Clip(drafts), ended), last+1
 	}
 	return es.insert(ctx, runID, execution, last, drafts)
 }
@@ -174,7 +188,7 @@ func (es EventsTx) AppendAfter(
 	}
 	var last int64
 	if err := es.tx.row(ctx, `UPDATE runs
-		SET last_seq = last_seq + 1
+		SET last_seq = last_seq + 1, progress_seq = progress_seq + 1
 		WHERE id = $1
 		RETURNING last_seq`, l.RunID).Scan(&last); err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", l.RunID, err)

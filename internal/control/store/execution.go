@@ -137,7 +137,8 @@ func (e ExecutionsTx) NextTurn(ctx context.Context, runID string) error {
 func (e Executions) Renew(ctx context.Context, l penstock.Lease) error {
 	return e.s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `UPDATE queue
-			SET lease_until = `+tx.s.d.now+` + $1
+			SET back_at = CASE WHEN lease_until < `+tx.s.d.now+` THEN `+tx.s.d.now+` ELSE back_at END,
+				lease_until = `+tx.s.d.now+` + $1
 			WHERE run_id = $2 AND token = $3 AND token <> ''`,
 			penstock.LeaseTime.Milliseconds(), l.RunID, l.Token)
 		if err == nil && n == 0 {

@@ -56,6 +56,9 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 	if hollow != "" {
 		m = m.with("hollow_reason", hollow)
 	}
+	if m.Run.Stalled != nil {
+		m = m.with("stalled_since", m.Run.Stalled.Since)
+	}
 	now := penstock.Now()
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
@@ -68,7 +71,8 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
 			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17, state_at = $2,
 			ended_before = CASE WHEN $21 = 1 THEN 1 ELSE ended_before END,
-			evidence = COALESCE(NULLIF($22, ''), evidence), hollow = $23
+			evidence = COALESCE(NULLIF($22, ''), evidence), hollow = $23,
+			progress_at = $2, progress_seq = last_seq + $9, stalled = ''
 		WHERE id = $18
 			AND state = $19
 			AND execution_id = $20

@@ -385,6 +385,8 @@ export interface RunItem {
   events_count?: number;
   /** The run on the same subject that ended before this one. */
   continues?: string;
+  /** Set while the run works, but has had no event for the `stall_after` of its environment or of the server. The next event of the agent removes it. */
+  stalled?: RunStalled;
   /** Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and no way out except the allowed ones. Absent until the first check. */
   sealed?: boolean;
   /** The part of the policy that was fixed when the run was created: the layers of its runner, factory, agent and MCP servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment. */
@@ -438,6 +440,21 @@ export interface RunEvidence {
   files_changed: number;
   /** Stored artifacts (PLAN, FILE, SCREENSHOT), and pull requests that the proxy observed. A claimed pull request, a reference, or an answer in words is not an output. */
   outputs: number;
+}
+
+/** Since when a run has stalled. */
+export interface RunStalled {
+  /** When the time without an event was over. */
+  since: Timestamp;
+  /** The last event before. The text of an unfinished message may no longer be in the log. */
+  last_event: {
+    /** Number of the event. */
+    seq: number;
+    /** Type of event. */
+    type: string;
+    /** When it happened. */
+    at: Timestamp;
+  };
 }
 
 /** The run's usage so far. A cost without a known price is absent. */
@@ -772,10 +789,10 @@ export interface TimelineEvent {
   /** The execution that the event belongs to, if any. */
   execution_id?: number;
   /** Type of event. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'unborn_branch' | 'skill_note' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'mcp_server_failed' | 'sandbox_verified' | 'network_denied' | 'budget_threshold' | 'pod_created' | 'pod_waiting' | 'pod_started' | 'pod_lost'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'unborn_branch' | 'skill_note' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'mcp_server_failed' | 'sandbox_verified' | 'network_denied' | 'budget_threshold' | 'pod_created' | 'pod_waiting' | 'pod_started' | 'pod_lost' | 'run_stalled' | 'stall_ended'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was checked out without files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was checked out without files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work of a stalled run has it as `stalled_since`. */
   payload?: Record<string, unknown>;
 }
 
@@ -1623,6 +1640,10 @@ export interface CloudEnvironmentConfig {
   failure_session_retention_minutes?: number | null | undefined;
   /** What its runs may reach, in addition to the other layers. A run reads it when an execution starts. */
   network?: Network | undefined;
+  /** Time without an event after which a run that works has stalled, from `1m` to `720h`; `0` disables it. Text of a message and output of a tool are events. Absent or empty: `--stall-after` of the server. It also applies to runs that already work. */
+  stall_after?: string | undefined;
+  /** What happens to a run that has stalled: `alert` marks it as `stalled`, `cancel` also cancels it. Absent: `--on-stall` of the server. */
+  on_stall?: Open<'alert' | 'cancel'> | undefined;
 }
 
 /** A repository on GitHub. */

@@ -710,6 +710,17 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     starts.
     """
 
+    stall_after: str
+    """Time without an event after which a run that works has stalled, from `1m` to `720h`; `0`
+    disables it. Text of a message and output of a tool are events. Absent or empty: `--stall-
+    after` of the server. It also applies to runs that already work.
+    """
+
+    on_stall: Literal["alert", "cancel"]
+    """What happens to a run that has stalled: `alert` marks it as `stalled`, `cancel` also cancels
+    it. Absent: `--on-stall` of the server.
+    """
+
 
 @with_config(STRICT)
 class GitHubRepo(TypedDict, total=False):

@@ -199,6 +199,8 @@ __all__ = [
     "RunReference",
     "RunSchedule",
     "RunSourceType",
+    "RunStalled",
+    "RunStalledLastEvent",
     "RunState",
     "RunStateEvent",
     "RunStatusMessage",
@@ -750,6 +752,11 @@ class RunItem(Model):
     continues: str | None = None
     """The run on the same subject that ended before this one."""
 
+    stalled: RunStalled | None = None
+    """Set while the run works, but has had no event for the `stall_after` of its environment or of
+    the server. The next event of the agent removes it.
+    """
+
     sealed: bool | None = None
     """Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and
     no way out except the allowed ones. Absent until the first check.
@@ -829,6 +836,29 @@ class RunEvidence(Model):
     """Stored artifacts (PLAN, FILE, SCREENSHOT), and pull requests that the proxy observed. A
     claimed pull request, a reference, or an answer in words is not an output.
     """
+
+
+class RunStalled(Model):
+    """Since when a run has stalled."""
+
+    since: Timestamp
+    """When the time without an event was over."""
+
+    last_event: RunStalledLastEvent
+    """The last event before. The text of an unfinished message may no longer be in the log."""
+
+
+class RunStalledLastEvent(Model):
+    """The last event before. The text of an unfinished message may no longer be in the log."""
+
+    seq: int
+    """Number of the event."""
+
+    type: str
+    """Type of event."""
+
+    at: Timestamp
+    """When it happened."""
 
 
 class RequestUsage(Model):
@@ -1358,6 +1388,8 @@ class TimelineEvent(Model):
             "pod_waiting",
             "pod_started",
             "pod_lost",
+            "run_stalled",
+            "stall_ended",
         ]
         | str
     )
@@ -1388,7 +1420,9 @@ class TimelineEvent(Model):
     `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time
     it changes (`Starting` follows a reason that no longer holds), `pod_started` has the
     `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and
-    `message` of the end of the Pod, if it was not the end of the run.
+    `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the
+    values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work
+    of a stalled run has it as `stalled_since`.
     """
 
 
@@ -2592,6 +2626,17 @@ class CloudEnvironmentConfig(Model):
     network: Network | None = None
     """What its runs may reach, in addition to the other layers. A run reads it when an execution
     starts.
+    """
+
+    stall_after: str | None = None
+    """Time without an event after which a run that works has stalled, from `1m` to `720h`; `0`
+    disables it. Text of a message and output of a tool are events. Absent or empty: `--stall-
+    after` of the server. It also applies to runs that already work.
+    """
+
+    on_stall: Literal["alert", "cancel"] | str | None = None
+    """What happens to a run that has stalled: `alert` marks it as `stalled`, `cancel` also cancels
+    it. Absent: `--on-stall` of the server.
     """
 
 

@@ -5,6 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { sessionQuery } from '../../api.ts';
+import { formatWord } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { runQuery } from '../../queries.ts';
@@ -12,6 +13,7 @@ import { CopyButton } from '../../ui/CopyButton.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { CancelRun } from './CancelRun.tsx';
 import { Facts } from './Facts.tsx';
 import { FollowUp, Question } from './FollowUp.tsx';
@@ -92,6 +94,12 @@ function OneRun({ runId }: { runId: string }) {
       {state === 'SUCCEEDED' && run.data.hollow && (
         <Alert variant="default" p="xs" role="status" title="This run did nothing" styles={{ root: { borderColor: 'var(--warn)' } }}>
           {run.data.hollow_reason}
+        </Alert>
+      )}
+      {state === 'INPROGRESS' && run.data.stalled && (
+        <Alert variant="default" p="xs" role="status" title="This run has stalled" styles={{ root: { borderColor: 'var(--warn)' } }}>
+          It works, but its last event ({formatWord(run.data.stalled.last_event.type)}) was <Time at={run.data.stalled.last_event.at} />.
+          Its worker is connected. Cancel the run, or wait.
         </Alert>
       )}
       {showing && (

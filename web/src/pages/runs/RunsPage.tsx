@@ -48,6 +48,11 @@ const columns: Column<RunItem>[] = [
             Did nothing: {run.hollow_reason}
           </Text>
         )}
+        {run.stalled && (
+          <Text size="xs" c="dimmed" className="clip">
+            Stalled: no event since <Time at={run.stalled.last_event.at} />
+          </Text>
+        )}
         {run.status_message && (
           <Text size="xs" c="dimmed" className="clip" title={run.status_message.message}>
             {run.status_message.message}

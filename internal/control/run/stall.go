@@ -1,0 +1,65 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// DefaultStallAfter is how long a run works without an event before it has stalled.
+const DefaultStallAfter = 10 * time.Minute
+
+// AnnounceStalls marks the runs that work and have had no event for too long, each once, and cancels
+// some, as their environments and the server say. Each server does it, every few seconds. A heartbeat
+// of a worker is not an event.
+func (s *Executions) AnnounceStalls(ctx context.Context, now penstock.Time) error {
+	var failed error
+	for after := ""; ; {
+		quiet, err := s.store.Executions.Quiet(ctx, now.Add(-penstock.MinStallAfter), after, leaseBatch)
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		for _, q := range quiet {
+			after = q.ID
+			rule := q.Environment.StallRule(s.stall)
+			if rule.After == 0 || !q.Unknown() && now.Sub(q.Since) < rule.After {
+				continue
+			}
+			if err := s.store.WriteReserved(ctx, func(tx *store.Tx) error {
+				return s.announceStall(ctx, tx, q, rule, now)
+			}); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("announce that run %s has stalled: %w", q.ID, err))
+			}
+		}
+		if len(quiet) < leaseBatch {
+			return failed
+		}
+	}
+}
+
+func (s *Executions) announceStall(
+	ctx context.Context, tx *store.Tx, q store.QuietRun, rule penstock.StallRule, now penstock.Time,
+) error {
+	run, err := tx.Runs().Lock(ctx, q.ID)
+	if err != nil {
+		return err
+	}
+	if q.Unknown() {
+		return tx.Runs().Noticed(ctx, q, now)
+	}
+	if run.Stalled, err = tx.Runs().Stall(ctx, q, q.Since.Add(rule.After)); err != nil || run.Stalled == nil {
+		return err
+	}
+	s.log.Warn("a run has stalled", "run_id", run.ID, "since", run.Stalled.Since, "on_stall", rule.On)
+	if rule.On != penstock.StallCancel {
+		return nil
+	}
+	return cancelBecause(ctx, tx, run, map[string]any{"reason": "stalled"}, fmt.Sprintf(
+		"Cancelled because the run had stalled: it worked for %s without an event. `stall_after` and `on_stall` of its "+
+			"environment, or of the server, decide this.", rule.After,
+	))
+}

@@ -142,6 +142,8 @@ type Run struct {
 	// Hollow says of a SUCCEEDED run that it did nothing, and HollowReason in a sentence why.
 	Hollow       bool   `json:"hollow,omitzero"`
 	HollowReason string `json:"hollow_reason,omitempty"`
+	// Waiting is what the run waits for, now.
+	Waiting *Waiting `json:"waiting,omitempty"`
 	// Stalled is set while the run works without an event.
 	Stalled *Stalled `json:"stalled,omitempty"`
 

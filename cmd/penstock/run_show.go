@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -21,6 +22,7 @@ func runFacts(run penstock.Run) []fact {
 		{"title", run.Title},
 		{"state", string(run.State) + queued(run)},
 		{"message", statusText(run.StatusMessage)},
+		{"waits for", waitingText(run)},
 		{"hollow", run.HollowReason},
 		{"stalled", stalledText(run.Stalled)},
 		{"budget", blockedText(run)},
@@ -48,6 +50,19 @@ func runFacts(run penstock.Run) []fact {
 		list = append(list, fact{"artifact", artifactText(artifact)})
 	}
 	return append(list, fact{"prompt", run.Prompt})
+}
+
+// waitingText returns what a run waits for and what ends that, "" if nothing. It does not repeat the message.
+func waitingText(run penstock.Run) string {
+	w := run.Waiting
+	if w == nil {
+		return ""
+	}
+	text := strings.ReplaceAll(string(w.For), "_", " ") + ": "
+	if run.StatusMessage == nil || !strings.HasPrefix(run.StatusMessage.Message, w.Message) {
+		text += strings.TrimPrefix(w.Message, "Waiting: ") + " "
+	}
+	return text + "It ends when: " + w.EndsWhen
 }
 
 // stalledText returns since when a run has had no event, "" if it has not stalled.

@@ -104,10 +104,10 @@ func (s *Executions) followEvents(
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator, "events": len(events)}
 	if run.State.Done() {
 		return nil, tx.Runs().Move(
-			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: TimelineFollowup, Payload: payload},
+			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
 	}
-	if err := tx.Events().Append(ctx, run.ID, penstock.Timeline(now, TimelineFollowup, payload)); err != nil {
+	if err := tx.Events().Append(ctx, run.ID, penstock.Timeline(now, penstock.TimelineFollowup, payload)); err != nil {
 		return nil, err
 	}
 	if interrupt {
@@ -152,7 +152,7 @@ func interruptFor(
 	if err != nil {
 		return err
 	}
-	by := penstock.Timeline(now, TimelineInterrupt, map[string]any{"by": p.Actor.UID})
+	by := penstock.Timeline(now, penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})
 	return tx.Events().Append(ctx, run.ID, by)
 }
 

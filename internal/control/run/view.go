@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -151,18 +150,7 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 			held = append(held, r.ID)
 		}
 	}
-	var workers []store.Worker
-	if len(queued) > 0 {
-		var err error
-		if workers, err = s.store.Queue.Workers(ctx); err != nil {
-			return nil, err
-		}
-	}
-	positions, err := s.order.positions(ctx, s.store, workers, queued)
-	if err != nil {
-		return nil, err
-	}
-	silent, err := s.store.Executions.Silent(ctx, held)
+	around, err := readCircumstances(ctx, s, queued, held)
 	if err != nil {
 		return nil, err
 	}
@@ -182,18 +170,9 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 		run.SessionLink = s.publicURL + "/runs/" + r.ID
 		run.Scope = scopeOf(r)
 		run.Usage = UsageOf(r.Consumed)
-		if r.State == penstock.StateQueued {
-			run.QueuePosition = positions[r.ID]
-			if run.StatusMessage == nil {
-				run.StatusMessage = Missing(r, workers)
-			}
-		}
-		if i := slices.IndexFunc(silent, func(w store.SilentWorker) bool { return w.RunID == r.ID }); i >= 0 {
-			run.Stalled = nil // it does not work while its worker is away
-			if run.StatusMessage == nil {
-				run.StatusMessage = notHeardOf(silent[i])
-			}
-		}
+		run.QueuePosition = around.positions[r.ID]
+		run.Waiting = around.waiting(r)
+		addStatus(&run)
 		runs[i] = run
 	}
 	return runs, nil
@@ -204,17 +183,6 @@ func scopeOf(r store.RunRow) *penstock.Scoped {
 		return &penstock.Scoped{Type: "User", UID: r.Creator.UID}
 	}
 	return &penstock.Scoped{Type: "Team", UID: r.Team}
-}
-
-// notHeardOf says that a run does not go on, and when it will.
-func notHeardOf(w store.SilentWorker) *penstock.StatusMessage {
-	which := "its worker"
-	if w.Host != "" {
-		which = "its worker on " + w.Host
-	}
-	return &penstock.StatusMessage{Message: fmt.Sprintf("Waiting: %s has not been heard of since %s. "+
-		"The run continues when that worker returns, or when another one connects that can execute it.",
-		which, w.Since)}
 }
 
 // Missing returns what a waiting run requires that no connected worker has, or nil if a worker

@@ -157,3 +157,36 @@ func (fs FollowupsTx) Deliver(ctx context.Context, id string) error {
 		WHERE id = $2 AND state = 'waiting'`, PromptDelivering, id)
 	return err
 }
+
+// PromptCounts are the numbers of follow-ups of a run that wait for its agent, and that its agent has in its
+// turn.
+type PromptCounts struct{ Waiting, Delivering int }
+
+// Counts counts the follow-ups of runs that have not ended.
+func (fs Followups) Counts(ctx context.Context, runIDs []string) (map[string]PromptCounts, error) {
+	if len(runIDs) == 0 {
+		return nil, nil //nolint:nilnil // no run, no follow-up
+	}
+	type count struct {
+		run, state string
+		n          int
+	}
+	rows, err := fs.s.query(ctx, `SELECT run_id, state, count(*)
+		FROM followups
+		WHERE run_id IN (`+placeholders(1, len(runIDs))+`) AND state IN ('waiting', 'handed')
+		GROUP BY run_id, state`, anys(runIDs)...)
+	list, err := collect(fs.s, rows, err, "counts of follow-ups", func(c *count) []any {
+		return []any{&c.run, &c.state, &c.n}
+	})
+	counts := make(map[string]PromptCounts, len(list))
+	for _, c := range list {
+		of := counts[c.run]
+		if c.state == PromptWaiting {
+			of.Waiting = c.n
+		} else {
+			of.Delivering = c.n
+		}
+		counts[c.run] = of
+	}
+	return counts, err
+}

@@ -385,6 +385,8 @@ export interface RunItem {
   events_count?: number;
   /** The run on the same subject that ended before this one. */
   continues?: string;
+  /** What the run waits for now, or what waits in a run that works. Computed for each response. Absent if nothing waits. */
+  waiting?: RunWaiting;
   /** Set while the run works, but has had no event for the `stall_after` of its environment or of the server. The next event of the agent removes it. */
   stalled?: RunStalled;
   /** Whether every sandbox of the run so far was proved to be sealed: it has no credentials, and no way out except the allowed ones. Absent until the first check. */
@@ -440,6 +442,16 @@ export interface RunEvidence {
   files_changed: number;
   /** Stored artifacts (PLAN, FILE, SCREENSHOT), and pull requests that the proxy observed. A claimed pull request, a reference, or an answer in words is not an output. */
   outputs: number;
+}
+
+/** What a run waits for, and what ends the wait. */
+export interface RunWaiting {
+  /** `worker`: no connected worker can execute it. `slot`: such workers are busy, or other runs are before it. `worker_return`: its worker is silent. `budget`: a budget has no room. `answer`: its agent has a question, or was interrupted. `followup`: its session is open, and has no turn. `turn`: the run works, and follow-ups wait until the turn ends. */
+  for: Open<'worker' | 'slot' | 'worker_return' | 'budget' | 'answer' | 'followup' | 'turn'>;
+  /** What it waits for, in a sentence. */
+  message: string;
+  /** What ends the wait, in a sentence. */
+  ends_when: string;
 }
 
 /** Since when a run has stalled. */

@@ -207,6 +207,7 @@ __all__ = [
     "RunTimelineEvent",
     "RunUsage",
     "RunUsageEvent",
+    "RunWaiting",
     "ScheduleTimes",
     "ScheduledAgentItem",
     "ScheduledAgentItemHistory",
@@ -752,6 +753,11 @@ class RunItem(Model):
     continues: str | None = None
     """The run on the same subject that ended before this one."""
 
+    waiting: RunWaiting | None = None
+    """What the run waits for now, or what waits in a run that works. Computed for each response.
+    Absent if nothing waits.
+    """
+
     stalled: RunStalled | None = None
     """Set while the run works, but has had no event for the `stall_after` of its environment or of
     the server. The next event of the agent removes it.
@@ -836,6 +842,25 @@ class RunEvidence(Model):
     """Stored artifacts (PLAN, FILE, SCREENSHOT), and pull requests that the proxy observed. A
     claimed pull request, a reference, or an answer in words is not an output.
     """
+
+
+class RunWaiting(Model):
+    """What a run waits for, and what ends the wait."""
+
+    for_: (
+        Literal["worker", "slot", "worker_return", "budget", "answer", "followup", "turn"] | str
+    ) = Field(alias="for")
+    """`worker`: no connected worker can execute it. `slot`: such workers are busy, or other runs
+    are before it. `worker_return`: its worker is silent. `budget`: a budget has no room.
+    `answer`: its agent has a question, or was interrupted. `followup`: its session is open, and
+    has no turn. `turn`: the run works, and follow-ups wait until the turn ends.
+    """
+
+    message: str
+    """What it waits for, in a sentence."""
+
+    ends_when: str
+    """What ends the wait, in a sentence."""
 
 
 class RunStalled(Model):

@@ -42,6 +42,9 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
           )}
         </Fact>
         {run.queue_position !== undefined && <Fact name="Queue position">{formatNumber(run.queue_position)}</Fact>}
+        <Fact name="Waits for">
+          {run.waiting && `${run.waiting.message.replace('Waiting: ', '')} It ends when: ${run.waiting.ends_when}`}
+        </Fact>
         <Durations timeline={log.timeline} />
         <Fact name="Execution">{run.execution_id > 1 ? String(run.execution_id) : undefined}</Fact>
         <Usage usage={usage} />

@@ -295,13 +295,15 @@ func TestEventsThatWaitOutliveTheRun(t *testing.T) {
 			withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
 				w.event(7, 1)
 				a := w.Work()
-				ids := []string{w.event(7, 2), w.event(7, 3)}
+				ids := []string{w.event(7, 2)}
 				if test.state == penstock.StateCancelled {
+					ids = append(ids, w.event(7, 3))
 					if _, err := w.Runs.Cancel(w.T.Context(), w.Admin, a.Lease.RunID, false); err != nil {
 						w.T.Fatal(err)
 					}
 				} else {
 					w.Finish(a.Lease, penstock.Result{State: test.state})
+					ids = append(ids, w.event(7, 3)) // not before the one that waits
 				}
 				w.after(time.Minute)
 				w.wantFates(ids, test.want...)
@@ -377,6 +379,7 @@ func TestFirstEventWaitsForQuiet(t *testing.T) {
 	withSubjects(t, rules, func(w *topics) {
 		ids := []string{w.event(7, 1), w.event(7, 2)}
 		w.wantFates(ids, penstock.FateStarted, penstock.FateMerged)
+		w.Create(penstock.RunRequest{Prompt: "x", Config: &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "elsewhere"}}}) // something waits
 		request := testworld.AnyWorker
 		request.Wait = 0
 		if _, err := w.Executions.Control().Claim(t.Context(), request); err == nil {
@@ -557,6 +560,167 @@ func TestPayloadsOfASubjectAreKeptForItsRun(t *testing.T) {
 		n, err := w.Deps.Store.Subjects.Clear(t.Context(), penstock.Now().Add(time.Hour), 10)
 		if err != nil || n != 1 {
 			t.Errorf("%d subjects were cleared, %v", n, err)
+		}
+	})
+}
+
+// After keep, a later event starts a run, which names the one before.
+func TestEventAfterKeepStartsARun(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{Keep: new(penstock.Period("10m"))}, func(w *topics) {
+		w.event(7, 1)
+		a := w.Work()
+		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+		id := w.event(7, 2)
+		w.after(11 * time.Minute)
+		w.wantFates([]string{id}, penstock.FateStarted)
+		if runs := w.runs(); len(runs) != 2 || runs[1].ContinuesID != a.Lease.RunID {
+			t.Errorf("got the runs %+v", runs)
+		}
+	})
+}
+
+// What waits is skipped with the reason if its automation is disabled or deleted.
+func TestEventsOfAnAutomationThatIsGoneAreSkipped(t *testing.T) {
+	for reason, remove := range map[string]func(w *topics) error{
+		"disabled": func(w *topics) error {
+			_, err := w.Resources.UpdateAutomation(
+				w.T.Context(), w.Admin, w.factory, w.automation.UID, factory.AutomationRequest{Enabled: new(false)},
+			)
+			return err
+		},
+		"deleted": func(w *topics) error {
+			return w.Resources.DeleteAutomation(w.T.Context(), w.Admin, w.factory, w.automation.UID)
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+				w.event(7, 1)
+				a := w.Work()
+				id := w.event(7, 2)
+				if err := remove(w); err != nil {
+					w.T.Fatal(err)
+				}
+				w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+				w.after(time.Minute)
+				w.wantFates([]string{id}, penstock.FateSkipped)
+				page, err := w.Subjects.List(w.T.Context(), w.Admin, factory.SubjectQuery{})
+				if err != nil {
+					w.T.Fatal(err)
+				}
+				got, err := w.Subjects.Read(w.T.Context(), w.Admin, page.Subjects[0].UID)
+				if err != nil || !strings.Contains(got.Events[0].Reason, reason) {
+					w.T.Errorf("the subject is %+v, %v", got, err)
+				}
+			})
+		})
+	}
+}
+
+// A worker reads only the events of its run.
+func TestWorkerOpensNoEventOfAnotherRun(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+		w.event(7, 1)
+		other := w.event(8, 1)
+		a := w.Work()
+		_, err := w.Executions.Control().Open(t.Context(), a.Lease, penstock.File{ID: other})
+		testworld.WantCode(t, err, penstock.CodeNotFound, "")
+	})
+}
+
+// Rules that could mean nothing are rejected with their field.
+func TestInvalidSubjectsAreRejected(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		w := &topics{hooks: h, webhook: h.hook(named("events", penstock.AuthToken))}
+		a := w.about("review", factory.SubjectRequest{})
+		for pointer, rules := range map[string][]factory.SubjectRequest{
+			"/subject": {
+				{Subject: new("always the same")}, {Subject: new("{{pr")}, {Subject: new("{{}}")}, {Subject: new("a\nb{{pr}}")},
+			},
+			"/when_busy":       {{WhenBusy: new(penstock.WhenBusy("sometimes"))}},
+			"/quiet":           {{Quiet: new(penstock.Period("-1s"))}, {Quiet: new(penstock.Period("soon"))}},
+			"/longest_wait":    {{LongestWait: new(penstock.Period("400d"))}},
+			"/keep":            {{Keep: new(penstock.Period("1.5d"))}},
+			"/max_followups":   {{MaxFollowups: new(0)}, {MaxFollowups: new(1001)}},
+			"/followup_prompt": {{FollowupPrompt: new("\x00")}},
+		} {
+			for _, r := range rules {
+				_, err := w.Resources.UpdateAutomation(
+					t.Context(), w.Admin, w.factory, a.UID, factory.AutomationRequest{SubjectRequest: r},
+				)
+				testworld.WantField(t, err, pointer)
+			}
+		}
+		for _, odd := range []factory.SubjectRequest{
+			{Subject: new("auto")},
+			{Subject: new(" {{ pr }} ")},
+			{Quiet: new(penstock.Period("1d12h"))},
+			{Quiet: new(penstock.Period("0"))},
+			{Keep: new(penstock.Period("90m"))},
+			{Subject: new("")},
+		} {
+			if _, err := w.Resources.UpdateAutomation(
+				t.Context(), w.Admin, w.factory, a.UID, factory.AutomationRequest{SubjectRequest: odd},
+			); err != nil {
+				t.Errorf("%+v: %v", odd, err)
+			}
+		}
+	})
+}
+
+// Files have the rules too, and an edit by the API keeps them.
+func TestSubjectInFiles(t *testing.T) {
+	const rules = "subject: '{{pr}}'\nwhenBusy: queue\nquiet: 30s\nlongestWait: 1d2h\nkeep: 90m\nmaxFollowups: 7\n" +
+		"followupPrompt: more\n"
+	worlds(t, testworld.DefaultWebhooks, func(w *world) {
+		files := testworld.Skilled()
+		files["automations/review.md"] = "---\ntriggers:\n" +
+			"  - {provider: schedule, event: cron_fired, schedule: {cron: '@daily'}}\n" + rules + "---\nlook\n"
+		made := w.DefineFactory(files)
+		list, err := w.Automations.List(t.Context(), w.Admin, made.UID)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("the automations are %+v, %v", list, err)
+		}
+		want := penstock.SubjectRules{
+			Subject: "{{pr}}", WhenBusy: penstock.WhenBusyQueue, Quiet: "30s", LongestWait: "1d2h", Keep: "90m",
+			MaxFollowups: new(7), FollowupPrompt: "more",
+		}
+		if diff := cmp.Diff(want, list[0].SubjectRules); diff != "" {
+			t.Errorf("rules (-want +got):\n%s", diff)
+		}
+		changed, err := w.Resources.UpdateAutomation(t.Context(), w.Admin, made.UID, list[0].UID, factory.AutomationRequest{
+			SubjectRequest: factory.SubjectRequest{Quiet: new(penstock.Period("45s"))}, Cleared: []string{"keep"},
+		})
+		want.Quiet, want.Keep = "45s", ""
+		if diff := cmp.Diff(want, changed.SubjectRules); err != nil || diff != "" {
+			t.Errorf("%v, rules (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+// auto is what the provider of the events names.
+func TestProvidersNameSubjects(t *testing.T) {
+	withFactory(t, func(d *run.Deps) { d.TimesByHand = true }, func(h *hooks) {
+		github := h.hook(signature("gh", "github", new("an-example-value")))
+		w := &topics{hooks: h, webhook: github}
+		if _, err := h.Resources.CreateAutomation(t.Context(), h.Admin, h.factory, factory.AutomationRequest{
+			Name: new("review"), Prompt: new("look"), SubjectRequest: factory.SubjectRequest{Subject: new("auto")},
+			Triggers: &[]penstock.Trigger{{
+				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(`{"webhook_ids": ["gh"]}`),
+			}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range []string{
+			`{"repository": {"full_name": "acme/shop"}, "pull_request": {"number": 7}}`,
+			`{"repository": {"full_name": "acme/shop"}, "issue": {"number": 7}, "comment": {"body": "hi"}}`,
+			`{"repository": {"full_name": "acme/shop"}, "check_suite": {"pull_requests": [{"number": 7}]}}`,
+			`{"repository": {"full_name": "acme/shop"}, "ref": "refs/heads/main"}`,
+		} {
+			h.arrive(github.UID, body)
+		}
+		runs := w.runs()
+		if len(runs) != 2 || runs[0].Subject != "github:acme/shop#7" || runs[0].EventsCount != 3 || runs[1].Subject != "" {
+			t.Errorf("got the runs %+v", runs)
 		}
 	})
 }

@@ -136,8 +136,8 @@ type Run struct {
 	Schedule       *RunSchedule      `json:"schedule,omitempty"`
 	Scope          *Scoped           `json:"scope,omitempty"`
 	Usage          *Usage            `json:"request_usage,omitempty"`
-	// Evidence is current in a response with this one run. In a list, an active run has the
-	// evidence of when a worker last left it.
+	// Evidence is current. In a list, a run that waits for a worker or is at one has no evidence,
+	// because it is not counted there.
 	Evidence *Evidence `json:"evidence,omitempty"`
 	// Hollow says of a SUCCEEDED run that it did nothing, and HollowReason in a sentence why.
 	Hollow       bool   `json:"hollow,omitzero"`

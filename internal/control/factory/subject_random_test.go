@@ -168,8 +168,8 @@ func (s *sequence) drain() {
 			s.T.Fatal(err)
 		}
 		m := d.Matches[0]
-		received := m.RunID != ""
-		if m.Fate == penstock.FateWaiting || received == (m.Fate == penstock.FateSkipped || m.Fate == penstock.FateSuperseded) {
+		received, dropped := m.RunID != "", m.Fate == penstock.FateSkipped || m.Fate == penstock.FateSuperseded
+		if m.Fate == penstock.FateWaiting || received == dropped {
 			s.T.Errorf("the event %s has the fate %s and the run %q after the steps %v", id, m.Fate, m.RunID, s.steps)
 		}
 		if prompts := len(s.in[id]); prompts != 1 && received && !s.ended[m.RunID] || prompts > 0 && !received {

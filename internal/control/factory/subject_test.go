@@ -379,7 +379,8 @@ func TestFirstEventWaitsForQuiet(t *testing.T) {
 	withSubjects(t, rules, func(w *topics) {
 		ids := []string{w.event(7, 1), w.event(7, 2)}
 		w.wantFates(ids, penstock.FateStarted, penstock.FateMerged)
-		w.Create(penstock.RunRequest{Prompt: "x", Config: &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "elsewhere"}}}) // something waits
+		elsewhere := &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "elsewhere"}}
+		w.Create(penstock.RunRequest{Prompt: "x", Config: elsewhere}) // so that something waits
 		request := testworld.AnyWorker
 		request.Wait = 0
 		if _, err := w.Executions.Control().Claim(t.Context(), request); err == nil {

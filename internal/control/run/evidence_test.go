@@ -217,5 +217,36 @@ func TestARunIsNotHollowForWhatNobodyCouldSee(t *testing.T) {
 			w.Finish(w.Work().Lease, r)
 			w.wantEvidence(id, penstock.Evidence{Turns: 1}, "")
 		}
+		// A worker of the previous release does not say that it knows of no actions.
+		command := &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}}
+		id := w.Create(penstock.RunRequest{Prompt: "p", Config: command}).ID
+		w.Finish(w.Work().Lease, penstock.Result{State: penstock.StateSucceeded})
+		w.wantEvidence(id, penstock.Evidence{Turns: 1}, "")
+	})
+}
+
+// In a list, a run that was continued would have the evidence of its end before.
+func TestAnActiveRunInAListHasNoOldEvidence(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.Create(penstock.RunRequest{Prompt: "p"}).ID
+		w.Finish(w.Work().Lease, penstock.Result{State: penstock.StateSucceeded})
+		listed := func() *penstock.Evidence {
+			page, err := w.Runs.List(w.T.Context(), w.Admin, penstock.RunQuery{})
+			if err != nil || len(page.Runs) != 1 {
+				w.T.Fatalf("%d runs: %v", len(page.Runs), err)
+			}
+			return page.Runs[0].Evidence
+		}
+		if listed() == nil {
+			w.T.Error("the run has ended, and has no evidence")
+		}
+		w.FollowUp(id, "more")
+		if e := listed(); e != nil {
+			w.T.Errorf("the waiting run has %+v", e)
+		}
+		w.Work()
+		if e := listed(); e != nil {
+			w.T.Errorf("the active run has %+v", e)
+		}
 	})
 }

@@ -99,6 +99,9 @@ func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQue
 	}
 	for i := range runs {
 		showOnlySkill(&runs[i])
+		if !runs[i].State.Done() && runs[i].State != penstock.StateBlocked {
+			runs[i].Evidence = nil // it is of when a worker last left the run
+		}
 	}
 	page := Page{Runs: runs[:fitPage(runs, list.Bytes)]}
 	if n := len(page.Runs); n < len(runs) || list.More {

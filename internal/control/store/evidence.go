@@ -181,7 +181,7 @@ func (rs RunsTx) ending(ctx context.Context, m Move, unread []Followup) (*pensto
 			e.Turns--
 		}
 	}
-	if m.To != penstock.StateSucceeded || m.ActionsUnknown {
+	if m.To != penstock.StateSucceeded || m.ActionsUnknown || m.Run.Harness == penstock.HarnessCommand {
 		return &e, "", nil
 	}
 	return &e, e.Hollow(), nil

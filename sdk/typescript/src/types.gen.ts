@@ -373,7 +373,7 @@ export interface RunItem {
   schedule?: RunSchedule;
   scope?: Scope;
   request_usage?: RequestUsage;
-  /** What the run has provably done. Absent until a worker has executed it. A response with this one run is current; in a list, an active run has the evidence of when a worker last left it. */
+  /** What the run has provably done. Absent until a worker has executed it. In a list, a run that waits for a worker or is at one has none: get the run to have it counted. */
   evidence?: RunEvidence;
   /** Whether the run did nothing although it is SUCCEEDED: it has no action, no changed file and no output, or every action failed. The state stays. Absent if not. */
   hollow?: boolean;

@@ -732,8 +732,8 @@ class RunItem(Model):
     """The run's usage so far. A cost without a known price is absent."""
 
     evidence: RunEvidence | None = None
-    """What the run has provably done. Absent until a worker has executed it. A response with this
-    one run is current; in a list, an active run has the evidence of when a worker last left it.
+    """What the run has provably done. Absent until a worker has executed it. In a list, a run that
+    waits for a worker or is at one has none: get the run to have it counted.
     """
 
     hollow: bool | None = None

@@ -146,7 +146,8 @@ func TestEventsOfOneSubjectReachOneRun(t *testing.T) {
 		if got := w.bodies(a.Lease, a.Prompts[0]); !slices.Equal(got, []string{"1", "2", "3"}) {
 			t.Errorf("the first prompt has the events %v", got)
 		}
-		if !strings.Contains(a.Prompts[0].Text, "Review it.") || strings.Contains(a.Prompts[0].Text, "acme/shop") {
+		if !strings.Contains(a.Prompts[0].Text, "Review it.") || strings.Contains(a.Prompts[0].Text, "acme/shop") ||
+			strings.Contains(a.Prompts[0].Text, "your last turn") {
 			t.Errorf("the prompt is %q", a.Prompts[0].Text)
 		}
 		for n := range 23 { // the rest of a burst of 26, while the agent works
@@ -166,6 +167,9 @@ func TestEventsOfOneSubjectReachOneRun(t *testing.T) {
 		second := w.Work()
 		if second.Lease.RunID != a.Lease.RunID || len(second.Prompts) != 1 {
 			t.Fatalf("the follow-up is %+v", second)
+		}
+		if text := second.Prompts[0].Text; !strings.Contains(text, "your last turn") {
+			t.Errorf("the follow-up does not say that the workspace may be new: %q", text)
 		}
 		if n := len(w.bodies(second.Lease, second.Prompts[0])); n != 23 {
 			t.Errorf("the follow-up has %d events, want 23", n)
@@ -551,10 +555,7 @@ func TestPayloadsOfASubjectAreKeptForItsRun(t *testing.T) {
 		if n := stored(); n != 2 {
 			t.Errorf("%d payloads are stored after the one that waited was skipped, want 2", n)
 		}
-		w.Write(func(tx *store.Tx) error {
-			_, err := tx.Runs().Remove(t.Context(), a.Lease.RunID, penstock.Now().Add(time.Hour))
-			return err
-		})
+		w.remove(a.Lease.RunID)
 		if n := stored(); n != 0 {
 			t.Errorf("%d payloads are stored without a run", n)
 		}
@@ -723,6 +724,91 @@ func TestProvidersNameSubjects(t *testing.T) {
 		if len(runs) != 2 || runs[0].Subject != "github:acme/shop#7" || runs[0].EventsCount != 3 || runs[1].Subject != "" {
 			t.Errorf("got the runs %+v", runs)
 		}
+	})
+}
+
+// A payload stays for the run of another automation that the same delivery started.
+func TestPayloadStaysForTheRunOfAnotherAutomation(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+		w.automate("plain", "events", "")
+		ids := []string{w.event(7, 1), w.event(7, 2)} // the second one joins
+		a := w.Claim()
+		for a.Run.Subject == "" {
+			a = w.Claim()
+		}
+		ids = append(ids, w.event(7, 3)) // waits
+		if err := w.clearAll(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Runs.Cancel(t.Context(), w.Admin, a.Lease.RunID, false); err != nil {
+			t.Fatal(err)
+		}
+		w.remove(a.Lease.RunID)
+		for n, id := range ids {
+			if _, err := w.Deps.Store.Deliveries.Payload(t.Context(), id); err != nil {
+				t.Errorf("event %d: %v", n+1, err)
+			}
+		}
+		for _, r := range w.runs() {
+			if _, err := w.Runs.Cancel(t.Context(), w.Admin, r.ID, false); err != nil {
+				t.Fatal(err)
+			}
+			w.remove(r.ID)
+		}
+		for n, id := range ids {
+			if _, err := w.Deps.Store.Deliveries.Payload(t.Context(), id); err == nil {
+				t.Errorf("the payload of event %d is stored without a run", n+1)
+			}
+		}
+	})
+}
+
+// remove removes a run that has ended, as if it were old.
+func (w *topics) remove(id string) {
+	w.T.Helper()
+	w.Write(func(tx *store.Tx) error {
+		_, err := tx.Runs().Remove(w.T.Context(), id, penstock.Now().Add(time.Hour))
+		return err
+	})
+}
+
+// An event that a key without room pays for is skipped with the reason. It leaves no message without events.
+func TestEventWithoutABudgetIsSkipped(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{WhenBusy: new(penstock.WhenBusyQueue)}, func(w *topics) {
+		w.event(7, 1)
+		a := w.Work()
+		poor := w.CreateKeyFor("poor", penstock.ScopeRunsWrite)
+		w.AddBudget(func(b *store.BudgetRow) { b.Scope, b.ScopeUID, b.MaxCostUSD = penstock.BudgetOfKey, poor.KeyUID, 0 })
+		result, err := w.tryArrive(w.webhook.UID, `{"repo": "acme/shop", "pr": 7, "n": 2}`, poor.KeyUID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if prompts := w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded}); len(prompts) != 0 {
+			t.Errorf("the turn is followed by %+v", prompts)
+		}
+		w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
+		w.after(time.Minute)
+		w.wantFates([]string{result.DeliveryID}, penstock.FateSkipped)
+		w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
+	})
+}
+
+// The question of a run does not end the turn that an event wants to interrupt.
+func TestQuestionWaitsForTheEndOfTheTurn(t *testing.T) {
+	rules := factory.SubjectRequest{WhenBusy: new(penstock.WhenBusyReplace), MaxFollowups: new(1)}
+	withSubjects(t, rules, func(w *topics) {
+		w.event(7, 1)
+		a := w.Work()
+		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+		w.event(7, 2)
+		w.after(time.Second)
+		b := w.Work()
+		id := w.event(7, 3)
+		w.after(time.Second)
+		w.MustBe(a.Lease.RunID, penstock.StateInProgress)
+		w.wantFates([]string{id}, penstock.FateWaiting)
+		w.Finish(b.Lease, penstock.Result{State: penstock.StateSucceeded})
+		w.MustBe(a.Lease.RunID, penstock.StateBlocked)
 	})
 }
 

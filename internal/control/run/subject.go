@@ -50,6 +50,10 @@ func (s *Executions) GiveEvents(
 	if err != nil || question == nil {
 		return err
 	}
+	if interrupt && !idle { // it asks when it has ended its turn
+		subject.Interrupt = false
+		return tx.Subjects().Set(ctx, subject)
+	}
 	return tx.Runs().Move(ctx, store.Move{
 		Run: seen, To: penstock.StateBlocked, TimelineEvent: penstock.TimelineBlocked, Message: question,
 		Payload: map[string]any{"message": question.Message},
@@ -85,10 +89,11 @@ func (s *Executions) followEvents(
 		ID: penstock.NewID(), Creator: p.Actor.UID, CreatedAt: now, Mode: run.Mode,
 		Message: cmp.Or(a.FollowupPrompt, strings.TrimSpace(a.Prompt)),
 	}
-	if err := tx.Followups().Add(ctx, floor, run, f); err != nil {
+	// First, because a budget without room must leave nothing behind: see nextEvents.
+	if err := chargeSender(ctx, tx, p, run); err != nil {
 		return nil, err
 	}
-	if err := chargeSender(ctx, tx, p, run); err != nil {
+	if err := tx.Followups().Add(ctx, floor, run, f); err != nil {
 		return nil, err
 	}
 	interrupt := subject.Interrupt && run.State == penstock.StateInProgress
@@ -281,12 +286,12 @@ func eventsEnvelope(
 			count(len(events), "event"))
 	}
 	if len(files) > 0 {
-		fmt.Fprintf(&b, "Their bodies are attached in the workspace, oldest first and byte for byte: %s.\n", pathsOf(files))
+		fmt.Fprintf(&b, "Their bodies are attached in the workspace, oldest first: %s.\n", pathsOf(files))
 	}
 	if older > 0 {
 		fmt.Fprintf(&b, "Older events have no file: %s.\n", named(events[:older]))
 	}
-	if run.State.Done() || run.State == penstock.StateQueued {
+	if followupID != "" && run.State != penstock.StateInProgress {
 		b.WriteString("The workspace may have been set up anew since your last turn: look at what is there before you " +
 			"rely on earlier changes.\n")
 	}

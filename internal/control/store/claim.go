@@ -422,20 +422,27 @@ func (su SubjectsTx) supersede(ctx context.Context, s *SubjectRow, by *SubjectEv
 func (su SubjectsTx) end(
 	ctx context.Context, s *SubjectRow, fate penstock.Fate, reason string, at penstock.Time,
 ) error {
-	const waiting = "(SELECT e.delivery_id FROM subject_events e WHERE e.subject_uid = $1 AND e.fate = 'waiting')"
-	for _, text := range []string{
-		"UPDATE deliveries SET runs = runs - 1 WHERE runs > 0 AND id IN " + waiting,
-		`DELETE FROM payloads
-			WHERE delivery_id IN ` + waiting + ` AND NOT EXISTS (
-				SELECT 1 FROM subject_events o WHERE o.delivery_id = payloads.delivery_id AND o.subject_uid <> $1
-			)`,
-	} {
-		if _, err := su.tx.exec(ctx, text, s.UID); err != nil {
-			return fmt.Errorf("let the payloads of subject %s go: %w", s.UID, err)
-		}
+	const waiting = "SELECT e.delivery_id FROM subject_events e WHERE e.subject_uid = $1 AND e.fate = 'waiting'"
+	if _, err := su.tx.exec(
+		ctx, "UPDATE deliveries SET runs = runs - 1 WHERE runs > 0 AND id IN ("+waiting+")", s.UID,
+	); err != nil {
+		return fmt.Errorf("let the payloads of subject %s go: %w", s.UID, err)
+	}
+	// Few events outlive the entries of the log.
+	orphans, err := readSubjectEvents(ctx, su.tx, `e.subject_uid = $1 AND e.fate = 'waiting' AND EXISTS (
+			SELECT 1 FROM payloads p WHERE p.delivery_id = e.delivery_id
+		)
+		ORDER BY e.delivery_id`, s.UID)
+	if err != nil {
+		return err
 	}
 	if _, err := su.decide(ctx, *s, Given{Fate: fate}, reason, at); err != nil {
 		return err
+	}
+	for _, e := range orphans {
+		if err := su.tx.Deliveries().dropPayload(ctx, s.Team, e.DeliveryID, e.DueAt, ""); err != nil {
+			return err
+		}
 	}
 	s.FirstAt, s.NextAt, s.Interrupt = 0, 0, false
 	return nil

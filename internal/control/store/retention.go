@@ -118,27 +118,26 @@ func (rs RunsTx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 // those about the same subject that it has received.
 func (rs RunsTx) forgetDeliveries(ctx context.Context, run RunRow) error {
 	if run.SubjectUID == "" {
-		return rs.forgetDelivery(ctx, run, run.DeliveryID)
+		return rs.forgetDelivery(ctx, run, run.DeliveryID, run.CreatedAt)
 	}
-	rows, err := rs.tx.query(ctx, "SELECT delivery_id FROM subject_events WHERE run_id = $1 ORDER BY delivery_id", run.ID)
-	ids, err := collect(rs.tx.s, rows, err, "events of a run", func(v *string) []any { return []any{v} })
+	events, err := readSubjectEvents(ctx, rs.tx, "e.run_id = $1 ORDER BY e.delivery_id", run.ID)
 	if err != nil {
 		return err
 	}
 	if _, err := rs.tx.exec(ctx, "UPDATE subject_events SET run_id = '' WHERE run_id = $1", run.ID); err != nil {
 		return fmt.Errorf("forget the events of run %s: %w", run.ID, err)
 	}
-	for _, id := range ids {
-		if err := rs.forgetDelivery(ctx, run, id); err != nil {
+	for _, e := range events {
+		if err := rs.forgetDelivery(ctx, run, e.DeliveryID, e.DueAt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forgetDelivery removes the run from the log entry of a delivery. If the entry is gone, its
-// payload is removed with the last run.
-func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow, deliveryID string) error {
+// forgetDelivery removes the run from the log entry of a delivery that came at a time. If the entry is
+// gone, its payload is removed with the last run.
+func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow, deliveryID string, at penstock.Time) error {
 	if deliveryID == "" {
 		return nil
 	}
@@ -147,24 +146,7 @@ func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow, deliveryID stri
 		FROM deliveries
 		WHERE id = $1`+rs.tx.s.d.lock, deliveryID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
-		// Without this lock, two transactions that remove the last two runs would both leave the
-		// payload.
-		if _, err := rs.tx.exec(ctx, `SELECT 1
-			FROM payloads
-			WHERE delivery_id = $1`+rs.tx.s.d.lock, deliveryID); err != nil {
-			return fmt.Errorf("lock the payload of delivery %s: %w", deliveryID, err)
-		}
-		_, err = rs.tx.exec(ctx, `DELETE FROM payloads
-			WHERE delivery_id = $1
-				AND NOT EXISTS (
-					SELECT 1
-					FROM runs
-					WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4
-				)
-				AND NOT EXISTS (
-					SELECT 1 FROM subject_events e WHERE e.delivery_id = $1 AND (e.run_id <> '' OR e.fate = 'waiting')
-				)`, deliveryID, run.Team, int64(run.CreatedAt), run.ID)
-		return err
+		return rs.tx.Deliveries().dropPayload(ctx, run.Team, deliveryID, at, run.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("read delivery %s: %w", deliveryID, err)
@@ -191,4 +173,29 @@ func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow, deliveryID stri
 			WHERE id = $3`, marshal(matches), left, deliveryID,
 	)
 	return err
+}
+
+// dropPayload removes the payload of a delivery whose log entry is gone, unless a run reads it besides one,
+// or an event that waits. The runs that the delivery started have the time at which it came.
+func (ds DeliveriesTx) dropPayload(ctx context.Context, team, id string, at penstock.Time, besides string) error {
+	// Without this lock, two transactions that remove the last two runs would both leave the
+	// payload.
+	if _, err := ds.tx.exec(ctx, `SELECT 1
+		FROM payloads
+		WHERE delivery_id = $1`+ds.tx.s.d.lock, id); err != nil {
+		return fmt.Errorf("lock the payload of delivery %s: %w", id, err)
+	}
+	if _, err := ds.tx.exec(ctx, `DELETE FROM payloads
+		WHERE delivery_id = $1
+			AND NOT EXISTS (
+				SELECT 1
+				FROM runs
+				WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4
+			)
+			AND NOT EXISTS (
+				SELECT 1 FROM subject_events e WHERE e.delivery_id = $1 AND (e.run_id <> '' OR e.fate = 'waiting')
+			)`, id, team, int64(at), besides); err != nil {
+		return fmt.Errorf("remove the payload of delivery %s: %w", id, err)
+	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package penstock
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Stalled says that a run works, but has had no event for some time.
 type Stalled struct {
@@ -66,15 +69,13 @@ func (c *EnvironmentConfig) StallRule(server StallRule) StallRule {
 	return server
 }
 
-// Progress reports whether the event of a draft shows that the run goes on. Requests of callers do
-// not: a message to an agent that hangs waits like its prompt.
+// NoProgress lists the timeline events that do not show that a run goes on. Requests of callers do not: a
+// message to an agent that hangs waits like its prompt.
+func NoProgress() []string {
+	return []string{TimelineFollowup, TimelineInterrupt, TimelineStalled, TimelineStallEnded}
+}
+
+// Progress reports whether the event of a draft shows that the run goes on.
 func (d Draft) Progress() bool {
-	if d.Type != EventTimeline {
-		return true
-	}
-	switch d.Key {
-	case TimelineFollowup, TimelineInterrupt, TimelineStalled, TimelineStallEnded:
-		return false
-	}
-	return true
+	return d.Type != EventTimeline || !slices.Contains(NoProgress(), d.Key)
 }

@@ -136,8 +136,8 @@ type automationFields struct {
 	Agent       *string          `placeholder:"NAME" field:"/agent" help:"Agent of the factory that does the work; the foreman by default."`
 	Environment *string          `placeholder:"UID|NAME" field:"/environment_id" help:"Environment for its runs."`
 	Model       *string          `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
+	Secret      []string         `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	subjectFields
-	Secret []string `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	requestBody
 }
 

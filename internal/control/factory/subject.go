@@ -107,7 +107,7 @@ func (s *Subjects) GiveDue(ctx context.Context, now penstock.Time) error {
 }
 
 // give decides the events of one subject.
-func (s *Subjects) give(ctx context.Context, d store.DueSubject, now penstock.Time) error {
+func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Time) error {
 	a, err := s.store.Automations.ByUID(ctx, d.AutomationUID)
 	switch {
 	case penstock.CodeOf(err) == penstock.CodeNotFound:
@@ -141,7 +141,7 @@ func (s *Subjects) give(ctx context.Context, d store.DueSubject, now penstock.Ti
 
 // lockDue locks a due subject; due is false if another server was first.
 func lockDue(
-	ctx context.Context, tx *store.Tx, d store.DueSubject, now penstock.Time,
+	ctx context.Context, tx *store.Tx, d store.SubjectRow, now penstock.Time,
 ) (subject store.SubjectRow, due bool, err error) {
 	subject, err = tx.Subjects().Lock(ctx, d.UID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -152,7 +152,7 @@ func lockDue(
 }
 
 // drop skips the events of a subject that wait.
-func (s *Subjects) drop(ctx context.Context, d store.DueSubject, reason string, now penstock.Time) error {
+func (s *Subjects) drop(ctx context.Context, d store.SubjectRow, reason string, now penstock.Time) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)
 		if err != nil || !due {
@@ -163,11 +163,12 @@ func (s *Subjects) drop(ctx context.Context, d store.DueSubject, reason string, 
 }
 
 // startAgain starts a new run for the events that wait, because they cannot continue the last one.
-func (s *Subjects) startAgain(ctx context.Context, d store.DueSubject, a store.AutomationRow, now penstock.Time) error {
-	first, err := s.store.Subjects.FirstWaiting(ctx, d.UID)
-	if err != nil || first.UID == "" {
+func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, a store.AutomationRow, now penstock.Time) error {
+	waiting, err := s.store.Subjects.Waiting(ctx, d.UID, 1)
+	if err != nil || len(waiting) == 0 {
 		return err
 	}
+	first := waiting[0]
 	template, err := s.automations.ResolveAutomation(ctx, a)
 	var started *store.NewRun
 	if err == nil {
@@ -204,7 +205,7 @@ func (s *Subjects) startAgain(ctx context.Context, d store.DueSubject, a store.A
 
 // stamp makes the run that an event starts which has waited.
 func (s *Subjects) stamp(
-	ctx context.Context, d store.DueSubject, template *RunTemplate, first store.SubjectEventRow, now penstock.Time,
+	ctx context.Context, d store.SubjectRow, template *RunTemplate, first store.SubjectEventRow, now penstock.Time,
 ) (*store.NewRun, error) {
 	webhook, err := s.store.Webhooks.ByUID(ctx, d.WebhookUID)
 	if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound {

@@ -812,6 +812,23 @@ func TestQuestionWaitsForTheEndOfTheTurn(t *testing.T) {
 	})
 }
 
+// A person continues a run that was cancelled before it began: it gets all events that had joined it.
+func TestRunThatWasCancelledBeforeItBeganGetsItsEvents(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+		w.event(7, 1)
+		w.event(7, 2)
+		id := w.runs()[0].ID
+		if _, err := w.Runs.Cancel(t.Context(), w.Admin, id, false); err != nil {
+			t.Fatal(err)
+		}
+		w.FollowUp(id, "Do it after all.")
+		a := w.Work()
+		if got := w.bodies(a.Lease, a.Prompts[0]); !slices.Equal(got, []string{"1", "2"}) {
+			t.Errorf("the run has the events %v", got)
+		}
+	})
+}
+
 // clearAll clears the whole log of the webhook.
 func (w *topics) clearAll() error {
 	_, err := w.Deps.Store.Deliveries.ClearLog(

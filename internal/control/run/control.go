@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -264,34 +263,35 @@ func (s *Executions) choosePrompt(
 	ctx context.Context, tx *store.Tx, run store.RunRow,
 ) (prompts []penstock.Prompt, given store.ChosenPrompt, err error) {
 	var p penstock.Prompt
+	events := []string{""} // of the run's own prompt
 	switch run.PromptState {
 	case store.PromptWaiting, store.PromptDelivering:
 		p = penstock.Prompt{
 			ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptDelivering,
 		}
 		given.Prompt = store.PromptDelivering
-		if err := withEvents(ctx, tx, run, "", &p); err != nil {
-			return nil, given, err
-		}
 	default:
 		waiting, err := tx.Followups().List(ctx, run.ID, store.PromptWaiting)
 		if err != nil || len(waiting) == 0 {
 			return nil, given, err
 		}
 		f := waiting[0]
-		p = promptOf(f)
+		p, events = promptOf(f), []string{f.ID}
 		if run.PromptState == store.PromptUndelivered { // cancelled before the agent saw its prompt
-			p.Text = run.Prompt + "\n\n" + f.Message
+			p.Text, events = run.Prompt+"\n\n"+f.Message, []string{"", f.ID}
 			given.Prompt = store.PromptDelivered
-		}
-		if err := withEvents(ctx, tx, run, f.ID, &p); err != nil {
-			return nil, given, err
 		}
 		if err := tx.Followups().Deliver(ctx, f.ID); err != nil {
 			return nil, given, err
 		}
 	}
-	given.Events = promptEvents(run, p)
+	attached := p.Files
+	for _, followupID := range events {
+		if err := withEvents(ctx, tx, run, followupID, &p); err != nil {
+			return nil, given, err
+		}
+	}
+	given.Events = promptEvents(run, p, attached)
 	return []penstock.Prompt{p}, given, nil
 }
 
@@ -303,16 +303,9 @@ func promptOf(f store.Followup) penstock.Prompt {
 	}
 }
 
-// attachedTo lists the files of a prompt without the bodies of events, which are no attachments.
-func attachedTo(p penstock.Prompt) []penstock.File {
-	return slices.DeleteFunc(
-		slices.Clone(p.Files), func(f penstock.File) bool { return strings.HasPrefix(f.Path, EventsFolder+"/") },
-	)
-}
-
-// promptEvents returns the events of a delivered prompt. A redelivered prompt does not appear
+// promptEvents returns the events of a delivered prompt with its attachments. A redelivered prompt does not appear
 // twice in the conversation.
-func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
+func promptEvents(run store.RunRow, p penstock.Prompt, attached []penstock.File) []penstock.Draft {
 	now := penstock.Now()
 	var drafts []penstock.Draft
 	if !p.Redelivered {
@@ -321,8 +314,8 @@ func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 			text = "Use the skill " + run.SkillSpec + "."
 		}
 		content := []penstock.Block{penstock.Text(text)}
-		if files := attachedTo(p); len(files) > 0 {
-			content = append(content, penstock.AttachmentsBlock(files))
+		if len(attached) > 0 {
+			content = append(content, penstock.AttachmentsBlock(attached))
 		}
 		message := penstock.NewDraft(
 			penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now},

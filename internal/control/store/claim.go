@@ -148,7 +148,6 @@ func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
 	if len(list) == 0 {
 		return nil
 	}
-
 	subjects, err := su.lockClaims(ctx, list)
 	if err != nil {
 		return err
@@ -322,7 +321,7 @@ func (su SubjectsTx) receive(
 	case s.FirstAt == 0 && !s.ContinuesWith(state, finishedAt, at):
 		e.Fate, e.RunID = penstock.FateStarted, c.run.ID
 		su.begin(s, c.run, run)
-		c.run.ReadyAt = readyAt(s.Rules, at)
+		c.run.ReadyAt = readyAt(s.Rules, at, at)
 		c.member.runs[c.start] = newCreateRun(c.run)
 		runs[c.run.ID] = &subjectRun{
 			id: c.run.ID, state: penstock.StateQueued, promptState: PromptWaiting, createdAt: c.run.CreatedAt,
@@ -353,37 +352,30 @@ func (su SubjectsTx) begin(s *SubjectRow, started *NewRun, before *subjectRun) {
 
 // gather makes an event wait for the run that works on its subject.
 func (su SubjectsTx) gather(ctx context.Context, s *SubjectRow, e *SubjectEventRow, at penstock.Time) error {
-	quiet := s.Rules.Quiet.Or(0)
 	longest := s.Rules.LongestWait.Or(penstock.DefaultLongestWait)
+	quiet := penstock.DefaultQuiet
 	switch s.Rules.WhenBusy {
+	case penstock.WhenBusyQueue:
+		quiet = 0
 	case penstock.WhenBusyReplace:
 		if err := su.supersede(ctx, s, e, at); err != nil {
 			return err
 		}
 		if at >= s.InterruptedAt.Add(longest) {
-			s.Interrupt = true
-		} else {
-			quiet = s.Rules.Quiet.Or(penstock.DefaultQuiet)
+			quiet, s.Interrupt = 0, true
 		}
-	case penstock.WhenBusyQueue:
-	default:
-		quiet = s.Rules.Quiet.Or(penstock.DefaultQuiet)
 	}
 	if s.FirstAt == 0 {
 		s.FirstAt = at
 	}
-	s.NextAt = min(at.Add(quiet), s.FirstAt.Add(longest))
-	s.NextAt = max(s.NextAt, 1)
+	s.NextAt = min(at.Add(s.Rules.Quiet.Or(quiet)), s.FirstAt.Add(longest))
 	su.tx.Nudge(TopicSubjects)
 	return nil
 }
 
 // join counts an event that joins a run which waits, and delays its claim if it waits for quiet.
 func (su SubjectsTx) join(ctx context.Context, run subjectRun, rules penstock.SubjectRules, at penstock.Time) error {
-	var until penstock.Time
-	if quiet := rules.Quiet.Or(0); quiet > 0 {
-		until = min(at.Add(quiet), run.createdAt.Add(rules.LongestWait.Or(penstock.DefaultLongestWait)))
-	}
+	until := readyAt(rules, run.createdAt, at)
 	if c := run.begun; c != nil {
 		c.run.EventsCount++
 		c.run.ReadyAt = max(c.run.ReadyAt, until)
@@ -400,13 +392,14 @@ func (su SubjectsTx) join(ctx context.Context, run subjectRun, rules penstock.Su
 	return su.countEvents(ctx, run.id, 1)
 }
 
-// readyAt returns when a worker may claim the run that the first event of a subject starts; 0: at once.
-func readyAt(rules penstock.SubjectRules, at penstock.Time) penstock.Time {
+// readyAt returns when a worker may claim the first run of a subject, whose first and latest events came at
+// these times; 0: at once.
+func readyAt(rules penstock.SubjectRules, first, latest penstock.Time) penstock.Time {
 	quiet := rules.Quiet.Or(0)
 	if quiet == 0 {
 		return 0
 	}
-	return at.Add(min(quiet, rules.LongestWait.Or(penstock.DefaultLongestWait)))
+	return min(latest.Add(quiet), first.Add(rules.LongestWait.Or(penstock.DefaultLongestWait)))
 }
 
 // supersede ends what waits of a subject, because a newer event replaces it.
@@ -460,19 +453,10 @@ func (su SubjectsTx) Drop(ctx context.Context, s SubjectRow, reason string, at p
 }
 
 // Waiting lists the events of a subject that wait, the oldest ones first, at most limit.
-func (su SubjectsTx) Waiting(ctx context.Context, uid string, limit int) ([]SubjectEventRow, error) {
+func (su subjectReads) Waiting(ctx context.Context, uid string, limit int) ([]SubjectEventRow, error) {
 	return readSubjectEvents(
-		ctx, su.tx, "e.subject_uid = $1 AND e.fate = 'waiting' ORDER BY e.uid LIMIT $2", uid, limit,
+		ctx, su.q, "e.subject_uid = $1 AND e.fate = 'waiting' ORDER BY e.uid LIMIT $2", uid, limit,
 	)
-}
-
-// FirstWaiting returns the oldest event of a subject that waits, or an empty one.
-func (su Subjects) FirstWaiting(ctx context.Context, uid string) (SubjectEventRow, error) {
-	list, err := readSubjectEvents(ctx, su.s, "e.subject_uid = $1 AND e.fate = 'waiting' ORDER BY e.uid LIMIT 1", uid)
-	if err != nil || len(list) == 0 {
-		return SubjectEventRow{}, err
-	}
-	return list[0], nil
 }
 
 // Set stores a subject that was read and locked in the transaction.
@@ -593,28 +577,16 @@ func (su SubjectsTx) Start(
 	)
 }
 
-// DueSubject is a subject with events that may start something now.
-type DueSubject struct {
-	SubjectRow
-	Run        string // the state of its newest run; "": it is no longer kept
-	FinishedAt penstock.Time
-}
-
 // Due lists subjects whose events may start something now: no run works on them, or the agent of the run
 // has no turn, or its turn is to be interrupted.
-func (su Subjects) Due(ctx context.Context, now penstock.Time, limit int) ([]DueSubject, error) {
-	rows, err := su.s.query(ctx, "SELECT "+subjectFields.selected+`, COALESCE(r.state, ''), COALESCE(r.finished_at, 0)
-		FROM subjects s
-		LEFT JOIN runs r ON r.id = s.run_id
+func (su Subjects) Due(ctx context.Context, now penstock.Time, limit int) ([]SubjectRow, error) {
+	return readSubjects(ctx, su.s, `LEFT JOIN runs r ON r.id = s.run_id
 		WHERE s.due_at > 0 AND (
 			s.due_at <= $1 AND (r.id IS NULL OR r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR `+idle+`)
 			OR s.interrupt = 1 AND r.state = 'INPROGRESS'
 		)
 		ORDER BY s.due_at, s.uid
 		LIMIT $2`, int64(now), limit)
-	return collect(su.s, rows, err, "due subjects", func(d *DueSubject) []any {
-		return subjectFields.into(&d.SubjectRow, &d.Run, &d.FinishedAt)
-	})
 }
 
 // idle holds for a run whose worker waits for a follow-up.
@@ -686,22 +658,13 @@ func (su Subjects) List(
 	}
 	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
 	q.Cursor, q.Limit = "", 0
-	filter := fingerprintOf(q, Viewer{Team: team})
-	if after != "" {
-		c, err := decodeCursor(after, filter)
-		if err != nil {
-			return nil, "", err
-		}
-		w.add("s.uid < ?", c.ID)
-	}
-	text, args := w.numbered(1)
-	rows, err := su.read(ctx, "WHERE "+text+fmt.Sprintf(" ORDER BY s.uid DESC LIMIT %d", limit+1), args...)
+	rows, next, err := pageByUID(
+		w, "s.uid", fingerprintOf(q, Viewer{Team: team}), after, limit,
+		func(where string, args ...any) ([]SubjectRow, error) { return su.read(ctx, "WHERE "+where, args...) },
+		func(r SubjectRow) string { return r.UID },
+	)
 	if err != nil {
 		return nil, "", err
-	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next = cursor{Filter: filter, ID: rows[limit-1].UID}.encode()
 	}
 	list = []penstock.Subject{}
 	for _, r := range rows {

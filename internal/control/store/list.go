@@ -59,6 +59,28 @@ func decodeCursor(text, filter string) (cursor, error) {
 	return c, nil
 }
 
+// pageByUID reads one page of rows whose UIDs begin with their time, newest first, and the cursor of the
+// next page, or "". filter identifies the query.
+func pageByUID[T any](
+	w where, column, filter, after string, limit int, read func(where string, args ...any) ([]T, error),
+	uid func(T) string,
+) (rows []T, next string, err error) {
+	if after != "" {
+		c, err := decodeCursor(after, filter)
+		if err != nil {
+			return nil, "", err
+		}
+		w.add(column+" < ?", c.ID)
+	}
+	text, args := w.numbered(1)
+	rows, err = read(text+fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", column, limit+1), args...)
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = cursor{Filter: filter, ID: uid(rows[limit-1])}.encode()
+	}
+	return rows, next, err
+}
+
 // fingerprint identifies a query, without its page and size.
 func fingerprint(q penstock.RunQuery, v Viewer) string {
 	q.Cursor, q.Limit = "", 0

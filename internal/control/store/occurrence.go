@@ -90,22 +90,15 @@ func (os Occurrences) List(
 	}
 	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
 	q.Cursor, q.Limit = "", 0
-	filter := fingerprintOf(q, v)
-	if after != "" {
-		c, err := decodeCursor(after, filter)
-		if err != nil {
-			return nil, "", err
-		}
-		w.add("o.uid < ?", c.ID)
-	}
-	text, args := w.numbered(1)
-	rows, err := readOccurrences(ctx, os.s, text+fmt.Sprintf(" ORDER BY o.uid DESC LIMIT %d", limit+1), args...)
+	rows, next, err := pageByUID(
+		w, "o.uid", fingerprintOf(q, v), after, limit,
+		func(where string, args ...any) ([]OccurrenceRow, error) {
+			return readOccurrences(ctx, os.s, where, args...)
+		},
+		func(r OccurrenceRow) string { return r.UID },
+	)
 	if err != nil {
 		return nil, "", err
-	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next = cursor{Filter: filter, ID: rows[limit-1].UID}.encode()
 	}
 	list = []penstock.Occurrence{}
 	for _, r := range rows {

@@ -93,11 +93,13 @@ func (rs RunsTx) Noticed(ctx context.Context, q QuietRun, now penstock.Time) err
 // read, if it does not work, or if its worker is gone. The run must be locked.
 func (rs RunsTx) Stall(ctx context.Context, q QuietRun, since penstock.Time) (*penstock.Stalled, error) {
 	stalled := penstock.Stalled{Since: since}
+	none := penstock.NoProgress()
 	err := rs.tx.row(ctx, `SELECT seq, type, at
 		FROM events
-		WHERE run_id = $1 AND NOT (type = 'timeline' AND key IN (`+noProgress+`))
+		WHERE run_id = $1 AND NOT (type = 'timeline' AND key IN (`+placeholders(2, len(none))+`))
 		ORDER BY seq DESC
-		LIMIT 1`, q.ID).Scan(&stalled.LastEvent.Seq, &stalled.LastEvent.Type, &stalled.LastEvent.At)
+		LIMIT 1`, append([]any{q.ID}, anys(none)...)...).
+		Scan(&stalled.LastEvent.Seq, &stalled.LastEvent.Type, &stalled.LastEvent.At)
 	if err != nil {
 		return nil, fmt.Errorf("read the last event of run %s: %w", q.ID, err)
 	}
@@ -125,10 +127,6 @@ func (rs RunsTx) Stall(ctx context.Context, q QuietRun, since penstock.Time) (*p
 	})
 	return &stalled, rs.tx.Events().insert(ctx, q.ID, q.Execution, last, []penstock.Draft{event})
 }
-
-// noProgress lists the timeline events that are no progress, as [penstock.Draft.Progress] says.
-const noProgress = "'" + penstock.TimelineFollowup + "', '" + penstock.TimelineInterrupt + "', '" +
-	penstock.TimelineStalled + "', '" + penstock.TimelineStallEnded + "'"
 
 // endStall removes the mark of a stalled run that has an event again, and returns the event that says so. It
 // takes the next number of the log for it.

@@ -178,9 +178,16 @@ type (
 	deliveryReads struct{ q querier }
 
 	// Subjects stores what events are about, and which run has which event.
-	Subjects struct{ s *Store }
+	Subjects struct {
+		subjectReads
+		s *Store
+	}
 	// SubjectsTx is [Subjects] in a transaction.
-	SubjectsTx struct{ tx *Tx }
+	SubjectsTx struct {
+		subjectReads
+		tx *Tx
+	}
+	subjectReads struct{ q querier }
 )
 
 // For factory.
@@ -235,7 +242,7 @@ func (s *Store) setSubjects() {
 	s.Occurrences = Occurrences{s}
 	s.Webhooks = Webhooks{webhookReads{s}, s}
 	s.Deliveries = Deliveries{deliveryReads{s}, s}
-	s.Subjects = Subjects{s}
+	s.Subjects = Subjects{subjectReads{s}, s}
 	s.Factories = Factories{factoryReads{s}, s}
 	s.Identities = Identities{s}
 	s.Definitions = Definitions{s}
@@ -303,7 +310,7 @@ func (tx *Tx) Webhooks() WebhooksTx { return WebhooksTx{webhookReads{tx}, tx} }
 func (tx *Tx) Deliveries() DeliveriesTx { return DeliveriesTx{deliveryReads{tx}, tx} }
 
 // Subjects is [Subjects] in this transaction.
-func (tx *Tx) Subjects() SubjectsTx { return SubjectsTx{tx} }
+func (tx *Tx) Subjects() SubjectsTx { return SubjectsTx{subjectReads{tx}, tx} }
 
 // Factories is [Factories] in this transaction.
 func (tx *Tx) Factories() FactoriesTx { return FactoriesTx{factoryReads{tx}, tx} }

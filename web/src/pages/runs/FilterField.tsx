@@ -40,10 +40,13 @@ export default function FilterField({ name, search, change, close }: FilterField
           autoFocus
           defaultDropdownOpened
           searchable
+          selectFirstOptionOnChange
           maxDropdownHeight={720}
           aria-label="Filter by"
           placeholder="Filter by…"
           data={[...filters.map((one) => ({ value: one.name, label: one.label })), { value: metadataFilter, label: 'Metadata' }]}
+          // Without a value, it forgets what was typed whenever the page changes.
+          value={null}
           onChange={(value) => choose(value ?? undefined)}
         />
       )}

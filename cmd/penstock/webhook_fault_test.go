@@ -35,6 +35,12 @@ func (l *ledger) has(identity string) bool {
 	return len(l.acknowledged[identity]) > 0
 }
 
+func (l *ledger) size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acknowledged)
+}
+
 // want compares the ledger with the log: each identity was accepted once, each acknowledged
 // delivery is in the log and counted, and exactly the matching deliveries started a run.
 func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity string) bool) {

@@ -97,11 +97,14 @@ func (t Trigger) Schedules() (f ScheduleFilter, ok bool) {
 	return f, t.Provider == ProviderSchedule && t.Schedule == nil && json.Unmarshal(t.Filter, &f) == nil
 }
 
+// listens returns every trigger of a: those that start runs, continue them or close their subject.
+func (a Automation) listens() []Trigger { return slices.Concat(a.Triggers, a.ContinueOn, a.Closes) }
+
 // WebhookIDs lists the UIDs and names of webhooks that a's triggers select, sorted and without
 // duplicates.
 func (a Automation) WebhookIDs() []string {
 	var ids []string
-	for _, t := range a.Triggers {
+	for _, t := range a.listens() {
 		if f, ok := t.Webhook(); ok {
 			ids = append(ids, f.WebhookIDs.In...)
 		}
@@ -114,7 +117,7 @@ func (a Automation) WebhookIDs() []string {
 // sorted and without duplicates.
 func (a Automation) Schemes() []SignatureScheme {
 	var schemes []SignatureScheme
-	for _, t := range a.Triggers {
+	for _, t := range a.listens() {
 		if scheme := t.Scheme(); scheme != "" {
 			schemes = append(schemes, scheme)
 		}
@@ -123,18 +126,18 @@ func (a Automation) Schemes() []SignatureScheme {
 	return slices.Compact(schemes)
 }
 
-// EventTriggers returns a's triggers on events that webhooks with the signature scheme report.
-func (a Automation) EventTriggers(scheme SignatureScheme) []Trigger {
+// EventTriggers returns the triggers on events that webhooks with the signature scheme report.
+func EventTriggers(triggers []Trigger, scheme SignatureScheme) []Trigger {
 	return slices.DeleteFunc(
-		slices.Clone(a.Triggers), func(t Trigger) bool { return t.Scheme() == "" || t.Scheme() != scheme },
+		slices.Clone(triggers), func(t Trigger) bool { return t.Scheme() == "" || t.Scheme() != scheme },
 	)
 }
 
-// PayloadFilters returns the payload filters of a's triggers that select a webhook. A nil
-// filter matches every delivery. A delivery fires a once if any of them matches.
-func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMessage {
+// PayloadFilters returns the payload filters of the triggers that select a webhook. A nil
+// filter matches every delivery. A delivery fires an automation once if any of them matches.
+func PayloadFilters(triggers []Trigger, webhookUID, webhookName string) []json.RawMessage {
 	var filters []json.RawMessage
-	for _, t := range a.Triggers {
+	for _, t := range triggers {
 		if f, ok := t.Webhook(); ok && f.WebhookIDs.Has(webhookUID, webhookName) {
 			if absent(f.Payload) {
 				f.Payload = nil

@@ -24,6 +24,12 @@ type SubjectRules struct {
 	MaxFollowups *int `json:"max_followups,omitempty"`
 	// FollowupPrompt is the automation's prompt for later events; absent: its prompt.
 	FollowupPrompt string `json:"followup_prompt,omitempty"`
+	// ContinueOn lists events that reach the run which works on their subject, and never start one.
+	ContinueOn []Trigger `json:"continue_on,omitzero"`
+	// Closes lists events that end their subject: events that wait are dropped, and nothing starts until a
+	// newer event of the automation's triggers opens it again. ClosesRun also cancels the run.
+	Closes    []Trigger `json:"closes,omitzero"`
+	ClosesRun bool      `json:"closes_run,omitempty"`
 }
 
 // The defaults of [SubjectRules].
@@ -196,8 +202,9 @@ type Subject struct {
 	RunID         string `json:"run_id,omitempty"`    // the newest run
 	RunState      State  `json:"run_state,omitempty"` // absent if the run is no longer kept
 	EventsCount   int64  `json:"events_count"`
-	Waiting       int64  `json:"waiting_count"`    // events that no run has received yet
-	NextAt        Time   `json:"next_at,omitzero"` // when waiting events start something, at the earliest
+	Waiting       int64  `json:"waiting_count"`      // events that no run has received yet
+	NextAt        Time   `json:"next_at,omitzero"`   // when waiting events start something, at the earliest
+	ClosedAt      Time   `json:"closed_at,omitzero"` // the time of the event that closed it
 	CreatedAt     Time   `json:"created_at"`
 	UpdatedAt     Time   `json:"updated_at"` // of the latest event
 	// Events are the latest ones, newest first; only in a response with this one subject.

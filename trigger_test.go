@@ -163,7 +163,7 @@ func TestSeveralTriggersSelectAWebhookEachWithItsFilter(t *testing.T) {
 		"by a matcher":       {"another", "matched", []json.RawMessage{json.RawMessage(`{"b": [2]}`)}},
 		"excluded by UID":    {"OTHER_UID", "matched", nil},
 	} {
-		if diff := cmp.Diff(test.want, a.PayloadFilters(test.uid, test.name)); diff != "" {
+		if diff := cmp.Diff(test.want, penstock.PayloadFilters(a.Triggers, test.uid, test.name)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
@@ -179,7 +179,7 @@ func TestTriggersWaitForWebhooksOfTheirScheme(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for scheme, want := range map[penstock.SignatureScheme]int{"github": 2, "linear": 2, "slack": 0, "": 0} {
-		if got := a.EventTriggers(scheme); len(got) != want {
+		if got := penstock.EventTriggers(a.Triggers, scheme); len(got) != want {
 			t.Errorf("%q: got %v, want %d", scheme, got, want)
 		}
 	}

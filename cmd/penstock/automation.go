@@ -80,6 +80,15 @@ func automationFacts(a penstock.Automation) []fact {
 		{"keep", string(a.Keep)},
 		{"follow-up prompt", a.FollowupPrompt},
 	}
+	for _, t := range a.ContinueOn {
+		list = append(list, fact{"continues on", triggerText(t)})
+	}
+	for _, t := range a.Closes {
+		list = append(list, fact{"closed by", triggerText(t)})
+	}
+	if a.ClosesRun {
+		list = append(list, fact{"closing", "also cancels the run"})
+	}
 	if a.MaxFollowups != nil {
 		list = append(list, fact{"max follow-ups", number(int64(*a.MaxFollowups))})
 	}

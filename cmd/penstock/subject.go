@@ -36,6 +36,7 @@ func subjectFacts(s penstock.Subject) []fact {
 		{"events", number(s.EventsCount)},
 		{"waiting", number(s.Waiting)},
 		{"next", timestamp(s.NextAt)},
+		{"closed", timestamp(s.ClosedAt)},
 	}
 	for _, e := range s.Events {
 		text := strings.Join([]string{timestamp(e.DueAt), string(e.Fate), e.DeliveryID}, " ")

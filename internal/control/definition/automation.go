@@ -21,6 +21,9 @@ type Automation struct {
 	Keep               penstock.Period   `json:"keep,omitzero" rule:"period" about:"How long after its success events continue a run." default:"\"14d\""`
 	MaxFollowups       *int              `json:"maxFollowups,omitzero" rule:"followups" about:"How often events may continue a run before a person has to answer." default:"20"`
 	FollowupPrompt     string            `json:"followupPrompt,omitzero" unset:"null or empty" rule:"text" about:"The prompt for later events; the prompt of the automation where absent."`
+	ContinueOn         []Trigger         `json:"continueOn,omitzero" about:"Events that reach the run on their subject, and never start one."`
+	Closes             []Trigger         `json:"closes,omitzero" about:"Events that end their subject: what waits is dropped, and nothing starts until a newer event of the triggers."`
+	ClosesRun          bool              `json:"closesRun,omitzero" about:"Whether they also cancel its run." default:"false"`
 	Settings
 	Later
 	Named
@@ -47,6 +50,8 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 		p.settings(d, a.Settings, above)
 		d.size(a.Overrides().Config())
 		p.triggers(d, a.Triggers)
+		p.subjectTriggers(d, "continueOn", a, a.ContinueOn)
+		p.subjectTriggers(d, "closes", a, a.Closes)
 		if a.Prompt == "" {
 			d.badLinef(d.last, 1, InvalidDocument, "the prompt is missing: write the task of a run below the front matter")
 		}
@@ -62,14 +67,21 @@ func (a Automation) Automation() penstock.Automation {
 		SubjectRules: penstock.SubjectRules{
 			Subject: a.Subject, WhenBusy: a.WhenBusy, Quiet: a.Quiet, LongestWait: a.LongestWait, Keep: a.Keep,
 			MaxFollowups: a.MaxFollowups, FollowupPrompt: a.FollowupPrompt,
+			ContinueOn: triggersOf(a.ContinueOn), Closes: triggersOf(a.Closes), ClosesRun: a.ClosesRun,
 		},
 		Overrides: a.Overrides(),
 	}
 	automation.CredentialStrategy = a.CredentialStrategy
-	for _, t := range a.Triggers {
-		automation.Triggers = append(automation.Triggers, t.Trigger())
-	}
+	automation.Triggers = append(automation.Triggers, triggersOf(a.Triggers)...)
 	return automation
+}
+
+func triggersOf(list []Trigger) []penstock.Trigger {
+	var triggers []penstock.Trigger
+	for _, t := range list {
+		triggers = append(triggers, t.Trigger())
+	}
+	return triggers
 }
 
 // AutomationOf returns the document of an automation.
@@ -78,14 +90,19 @@ func AutomationOf(a penstock.Automation) Automation {
 		Name: a.Name, Enabled: pointer(a.Enabled, true), Agent: a.Agent, Title: a.Title,
 		CredentialStrategy: a.CredentialStrategy,
 		Subject:            a.Subject, WhenBusy: a.WhenBusy, Quiet: a.Quiet, LongestWait: a.LongestWait, Keep: a.Keep,
-		MaxFollowups: a.MaxFollowups, FollowupPrompt: a.FollowupPrompt,
+		MaxFollowups: a.MaxFollowups, FollowupPrompt: a.FollowupPrompt, ClosesRun: a.ClosesRun,
 		Settings: settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
 	}
 	if a.Harness != nil {
 		automation.Model, automation.Harness = harnessModel(a.Harness, a.Model, a.HarnessAuthSecrets)
 	}
-	for _, t := range a.Triggers {
-		automation.Triggers = append(automation.Triggers, TriggerOf(t))
+	for _, list := range []struct {
+		from []penstock.Trigger
+		to   *[]Trigger
+	}{{a.Triggers, &automation.Triggers}, {a.ContinueOn, &automation.ContinueOn}, {a.Closes, &automation.Closes}} {
+		for _, t := range list.from {
+			*list.to = append(*list.to, TriggerOf(t))
+		}
 	}
 	return automation
 }
@@ -104,6 +121,12 @@ func (a Automation) ApplyTo(was penstock.Automation) penstock.Automation {
 	}
 	if reflect.DeepEqual(before.Triggers, after.Triggers) {
 		next.Triggers = was.Triggers
+	}
+	if reflect.DeepEqual(before.ContinueOn, after.ContinueOn) {
+		next.ContinueOn = was.ContinueOn
+	}
+	if reflect.DeepEqual(before.Closes, after.Closes) {
+		next.Closes = was.Closes
 	}
 	return next
 }

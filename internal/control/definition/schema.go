@@ -43,10 +43,11 @@ func Schemas() map[string]*jsonschema.Schema {
 	for _, s := range []*jsonschema.Schema{agent, automation} {
 		s.Not = &jsonschema.Schema{AllOf: []*jsonschema.Schema{set("model"), set("harness")}}
 	}
-	automation.Properties["triggers"].MinItems, automation.Properties["triggers"].MaxItems = new(1), new(
-		MaxTriggers,
-	)
-	automation.Properties["triggers"].Items.AllOf = triggerSchemas()
+	automation.Properties["triggers"].MinItems = new(1)
+	for _, key := range []string{"triggers", "continueOn", "closes"} {
+		automation.Properties[key].Items.AllOf = triggerSchemas()
+		automation.Properties[key].MaxItems = new(MaxTriggers)
+	}
 	signed := &jsonschema.Schema{
 		Properties: map[string]*jsonschema.Schema{"authMode": constant("signature")}, Required: []string{"authMode"},
 	}

@@ -90,6 +90,31 @@ func (p *parser) triggers(d *document, triggers []Trigger) {
 	}
 }
 
+// subjectTriggers checks the triggers of events that continue or close a subject.
+func (p *parser) subjectTriggers(d *document, key string, a Automation, triggers []Trigger) {
+	node := d.find(key)
+	switch {
+	case len(triggers) == 0:
+		return
+	case len(triggers) > MaxTriggers:
+		d.badf(node, InvalidTrigger, "%s has %d triggers; at most %d are allowed", key, len(triggers), MaxTriggers)
+	case strings.TrimSpace(a.Subject) == "":
+		d.badf(node, InvalidTrigger, "%s needs a subject", key)
+	case a.WhenBusy == penstock.WhenBusyParallel:
+		d.badf(node, InvalidTrigger, "%s needs another whenBusy than parallel, which gives each event a run of its own", key)
+	}
+	for i, t := range triggers {
+		at := d.find(key, i)
+		if at == nil || at.Kind != yaml.MappingNode {
+			continue
+		}
+		p.trigger(d, at, t)
+		if t.Provider == penstock.ProviderSchedule {
+			d.badf(at, InvalidTrigger, "a schedule has no subject: %s takes events of webhooks, GitHub or Linear", key)
+		}
+	}
+}
+
 func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
 	events := penstock.TriggerEvents(t.Provider)
 	if len(events) == 0 {

@@ -61,6 +61,10 @@ type SubjectRequest struct {
 	Keep           *penstock.Period   `json:"keep,omitempty"`
 	MaxFollowups   *int               `json:"max_followups,omitempty"`
 	FollowupPrompt *string            `json:"followup_prompt,omitempty"`
+
+	ContinueOn *[]penstock.Trigger `json:"continue_on,omitempty"`
+	Closes     *[]penstock.Trigger `json:"closes,omitempty"`
+	ClosesRun  *bool               `json:"closes_run,omitempty"`
 }
 
 // List lists a factory's automations by name.
@@ -183,7 +187,7 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	case n > definition.MaxTriggers:
 		bad("/triggers", "has %d triggers; at most %d are allowed", n, definition.MaxTriggers)
 	default:
-		errs = append(errs, checkTriggers(row.Triggers)...)
+		errs = append(errs, checkTriggers("/triggers", row.Triggers)...)
 	}
 	return append(errs, c.checkOverrides(s, row.Overrides)...)
 }
@@ -212,7 +216,32 @@ func checkSubject(r penstock.SubjectRules) []penstock.FieldError {
 		bad("/max_followups", "must be 1 to %d", penstock.MostFollowups)
 	}
 	request.Text(bad, "/followup_prompt", r.FollowupPrompt, request.MaxAgentPrompt)
-	return errs
+	errs = append(errs, checkSubjectTriggers(r, "/continue_on", r.ContinueOn)...)
+	return append(errs, checkSubjectTriggers(r, "/closes", r.Closes)...)
+}
+
+// checkSubjectTriggers returns the errors of events that continue or close a subject.
+func checkSubjectTriggers(r penstock.SubjectRules, pointer string, list []penstock.Trigger) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case len(list) == 0:
+	case len(list) > definition.MaxTriggers:
+		bad(pointer, "has %d triggers; at most %d are allowed", len(list), definition.MaxTriggers)
+		return errs
+	case strings.TrimSpace(r.Subject) == "":
+		bad(pointer, "needs a subject")
+	case r.WhenBusy == penstock.WhenBusyParallel:
+		bad(pointer, "needs another when_busy than parallel, which gives each event a run of its own")
+	}
+	for i, t := range list {
+		if t.Provider == penstock.ProviderSchedule {
+			bad(fmt.Sprintf("%s/%d/provider", pointer, i), "must be webhook, github or linear: a schedule has no subject")
+		}
+	}
+	return append(errs, checkTriggers(pointer, list)...)
 }
 
 // checkOverrides returns the errors of an automation's own configuration.
@@ -241,11 +270,11 @@ func (c Change) checkOverrides(s *Automations, o penstock.Overrides) []penstock.
 	return errs
 }
 
-func checkTriggers(list []penstock.Trigger) []penstock.FieldError {
+func checkTriggers(pointer string, list []penstock.Trigger) []penstock.FieldError {
 	var errs []penstock.FieldError
 	names := map[string]bool{}
 	for i, t := range list {
-		at := fmt.Sprintf("/triggers/%d", i)
+		at := fmt.Sprintf("%s/%d", pointer, i)
 		errs = append(errs, checkTrigger(at, t)...)
 		if t.Schedule == nil || t.Schedule.Name == "" {
 			continue

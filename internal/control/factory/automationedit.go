@@ -122,8 +122,14 @@ func automationEdit(factory store.FactoryRow, before string, row penstock.Automa
 				}
 				fromFile := definition.AutomationOf(was.Automation())
 				doc.Settings = kept(was.Settings, fromFile.Settings, doc.Settings)
-				if same(fromFile.Triggers, doc.Triggers) {
-					doc.Triggers = was.Triggers
+				for _, list := range []struct{ file, was, doc *[]definition.Trigger }{
+					{&fromFile.Triggers, &was.Triggers, &doc.Triggers},
+					{&fromFile.ContinueOn, &was.ContinueOn, &doc.ContinueOn},
+					{&fromFile.Closes, &was.Closes, &doc.Closes},
+				} {
+					if same(*list.file, *list.doc) {
+						*list.doc = *list.was
+					}
 				}
 			}
 			return definition.WriteAutomation(document, doc)

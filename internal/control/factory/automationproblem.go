@@ -70,25 +70,12 @@ func (s *Automations) Checker(ctx context.Context, factory store.FactoryRow) (*c
 // Problems returns the reasons why an automation, or one of its triggers, starts no runs.
 func (a *checker) Problems(ctx context.Context, row store.AutomationRow) ([]penstock.FieldError, error) {
 	var found []penstock.FieldError
-	for i, t := range row.Triggers {
-		at := fmt.Sprintf("/triggers/%d", i)
-		switch {
-		case t.Provider == penstock.ProviderWebhook:
-			found = append(found, a.webhookProblems(at, t)...)
-		case t.Scheme() != "":
-			found = append(found, a.eventProblems(at, t)...)
-		case t.Provider != penstock.ProviderSchedule:
-			found = append(
-				found,
-				penstock.FieldError{
-					Pointer: at + "/provider",
-					Detail: fmt.Sprintf(
-						"not connected: no events of %s reach this server, so the trigger never starts a run", t.Provider,
-					),
-				},
-			)
-		default:
-			problems, err := a.scheduleProblems(ctx, at, t)
+	for _, list := range []struct {
+		pointer  string
+		triggers []penstock.Trigger
+	}{{"/triggers", row.Triggers}, {"/continue_on", row.ContinueOn}, {"/closes", row.Closes}} {
+		for i, t := range list.triggers {
+			problems, err := a.triggerProblems(ctx, fmt.Sprintf("%s/%d", list.pointer, i), t)
 			if err != nil {
 				return nil, err
 			}
@@ -115,6 +102,25 @@ func (a *checker) Problems(ctx context.Context, row store.AutomationRow) ([]pens
 		return append(found, fields...), nil
 	}
 	return append(found, penstock.FieldError{Detail: reason}), nil
+}
+
+func (a *checker) triggerProblems(
+	ctx context.Context, at string, t penstock.Trigger,
+) ([]penstock.FieldError, error) {
+	switch {
+	case t.Provider == penstock.ProviderWebhook:
+		return a.webhookProblems(at, t), nil
+	case t.Scheme() != "":
+		return a.eventProblems(at, t), nil
+	case t.Provider == penstock.ProviderSchedule:
+		return a.scheduleProblems(ctx, at, t)
+	}
+	return []penstock.FieldError{{
+		Pointer: at + "/provider",
+		Detail: fmt.Sprintf(
+			"not connected: no events of %s reach this server, so the trigger never starts a run", t.Provider,
+		),
+	}}, nil
 }
 
 func (a *checker) webhookProblems(at string, t penstock.Trigger) []penstock.FieldError {

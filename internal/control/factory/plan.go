@@ -39,16 +39,23 @@ type Plan struct {
 // reads, so that many automations stay fast.
 type planEntry struct {
 	automation *planned
-	first, end int                  // its range in the filters of the plan; one filter or event must match
+	waits      [len(roles)]planWait // by the role of the events
+}
+
+// planWait is what an automation waits for in one role. One filter or event must match.
+type planWait struct {
+	first, end int                  // the range in the filters of the plan
 	events     []*trigger.Condition // of the webhook's signature scheme
 }
+
+// roles lists what events may do, in the order in which they are tried.
+var roles = [...]store.EventRole{store.EventCloses, store.EventStarts, store.EventContinues}
 
 // planned is an automation that the webhook starts. Plans of one version of the team share it
 // if their webhooks start it with the same filters.
 type planned struct {
-	row     store.AutomationRow
-	filters []*trigger.Filter // a filter without conditions matches every delivery
-	events  []*trigger.Condition
+	row   store.AutomationRow
+	waits [len(roles)]conditions // by the role of the events
 
 	mu       sync.Mutex
 	template *RunTemplate // resolved for the first delivery that starts it
@@ -139,14 +146,18 @@ func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, er
 			continue // one of its webhook_ids equals the database's name of the scheme
 		}
 		p.size += size
-		p.events = p.events || len(one.events) > 0
 		p.filtered = p.filtered || strings.Contains(a.Title, "{{") || a.Subject != "" // they show values of the payload
-		for _, f := range one.filters {
-			p.filtered = p.filtered || !f.MatchesAll()
+		entry := planEntry{automation: one}
+		for role, c := range one.waits {
+			for _, f := range c.filters {
+				p.filtered = p.filtered || !f.MatchesAll()
+			}
+			p.events = p.events || len(c.events) > 0
+			first := len(filters)
+			filters = append(filters, c.filters...)
+			entry.waits[role] = planWait{first, len(filters), c.events}
 		}
-		first := len(filters)
-		filters = append(filters, one.filters...)
-		p.automations = append(p.automations, planEntry{one, first, len(filters), one.events})
+		p.automations = append(p.automations, entry)
 	}
 	p.filters, p.filtered = trigger.NewFilterSet(filters), p.filtered || p.events
 	return p, nil
@@ -155,14 +166,24 @@ func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, er
 // plannedFor returns the part of an automation for the plan of a webhook, or nil, and about how
 // many bytes of memory it adds. Other plans may share it.
 func (s *Receiver) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *planned, size int64) {
-	filters, events := a.PayloadFilters(row.UID, row.Name), a.EventTriggers(row.SignatureScheme)
-	if len(filters)+len(events) == 0 {
+	key := plannedKey{uid: a.UID, version: row.TeamVersion}
+	var filters [len(roles)][]json.RawMessage
+	var events [len(roles)][]penstock.Trigger
+	count := 0
+	for role, triggers := range [len(roles)][]penstock.Trigger{
+		store.EventStarts: a.Triggers, store.EventContinues: a.ContinueOn, store.EventCloses: a.Closes,
+	} {
+		filters[role] = penstock.PayloadFilters(triggers, row.UID, row.Name)
+		events[role] = penstock.EventTriggers(triggers, row.SignatureScheme)
+		count += len(filters[role]) + len(events[role])
+		if len(events[role]) > 0 {
+			key.scheme = row.SignatureScheme
+		}
+	}
+	if count == 0 {
 		return nil, 0
 	}
-	key := plannedKey{uid: a.UID, version: row.TeamVersion, filters: fmt.Sprintf("%q", filters)}
-	if len(events) > 0 {
-		key.scheme = row.SignatureScheme
-	}
+	key.filters = fmt.Sprintf("%q", filters)
 	if one = s.planned.Find(key); one != nil {
 		return one, 0
 	}
@@ -172,10 +193,15 @@ func (s *Receiver) plannedFor(row store.WebhookRow, a store.AutomationRow) (one 
 	return one, size
 }
 
-func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) *planned {
+func newPlanned(
+	a store.AutomationRow, filters [len(roles)][]json.RawMessage, events [len(roles)][]penstock.Trigger,
+) *planned {
 	one := &planned{row: a}
-	if err := one.wait(filters, events); err != nil { // another release with other rules stored them
-		one.filters, one.events, one.broken = nil, nil, "its filter cannot be read: "+err.Error()
+	for role := range roles {
+		if err := one.waits[role].compile(filters[role], events[role]); err != nil { // another release stored them
+			one.waits, one.broken = [len(roles)]conditions{}, "its filter cannot be read: "+err.Error()
+			break
+		}
 	}
 	return one
 }
@@ -200,8 +226,13 @@ func (a *planned) resolved(
 	return a.template, a.broken, nil
 }
 
-// wait compiles the filters and event conditions.
-func (a *planned) wait(filters []json.RawMessage, events []penstock.Trigger) error {
+// conditions are what an automation waits for in one role.
+type conditions struct {
+	filters []*trigger.Filter // a filter without conditions matches every delivery
+	events  []*trigger.Condition
+}
+
+func (c *conditions) compile(filters []json.RawMessage, events []penstock.Trigger) error {
 	for _, text := range filters {
 		var f *trigger.Filter
 		if len(text) > 0 {
@@ -210,14 +241,14 @@ func (a *planned) wait(filters []json.RawMessage, events []penstock.Trigger) err
 				return err
 			}
 		}
-		a.filters = append(a.filters, f)
+		c.filters = append(c.filters, f)
 	}
 	for _, t := range events {
-		c, err := trigger.Compile(t)
+		condition, err := trigger.Compile(t)
 		if err != nil {
 			return err
 		}
-		a.events = append(a.events, c)
+		c.events = append(c.events, condition)
 	}
 	return nil
 }
@@ -298,25 +329,41 @@ func eventName(scheme penstock.SignatureScheme, headers map[string]string) strin
 	return cmp.Or(headers["x-github-event"], headers["x-forgejo-event"], headers["x-gitea-event"])
 }
 
-// match returns why a delivery does not fire the automation, or nil if it does. The reason comes
-// from the nearest payload filter, unless only the triggers on events wait for the delivery.
-func (e *planEntry) match(trial *trigger.FilterTrial, reported reportedEvents) *trigger.Explanation {
-	if e.first == e.end && len(e.events) == 0 {
-		return nil // it is broken for every delivery
+// match returns what a delivery does for the automation, or why it does nothing.
+func (e *planEntry) match(
+	trial *trigger.FilterTrial, reported reportedEvents,
+) (role store.EventRole, why *trigger.Explanation) {
+	for _, role := range roles {
+		if w := e.waits[role]; !w.none() && w.match(trial, reported) == nil {
+			return role, nil
+		}
 	}
-	for i := e.first; i < e.end; i++ {
+	for _, role := range []store.EventRole{store.EventStarts, store.EventContinues, store.EventCloses} {
+		if w := e.waits[role]; !w.none() {
+			return role, w.match(trial, reported)
+		}
+	}
+	return store.EventStarts, nil // it is broken for every delivery
+}
+
+func (w planWait) none() bool { return w.first == w.end && len(w.events) == 0 }
+
+// match returns why a delivery does not match, or nil if it does. The reason comes from the nearest
+// payload filter, unless only the triggers on events wait for the delivery.
+func (w planWait) match(trial *trigger.FilterTrial, reported reportedEvents) *trigger.Explanation {
+	for i := w.first; i < w.end; i++ {
 		if ok, _ := trial.Match(i); ok {
 			return nil
 		}
 	}
-	if len(e.events) == 0 {
-		return trial.Explain(e.first, e.end)
+	if len(w.events) == 0 {
+		return trial.Explain(w.first, w.end)
 	}
-	why := reported.explain(e.events)
-	if why == nil || e.first == e.end {
+	why := reported.explain(w.events)
+	if why == nil || w.first == w.end {
 		return why
 	}
-	filter := trial.Explain(e.first, e.end)
+	filter := trial.Explain(w.first, w.end)
 	if why.Path != "" && why.Others < filter.Others {
 		return why
 	}
@@ -331,8 +378,10 @@ func (t reportedEvents) explain(triggers []*trigger.Condition) *trigger.Explanat
 // eventsSize estimates the memory of the event conditions of a, in bytes.
 func (a *planned) eventsSize() int64 {
 	size := int64(0)
-	for _, c := range a.events {
-		size += c.Size()
+	for _, waits := range a.waits {
+		for _, c := range waits.events {
+			size += c.Size()
+		}
 	}
 	return size
 }

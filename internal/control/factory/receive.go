@@ -192,15 +192,31 @@ func (s *Receiver) start(
 	for i := range p.automations {
 		e, match := &p.automations[i], &d.Matches[i]
 		match.Automation, match.UID = e.automation.row.Name, e.automation.row.UID
-		if why := e.match(trial, reported); why != nil {
+		role, why := e.match(trial, reported)
+		if why != nil {
 			record(match, why)
 			continue
 		}
-		if err := s.begin(ctx, p, e.automation, document, d, match); err != nil {
+		run, err := s.begin(ctx, e.automation, role, s.cause(p, document, d), match)
+		if err != nil {
 			return err
+		}
+		if run != nil {
+			d.Starts = append(d.Starts, run)
+			match.WouldTrigger, match.RunID = true, run.ID
 		}
 	}
 	return nil
+}
+
+// cause describes a delivery to the automations that it fires.
+func (s *Receiver) cause(p *Plan, document *trigger.Document, d *store.NewDelivery) Cause {
+	payload, _ := document.Root() // without one, the title shows no values
+	return Cause{
+		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
+		TriggerURL: s.deliveryURL(p.row, d.ID), Payload: payload, Envelope: envelope(p.row, d.ID),
+		PaidBy: d.PaidBy, Scheme: p.row.SignatureScheme,
+	}
 }
 
 // record records why the automation does not fire. The words are stored in parts, so that the log can
@@ -215,35 +231,42 @@ func record(match *penstock.DeliveryMatch, why *trigger.Explanation) {
 	match.Actual, match.Expected = why.Actual, why.Expected
 }
 
-// begin adds the run that the automation starts for the delivery, or why it can start no runs.
+// begin returns the run that a delivery starts, or what stands for one if the delivery only continues a run or
+// closes its subject. If there is nothing to do, begin returns nil and notes why.
 func (s *Receiver) begin(
-	ctx context.Context, p *Plan, a *planned, document *trigger.Document, d *store.NewDelivery,
-	match *penstock.DeliveryMatch,
-) error {
+	ctx context.Context, a *planned, does store.EventRole, on Cause, match *penstock.DeliveryMatch,
+) (run *store.NewRun, err error) {
+	if does == store.EventCloses {
+		run = closing(a.row, on)
+	} else if run, err = s.starting(ctx, a, on, match); err != nil || run == nil {
+		return nil, err
+	}
+	if run.Claim != nil {
+		run.Claim.Does, run.Claim.At = does, changedAt(on)
+	} else if does != store.EventStarts {
+		match.FailedAt, match.Reason = new(""), "The event has no subject, and only continues runs or closes subjects."
+		return nil, nil //nolint:nilnil // it is noted
+	}
+	return run, nil
+}
+
+func (s *Receiver) starting(
+	ctx context.Context, a *planned, on Cause, match *penstock.DeliveryMatch,
+) (*store.NewRun, error) {
 	template, broken, err := a.resolved(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if template == nil {
 		match.FailedAt, match.Reason = new(FailedAtAutomation), broken
-		return nil
+		return nil, nil //nolint:nilnil // it is noted
 	}
-	payload, _ := document.Root() // without one, the title shows no values
-	run, err := template.Stamp(ctx, Cause{
-		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
-		TriggerURL: s.deliveryURL(p.row, d.ID), Payload: payload, Envelope: envelope(p.row, d.ID),
-		PaidBy: d.PaidBy, Scheme: p.row.SignatureScheme,
-	})
+	run, err := template.Stamp(ctx, on)
 	if reason, ok := WhyBroken(err); ok {
 		match.FailedAt, match.Reason = new(FailedAtAutomation), reason
-		return nil
+		return nil, nil //nolint:nilnil // it is noted
 	}
-	if err != nil {
-		return err
-	}
-	d.Starts = append(d.Starts, run)
-	match.WouldTrigger, match.RunID = true, run.ID
-	return nil
+	return run, err
 }
 
 // deliveryURL returns the URL of a delivery's page.

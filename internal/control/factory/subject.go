@@ -19,24 +19,64 @@ import (
 
 // about sets what the event that starts a run is about. Without a subject, it changes nothing.
 func (t *RunTemplate) about(started *store.NewRun, on Cause) {
-	started.Claim = nil
-	if t.rules.Subject == "" {
-		return
+	started.Subject, started.Claim = claimOf(started.RunRow, t.rules, t.subject, on)
+}
+
+// claimOf returns what an event is about, and its claim unless each event has a run of its own.
+func claimOf(
+	run store.RunRow, rules penstock.SubjectRules, template penstock.SubjectTemplate, on Cause,
+) (subject string, claim *store.Claim) {
+	if rules.Subject == "" {
+		return "", nil
 	}
-	subject, values := t.subject.Expand(func(path []string) string { return on.Payload.At(path).Scalar() })
-	if t.rules.Subject == penstock.SubjectAuto {
+	subject, values := template.Expand(func(path []string) string { return on.Payload.At(path).Scalar() })
+	if rules.Subject == penstock.SubjectAuto {
 		subject, values = autoSubject(on.Scheme, on.Payload)
 	}
-	if len(values) == 0 {
-		return
+	if len(values) == 0 || rules.WhenBusy == penstock.WhenBusyParallel {
+		return subject, nil
 	}
-	started.Subject = subject
-	if t.rules.WhenBusy == penstock.WhenBusyParallel {
-		return
+	rules.ContinueOn, rules.Closes = nil, nil // they are read from the automation
+	return subject, &store.Claim{
+		Key: claimKey(run.Team, run.AutomationID, on.WebhookUID, values), Subject: subject, Rules: rules,
 	}
-	started.Claim = &store.Claim{
-		Key: claimKey(started.Team, started.AutomationID, on.WebhookUID, values), Subject: subject, Rules: t.rules,
+}
+
+// closing returns what stands for an event that closes its subject. It starts no run, so that it also works
+// for an automation that can start none.
+func closing(a store.AutomationRow, on Cause) *store.NewRun {
+	run := &store.NewRun{}
+	run.ID, run.Team, run.FactoryUID, run.AutomationID = penstock.NewID(), a.Team, a.FactoryUID, a.UID
+	run.WebhookUID, run.DeliveryID = on.WebhookUID, on.DeliveryID
+	template, err := penstock.ParseSubject(a.Subject)
+	if err == nil {
+		run.Subject, run.Claim = claimOf(run.RunRow, a.SubjectRules, template, on)
 	}
+	return run
+}
+
+// changed lists where providers say when the object of an event has changed, the nearest object first.
+var changed = [][]string{
+	{"pull_request", "updated_at"},
+	{"issue", "updated_at"},
+	{"check_suite", "updated_at"},
+	{"workflow_run", "updated_at"},
+	{"object_attributes", "updated_at"},
+	{"data", "updatedAt"},
+	{"updated_at"},
+	{"updatedAt"},
+}
+
+// changedAt returns when the object of an event has changed, as far as the event says so, at the latest when
+// it was received. It decides whether an event comes after the one that closed its subject.
+func changedAt(on Cause) penstock.Time {
+	for _, path := range changed {
+		var at penstock.Time
+		if at.UnmarshalText([]byte(on.Payload.At(path).Scalar())) == nil {
+			return min(at, on.At)
+		}
+	}
+	return on.At
 }
 
 // claimKey hashes a claim. Each part is apart in the JSON, so that no value of a payload can imitate
@@ -108,6 +148,11 @@ func (s *Subjects) GiveDue(ctx context.Context, now penstock.Time) error {
 
 // give decides the events of one subject.
 func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Time) error {
+	if d.Closing {
+		if err := s.executions.CancelClosed(ctx, d); err != nil || d.NextAt == 0 || d.NextAt > now {
+			return err
+		}
+	}
 	a, err := s.store.Automations.ByUID(ctx, d.AutomationUID)
 	switch {
 	case penstock.CodeOf(err) == penstock.CodeNotFound:
@@ -167,6 +212,11 @@ func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, a store.A
 	waiting, err := s.store.Subjects.Waiting(ctx, d.UID, 1)
 	if err != nil || len(waiting) == 0 {
 		return err
+	}
+	if starts, err := s.store.Subjects.WaitingStarts(ctx, d.UID); err != nil {
+		return err
+	} else if !starts {
+		return s.drop(ctx, d, "These events only continue runs, and the run on their subject has ended.", now)
 	}
 	first := waiting[0]
 	template, err := s.automations.ResolveAutomation(ctx, a)

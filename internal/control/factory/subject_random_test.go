@@ -86,7 +86,7 @@ func (s *sequence) step() {
 	s.steps = append(s.steps, strconv.Itoa(pick))
 	switch pick {
 	case 0, 1, 2:
-		s.events = append(s.events, s.event(s.pr, len(s.events)))
+		s.happens([]string{"opened", "opened", "opened", "opened", "comment", "comment", "closed"}[s.random.IntN(7)])
 	case 3, 4:
 		if s.lease.RunID == "" {
 			s.work()
@@ -96,13 +96,33 @@ func (s *sequence) step() {
 	case 7:
 		s.finish([]penstock.State{penstock.StateFailed, penstock.StateError}[s.random.IntN(2)])
 	case 8:
-		s.after([]time.Duration{0, 31 * time.Second, time.Hour}[s.random.IntN(3)])
+		s.give([]time.Duration{0, 31 * time.Second, time.Hour}[s.random.IntN(3)])
 	case 9:
 		s.stop()
 	case 10:
 		if runs := s.ofSubject(); len(runs) > 0 { // a conflict if another one works on the subject
 			id := runs[s.random.IntN(len(runs))].ID
 			_, _ = s.Runs.FollowUp(s.T.Context(), s.Admin, id, run.FollowupRequest{Message: "and this"})
+		}
+	}
+}
+
+// happens delivers an event that may start a run, only continue one, or close the subject.
+func (s *sequence) happens(action string) {
+	s.steps = append(s.steps, action)
+	body := fmt.Sprintf(`{"repo": "acme/shop", "pr": %d, "action": %q, "n": %d}`, s.pr, action, len(s.events))
+	s.events = append(s.events, s.arrive(s.webhook.UID, body).DeliveryID)
+}
+
+// give gives the events that wait, and notices if an event that closed the subject cancels the run.
+func (s *sequence) give(d time.Duration) {
+	s.after(d)
+	for _, r := range s.ofSubject() {
+		if r.State == penstock.StateCancelled {
+			s.ended[r.ID] = true
+		}
+		if r.State.Done() && r.ID == s.lease.RunID {
+			s.lease = penstock.Lease{}
 		}
 	}
 }
@@ -152,7 +172,7 @@ func (s *sequence) check() {
 // drain lets everything end that waits, and checks that each event has one fate and one prompt.
 func (s *sequence) drain() {
 	for range 200 {
-		s.after(time.Hour)
+		s.give(time.Hour)
 		if s.lease.RunID == "" {
 			s.work()
 		}
@@ -168,7 +188,8 @@ func (s *sequence) drain() {
 			s.T.Fatal(err)
 		}
 		m := d.Matches[0]
-		received, dropped := m.RunID != "", m.Fate == penstock.FateSkipped || m.Fate == penstock.FateSuperseded
+		received, dropped := m.RunID != "", m.Fate == penstock.FateSkipped || m.Fate == penstock.FateSuperseded ||
+			m.Fate == "" && m.Reason != ""
 		if m.Fate == penstock.FateWaiting || received == dropped {
 			s.T.Errorf("the event %s has the fate %s and the run %q after the steps %v", id, m.Fate, m.RunID, s.steps)
 		}
@@ -196,7 +217,14 @@ func TestSequencesOfEventsOnASubject(t *testing.T) {
 		t.Run(string(busy), func(t *testing.T) {
 			t.Logf("seed %d", seed)
 			most := penstock.MostFollowups
-			withSubjects(t, factory.SubjectRequest{WhenBusy: &busy, MaxFollowups: &most}, func(w *topics) {
+			rules := closable(busy != penstock.WhenBusyQueue)
+			rules.WhenBusy, rules.MaxFollowups = &busy, &most
+			withSubjects(t, rules, func(w *topics) {
+				if _, err := w.Resources.UpdateAutomation(
+					t.Context(), w.Admin, w.factory, w.automation.UID, factory.AutomationRequest{Triggers: on(`"opened"`)},
+				); err != nil {
+					t.Fatal(err)
+				}
 				random := rand.New(rand.NewPCG(seed, 1))
 				for pr := range sequences {
 					s := &sequence{

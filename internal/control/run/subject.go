@@ -225,6 +225,36 @@ func dropEvents(ctx context.Context, tx *store.Tx, runID string) error {
 	return tx.Subjects().Drop(ctx, subject, "The run that worked on the subject was cancelled.", penstock.Now())
 }
 
+// CancelClosed cancels the run of a subject that an event has closed. Events that came after that one stay.
+func (s *Executions) CancelClosed(ctx context.Context, closed store.SubjectRow) error {
+	p := penstock.Principal{Team: closed.Team, Actor: penstock.Actor{Type: "service_account", UID: closed.AutomationUID}}
+	return s.store.WriteReserved(ctx, func(tx *store.Tx) error {
+		subject, err := tx.Subjects().Lock(ctx, closed.UID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !subject.Closing {
+			return nil // another server was first
+		}
+		if err != nil {
+			return err
+		}
+		subject.Closing = false
+		if err := tx.Subjects().Set(ctx, subject); err != nil {
+			return err
+		}
+		run, err := tx.Runs().Lock(ctx, subject.RunID)
+		switch {
+		case penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && run.State.Done():
+			return nil
+		case err != nil:
+			return err
+		}
+		message := fmt.Sprintf("Cancelled, because an event closed the subject %s.", subject.Subject.Subject)
+		if err := cancelBecause(ctx, tx, run, map[string]any{"by": p.Actor.UID}, message); err != nil {
+			return err
+		}
+		return cancelBelow(ctx, tx, p, run.ID)
+	})
+}
+
 // Limits of the events that come with one prompt as files. Older ones are only listed.
 const (
 	maxEventFiles  = 100

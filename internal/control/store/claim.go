@@ -12,12 +12,24 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Claim is what an event that starts a run is about. Events with the same key reach one run.
+// Claim is what an event is about. Events with the same key reach one run.
 type Claim struct {
 	Key     string // a hash of scope, source and values, never of joined texts
 	Subject string
 	Rules   penstock.SubjectRules
+	Does    EventRole
+	At      penstock.Time // when what the event is about has changed, as far as it says so
 }
+
+// EventRole is what an event may do with its subject.
+type EventRole byte
+
+// EventStarts is the role of an event that starts a run unless one works on the subject.
+const (
+	EventStarts    EventRole = iota
+	EventContinues           // it never starts a run
+	EventCloses              // it ends the subject
+)
 
 // SubjectRow is a subject with its internal fields. Its row is the claim of the subject: whatever starts or
 // continues a run on it locks the row, after budgets and before runs.
@@ -31,6 +43,11 @@ type SubjectRow struct {
 	Interrupt     bool // an event asks to end the turn
 	InterruptedAt penstock.Time
 	FirstAt       penstock.Time // when the first event came that waits; 0: none waits
+	// OpenedAt is the time of the newest event that may start runs. An older one closes nothing.
+	OpenedAt penstock.Time
+	Closing  bool // the run is to be cancelled, because an event closed the subject
+
+	gathered []*SubjectEventRow // events that wait and are not stored yet
 }
 
 var subjectFields = newResource("subjects", "s",
@@ -49,6 +66,9 @@ var subjectFields = newResource("subjects", "s",
 	numberColumn("interrupted_at", func(r *SubjectRow) *penstock.Time { return &r.InterruptedAt }).editable(),
 	numberColumn("first_at", func(r *SubjectRow) *penstock.Time { return &r.FirstAt }).editable(),
 	numberColumn("due_at", func(r *SubjectRow) *penstock.Time { return &r.NextAt }).editable(),
+	numberColumn("closed_at", func(r *SubjectRow) *penstock.Time { return &r.ClosedAt }).editable(),
+	numberColumn("opened_at", func(r *SubjectRow) *penstock.Time { return &r.OpenedAt }).editable(),
+	flagColumn("closing", func(r *SubjectRow) *bool { return &r.Closing }).editable(),
 	numberColumn("created_at", func(r *SubjectRow) *penstock.Time { return &r.CreatedAt }),
 	numberColumn("updated_at", func(r *SubjectRow) *penstock.Time { return &r.UpdatedAt }).editable(),
 )
@@ -66,6 +86,7 @@ type SubjectEventRow struct {
 	penstock.SubjectEvent
 	SubjectUID string
 	PaidBy     []string
+	Continues  bool   // it never starts a run
 	Subject    string // only of [Subjects.OfDeliveries]
 }
 
@@ -80,6 +101,7 @@ var subjectEventFields = newResource("subject_events", "e",
 	textColumn("run_id", func(r *SubjectEventRow) *string { return &r.RunID }),
 	textColumn("followup_id", func(r *SubjectEventRow) *string { return &r.FollowupID }),
 	listColumn("paid_by", func(r *SubjectEventRow) *[]string { return &r.PaidBy }),
+	flagColumn("continues", func(r *SubjectEventRow) *bool { return &r.Continues }),
 )
 
 var selectSubjectEvents = "SELECT " + subjectEventFields.selected + " FROM subject_events e WHERE "
@@ -130,21 +152,10 @@ type subjectStart struct {
 	run    *NewRun
 }
 
-// claim decides for each run that an event would start whether the event starts it, or reaches
-// the run that works on its subject.
+// claim decides for each run that an event would start whether the event starts it, reaches the run that
+// works on its subject, or closes the subject.
 func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
-	var list []subjectStart
-	for _, m := range members {
-		m.events = nil
-		if m.err != nil || m.got.Limited || m.got.Unlogged || m.got.Outcome != penstock.OutcomeAccepted {
-			continue
-		}
-		for i, run := range m.Starts {
-			if run.Claim != nil {
-				list = append(list, subjectStart{m, i, run})
-			}
-		}
-	}
+	list := claimsOf(members)
 	if len(list) == 0 {
 		return nil
 	}
@@ -156,16 +167,27 @@ func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
 	if err != nil {
 		return err
 	}
-	var events [][]any
+	var events []*SubjectEventRow
 	for _, c := range list {
-		s := subjects[c.run.Claim.Key]
-		e, err := su.receive(ctx, s, runs, c)
-		if err != nil {
-			return err
+		e := nothingToContinue()
+		if s := subjects[c.run.Claim.Key]; s != nil {
+			if e, err = su.receive(ctx, s, runs, c); err != nil {
+				return err
+			}
 		}
-		events = append(events, subjectEventFields.row(e))
+		if c.member.events == nil {
+			c.member.events = map[int]*SubjectEventRow{}
+		}
+		c.member.events[c.start] = e
+		if e.UID != "" {
+			events = append(events, e)
+		}
 	}
-	if err := su.tx.insert(ctx, subjectEventFields.table, events); err != nil {
+	var rows [][]any
+	for _, e := range events { // now, because a later event may have decided an earlier one
+		rows = append(rows, subjectEventFields.row(e))
+	}
+	if err := su.tx.insert(ctx, subjectEventFields.table, rows); err != nil {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(subjects)) {
@@ -181,14 +203,37 @@ func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
 	return nil
 }
 
+// claimsOf lists what is about a subject in the deliveries that are accepted.
+func claimsOf(members []*deliver) []subjectStart {
+	var list []subjectStart
+	for _, m := range members {
+		m.events = nil
+		if m.err != nil || m.got.Limited || m.got.Unlogged || m.got.Outcome != penstock.OutcomeAccepted {
+			continue
+		}
+		for i, run := range m.Starts {
+			if run.Claim != nil {
+				list = append(list, subjectStart{m, i, run})
+			}
+		}
+	}
+	return list
+}
+
 // logSubjects puts into the log entry which run has the delivery, if one has it by now.
 func (d *deliver) logSubjects() {
 	entry := d.entry
 	entry.Matches = slices.Clone(d.Matches)
 	for start, e := range d.events {
 		for i := range entry.Matches {
-			if entry.Matches[i].RunID == d.Starts[start].ID {
-				entry.Matches[i].RunID, entry.Matches[i].SubjectUID = e.RunID, e.SubjectUID
+			m := &entry.Matches[i]
+			if m.RunID != d.Starts[start].ID {
+				continue
+			}
+			m.RunID, m.SubjectUID = e.RunID, e.SubjectUID
+			if e.RunID == "" && e.Fate != penstock.FateWaiting { // no run will have it
+				m.WouldTrigger, m.Reason = false, e.Reason
+				entry.runs--
 			}
 		}
 	}
@@ -211,10 +256,11 @@ func (d *deliver) started() []*createRun {
 
 // lockClaims makes the rows of the claims that are new, and locks all of them in one order.
 func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[string]*SubjectRow, error) {
-	fresh := map[string]*SubjectRow{}
+	keys, fresh := map[string]bool{}, map[string]*SubjectRow{}
 	for _, c := range list {
 		claim, at := c.run.Claim, c.member.ReceivedAt
-		if fresh[claim.Key] != nil {
+		keys[claim.Key] = true
+		if fresh[claim.Key] != nil || claim.Does == EventContinues {
 			continue
 		}
 		fresh[claim.Key] = &SubjectRow{
@@ -225,16 +271,15 @@ func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[s
 			Team: c.run.Team, Claim: claim.Key, Rules: claim.Rules,
 		}
 	}
-	keys := slices.Sorted(maps.Keys(fresh))
-	rows := make([][]any, len(keys))
-	for i, key := range keys {
-		rows[i] = subjectFields.row(fresh[key])
+	var rows [][]any
+	for _, key := range slices.Sorted(maps.Keys(fresh)) {
+		rows = append(rows, subjectFields.row(fresh[key]))
 	}
 	if _, err := su.tx.insertNew(ctx, subjectClaims, rows); err != nil {
 		return nil, fmt.Errorf("claim subjects: %w", err)
 	}
 	subjects := make(map[string]*SubjectRow, len(keys))
-	for args := range chunks(keys, func(key string) []any { return []any{key} }) {
+	for args := range chunks(slices.Sorted(maps.Keys(keys)), func(key string) []any { return []any{key} }) {
 		locked, err := readSubjects(
 			ctx, su.tx, "WHERE s.claim IN ("+placeholders(1, len(args))+") ORDER BY s.claim"+su.tx.s.d.lock, args...,
 		)
@@ -298,27 +343,44 @@ func (su SubjectsTx) readRuns(ctx context.Context, ids []string) (map[string]*su
 func (su SubjectsTx) receive(
 	ctx context.Context, s *SubjectRow, runs map[string]*subjectRun, c subjectStart,
 ) (*SubjectEventRow, error) {
-	at := c.member.ReceivedAt
-	s.Subject.Subject, s.Rules, s.AutomationUID = c.run.Claim.Subject, c.run.Claim.Rules, c.run.AutomationID
-	s.EventsCount++
-	s.UpdatedAt = max(s.UpdatedAt, at)
-	e := &SubjectEventRow{
-		SubjectEvent: penstock.SubjectEvent{UID: penstock.NewID(), DeliveryID: c.member.ID, DueAt: at, DecidedAt: at},
-		SubjectUID:   s.UID, PaidBy: c.member.PaidBy,
-	}
+	at, claim := c.member.ReceivedAt, c.run.Claim
 	run := runs[s.RunID]
 	var state penstock.State
 	var finishedAt penstock.Time
 	if run != nil {
 		state, finishedAt = run.state, run.finishedAt
 	}
+	goesOn := s.FirstAt != 0 || s.ContinuesWith(state, finishedAt, at)
+	if claim.Does == EventContinues && s.ClosedAt == 0 && !goesOn {
+		return nothingToContinue(), nil
+	}
+	s.Subject.Subject, s.Rules, s.AutomationUID = claim.Subject, claim.Rules, c.run.AutomationID
+	s.EventsCount++
+	s.UpdatedAt = max(s.UpdatedAt, at)
+	e := &SubjectEventRow{
+		SubjectEvent: penstock.SubjectEvent{UID: penstock.NewID(), DeliveryID: c.member.ID, DueAt: at, DecidedAt: at},
+		SubjectUID:   s.UID, PaidBy: c.member.PaidBy, Continues: claim.Does == EventContinues,
+	}
+	if claim.Does == EventCloses {
+		return e, su.shut(ctx, s, e, claim, state, at)
+	}
+	if s.ClosedAt > 0 {
+		if e.Continues || claim.At <= s.ClosedAt {
+			e.Fate, e.Reason = penstock.FateSkipped, fmt.Sprintf("The subject was closed at %s.", s.ClosedAt)
+			return e, nil
+		}
+		s.ClosedAt, goesOn = 0, s.FirstAt != 0 || state != "" && !state.Done()
+	}
+	if !e.Continues {
+		s.OpenedAt = max(s.OpenedAt, claim.At)
+	}
 	switch {
-	case run.waits():
+	case run.waits() && !s.Closing:
 		e.Fate, e.RunID = penstock.FateMerged, run.id
 		if err := su.join(ctx, *run, s.Rules, at); err != nil {
 			return nil, err
 		}
-	case s.FirstAt == 0 && !s.ContinuesWith(state, finishedAt, at):
+	case !goesOn:
 		e.Fate, e.RunID = penstock.FateStarted, c.run.ID
 		su.begin(s, c.run, run)
 		c.run.ReadyAt = readyAt(s.Rules, at, at)
@@ -332,12 +394,38 @@ func (su SubjectsTx) receive(
 		if err := su.gather(ctx, s, e, at); err != nil {
 			return nil, err
 		}
+		s.gathered = append(s.gathered, e)
 	}
-	if c.member.events == nil {
-		c.member.events = map[int]*SubjectEventRow{}
-	}
-	c.member.events[c.start] = e
 	return e, nil
+}
+
+// nothingToContinue is the result of an event that starts no run while none is there to receive it.
+func nothingToContinue() *SubjectEventRow {
+	return &SubjectEventRow{SubjectEvent: penstock.SubjectEvent{
+		Reason: "The event only continues runs, and no run works on its subject.",
+	}}
+}
+
+// shut ends a subject: what waits is dropped, and the run is cancelled if the rules say so.
+func (su SubjectsTx) shut(
+	ctx context.Context, s *SubjectRow, e *SubjectEventRow, claim *Claim, state penstock.State, at penstock.Time,
+) error {
+	e.Fate = penstock.FateSkipped
+	if claim.At < s.OpenedAt {
+		e.Reason = fmt.Sprintf("It did not close the subject: an event with the later time %s came before.", s.OpenedAt)
+		return nil
+	}
+	e.Reason = "It closed the subject."
+	s.ClosedAt = max(s.ClosedAt, claim.At)
+	if claim.Rules.ClosesRun && state != "" && !state.Done() {
+		e.Reason = fmt.Sprintf("It closed the subject, and run %s is cancelled.", s.RunID)
+		s.Closing = true
+		su.tx.Nudge(TopicSubjects)
+	}
+	if s.FirstAt == 0 {
+		return nil
+	}
+	return su.end(ctx, s, penstock.FateSkipped, "The delivery "+e.DeliveryID+" closed the subject.", at)
 }
 
 // begin makes a new run the one that works on the subject.
@@ -347,7 +435,7 @@ func (su SubjectsTx) begin(s *SubjectRow, started *NewRun, before *subjectRun) {
 		started.ContinuesID = before.id
 	}
 	started.SubjectUID, started.Subject, started.EventsCount = s.UID, s.Subject.Subject, 1
-	s.RunID, s.Followups, s.Interrupt = started.ID, 0, false
+	s.RunID, s.Followups, s.Interrupt, s.Closing = started.ID, 0, false, false
 }
 
 // gather makes an event wait for the run that works on its subject.
@@ -432,6 +520,10 @@ func (su SubjectsTx) end(
 	if _, err := su.decide(ctx, *s, Given{Fate: fate}, reason, at); err != nil {
 		return err
 	}
+	for _, e := range s.gathered {
+		e.Fate, e.Reason, e.DecidedAt = fate, reason, at
+	}
+	s.gathered = nil
 	for _, e := range orphans {
 		if err := su.tx.Deliveries().dropPayload(ctx, s.Team, e.DeliveryID, e.DueAt, ""); err != nil {
 			return err
@@ -465,6 +557,15 @@ func (su SubjectsTx) Set(ctx context.Context, s SubjectRow) error {
 		return fmt.Errorf("store subject %s: %w", s.UID, err)
 	}
 	return nil
+}
+
+// WaitingStarts reports whether an event of a subject waits that may start a run.
+func (su Subjects) WaitingStarts(ctx context.Context, uid string) (bool, error) {
+	var n int
+	err := su.s.row(ctx, `SELECT count(*)
+		FROM subject_events e
+		WHERE e.subject_uid = $1 AND e.fate = 'waiting' AND e.continues = 0`, uid).Scan(&n)
+	return n > 0, su.s.d.mapError(err)
 }
 
 // countEvents counts events that a run receives.
@@ -578,10 +679,10 @@ func (su SubjectsTx) Start(
 }
 
 // Due lists subjects whose events may start something now: no run works on them, or the agent of the run
-// has no turn, or its turn is to be interrupted.
+// has no turn, or its turn is to be interrupted. It also lists closed subjects whose run is to be cancelled.
 func (su Subjects) Due(ctx context.Context, now penstock.Time, limit int) ([]SubjectRow, error) {
 	return readSubjects(ctx, su.s, `LEFT JOIN runs r ON r.id = s.run_id
-		WHERE s.due_at > 0 AND (
+		WHERE s.closing = 1 OR s.due_at > 0 AND (
 			s.due_at <= $1 AND (r.id IS NULL OR r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR `+idle+`)
 			OR s.interrupt = 1 AND r.state = 'INPROGRESS'
 		)

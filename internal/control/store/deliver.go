@@ -31,7 +31,7 @@ type NewDelivery struct {
 	Body          []byte        // of an accepted delivery: its JSON
 	Raw           []byte        // the bytes as they were sent; nil: the same as Body
 	PaidBy        []string      // keys that pay for its runs: somebody sent it through the API
-	Starts        []*NewRun     // the runs that it starts if it is accepted
+	Starts        []*NewRun     // the runs that it starts if it is accepted, or what stands for one: see [Claim]
 	Rate          int           // maximum per minute; 0: no limit, and it does not count
 	Logged        int           // maximum of equal rejections that are logged in a minute; 0: no limit
 	Last          bool          // it becomes the last delivery of its webhook
@@ -165,7 +165,9 @@ func newDeliver(d *NewDelivery) *deliver {
 	}
 	m.row = deliveryFields.row(&m.entry)
 	for i, run := range d.Starts {
-		m.runs[i] = newCreateRun(run)
+		if run.Claim == nil || run.Claim.Does != EventCloses {
+			m.runs[i] = newCreateRun(run)
+		}
 	}
 	return m
 }

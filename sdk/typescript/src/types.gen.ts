@@ -2712,6 +2712,12 @@ export interface Automation {
   max_followups?: number;
   /** The prompt for later events. Defaults to `prompt`. */
   followup_prompt?: string;
+  /** Events that reach the run which works on their subject, or has succeeded less than `keep` ago, and never start one, such as a comment. The event must come to the webhook whose event started the run. Not `schedule`. */
+  continue_on?: Trigger[];
+  /** Events that end their subject: what waits is skipped, and nothing starts or continues until an event of `triggers` with a newer `updated_at` opens it again, with a new run. They come before `triggers`. Not `schedule`. */
+  closes?: Trigger[];
+  /** Whether they also cancel the run on the subject. */
+  closes_run?: boolean;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2770,6 +2776,12 @@ export interface CreateAutomationRequest {
   max_followups?: number | undefined;
   /** The prompt for later events. Defaults to `prompt`. */
   followup_prompt?: string | undefined;
+  /** Events that reach the run which works on their subject, or has succeeded less than `keep` ago, and never start one, such as a comment. The event must come to the webhook whose event started the run. Not `schedule`. */
+  continue_on?: Trigger[] | undefined;
+  /** Events that end their subject: what waits is skipped, and nothing starts or continues until an event of `triggers` with a newer `updated_at` opens it again, with a new run. They come before `triggers`. Not `schedule`. */
+  closes?: Trigger[] | undefined;
+  /** Whether they also cancel the run on the subject. */
+  closes_run?: boolean | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2816,6 +2828,12 @@ export interface UpdateAutomationRequest {
   max_followups?: number | null | undefined;
   /** The prompt for later events. Defaults to `prompt`. */
   followup_prompt?: string | null | undefined;
+  /** Events that reach the run which works on their subject, or has succeeded less than `keep` ago, and never start one, such as a comment. The event must come to the webhook whose event started the run. Not `schedule`. */
+  continue_on?: Trigger[] | null | undefined;
+  /** Events that end their subject: what waits is skipped, and nothing starts or continues until an event of `triggers` with a newer `updated_at` opens it again, with a new run. They come before `triggers`. Not `schedule`. */
+  closes?: Trigger[] | null | undefined;
+  /** Whether they also cancel the run on the subject. */
+  closes_run?: boolean | null | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | null | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -3197,6 +3215,8 @@ export interface Subject {
   waiting_count: number;
   /** When the events that wait start something, at the earliest. */
   next_at?: Timestamp;
+  /** The time of the event that closed the subject. Absent while it is open. */
+  closed_at?: Timestamp;
   /** When the first event came. */
   created_at: Timestamp;
   /** When the latest event came. */

@@ -1517,6 +1517,21 @@ class CreateAutomationRequest(TypedDict, total=False):
     followup_prompt: str
     """The prompt for later events. Defaults to `prompt`."""
 
+    continue_on: Sequence[Trigger | InstanceOf[types.Trigger]]
+    """Events that reach the run which works on their subject, or has succeeded less than `keep`
+    ago, and never start one, such as a comment. The event must come to the webhook whose event
+    started the run. Not `schedule`.
+    """
+
+    closes: Sequence[Trigger | InstanceOf[types.Trigger]]
+    """Events that end their subject: what waits is skipped, and nothing starts or continues until
+    an event of `triggers` with a newer `updated_at` opens it again, with a new run. They come
+    before `triggers`. Not `schedule`.
+    """
+
+    closes_run: bool
+    """Whether they also cancel the run on the subject."""
+
     agent: str
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -1594,6 +1609,21 @@ class UpdateAutomationRequest(TypedDict, total=False):
 
     followup_prompt: str | None
     """The prompt for later events. Defaults to `prompt`."""
+
+    continue_on: Sequence[Trigger | InstanceOf[types.Trigger]] | None
+    """Events that reach the run which works on their subject, or has succeeded less than `keep`
+    ago, and never start one, such as a comment. The event must come to the webhook whose event
+    started the run. Not `schedule`.
+    """
+
+    closes: Sequence[Trigger | InstanceOf[types.Trigger]] | None
+    """Events that end their subject: what waits is skipped, and nothing starts or continues until
+    an event of `triggers` with a newer `updated_at` opens it again, with a new run. They come
+    before `triggers`. Not `schedule`.
+    """
+
+    closes_run: bool | None
+    """Whether they also cancel the run on the subject."""
 
     agent: str | None
     """The agent, by its name in the factory. Defaults to the foreman."""

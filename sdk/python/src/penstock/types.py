@@ -3831,6 +3831,21 @@ class Automation(Model):
     followup_prompt: str | None = None
     """The prompt for later events. Defaults to `prompt`."""
 
+    continue_on: list[Trigger] | None = None
+    """Events that reach the run which works on their subject, or has succeeded less than `keep`
+    ago, and never start one, such as a comment. The event must come to the webhook whose event
+    started the run. Not `schedule`.
+    """
+
+    closes: list[Trigger] | None = None
+    """Events that end their subject: what waits is skipped, and nothing starts or continues until
+    an event of `triggers` with a newer `updated_at` opens it again, with a new run. They come
+    before `triggers`. Not `schedule`.
+    """
+
+    closes_run: bool | None = None
+    """Whether they also cancel the run on the subject."""
+
     agent: str | None = None
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -4364,6 +4379,9 @@ class Subject(Model):
 
     next_at: Timestamp | None = None
     """When the events that wait start something, at the earliest."""
+
+    closed_at: Timestamp | None = None
+    """The time of the event that closed the subject. Absent while it is open."""
 
     created_at: Timestamp
     """When the first event came."""

@@ -40,8 +40,8 @@ var examples = []example{
 		folder: "code-review", alias: "code-review",
 		files: map[string]string{"github.token": "github_pat_example"},
 		shows: []string{
-			"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate", "/labels", "review-pull-request",
-			"event-payload.json",
+			"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate", "`labels` is `no-review`",
+			"review-pull-request", "event-payload.json",
 		},
 		runs: []started{{"reviewer", "review-pull-request", "github", "samples/opened.json"}},
 		logs: map[string][]entry{
@@ -57,7 +57,7 @@ var examples = []example{
 		},
 		shows: []string{
 			"factory is valid", "revision 1 is active", "pending secret", "/webhooks/w/", "enabled", "Accepted",
-			"on-new-error", "/data/issue/level", "event-payload.json", "would have triggered",
+			"on-new-error", "`data.issue.level` is `warning`", "event-payload.json", "would have triggered",
 		},
 		runs: []started{
 			{"responder", "on-incident", "pagerduty", "samples/pagerduty-triggered.json"},
@@ -72,7 +72,8 @@ var examples = []example{
 		folder: "ci-failure", alias: "ci-failure",
 		files: map[string]string{"github.token": "github_pat_example"},
 		shows: []string{
-			"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate", "/branch", "event-payload.json",
+			"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate",
+			"`branch` is `round-refunds`", "event-payload.json",
 			"next.token",
 		},
 		runs: []started{{"fixer", "on-failed-build", "ci", "samples/failed-on-main.json"}},

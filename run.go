@@ -149,6 +149,7 @@ type Run struct {
 
 	// Subject is what the events of the run are about; EventsCount is how many it has received.
 	Subject     string `json:"subject,omitempty"`
+	SubjectUID  string `json:"subject_uid,omitempty"` // of its claim
 	EventsCount int64  `json:"events_count,omitzero"`
 	ContinuesID string `json:"continues,omitempty"` // the run on the same subject that ended before
 

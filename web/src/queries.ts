@@ -144,6 +144,10 @@ export const workersQuery = queryOptions({ queryKey: ['workers'], queryFn: ({ si
 
 export const schedulesQuery = queryOptions({ queryKey: ['schedules'], queryFn: ({ signal }) => client.schedules.list({ signal }) });
 
+/** What events were about, with the latest of them. */
+export const subjectQuery = (uid: string) =>
+  queryOptions({ queryKey: ['subjects', uid], queryFn: ({ signal }) => client.subjects.get(uid, { signal }) });
+
 /** The last times of a schedule, or of an automation with clocks of its own, newest first. */
 export const occurrencesQuery = (of: { schedule_id: string } | { automation_uid: string }) =>
   queryOptions({ queryKey: ['occurrences', of], queryFn: ({ signal }) => client.occurrences.list({ ...of, limit: 50 }, { signal }) });

@@ -30,9 +30,10 @@ export function wordOfState(state: string): StateWord {
   return state in states ? states[state as State] : { word: formatWord(state), tone: 'calm' };
 }
 
-/** What became of a time of a schedule. */
+/** What became of a time of a schedule, or of an event about a subject. */
 const fates = {
   started: { word: 'Started', tone: 'good' },
+  continued: { word: 'Continued a run', tone: 'good' },
   merged_into: { word: 'Started with another', tone: 'good' },
   waiting: { word: 'Waits', tone: 'busy' },
   superseded: { word: 'Replaced', tone: 'calm' },

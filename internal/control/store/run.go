@@ -36,7 +36,6 @@ type RunRow struct {
 	// reset when the agent works, and by a follow-up after the run's end.
 	NotGivenSince penstock.Time
 
-	SubjectUID string // of the claim of its subject; "": none
 	// ReadyAt is when a worker may claim the new run; 0: at once. Not stored with the run.
 	ReadyAt penstock.Time
 

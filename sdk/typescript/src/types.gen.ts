@@ -381,6 +381,8 @@ export interface RunItem {
   hollow_reason?: string;
   /** What the events of the run are about, such as `acme/shop#7`. Absent without a subject. */
   subject?: string;
+  /** Unique id of the subject, for `GET /subjects/{uid}`. Absent if each event has a run of its own. */
+  subject_uid?: string;
   /** How many events about it the run has received. */
   events_count?: number;
   /** The run on the same subject that ended before this one. */

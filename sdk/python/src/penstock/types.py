@@ -747,6 +747,11 @@ class RunItem(Model):
     subject: str | None = None
     """What the events of the run are about, such as `acme/shop#7`. Absent without a subject."""
 
+    subject_uid: str | None = None
+    """Unique id of the subject, for `GET /subjects/{uid}`. Absent if each event has a run of its
+    own.
+    """
+
     events_count: int | None = None
     """How many events about it the run has received."""
 

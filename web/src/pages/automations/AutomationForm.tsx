@@ -9,6 +9,7 @@ import { automationSchemaQuery, webhooksQuery } from '../../queries.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { type AutomationDraft, automationDraftOf, changeOf, creationOf, othersOf } from './change.ts';
+import { SubjectFields } from './SubjectFields.tsx';
 import { TriggerEditor } from './TriggerEditor.tsx';
 import { emptyTrigger, providersOf } from './triggers.ts';
 
@@ -90,6 +91,7 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
           </Text>
         )}
         <Triggers draft={draft} set={set} factory={factory.uid} automation={automation} readOnly={readOnly} />
+        <SubjectFields draft={draft} set={set} readOnly={readOnly} />
         <Failure error={saving.error} />
         {!readOnly && (
           <Group>
@@ -108,7 +110,7 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
   );
 }
 
-interface PartProps {
+export interface PartProps {
   draft: AutomationDraft;
   set: (change: Partial<AutomationDraft>) => void;
   readOnly: boolean;

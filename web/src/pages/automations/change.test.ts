@@ -25,6 +25,19 @@ test('what was not edited is not sent', () => {
   });
 });
 
+test('a subject is sent by its fields, and cleared with null', () => {
+  const about = { ...automation, subject: '{{pr}}', quiet: '30s', max_followups: 5 };
+  const draft = automationDraftOf(about);
+  expect(changeOf(about, draft)).toEqual({});
+  const edited = { ...draft, subject: { ...draft.subject, when_busy: 'queue', quiet: ' ', max_followups: '7' } };
+  expect(changeOf(about, edited)).toEqual({ when_busy: 'queue', quiet: null, max_followups: 7 });
+  expect(creationOf({ ...edited, subject: { ...edited.subject, max_followups: 'many' } })).toMatchObject({
+    subject: '{{pr}}',
+    when_busy: 'queue',
+    max_followups: 'many',
+  });
+});
+
 test('triggers are sent as a whole', () => {
   const draft = automationDraftOf(automation);
   const added = { ...draft, triggers: [...draft.triggers, { ...emptyTrigger('schedule', 'cron_fired'), clock: { cron: '@daily' } }] };

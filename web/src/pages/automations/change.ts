@@ -11,6 +11,19 @@ export interface AutomationDraft {
   model: string;
   environment: string;
   triggers: TriggerDraft[];
+  /** The fields about subjects, by their names in the API. */
+  subject: Record<SubjectField, string>;
+}
+
+/** The fields that say what events are about, and how they reach the run on it. */
+export const subjectFields = ['subject', 'when_busy', 'quiet', 'longest_wait', 'keep', 'max_followups', 'followup_prompt'] as const;
+
+export type SubjectField = (typeof subjectFields)[number];
+
+/** The value of a field for the API. An empty text is none. */
+function subjectValue(field: SubjectField, text: string): string | number | undefined {
+  const value = text.trim();
+  return value === '' ? undefined : field === 'max_followups' && /^\d+$/.test(value) ? Number(value) : value;
 }
 
 export function automationDraftOf(automation: Automation | undefined): AutomationDraft {
@@ -22,6 +35,7 @@ export function automationDraftOf(automation: Automation | undefined): Automatio
     model: automation?.model ?? '',
     environment: automation?.environment_id ?? '',
     triggers: automation?.triggers.map(draftOf) ?? [emptyTrigger('webhook', 'received')],
+    subject: Object.fromEntries(subjectFields.map((field) => [field, String(automation?.[field] ?? '')])) as AutomationDraft['subject'],
   };
 }
 
@@ -45,6 +59,9 @@ export function creationOf(draft: AutomationDraft): CreateAutomationRequest | un
     ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
     ...(draft.model ? { model: draft.model } : {}),
     ...(draft.environment ? { environment_id: draft.environment } : {}),
+    ...Object.fromEntries(
+      subjectFields.map((field) => [field, subjectValue(field, draft.subject[field])]).filter(([, value]) => value !== undefined),
+    ),
   };
 }
 
@@ -62,12 +79,27 @@ export function changeOf(automation: Automation, draft: AutomationDraft): Update
     ...(draft.title.trim() === (automation.title ?? '') ? {} : { title: draft.title.trim() || null }),
     ...(draft.model === (automation.model ?? '') ? {} : { model: draft.model || null }),
     ...(draft.environment === (automation.environment_id ?? '') ? {} : { environment_id: draft.environment || null }),
+    ...Object.fromEntries(
+      subjectFields
+        .filter((field) => draft.subject[field].trim() !== String(automation[field] ?? '').trim())
+        .map((field) => [field, subjectValue(field, draft.subject[field]) ?? null]),
+    ),
     ...(JSON.stringify(next.triggers) === JSON.stringify(before) ? {} : { triggers: next.triggers }),
   };
 }
 
 /** The fields of an automation that the form does not show. */
 export function othersOf(automation: Automation): string[] {
-  const names = ['harness', 'runner', 'secrets', 'mcp_servers', 'worker_host', 'harness_auth_secrets', 'credential_strategy'] as const;
+  const names = [
+    'continue_on',
+    'closes',
+    'harness',
+    'runner',
+    'secrets',
+    'mcp_servers',
+    'worker_host',
+    'harness_auth_secrets',
+    'credential_strategy',
+  ] as const;
   return names.filter((name) => automation[name] !== undefined);
 }

@@ -1,6 +1,7 @@
 import { Anchor, Text } from '@mantine/core';
 import type { Delivery, DeliveryMatch } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
+import { wordOfFate } from '../../states.ts';
 import { Status } from '../../ui/Status.tsx';
 import classes from './DeliveryDetail.module.css';
 import { Reason } from './Reason.tsx';
@@ -24,13 +25,14 @@ export function Matches({ delivery, factory }: { delivery: Delivery; factory: st
 }
 
 function Match({ match, delivery, factory }: { match: DeliveryMatch; delivery: Delivery; factory: string }) {
-  const { automation, automation_uid, would_trigger, failed_at, run_id } = match;
+  const { automation, automation_uid, would_trigger, failed_at, run_id, fate } = match;
+  const shown = fate && fate !== 'started' ? wordOfFate(fate) : undefined;
   const to = '/factory/$uid/automations/$auid' as const;
   const params = { uid: factory, auid: automation_uid } as never;
   return (
     <li>
-      <Status tone={would_trigger ? 'good' : failed_at === 'automation' ? 'bad' : 'calm'}>
-        {would_trigger ? 'Fired' : 'Did not fire'}
+      <Status tone={shown?.tone ?? (would_trigger ? 'good' : failed_at === 'automation' ? 'bad' : 'calm')}>
+        {shown?.word ?? (would_trigger ? 'Fired' : 'Did not fire')}
       </Status>
       <Anchor component={Link} to={to} params={params} inherit>
         {automation}
@@ -40,8 +42,9 @@ function Match({ match, delivery, factory }: { match: DeliveryMatch; delivery: D
           View run
         </Anchor>
       )}
-      {!would_trigger && <Reason match={match} />}
-      {!would_trigger && failed_at !== 'automation' && (
+      {match.subject && <span>{match.subject}</span>}
+      {match.fate_reason ? <span>{match.fate_reason}</span> : !would_trigger && <Reason match={match} />}
+      {!would_trigger && !fate && failed_at !== 'automation' && (
         <Anchor
           component={Link}
           to={to}

@@ -14,6 +14,7 @@ import { RunStatus } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { agentOf } from './agent.ts';
 import { Durations } from './Durations.tsx';
+import { Events } from './Events.tsx';
 import classes from './Facts.module.css';
 import type { Transcript } from './transcript.ts';
 import { type Branch, treeOf } from './tree.ts';
@@ -51,11 +52,14 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
         <Fact name="Evidence">{run.evidence && evidenceOf(run.evidence)}</Fact>
         <Fact name="Model">{run.agent_config?.model_id}</Fact>
         <Fact name="Agent">{agentOf(run)}</Fact>
+        <Fact name="Subject">{run.subject && <ListOf filter={{ subject: run.subject }}>{run.subject}</ListOf>}</Fact>
+        <Fact name="Continues">{run.continues && <ParentOf id={run.continues} />}</Fact>
         <Fact name="Schedule">{run.schedule?.schedule_name}</Fact>
         <Fact name="Automation">{automationOf(run)}</Fact>
         <Fact name="Factory">{run.factory_uid ? <FactoryOf uid={run.factory_uid} /> : undefined}</Fact>
         <Fact name="Parent">{run.parent_run_id ? <ParentOf id={run.parent_run_id} /> : undefined}</Fact>
       </dl>
+      {run.subject_uid && <Events uid={run.subject_uid} run={run} />}
       <Metadata run={run} />
       <Children run={run} />
     </Stack>

@@ -17,7 +17,6 @@ export function patchLines(patch: string): PatchLine[] {
       inBinary = false;
       lines.push({ kind: 'file', text: line.slice('diff --git '.length) });
     } else if (inBinary) {
-      continue;
     } else if (line === 'GIT binary patch') {
       inBinary = true;
       lines.push({ kind: 'gap', text: 'Binary file' });

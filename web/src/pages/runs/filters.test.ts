@@ -48,6 +48,7 @@ test('every filter of the contract is there', () => {
       "skill_spec",
       "source",
       "state",
+      "subject",
       "task_status",
       "updated_after",
       "webhook_uid",

@@ -60,6 +60,7 @@ export const filters: readonly Filter[] = [
   { name: 'executor', label: 'Acts as', of: 'actor' },
   { name: 'factory_uid', label: 'Factory', many: true, of: 'factory' },
   { name: 'automation_id', label: 'Automation', of: 'automation' },
+  { name: 'subject', label: 'Subject', hint: 'acme/shop#7' },
   { name: 'webhook_uid', label: 'Webhook', of: 'webhook' },
   { name: 'schedule_id', label: 'Schedule', of: 'schedule' },
   { name: 'environment_id', label: 'Environment', of: 'environment' },

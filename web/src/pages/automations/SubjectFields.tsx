@@ -1,0 +1,73 @@
+import { Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import classes from '../webhooks/Advanced.module.css';
+import type { PartProps } from './AutomationForm.tsx';
+import type { SubjectField } from './change.ts';
+
+const whensBusy = [
+  { value: 'coalesce', label: 'Wait for its turn to end, then together' },
+  { value: 'queue', label: 'Follow one by one' },
+  { value: 'replace', label: 'Interrupt it; only the newest counts' },
+  { value: 'parallel', label: 'Start a run of their own' },
+];
+
+const periods: { field: SubjectField; label: string; description: string; placeholder: string }[] = [
+  { field: 'quiet', label: 'Quiet', description: 'How long no event must come before they start something.', placeholder: '30s' },
+  { field: 'longest_wait', label: 'Longest wait', description: 'The most that events wait for that.', placeholder: '5m' },
+  { field: 'keep', label: 'Keep', description: 'How long after its success events continue a run.', placeholder: '14d' },
+  {
+    field: 'max_followups',
+    label: 'Follow-ups',
+    description: 'How often events continue a run before a person must answer.',
+    placeholder: '20',
+  },
+];
+
+/** What events are about, so that later events about the same reach the same run. */
+export function SubjectFields({ draft: { subject }, set, readOnly }: PartProps) {
+  const change = (field: SubjectField, value: string): void => set({ subject: { ...subject, [field]: value } });
+  return (
+    <details className={classes.advanced} open={subject.subject !== '' || undefined}>
+      <summary>One run for each subject</summary>
+      <Stack gap="sm" mt="xs">
+        <TextInput
+          label="Subject"
+          description="What events are about, or auto for GitHub and Linear. Later events about the same reach the same run."
+          placeholder="{{repository.full_name}}#{{pull_request.number}}"
+          maxLength={200}
+          readOnly={readOnly}
+          value={subject.subject}
+          onChange={(event) => change('subject', event.currentTarget.value)}
+        />
+        <Select
+          label="While its run works, events"
+          placeholder="Wait for its turn to end, then together"
+          clearable
+          readOnly={readOnly}
+          data={whensBusy}
+          value={subject.when_busy || null}
+          onChange={(value) => change('when_busy', value ?? '')}
+        />
+        <Group grow align="start" preventGrowOverflow={false}>
+          {periods.map(({ field, ...props }) => (
+            <TextInput
+              key={field}
+              {...props}
+              readOnly={readOnly}
+              value={subject[field]}
+              onChange={(event) => change(field, event.currentTarget.value)}
+            />
+          ))}
+        </Group>
+        <Textarea
+          label="Prompt for later events"
+          placeholder="The prompt"
+          autosize
+          maxRows={8}
+          readOnly={readOnly}
+          value={subject.followup_prompt}
+          onChange={(event) => change('followup_prompt', event.currentTarget.value)}
+        />
+      </Stack>
+    </details>
+  );
+}

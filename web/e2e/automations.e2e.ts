@@ -79,6 +79,52 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await page.getByRole('link', { name: run?.title ?? '' }).waitFor();
 });
 
+test('events about one subject reach one run, and the pages say so', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'subjects' });
+  const hook = await server.api.webhooks.create(uid, { name: 'forge' });
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [hook.uid] } }];
+  const automation = await server.api.automations.create(uid, { name: 'review', prompt: 'demo: ask ready?', triggers });
+  await world.signIn(`/factory/${uid}/automations/${automation.uid}`);
+  await page.getByText('One run for each subject').click();
+  await page.getByRole('textbox', { name: 'Subject' }).fill('{{repo}}#{{pr}}');
+  await page.getByRole('textbox', { name: 'Quiet' }).fill('soon');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('must be a time such as 30s, 5m or 14d').first().waitFor();
+  await world.look('automation-subject');
+  await page.getByRole('textbox', { name: 'Quiet' }).fill('');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await server.api.automations.get(uid, automation.uid)).subject).toBe('{{repo}}#{{pr}}');
+
+  const headers = { Authorization: `Bearer ${hook.secret}`, 'Content-Type': 'application/json' };
+  const send = async (n: number): Promise<string> => {
+    const sent = await fetch(hook.ingress_url, { method: 'POST', body: JSON.stringify({ repo: 'acme/shop', pr: 7, n }), headers });
+    return ((await sent.json()) as { delivery_id: string }).delivery_id;
+  };
+  await send(1);
+  await expect.poll(async () => (await server.api.runs.list({ subject: 'acme/shop#7' })).items[0]?.state).toBe('BLOCKED');
+  const second = await send(2);
+  const [run] = (await server.api.runs.list({ subject: 'acme/shop#7' })).items;
+  await page.goto(`${server.url}/runs/${run?.run_id}`);
+  const events = page.getByRole('region', { name: 'Events' });
+  await expect.poll(() => events.getByRole('listitem').allTextContents()).toHaveLength(2);
+  await events.getByRole('listitem').nth(0).getByText('Waits').waitFor();
+  await events.getByRole('listitem').nth(1).getByText('Started').waitFor();
+  await world.look('run-subject');
+  await events.getByRole('listitem').nth(0).getByRole('link', { name: 'Delivery' }).click();
+  await page.waitForURL(`**/deliveries/${second}`);
+  await page.getByText('acme/shop#7').waitFor();
+  await page.getByText('Waits', { exact: true }).waitFor();
+  await world.look('delivery-subject');
+  await page.goto(`${server.url}/runs/${run?.run_id}`);
+  await page.getByRole('link', { name: 'acme/shop#7' }).click();
+  await page.getByRole('group', { name: 'Applied filters' }).getByText('Subject: acme/shop#7').waitFor();
+  await page
+    .getByRole('table', { name: 'Runs' })
+    .getByRole('link', { name: run?.title ?? '' })
+    .waitFor();
+});
+
 test('a clock shows its next five times by the rules of the server', async ({ world }) => {
   const { page, server } = world;
   const { uid } = await server.api.factories.create({ name: 'clocks' });

@@ -16,7 +16,8 @@ const (
 	ScopeSecretsUse      Scope = "secrets:use"
 	ScopeSecretsManage   Scope = "secrets:manage"
 	ScopeKeysManage      Scope = "keys:manage"
-	ScopeMetricsRead     Scope = "metrics:read" // GET /metrics
+	ScopeEventsManage    Scope = "events:manage" // event endpoints
+	ScopeMetricsRead     Scope = "metrics:read"  // GET /metrics
 	ScopeAdmin           Scope = "admin"
 	// A worker needs ScopeWorker. The key of an execution has ScopeOwnRun. Only an admin can give
 	// them to another key.
@@ -28,7 +29,8 @@ const (
 func Scopes() []Scope {
 	return []Scope{
 		ScopeRunsRead, ScopeRunsWrite, ScopeFactoriesRead, ScopeFactoriesManage,
-		ScopeSecretsUse, ScopeSecretsManage, ScopeKeysManage, ScopeMetricsRead, ScopeWorker, ScopeAdmin,
+		ScopeSecretsUse, ScopeSecretsManage, ScopeKeysManage, ScopeEventsManage,
+		ScopeMetricsRead, ScopeWorker, ScopeAdmin,
 	}
 }
 

@@ -37,23 +37,24 @@ type serveCmd struct {
 	logging
 	working
 	deliveryLimits
-	Worker                 bool          `default:"true" negatable:"" help:"Also run a worker in this process."`
-	QueueTimeout           time.Duration `default:"24h" help:"Maximum time that a run waits for a worker that can execute it."`
-	StallAfter             time.Duration `default:"10m" help:"Time without an event after which a run that works has stalled, at least 1m; 0 disables it. The environment of a run can set another."`
-	OnStall                string        `enum:"alert,cancel" default:"alert" help:"What happens to a run that has stalled: alert marks it, cancel also cancels it. Its environment can choose otherwise."`
-	RetainRuns             time.Duration `help:"How long to keep an ended run after its last change, with its events and files, such as 2160h; 0 keeps it forever."`
-	LimitRequestsPerMinute int           `default:"600" help:"Maximum requests per minute of one API key, across all replicas; 0 disables the limit."`
-	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Maximum validations of factory files per minute from one address without a key; 0 disables the limit."`
-	LimitSecretsPerTeam    int           `default:"1000" help:"Maximum number of managed secrets of a team; 0 disables the limit."`
-	BlobDownloads          string        `enum:"server,presigned" default:"server" help:"How clients download files. With server, the server sends them. With presigned, it redirects to a link of the object store in --blobs, which works for 5 minutes; clients must be able to reach the store."`
-	LimitArtifacts         int64         `default:"2048" help:"Maximum total size of a run's artifacts in MiB; 0 disables the limit."`
-	SessionLife            time.Duration `default:"168h" help:"Maximum duration of a dashboard session."`
-	SessionIdle            time.Duration `default:"24h" help:"Time without requests after which a dashboard session ends."`
-	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. A push webhook, or penstock factory sync, polls at once."`
-	ShutdownDelay          time.Duration `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
-	AcceptLostSecrets      bool          `help:"Start although no key decrypts the stored secrets, because their keyset is lost. Set all secrets again, those of webhooks too, then omit the flag."`
-	MetricsOpen            bool          `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
-	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; repeatable. None by default."`
+	Worker                 bool           `default:"true" negatable:"" help:"Also run a worker in this process."`
+	QueueTimeout           time.Duration  `default:"24h" help:"Maximum time that a run waits for a worker that can execute it."`
+	StallAfter             time.Duration  `default:"10m" help:"Time without an event after which a run that works has stalled, at least 1m; 0 disables it. The environment of a run can set another."`
+	OnStall                string         `enum:"alert,cancel" default:"alert" help:"What happens to a run that has stalled: alert marks it, cancel also cancels it. Its environment can choose otherwise."`
+	RetainRuns             time.Duration  `help:"How long to keep an ended run after its last change, with its events and files, such as 2160h; 0 keeps it forever."`
+	LimitRequestsPerMinute int            `default:"600" help:"Maximum requests per minute of one API key, across all replicas; 0 disables the limit."`
+	LimitValidations       int            `name:"limit-validations-per-minute" default:"30" help:"Maximum validations of factory files per minute from one address without a key; 0 disables the limit."`
+	LimitSecretsPerTeam    int            `default:"1000" help:"Maximum number of managed secrets of a team; 0 disables the limit."`
+	BlobDownloads          string         `enum:"server,presigned" default:"server" help:"How clients download files. With server, the server sends them. With presigned, it redirects to a link of the object store in --blobs, which works for 5 minutes; clients must be able to reach the store."`
+	LimitArtifacts         int64          `default:"2048" help:"Maximum total size of a run's artifacts in MiB; 0 disables the limit."`
+	EventPrivateNetwork    []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) in which event endpoints may be, also with plain HTTP; repeatable. None by default."`
+	SessionLife            time.Duration  `default:"168h" help:"Maximum duration of a dashboard session."`
+	SessionIdle            time.Duration  `default:"24h" help:"Time without requests after which a dashboard session ends."`
+	GitPoll                time.Duration  `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. A push webhook, or penstock factory sync, polls at once."`
+	ShutdownDelay          time.Duration  `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
+	AcceptLostSecrets      bool           `help:"Start although no key decrypts the stored secrets, because their keyset is lost. Set all secrets again, those of webhooks too, then omit the flag."`
+	MetricsOpen            bool           `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
+	CORSOrigin             []string       `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; repeatable. None by default."`
 }
 
 // presigned is the value of --blob-downloads by which clients get files from the object store.
@@ -252,6 +253,7 @@ func (cmd *serveCmd) openBack(
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
 		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
 		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
+		EventNetworks: cmd.EventPrivateNetwork,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = cancel

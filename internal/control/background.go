@@ -30,6 +30,8 @@ func (r *Rules) jobs() []job {
 		{"start scheduled runs", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireDue)},
 		{"start automations on a schedule", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireClocks)},
 		{"give events to the runs on their subjects", store.TopicSubjects, time.Second, r.atNow(r.Subjects.GiveDue)},
+		{"send messages to event endpoints", store.TopicEndpoints, time.Second, r.Endpoints.Send},
+		{"clear old messages to event endpoints", "", 10 * time.Minute, r.Endpoints.ClearOld},
 		{"clear old subjects", "", 10 * time.Minute, r.Subjects.ClearSubjects},
 		{"plan again after a clock was set back", "", time.Minute, r.atNow(r.Schedules.PlanAgain)},
 		{"clear old occurrences", "", 10 * time.Minute, r.Schedules.ClearOccurrences},
@@ -69,6 +71,7 @@ func (r *Rules) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	r.Repositories.Wait()
+	r.Endpoints.Wait()
 	r.Skills.Close()
 	// Record the uses of the last seconds too.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

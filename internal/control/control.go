@@ -1,7 +1,7 @@
 // Package control joins the rules of the control plane: rights, states, transactions, and the
 // notifications after them. The HTTP layer, the command line and the worker act only through them.
 //
-// The rules are packages: access, run, factory. Each imports only those before it.
+// The rules are packages: access, announce, run, factory. Each imports only those before it.
 //
 // A method of the rules takes the caller as a penstock.Principal. Resources of another team, and
 // the personal runs of others, are reported as not found. Errors that are a *penstock.Error may be
@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -26,15 +27,17 @@ type Rules struct {
 	who
 	runs
 	starts
+	announces
 
 	deps run.Deps
 }
 
 // What a caller of the rules may use, by the package that has it.
 type (
-	who    = access.Rules
-	runs   = run.Rules
-	starts = factory.Rules
+	who       = access.Rules
+	runs      = run.Rules
+	starts    = factory.Rules
+	announces = announce.Rules
 )
 
 // New creates the rules. Nothing runs in the background before [Rules.Run].
@@ -50,6 +53,10 @@ func New(d run.Deps) *Rules {
 	})
 	r.runs = run.New(d, r.who)
 	r.starts = factory.New(d, r.who, r.runs)
+	r.announces = announce.New(announce.Options{
+		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, PublicURL: d.PublicURL,
+		Networks: d.EventNetworks, Resolve: d.EventResolve,
+	})
 	return r
 }
 

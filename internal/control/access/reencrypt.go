@@ -17,7 +17,7 @@ var ErrOtherKeyset = errors.New("the keyset decrypts none of the stored secrets"
 // and saved sessions do not count: nobody has to set them again. A keyset of nil decrypts nothing.
 func CheckKeyset(ctx context.Context, db *store.Store, keyset *secret.Keyset) error {
 	var result error
-	for _, table := range []store.SealedTable{store.SealedSecrets, store.SealedWebhooks} {
+	for _, table := range []store.SealedTable{store.SealedSecrets, store.SealedWebhooks, store.SealedEndpoints} {
 		for after := (store.SealedRow{Table: table}); ; {
 			rows, err := db.Secrets.SealedRows(ctx, after, reencryptBatch)
 			if err != nil {
@@ -121,6 +121,8 @@ func sealedContext(r store.SealedRow) string {
 		return WebhookSecretContext(r.ID, r.N)
 	case store.SealedSessions:
 		return SessionContext(r.ID, r.Name)
+	case store.SealedEndpoints:
+		return EndpointContext(r.ID)
 	default:
 		return r.ID // the scope of a stored response
 	}
@@ -135,6 +137,8 @@ func sealedName(r store.SealedRow) string {
 		return "a secret of webhook " + r.ID
 	case store.SealedSessions:
 		return "the saved session of conversation " + r.ID
+	case store.SealedEndpoints:
+		return "the URL and secrets of event endpoint " + r.ID
 	default:
 		return "the response kept for an Idempotency-Key"
 	}
@@ -148,3 +152,6 @@ func sealedName(r store.SealedRow) string {
 func SessionContext(conversationID, key string) string {
 	return fmt.Sprintf("session\x00%s\x00%s", conversationID, key)
 }
+
+// EndpointContext is the encryption context of the URL and secrets of an event endpoint.
+func EndpointContext(uid string) string { return "event-endpoint\x00" + uid }

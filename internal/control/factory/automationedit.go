@@ -248,6 +248,11 @@ func (a *application) storeAutomation(ctx context.Context, row, before store.Aut
 	if err := a.tx.Keys().AddPrincipal(ctx, row.Team, row.Actor()); err != nil {
 		return err
 	}
+	if there && before.Enabled && !row.Enabled {
+		if err := a.tx.Endpoints().AnnouncePause(ctx, row); err != nil {
+			return err
+		}
+	}
 	next, err := SetClocks(row, &before, clocks, penstock.Now())
 	if err != nil {
 		return err

@@ -9,7 +9,9 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -52,7 +54,10 @@ type Deps struct {
 	GitPoll          time.Duration               // how often repositories are polled; 0: only on request
 	Metrics          prometheus.Registerer       // nil: no metrics
 	Webhooks         penstock.WebhookLimits
-	MaxSecrets       int // of a team; 0: no limit
+	EventNetworks    []netip.Prefix // private networks with receivers of events
+	// EventResolve looks up the host of an event endpoint; nil: the resolver of the system.
+	EventResolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	MaxSecrets   int // of a team; 0: no limit
 	// MaxRunArtifactBytes limits the total size of a run's artifacts; 0: no limit.
 	MaxRunArtifactBytes int64
 	// MaxListBytes limits the total size of a team's schedules, and likewise of its agents and its

@@ -54,6 +54,9 @@ func (s *Executions) announceStall(
 	if run.Stalled, err = tx.Runs().Stall(ctx, q, q.Since.Add(rule.After)); err != nil || run.Stalled == nil {
 		return err
 	}
+	if err := tx.Endpoints().AnnounceStall(ctx, run, q.LastSeq+1); err != nil {
+		return err
+	}
 	s.log.Warn("a run has stalled", "run_id", run.ID, "since", run.Stalled.Since, "on_stall", rule.On)
 	if rule.On != penstock.StallCancel {
 		return nil

@@ -274,19 +274,18 @@ func (l limit) crosses() bool {
 	})
 }
 
-// crossed lists the thresholds that the account has reached, and has not reported yet.
-func (l limit) crossed(name string) []penstock.Draft {
-	var drafts []penstock.Draft
+// crossed lists the thresholds that the account has reached, and has not reported yet, and returns the largest.
+func (l limit) crossed(name string) (drafts []penstock.Draft, largest float64) {
 	for _, share := range l.notifyAt {
 		threshold := int64(share * float64(l.cost))
 		if threshold <= l.notified || l.SpentCost < threshold {
 			continue
 		}
-		l.notified = threshold
+		l.notified, largest = threshold, max(largest, share)
 		drafts = append(drafts, penstock.Timeline(penstock.Now(), TimelineBudgetThreshold, map[string]any{
 			"budget_uid": l.Budget, "budget_name": name, "notify_at": share,
 			"spent_usd": penstock.USDOf(l.SpentCost), "cap_usd": penstock.USDOf(l.cost),
 		}))
 	}
-	return drafts
+	return drafts, largest
 }

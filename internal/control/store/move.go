@@ -62,7 +62,7 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 	now := penstock.Now()
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
-	var last int64
+	var last, heard int64
 	err = rs.tx.row(ctx, `UPDATE runs
 		SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
 			execution_id = $7, status_message = $8, last_seq = last_seq + $9,
@@ -79,12 +79,12 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 			AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (
 				SELECT 1 FROM followups f WHERE f.run_id = $18 AND f.state = 'waiting'
 			))
-		RETURNING last_seq`,
+		RETURNING last_seq, CASE WHEN personal = 0 AND `+hasEndpoints+` THEN 1 ELSE 0 END`,
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
 		set.timesLost, int64(set.notGivenSince), m.Blocked.Budget, m.Blocked.Cost, m.Blocked.Tokens,
 		m.Run.ID, string(from), m.Run.ExecutionID, flag(m.To.Done() || from.Done()),
-		marshal(evidence), hollow).Scan(&last)
+		marshal(evidence), hollow).Scan(&last, &heard)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrMoved
 	}
@@ -96,6 +96,11 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 	}
 	if err := rs.tx.Followups().giveUp(ctx, unread); err != nil {
 		return err
+	}
+	if heard == 1 {
+		if err := rs.tx.Endpoints().announceMove(ctx, m, now, last, hollow != ""); err != nil {
+			return err
+		}
 	}
 	return rs.tx.Events().insert(ctx, m.Run.ID, set.execution, last, drafts)
 }

@@ -20,6 +20,7 @@ const (
 	TopicRepositories = "repositories" // a repository may be due
 	TopicBudgets      = "budgets"      // a budget may have more room
 	TopicSubjects     = "subjects"     // an event may wait for a run
+	TopicEndpoints    = "endpoints"    // a message may wait to be sent
 )
 
 // RepositoryTopic changes when a poll of the factory's repository is requested, and when it was

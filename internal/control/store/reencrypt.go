@@ -8,7 +8,7 @@ import (
 // SealedRow is an encrypted value of a table with the key of its row.
 type SealedRow struct {
 	Table  SealedTable
-	ID     string // the team, the webhook, the scope of an idempotency key, the conversation
+	ID     string // the team, the webhook, the event endpoint, the scope of an idempotency key, the conversation
 	Name   string // of a managed secret, or of the blob of a saved session
 	N      int64  // its version, or which of a webhook's secrets
 	Sealed []byte
@@ -23,11 +23,12 @@ const (
 	SealedWebhooks  SealedTable = "webhook_secrets"
 	SealedResponses SealedTable = "idempotency"
 	SealedSessions  SealedTable = "conversations"
+	SealedEndpoints SealedTable = "event_endpoints"
 )
 
 // SealedTables lists every table with encrypted values.
 func SealedTables() []SealedTable {
-	return []SealedTable{SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions}
+	return []SealedTable{SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions, SealedEndpoints}
 }
 
 // reencryptSQL holds the statements for a table: the next rows after a key of id, name and n, and
@@ -70,6 +71,14 @@ var reencryptSQL = map[SealedTable]struct{ next, set string }{
 		`UPDATE conversations
 			SET sealed_key = $1
 			WHERE id = $2 AND blob = $3 AND $4 = 0 AND sealed_key = $5`,
+	},
+	SealedEndpoints: {
+		`SELECT uid, '', 0, sealed
+			FROM event_endpoints
+			WHERE (uid, '', 0) > ($1, $2, $3)
+			ORDER BY uid
+			LIMIT $4`,
+		`UPDATE event_endpoints SET sealed = $1 WHERE uid = $2 AND $3 = '' AND $4 = 0 AND sealed = $5`,
 	},
 }
 

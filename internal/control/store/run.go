@@ -248,6 +248,9 @@ func (rs RunsTx) createAll(ctx context.Context, members []*createRun) error {
 	}
 	rs.tx.Nudge(TopicQueue)
 	rs.tx.Nudge(TopicSearch)
+	if err := rs.tx.Endpoints().announceCreated(ctx, members); err != nil {
+		return err
+	}
 	return rs.tx.Budgets().blockUnfunded(ctx, members)
 }
 

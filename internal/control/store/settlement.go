@@ -212,6 +212,7 @@ func (cs CallsTx) count(ctx context.Context, c *Call, reserved held) error {
 // notify reports the thresholds that budgets have reached on the timeline of a run, unless it was removed.
 func (cs CallsTx) notify(ctx context.Context, runID string, limits []limit) error {
 	var drafts []penstock.Draft
+	var reached []Announcement
 	for _, l := range limits {
 		if !l.crosses() {
 			continue
@@ -220,7 +221,9 @@ func (cs CallsTx) notify(ctx context.Context, runID string, limits []limit) erro
 		if err != nil {
 			return err
 		}
-		drafts = append(drafts, l.crossed(name)...)
+		crossed, largest := l.crossed(name)
+		drafts = append(drafts, crossed...)
+		reached = append(reached, l.announcement(largest))
 	}
 	if len(drafts) == 0 {
 		return nil
@@ -229,7 +232,23 @@ func (cs CallsTx) notify(ctx context.Context, runID string, limits []limit) erro
 	if err := cs.tx.row(ctx, "SELECT count(*) FROM runs WHERE id = $1", runID).Scan(&n); err != nil || n == 0 {
 		return err
 	}
-	return cs.tx.Events().Append(ctx, runID, drafts...)
+	if err := cs.tx.Events().Append(ctx, runID, drafts...); err != nil {
+		return err
+	}
+	return cs.tx.Endpoints().announceThresholds(ctx, runID, reached)
+}
+
+// announcement describes that the account has reached a share of its cap.
+func (l limit) announcement(share float64) Announcement {
+	if l.shared == nil {
+		return Announcement{
+			Type: penstock.EventRunBudgetThreshold, At: penstock.Now(), Data: penstock.EndpointData{NotifyAt: share},
+		}
+	}
+	return Announcement{
+		Type: penstock.EventBudgetThreshold, At: penstock.Now(), Path: "/api/v1/budgets/" + l.shared.UID,
+		Data: penstock.EndpointData{BudgetUID: l.shared.UID, NotifyAt: share},
+	}
 }
 
 // Consumed adds a call to what its run has consumed, and returns the sum. ok is false if the run was removed.

@@ -81,6 +81,8 @@ type Store struct {
 	Deliveries Deliveries
 	Subjects   Subjects
 
+	Endpoints Endpoints
+
 	Factories    Factories
 	Identities   Identities
 	Definitions  Definitions
@@ -164,7 +166,9 @@ type Tx struct {
 	stmts   *statements // nil: the driver keeps prepared statements itself
 	waiting []statement
 	topics  []string
-	hasTurn bool // SQLite: the caller holds the writer's token, for several transactions
+	// endpoints are the enabled ones, as the transaction has read them; nil: it has not.
+	endpoints []EndpointRow
+	hasTurn   bool // SQLite: the caller holds the writer's token, for several transactions
 
 	committer int64 // number of the committer whose transaction it is; 0 also without a committer
 }

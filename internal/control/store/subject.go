@@ -126,6 +126,14 @@ type (
 	Usage struct{ s *Store }
 )
 
+// For announce.
+type (
+	// Endpoints stores event endpoints, the messages to them, and what became of these.
+	Endpoints struct{ s *Store }
+	// EndpointsTx is [Endpoints] in a transaction.
+	EndpointsTx struct{ tx *Tx }
+)
+
 // For factory: automations.
 type (
 	// Automations stores the rows of automations, and their clocks.
@@ -243,11 +251,15 @@ func (s *Store) setSubjects() {
 	s.Webhooks = Webhooks{webhookReads{s}, s}
 	s.Deliveries = Deliveries{deliveryReads{s}, s}
 	s.Subjects = Subjects{subjectReads{s}, s}
+	s.Endpoints = Endpoints{s}
 	s.Factories = Factories{factoryReads{s}, s}
 	s.Identities = Identities{s}
 	s.Definitions = Definitions{s}
 	s.Repositories = Repositories{s}
 }
+
+// Endpoints is [Endpoints] in this transaction.
+func (tx *Tx) Endpoints() EndpointsTx { return EndpointsTx{tx} }
 
 // Keys is [Keys] in this transaction.
 func (tx *Tx) Keys() KeysTx { return KeysTx{tx} }

@@ -142,6 +142,14 @@ func (o *Outbound) Check(ctx context.Context, address string) error {
 	return nil
 }
 
+// IsPublic reports whether an address is in no private network, also if the operator opened that network.
+func (o *Outbound) IsPublic(addr netip.Addr) bool {
+	return guard{own: o.dialer.guard.own}.check(addr) == ""
+}
+
+// Canonical returns the one form of a host in which it is resolved and dialled, or why it is refused.
+func Canonical(host string) (string, error) { return canonical(host) }
+
 // blocked reports whether host is an IP address to which the worker must not connect.
 func (o *Outbound) blocked(host, address string) bool {
 	addr, err := netip.ParseAddr(host)

@@ -2055,7 +2055,7 @@ export interface ScheduledAgentItem {
  * give any secret to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope
  * of an execution's key: it can read its own run and add artifacts to it. It cannot be given to other keys.
  */
-export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
+export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'events:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
 
 /** A secret to create. */
 export interface CreateSecretRequest {

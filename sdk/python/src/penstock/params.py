@@ -1043,6 +1043,7 @@ KeyScope: TypeAlias = Literal[
     "secrets:use",
     "secrets:manage",
     "keys:manage",
+    "events:manage",
     "metrics:read",
     "worker",
     "own_run",

@@ -3045,6 +3045,7 @@ KeyScope: TypeAlias = (
         "secrets:use",
         "secrets:manage",
         "keys:manage",
+        "events:manage",
         "metrics:read",
         "worker",
         "own_run",

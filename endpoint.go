@@ -1,0 +1,161 @@
+package penstock
+
+import (
+	"slices"
+	"time"
+)
+
+// EventEndpoint receives messages about events as signed requests: EventEndpoint of the API.
+type EventEndpoint struct {
+	UID string `json:"uid"`
+	// URL is complete only in the response that creates the endpoint. Later it is the origin, because the path may
+	// be a credential.
+	URL            string           `json:"url"`
+	Events         []EndpointEvent  `json:"events"`                 // empty: all, also of later releases
+	FactoryUIDs    []string         `json:"factory_uids,omitempty"` // empty: also events without a factory
+	Description    string           `json:"description,omitempty"`
+	Enabled        bool             `json:"enabled"`
+	DisabledReason string           `json:"disabled_reason,omitempty"` // why the server disabled it
+	Format         EndpointFormat   `json:"format"`
+	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first
+	CreatedAt      Time             `json:"created_at"`
+	UpdatedAt      Time             `json:"updated_at"`
+	Stats          EndpointStats    `json:"stats"`
+}
+
+// EndpointSecret is a secret that signs the messages of an endpoint.
+type EndpointSecret struct {
+	Secret    string `json:"secret,omitempty"` // whsec_…; only in the response that creates it
+	CreatedAt Time   `json:"created_at"`
+	ExpiresAt Time   `json:"expires_at,omitzero"` // of one that was replaced
+}
+
+// EndpointStats count the messages of the last days, and say when the endpoint last answered.
+type EndpointStats struct {
+	Waiting       int64 `json:"waiting"`
+	Delivered     int64 `json:"delivered"`
+	Failed        int64 `json:"failed"` // all attempts failed
+	LastSuccessAt Time  `json:"last_success_at,omitzero"`
+	LastFailureAt Time  `json:"last_failure_at,omitzero"`
+	FailingSince  Time  `json:"failing_since,omitzero"` // no attempt has succeeded since
+	WaitsUntil    Time  `json:"waits_until,omitzero"`   // the endpoint asked for it with Retry-After
+}
+
+// EndpointFormat is how messages are written.
+type EndpointFormat string
+
+// FormatStandard is the form of Standard Webhooks. It is the only one.
+const FormatStandard EndpointFormat = "standard"
+
+// EndpointEvent is a type of messages.
+type EndpointEvent string
+
+// The types of messages.
+const (
+	EventRunCreated         EndpointEvent = "run.created"
+	EventRunStarted         EndpointEvent = "run.started" // the agent works, also after it was BLOCKED
+	EventRunBlocked         EndpointEvent = "run.blocked"
+	EventRunStalled         EndpointEvent = "run.stalled"
+	EventRunHollow          EndpointEvent = "run.hollow"
+	EventRunSucceeded       EndpointEvent = "run.succeeded"
+	EventRunFailed          EndpointEvent = "run.failed"
+	EventRunErrored         EndpointEvent = "run.errored"
+	EventRunCancelled       EndpointEvent = "run.cancelled"
+	EventRunBudgetThreshold EndpointEvent = "run.budget_threshold" // of the run's own budget
+	EventBudgetThreshold    EndpointEvent = "budget.threshold"
+	EventBudgetExceeded     EndpointEvent = "budget.exceeded"
+	EventAutomationPaused   EndpointEvent = "automation.paused"
+	EventEndpointDisabled   EndpointEvent = "endpoint.disabled"
+
+	// EventEndpointPing is sent only on request, whatever the events of the endpoint are.
+	EventEndpointPing EndpointEvent = "endpoint.ping"
+)
+
+// EndpointEvents lists the types that an endpoint can choose.
+func EndpointEvents() []EndpointEvent {
+	return []EndpointEvent{
+		EventRunCreated, EventRunStarted, EventRunBlocked, EventRunStalled, EventRunHollow, EventRunSucceeded,
+		EventRunFailed, EventRunErrored, EventRunCancelled, EventRunBudgetThreshold, EventBudgetThreshold,
+		EventBudgetExceeded, EventAutomationPaused, EventEndpointDisabled,
+	}
+}
+
+// EventOf returns the type of message that a run sends when it enters a state, or "".
+func EventOf(s State) EndpointEvent {
+	switch s {
+	case StateInProgress:
+		return EventRunStarted
+	case StateBlocked:
+		return EventRunBlocked
+	case StateSucceeded:
+		return EventRunSucceeded
+	case StateFailed:
+		return EventRunFailed
+	case StateError:
+		return EventRunErrored
+	case StateCancelled:
+		return EventRunCancelled
+	case StateQueued, StateClaimed, StatePending:
+	}
+	return ""
+}
+
+// EndpointMessage is the body of a message.
+type EndpointMessage struct {
+	Type      EndpointEvent `json:"type"`
+	Timestamp Time          `json:"timestamp"` // when it happened
+	Data      EndpointData  `json:"data"`
+}
+
+// EndpointData says where to read what a message is about. The message has nothing of what a run has said or
+// was given.
+type EndpointData struct {
+	RunID         string  `json:"run_id,omitempty"`
+	State         State   `json:"state,omitempty"`    // of the run, at that time
+	Sequence      int64   `json:"sequence,omitempty"` // of a run: later events have larger ones
+	FactoryUID    string  `json:"factory_uid,omitempty"`
+	AutomationUID string  `json:"automation_uid,omitempty"`
+	BudgetUID     string  `json:"budget_uid,omitempty"`
+	NotifyAt      float64 `json:"notify_at,omitempty"` // the share of the cap that was reached
+	EndpointUID   string  `json:"endpoint_uid,omitempty"`
+	// URL is the address in the API at which the object can be read.
+	URL string `json:"url"`
+}
+
+// EndpointAttempt is one request to an endpoint.
+type EndpointAttempt struct {
+	UID       string        `json:"uid"`
+	MessageID string        `json:"message_id"` // the header webhook-id
+	Type      EndpointEvent `json:"type"`
+	At        Time          `json:"at"`
+	Attempt   int           `json:"attempt"`              // of the message, from 1
+	Status    int           `json:"http_status,omitzero"` // 0: the endpoint did not answer
+	Succeeded bool          `json:"succeeded"`            // a status from 200 to 299
+	Error     string        `json:"error,omitempty"`      // why there is no answer
+	Answer    string        `json:"answer,omitempty"`     // its first KiB, masked
+	TookMs    int64         `json:"took_ms,omitempty"`    // not of private addresses
+	NextAt    Time          `json:"next_attempt_at,omitzero"`
+}
+
+// retries is how long after an attempt that failed the next one follows.
+var retries = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+}
+
+// RetryMessage returns how long to wait after so many failed attempts, before jitter. ok is false after the last
+// one.
+func RetryMessage(failed int) (wait time.Duration, ok bool) {
+	if failed < 1 || failed > len(retries) {
+		return 0, false
+	}
+	return retries[failed-1], true
+}
+
+// DisableAfter is how long an endpoint may fail before it is disabled.
+const DisableAfter = 5 * 24 * time.Hour
+
+// Wants reports whether the endpoint chose a type of messages of a factory ("": of none).
+func (e EventEndpoint) Wants(event EndpointEvent, factoryUID string) bool {
+	return (len(e.Events) == 0 || slices.Contains(e.Events, event)) &&
+		(len(e.FactoryUIDs) == 0 || slices.Contains(e.FactoryUIDs, factoryUID))
+}

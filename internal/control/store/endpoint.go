@@ -1,0 +1,261 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// EndpointRow is an event endpoint with its internal fields.
+type EndpointRow struct {
+	penstock.EventEndpoint // its URL is the origin, and it has no Secrets
+	Team                   string
+	Sealed                 []byte // the URL and the secrets
+	Lease                  string // of the server that sends to it
+}
+
+var endpointFields = newResource("event_endpoints", "e",
+	textColumn("uid", func(r *EndpointRow) *string { return &r.UID }),
+	textColumn("team", func(r *EndpointRow) *string { return &r.Team }),
+	textColumn("origin", func(r *EndpointRow) *string { return &r.URL }).editable(),
+	bytesColumn("sealed", func(r *EndpointRow) *[]byte { return &r.Sealed }).editable(),
+	eventsColumn("events").editable(),
+	listColumn("factory_uids", func(r *EndpointRow) *[]string { return &r.FactoryUIDs }).editable(),
+	textColumn("description", func(r *EndpointRow) *string { return &r.Description }).editable(),
+	textColumn("format", func(r *EndpointRow) *penstock.EndpointFormat { return &r.Format }),
+	flagColumn("enabled", func(r *EndpointRow) *bool { return &r.Enabled }).editable(),
+	textColumn("disabled_reason", func(r *EndpointRow) *string { return &r.DisabledReason }).editable(),
+	numberColumn("created_at", func(r *EndpointRow) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *EndpointRow) *penstock.Time { return &r.UpdatedAt }).editable(),
+	numberColumn("last_success_at", func(r *EndpointRow) *penstock.Time { return &r.Stats.LastSuccessAt }).unset(),
+	numberColumn("last_failure_at", func(r *EndpointRow) *penstock.Time { return &r.Stats.LastFailureAt }).unset(),
+	numberColumn("failing_since", func(r *EndpointRow) *penstock.Time { return &r.Stats.FailingSince }).unset(),
+	numberColumn("waits_until", func(r *EndpointRow) *penstock.Time { return &r.Stats.WaitsUntil }).unset(),
+)
+
+// eventsColumn is the list of types that an endpoint chose.
+func eventsColumn(name string) columnOf[EndpointRow] {
+	return columnOf[EndpointRow]{
+		column: column{name, "text"},
+		value: func(r *EndpointRow) any {
+			var list []string
+			for _, e := range r.Events {
+				list = append(list, string(e))
+			}
+			return joined(list)
+		},
+		dest: func(r *EndpointRow) any { return (*eventWords)(&r.Events) },
+	}
+}
+
+type eventWords []penstock.EndpointEvent
+
+// Scan is called by database/sql.
+func (w *eventWords) Scan(value any) error {
+	var list words
+	if err := list.Scan(value); err != nil {
+		return err
+	}
+	*w = eventWords{}
+	for _, e := range list {
+		*w = append(*w, penstock.EndpointEvent(e))
+	}
+	return nil
+}
+
+var (
+	selectEndpoints = "SELECT " + endpointFields.selected + " FROM event_endpoints e "
+	setEndpoint     = endpointFields.update("", "uid = ? AND team = ?")
+)
+
+func readEndpoints(ctx context.Context, q querier, where string, args ...any) ([]EndpointRow, error) {
+	rows, err := q.query(ctx, selectEndpoints+where, args...)
+	return collect(q.store(), rows, err, "event endpoints", func(r *EndpointRow) []any { return endpointFields.into(r) })
+}
+
+func readEndpoint(ctx context.Context, q querier, where string, team, uid string) (EndpointRow, error) {
+	rows, err := readEndpoints(ctx, q, "WHERE e.uid = $1 AND e.team = $2"+where, uid, team)
+	if err == nil && len(rows) == 0 {
+		err = penstock.NotFound("event endpoint", uid)
+	}
+	if err != nil {
+		return EndpointRow{}, err
+	}
+	return rows[0], nil
+}
+
+// List lists the endpoints of a team, the oldest first, with the counts of their messages.
+func (es Endpoints) List(ctx context.Context, team string) ([]EndpointRow, error) {
+	rows, err := readEndpoints(ctx, es.s, "WHERE e.team = $1 ORDER BY e.created_at, e.uid", team)
+	for i := range rows {
+		if err == nil {
+			err = es.count(ctx, &rows[i])
+		}
+	}
+	return rows, err
+}
+
+// Find reads one endpoint of a team, with the counts of its messages. Absence is penstock.CodeNotFound.
+func (es Endpoints) Find(ctx context.Context, team, uid string) (EndpointRow, error) {
+	row, err := readEndpoint(ctx, es.s, "", team, uid)
+	if err != nil {
+		return row, err
+	}
+	return row, es.count(ctx, &row)
+}
+
+func (es Endpoints) count(ctx context.Context, r *EndpointRow) error {
+	type counted struct {
+		state string
+		n     int64
+	}
+	rows, err := es.s.query(ctx, `SELECT state, count(*)
+		FROM endpoint_messages
+		WHERE endpoint_uid = $1
+		GROUP BY state`, r.UID)
+	list, err := collect(es.s, rows, err, "counts of messages", func(c *counted) []any { return []any{&c.state, &c.n} })
+	for _, c := range list {
+		switch c.state {
+		case messageWaiting:
+			r.Stats.Waiting = c.n
+		case messageDelivered:
+			r.Stats.Delivered = c.n
+		case messageFailed:
+			r.Stats.Failed = c.n
+		}
+	}
+	return err
+}
+
+// Lock reads one endpoint of a team and locks it until the transaction ends.
+func (es EndpointsTx) Lock(ctx context.Context, team, uid string) (EndpointRow, error) {
+	return readEndpoint(ctx, es.tx, es.tx.s.d.lock, team, uid)
+}
+
+// Count returns how many endpoints a team has.
+func (es EndpointsTx) Count(ctx context.Context, team string) (n int, err error) {
+	err = es.tx.row(ctx, "SELECT count(*) FROM event_endpoints WHERE team = $1", team).Scan(&n)
+	return n, err
+}
+
+// Add stores a new endpoint.
+func (es EndpointsTx) Add(ctx context.Context, r EndpointRow) error {
+	if err := endpointFields.add(ctx, es.tx, &r); err != nil {
+		return fmt.Errorf("store event endpoint %s: %w", r.UID, err)
+	}
+	return nil
+}
+
+// Set stores an endpoint that was read and changed in the transaction. One that was disabled and is enabled
+// again has not failed yet.
+func (es EndpointsTx) Set(ctx context.Context, before, after EndpointRow) error {
+	if _, err := es.tx.exec(ctx, setEndpoint, endpointFields.changes(&after, after.UID, after.Team)...); err != nil {
+		return fmt.Errorf("store event endpoint %s: %w", after.UID, err)
+	}
+	if after.Enabled && !before.Enabled {
+		if _, err := es.tx.exec(ctx, `UPDATE event_endpoints
+			SET failing_since = 0, waits_until = 0
+			WHERE uid = $1`, after.UID); err != nil {
+			return fmt.Errorf("enable event endpoint %s: %w", after.UID, err)
+		}
+		es.tx.Nudge(TopicEndpoints)
+	}
+	return nil
+}
+
+// Delete removes an endpoint. Its messages and attempts are removed when they are old.
+func (es EndpointsTx) Delete(ctx context.Context, team, uid string) error {
+	n, err := es.tx.exec(ctx, "DELETE FROM event_endpoints WHERE uid = $1 AND team = $2", uid, team)
+	if err == nil && n == 0 {
+		return penstock.NotFound("event endpoint", uid)
+	}
+	return err
+}
+
+// HasFactory reports whether a team has a factory.
+func (es EndpointsTx) HasFactory(ctx context.Context, team, uid string) (bool, error) {
+	var n int
+	err := es.tx.row(ctx, "SELECT count(*) FROM factories WHERE uid = $1 AND team = $2", uid, team).Scan(&n)
+	return n > 0, err
+}
+
+// AttemptQuery chooses attempts of an endpoint.
+type AttemptQuery struct {
+	MessageID string // "": of all
+	Cursor    string
+	Limit     int
+}
+
+var attemptFields = newResource("endpoint_attempts", "a",
+	textColumn("uid", func(r *attemptRow) *string { return &r.UID }),
+	textColumn("endpoint_uid", func(r *attemptRow) *string { return &r.endpointUID }),
+	textColumn("message_id", func(r *attemptRow) *string { return &r.MessageID }),
+	textColumn("type", func(r *attemptRow) *penstock.EndpointEvent { return &r.Type }),
+	numberColumn("attempt", func(r *attemptRow) *int { return &r.Attempt }),
+	numberColumn("at", func(r *attemptRow) *penstock.Time { return &r.At }),
+	numberColumn("status", func(r *attemptRow) *int { return &r.Status }),
+	textColumn("error", func(r *attemptRow) *string { return &r.Error }),
+	textColumn("answer", func(r *attemptRow) *string { return &r.Answer }),
+	numberColumn("took_ms", func(r *attemptRow) *int64 { return &r.TookMs }),
+	numberColumn("next_at", func(r *attemptRow) *penstock.Time { return &r.NextAt }),
+)
+
+type attemptRow struct {
+	penstock.EndpointAttempt
+	endpointUID string
+}
+
+// Attempts returns one page of the attempts of an endpoint, newest first, and the cursor of the next one, or "".
+func (es Endpoints) Attempts(
+	ctx context.Context, endpointUID string, q AttemptQuery,
+) (list []penstock.EndpointAttempt, next string, err error) {
+	var w where
+	w.add("a.endpoint_uid = ?", endpointUID)
+	if q.MessageID != "" {
+		w.add("a.message_id = ?", q.MessageID)
+	}
+	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
+	q.Cursor, q.Limit = "", 0
+	rows, next, err := pageByUID(
+		w, "a.uid", fingerprintOf(q, Viewer{Team: endpointUID}), after, limit,
+		func(where string, args ...any) ([]attemptRow, error) {
+			rows, err := es.s.query(ctx, "SELECT "+attemptFields.selected+" FROM endpoint_attempts a WHERE "+where, args...)
+			return collect(es.s, rows, err, "attempts", func(r *attemptRow) []any { return attemptFields.into(r) })
+		},
+		func(r attemptRow) string { return r.UID },
+	)
+	if err != nil {
+		return nil, "", err
+	}
+	list = []penstock.EndpointAttempt{}
+	for _, r := range rows {
+		r.Succeeded = r.Status/100 == 2
+		list = append(list, r.EndpointAttempt)
+	}
+	return list, next, nil
+}
+
+// ClearOld removes messages and attempts from before a time, at most limit of each, and returns how many it
+// removed.
+func (es Endpoints) ClearOld(ctx context.Context, before penstock.Time, limit int) (n int, err error) {
+	err = es.s.Write(ctx, func(tx *Tx) error {
+		messages, err := tx.exec(ctx, `DELETE FROM endpoint_messages
+			WHERE (endpoint_uid, id) IN (
+				SELECT endpoint_uid, id
+				FROM endpoint_messages
+				WHERE happened_at < $1
+				ORDER BY happened_at
+				LIMIT $2
+			)`, int64(before), limit)
+		if err != nil {
+			return fmt.Errorf("remove old messages: %w", err)
+		}
+		attempts, err := tx.exec(ctx, `DELETE FROM endpoint_attempts
+			WHERE uid IN (SELECT uid FROM endpoint_attempts WHERE at < $1 ORDER BY at LIMIT $2)`, int64(before), limit)
+		n = int(max(messages, attempts))
+		return err
+	})
+	return n, err
+}

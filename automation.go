@@ -16,6 +16,8 @@ type Automation struct {
 	Prompt   string    `json:"prompt"`
 	Triggers []Trigger `json:"triggers"`
 	SubjectRules
+	HealthRules
+	Health
 	Overrides
 	// Problems are the reasons why the automation or one of its triggers starts no runs: a
 	// missing agent, webhook or schedule, or a provider that is not connected.

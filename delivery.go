@@ -103,7 +103,7 @@ type DeliveryMatch struct {
 	// [SubjectRules]. RunID is then the run that has received it.
 	Subject    string `json:"subject,omitempty"` // not stored
 	SubjectUID string `json:"subject_uid,omitempty"`
-	Fate       Fate   `json:"fate,omitempty"` // not stored
+	Fate       Fate   `json:"fate,omitempty"` // stored if the automation was paused
 	FateReason string `json:"fate_reason,omitempty"`
 	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
 	// failed, or factory.FailedAtAutomation. It is nil if the delivery started a run.

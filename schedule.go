@@ -23,6 +23,8 @@ type Schedule struct {
 	LastSpawnError *string            `json:"last_spawn_error"`
 	Scope          *Scoped            `json:"scope,omitempty"`
 	Upcoming       []Time             `json:"upcoming,omitempty"` // the next five times while enabled
+	HealthRules
+	Health
 }
 
 // ScheduleHistory says when a schedule last fired and will next fire.

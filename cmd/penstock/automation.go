@@ -52,6 +52,8 @@ func resourceName(target string) string {
 
 func automationState(a penstock.Automation) string {
 	switch {
+	case a.Paused != nil:
+		return "paused: " + failuresText(a.Paused)
 	case !a.Enabled:
 		return "disabled"
 	case len(a.Problems) == 1:
@@ -59,7 +61,30 @@ func automationState(a penstock.Automation) string {
 	case len(a.Problems) > 1:
 		return "broken (" + strconv.Itoa(len(a.Problems)) + " problems)"
 	}
+	if a.Degraded != nil {
+		return "degraded: " + failuresText(a.Degraded)
+	}
 	return "enabled"
+}
+
+// failuresText says in a list since when runs in a row have failed.
+func failuresText(f *penstock.Failures) string {
+	return number(int64(f.Failures)) + " failed since " + timestamp(f.Since)
+}
+
+// healthFacts says what failures have done to an automation or schedule.
+func healthFacts(r penstock.HealthRules, h penstock.Health) []fact {
+	var list []fact
+	if r.PauseAfterFailures > 0 {
+		list = append(list, fact{"pause after failures", number(int64(r.PauseAfterFailures))})
+	}
+	if h.Paused != nil {
+		list = append(list, fact{"paused", timestamp(h.Paused.Since) + ": " + h.Paused.Reason})
+	}
+	if h.Degraded != nil {
+		list = append(list, fact{"degraded", timestamp(h.Degraded.Since) + ": " + h.Degraded.Reason})
+	}
+	return list
 }
 
 func automationFacts(a penstock.Automation) []fact {
@@ -92,6 +117,7 @@ func automationFacts(a penstock.Automation) []fact {
 	if a.MaxFollowups != nil {
 		list = append(list, fact{"max follow-ups", number(int64(*a.MaxFollowups))})
 	}
+	list = append(list, healthFacts(a.HealthRules, a.Health)...)
 	for _, t := range a.Triggers {
 		list = append(list, fact{"trigger", triggerText(t)})
 		if c := t.Schedule; c != nil {
@@ -147,6 +173,7 @@ type automationFields struct {
 	Model       *string          `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
 	Secret      []string         `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	subjectFields
+	PauseAfterFailures *int `placeholder:"N" field:"/pause_after_failures" help:"Pause it after so many runs in a row that ended FAILED or ERROR; 0, the default, never does."`
 	requestBody
 }
 

@@ -15,7 +15,7 @@ type scheduleCmds struct {
 	List    listCmd            `cmd:"" help:"List schedules."`
 	Create  scheduleCreateCmd  `cmd:"" help:"Create a schedule."`
 	Get     getCmd             `cmd:"" help:"Show a schedule and when it fires next."`
-	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule; omitted fields are removed, but --time-zone, --catch-up and --overlap stay as they are."`
+	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule; omitted fields are removed, but --time-zone, --catch-up, --overlap and --pause-after-failures stay as they are."`
 	Pause   actionCmd          `cmd:"" help:"Pause a schedule."`
 	Resume  actionCmd          `cmd:"" help:"Resume a paused schedule."`
 	Delete  deleteCmd          `cmd:"" help:"Delete a schedule; its runs are kept."`
@@ -40,19 +40,20 @@ var scheduleNoun = &noun[penstock.Schedule]{
 
 // scheduleFields are the flags that describe a schedule.
 type scheduleFields struct {
-	Name        *string           `field:"/name" help:"Name of the schedule."`
-	Cron        string            `placeholder:"EXPRESSION" field:"/cron_schedule" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
-	TimeZone    string            `aliases:"timezone" placeholder:"NAME" field:"/time_zone" help:"Time zone of --cron, such as Europe/Berlin; UTC by default."`
-	CatchUp     string            `enum:",once,all,none" default:"" placeholder:"HOW" field:"/catch_up" help:"What starts for times that passed while no server was there: once (one run for all; the default), all (one for each, at most 100) or none."`
-	Overlap     string            `enum:",allow,queue,skip,replace" default:"" placeholder:"HOW" field:"/overlap" help:"What happens while an earlier run has not ended: allow (start another one; the default), queue, skip, or replace (cancel it)."`
-	Prompt      string            `field:"/prompt" help:"Prompt for the agent; - reads it from standard input."`
-	Skill       string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow."`
-	Mode        string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode of its runs: normal, plan (plan first and ask) or orchestrate."`
-	Agent       string            `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent whose name and settings its runs use."`
-	Environment string            `placeholder:"UID|NAME" field:"/agent_config/environment_id" help:"Environment for its runs."`
-	Model       string            `placeholder:"ID" field:"/agent_config/model_id" help:"Model, such as demo/offline."`
-	Metadata    map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Label of its runs; repeatable."`
-	Paused      bool              `about:"/enabled" help:"Create it paused; schedule resume starts it."`
+	Name               *string           `field:"/name" help:"Name of the schedule."`
+	Cron               string            `placeholder:"EXPRESSION" field:"/cron_schedule" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
+	TimeZone           string            `aliases:"timezone" placeholder:"NAME" field:"/time_zone" help:"Time zone of --cron, such as Europe/Berlin; UTC by default."`
+	CatchUp            string            `enum:",once,all,none" default:"" placeholder:"HOW" field:"/catch_up" help:"What starts for times that passed while no server was there: once (one run for all; the default), all (one for each, at most 100) or none."`
+	Overlap            string            `enum:",allow,queue,skip,replace" default:"" placeholder:"HOW" field:"/overlap" help:"What happens while an earlier run has not ended: allow (start another one; the default), queue, skip, or replace (cancel it)."`
+	Prompt             string            `field:"/prompt" help:"Prompt for the agent; - reads it from standard input."`
+	Skill              string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow."`
+	Mode               string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode of its runs: normal, plan (plan first and ask) or orchestrate."`
+	Agent              string            `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent whose name and settings its runs use."`
+	Environment        string            `placeholder:"UID|NAME" field:"/agent_config/environment_id" help:"Environment for its runs."`
+	Model              string            `placeholder:"ID" field:"/agent_config/model_id" help:"Model, such as demo/offline."`
+	Metadata           map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Label of its runs; repeatable."`
+	PauseAfterFailures *int              `placeholder:"N" field:"/pause_after_failures" help:"Pause it after so many runs in a row that ended FAILED or ERROR; 0, the default, never does."`
+	Paused             bool              `about:"/enabled" help:"Create it paused; schedule resume starts it."`
 	requestBody
 }
 
@@ -158,6 +159,7 @@ func scheduleFacts(s penstock.Schedule) []fact {
 		{"created", timestamp(s.CreatedAt)},
 		{"created by", actor(s.CreatedBy)},
 	}
+	list = append(list, healthFacts(s.HealthRules, s.Health)...)
 	if s.History != nil && s.History.LastRan != nil {
 		list = append(list, fact{"last ran", timestamp(*s.History.LastRan)})
 	}

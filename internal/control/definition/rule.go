@@ -131,6 +131,7 @@ var rules = map[string]rule{
 		description: "be a time such as 30s, 5m or 14d, up to 366d",
 		valid:       func(text string) bool { return penstock.Period(text).Valid() },
 	},
+	"failures":  {bounded: true, high: penstock.MostFailures},
 	"followups": {bounded: true, low: 1, high: penstock.MostFollowups},
 	"output":    {enum: []string{"classification"}},
 	"share":     {bounded: true, high: 1},

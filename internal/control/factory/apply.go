@@ -33,6 +33,7 @@ type application struct {
 	parsed  *definition.Definition     // of files
 	secrets map[string]store.SecretRow // those that the files name, locked
 	found   []definition.Diagnostic
+	health  []store.HealthOf // of the automations that change
 }
 
 // apply replaces the files of the factory. If a finding is an error, it stops, and the caller
@@ -67,9 +68,12 @@ func (a *application) apply(ctx context.Context, before, files map[string][]byte
 		}
 	}
 	if a.same {
-		return unchanged, nil
+		return unchanged, a.storeHealth(ctx)
 	}
 	revision, err := a.revise(ctx, before, files, plan)
+	if err == nil {
+		err = a.storeHealth(ctx)
+	}
 	return Applied{plan, revision, diagnostics(a.found)}, err
 }
 

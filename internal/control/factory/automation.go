@@ -40,6 +40,7 @@ type AutomationRequest struct {
 	Prompt   *string             `json:"prompt,omitempty"`
 	Triggers *[]penstock.Trigger `json:"triggers,omitempty"`
 	SubjectRequest
+	HealthRequest
 
 	Model         *string                        `json:"model,omitempty"`
 	Harness       *penstock.Harness              `json:"harness,omitempty"`
@@ -65,6 +66,11 @@ type SubjectRequest struct {
 	ContinueOn *[]penstock.Trigger `json:"continue_on,omitempty"`
 	Closes     *[]penstock.Trigger `json:"closes,omitempty"`
 	ClosesRun  *bool               `json:"closes_run,omitempty"`
+}
+
+// HealthRequest changes when failures pause an automation.
+type HealthRequest struct {
+	PauseAfterFailures *int `json:"pause_after_failures,omitempty"`
 }
 
 // List lists a factory's automations by name.
@@ -181,6 +187,7 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	}
 	request.Text(bad, "/prompt", row.Prompt, request.MaxAgentPrompt)
 	errs = append(errs, checkSubject(row.SubjectRules)...)
+	checkHealth(bad, row.HealthRules)
 	switch n := len(row.Triggers); {
 	case n == 0:
 		bad("/triggers", "must have at least one trigger")
@@ -242,6 +249,13 @@ func checkSubjectTriggers(r penstock.SubjectRules, pointer string, list []pensto
 		}
 	}
 	return append(errs, checkTriggers(pointer, list)...)
+}
+
+// checkHealth checks what pauses an automation or schedule.
+func checkHealth(bad func(pointer, format string, args ...any), r penstock.HealthRules) {
+	if n := r.PauseAfterFailures; n < 0 || n > penstock.MostFailures {
+		bad("/pause_after_failures", "must be 1 to %d, or 0 for never", penstock.MostFailures)
+	}
 }
 
 // checkOverrides returns the errors of an automation's own configuration.

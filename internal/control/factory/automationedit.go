@@ -2,6 +2,7 @@ package factory
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -84,6 +85,10 @@ func (s *Resources) UpdateAutomation(
 		if err != nil {
 			return struct{}{}, err
 		}
+		resume := row.Paused != nil && req.Enabled != nil && *req.Enabled
+		if resume && row.Enabled && req.onlyEnables() { // nothing of its file changes
+			return struct{}{}, tx.Automations().SetHealth(ctx, healthOf(row, true), penstock.Now())
+		}
 		if err := s.repositories.readOnly(factory, definition.KindAutomation, row.Name); err != nil {
 			return struct{}{}, err
 		}
@@ -96,12 +101,31 @@ func (s *Resources) UpdateAutomation(
 		}
 		row.UpdatedAt = penstock.Now()
 		err = s.factories.edit(ctx, tx, p, factory.UID, automationEdit(factory, before.Name, row.Automation))
-		return struct{}{}, err
+		if err != nil || !resume {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.Automations().SetHealth(ctx, healthOf(row, true), penstock.Now())
 	})
 	if err != nil {
 		return penstock.Automation{}, err
 	}
 	return s.automations.ReadAutomation(ctx, p, factoryUID, uid)
+}
+
+// onlyEnables reports whether the request does nothing but enable the automation.
+func (r AutomationRequest) onlyEnables() bool {
+	for _, f := range automationSettable {
+		if f.Name != "enabled" && f.Given(&r) {
+			return false
+		}
+	}
+	return len(r.Cleared) == 0
+}
+
+func healthOf(row store.AutomationRow, resume bool) store.HealthOf {
+	return store.HealthOf{
+		Source: row.UID, Team: row.Team, Enabled: row.Enabled, Rules: row.HealthRules, Resume: resume,
+	}
 }
 
 // automationEdit writes the new values of an automation into its document. before is its
@@ -178,6 +202,7 @@ func (a *application) automations(ctx context.Context, d *definition.Definition)
 			if err := a.tx.Automations().Delete(ctx, row); err != nil {
 				return err
 			}
+			a.health = append(a.health, store.HealthOf{Source: row.UID})
 		}
 	}
 	for _, doc := range d.Automations {
@@ -257,5 +282,19 @@ func (a *application) storeAutomation(ctx context.Context, row, before store.Aut
 	if err != nil {
 		return err
 	}
+	// A file of an automation that changes is how the owner of a repository fixes it.
+	a.health = append(a.health, healthOf(row, a.edit == nil))
 	return a.tx.Automations().SetClocks(ctx, row.Team, row.UID, next)
+}
+
+// storeHealth stores the settings about health of all automations that have changed. It comes last and in
+// one order: runs that end lock these rows, too.
+func (a *application) storeHealth(ctx context.Context) error {
+	slices.SortFunc(a.health, func(a, b store.HealthOf) int { return strings.Compare(a.Source, b.Source) })
+	for _, of := range a.health {
+		if err := a.tx.Automations().SetHealth(ctx, of, penstock.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

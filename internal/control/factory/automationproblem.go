@@ -28,6 +28,7 @@ func (s *Automations) presentAutomations(
 	out := make([]penstock.Automation, len(rows))
 	for i, row := range rows {
 		out[i] = row.Automation
+		out[i].Enabled = row.Fires()
 		out[i].Triggers = WithClocks(row, clocks)
 		if out[i].Problems, err = check.Problems(ctx, row); err != nil {
 			return nil, err

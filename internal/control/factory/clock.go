@@ -219,6 +219,9 @@ func (s *Schedules) clockMoment(
 	for i, c := range met.clocks {
 		one := candidate{row: clockSource(row).occurrence(met.times[i], row.UID), run: run}
 		one.row.Clock, one.row.Reason = c.key(), why
+		if one.paused(row.Paused, "automation") {
+			one.run = nil
+		}
 		all = append(all, one)
 	}
 	return newMoment(met.clocks[0].trigger.Overlap, all), nil
@@ -335,6 +338,10 @@ func (s *Schedules) candidatesWith(
 	var made []candidate
 	for _, row := range with {
 		c := candidate{row: sourceOf(r).occurrence(at, row.UID)}
+		if c.paused(row.Paused, "automation") || c.paused(r.Paused, "schedule") {
+			made = append(made, c)
+			continue
+		}
 		var err error
 		c.run, err = s.automations.automationRun(
 			ctx, row, Cause{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule, PaidBy: payersOf(r)},

@@ -253,6 +253,11 @@ func (s *Receiver) begin(
 func (s *Receiver) starting(
 	ctx context.Context, a *planned, on Cause, match *penstock.DeliveryMatch,
 ) (*store.NewRun, error) {
+	if paused := a.row.Paused; paused != nil {
+		match.FailedAt, match.Reason = new(FailedAtAutomation), paused.Skips("automation")
+		match.Fate = penstock.FateSkipped
+		return nil, nil //nolint:nilnil // it is noted
+	}
 	template, broken, err := a.resolved(ctx, s)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,8 @@ func presentSchedule(r store.ScheduleRow) penstock.Schedule {
 	if r.LastAt != 0 {
 		out.History.LastRan = &r.LastAt
 	}
-	if !r.Enabled || r.NextAt == 0 {
+	out.Enabled = r.Enabled && r.Paused == nil
+	if !out.Enabled || r.NextAt == 0 {
 		return out
 	}
 	out.History.NextRun = &r.NextAt
@@ -88,6 +89,9 @@ func (s *Schedules) Create(
 			return penstock.Schedule{}, err
 		}
 		if err := s.catalog.RoomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
+			return penstock.Schedule{}, err
+		}
+		if err := tx.Automations().SetHealth(ctx, healthOfSchedule(r), now); err != nil {
 			return penstock.Schedule{}, err
 		}
 		return readSchedule(ctx, tx, p, r.ID)
@@ -127,6 +131,7 @@ func (s *Schedules) Replace(
 		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron && r.TimeZone == checked.TimeZone
 		r.TimeZone, r.CatchUp, r.Overlap = checked.TimeZone, checked.CatchUp, checked.Overlap
 		r.Name, r.Cron, r.Enabled = checked.Name, checked.Cron, checked.Enabled
+		r.HealthRules = checked.HealthRules
 		r.Prompt, r.Personal = checked.Prompt, checked.Personal
 		r.ChangedBy = checked.ChangedBy
 		r.Mode, r.Config, r.AgentUID, r.Metadata = checked.Mode, checked.Config, checked.AgentUID, checked.Metadata
@@ -160,7 +165,7 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 		return penstock.Schedule{}, err
 	}
 	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
-		if r.Enabled {
+		if r.Enabled && r.Paused == nil {
 			return errUnchanged
 		}
 		if uid := r.EnvironmentID(); uid != "" {
@@ -190,6 +195,9 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 		if err != nil {
 			return err
 		}
+		if r.Enabled { // failures have paused it: its times went on
+			return nil
+		}
 		r.Enabled = true
 		return planSchedule(r, now)
 	})
@@ -202,7 +210,7 @@ func (s *Schedules) checkResumed(ctx context.Context, p penstock.Principal, id s
 		return err
 	}
 	r, err := s.store.Schedules.Find(ctx, run.ViewerOf(p), id)
-	if err != nil || r.Enabled {
+	if err != nil || r.Enabled && r.Paused == nil {
 		return err
 	}
 	r.ChangedBy = penstock.MorePayers(r.ChangedBy, p.PaidBy()...)
@@ -259,8 +267,19 @@ func (s *Schedules) changeSchedule(
 		if err := s.catalog.RoomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
 			return penstock.Schedule{}, err
 		}
+		if err := tx.Automations().SetHealth(ctx, healthOfSchedule(r), now); err != nil {
+			return penstock.Schedule{}, err
+		}
 		return readSchedule(ctx, tx, p, id)
 	})
+}
+
+// healthOfSchedule returns what is stored about the health of a schedule that is created or changed. A
+// caller that leaves it enabled enables it.
+func healthOfSchedule(r store.ScheduleRow) store.HealthOf {
+	return store.HealthOf{
+		Source: r.ID, Team: r.Team, Enabled: r.Enabled, Rules: r.HealthRules, Resume: r.Enabled && r.Paused != nil,
+	}
 }
 
 // readSchedule returns a schedule as the transaction sees it.
@@ -329,6 +348,8 @@ func (s *Schedules) define(
 	r.CatchUp = cmp.Or(req.CatchUp, r.CatchUp, penstock.CatchUpOnce)
 	r.Overlap = cmp.Or(req.Overlap, r.Overlap, penstock.OverlapAllow)
 	checkTicks(bad, "", r.CatchUp, r.Overlap)
+	request.Set(&r.PauseAfterFailures, req.PauseAfterFailures)
+	checkHealth(bad, r.HealthRules)
 	zone, field, problem := zoneOf(changedZone(req.TimeZone, req.Timezone, r.TimeZone))
 	if problem != "" {
 		bad("/"+field, "%s", problem)

@@ -119,6 +119,10 @@ func (s *Schedules) momentOf(
 	ctx context.Context, r store.ScheduleRow, with []store.AutomationRow, at, now penstock.Time,
 ) (moment, error) {
 	own := candidate{row: sourceOf(r).occurrence(at, "")}
+	if own.paused(r.Paused, "schedule") {
+		all, err := s.candidatesWith(ctx, r, with, at, now)
+		return newMoment(r.Overlap, append([]candidate{own}, all...)), err
+	}
 	run, err := s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
 	var known *penstock.Error
 	switch {

@@ -20,4 +20,5 @@ type ScheduleRequest struct {
 	AgentUID string            `json:"agent_uid,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Team     *bool             `json:"team,omitempty"`
+	HealthRequest
 }

@@ -161,6 +161,8 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 		return err
 	case !a.Enabled:
 		return s.drop(ctx, d, "The automation was disabled.", now)
+	case a.Paused != nil:
+		return s.drop(ctx, d, a.Paused.Skips("automation"), now)
 	}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)

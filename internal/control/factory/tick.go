@@ -61,6 +61,15 @@ type candidate struct {
 	run *store.NewRun // nil: row.Reason says why none could be made; several may share one
 }
 
+// paused makes the candidate skip its time if failures have paused what would start its run.
+func (c *candidate) paused(f *penstock.Failures, what string) bool {
+	if f == nil {
+		return false
+	}
+	c.row.Fate, c.row.Reason = penstock.FateSkipped, f.Skips(what)
+	return true
+}
+
 // moment is a time that has come, with all that it may start.
 type moment struct {
 	overlap    penstock.Overlap

@@ -173,7 +173,7 @@ func (s *Executions) nextEvents(
 		return nil, err
 	}
 	a, err := tx.Automations().ByUID(ctx, subject.AutomationUID)
-	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !a.Enabled {
+	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !a.Fires() {
 		return nil, nil //nolint:nilnil // no question
 	}
 	if err != nil {

@@ -18,6 +18,9 @@ type AutomationRow struct {
 	PaidBy              []string // the keys that gave it its present form, and pay for its runs
 }
 
+// Fires reports whether events start runs of the automation: it is enabled, and failures have not paused it.
+func (r AutomationRow) Fires() bool { return r.Enabled && r.Paused == nil }
+
 // Actor returns the automation as the actor of its runs. It acts on behalf of no person.
 func (r AutomationRow) Actor() penstock.Actor {
 	return penstock.Actor{Type: "service_account", UID: r.UID, DisplayName: r.Name}
@@ -30,6 +33,7 @@ type automationData struct {
 	Prompt   string             `json:"prompt"`
 	Triggers []penstock.Trigger `json:"triggers"`
 	penstock.SubjectRules
+	penstock.HealthRules
 	Overrides penstock.Overrides `json:"overrides,omitzero"`
 }
 
@@ -48,8 +52,9 @@ var automationFields = newResource("automations", "a",
 )
 
 var (
-	automationColumns = "SELECT " + automationFields.selected + " FROM automations a "
-	setAutomation     = automationFields.update("", "uid = ?")
+	automationColumns = "SELECT " + automationFields.selected + ", " + healthFields.orZero +
+		" FROM automations a LEFT JOIN health h ON h.source = a.uid "
+	setAutomation = automationFields.update("", "uid = ?")
 )
 
 // automationRecord is the row of an automation.
@@ -59,14 +64,18 @@ type automationRecord struct {
 }
 
 func (r AutomationRow) record() *automationRecord {
-	return &automationRecord{r, automationData{r.Agent, r.Title, r.Prompt, r.Triggers, r.SubjectRules, r.Overrides}}
+	return &automationRecord{r, automationData{
+		r.Agent, r.Title, r.Prompt, r.Triggers, r.SubjectRules, r.HealthRules, r.Overrides,
+	}}
 }
 
 func scanAutomation(row scanner) (AutomationRow, error) {
 	var r automationRecord
-	err := row.Scan(automationFields.into(&r)...)
+	var h healthRow
+	err := row.Scan(automationFields.into(&r, healthFields.into(&h)...)...)
 	r.Agent, r.Title, r.Prompt = r.data.Agent, r.data.Title, r.data.Prompt
 	r.Triggers, r.SubjectRules, r.Overrides = r.data.Triggers, r.data.SubjectRules, r.data.Overrides
+	r.HealthRules, r.Health = r.data.HealthRules, h.health()
 	return r.AutomationRow, err
 }
 

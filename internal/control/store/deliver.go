@@ -205,9 +205,9 @@ func (ds DeliveriesTx) checkVersions(ctx context.Context, members []*deliver) er
 	for _, m := range members {
 		version, known := versions[m.Team]
 		if !known {
-			if err := ds.tx.row(ctx, `SELECT version
-				FROM teams
-				WHERE uid = $1`, m.Team).Scan(&version); err != nil {
+			if err := ds.tx.row(ctx, `SELECT `+teamVersion+`
+				FROM teams t
+				WHERE t.uid = $1`, m.Team).Scan(&version); err != nil {
 				return fmt.Errorf("read the version of team %s: %w", m.Team, err)
 			}
 			versions[m.Team] = version

@@ -150,10 +150,10 @@ func (tx *Tx) Changed(ctx context.Context, team string) error {
 	return nil
 }
 
-// TeamVersion returns the number of calls of [Tx.Changed]. A caller that caches rows reads the
-// version before the rows, so that the rows are never older than their version.
+// TeamVersion grows with each call of [Tx.Changed], and with each pause by failures. A caller that caches
+// rows reads the version before the rows, so that the rows are never older than their version.
 func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, err error) {
-	err = s.row(ctx, "SELECT version FROM teams WHERE uid = $1", team).Scan(&version)
+	err = s.row(ctx, "SELECT "+teamVersion+" FROM teams t WHERE t.uid = $1", team).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, penstock.NotFound("team", team)
 	}

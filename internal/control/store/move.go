@@ -102,7 +102,10 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 			return err
 		}
 	}
-	return rs.tx.Events().insert(ctx, m.Run.ID, set.execution, last, drafts)
+	if err := rs.tx.Events().insert(ctx, m.Run.ID, set.execution, last, drafts); err != nil {
+		return err
+	}
+	return rs.tx.Automations().countEnd(ctx, m, now)
 }
 
 // Why [RunsTx.Requeue] is called.

@@ -53,6 +53,8 @@ type RunRow struct {
 	BlockedBudget            string
 	NeededCost, NeededTokens int64
 
+	endedBefore bool // it was continued after its end
+
 	sealed    int           // sealedYes, sealedNo; 0: not checked yet
 	heldAt    penstock.Time // since when a worker holds it
 	runMillis int64         // how long workers have held it before heldAt

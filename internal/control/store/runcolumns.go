@@ -83,6 +83,7 @@ var runFields = newResource("runs", "r",
 	listColumn("senders", func(r *RunRow) *[]string { return &r.Senders }).unset(),
 	jsonColumn("evidence", func(r *RunRow) **penstock.Evidence { return &r.Evidence }).unset(),
 	textColumn("hollow", func(r *RunRow) *string { return &r.HollowReason }).unset(),
+	flagColumn("ended_before", func(r *RunRow) *bool { return &r.endedBefore }).unset(),
 	jsonColumn("stalled", func(r *RunRow) **penstock.Stalled { return &r.Stalled }).unset(),
 ).cutAfter("metadata", "definition_revision")
 

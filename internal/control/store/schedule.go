@@ -36,6 +36,7 @@ type scheduleData struct {
 	TimeZone string            `json:"time_zone,omitempty"`
 	CatchUp  penstock.CatchUp  `json:"catch_up,omitempty"`
 	Overlap  penstock.Overlap  `json:"overlap,omitempty"`
+	penstock.HealthRules
 }
 
 // EnvironmentID returns the environment that the schedule itself names, or "".
@@ -71,8 +72,9 @@ var scheduleFields = newResource("schedules", "s",
 
 var (
 	scheduleColumns = "SELECT " + scheduleFields.selected + ", " +
-		selectActor("s.created_by", "c") + ", " + selectActor("m.uid", "m") + `, e.config
+		selectActor("s.created_by", "c") + ", " + selectActor("m.uid", "m") + ", " + healthFields.orZero + `, e.config
 		FROM schedules s` + joinActor("c", "s.created_by") + joinActor("m", "s.updated_by") + `
+		LEFT JOIN health h ON h.source = s.id
 		LEFT JOIN environments e ON e.uid = s.environment_id AND e.team = s.team AND e.deleted_at = 0 `
 	setSchedule = scheduleFields.update("version = version + 1", "id = ?")
 )
@@ -86,7 +88,7 @@ type scheduleRecord struct {
 
 func (r ScheduleRow) record() *scheduleRecord {
 	data := scheduleData{
-		r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata, r.TimeZone, r.CatchUp, r.Overlap,
+		r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata, r.TimeZone, r.CatchUp, r.Overlap, r.HealthRules,
 	}
 	if data.TimeZone == defaultZone {
 		data.TimeZone = ""
@@ -104,7 +106,8 @@ func scanSchedule(row scanner) (ScheduleRow, error) {
 	var r scheduleRecord
 	var creator, editor actorColumns
 	var environment sql.NullString
-	actors := append(creator.into(), editor.into()...)
+	var h healthRow
+	actors := append(append(creator.into(), editor.into()...), healthFields.into(&h)...)
 	if err := row.Scan(scheduleFields.into(&r, append(actors, &environment)...)...); err != nil {
 		return r.ScheduleRow, err
 	}
@@ -120,6 +123,7 @@ func scanSchedule(row scanner) (ScheduleRow, error) {
 		d.Mode, penstock.ModeNormal,
 	), d.Config, d.AgentUID, d.Metadata
 	r.TimeZone, r.CatchUp = cmp.Or(d.TimeZone, defaultZone), cmp.Or(d.CatchUp, penstock.CatchUpOnce)
+	r.HealthRules, r.Health = d.HealthRules, h.health()
 	r.Overlap = cmp.Or(d.Overlap, penstock.OverlapAllow)
 	if environment.Valid {
 		r.Environment = &penstock.EnvironmentConfig{}
@@ -219,7 +223,10 @@ func (ss SchedulesTx) Delete(ctx context.Context, id string) error {
 	if _, err := ss.tx.exec(ctx, "DELETE FROM schedules WHERE id = $1", id); err != nil {
 		return fmt.Errorf("delete schedule %s: %w", id, err)
 	}
-	return ss.tx.Secrets().SetUses(ctx, "", SecretOfSchedule, id, nil)
+	if err := ss.tx.Secrets().SetUses(ctx, "", SecretOfSchedule, id, nil); err != nil {
+		return err
+	}
+	return ss.tx.Automations().DeleteHealth(ctx, id)
 }
 
 // Advance sets a due schedule to its next time. It returns false if another replica was

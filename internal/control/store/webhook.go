@@ -69,7 +69,7 @@ var webhookFields = newResource("webhooks", "w",
 // One row for each secret of a webhook, and one for a webhook without secrets.
 var (
 	webhookColumns = "SELECT " + webhookFields.selected +
-		`, t.version, s.n, s.sealed, s.expires_at, s.last_used_at
+		`, ` + teamVersion + `, s.n, s.sealed, s.expires_at, s.last_used_at
 	FROM webhooks w
 	JOIN teams t ON t.uid = w.team
 	LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid

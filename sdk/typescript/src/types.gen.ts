@@ -1876,6 +1876,8 @@ export interface Schedule {
   timezone?: string | undefined;
   catch_up?: Known<CatchUp> | undefined;
   overlap?: Known<Overlap> | undefined;
+  /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
+  pause_after_failures?: number | undefined;
   /** Whether it fires. */
   enabled?: boolean | undefined;
   /** The task for the agent. */
@@ -1899,7 +1901,7 @@ export interface UpdateSchedule {
   /** Name. */
   name: string;
   cron_schedule: CronSchedule;
-  /** IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are `catch_up` and `overlap`. */
+  /** IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are `catch_up`, `overlap` and `pause_after_failures`. */
   time_zone?: string | undefined;
   /**
    * Another name of `time_zone`. If they differ, the one that is not the present zone counts.
@@ -1908,6 +1910,8 @@ export interface UpdateSchedule {
   timezone?: string | undefined;
   catch_up?: Known<CatchUp> | undefined;
   overlap?: Known<Overlap> | undefined;
+  /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0 never pauses it. Absent: unchanged. */
+  pause_after_failures?: number | undefined;
   /** Whether it fires. */
   enabled: boolean;
   /** The task for the agent. */
@@ -2045,6 +2049,12 @@ export interface ScheduledAgentItem {
   upcoming?: Timestamp[];
   /** Why no run was started at the last time that was decided. */
   last_spawn_error?: string | null;
+  /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
+  pause_after_failures?: number;
+  /** Failures have paused it: `enabled` is false. Deliveries and times are skipped. */
+  paused?: FailuresInARow;
+  /** One more failure pauses it. */
+  degraded?: FailuresInARow;
   scope?: Scope;
 }
 
@@ -2720,6 +2730,12 @@ export interface Automation {
   closes?: Trigger[];
   /** Whether they also cancel the run on the subject. */
   closes_run?: boolean;
+  /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
+  pause_after_failures?: number;
+  /** Failures have paused it: `enabled` is false. Deliveries and times are skipped. */
+  paused?: FailuresInARow;
+  /** One more failure pauses it. */
+  degraded?: FailuresInARow;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2784,6 +2800,8 @@ export interface CreateAutomationRequest {
   closes?: Trigger[] | undefined;
   /** Whether they also cancel the run on the subject. */
   closes_run?: boolean | undefined;
+  /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
+  pause_after_failures?: number | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2836,6 +2854,8 @@ export interface UpdateAutomationRequest {
   closes?: Trigger[] | null | undefined;
   /** Whether they also cancel the run on the subject. */
   closes_run?: boolean | null | undefined;
+  /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
+  pause_after_failures?: number | null | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | null | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -3188,6 +3208,18 @@ export interface Delivery {
  * newest event follows; at most once in `longest_wait`. `parallel`: the event starts a run of its own.
  */
 export type WhenBusy = Open<'coalesce' | 'queue' | 'replace' | 'parallel'>;
+
+/** The runs in a row that failed. */
+export interface FailuresInARow {
+  /** Since when it is paused or degraded. */
+  since: Timestamp;
+  /** How many runs failed in a row. */
+  failures: number;
+  /** The last one. */
+  last_run_id: string;
+  /** The same in words. */
+  reason: string;
+}
 
 /** A time such as `30s`, `5m` or `14d`, up to `366d`, or 0. */
 export type Period = string;

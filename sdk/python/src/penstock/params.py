@@ -939,6 +939,11 @@ class Schedule(TypedDict, total=False):
 
     overlap: Overlap
 
+    pause_after_failures: int
+    """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
+    again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
+    """
+
     enabled: bool
     """Whether it fires."""
 
@@ -975,7 +980,7 @@ class UpdateSchedule(TypedDict, total=False):
 
     time_zone: str
     """IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are
-    `catch_up` and `overlap`.
+    `catch_up`, `overlap` and `pause_after_failures`.
     """
 
     timezone: str
@@ -984,6 +989,12 @@ class UpdateSchedule(TypedDict, total=False):
     catch_up: CatchUp
 
     overlap: Overlap
+
+    pause_after_failures: int
+    """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
+    again. A `CANCELLED` run neither counts nor ends the row. 0 never pauses it. Absent:
+    unchanged.
+    """
 
     enabled: Required[bool]
     """Whether it fires."""
@@ -1533,6 +1544,11 @@ class CreateAutomationRequest(TypedDict, total=False):
     closes_run: bool
     """Whether they also cancel the run on the subject."""
 
+    pause_after_failures: int
+    """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
+    again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
+    """
+
     agent: str
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -1625,6 +1641,11 @@ class UpdateAutomationRequest(TypedDict, total=False):
 
     closes_run: bool | None
     """Whether they also cancel the run on the subject."""
+
+    pause_after_failures: int | None
+    """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
+    again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
+    """
 
     agent: str | None
     """The agent, by its name in the factory. Defaults to the foreman."""

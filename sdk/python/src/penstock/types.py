@@ -81,6 +81,7 @@ __all__ = [
     "FactorySchemaVersions",
     "FactorySchemas",
     "FactoryStats",
+    "FailuresInARow",
     "Fate",
     "FieldError",
     "FileArtifact",
@@ -3022,6 +3023,17 @@ class ScheduledAgentItem(Model):
     last_spawn_error: str | None = None
     """Why no run was started at the last time that was decided."""
 
+    pause_after_failures: int | None = None
+    """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
+    again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
+    """
+
+    paused: FailuresInARow | None = None
+    """Failures have paused it: `enabled` is false. Deliveries and times are skipped."""
+
+    degraded: FailuresInARow | None = None
+    """One more failure pauses it."""
+
     scope: Scope | None = None
     """Who sees the resource."""
 
@@ -3852,6 +3864,17 @@ class Automation(Model):
     closes_run: bool | None = None
     """Whether they also cancel the run on the subject."""
 
+    pause_after_failures: int | None = None
+    """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
+    again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
+    """
+
+    paused: FailuresInARow | None = None
+    """Failures have paused it: `enabled` is false. Deliveries and times are skipped."""
+
+    degraded: FailuresInARow | None = None
+    """One more failure pauses it."""
+
     agent: str | None = None
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -4346,6 +4369,23 @@ follow-up after the turn. `queue`: each event has a follow-up of its own, in ord
 the turn is interrupted, and only the newest event follows; at most once in `longest_wait`.
 `parallel`: the event starts a run of its own.
 """
+
+
+class FailuresInARow(Model):
+    """The runs in a row that failed."""
+
+    since: Timestamp
+    """Since when it is paused or degraded."""
+
+    failures: int
+    """How many runs failed in a row."""
+
+    last_run_id: str
+    """The last one."""
+
+    reason: str
+    """The same in words."""
+
 
 Period: TypeAlias = str
 """A time such as `30s`, `5m` or `14d`, up to `366d`, or 0."""

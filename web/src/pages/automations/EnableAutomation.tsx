@@ -2,6 +2,7 @@ import type { Automation, Factory } from '@penstock/sdk';
 import { client } from '../../api.ts';
 import { EnabledSwitch } from '../../ui/EnabledSwitch.tsx';
 import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
 
 interface EnableAutomationProps {
   automation: Automation;
@@ -10,7 +11,10 @@ interface EnableAutomationProps {
   bare?: boolean;
 }
 
-/** Enables or disables an automation. If it comes from a repository, its file decides. */
+/**
+ * Enables or disables an automation. If it comes from a repository, its file decides, but a pause by
+ * failures ends here, too.
+ */
 export function EnableAutomation({ automation, factory, readOnly, bare = false }: EnableAutomationProps) {
   const files = factory?.source === 'repository';
   const problems = automation.enabled ? (automation.problems ?? []) : [];
@@ -18,8 +22,8 @@ export function EnableAutomation({ automation, factory, readOnly, bare = false }
     <EnabledSwitch
       name={automation.name}
       on={automation.enabled}
-      disabled={!factory || files || readOnly}
-      title={files ? 'Enabled or disabled in the files of its repository' : undefined}
+      disabled={!factory || (files && !automation.paused) || readOnly}
+      title={files && !automation.paused ? 'Enabled or disabled in the files of its repository' : undefined}
       change={(enabled) => client.automations.update(factory?.uid ?? '', automation.uid, { enabled })}
       stale={[['automations'], ['automation', automation.uid]]}
       bare={bare}
@@ -29,6 +33,17 @@ export function EnableAutomation({ automation, factory, readOnly, bare = false }
           <Status tone="warn">Can’t fire</Status>
         </span>
       )}
+      <Failures automation={automation} />
     </EnabledSwitch>
   );
+}
+
+/** Since when failures have paused an automation, or nearly so. */
+function Failures({ automation: { paused, degraded } }: { automation: Automation }) {
+  const row = paused ?? degraded;
+  return row ? (
+    <span title={row.reason}>
+      <Status tone={paused ? 'bad' : 'warn'}>{paused ? 'Paused' : 'Degraded'}</Status> <Time at={row.since} />
+    </span>
+  ) : null;
 }

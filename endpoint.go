@@ -111,12 +111,12 @@ type EndpointMessage struct {
 // was given.
 type EndpointData struct {
 	RunID         string  `json:"run_id,omitempty"`
-	State         State   `json:"state,omitempty"`    // of the run, at that time
-	Sequence      int64   `json:"sequence,omitempty"` // of a run: later events have larger ones
+	State         State   `json:"state,omitempty"`   // of the run, at that time
+	Sequence      int64   `json:"sequence,omitzero"` // of a run: later events have larger ones
 	FactoryUID    string  `json:"factory_uid,omitempty"`
 	AutomationUID string  `json:"automation_uid,omitempty"`
 	BudgetUID     string  `json:"budget_uid,omitempty"`
-	NotifyAt      float64 `json:"notify_at,omitempty"` // the share of the cap that was reached
+	NotifyAt      float64 `json:"notify_at,omitzero"` // the share of the cap that was reached
 	EndpointUID   string  `json:"endpoint_uid,omitempty"`
 	// URL is the address in the API at which the object can be read.
 	URL string `json:"url"`
@@ -133,7 +133,7 @@ type EndpointAttempt struct {
 	Succeeded bool          `json:"succeeded"`            // a status from 200 to 299
 	Error     string        `json:"error,omitempty"`      // why there is no answer
 	Answer    string        `json:"answer,omitempty"`     // its first KiB, masked
-	TookMs    int64         `json:"took_ms,omitempty"`    // not of private addresses
+	TookMs    int64         `json:"took_ms,omitzero"`     // not of private addresses
 	NextAt    Time          `json:"next_attempt_at,omitzero"`
 }
 

@@ -381,9 +381,9 @@ func (n *noun[T]) identifier() string { return cmp.Or(n.id, "UID or name") }
 
 // nouns are the resources that have the verbs below, by their names on the command line.
 var nouns = map[string]anyNoun{
-	"agent": agentNoun, "automation": automationNoun, "budget": budgetNoun, "environment": environmentNoun,
-	"factory": factoryNoun, "key": keyNoun, "run": runNoun, "schedule": scheduleNoun, "secret": secretNoun,
-	"subject": subjectNoun, "webhook": webhookNoun,
+	"agent": agentNoun, "automation": automationNoun, "budget": budgetNoun, "endpoint": endpointNoun,
+	"environment": environmentNoun, "factory": factoryNoun, "key": keyNoun, "run": runNoun,
+	"schedule": scheduleNoun, "secret": secretNoun, "subject": subjectNoun, "webhook": webhookNoun,
 }
 
 // nameNouns sets the words of help texts, and names the arguments that stand for a resource.

@@ -126,6 +126,7 @@ func (d *driver) operations() []operation {
 	const base = "/api/v1"
 	run, waiting, agent := base+"/agent/runs/"+d.seen["run"], base+"/agent/runs/"+d.seen["waiting"], base+"/agent"
 	read, write, reads, manage, keys := "runs:read", "runs:write", "factories:read", "factories:manage", "keys:manage"
+	events, endpoint := "events:manage", base+"/event-endpoints/"+d.seen["endpoint"]
 	factory := base + "/factory/" + d.seen["factory"]
 	hooks := base + "/factory/" + d.seen["factory"] + "/webhooks"
 	hook := hooks + "/" + d.seen["webhook"]
@@ -255,6 +256,19 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/budgets", nil, read},
 		{"GET", base + "/budgets/" + d.seen["budget"], nil, read},
 		{"PATCH", base + "/budgets/" + d.seen["budget"], map[string]any{"max_cost_usd": 2, "action": nil}, "admin"},
+		{
+			"POST", base + "/event-endpoints",
+			map[string]any{"url": "https://hooks.example.com/x", "events": []string{"run.failed"}, "description": "d"},
+			events,
+		},
+		{"GET", base + "/event-endpoints", nil, events},
+		{"GET", endpoint, nil, events},
+		{"PATCH", endpoint, map[string]any{"factory_uids": nil, "enabled": true}, events},
+		{"POST", endpoint + "/ping", nil, events},
+		{"POST", endpoint + "/rotate-secret", map[string]any{"overlap_seconds": 60}, events},
+		{"GET", endpoint + "/attempts?limit=5", nil, events},
+		{"POST", endpoint + "/replay", map[string]any{"since": "2026-01-01T00:00:00Z"}, events},
+		{"GET", base + "/event-types", nil, "any"},
 		{"POST", base + "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read"}}, keys},
 		{"GET", base + "/keys", nil, keys},
 		{"GET", base + "/me", nil, "any"},
@@ -274,6 +288,7 @@ func (d *driver) operations() []operation {
 		{"DELETE", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
 		{"DELETE", base + "/budgets/" + d.seen["budget"], nil, "admin"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
+		{"DELETE", endpoint, nil, events},
 	}
 }
 
@@ -342,6 +357,11 @@ func (d *driver) callWell() {
 	d.seen["key"], _ = d.newKey(penstock.ScopeRunsRead)
 	d.must(http.StatusOK, "GET", "/api/v1/usage?format=csv", nil)
 	budgets, total := "/api/v1/budgets", `{"scope": "team", "period": "total", "max_cost_usd": 1000}`
+	endpoints, receiver := "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/x"}`
+	d.seen["endpoint"] = d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid")
+	d.must(
+		http.StatusNoContent, "DELETE", endpoints+"/"+d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid"), nil,
+	)
 	d.seen["budget"] = d.must(http.StatusCreated, "POST", budgets, total).field("uid")
 	d.must(
 		http.StatusNoContent, "DELETE", budgets+"/"+d.must(http.StatusCreated, "POST", budgets, total).field("uid"), nil,
@@ -533,7 +553,7 @@ func (d *driver) execute() {
 	d.must(
 		http.StatusForbidden, "POST", "/api/v1/session", access.SessionRequest{APIKey: g.a.APIKey}, "Authorization", "",
 	)
-	for _, path := range []string{"limits", "signature-schemes", "schedule-times?cron=@daily"} {
+	for _, path := range []string{"limits", "signature-schemes", "schedule-times?cron=@daily", "event-types"} {
 		d.must(http.StatusForbidden, "GET", "/api/v1/"+path, nil, "Authorization", "Bearer "+g.a.APIKey)
 	}
 	d.must(
@@ -647,6 +667,13 @@ func (d *driver) callBadly() {
 		{400, "GET", agent + "/runs/" + d.seen["run"] + "/calls?limit=0", nil},
 		{400, "PATCH", agent + "/runs/" + d.seen["run"], `{"config": {}}`},
 		{400, "POST", "/api/v1/budgets", `{"scope": "team"}`},
+		{400, "POST", "/api/v1/event-endpoints", `{"url": "https://127.0.0.1/", "events": ["run.gone"]}`},
+		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "slack"}`},
+		{400, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"url": null}`},
+		{422, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"format": "slack"}`},
+		{400, "GET", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/attempts?cursor=nonsense", nil},
+		{400, "POST", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/replay", `{}`},
+		{404, "POST", "/api/v1/event-endpoints/gone/ping", nil},
 		{400, "PATCH", "/api/v1/budgets/" + d.seen["budget"], `{"max_cost_usd": null}`},
 		{400, "GET", agent + "/environments?sort_by=age", nil},
 		{400, "GET", agent + "/identities?factory_uid=a&factory_uid=b", nil},

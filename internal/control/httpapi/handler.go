@@ -32,6 +32,8 @@ type handlers struct {
 	deliveries    deliveries
 	subjects      subjects
 
+	endpoints endpoints
+
 	budgets  budgets
 	usage    usage
 	secrets  secrets
@@ -76,6 +78,8 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		webhookTrials: webhookTrials{svc.Webhooks, svc.Deliveries, o.Webhooks},
 		deliveries:    deliveries{svc.Deliveries},
 		subjects:      subjects{svc.Subjects},
+
+		endpoints: endpoints{svc.Endpoints},
 
 		budgets:  budgets{svc.Budgets},
 		usage:    usage{svc.Usage},

@@ -53,6 +53,7 @@ const (
 	manage        = penstock.ScopeFactoriesManage
 	secretsManage = penstock.ScopeSecretsManage
 	keysManage    = penstock.ScopeKeysManage
+	eventsManage  = penstock.ScopeEventsManage
 	worker        = penstock.ScopeWorker
 
 	metricsRead = penstock.ScopeMetricsRead
@@ -77,6 +78,7 @@ func routes(h *handlers) []Route {
 		below(Base+"/factory-files", fileRoutes(h)),
 		below(Base+"/agent/runs/{runId}", runSpendRoutes(h)),
 		below(Base, spendRoutes(h)),
+		below(Base, endpointRoutes(h)),
 		below(Base, accessRoutes(h)),
 		below(Base+"/worker", workerRoutes(h)),
 		serverRoutes(h),
@@ -438,6 +440,43 @@ func spendRoutes(h *handlers) []Route {
 		{Method: patch, Pattern: "/budgets/{uid}", Scope: admin, handle: h.budgets.update, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/usage", Scope: runsRead, handle: h.usage.ofTeam, Who: "dashboard, CLI, spreadsheets"},
 		{Method: remove, Pattern: "/budgets/{uid}", Scope: admin, handle: h.budgets.delete, Who: "dashboard, CLI"},
+	}
+}
+
+func endpointRoutes(h *handlers) []Route {
+	return []Route{
+		{
+			Method: post, Pattern: "/event-endpoints", Scope: eventsManage,
+			handle: h.endpoints.create, status: http.StatusCreated, showsOnce: true,
+			Who: "CLI, programs that want to hear of runs",
+		},
+		{Method: get, Pattern: "/event-endpoints", Scope: eventsManage, handle: h.endpoints.list, Who: "CLI"},
+		{Method: get, Pattern: "/event-endpoints/{uid}", Scope: eventsManage, handle: h.endpoints.read, Who: "CLI"},
+		{Method: patch, Pattern: "/event-endpoints/{uid}", Scope: eventsManage, handle: h.endpoints.update, Who: "CLI"},
+		{Method: remove, Pattern: "/event-endpoints/{uid}", Scope: eventsManage, handle: h.endpoints.delete, Who: "CLI"},
+		{
+			Method: post, Pattern: "/event-endpoints/{uid}/ping", Scope: eventsManage,
+			handle: h.endpoints.ping, status: http.StatusAccepted,
+			Who: "people who set up a receiver",
+		},
+		{
+			Method: post, Pattern: "/event-endpoints/{uid}/rotate-secret", Scope: eventsManage,
+			handle: h.endpoints.rotateSecret, showsOnce: true,
+			Who: "CLI, programs that rotate",
+		},
+		{
+			Method: get, Pattern: "/event-endpoints/{uid}/attempts", Scope: eventsManage, handle: h.endpoints.attempts,
+			Who: "CLI; people who check why a message did not arrive",
+		},
+		{
+			Method: post, Pattern: "/event-endpoints/{uid}/replay", Scope: eventsManage,
+			handle: h.endpoints.replay, status: http.StatusAccepted,
+			Who: "people who fixed a receiver",
+		},
+		{
+			Method: get, Pattern: "/event-types", Scope: anyKey, handle: h.endpoints.eventTypes,
+			Who: "people who write a receiver",
+		},
 	}
 }
 

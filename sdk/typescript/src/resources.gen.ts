@@ -21,6 +21,7 @@ import type {
   CreateArtifactRequest,
   CreateAutomationRequest,
   CreateBudgetRequest,
+  CreateEventEndpointRequest,
   CreateFactoryRequest,
   CreateKeyRequest,
   CreateSecretRequest,
@@ -30,6 +31,10 @@ import type {
   Delivery,
   DispatchRequest,
   DispatchResponse,
+  EndpointAttempt,
+  EndpointMessageSent,
+  EndpointMessagesReplayed,
+  EventEndpoint,
   Factory,
   FactoryFiles,
   FactorySchemaVersions,
@@ -56,8 +61,12 @@ import type {
   ListConnectedWorkersResponse,
   ListDeliveriesQuery,
   ListDeliveriesResponse,
+  ListEndpointAttemptsResponse,
   ListEnvironmentsQuery,
   ListEnvironmentsResponse,
+  ListEventEndpointAttemptsQuery,
+  ListEventEndpointsResponse,
+  ListEventTypesResponse,
   ListFactoriesQuery,
   ListFactoriesResponse,
   ListHarnessesResponse,
@@ -84,7 +93,9 @@ import type {
   PrepareAttachmentsRequest,
   PrepareAttachmentsResponse,
   PreviewScheduleTimesQuery,
+  ReplayEventEndpointRequest,
   Revision,
+  RotateEventEndpointSecretRequest,
   RotateSecretRequest,
   RunAgentRequest,
   RunAgentResponse,
@@ -112,6 +123,7 @@ import type {
   UpdateAgent,
   UpdateAutomationRequest,
   UpdateBudgetRequest,
+  UpdateEventEndpointRequest,
   UpdateFactoryRequest,
   UpdateRunRequest,
   UpdateSchedule,
@@ -852,6 +864,205 @@ export class EnvironmentsResource extends Resource {
         method: 'DELETE',
         path: '/agent/environments/{environmentUid}',
         args: { environmentUid },
+      },
+      options,
+    );
+  }
+}
+
+/** `client.eventEndpoints` */
+export class EventEndpointsResource extends Resource {
+
+  /**
+   * List event endpoints.
+   *
+   * Lists the team's event endpoints, oldest first.
+   *
+   * Needs the scope `events:manage`.
+   */
+  list(options?: RequestOptions): APIPromise<ListEventEndpointsResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/event-endpoints',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Create an event endpoint.
+   *
+   * Creates a receiver of messages about events. The server sends each message as a POST that is signed as Standard
+   * Webhooks describe, and tries again until the endpoint returns a status from 200 to 299. The response is the only one
+   * that shows the secret and the complete URL. The URL must have a public address, unless the operator opened its
+   * network with `--event-private-network`. Personal runs send nothing. A team can have up to 100 event endpoints. One
+   * beyond that returns 409. A format other than `standard` returns 422. The key of an agent cannot manage endpoints.
+   *
+   * Needs the scope `events:manage`.
+   */
+  create(body: CreateEventEndpointRequest, options?: RequestOptions): APIPromise<EventEndpoint> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/event-endpoints',
+        body,
+        needs: ['url'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get an event endpoint.
+   *
+   * Returns an event endpoint with the counts of its messages.
+   *
+   * Needs the scope `events:manage`.
+   */
+  get(endpointUid: string, options?: RequestOptions): APIPromise<EventEndpoint> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/event-endpoints/{endpointUid}',
+        args: { endpointUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Change an event endpoint.
+   *
+   * Changes the given fields. A field that is null gets its default. Enabling an endpoint sends what waits.
+   *
+   * Needs the scope `events:manage`.
+   */
+  update(endpointUid: string, body: UpdateEventEndpointRequest, options?: RequestOptions): APIPromise<EventEndpoint> {
+    return this.core.json(
+      {
+        method: 'PATCH',
+        path: '/event-endpoints/{endpointUid}',
+        args: { endpointUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Delete an event endpoint.
+   *
+   * Deletes an event endpoint. Nothing more is sent to it.
+   *
+   * Needs the scope `events:manage`.
+   */
+  delete(endpointUid: string, options?: RequestOptions): APIPromise<void> {
+    return this.core.none(
+      {
+        method: 'DELETE',
+        path: '/event-endpoints/{endpointUid}',
+        args: { endpointUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Send a ping to an event endpoint.
+   *
+   * Sends a message of the type `endpoint.ping`. Its attempts are in the log, like all others. A disabled endpoint
+   * returns 409.
+   *
+   * Needs the scope `events:manage`.
+   */
+  ping(endpointUid: string, options?: RequestOptions): APIPromise<EndpointMessageSent> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/event-endpoints/{endpointUid}/ping',
+        args: { endpointUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Rotate the secret of an event endpoint.
+   *
+   * Generates a new secret, which the response shows once. For `overlap_seconds`, each request also has a signature of
+   * the old one. At most two secrets are valid.
+   *
+   * Needs the scope `events:manage`.
+   */
+  rotateSecret(endpointUid: string, body: RotateEventEndpointSecretRequest = {}, options?: RequestOptions): APIPromise<EventEndpoint> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/event-endpoints/{endpointUid}/rotate-secret',
+        args: { endpointUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * List the attempts of an event endpoint.
+   *
+   * Lists the requests to an event endpoint of the last 7 days, newest first. Of an endpoint with a private address, the
+   * log shows only the status.
+   *
+   * Needs the scope `events:manage`.
+   */
+  attempts(endpointUid: string, query?: ListEventEndpointAttemptsQuery, options?: RequestOptions): PagePromise<ListEndpointAttemptsResponse, EndpointAttempt> {
+    return this.core.page(
+      {
+        method: 'GET',
+        path: '/event-endpoints/{endpointUid}/attempts',
+        args: { endpointUid },
+        query,
+        known: ['limit', 'cursor', 'message_id'],
+        items: 'attempts',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Send messages again.
+   *
+   * Sends one message again, or all that happened since a time, with the same ids. Messages are kept for 7 days. A
+   * disabled endpoint returns 409.
+   *
+   * Needs the scope `events:manage`.
+   */
+  replay(endpointUid: string, body: ReplayEventEndpointRequest, options?: RequestOptions): APIPromise<EndpointMessagesReplayed> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/event-endpoints/{endpointUid}/replay',
+        args: { endpointUid },
+        body,
+      },
+      options,
+    );
+  }
+}
+
+/** `client.eventTypes` */
+export class EventTypesResource extends Resource {
+
+  /**
+   * List the types of messages.
+   *
+   * Lists the types of messages that event endpoints can receive, each with an example.
+   */
+  list(options?: RequestOptions): APIPromise<ListEventTypesResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/event-types',
       },
       options,
     );
@@ -2589,6 +2800,8 @@ export class Resources {
   readonly deliveries: DeliveriesResource;
   readonly downloads: DownloadsResource;
   readonly environments: EnvironmentsResource;
+  readonly eventEndpoints: EventEndpointsResource;
+  readonly eventTypes: EventTypesResource;
   readonly factories: FactoriesResource;
   readonly factoryFiles: FactoryFilesResource;
   readonly harnesses: HarnessesResource;
@@ -2620,6 +2833,8 @@ export class Resources {
     this.deliveries = new DeliveriesResource(core);
     this.downloads = new DownloadsResource(core);
     this.environments = new EnvironmentsResource(core);
+    this.eventEndpoints = new EventEndpointsResource(core);
+    this.eventTypes = new EventTypesResource(core);
     this.factories = new FactoriesResource(core);
     this.factoryFiles = new FactoryFilesResource(core);
     this.harnesses = new HarnessesResource(core);

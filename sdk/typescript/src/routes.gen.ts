@@ -12,6 +12,9 @@ import type {
   DefinitionPlan,
   Delivery,
   DispatchResponse,
+  EndpointMessageSent,
+  EndpointMessagesReplayed,
+  EventEndpoint,
   Factory,
   FactoryFiles,
   FactorySchemaVersions,
@@ -31,7 +34,10 @@ import type {
   ListBundledSkillsResponse,
   ListConnectedWorkersResponse,
   ListDeliveriesResponse,
+  ListEndpointAttemptsResponse,
   ListEnvironmentsResponse,
+  ListEventEndpointsResponse,
+  ListEventTypesResponse,
   ListFactoriesResponse,
   ListHarnessesResponse,
   ListKeysResponse,
@@ -185,5 +191,15 @@ export interface Routes {
   'GET /signature-schemes': ListSignatureSchemesResponse;
   'GET /schedule-times': ScheduleTimes;
   'GET /stats': Stats;
+  'GET /event-endpoints': ListEventEndpointsResponse;
+  'POST /event-endpoints': EventEndpoint;
+  'GET /event-endpoints/{endpointUid}': EventEndpoint;
+  'PATCH /event-endpoints/{endpointUid}': EventEndpoint;
+  'DELETE /event-endpoints/{endpointUid}': undefined;
+  'POST /event-endpoints/{endpointUid}/ping': EndpointMessageSent;
+  'POST /event-endpoints/{endpointUid}/rotate-secret': EventEndpoint;
+  'GET /event-endpoints/{endpointUid}/attempts': ListEndpointAttemptsResponse;
+  'POST /event-endpoints/{endpointUid}/replay': EndpointMessagesReplayed;
+  'GET /event-types': ListEventTypesResponse;
   'GET /limits': Limits;
 }

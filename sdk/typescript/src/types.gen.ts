@@ -3425,6 +3425,207 @@ export interface ListBudgetsResponse {
   budgets: Budget[];
 }
 
+/** A type of messages to event endpoints. */
+export type EventType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'endpoint.disabled'>;
+
+/** The type of a message. `endpoint.ping` is sent only on request. */
+export type MessageType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'endpoint.disabled' | 'endpoint.ping'>;
+
+/** A receiver of messages about events. */
+export interface EventEndpoint {
+  /** Unique id. */
+  uid: string;
+  /** The complete URL in the response that creates the endpoint, and later its origin. */
+  url: string;
+  /** The types of messages. If it is empty, all types. */
+  events: EventType[];
+  /** Only events of these factories. Absent for all events. */
+  factory_uids?: string[];
+  /** A note for people. */
+  description?: string;
+  /** Whether messages are written and sent. */
+  enabled: boolean;
+  /** Why the server disabled the endpoint. */
+  disabled_reason?: string;
+  /** How messages are written. */
+  format: 'standard';
+  /** The valid secrets, newest first. */
+  secrets: EndpointSecret[];
+  /** When it was created. */
+  created_at: Timestamp;
+  /** When it last changed. */
+  updated_at: Timestamp;
+  stats: EndpointStats;
+}
+
+/** A secret that signs messages. */
+export interface EndpointSecret {
+  /** The secret, `whsec_…`. Only in the response that creates it. */
+  secret?: string;
+  /** When it was created. */
+  created_at: Timestamp;
+  /** Until when it signs messages, if it was replaced. */
+  expires_at?: Timestamp;
+}
+
+/** What became of the messages of the last 7 days. */
+export interface EndpointStats {
+  /** Messages that wait for an attempt. */
+  waiting: number;
+  /** Messages that were delivered. */
+  delivered: number;
+  /** Messages whose last attempt failed. */
+  failed: number;
+  /** When an attempt last succeeded. */
+  last_success_at?: Timestamp;
+  /** When an attempt last failed. */
+  last_failure_at?: Timestamp;
+  /** When attempts began to fail, if none has succeeded since. After 5 days, the server disables the endpoint. */
+  failing_since?: Timestamp;
+  /** Until when nothing is sent, because the endpoint asked for it with `Retry-After`. */
+  waits_until?: Timestamp;
+}
+
+/** Event endpoints. */
+export interface ListEventEndpointsResponse {
+  /** The event endpoints. */
+  endpoints: EventEndpoint[];
+}
+
+/** An event endpoint. */
+export interface CreateEventEndpointRequest {
+  /** Where messages are sent: `https://`, or `http://` in a network of `--event-private-network`. It can contain a credential, so later only its origin is shown. */
+  url: string;
+  /** The types of messages. With an empty list, all types, also of later releases. */
+  events?: Known<EventType>[] | null | undefined;
+  /** Only events of these factories. With an empty list, all events. */
+  factory_uids?: string[] | null | undefined;
+  /** A note for people. */
+  description?: string | null | undefined;
+  /** Whether messages are written and sent. */
+  enabled?: boolean | undefined;
+  /** How messages are written. Only `standard` is supported. */
+  format?: string | undefined;
+}
+
+/** A change of an event endpoint. */
+export interface UpdateEventEndpointRequest {
+  /** Where messages are sent: `https://`, or `http://` in a network of `--event-private-network`. It can contain a credential, so later only its origin is shown. */
+  url?: string | undefined;
+  /** The types of messages. With an empty list, all types, also of later releases. */
+  events?: Known<EventType>[] | null | undefined;
+  /** Only events of these factories. With an empty list, all events. */
+  factory_uids?: string[] | null | undefined;
+  /** A note for people. */
+  description?: string | null | undefined;
+  /** Whether messages are written and sent. */
+  enabled?: boolean | undefined;
+  /** How messages are written. Only `standard` is supported. */
+  format?: string | undefined;
+}
+
+/** How to replace the secret. */
+export interface RotateEventEndpointSecretRequest {
+  /** How long the old secret also signs messages. */
+  overlap_seconds?: number | undefined;
+}
+
+/** A message that waits to be sent. */
+export interface EndpointMessageSent {
+  /** Its header `webhook-id`. */
+  message_id: string;
+}
+
+/** What to send again: exactly one of the two. */
+export interface ReplayEventEndpointRequest {
+  /** One message. */
+  message_id?: string | undefined;
+  /** All messages of events since this time. */
+  since?: string | undefined;
+}
+
+/** What is sent again. */
+export interface EndpointMessagesReplayed {
+  /** How many messages. */
+  messages: number;
+}
+
+/** One request to an event endpoint. */
+export interface EndpointAttempt {
+  /** Unique id. */
+  uid: string;
+  /** The header `webhook-id`, the same for each attempt. */
+  message_id: string;
+  type: MessageType;
+  /** When it ended. */
+  at: Timestamp;
+  /** The number of the attempt since the message was written or replayed. */
+  attempt: number;
+  /** The status of the answer. Absent without an answer. */
+  http_status?: number;
+  /** Whether the status is from 200 to 299. */
+  succeeded: boolean;
+  /** Why there is no answer. */
+  error?: string;
+  /** The first KiB of the answer, masked. Absent for a private address. */
+  answer?: string;
+  /** Its duration in milliseconds. Absent for a private address. */
+  took_ms?: number;
+  /** When the next attempt follows, if this one failed and was not the last. */
+  next_attempt_at?: Timestamp;
+}
+
+/** A page of attempts. */
+export interface ListEndpointAttemptsResponse {
+  /** The attempts. */
+  attempts: EndpointAttempt[];
+  page_info: PageInfo;
+}
+
+/** The body of a message. It says where to read what it is about, and nothing of what a run says or was given. */
+export interface EventMessage {
+  type: MessageType;
+  /** When it happened. */
+  timestamp: Timestamp;
+  data: EventMessageData;
+}
+
+/** What a message is about. */
+export interface EventMessageData {
+  /** The run. */
+  run_id?: string;
+  /** The state of the run, at that time. */
+  state?: RunState;
+  /** Orders the messages of a run: later events have larger numbers. */
+  sequence?: number;
+  /** The factory. */
+  factory_uid?: string;
+  /** The automation. */
+  automation_uid?: string;
+  /** The budget. */
+  budget_uid?: string;
+  /** The share of the budget that was reached. */
+  notify_at?: number;
+  /** The event endpoint. */
+  endpoint_uid?: string;
+  /** The address in the API of what the message is about. */
+  url: string;
+}
+
+/** A type of messages. */
+export interface EventTypeInfo {
+  type: MessageType;
+  /** When it is sent. */
+  description: string;
+  example: EventMessage;
+}
+
+/** The types of messages. */
+export interface ListEventTypesResponse {
+  /** The types. */
+  event_types: EventTypeInfo[];
+}
+
 /** A sum of calls to models. */
 export interface UsageSum {
   /** Number of settled calls. The sums below cover these calls, unless they say otherwise. */
@@ -4127,4 +4328,14 @@ export interface PreviewScheduleTimesQuery {
 export interface GetStatsQuery {
   /** Number of hours, including the current one. */
   hours?: number | undefined;
+}
+
+/** Parameters of {@link eventEndpoints.attempts}. */
+export interface ListEventEndpointAttemptsQuery {
+  /** Maximum number of items. */
+  limit?: number | undefined;
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
+  cursor?: string | undefined;
+  /** Only attempts of this message. */
+  message_id?: string | undefined;
 }

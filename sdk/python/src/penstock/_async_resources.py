@@ -1305,6 +1305,109 @@ class AsyncBudgets(AsyncResource):
         return await self._call(operations.delete_budget, arguments, budget_uid)
 
 
+class AsyncEventEndpoints(AsyncResource):
+    """`client.event_endpoints`: create, list, get, update, delete, ping, rotate_secret, attempts,
+    replay.
+    """
+
+    async def create(
+        self, **arguments: Unpack[params.CreateEventEndpointParams]
+    ) -> types.EventEndpoint:
+        """Create an event endpoint.
+
+        Creates a receiver of messages about events. The server sends each message as a POST
+        that is signed as Standard Webhooks describe, and tries again until the endpoint returns
+        a status from 200 to 299. The response is the only one that shows the secret and the
+        complete URL. The URL must have a public address, unless the operator opened its network
+        with `--event-private-network`. Personal runs send nothing. A team can have up to 100
+        event endpoints. One beyond that returns 409. A format other than `standard` returns
+        422. The key of an agent cannot manage endpoints.
+        """
+        return await self._call(operations.create_event_endpoint, arguments)
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListEventEndpointsResponse:
+        """List event endpoints.
+
+        Lists the team's event endpoints, oldest first.
+        """
+        return await self._call(operations.list_event_endpoints, arguments)
+
+    async def get(self, endpoint_uid: str, **arguments: Unpack[Options]) -> types.EventEndpoint:
+        """Get an event endpoint.
+
+        Returns an event endpoint with the counts of its messages.
+        """
+        return await self._call(operations.get_event_endpoint, arguments, endpoint_uid)
+
+    async def update(
+        self, endpoint_uid: str, **arguments: Unpack[params.UpdateEventEndpointParams]
+    ) -> types.EventEndpoint:
+        """Change an event endpoint.
+
+        Changes the given fields. A field that is null gets its default. Enabling an endpoint
+        sends what waits.
+        """
+        return await self._call(operations.update_event_endpoint, arguments, endpoint_uid)
+
+    async def delete(self, endpoint_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete an event endpoint.
+
+        Deletes an event endpoint. Nothing more is sent to it.
+        """
+        return await self._call(operations.delete_event_endpoint, arguments, endpoint_uid)
+
+    async def ping(
+        self, endpoint_uid: str, **arguments: Unpack[PostOptions]
+    ) -> types.EndpointMessageSent:
+        """Send a ping to an event endpoint.
+
+        Sends a message of the type `endpoint.ping`. Its attempts are in the log, like all
+        others. A disabled endpoint returns 409.
+        """
+        return await self._call(operations.ping_event_endpoint, arguments, endpoint_uid)
+
+    async def rotate_secret(
+        self, endpoint_uid: str, **arguments: Unpack[params.RotateEventEndpointSecretParams]
+    ) -> types.EventEndpoint:
+        """Rotate the secret of an event endpoint.
+
+        Generates a new secret, which the response shows once. For `overlap_seconds`, each
+        request also has a signature of the old one. At most two secrets are valid.
+        """
+        return await self._call(operations.rotate_event_endpoint_secret, arguments, endpoint_uid)
+
+    def attempts(
+        self, endpoint_uid: str, **arguments: Unpack[params.ListEventEndpointAttemptsParams]
+    ) -> AsyncPages[types.EndpointAttempt]:
+        """List the attempts of an event endpoint.
+
+        Lists the requests to an event endpoint of the last 7 days, newest first. Of an endpoint
+        with a private address, the log shows only the status.
+        """
+        return self._pages(operations.list_event_endpoint_attempts, arguments, endpoint_uid)
+
+    async def replay(
+        self, endpoint_uid: str, **arguments: Unpack[params.ReplayEventEndpointMessagesParams]
+    ) -> types.EndpointMessagesReplayed:
+        """Send messages again.
+
+        Sends one message again, or all that happened since a time, with the same ids. Messages
+        are kept for 7 days. A disabled endpoint returns 409.
+        """
+        return await self._call(operations.replay_event_endpoint_messages, arguments, endpoint_uid)
+
+
+class AsyncEventTypes(AsyncResource):
+    """`client.event_types`: list."""
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListEventTypesResponse:
+        """List the types of messages.
+
+        Lists the types of messages that event endpoints can receive, each with an example.
+        """
+        return await self._call(operations.list_event_types, arguments)
+
+
 class AsyncKeys(AsyncResource):
     """`client.keys`: create, list, delete."""
 
@@ -1532,6 +1635,16 @@ class AsyncResources(AsyncResource):
     def budgets(self) -> AsyncBudgets:
         """Methods: create, list, get, update, delete."""
         return AsyncBudgets(self._connection)
+
+    @cached_property
+    def event_endpoints(self) -> AsyncEventEndpoints:
+        """Methods: create, list, get, update, delete, ping, rotate_secret, attempts, replay."""
+        return AsyncEventEndpoints(self._connection)
+
+    @cached_property
+    def event_types(self) -> AsyncEventTypes:
+        """Methods: list."""
+        return AsyncEventTypes(self._connection)
 
     @cached_property
     def keys(self) -> AsyncKeys:

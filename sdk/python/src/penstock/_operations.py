@@ -1195,6 +1195,112 @@ delete_budget: Operation[None] = Operation(
     path_names=("budget_uid",),
 )
 
+create_event_endpoint: Operation[types.EventEndpoint] = Operation(
+    "createEventEndpoint",
+    "event_endpoints.create",
+    "POST",
+    "/event-endpoints",
+    response_type=types.EventEndpoint,
+    body=params.CreateEventEndpointRequest,
+    params=params.CreateEventEndpointParams,
+    takes_key=True,
+)
+
+list_event_endpoints: Operation[types.ListEventEndpointsResponse] = Operation(
+    "listEventEndpoints",
+    "event_endpoints.list",
+    "GET",
+    "/event-endpoints",
+    response_type=types.ListEventEndpointsResponse,
+)
+
+get_event_endpoint: Operation[types.EventEndpoint] = Operation(
+    "getEventEndpoint",
+    "event_endpoints.get",
+    "GET",
+    "/event-endpoints/{uid}",
+    response_type=types.EventEndpoint,
+    path_names=("endpoint_uid",),
+)
+
+update_event_endpoint: Operation[types.EventEndpoint] = Operation(
+    "updateEventEndpoint",
+    "event_endpoints.update",
+    "PATCH",
+    "/event-endpoints/{uid}",
+    response_type=types.EventEndpoint,
+    path_names=("endpoint_uid",),
+    body=params.UpdateEventEndpointRequest,
+    params=params.UpdateEventEndpointParams,
+)
+
+delete_event_endpoint: Operation[None] = Operation(
+    "deleteEventEndpoint",
+    "event_endpoints.delete",
+    "DELETE",
+    "/event-endpoints/{uid}",
+    response_type=None,
+    path_names=("endpoint_uid",),
+)
+
+ping_event_endpoint: Operation[types.EndpointMessageSent] = Operation(
+    "pingEventEndpoint",
+    "event_endpoints.ping",
+    "POST",
+    "/event-endpoints/{uid}/ping",
+    response_type=types.EndpointMessageSent,
+    path_names=("endpoint_uid",),
+    takes_key=True,
+)
+
+rotate_event_endpoint_secret: Operation[types.EventEndpoint] = Operation(
+    "rotateEventEndpointSecret",
+    "event_endpoints.rotate_secret",
+    "POST",
+    "/event-endpoints/{uid}/rotate-secret",
+    response_type=types.EventEndpoint,
+    path_names=("endpoint_uid",),
+    body=params.RotateEventEndpointSecretRequest,
+    params=params.RotateEventEndpointSecretParams,
+    takes_key=True,
+)
+
+list_event_endpoint_attempts: PageOperation[types.EndpointAttempt] = PageOperation(
+    "listEventEndpointAttempts",
+    "event_endpoints.attempts",
+    "GET",
+    "/event-endpoints/{uid}/attempts",
+    response_type=types.ListEndpointAttemptsResponse,
+    items="attempts",
+    path_names=("endpoint_uid",),
+    query=(
+        "limit",
+        "cursor",
+        "message_id",
+    ),
+    params=params.ListEventEndpointAttemptsParams,
+)
+
+replay_event_endpoint_messages: Operation[types.EndpointMessagesReplayed] = Operation(
+    "replayEventEndpointMessages",
+    "event_endpoints.replay",
+    "POST",
+    "/event-endpoints/{uid}/replay",
+    response_type=types.EndpointMessagesReplayed,
+    path_names=("endpoint_uid",),
+    body=params.ReplayEventEndpointRequest,
+    params=params.ReplayEventEndpointMessagesParams,
+    takes_key=True,
+)
+
+list_event_types: Operation[types.ListEventTypesResponse] = Operation(
+    "listEventTypes",
+    "event_types.list",
+    "GET",
+    "/event-types",
+    response_type=types.ListEventTypesResponse,
+)
+
 create_key: Operation[types.Key] = Operation(
     "createKey",
     "keys.create",

@@ -1265,6 +1265,107 @@ class Budgets(Resource):
         return self._call(operations.delete_budget, arguments, budget_uid)
 
 
+class EventEndpoints(Resource):
+    """`client.event_endpoints`: create, list, get, update, delete, ping, rotate_secret, attempts,
+    replay.
+    """
+
+    def create(self, **arguments: Unpack[params.CreateEventEndpointParams]) -> types.EventEndpoint:
+        """Create an event endpoint.
+
+        Creates a receiver of messages about events. The server sends each message as a POST
+        that is signed as Standard Webhooks describe, and tries again until the endpoint returns
+        a status from 200 to 299. The response is the only one that shows the secret and the
+        complete URL. The URL must have a public address, unless the operator opened its network
+        with `--event-private-network`. Personal runs send nothing. A team can have up to 100
+        event endpoints. One beyond that returns 409. A format other than `standard` returns
+        422. The key of an agent cannot manage endpoints.
+        """
+        return self._call(operations.create_event_endpoint, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListEventEndpointsResponse:
+        """List event endpoints.
+
+        Lists the team's event endpoints, oldest first.
+        """
+        return self._call(operations.list_event_endpoints, arguments)
+
+    def get(self, endpoint_uid: str, **arguments: Unpack[Options]) -> types.EventEndpoint:
+        """Get an event endpoint.
+
+        Returns an event endpoint with the counts of its messages.
+        """
+        return self._call(operations.get_event_endpoint, arguments, endpoint_uid)
+
+    def update(
+        self, endpoint_uid: str, **arguments: Unpack[params.UpdateEventEndpointParams]
+    ) -> types.EventEndpoint:
+        """Change an event endpoint.
+
+        Changes the given fields. A field that is null gets its default. Enabling an endpoint
+        sends what waits.
+        """
+        return self._call(operations.update_event_endpoint, arguments, endpoint_uid)
+
+    def delete(self, endpoint_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete an event endpoint.
+
+        Deletes an event endpoint. Nothing more is sent to it.
+        """
+        return self._call(operations.delete_event_endpoint, arguments, endpoint_uid)
+
+    def ping(
+        self, endpoint_uid: str, **arguments: Unpack[PostOptions]
+    ) -> types.EndpointMessageSent:
+        """Send a ping to an event endpoint.
+
+        Sends a message of the type `endpoint.ping`. Its attempts are in the log, like all
+        others. A disabled endpoint returns 409.
+        """
+        return self._call(operations.ping_event_endpoint, arguments, endpoint_uid)
+
+    def rotate_secret(
+        self, endpoint_uid: str, **arguments: Unpack[params.RotateEventEndpointSecretParams]
+    ) -> types.EventEndpoint:
+        """Rotate the secret of an event endpoint.
+
+        Generates a new secret, which the response shows once. For `overlap_seconds`, each
+        request also has a signature of the old one. At most two secrets are valid.
+        """
+        return self._call(operations.rotate_event_endpoint_secret, arguments, endpoint_uid)
+
+    def attempts(
+        self, endpoint_uid: str, **arguments: Unpack[params.ListEventEndpointAttemptsParams]
+    ) -> Page[types.EndpointAttempt]:
+        """List the attempts of an event endpoint.
+
+        Lists the requests to an event endpoint of the last 7 days, newest first. Of an endpoint
+        with a private address, the log shows only the status.
+        """
+        return self._pages(operations.list_event_endpoint_attempts, arguments, endpoint_uid)
+
+    def replay(
+        self, endpoint_uid: str, **arguments: Unpack[params.ReplayEventEndpointMessagesParams]
+    ) -> types.EndpointMessagesReplayed:
+        """Send messages again.
+
+        Sends one message again, or all that happened since a time, with the same ids. Messages
+        are kept for 7 days. A disabled endpoint returns 409.
+        """
+        return self._call(operations.replay_event_endpoint_messages, arguments, endpoint_uid)
+
+
+class EventTypes(Resource):
+    """`client.event_types`: list."""
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListEventTypesResponse:
+        """List the types of messages.
+
+        Lists the types of messages that event endpoints can receive, each with an example.
+        """
+        return self._call(operations.list_event_types, arguments)
+
+
 class Keys(Resource):
     """`client.keys`: create, list, delete."""
 
@@ -1492,6 +1593,16 @@ class Resources(Resource):
     def budgets(self) -> Budgets:
         """Methods: create, list, get, update, delete."""
         return Budgets(self._connection)
+
+    @cached_property
+    def event_endpoints(self) -> EventEndpoints:
+        """Methods: create, list, get, update, delete, ping, rotate_secret, attempts, replay."""
+        return EventEndpoints(self._connection)
+
+    @cached_property
+    def event_types(self) -> EventTypes:
+        """Methods: list."""
+        return EventTypes(self._connection)
 
     @cached_property
     def keys(self) -> Keys:

@@ -39,6 +39,8 @@ __all__ = [
     "CreateBudgetParams",
     "CreateBudgetRequest",
     "CreateEnvironmentParams",
+    "CreateEventEndpointParams",
+    "CreateEventEndpointRequest",
     "CreateFactoryParams",
     "CreateFactoryRequest",
     "CreateKeyParams",
@@ -56,6 +58,7 @@ __all__ = [
     "CronTrigger",
     "DispatchRequest",
     "DispatchToFactoryParams",
+    "EventType",
     "ExecutionLocation",
     "FactoryRepository",
     "Fate",
@@ -74,6 +77,7 @@ __all__ = [
     "ListAgentsParams",
     "ListDeliveriesParams",
     "ListEnvironmentsParams",
+    "ListEventEndpointAttemptsParams",
     "ListFactoriesParams",
     "ListOccurrencesParams",
     "ListRevisionsParams",
@@ -93,6 +97,10 @@ __all__ = [
     "PrepareAttachmentsRequest",
     "PrepareConversationAttachmentsParams",
     "PreviewScheduleTimesParams",
+    "ReplayEventEndpointMessagesParams",
+    "ReplayEventEndpointRequest",
+    "RotateEventEndpointSecretParams",
+    "RotateEventEndpointSecretRequest",
     "RotateSecretRequest",
     "RotateWebhookSecretParams",
     "RunAgentRequest",
@@ -121,6 +129,8 @@ __all__ = [
     "UpdateBudgetParams",
     "UpdateBudgetRequest",
     "UpdateEnvironmentParams",
+    "UpdateEventEndpointParams",
+    "UpdateEventEndpointRequest",
     "UpdateFactoryParams",
     "UpdateFactoryRequest",
     "UpdateRunParams",
@@ -1805,6 +1815,94 @@ class UpdateBudgetRequest(TypedDict, total=False):
     """
 
 
+EventType: TypeAlias = Literal[
+    "run.created",
+    "run.started",
+    "run.blocked",
+    "run.stalled",
+    "run.hollow",
+    "run.succeeded",
+    "run.failed",
+    "run.errored",
+    "run.cancelled",
+    "run.budget_threshold",
+    "budget.threshold",
+    "budget.exceeded",
+    "automation.paused",
+    "endpoint.disabled",
+]
+"""A type of messages to event endpoints."""
+
+
+@with_config(STRICT)
+class CreateEventEndpointRequest(TypedDict, total=False):
+    """An event endpoint."""
+
+    url: Required[str]
+    """Where messages are sent: `https://`, or `http://` in a network of `--event-private-network`.
+    It can contain a credential, so later only its origin is shown.
+    """
+
+    events: Sequence[EventType] | None
+    """The types of messages. With an empty list, all types, also of later releases."""
+
+    factory_uids: Sequence[str] | None
+    """Only events of these factories. With an empty list, all events."""
+
+    description: str | None
+    """A note for people."""
+
+    enabled: bool
+    """Whether messages are written and sent."""
+
+    format: str
+    """How messages are written. Only `standard` is supported."""
+
+
+@with_config(STRICT)
+class UpdateEventEndpointRequest(TypedDict, total=False):
+    """A change of an event endpoint."""
+
+    url: str
+    """Where messages are sent: `https://`, or `http://` in a network of `--event-private-network`.
+    It can contain a credential, so later only its origin is shown.
+    """
+
+    events: Sequence[EventType] | None
+    """The types of messages. With an empty list, all types, also of later releases."""
+
+    factory_uids: Sequence[str] | None
+    """Only events of these factories. With an empty list, all events."""
+
+    description: str | None
+    """A note for people."""
+
+    enabled: bool
+    """Whether messages are written and sent."""
+
+    format: str
+    """How messages are written. Only `standard` is supported."""
+
+
+@with_config(STRICT)
+class RotateEventEndpointSecretRequest(TypedDict, total=False):
+    """How to replace the secret."""
+
+    overlap_seconds: int
+    """How long the old secret also signs messages."""
+
+
+@with_config(STRICT)
+class ReplayEventEndpointRequest(TypedDict, total=False):
+    """What to send again: exactly one of the two."""
+
+    message_id: str
+    """One message."""
+
+    since: datetime | str
+    """All messages of events since this time."""
+
+
 @with_config(STRICT)
 class UpdateRunRequest(TypedDict, total=False):
     """The fields to change."""
@@ -2369,6 +2467,42 @@ class CreateBudgetParams(CreateBudgetRequest, PostOptions, total=False):
 @with_config(STRICT)
 class UpdateBudgetParams(UpdateBudgetRequest, Options, total=False):
     """Keywords of `budgets.update`."""
+
+
+@with_config(STRICT)
+class CreateEventEndpointParams(CreateEventEndpointRequest, PostOptions, total=False):
+    """Keywords of `event_endpoints.create`."""
+
+
+@with_config(STRICT)
+class UpdateEventEndpointParams(UpdateEventEndpointRequest, Options, total=False):
+    """Keywords of `event_endpoints.update`."""
+
+
+@with_config(STRICT)
+class RotateEventEndpointSecretParams(RotateEventEndpointSecretRequest, PostOptions, total=False):
+    """Keywords of `event_endpoints.rotate_secret`."""
+
+
+@with_config(STRICT)
+class ListEventEndpointAttemptsParams(Options, total=False):
+    """Keywords of `event_endpoints.attempts`."""
+
+    limit: int
+    """Maximum number of items."""
+
+    cursor: str
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
+    """
+
+    message_id: str
+    """Only attempts of this message."""
+
+
+@with_config(STRICT)
+class ReplayEventEndpointMessagesParams(ReplayEventEndpointRequest, PostOptions, total=False):
+    """Keywords of `event_endpoints.replay`."""
 
 
 @with_config(STRICT)

@@ -62,10 +62,20 @@ __all__ = [
     "DeliveryMatch",
     "Diagnostic",
     "DispatchResponse",
+    "EndpointAttempt",
+    "EndpointMessageSent",
+    "EndpointMessagesReplayed",
+    "EndpointSecret",
+    "EndpointStats",
     "EnvironmentTask",
     "Error",
     "ErrorCode",
     "EventBlock",
+    "EventEndpoint",
+    "EventMessage",
+    "EventMessageData",
+    "EventType",
+    "EventTypeInfo",
     "ExecutionLocation",
     "ExternalReferenceArtifact",
     "ExternalReferenceArtifactData",
@@ -124,7 +134,10 @@ __all__ = [
     "ListBundledSkillsResponse",
     "ListConnectedWorkersResponse",
     "ListDeliveriesResponse",
+    "ListEndpointAttemptsResponse",
     "ListEnvironmentsResponse",
+    "ListEventEndpointsResponse",
+    "ListEventTypesResponse",
     "ListFactoriesResponse",
     "ListHarnessesResponse",
     "ListKeysResponse",
@@ -144,6 +157,7 @@ __all__ = [
     "MemoryStoreRef",
     "MessageDelta",
     "MessageRole",
+    "MessageType",
     "Metadata",
     "MissedTicks",
     "ModelCall",
@@ -4641,6 +4655,266 @@ class ListBudgetsResponse(Model):
 
     budgets: list[Budget]
     """The budgets."""
+
+
+EventType: TypeAlias = (
+    Literal[
+        "run.created",
+        "run.started",
+        "run.blocked",
+        "run.stalled",
+        "run.hollow",
+        "run.succeeded",
+        "run.failed",
+        "run.errored",
+        "run.cancelled",
+        "run.budget_threshold",
+        "budget.threshold",
+        "budget.exceeded",
+        "automation.paused",
+        "endpoint.disabled",
+    ]
+    | str
+)
+"""A type of messages to event endpoints."""
+
+MessageType: TypeAlias = (
+    Literal[
+        "run.created",
+        "run.started",
+        "run.blocked",
+        "run.stalled",
+        "run.hollow",
+        "run.succeeded",
+        "run.failed",
+        "run.errored",
+        "run.cancelled",
+        "run.budget_threshold",
+        "budget.threshold",
+        "budget.exceeded",
+        "automation.paused",
+        "endpoint.disabled",
+        "endpoint.ping",
+    ]
+    | str
+)
+"""The type of a message. `endpoint.ping` is sent only on request."""
+
+
+class EventEndpoint(Model):
+    """A receiver of messages about events."""
+
+    uid: str
+    """Unique id."""
+
+    url: str
+    """The complete URL in the response that creates the endpoint, and later its origin."""
+
+    events: list[EventType]
+    """The types of messages. If it is empty, all types."""
+
+    factory_uids: list[str] | None = None
+    """Only events of these factories. Absent for all events."""
+
+    description: str | None = None
+    """A note for people."""
+
+    enabled: bool
+    """Whether messages are written and sent."""
+
+    disabled_reason: str | None = None
+    """Why the server disabled the endpoint."""
+
+    format: Literal["standard"] | str
+    """How messages are written."""
+
+    secrets: list[EndpointSecret]
+    """The valid secrets, newest first."""
+
+    created_at: Timestamp
+    """When it was created."""
+
+    updated_at: Timestamp
+    """When it last changed."""
+
+    stats: EndpointStats
+    """What became of the messages of the last 7 days."""
+
+
+class EndpointSecret(Model):
+    """A secret that signs messages."""
+
+    secret: str | None = None
+    """The secret, `whsec_…`. Only in the response that creates it."""
+
+    created_at: Timestamp
+    """When it was created."""
+
+    expires_at: Timestamp | None = None
+    """Until when it signs messages, if it was replaced."""
+
+
+class EndpointStats(Model):
+    """What became of the messages of the last 7 days."""
+
+    waiting: int
+    """Messages that wait for an attempt."""
+
+    delivered: int
+    """Messages that were delivered."""
+
+    failed: int
+    """Messages whose last attempt failed."""
+
+    last_success_at: Timestamp | None = None
+    """When an attempt last succeeded."""
+
+    last_failure_at: Timestamp | None = None
+    """When an attempt last failed."""
+
+    failing_since: Timestamp | None = None
+    """When attempts began to fail, if none has succeeded since. After 5 days, the server disables
+    the endpoint.
+    """
+
+    waits_until: Timestamp | None = None
+    """Until when nothing is sent, because the endpoint asked for it with `Retry-After`."""
+
+
+class ListEventEndpointsResponse(Model):
+    """Event endpoints."""
+
+    endpoints: list[EventEndpoint]
+    """The event endpoints."""
+
+
+class EndpointMessageSent(Model):
+    """A message that waits to be sent."""
+
+    message_id: str
+    """Its header `webhook-id`."""
+
+
+class EndpointMessagesReplayed(Model):
+    """What is sent again."""
+
+    messages: int
+    """How many messages."""
+
+
+class EndpointAttempt(Model):
+    """One request to an event endpoint."""
+
+    uid: str
+    """Unique id."""
+
+    message_id: str
+    """The header `webhook-id`, the same for each attempt."""
+
+    type: MessageType
+    """The type of a message. `endpoint.ping` is sent only on request."""
+
+    at: Timestamp
+    """When it ended."""
+
+    attempt: int
+    """The number of the attempt since the message was written or replayed."""
+
+    http_status: int | None = None
+    """The status of the answer. Absent without an answer."""
+
+    succeeded: bool
+    """Whether the status is from 200 to 299."""
+
+    error: str | None = None
+    """Why there is no answer."""
+
+    answer: str | None = None
+    """The first KiB of the answer, masked. Absent for a private address."""
+
+    took_ms: int | None = None
+    """Its duration in milliseconds. Absent for a private address."""
+
+    next_attempt_at: Timestamp | None = None
+    """When the next attempt follows, if this one failed and was not the last."""
+
+
+class ListEndpointAttemptsResponse(Model):
+    """A page of attempts."""
+
+    attempts: list[EndpointAttempt]
+    """The attempts."""
+
+    page_info: PageInfo
+    """Position in a paginated list."""
+
+
+class EventMessage(Model):
+    """The body of a message. It says where to read what it is about, and nothing of what a run
+    says or was given.
+    """
+
+    type: MessageType
+    """The type of a message. `endpoint.ping` is sent only on request."""
+
+    timestamp: Timestamp
+    """When it happened."""
+
+    data: EventMessageData
+    """What a message is about."""
+
+
+class EventMessageData(Model):
+    """What a message is about."""
+
+    run_id: str | None = None
+    """The run."""
+
+    state: RunState | None = None
+    """The state of the run, at that time."""
+
+    sequence: int | None = None
+    """Orders the messages of a run: later events have larger numbers."""
+
+    factory_uid: str | None = None
+    """The factory."""
+
+    automation_uid: str | None = None
+    """The automation."""
+
+    budget_uid: str | None = None
+    """The budget."""
+
+    notify_at: float | None = None
+    """The share of the budget that was reached."""
+
+    endpoint_uid: str | None = None
+    """The event endpoint."""
+
+    url: str
+    """The address in the API of what the message is about."""
+
+
+class EventTypeInfo(Model):
+    """A type of messages."""
+
+    type: MessageType
+    """The type of a message. `endpoint.ping` is sent only on request."""
+
+    description: str
+    """When it is sent."""
+
+    example: EventMessage
+    """The body of a message. It says where to read what it is about, and nothing of what a run
+    says or was given.
+    """
+
+
+class ListEventTypesResponse(Model):
+    """The types of messages."""
+
+    event_types: list[EventTypeInfo]
+    """The types."""
 
 
 class UsageSum(Model):

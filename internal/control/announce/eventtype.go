@@ -1,0 +1,84 @@
+package announce
+
+import "github.com/penstock-dev/penstock"
+
+// EventType describes a type of messages.
+type EventType struct {
+	Type        penstock.EndpointEvent   `json:"type"`
+	Description string                   `json:"description"`
+	Example     penstock.EndpointMessage `json:"example"`
+}
+
+// descriptions says when a message of each type is sent.
+var descriptions = map[penstock.EndpointEvent]string{
+	penstock.EventRunCreated:         "A run was created.",
+	penstock.EventRunStarted:         "The agent of a run works, also after the run was BLOCKED or continued.",
+	penstock.EventRunBlocked:         "A run waits for a person, or for room in a budget.",
+	penstock.EventRunStalled:         "A run works, but has had no event for some time.",
+	penstock.EventRunHollow:          "A run SUCCEEDED, but its agent did nothing.",
+	penstock.EventRunSucceeded:       "A run SUCCEEDED.",
+	penstock.EventRunFailed:          "A run FAILED, for a cause that the user can fix.",
+	penstock.EventRunErrored:         "A run ended in ERROR.",
+	penstock.EventRunCancelled:       "A run was CANCELLED.",
+	penstock.EventRunBudgetThreshold: "A run has spent a share of its own budget.",
+	penstock.EventBudgetThreshold:    "The runs of a budget have spent a share of it, one of its notify_at.",
+	penstock.EventBudgetExceeded:     "A budget has no room for the next call of a run, which is BLOCKED or FAILED.",
+	penstock.EventAutomationPaused:   "An automation was disabled.",
+	penstock.EventEndpointDisabled:   "The server disabled an event endpoint, because it failed or wants no more messages.",
+	penstock.EventEndpointPing:       "Somebody asked for a message to see that the endpoint works.",
+}
+
+// EventTypes lists the types of messages, each with an example.
+func (s *Endpoints) EventTypes() []EventType {
+	var list []EventType
+	for _, event := range append(penstock.EndpointEvents(), penstock.EventEndpointPing) {
+		list = append(list, EventType{event, descriptions[event], s.example(event)})
+	}
+	return list
+}
+
+// example returns a message of a type.
+func (s *Endpoints) example(event penstock.EndpointEvent) penstock.EndpointMessage {
+	const (
+		run, factory = "019c1f60-4d0e-7a51-9c3b-6a1f0e2d3c4b", "019c1f60-0a0b-7c0d-8e0f-101112131415"
+		automation   = "019c1f60-1b1c-7d1e-9f1a-202122232425"
+		budget       = "4kYbJ0oQm2TzW8sVnXcR1e"
+		endpoint     = "7nZcK1pRn3UaX9tWoYdS2f"
+	)
+	states := map[penstock.EndpointEvent]penstock.State{
+		penstock.EventRunCreated: penstock.StateQueued, penstock.EventRunStalled: penstock.StateInProgress,
+		penstock.EventRunHollow: penstock.StateSucceeded, penstock.EventRunBudgetThreshold: penstock.StateInProgress,
+		penstock.EventBudgetThreshold: penstock.StateInProgress, penstock.EventBudgetExceeded: penstock.StateBlocked,
+	}
+	for _, state := range penstock.States() {
+		if of := penstock.EventOf(state); of != "" {
+			states[of] = state
+		}
+	}
+	var data penstock.EndpointData
+	path := "/api/v1/agent/runs/" + run
+	switch event {
+	case penstock.EventEndpointDisabled, penstock.EventEndpointPing:
+		data, path = penstock.EndpointData{EndpointUID: endpoint}, "/api/v1/event-endpoints/"+endpoint
+	case penstock.EventAutomationPaused:
+		data = penstock.EndpointData{FactoryUID: factory, AutomationUID: automation}
+		path = "/api/v1/factory/" + factory + "/automations/" + automation
+	default:
+		data = penstock.EndpointData{RunID: run, State: states[event], Sequence: 7, FactoryUID: factory}
+	}
+	switch event { //nolint:exhaustive // the others have no more
+	case penstock.EventRunCreated:
+		data.Sequence = 1
+	case penstock.EventRunBudgetThreshold:
+		data.NotifyAt = 0.8
+	case penstock.EventBudgetThreshold:
+		data.NotifyAt, data.BudgetUID, path = 0.8, budget, "/api/v1/budgets/"+budget
+	case penstock.EventBudgetExceeded:
+		data.BudgetUID, path = budget, "/api/v1/budgets/"+budget
+	}
+	data.URL = s.publicURL + path
+	return penstock.EndpointMessage{Type: event, Timestamp: exampleTime, Data: data}
+}
+
+// exampleTime is 2026-02-02T09:30:00Z.
+const exampleTime penstock.Time = 1_770_024_600_000

@@ -197,7 +197,7 @@ test('what somebody else changes of an automation meanwhile is shown, and stays 
   const triggers = [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 9 * * 1' } }];
   const { uid: auid } = await server.api.automations.create(uid, { name: 'weekly', prompt: 'As it was', triggers });
   await world.signIn(`/factory/${uid}/automations/${auid}`);
-  const prompt = page.getByLabel('Prompt');
+  const prompt = page.getByRole('textbox', { name: 'Prompt', exact: true });
   await expect.poll(() => prompt.inputValue()).toBe('As it was');
   // The page reads again whenever it is turned to.
   const elsewhere = async (change: string): Promise<void> => {

@@ -108,16 +108,17 @@ test('events about one subject reach one run, and the pages say so', async ({ wo
   await page.goto(`${server.url}/runs/${run?.run_id}`);
   const events = page.getByRole('region', { name: 'Events' });
   await expect.poll(() => events.getByRole('listitem').allTextContents()).toHaveLength(2);
-  await events.getByRole('listitem').nth(0).getByText('Waits').waitFor();
+  await events.getByRole('listitem').nth(0).getByText('Waiting').waitFor();
   await events.getByRole('listitem').nth(1).getByText('Started').waitFor();
   await world.look('run-subject');
   await events.getByRole('listitem').nth(0).getByRole('link', { name: 'Delivery' }).click();
   await page.waitForURL(`**/deliveries/${second}`);
   await page.getByText('acme/shop#7').waitFor();
-  await page.getByText('Waits', { exact: true }).waitFor();
+  await page.getByText('Waiting', { exact: true }).waitFor();
   await world.look('delivery-subject');
   await page.goto(`${server.url}/runs/${run?.run_id}`);
   await page.getByRole('link', { name: 'acme/shop#7' }).click();
+  await page.getByRole('link', { name: 'All runs on this subject' }).click();
   await page.getByRole('group', { name: 'Applied filters' }).getByText('Subject: acme/shop#7').waitFor();
   await page
     .getByRole('table', { name: 'Runs' })

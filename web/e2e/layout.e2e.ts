@@ -5,7 +5,7 @@ async function fill({ server: { api } }: World) {
   const { uid } = await api.factories.create({ name: 'payments' });
   const hook = await api.webhooks.create(uid, { name: 'ci' });
   const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload: { status: ['failed'] } } }];
-  const automation = await api.automations.create(uid, { name: 'fix', prompt: 'demo: say fixed', triggers });
+  const automation = await api.automations.create(uid, { name: 'fix', prompt: 'demo: say fixed', triggers, subject: '{{status}}' });
   const send = (status: string): Promise<Response> =>
     fetch(hook.ingress_url, { method: 'POST', body: JSON.stringify({ status }), headers: { Authorization: `Bearer ${hook.secret}` } });
   await Promise.all(['failed', 'passed', 'skipped'].map(send));
@@ -18,7 +18,8 @@ async function fill({ server: { api } }: World) {
     metadata: { ticket: 'OPS-1' },
   });
   await expect.poll(async () => (await api.runs.get(run_id)).state).toBe('BLOCKED');
-  return { uid, wuid: hook.uid, auid: automation.uid, run: run_id };
+  const [subject] = (await api.subjects.list({ subject: 'failed' })).items;
+  return { uid, wuid: hook.uid, auid: automation.uid, run: run_id, subject: subject?.uid };
 }
 
 /** How far things may have moved, as Chromium sums it up (CLS): the best pages of the web stay below a tenth. */
@@ -26,7 +27,7 @@ const still = 0.02;
 
 test('nothing jumps while a page loads', async ({ world }) => {
   const { page, server, context } = world;
-  const { uid, wuid, auid, run } = await fill(world);
+  const { uid, wuid, auid, run, subject } = await fill(world);
   await context.addInitScript(() => {
     const shifts: { value: number; moved: string | undefined }[] = [];
     Object.assign(window, { shifts });
@@ -65,6 +66,8 @@ test('nothing jumps while a page loads', async ({ world }) => {
   await open(webhook, /did not fire/);
   await open('/automations', /fix/);
   await open(`/factory/${uid}/automations/${auid}`, /^"failed"$/);
+  await open('/subjects', /failed/);
+  await open(`/subjects/${subject}`, /View delivery/);
   await open('/schedules', /nightly/);
   await open('/environments', /linux/);
   await open('/spend', /No budgets yet/);

@@ -1,4 +1,4 @@
-import type { GetUsageQuery, ListDeliveriesQuery, ListFactoriesQuery, ListRunsQuery } from '@penstock/sdk';
+import type { GetUsageQuery, ListDeliveriesQuery, ListFactoriesQuery, ListRunsQuery, ListSubjectsQuery } from '@penstock/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { client } from './api.ts';
 import { live } from './live.ts';
@@ -143,6 +143,14 @@ export const agentsQuery = queryOptions({
 export const workersQuery = queryOptions({ queryKey: ['workers'], queryFn: ({ signal }) => client.workers.list({ signal }) });
 
 export const schedulesQuery = queryOptions({ queryKey: ['schedules'], queryFn: ({ signal }) => client.schedules.list({ signal }) });
+
+/** A page of subjects, newest first. */
+export const subjectsQuery = (query: ListSubjectsQuery) =>
+  queryOptions({
+    queryKey: ['subjects', query],
+    queryFn: ({ signal }) => client.subjects.list(query, { signal }),
+    placeholderData: keepPreviousData,
+  });
 
 /** What events were about, with the latest of them. */
 export const subjectQuery = (uid: string) =>

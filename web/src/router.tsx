@@ -180,6 +180,19 @@ const automationsRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/automations/AutomationsPage.tsx'), 'AutomationsPage'),
 });
 
+const subjectsRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/subjects',
+  validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
+  component: lazyRouteComponent(() => import('./pages/subjects/SubjectsPage.tsx'), 'SubjectsPage'),
+});
+
+const subjectRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/subjects/$uid',
+  component: lazyRouteComponent(() => import('./pages/subjects/SubjectPage.tsx'), 'SubjectPage'),
+});
+
 const newAutomationRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/factory/$uid/automations/new',
@@ -213,6 +226,8 @@ const routeTree = rootRoute.addChildren([
     automationsRoute,
     newAutomationRoute,
     automationRoute,
+    subjectsRoute,
+    subjectRoute,
     ...ofFactoryRoutes,
     schedulesRoute,
     environmentsRoute,

@@ -30,13 +30,13 @@ export function wordOfState(state: string): StateWord {
   return state in states ? states[state as State] : { word: formatWord(state), tone: 'calm' };
 }
 
-/** What became of a time of a schedule, or of an event about a subject. */
+/** What became of a time of a schedule, or of an event about a subject. The words are the names in the API, which the CLI prints. */
 const fates = {
+  waiting: { word: 'Waiting', tone: 'busy' },
   started: { word: 'Started', tone: 'good' },
-  continued: { word: 'Continued a run', tone: 'good' },
-  merged_into: { word: 'Started with another', tone: 'good' },
-  waiting: { word: 'Waits', tone: 'busy' },
-  superseded: { word: 'Replaced', tone: 'calm' },
+  continued: { word: 'Continued', tone: 'good' },
+  merged_into: { word: 'Merged into', tone: 'good' },
+  superseded: { word: 'Superseded', tone: 'calm' },
   skipped: { word: 'Skipped', tone: 'warn' },
   missed: { word: 'Missed', tone: 'bad' },
   failed: { word: 'Failed', tone: 'bad' },

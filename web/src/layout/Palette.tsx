@@ -9,7 +9,7 @@ import { automationsQuery, runsQuery, webhooksQuery } from '../queries.ts';
 import { wordOfState } from '../states.ts';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Icon, type IconName } from '../ui/Icon.tsx';
-import { may, places } from './nav.ts';
+import { may, moreLists, places } from './nav.ts';
 import classes from './Palette.module.css';
 
 interface Target {
@@ -115,7 +115,7 @@ function useTargets(text: string, close: () => void, compose: (() => void) | und
     pending: runs.isFetching || q !== text,
     targets: [
       ...(compose && has('New run') ? [{ key: 'new', icon: 'plus' as const, label: 'New run', hint: 'c', act: compose }] : []),
-      ...places
+      ...[...places, ...moreLists]
         .filter(({ label, scope }) => may(session?.scopes, scope) && has(label))
         .map(({ label, to, icon }): Target => ({ key: to, icon, label, hint: 'Page', act: go(to) })),
       ...named(

@@ -25,6 +25,9 @@ export const places: Place[] = [
   { label: 'Settings', to: '/settings', icon: 'gear', scope: 'runs:read' },
 ];
 
+/** The lists that other pages link to. Only the search has them beside the navigation. */
+export const moreLists: Place[] = [{ label: 'Subjects', to: '/subjects', icon: 'bolt', scope: 'runs:read' }];
+
 /** Whether a session has a scope. It mirrors Principal.May of the server; the server decides. */
 export function may(scopes: readonly string[] | undefined, scope: KeyScope): boolean {
   return (

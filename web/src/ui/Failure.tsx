@@ -37,6 +37,11 @@ export function describe(error: unknown): Told {
   return { title: 'Something went wrong on this page', detail, requestId: undefined, fields: [] };
 }
 
+/** What the server says about one field of a request; undefined if nothing. */
+export function errorAt(error: unknown, pointer: string): string | undefined {
+  return error instanceof APIError ? error.errors.find((one) => one.pointer === pointer)?.detail : undefined;
+}
+
 /** Describes an error in one line. */
 export function describeInLine(error: unknown): string {
   const { title, detail, requestId } = describe(error);

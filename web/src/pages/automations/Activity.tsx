@@ -10,6 +10,7 @@ import { live } from '../../live.ts';
 import { deliveriesQuery, runsQuery, webhooksQuery } from '../../queries.ts';
 import { RunStatus, Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { outcomeOf } from '../deliveries/outcome.ts';
 import { Reason } from '../deliveries/Reason.tsx';
 import { TimesDialog } from '../schedules/TimesDialog.tsx';
 import classes from './Activity.module.css';
@@ -72,7 +73,7 @@ export function Activity({ automation, factory }: { automation: Automation; fact
               <Outcome event={event} />
               <span className={classes.about}>
                 <What event={event} factory={factory} />
-                {event.match && !event.match.would_trigger && <Reason match={event.match} />}
+                {event.match && !event.match.would_trigger && !event.match.fate && <Reason match={event.match} />}
               </span>
             </li>
           ))}
@@ -90,24 +91,26 @@ function isUsed({ uid, name, signature_scheme }: Webhook, { triggers }: Automati
 /** The events of an automation, newest first. A delivery and its run are one event. */
 function eventsOf(automation: string, runs: readonly RunItem[], deliveries: readonly Delivery[]): Event[] {
   const byId = new Map(runs.map((run) => [run.run_id, run]));
+  const shown = new Set<string>(); // a run can have several deliveries
   const events: Event[] = [];
   for (const delivery of deliveries) {
     const match = delivery.matches.find(({ automation_uid }) => automation_uid === automation);
     if (match) {
       const run = byId.get(match.run_id ?? '');
-      byId.delete(match.run_id ?? '');
+      shown.add(match.run_id ?? '');
       events.push({ key: delivery.delivery_id, at: delivery.received_at, delivery, match, ...(run ? { run } : {}) });
     }
   }
-  events.push(...[...byId.values()].map((run) => ({ key: run.run_id, at: run.created_at, run })));
+  events.push(...runs.filter(({ run_id }) => !shown.has(run_id)).map((run) => ({ key: run.run_id, at: run.created_at, run })));
   return events.sort((a, b) => b.at.localeCompare(a.at)).slice(0, mostEntries);
 }
 
 function Outcome({ event: { match } }: { event: Event }) {
-  if (!match || match.would_trigger) {
-    return <Status tone="good">Fired</Status>;
+  if (match?.failed_at === 'automation') {
+    return <Status tone="bad">Failed</Status>;
   }
-  return match.failed_at === 'automation' ? <Status tone="bad">Failed</Status> : <Status tone="calm">Did not fire</Status>;
+  const { word, tone } = match ? outcomeOf(match) : ({ word: 'Fired', tone: 'good' } as const);
+  return <Status tone={tone}>{word}</Status>;
 }
 
 /** The event, and the run that it started. */

@@ -91,7 +91,7 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
           </Text>
         )}
         <Triggers draft={draft} set={set} factory={factory.uid} automation={automation} readOnly={readOnly} />
-        <SubjectFields draft={draft} set={set} readOnly={readOnly} />
+        <SubjectFields draft={draft} set={set} error={saving.error} readOnly={readOnly} />
         <Failure error={saving.error} />
         {!readOnly && (
           <Group>

@@ -38,6 +38,11 @@ export function AutomationPage() {
             <Button component={Link} to="/runs" search={{ automation_id: auid } as never} variant="default">
               View runs
             </Button>
+            {found.subject && (
+              <Button component={Link} to="/subjects" search={{ automation_uid: auid } as never} variant="default">
+                View subjects
+              </Button>
+            )}
             {!readOnly && (
               <Button variant="default" onClick={open}>
                 Delete

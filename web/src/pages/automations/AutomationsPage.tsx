@@ -74,6 +74,9 @@ export function AutomationsPage() {
               change={(uid) => void navigate({ to: '/automations', search: uid ? { factory: uid } : {}, replace: true })}
             />
           )}
+          <Button component={Link} to="/subjects" search={(factory ? { factory_uid: factory } : {}) as never} variant="default">
+            Subjects
+          </Button>
           {manages && <NewAutomation factories={factories ?? []} factory={factory} />}
         </>
       }

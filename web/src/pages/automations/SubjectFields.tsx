@@ -1,7 +1,9 @@
 import { Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { errorAt } from '../../ui/Failure.tsx';
 import classes from '../webhooks/Advanced.module.css';
 import type { PartProps } from './AutomationForm.tsx';
-import type { SubjectField } from './change.ts';
+import { type SubjectField, subjectFields } from './change.ts';
 
 const whensBusy = [
   { value: 'coalesce', label: 'Wait for its turn to end, then together' },
@@ -22,11 +24,23 @@ const periods: { field: SubjectField; label: string; description: string; placeh
   },
 ];
 
-/** What events are about, so that later events about the same reach the same run. */
-export function SubjectFields({ draft: { subject }, set, readOnly }: PartProps) {
+interface SubjectFieldsProps extends PartProps {
+  /** The error of the last request. Each field shows its own part. */
+  error: unknown;
+}
+
+/** What events are about, so that later events about the same reach the same run. It opens for an error of one of its fields. */
+export function SubjectFields({ draft: { subject }, set, error, readOnly }: SubjectFieldsProps) {
   const change = (field: SubjectField, value: string): void => set({ subject: { ...subject, [field]: value } });
+  const errorOf = (field: SubjectField): string | undefined => errorAt(error, `/${field}`);
+  const [opened, setOpened] = useState(subject.subject !== '');
+  const [seen, see] = useState<unknown>();
+  if (error !== seen) {
+    see(error);
+    setOpened(opened || subjectFields.some(errorOf));
+  }
   return (
-    <details className={classes.advanced} open={subject.subject !== '' || undefined}>
+    <details className={classes.advanced} open={opened} onToggle={(event) => setOpened(event.currentTarget.open)}>
       <summary>One run for each subject</summary>
       <Stack gap="sm" mt="xs">
         <TextInput
@@ -35,6 +49,7 @@ export function SubjectFields({ draft: { subject }, set, readOnly }: PartProps) 
           placeholder="{{repository.full_name}}#{{pull_request.number}}"
           maxLength={200}
           readOnly={readOnly}
+          error={errorOf('subject')}
           value={subject.subject}
           onChange={(event) => change('subject', event.currentTarget.value)}
         />
@@ -44,6 +59,8 @@ export function SubjectFields({ draft: { subject }, set, readOnly }: PartProps) 
           clearable
           readOnly={readOnly}
           data={whensBusy}
+          clearButtonProps={{ 'aria-label': 'Clear while its run works' }}
+          error={errorOf('when_busy')}
           value={subject.when_busy || null}
           onChange={(value) => change('when_busy', value ?? '')}
         />
@@ -53,6 +70,7 @@ export function SubjectFields({ draft: { subject }, set, readOnly }: PartProps) 
               key={field}
               {...props}
               readOnly={readOnly}
+              error={errorOf(field)}
               value={subject[field]}
               onChange={(event) => change(field, event.currentTarget.value)}
             />
@@ -64,6 +82,7 @@ export function SubjectFields({ draft: { subject }, set, readOnly }: PartProps) 
           autosize
           maxRows={8}
           readOnly={readOnly}
+          error={errorOf('followup_prompt')}
           value={subject.followup_prompt}
           onChange={(event) => change('followup_prompt', event.currentTarget.value)}
         />

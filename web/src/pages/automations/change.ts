@@ -100,6 +100,7 @@ export function othersOf(automation: Automation): string[] {
     'worker_host',
     'harness_auth_secrets',
     'credential_strategy',
+    'closes_run',
   ] as const;
-  return names.filter((name) => automation[name] !== undefined);
+  return names.filter((name) => automation[name] !== undefined && automation[name] !== false);
 }

@@ -1,9 +1,9 @@
 import { Anchor, Text } from '@mantine/core';
 import type { Delivery, DeliveryMatch } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
-import { wordOfFate } from '../../states.ts';
 import { Status } from '../../ui/Status.tsx';
 import classes from './DeliveryDetail.module.css';
+import { outcomeOf } from './outcome.ts';
 import { Reason } from './Reason.tsx';
 
 /** What each automation made of a delivery. */
@@ -25,15 +25,13 @@ export function Matches({ delivery, factory }: { delivery: Delivery; factory: st
 }
 
 function Match({ match, delivery, factory }: { match: DeliveryMatch; delivery: Delivery; factory: string }) {
-  const { automation, automation_uid, would_trigger, failed_at, run_id, fate } = match;
-  const shown = fate && fate !== 'started' ? wordOfFate(fate) : undefined;
+  const { automation, automation_uid, would_trigger, failed_at, run_id, subject, subject_uid, fate } = match;
+  const { word, tone } = outcomeOf(match);
   const to = '/factory/$uid/automations/$auid' as const;
   const params = { uid: factory, auid: automation_uid } as never;
   return (
     <li>
-      <Status tone={shown?.tone ?? (would_trigger ? 'good' : failed_at === 'automation' ? 'bad' : 'calm')}>
-        {shown?.word ?? (would_trigger ? 'Fired' : 'Did not fire')}
-      </Status>
+      <Status tone={tone}>{word}</Status>
       <Anchor component={Link} to={to} params={params} inherit>
         {automation}
       </Anchor>
@@ -42,7 +40,14 @@ function Match({ match, delivery, factory }: { match: DeliveryMatch; delivery: D
           View run
         </Anchor>
       )}
-      {match.subject && <span>{match.subject}</span>}
+      {subject && subject_uid && (
+        <span>
+          about{' '}
+          <Anchor component={Link} to="/subjects/$uid" params={{ uid: subject_uid } as never} inherit>
+            {subject}
+          </Anchor>
+        </span>
+      )}
       {match.fate_reason ? <span>{match.fate_reason}</span> : !would_trigger && <Reason match={match} />}
       {!would_trigger && !fate && failed_at !== 'automation' && (
         <Anchor

@@ -1,6 +1,6 @@
-import type { Delivery, ListDeliveriesQuery } from '@penstock/sdk';
+import type { Delivery, DeliveryMatch, ListDeliveriesQuery } from '@penstock/sdk';
 import { firstOf, type Params } from '../../search.ts';
-import type { Tone } from '../../states.ts';
+import { type Tone, wordOfFate } from '../../states.ts';
 
 export type OutcomeFilter = NonNullable<ListDeliveriesQuery['outcome']>;
 
@@ -63,6 +63,14 @@ export function toneOf(delivery: Pick<Delivery, 'outcome'>): Tone {
     return 'good';
   }
   return delivery.outcome === 'duplicate' ? 'calm' : 'bad';
+}
+
+/** What became of a delivery for one automation: its fate, if it is about a subject. */
+export function outcomeOf({ would_trigger, failed_at, fate }: DeliveryMatch): { word: string; tone: Tone } {
+  if (fate) {
+    return wordOfFate(fate);
+  }
+  return would_trigger ? { word: 'Fired', tone: 'good' } : { word: 'Did not fire', tone: failed_at === 'automation' ? 'bad' : 'calm' };
 }
 
 const sources: Record<string, string> = {

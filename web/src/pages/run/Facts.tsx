@@ -52,7 +52,7 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
         <Fact name="Evidence">{run.evidence && evidenceOf(run.evidence)}</Fact>
         <Fact name="Model">{run.agent_config?.model_id}</Fact>
         <Fact name="Agent">{agentOf(run)}</Fact>
-        <Fact name="Subject">{run.subject && <ListOf filter={{ subject: run.subject }}>{run.subject}</ListOf>}</Fact>
+        <Fact name="Subject">{subjectOf(run)}</Fact>
         <Fact name="Continues">{run.continues && <ParentOf id={run.continues} />}</Fact>
         <Fact name="Schedule">{run.schedule?.schedule_name}</Fact>
         <Fact name="Automation">{automationOf(run)}</Fact>
@@ -74,6 +74,20 @@ function automationOf({ metadata, factory_uid, creator }: RunItem): ReactNode {
       {creator?.uid === auid ? (creator.display_name ?? auid) : auid}
     </Anchor>
   ) : undefined;
+}
+
+/** The subject of a run. Without a UID, it is a link to the runs on it. */
+function subjectOf({ subject, subject_uid }: RunItem): ReactNode {
+  if (!subject) {
+    return undefined;
+  }
+  return subject_uid ? (
+    <Anchor component={Link} to="/subjects/$uid" params={{ uid: subject_uid } as never} inherit>
+      {subject}
+    </Anchor>
+  ) : (
+    <ListOf filter={{ subject }}>{subject}</ListOf>
+  );
 }
 
 /** What a run has done, as the server counted it. */

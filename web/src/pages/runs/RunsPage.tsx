@@ -43,6 +43,11 @@ const columns: Column<RunItem>[] = [
         <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit className={classes.title ?? ''}>
           {run.title || run.run_id}
         </Anchor>
+        {run.subject && (
+          <Text size="xs" c="dimmed" className="clip" title={run.subject}>
+            {run.subject}
+          </Text>
+        )}
         {run.hollow && (
           <Text size="xs" c="dimmed" className="clip" title={run.hollow_reason}>
             Did nothing: {run.hollow_reason}

@@ -360,7 +360,8 @@ func (d *driver) callWell() {
 	endpoints, receiver := "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/x"}`
 	d.seen["endpoint"] = d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid")
 	d.must(
-		http.StatusNoContent, "DELETE", endpoints+"/"+d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid"), nil,
+		http.StatusNoContent, "DELETE",
+		endpoints+"/"+d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid"), nil,
 	)
 	d.seen["budget"] = d.must(http.StatusCreated, "POST", budgets, total).field("uid")
 	d.must(

@@ -33,7 +33,7 @@ test('deliveries about one subject have one run, and each page links to the othe
   await world.signIn('/runs');
   await page.getByRole('row', { name: /acme\/shop#8/ }).waitFor();
   await page.getByRole('button', { name: 'Filter', exact: true }).click();
-  await page.getByRole('combobox').click();
+  await page.getByRole('combobox', { name: 'Filter by' }).click();
   await page.getByRole('option', { name: 'Subject' }).click();
   await page.getByRole('textbox', { name: 'Subject' }).fill('acme/shop#7');
   await page.keyboard.press('Enter');

@@ -23,7 +23,7 @@ var descriptions = map[penstock.EndpointEvent]string{
 	penstock.EventRunBudgetThreshold: "A run has spent a share of its own budget.",
 	penstock.EventBudgetThreshold:    "The runs of a budget have spent a share of it, one of its notify_at.",
 	penstock.EventBudgetExceeded:     "A budget has no room for the next call of a run, which is BLOCKED or FAILED.",
-	penstock.EventAutomationPaused:   "An automation was disabled.",
+	penstock.EventAutomationPaused:   "An automation was disabled, or failures in a row paused it or a schedule.",
 	penstock.EventEndpointDisabled:   "The server disabled an event endpoint that failed, or wants no more messages.",
 	penstock.EventEndpointPing:       "Somebody asked for a message to see that the endpoint works.",
 }

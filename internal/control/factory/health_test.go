@@ -7,11 +7,29 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
+
+// A pause that nobody hears of is found only when work is missing.
+func TestEndpointsHearOfAPauseByFailures(t *testing.T) {
+	withFragile(t, 2, func(w *fragile) {
+		url, events := "https://hooks.invalid/", []penstock.EndpointEvent{penstock.EventAutomationPaused}
+		e, err := w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{URL: &url, Events: &events})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		for n, want := range []int64{0, 1} {
+			w.runs(penstock.StateFailed)
+			if e, err = w.Endpoints.Read(w.T.Context(), w.Admin, e.UID); err != nil || e.Stats.Waiting != want {
+				w.T.Errorf("after %d failures, %d messages wait (%v), want %d", n+1, e.Stats.Waiting, err, want)
+			}
+		}
+	})
+}
 
 // fragile is a world with a webhook and an automation that failures pause.
 type fragile struct {

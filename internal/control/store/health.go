@@ -122,5 +122,5 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 		SET n = pauses.n + 1`, m.Run.Team); err != nil {
 		return fmt.Errorf("pause %s: %w", source, err)
 	}
-	return nil
+	return a.tx.Endpoints().announceFailures(ctx, m.Run, now)
 }

@@ -202,6 +202,21 @@ func (es EndpointsTx) AnnouncePause(ctx context.Context, a AutomationRow) error 
 	})
 }
 
+// announceFailures writes the messages of the automation or schedule of a run, which failures have paused.
+func (es EndpointsTx) announceFailures(ctx context.Context, r RunRow, at penstock.Time) error {
+	if r.Personal {
+		return nil
+	}
+	path := "/api/v1/agent/schedules/" + scheduleID(r.Schedule)
+	if r.AutomationID != "" {
+		path = "/api/v1/factory/" + r.FactoryUID + "/automations/" + r.AutomationID
+	}
+	return es.Announce(ctx, r.Team, Announcement{
+		Type: penstock.EventAutomationPaused, At: at, Path: path,
+		Data: penstock.EndpointData{RunID: r.ID, FactoryUID: r.FactoryUID, AutomationUID: r.AutomationID},
+	})
+}
+
 // Send writes one message to an endpoint that was locked, whatever its events are, and returns its id.
 func (es EndpointsTx) Send(ctx context.Context, e EndpointRow, a Announcement) (id string, err error) {
 	id = "msg_" + penstock.NewID()

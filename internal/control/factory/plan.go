@@ -329,28 +329,32 @@ func eventName(scheme penstock.SignatureScheme, headers map[string]string) strin
 	return cmp.Or(headers["x-github-event"], headers["x-forgejo-event"], headers["x-gitea-event"])
 }
 
-// match returns what a delivery does for the automation, or why it does nothing.
+// match returns what a delivery does for the automation, or why it does nothing: preferably, why it starts
+// nothing.
 func (e *planEntry) match(
 	trial *trigger.FilterTrial, reported reportedEvents,
-) (role store.EventRole, why *trigger.Explanation) {
+) (does store.EventRole, why *trigger.Explanation) {
 	for _, role := range roles {
-		if w := e.waits[role]; !w.none() && w.match(trial, reported) == nil {
+		w := &e.waits[role]
+		if w.none() {
+			continue
+		}
+		reason := w.match(trial, reported)
+		if reason == nil {
 			return role, nil
 		}
-	}
-	for _, role := range []store.EventRole{store.EventStarts, store.EventContinues, store.EventCloses} {
-		if w := e.waits[role]; !w.none() {
-			return role, w.match(trial, reported)
+		if why == nil || does == store.EventCloses {
+			does, why = role, reason
 		}
 	}
-	return store.EventStarts, nil // it is broken for every delivery
+	return does, why // without any of these, it is broken for every delivery
 }
 
-func (w planWait) none() bool { return w.first == w.end && len(w.events) == 0 }
+func (w *planWait) none() bool { return w.first == w.end && len(w.events) == 0 }
 
 // match returns why a delivery does not match, or nil if it does. The reason comes from the nearest
 // payload filter, unless only the triggers on events wait for the delivery.
-func (w planWait) match(trial *trigger.FilterTrial, reported reportedEvents) *trigger.Explanation {
+func (w *planWait) match(trial *trigger.FilterTrial, reported reportedEvents) *trigger.Explanation {
 	for i := w.first; i < w.end; i++ {
 		if ok, _ := trial.Match(i); ok {
 			return nil

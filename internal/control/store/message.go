@@ -193,13 +193,17 @@ func (es EndpointsTx) AnnounceStall(ctx context.Context, r RunRow, seq int64) er
 	return es.Announce(ctx, r.Team, runAnnouncement(penstock.EventRunStalled, penstock.Now(), r, r.State, seq))
 }
 
+// pausedAutomation describes an automation that was disabled, or that failures have paused.
+func pausedAutomation(at penstock.Time, factoryUID, uid string) Announcement {
+	return Announcement{
+		Type: penstock.EventAutomationPaused, At: at, Path: "/api/v1/factory/" + factoryUID + "/automations/" + uid,
+		Data: penstock.EndpointData{FactoryUID: factoryUID, AutomationUID: uid},
+	}
+}
+
 // AnnouncePause writes the messages of an automation that was disabled.
 func (es EndpointsTx) AnnouncePause(ctx context.Context, a AutomationRow) error {
-	return es.Announce(ctx, a.Team, Announcement{
-		Type: penstock.EventAutomationPaused, At: penstock.Now(),
-		Path: "/api/v1/factory/" + a.FactoryUID + "/automations/" + a.UID,
-		Data: penstock.EndpointData{FactoryUID: a.FactoryUID, AutomationUID: a.UID},
-	})
+	return es.Announce(ctx, a.Team, pausedAutomation(penstock.Now(), a.FactoryUID, a.UID))
 }
 
 // announceFailures writes the messages of the automation or schedule of a run, which failures have paused.
@@ -207,14 +211,12 @@ func (es EndpointsTx) announceFailures(ctx context.Context, r RunRow, at penstoc
 	if r.Personal {
 		return nil
 	}
-	path := "/api/v1/agent/schedules/" + scheduleID(r.Schedule)
-	if r.AutomationID != "" {
-		path = "/api/v1/factory/" + r.FactoryUID + "/automations/" + r.AutomationID
+	a := pausedAutomation(at, r.FactoryUID, r.AutomationID)
+	if r.AutomationID == "" {
+		a.Path = "/api/v1/agent/schedules/" + scheduleID(r.Schedule)
 	}
-	return es.Announce(ctx, r.Team, Announcement{
-		Type: penstock.EventAutomationPaused, At: at, Path: path,
-		Data: penstock.EndpointData{RunID: r.ID, FactoryUID: r.FactoryUID, AutomationUID: r.AutomationID},
-	})
+	a.Data.RunID = r.ID
+	return es.Announce(ctx, r.Team, a)
 }
 
 // Send writes one message to an endpoint that was locked, whatever its events are, and returns its id.

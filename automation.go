@@ -18,6 +18,7 @@ type Automation struct {
 	SubjectRules
 	HealthRules
 	Health
+	OnHollow OnHollow `json:"on_hollow,omitempty"` // absent: alert
 	Overrides
 	// Problems are the reasons why the automation or one of its triggers starts no runs: a
 	// missing agent, webhook or schedule, or a provider that is not connected.

@@ -35,6 +35,7 @@ const (
 	CodeInfrastructureTimeout  Code = "infrastructure_timeout"
 	CodeExternalAuthRequired   Code = "external_authentication_required"
 	CodeUnpricedModel          Code = "unpriced_model"
+	CodeAgentDidNothing        Code = "agent_did_nothing"
 )
 
 var codes = map[Code]struct {

@@ -13,6 +13,27 @@ type Evidence struct {
 	Outputs int `json:"outputs"`
 }
 
+// OnHollow says what happens to a hollow run of an automation. The run always says that it is hollow.
+type OnHollow string
+
+// What happens to a hollow run.
+const (
+	HollowAlert OnHollow = "alert" // it stays SUCCEEDED, and endpoints get a message; the default
+	HollowFail  OnHollow = "fail"  // it is FAILED
+	HollowNone  OnHollow = "none"  // it stays SUCCEEDED, and nobody is alerted
+)
+
+// OnHollows lists every value.
+func OnHollows() []OnHollow { return []OnHollow{HollowAlert, HollowFail, HollowNone} }
+
+// DidNothing explains a run that is FAILED because it is hollow, for this reason.
+func DidNothing(reason string) *StatusMessage {
+	return &StatusMessage{
+		Message:   reason + " Its automation has `on_hollow: fail`, so the run is FAILED.",
+		ErrorCode: CodeAgentDidNothing,
+	}
+}
+
 // Hollow says in a sentence why a run with this evidence did nothing, although it succeeded. It
 // returns "" if the run did something.
 func (e Evidence) Hollow() string {

@@ -139,7 +139,8 @@ type Run struct {
 	// Evidence is current. In a list, a run that waits for a worker or is at one has no evidence,
 	// because it is not counted there.
 	Evidence *Evidence `json:"evidence,omitempty"`
-	// Hollow says of a SUCCEEDED run that it did nothing, and HollowReason in a sentence why.
+	// Hollow says that the agent ended its work without doing anything, and HollowReason in a sentence
+	// why. The run is SUCCEEDED, or FAILED with CodeAgentDidNothing.
 	Hollow       bool   `json:"hollow,omitzero"`
 	HollowReason string `json:"hollow_reason,omitempty"`
 	// Waiting is what the run waits for, now.

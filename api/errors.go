@@ -189,6 +189,19 @@ var errorInfos = []ErrorInfo{
 		},
 	},
 	{
+		Code: "agent_did_nothing", Title: "Agent did nothing", Run: true, State: failed,
+		Meaning: "The agent ended its work as if it had succeeded, but it took no action, changed no file and has no " +
+			"output, or every action failed. The run is FAILED because its automation has `on_hollow: fail`.",
+		Remedy: []string{
+			"`hollow_reason` of the run says what is missing, and the transcript what the agent wrote. An answer in words " +
+				"is not an output.",
+			"If every action failed, read their results. The most common causes are a denied permission, a blocked host and " +
+				"a missing program.",
+			"Send a follow-up that names what to do. The end of the run is then decided again.",
+			"If runs of the automation may end without doing anything, set `on_hollow` to `alert` or `none`.",
+		},
+	},
+	{
 		Code: "infrastructure_timeout", Title: "Infrastructure timeout", Retryable: true, Run: true, State: errored,
 		Meaning: "The worker that executed the run died or became unreachable, and the agent's session could not be " +
 			"resumed on another worker.",

@@ -118,6 +118,7 @@ func automationFacts(a penstock.Automation) []fact {
 		list = append(list, fact{"max follow-ups", number(int64(*a.MaxFollowups))})
 	}
 	list = append(list, healthFacts(a.HealthRules, a.Health)...)
+	list = append(list, fact{"on hollow", string(a.OnHollow)})
 	for _, t := range a.Triggers {
 		list = append(list, fact{"trigger", triggerText(t)})
 		if c := t.Schedule; c != nil {
@@ -173,7 +174,8 @@ type automationFields struct {
 	Model       *string          `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
 	Secret      []string         `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	subjectFields
-	PauseAfterFailures *int `placeholder:"N" field:"/pause_after_failures" help:"Pause it after so many runs in a row that ended FAILED or ERROR; 0, the default, never does."`
+	PauseAfterFailures *int    `placeholder:"N" field:"/pause_after_failures" help:"Pause it after so many runs in a row that ended FAILED or ERROR; 0, the default, never does."`
+	OnHollow           *string `placeholder:"alert|fail|none" field:"/on_hollow" help:"What happens to a run that SUCCEEDED without doing anything: alert (endpoints get a message; the default), fail (the run is FAILED) or none."`
 	requestBody
 }
 

@@ -126,6 +126,7 @@ var rules = map[string]rule{
 		valid:       func(subject string) bool { _, err := penstock.ParseSubject(subject); return err == nil },
 	},
 	"whenBusy": {enum: wordsOf(penstock.WhensBusy())},
+	"onHollow": {enum: wordsOf(penstock.OnHollows())},
 	"period": {
 		pattern: `^(0|[0-9]+d|([0-9]+d)?([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, zero: true, max: 32,
 		description: "be a time such as 30s, 5m or 14d, up to 366d",

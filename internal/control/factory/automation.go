@@ -41,6 +41,7 @@ type AutomationRequest struct {
 	Triggers *[]penstock.Trigger `json:"triggers,omitempty"`
 	SubjectRequest
 	HealthRequest
+	OnHollow *penstock.OnHollow `json:"on_hollow,omitempty"`
 
 	Model         *string                        `json:"model,omitempty"`
 	Harness       *penstock.Harness              `json:"harness,omitempty"`
@@ -188,6 +189,9 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	request.Text(bad, "/prompt", row.Prompt, request.MaxAgentPrompt)
 	errs = append(errs, checkSubject(row.SubjectRules)...)
 	checkHealth(bad, row.HealthRules)
+	if row.OnHollow != "" && !slices.Contains(penstock.OnHollows(), row.OnHollow) {
+		bad("/on_hollow", "must be alert, fail or none")
+	}
 	switch n := len(row.Triggers); {
 	case n == 0:
 		bad("/triggers", "must have at least one trigger")

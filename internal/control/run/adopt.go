@@ -156,5 +156,5 @@ func (s *Executions) endLaunched(
 	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return true, false, err
 	}
-	return true, true, s.end(ctx, tx, run, penstock.Result{State: loss.State, Message: &message})
+	return true, true, s.end(ctx, tx, run, &penstock.Result{State: loss.State, Message: &message})
 }

@@ -129,7 +129,7 @@ func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, ca
 			return requeue(ctx, tx, run, store.NotGiven)
 		}
 		ended = true
-		return s.end(ctx, tx, run, penstock.Result{State: penstock.StateError, Message: &penstock.StatusMessage{
+		return s.end(ctx, tx, run, &penstock.Result{State: penstock.StateError, Message: &penstock.StatusMessage{
 			Message:   fmt.Sprintf("The server could not build the run's assignment for %s%s", tried.Round(time.Second), why),
 			ErrorCode: penstock.CodeInternal,
 		}})

@@ -15,7 +15,9 @@ import (
 // Finish implements penstock.Control.
 func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result) ([]penstock.Prompt, error) {
 	var prompts []penstock.Prompt
+	var ended penstock.Result
 	err := c.s.store.Write(ctx, func(tx *store.Tx) error {
+		ended = r
 		if r.Usage != nil {
 			if err := tx.Budgets().Share(ctx, l.RunID); err != nil {
 				return err
@@ -30,22 +32,22 @@ func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 			return err
 		}
 		if !about {
-			prompts, err = c.s.finish(ctx, tx, run, r, nil)
+			prompts, err = c.s.finish(ctx, tx, run, &ended, nil)
 			return err
 		}
-		prompts, err = c.s.finish(ctx, tx, run, r, &subject)
+		prompts, err = c.s.finish(ctx, tx, run, &ended, &subject)
 		return err
 	})
-	if err == nil && len(prompts) == 0 && !r.KeepOpen {
-		c.s.metrics.finished(r.State)
+	if err == nil && len(prompts) == 0 && !ended.KeepOpen {
+		c.s.metrics.finished(ended.State)
 	}
 	return prompts, err
 }
 
-// finish ends a turn, and the run if no prompt follows. subject is what the run's events are about, locked;
-// nil: they are about nothing.
+// finish ends a turn, and the run if no prompt follows. It changes the result if the run ends otherwise than its
+// agent. subject is what the run's events are about, locked; nil: they are about nothing.
 func (s *Executions) finish(
-	ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result, subject *store.SubjectRow,
+	ctx context.Context, tx *store.Tx, run store.RunRow, r *penstock.Result, subject *store.SubjectRow,
 ) ([]penstock.Prompt, error) {
 	turn, err := tx.Executions().Turn(ctx, run.ID)
 	if err != nil {
@@ -54,14 +56,14 @@ func (s *Executions) finish(
 	if r.Turn != 0 && r.Turn < turn { // a repeated call whose response was lost
 		return promptsInProgress(ctx, tx, run)
 	}
-	if err := s.addUsage(ctx, tx, run, r); err != nil {
+	if err := s.addUsage(ctx, tx, run, *r); err != nil {
 		return nil, err
 	}
 	if r.State == penstock.StateQueued {
 		return nil, s.requeueHeld(ctx, tx, run, store.RequeuedByWorker)
 	}
 	if r.State == penstock.StateBlocked && r.Message != nil && r.Message.Budget != nil {
-		return nil, s.blockUnfunded(ctx, tx, run, r)
+		return nil, s.blockUnfunded(ctx, tx, run, *r)
 	}
 	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func (s *Executions) finish(
 			return prompts, tx.Executions().NextTurn(ctx, run.ID)
 		}
 		if r.KeepOpen {
-			return nil, forgetInterrupt(ctx, tx, run, r)
+			return nil, forgetInterrupt(ctx, tx, run, *r)
 		}
 	}
 	return nil, s.end(ctx, tx, run, r)
@@ -112,7 +114,8 @@ var timelineByState = map[penstock.State]string{
 	penstock.StateBlocked:   penstock.TimelineBlocked,
 }
 
-func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
+// end ends a run, and sets the state of the result to the one that follows.
+func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r *penstock.Result) error {
 	timelineEvent, ok := timelineByState[r.State]
 	if !ok || !run.State.CanMove(r.State) {
 		return penstock.Errorf(penstock.CodeConflict, "a run in state %s cannot end in state %s", run.State, r.State)
@@ -138,7 +141,9 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 	if r.Message != nil && r.State == penstock.StateBlocked {
 		move.Blocked = store.BlockedBy(r.Message.Budget)
 	}
-	return tx.Runs().Move(ctx, move)
+	var err error
+	r.State, err = tx.Runs().End(ctx, move)
+	return err
 }
 
 // requeue returns a held run to the queue. Its unfinished prompts are delivered again.
@@ -171,7 +176,7 @@ func (s *Executions) requeueHeld(ctx context.Context, tx *store.Tx, run store.Ru
 	}
 	return s.end(
 		ctx, tx, run,
-		penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: penstock.Interrupted}},
+		&penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: penstock.Interrupted}},
 	)
 }
 
@@ -276,7 +281,7 @@ func (s *Executions) endNotGranted(ctx context.Context, l penstock.Lease, why *a
 		if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 			return err
 		}
-		return s.end(ctx, tx, run, penstock.Result{State: why.State, Message: &why.Message})
+		return s.end(ctx, tx, run, &penstock.Result{State: why.State, Message: &why.Message})
 	})
 	if err == nil {
 		s.metrics.finished(why.State)

@@ -129,7 +129,7 @@ func (s *Runs) New(
 		Team: p.Team, Personal: req.Team != nil && !*req.Team, KeyUID: p.KeyUID, Payers: p.Makers,
 	}}
 	if from.Automation != nil {
-		run.AutomationID = from.Automation.UID
+		run.AutomationID, run.OnHollow = from.Automation.UID, from.Automation.OnHollow
 	}
 	for _, step := range []func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error{
 		s.setParent, s.setConversation, s.configFrom(from), s.setExecutor, s.checkPrice,

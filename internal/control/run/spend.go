@@ -103,7 +103,7 @@ func (s *Executions) blockUnfunded(
 		return err
 	}
 	tx.Nudge(store.TopicBudgets) // it may have got room since the refusal
-	return s.end(ctx, tx, run, r)
+	return s.end(ctx, tx, run, &r)
 }
 
 // ResumeFunded queues the runs that a budget blocked and whose budgets have room now.

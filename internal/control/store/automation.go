@@ -34,6 +34,7 @@ type automationData struct {
 	Triggers []penstock.Trigger `json:"triggers"`
 	penstock.SubjectRules
 	penstock.HealthRules
+	OnHollow  penstock.OnHollow  `json:"on_hollow,omitempty"`
 	Overrides penstock.Overrides `json:"overrides,omitzero"`
 }
 
@@ -65,7 +66,7 @@ type automationRecord struct {
 
 func (r AutomationRow) record() *automationRecord {
 	return &automationRecord{r, automationData{
-		r.Agent, r.Title, r.Prompt, r.Triggers, r.SubjectRules, r.HealthRules, r.Overrides,
+		r.Agent, r.Title, r.Prompt, r.Triggers, r.SubjectRules, r.HealthRules, r.OnHollow, r.Overrides,
 	}}
 }
 
@@ -75,7 +76,7 @@ func scanAutomation(row scanner) (AutomationRow, error) {
 	err := row.Scan(automationFields.into(&r, healthFields.into(&h)...)...)
 	r.Agent, r.Title, r.Prompt = r.data.Agent, r.data.Title, r.data.Prompt
 	r.Triggers, r.SubjectRules, r.Overrides = r.data.Triggers, r.data.SubjectRules, r.data.Overrides
-	r.HealthRules, r.Health = r.data.HealthRules, h.health()
+	r.HealthRules, r.Health, r.OnHollow = r.data.HealthRules, h.health(), r.data.OnHollow
 	return r.AutomationRow, err
 }
 

@@ -169,14 +169,15 @@ func (es EndpointsTx) announceCreated(ctx context.Context, members []*createRun)
 	return es.Announce(ctx, team, list...)
 }
 
-// announceMove writes the messages of a move. seq is the number of its last event in the run's log.
+// announceMove writes the messages of a move. seq is the number of its last event in the run's log. A hollow run
+// that its automation fails has no other message than each that is FAILED.
 func (es EndpointsTx) announceMove(ctx context.Context, m Move, at penstock.Time, seq int64, hollow bool) error {
 	event := penstock.EventOf(m.To)
 	if event == "" || m.Run.Personal {
 		return nil
 	}
 	list := []Announcement{runAnnouncement(event, at, m.Run, m.To, seq)}
-	if hollow {
+	if hollow && m.To == penstock.StateSucceeded && m.Run.OnHollow != penstock.HollowNone {
 		list = append(list, runAnnouncement(penstock.EventRunHollow, at, m.Run, m.To, seq))
 	}
 	if m.Message != nil {

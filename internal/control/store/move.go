@@ -38,53 +38,84 @@ type Move struct {
 // table of moves is a bug of the caller.
 //
 // A move to QUEUED enqueues a new execution. A move out of a held state ends the lease and adds up
-// the time. A move to SUCCEEDED fails with ErrMoved while a follow-up waits. Every other move that
-// ends the run records the follow-ups that the agent has not received as undelivered.
+// the time. A move to SUCCEEDED fails with ErrMoved while a follow-up waits, and ends a hollow run
+// as its automation says: see [RunsTx.End]. Every other move that ends the run records the
+// follow-ups that the agent has not received as undelivered.
 func (rs RunsTx) Move(ctx context.Context, m Move) error {
+	_, err := rs.End(ctx, m)
+	return err
+}
+
+// End is [RunsTx.Move], and returns the run's new state. It is FAILED instead of SUCCEEDED for a
+// hollow run of an automation with [penstock.HollowFail].
+func (rs RunsTx) End(ctx context.Context, m Move) (penstock.State, error) {
 	from := m.Run.State
 	if !from.CanMove(m.To) {
-		return fmt.Errorf("run %s cannot move from %s to %s", m.Run.ID, from, m.To)
+		return from, fmt.Errorf("run %s cannot move from %s to %s", m.Run.ID, from, m.To)
 	}
 	unread, err := rs.tx.Followups().unread(ctx, m)
 	if err != nil {
-		return err
+		return from, err
 	}
 	evidence, hollow, err := rs.ending(ctx, m, unread)
 	if err != nil {
-		return err
+		return from, err
 	}
+	succeeds := m.To == penstock.StateSucceeded
 	if hollow != "" {
-		m = m.with("hollow_reason", hollow)
+		m = m.hollow(hollow)
 	}
 	if m.Run.Stalled != nil {
 		m = m.with("stalled_since", m.Run.Stalled.Since)
 	}
+	return m.To, rs.write(ctx, m, ending{evidence, hollow, succeeds}, unread)
+}
+
+// ending is what the agent's work says about the end of a run.
+type ending struct {
+	evidence *penstock.Evidence // nil: unchanged
+	hollow   string             // why the run is hollow; "": it is not
+	succeeds bool               // the agent has succeeded, so the end has to wait for follow-ups that wait
+}
+
+// hollow returns the move that ends a hollow run.
+func (m Move) hollow(reason string) Move {
+	m = m.with("hollow_reason", reason)
+	if m.Run.OnHollow != penstock.HollowFail {
+		return m
+	}
+	m.To, m.Message, m.TimelineEvent = penstock.StateFailed, penstock.DidNothing(reason), penstock.TimelineFailed
+	return m.with("message", m.Message.Message).with("error_code", string(m.Message.ErrorCode))
+}
+
+// write stores a move.
+func (rs RunsTx) write(ctx context.Context, m Move, end ending, unread []Followup) error {
 	now := penstock.Now()
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
 	var last, heard int64
-	err = rs.tx.row(ctx, `UPDATE runs
+	err := rs.tx.row(ctx, `UPDATE runs
 		SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
 			execution_id = $7, status_message = $8, last_seq = last_seq + $9,
 			session_id = COALESCE(NULLIF($10, ''), session_id),
 			location = COALESCE(NULLIF($11, ''), location),
 			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
 			not_given_since = $14, blocked_budget = $15, needed_cost = $16, needed_tokens = $17, state_at = $2,
-			ended_before = CASE WHEN $21 = 1 THEN 1 ELSE ended_before END,
-			evidence = COALESCE(NULLIF($22, ''), evidence), hollow = $23,
+			ended_before = CASE WHEN $18 = 1 THEN 1 ELSE ended_before END,
+			evidence = COALESCE(NULLIF($19, ''), evidence), hollow = $20,
 			progress_at = $2, progress_seq = last_seq + $9, stalled = ''
-		WHERE id = $18
-			AND state = $19
-			AND execution_id = $20
-			AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (
-				SELECT 1 FROM followups f WHERE f.run_id = $18 AND f.state = 'waiting'
+		WHERE id = $21
+			AND state = $22
+			AND execution_id = $23
+			AND ($24 = 0 OR NOT EXISTS (
+				SELECT 1 FROM followups f WHERE f.run_id = $21 AND f.state = 'waiting'
 			))
 		RETURNING last_seq, CASE WHEN personal = 0 AND `+hasEndpoints+` THEN 1 ELSE 0 END`,
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
 		set.timesLost, int64(set.notGivenSince), m.Blocked.Budget, m.Blocked.Cost, m.Blocked.Tokens,
-		m.Run.ID, string(from), m.Run.ExecutionID, flag(m.To.Done() || from.Done()),
-		marshal(evidence), hollow).Scan(&last, &heard)
+		flag(m.To.Done() || m.Run.State.Done()), marshal(end.evidence), end.hollow,
+		m.Run.ID, string(m.Run.State), m.Run.ExecutionID, flag(end.succeeds)).Scan(&last, &heard)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrMoved
 	}
@@ -98,7 +129,7 @@ func (rs RunsTx) Move(ctx context.Context, m Move) error {
 		return err
 	}
 	if heard == 1 {
-		if err := rs.tx.Endpoints().announceMove(ctx, m, now, last, hollow != ""); err != nil {
+		if err := rs.tx.Endpoints().announceMove(ctx, m, now, last, end.hollow != ""); err != nil {
 			return err
 		}
 	}

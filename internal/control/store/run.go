@@ -18,6 +18,7 @@ type RunRow struct {
 	SkillSpec    string // the reference
 	SkillID      string // of a skill in a repository, as in the list of skills; "" if it was not found
 	AutomationID string
+	OnHollow     penstock.OnHollow // of its automation when the run was created; "": alert
 	WebhookUID   string
 	DeliveryID   string
 	Harness      string

@@ -63,6 +63,7 @@ var runFields = newResource("runs", "r",
 	textColumn("subject", func(r *RunRow) *string { return &r.Subject }),
 	textColumn("continues", func(r *RunRow) *string { return &r.ContinuesID }),
 	numberColumn("events_count", func(r *RunRow) *int64 { return &r.EventsCount }),
+	textColumn("on_hollow", func(r *RunRow) *penstock.OnHollow { return &r.OnHollow }),
 
 	// These get their values later.
 	numberColumn("started_at", func(r *RunRow) *penstock.Time { return &r.StartedAt }).unset(),

@@ -24,6 +24,7 @@ OURS: dict[str, set[str]] = {
     "Harness.type": {"builtin", "opencode", "command"},
     "RunItem.source": {"WEBHOOK"},
     "StatusMessage.error_code": {
+        "agent_did_nothing",
         "agent_process_failed",
         "infrastructure_timeout",
         "unpriced_model",

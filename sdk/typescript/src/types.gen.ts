@@ -38,7 +38,7 @@ export interface FieldError {
 }
 
 /** Error code. See [the error pages](/docs/errors). */
-export type ErrorCode = Open<'invalid_request' | 'authentication_required' | 'not_authorized' | 'feature_not_available' | 'resource_not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'operation_not_supported' | 'invalid_definition' | 'content_policy_violation' | 'budget_exceeded' | 'rate_limited' | 'internal_error' | 'resource_unavailable' | 'environment_setup_failed' | 'agent_process_failed' | 'infrastructure_timeout' | 'external_authentication_required' | 'integration_not_configured' | 'unpriced_model'>;
+export type ErrorCode = Open<'invalid_request' | 'authentication_required' | 'not_authorized' | 'feature_not_available' | 'resource_not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'operation_not_supported' | 'invalid_definition' | 'content_policy_violation' | 'budget_exceeded' | 'rate_limited' | 'internal_error' | 'resource_unavailable' | 'environment_setup_failed' | 'agent_process_failed' | 'infrastructure_timeout' | 'external_authentication_required' | 'integration_not_configured' | 'unpriced_model' | 'agent_did_nothing'>;
 
 /** Confirmation of success. */
 export interface Success {
@@ -375,7 +375,7 @@ export interface RunItem {
   request_usage?: RequestUsage;
   /** What the run has provably done. Absent until a worker has executed it. In a list, a run that waits for a worker or is at one has none: get the run to have it counted. */
   evidence?: RunEvidence;
-  /** Whether the run did nothing although it is SUCCEEDED: it has no action, no changed file and no output, or every action failed. The state stays. Absent if not. */
+  /** Whether the agent ended its work without doing anything: it took no action, changed no file and has no output, or every action failed. The run is SUCCEEDED, or FAILED with `agent_did_nothing` if its automation has `on_hollow: fail`. Absent if not. */
   hollow?: boolean;
   /** Why the run is hollow, in a sentence. */
   hollow_reason?: string;
@@ -2736,6 +2736,8 @@ export interface Automation {
   paused?: FailuresInARow;
   /** One more failure pauses it. */
   degraded?: FailuresInARow;
+  /** What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the automation had when it started. */
+  on_hollow?: OnHollow;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2802,6 +2804,8 @@ export interface CreateAutomationRequest {
   closes_run?: boolean | undefined;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
   pause_after_failures?: number | undefined;
+  /** What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the automation had when it started. */
+  on_hollow?: Known<OnHollow> | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -2856,6 +2860,8 @@ export interface UpdateAutomationRequest {
   closes_run?: boolean | null | undefined;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
   pause_after_failures?: number | null | undefined;
+  /** What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the automation had when it started. */
+  on_hollow?: Known<OnHollow> | null | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | null | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
@@ -3208,6 +3214,14 @@ export interface Delivery {
  * newest event follows; at most once in `longest_wait`. `parallel`: the event starts a run of its own.
  */
 export type WhenBusy = Open<'coalesce' | 'queue' | 'replace' | 'parallel'>;
+
+/**
+ * What happens to a run of an automation that is `hollow`. `alert`: it stays SUCCEEDED, and event endpoints get
+ * `run.hollow`. `fail`: it is FAILED with `agent_did_nothing`, which counts for `pause_after_failures`, and endpoints
+ * get `run.failed`. `none`: it stays SUCCEEDED, and `run.hollow` is not sent. `hollow` and `hollow_reason` of the run
+ * are the same in each case. Other runs are treated as with `alert`.
+ */
+export type OnHollow = Open<'alert' | 'fail' | 'none'>;
 
 /** The runs in a row that failed. */
 export interface FailuresInARow {

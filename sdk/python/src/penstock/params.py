@@ -91,6 +91,7 @@ __all__ = [
     "Network",
     "NetworkCredential",
     "NetworkRule",
+    "OnHollow",
     "Overlap",
     "PrepareAttachment",
     "PrepareAttachmentsParams",
@@ -1559,6 +1560,11 @@ class CreateAutomationRequest(TypedDict, total=False):
     again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
     """
 
+    on_hollow: OnHollow
+    """What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the
+    automation had when it started.
+    """
+
     agent: str
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -1657,6 +1663,11 @@ class UpdateAutomationRequest(TypedDict, total=False):
     again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
     """
 
+    on_hollow: OnHollow | None
+    """What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the
+    automation had when it started.
+    """
+
     agent: str | None
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -1753,6 +1764,14 @@ WhenBusy: TypeAlias = Literal["coalesce", "queue", "replace", "parallel"]
 follow-up after the turn. `queue`: each event has a follow-up of its own, in order. `replace`:
 the turn is interrupted, and only the newest event follows; at most once in `longest_wait`.
 `parallel`: the event starts a run of its own.
+"""
+
+OnHollow: TypeAlias = Literal["alert", "fail", "none"]
+"""What happens to a run of an automation that is `hollow`. `alert`: it stays SUCCEEDED, and event
+endpoints get `run.hollow`. `fail`: it is FAILED with `agent_did_nothing`, which counts for
+`pause_after_failures`, and endpoints get `run.failed`. `none`: it stays SUCCEEDED, and
+`run.hollow` is not sent. `hollow` and `hollow_reason` of the run are the same in each case.
+Other runs are treated as with `alert`.
 """
 
 BudgetScope: TypeAlias = Literal["team", "factory", "agent", "automation", "key"]

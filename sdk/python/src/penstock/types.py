@@ -171,6 +171,7 @@ __all__ = [
     "NetworkRule",
     "NullableTimestamp",
     "Occurrence",
+    "OnHollow",
     "Outcome",
     "Overlap",
     "PageInfo",
@@ -346,6 +347,7 @@ ErrorCode: TypeAlias = (
         "external_authentication_required",
         "integration_not_configured",
         "unpriced_model",
+        "agent_did_nothing",
     ]
     | str
 )
@@ -752,8 +754,9 @@ class RunItem(Model):
     """
 
     hollow: bool | None = None
-    """Whether the run did nothing although it is SUCCEEDED: it has no action, no changed file and
-    no output, or every action failed. The state stays. Absent if not.
+    """Whether the agent ended its work without doing anything: it took no action, changed no file
+    and has no output, or every action failed. The run is SUCCEEDED, or FAILED with
+    `agent_did_nothing` if its automation has `on_hollow: fail`. Absent if not.
     """
 
     hollow_reason: str | None = None
@@ -3889,6 +3892,11 @@ class Automation(Model):
     degraded: FailuresInARow | None = None
     """One more failure pauses it."""
 
+    on_hollow: OnHollow | None = None
+    """What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the
+    automation had when it started.
+    """
+
     agent: str | None = None
     """The agent, by its name in the factory. Defaults to the foreman."""
 
@@ -4382,6 +4390,14 @@ WhenBusy: TypeAlias = Literal["coalesce", "queue", "replace", "parallel"] | str
 follow-up after the turn. `queue`: each event has a follow-up of its own, in order. `replace`:
 the turn is interrupted, and only the newest event follows; at most once in `longest_wait`.
 `parallel`: the event starts a run of its own.
+"""
+
+OnHollow: TypeAlias = Literal["alert", "fail", "none"] | str
+"""What happens to a run of an automation that is `hollow`. `alert`: it stays SUCCEEDED, and event
+endpoints get `run.hollow`. `fail`: it is FAILED with `agent_did_nothing`, which counts for
+`pause_after_failures`, and endpoints get `run.failed`. `none`: it stays SUCCEEDED, and
+`run.hollow` is not sent. `hollow` and `hollow_reason` of the run are the same in each case.
+Other runs are treated as with `alert`.
 """
 
 

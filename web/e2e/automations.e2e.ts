@@ -1,3 +1,4 @@
+import type { RunItem } from '@penstock/sdk';
 import { expect, test } from './world.ts';
 
 test('an automation is made, its filter tested on what came and on a payload, and it fires', async ({ world }) => {
@@ -124,6 +125,49 @@ test('events about one subject reach one run, and the pages say so', async ({ wo
     .getByRole('table', { name: 'Runs' })
     .getByRole('link', { name: run?.title ?? '' })
     .waitFor();
+});
+
+test('a run that did nothing ends as its automation says', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'hollow' });
+  const hook = await server.api.webhooks.create(uid, { name: 'ci' });
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [hook.uid] } }];
+  const made = { name: 'claims', prompt: 'demo: say Done.', model: 'demo/offline', triggers, on_hollow: 'fail' as const };
+  const { uid: auid } = await server.api.automations.create(uid, made);
+  const read = () => server.api.automations.get(uid, auid);
+  const ended = async (): Promise<RunItem> => {
+    const { run_id } = await server.api.automations.run(uid, auid);
+    await expect.poll(async () => (await server.api.runs.get(run_id)).finished_at, { timeout: 30_000 }).toBeTruthy();
+    return server.api.runs.get(run_id);
+  };
+  const failed = await ended();
+  expect([failed.state, failed.hollow]).toEqual(['FAILED', true]);
+
+  // An edit of another field keeps it.
+  await world.signIn(`/factory/${uid}/automations/${auid}`);
+  const choice = page.getByRole('combobox', { name: 'If a run did nothing' });
+  await expect.poll(() => choice.inputValue()).toBe('The run is FAILED');
+  await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('demo: say All done.');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await read()).prompt).toBe('demo: say All done.');
+  expect((await read()).on_hollow).toBe('fail');
+  await world.look('automation-hollow');
+  await choice.click();
+  await page.getByRole('option', { name: 'Alert nobody' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await read()).on_hollow).toBe('none');
+  const quiet = await ended();
+  expect([quiet.state, quiet.hollow]).toEqual(['SUCCEEDED', true]);
+  await page.getByLabel('Clear if a run did nothing').click({ timeout: 10_000 });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await read()).on_hollow).toBe(undefined);
+
+  // Either page says why.
+  await page.goto(`${server.url}/runs/${failed.run_id}`);
+  await page.getByText('Its automation has on_hollow: fail').or(page.getByText('`on_hollow: fail`')).first().waitFor();
+  await world.look('run-hollow-failed');
+  await page.goto(`${server.url}/runs/${quiet.run_id}`);
+  await page.getByText('This run did nothing').waitFor();
 });
 
 test('a clock shows its next five times by the rules of the server', async ({ world }) => {

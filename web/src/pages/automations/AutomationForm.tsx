@@ -6,9 +6,9 @@ import { client, sessionQuery } from '../../api.ts';
 import { useEnvironmentChoices, useModelChoices } from '../../choices.ts';
 import { may } from '../../layout/nav.ts';
 import { automationSchemaQuery, webhooksQuery } from '../../queries.ts';
-import { Failure } from '../../ui/Failure.tsx';
+import { errorAt, Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
-import { type AutomationDraft, automationDraftOf, changeOf, creationOf, othersOf } from './change.ts';
+import { type AutomationDraft, automationDraftOf, changeOf, creationOf, type OnHollow, othersOf } from './change.ts';
 import { SubjectFields } from './SubjectFields.tsx';
 import { TriggerEditor } from './TriggerEditor.tsx';
 import { emptyTrigger, providersOf } from './triggers.ts';
@@ -20,6 +20,12 @@ interface AutomationFormProps {
   readOnly: boolean;
   saved: (automation: Automation) => void;
 }
+
+const onHollows: { value: OnHollow; label: string }[] = [
+  { value: 'alert', label: 'Send the message run.hollow' },
+  { value: 'fail', label: 'The run is FAILED' },
+  { value: 'none', label: 'Alert nobody' },
+];
 
 /** Edits an automation. Fields that the form does not show, and fields that another user changes meanwhile, keep their values. */
 export function AutomationForm({ automation: now, factory, readOnly, saved }: AutomationFormProps) {
@@ -92,6 +98,18 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
         )}
         <Triggers draft={draft} set={set} factory={factory.uid} automation={automation} readOnly={readOnly} />
         <SubjectFields draft={draft} set={set} error={saving.error} readOnly={readOnly} />
+        <Select
+          label="If a run did nothing"
+          description="Its agent ended without an action, a changed file or an output, or every action failed."
+          placeholder="Send the message run.hollow"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Clear if a run did nothing' }}
+          readOnly={readOnly}
+          data={onHollows}
+          error={errorAt(saving.error, '/on_hollow')}
+          value={draft.onHollow || null}
+          onChange={(value) => set({ onHollow: value ?? '' })}
+        />
         <Failure error={saving.error} />
         {!readOnly && (
           <Group>

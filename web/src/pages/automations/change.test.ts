@@ -38,6 +38,17 @@ test('a subject is sent by its fields, and cleared with null', () => {
   });
 });
 
+test('what happens to a run that did nothing is sent, and cleared with null', () => {
+  const strict: Automation = { ...automation, on_hollow: 'fail' };
+  const draft = automationDraftOf(strict);
+  expect(changeOf(strict, draft)).toEqual({});
+  expect(changeOf(strict, { ...draft, prompt: 'Fix it well.' })).toEqual({ prompt: 'Fix it well.' });
+  expect(changeOf(strict, { ...draft, onHollow: 'none' })).toEqual({ on_hollow: 'none' });
+  expect(changeOf(strict, { ...draft, onHollow: '' })).toEqual({ on_hollow: null });
+  expect(creationOf(draft)).toMatchObject({ on_hollow: 'fail' });
+  expect(creationOf({ ...draft, onHollow: '' })).not.toHaveProperty('on_hollow');
+});
+
 test('triggers are sent as a whole', () => {
   const draft = automationDraftOf(automation);
   const added = { ...draft, triggers: [...draft.triggers, { ...emptyTrigger('schedule', 'cron_fired'), clock: { cron: '@daily' } }] };

@@ -1,6 +1,9 @@
 import type { Automation, CreateAutomationRequest, Trigger, UpdateAutomationRequest } from '@penstock/sdk';
 import { draftOf, emptyTrigger, missingOf, type TriggerDraft, triggerOf } from './triggers.ts';
 
+/** What happens to a run that did nothing. */
+export type OnHollow = NonNullable<CreateAutomationRequest['on_hollow']>;
+
 /** The edited fields of an automation. For empty texts, the agent or the factory decides. */
 export interface AutomationDraft {
   name: string;
@@ -10,6 +13,8 @@ export interface AutomationDraft {
   prompt: string;
   model: string;
   environment: string;
+  /** Empty: the default, alert. */
+  onHollow: OnHollow | '';
   triggers: TriggerDraft[];
   /** The fields about subjects, by their names in the API. */
   subject: Record<SubjectField, string>;
@@ -34,6 +39,7 @@ export function automationDraftOf(automation: Automation | undefined): Automatio
     prompt: automation?.prompt ?? '',
     model: automation?.model ?? '',
     environment: automation?.environment_id ?? '',
+    onHollow: (automation?.on_hollow ?? '') as OnHollow | '',
     triggers: automation?.triggers.map(draftOf) ?? [emptyTrigger('webhook', 'received')],
     subject: Object.fromEntries(subjectFields.map((field) => [field, String(automation?.[field] ?? '')])) as AutomationDraft['subject'],
   };
@@ -59,6 +65,7 @@ export function creationOf(draft: AutomationDraft): CreateAutomationRequest | un
     ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
     ...(draft.model ? { model: draft.model } : {}),
     ...(draft.environment ? { environment_id: draft.environment } : {}),
+    ...(draft.onHollow ? { on_hollow: draft.onHollow } : {}),
     ...Object.fromEntries(
       subjectFields.map((field) => [field, subjectValue(field, draft.subject[field])]).filter(([, value]) => value !== undefined),
     ),
@@ -79,6 +86,7 @@ export function changeOf(automation: Automation, draft: AutomationDraft): Update
     ...(draft.title.trim() === (automation.title ?? '') ? {} : { title: draft.title.trim() || null }),
     ...(draft.model === (automation.model ?? '') ? {} : { model: draft.model || null }),
     ...(draft.environment === (automation.environment_id ?? '') ? {} : { environment_id: draft.environment || null }),
+    ...(draft.onHollow === (automation.on_hollow ?? '') ? {} : { on_hollow: draft.onHollow || null }),
     ...Object.fromEntries(
       subjectFields
         .filter((field) => draft.subject[field].trim() !== String(automation[field] ?? '').trim())

@@ -48,7 +48,7 @@ const columns: Column<RunItem>[] = [
             {run.subject}
           </Text>
         )}
-        {run.hollow && (
+        {run.hollow && !run.status_message && (
           <Text size="xs" c="dimmed" className="clip" title={run.hollow_reason}>
             Did nothing: {run.hollow_reason}
           </Text>

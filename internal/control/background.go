@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -24,7 +25,7 @@ func (r *Rules) jobs() []job {
 		{"end lost leases", "", time.Second, r.Executions.SweepLeases()},
 		{"continue runs whose budgets have room", store.TopicBudgets, time.Second, r.Executions.ResumeFunded},
 		{"count abandoned calls as spent", "", 10 * time.Minute, r.Executions.SettleAbandoned},
-		{"announce stalled runs", "", 5 * time.Second, r.atNow(r.Executions.AnnounceStalls)},
+		{"announce stalled runs", "", run.AnnounceStallsEvery, r.atNow(r.Executions.AnnounceStalls)},
 		{"end runs that waited too long", "", 30 * time.Second, r.Executions.EndOverdue},
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, r.Upkeep.IndexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireDue)},

@@ -13,9 +13,13 @@ import (
 // DefaultStallAfter is how long a run works without an event before it has stalled.
 const DefaultStallAfter = 10 * time.Minute
 
+// AnnounceStallsEvery is how often each server calls [Executions.AnnounceStalls]. A stall is announced within a
+// minute of its deadline.
+const AnnounceStallsEvery = 5 * time.Second
+
 // AnnounceStalls marks the runs that work and have had no event for too long, each once, and cancels
-// some, as their environments and the server say. Each server does it, every few seconds. A heartbeat
-// of a worker is not an event.
+// some, as their environments and the server say. Each server does it, every
+// [AnnounceStallsEvery]. A heartbeat of a worker is not an event.
 func (s *Executions) AnnounceStalls(ctx context.Context, now penstock.Time) error {
 	var failed error
 	for after := ""; ; {

@@ -269,6 +269,72 @@ func TestTheTimeBeginsAgain(t *testing.T) {
 	}
 }
 
+// Whenever the last event comes between two passes of the server, its stall is announced within a minute of its
+// deadline, never before, and as old as it is.
+func TestAStallIsAnnouncedWithinAMinute(t *testing.T) {
+	worlds(t, byHand, func(w *world) {
+		const after = 2 * time.Minute
+		e := w.CreateEnvironment(penstock.EnvironmentConfig{Name: "strict", StallAfter: after.String()})
+		begun := penstock.Now()
+		deadlines := map[string]penstock.Time{}
+		for i := range 12 {
+			config := &penstock.Config{EnvironmentID: e.UID}
+			if i == 0 {
+				config = nil
+			}
+			id := w.Create(penstock.RunRequest{Prompt: "p", Config: config}).ID
+			w.Work()
+			last := begun.Add(time.Duration(i) * 7919 * time.Millisecond)
+			testkit.Exec(w.T, w.URL, fmt.Sprintf("UPDATE runs SET progress_at = %d WHERE id = '%s'", last, id))
+			deadlines[id] = last.Add(after)
+			if i == 0 {
+				deadlines[id] = last.Add(run.DefaultStallAfter)
+			}
+		}
+		announced := map[string]penstock.Time{}
+		for now := begun; len(announced) < len(deadlines); now = now.Add(run.AnnounceStallsEvery) {
+			if now.Sub(begun) > run.DefaultStallAfter+time.Minute {
+				w.T.Fatalf("only %d of %d stalls were announced", len(announced), len(deadlines))
+			}
+			if err := w.Executions.AnnounceStalls(w.T.Context(), now); err != nil {
+				w.T.Fatal(err)
+			}
+			for id, deadline := range deadlines {
+				r := w.Get(id)
+				if _, seen := announced[id]; seen || r.Stalled == nil {
+					continue
+				}
+				announced[id] = now
+				if late := now.Sub(deadline); late < 0 || late > time.Minute {
+					w.T.Errorf("a stall is announced %s after its deadline", late)
+				}
+				if r.Stalled.Since != deadline {
+					w.T.Errorf("the run stalled at %s, want %s", r.Stalled.Since, deadline)
+				}
+			}
+		}
+		for id := range deadlines {
+			w.wantStalled(id, true, 1, 0)
+		}
+	})
+}
+
+// The server itself does it, while nobody asks.
+func TestTheServerLooksForStalls(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.Create(penstock.RunRequest{Prompt: "p"}).ID
+		w.Work()
+		w.ages(id)
+		testkit.Eventually(w.T, time.Minute, func() error {
+			if w.Get(id).Stalled == nil {
+				return errors.New("the stall is not announced")
+			}
+			return nil
+		})
+		w.wantStalled(id, true, 1, 0)
+	})
+}
+
 // A run whose whole tree is silent has stalled at each level.
 func TestARunAboveAStalledOneStallsToo(t *testing.T) {
 	worlds(t, byHand, func(w *world) {

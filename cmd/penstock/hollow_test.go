@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// An agent only claims to have worked. Whoever waits for its run sees the failure, never a success before it.
+// An agent only claims to have worked. A client that waits for its run sees the failure, never a success before it.
 func TestAutomationFailsARunThatDidNothing(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {

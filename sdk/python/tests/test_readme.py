@@ -38,7 +38,7 @@ def test_order_of_the_sections() -> None:
         "Raw responses and new endpoints",
         "Proxies, certificates, logging",
     ]
-    asked += ["Webhooks", "Testing", "Methods"]
+    asked += ["Webhooks", "Event endpoints", "Testing", "Methods"]
     assert re.findall(r"^## (.+)$", README, re.MULTILINE) == asked
     assert SECTIONS.keys() == set(asked) - {"Install", "Methods"}
     assert README.count("```python") == len(SECTIONS)
@@ -66,4 +66,5 @@ def test_snippet(server: Server, section: str, tmp_path: Path) -> None:
         "Watch live": "now SUCCEEDED",
     }
     wanted |= {"Errors": "404 resource_not_found", "Webhooks": "Accepted ['"}
+    wanted["Event endpoints"] = "header The header webhook-id is missing"
     assert wanted.get(section, "") in done.stdout

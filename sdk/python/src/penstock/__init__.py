@@ -7,8 +7,8 @@
         print(client.runs.wait(run.run_id).state)
 
 `Penstock` and `AsyncPenstock` have the same methods. Their arguments are in `penstock.params`, their
-results in `penstock.types` and their exceptions in `penstock.errors`. `penstock.testing` has a fake
-server for your own tests.
+results in `penstock.types` and their exceptions in `penstock.errors`. `verify` checks messages to
+event endpoints. `penstock.testing` has a fake server for your own tests.
 """
 
 from . import errors, params, types
@@ -17,6 +17,7 @@ from ._events import AsyncEventStream, EventStream
 from ._options import Timeout
 from ._pages import AsyncPage, AsyncPages, Page
 from ._raw import RawResponse
+from ._verify import verify
 from ._version import __version__
 from .errors import (
     APIConnectionError,
@@ -32,6 +33,7 @@ from .errors import (
     PermissionDeniedError,
     RateLimitError,
     UnprocessableEntityError,
+    VerificationError,
     WaitTimeoutError,
 )
 
@@ -58,9 +60,11 @@ __all__ = [
     "RawResponse",
     "Timeout",
     "UnprocessableEntityError",
+    "VerificationError",
     "WaitTimeoutError",
     "__version__",
     "errors",
     "params",
     "types",
+    "verify",
 ]

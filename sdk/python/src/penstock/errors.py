@@ -13,7 +13,8 @@
     │   └── InvalidResponseError        a response that is not Penstock's, with any status
     ├── APIConnectionError              no complete response
     │   └── APITimeoutError             no complete response in time
-    └── WaitTimeoutError                the run did not end in time; a TimeoutError
+    ├── WaitTimeoutError                the run did not end in time; a TimeoutError
+    └── VerificationError               `verify` refused a message to an event endpoint; has reason
 
 An invalid argument raises TypeError or ValueError before a request is sent.
 """
@@ -21,7 +22,7 @@ An invalid argument raises TypeError or ValueError before a request is sent.
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from ._raw import RawResponse
@@ -142,6 +143,27 @@ class APITimeoutError(APIConnectionError):
 
 class WaitTimeoutError(PenstockError, TimeoutError):
     """The run did not end in time. It continues."""
+
+
+VerificationReason: TypeAlias = Literal[
+    "body", "header", "secret", "too_old", "from_future", "no_match"
+]
+"""What is wrong with the body, the headers or a secret, or the time or signature of a message."""
+
+
+class VerificationError(PenstockError):
+    """A message to an event endpoint was refused. Its text says why, and never contains a secret."""
+
+    reason: VerificationReason
+    """What is wrong."""
+
+    def __init__(self, reason: VerificationReason, text: str) -> None:
+        super().__init__(reason, text)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """Return what is wrong and what to do."""
+        return str(self.args[1])
 
 
 _BY_STATUS: dict[int, type[APIError]] = {

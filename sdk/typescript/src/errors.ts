@@ -16,7 +16,8 @@ import type { ErrorCode, FieldError, Error as Problem } from './types.gen.js';
  *     │   └── InvalidResponseError     not from the API: HTML with status 200, a redirect
  *     ├── APIConnectionError           no complete response
  *     │   └── APITimeoutError          no complete response in time
- *     └── WaitTimeoutError             the run did not end in time
+ *     ├── WaitTimeoutError             the run did not end in time
+ *     └── VerificationError            verify refused a message to an event endpoint
  *
  * If your own signal aborts a call, the call throws the signal's reason, not an error of this SDK.
  */

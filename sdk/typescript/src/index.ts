@@ -23,5 +23,6 @@ export { Page, PagePromise } from './page.js';
 export { APIPromise, type WithResponse } from './promise.js';
 export type * from './resources.gen.js';
 export type * from './types.gen.js';
+export { type MessageHeaders, VerificationError, type VerificationReason, type VerifyOptions, verify } from './verify.js';
 export { version } from './version.js';
 export type { WaitOptions } from './wait.js';

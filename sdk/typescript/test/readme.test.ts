@@ -45,7 +45,7 @@ describe('the README', () => {
     const file = join(dir, `${name.replace(/\W+/g, '-')}.mjs`);
     writeFileSync(file, transformSync(code, { loader: 'ts' }).code);
     const env = { PENSTOCK_API_KEY: server().key, PENSTOCK_BASE_URL: server().url };
-    const printed = await run(process.execPath, [file], env);
+    const printed = await run(process.execPath, [file], env, dir);
     const want: Record<string, RegExp> = {
       'First run': /^SUCCEEDED Look around/,
       Async: /^\[ 'SUCCEEDED', 'SUCCEEDED' \]/,
@@ -55,6 +55,7 @@ describe('the README', () => {
       Retries: /^true\n$/,
       'Raw responses and new endpoints': /^200 true \S+ \{/,
       Webhooks: /ship|accepted|run/i,
+      'Event endpoints': /^header The header webhook-id is missing/,
     };
     expect(printed).toMatch(want[name] ?? /^/);
   });

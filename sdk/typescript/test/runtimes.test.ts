@@ -63,8 +63,20 @@ describe('the SDK works in', () => {
       platform: 'browser',
       write: false,
     });
-    const web = { AbortController, AbortSignal, Blob, FormData, Headers, ReadableStream, Response, TextDecoder, URL, URLSearchParams };
-    const context: Record<string, unknown> = { ...web, clearTimeout, crypto, fetch, performance, setTimeout };
+    const web = {
+      AbortController,
+      AbortSignal,
+      Blob,
+      FormData,
+      Headers,
+      ReadableStream,
+      Response,
+      TextDecoder,
+      TextEncoder,
+      URL,
+      URLSearchParams,
+    };
+    const context: Record<string, unknown> = { ...web, atob, btoa, clearTimeout, crypto, fetch, performance, setTimeout };
     vm.createContext(context);
     vm.runInContext(outputFiles[0]?.text ?? '', context);
     const main = context.main as (options: object) => Promise<unknown>;

@@ -284,7 +284,8 @@ func (s *sender) post(ctx context.Context, v sealed, id string, body []byte, now
 	req.Header.Set("User-Agent", "Penstock-Events")
 	req.Header.Set("Webhook-Id", id)
 	req.Header.Set("Webhook-Timestamp", timestamp)
-	req.Header.Set("Webhook-Signature", sign(v.valid(penstock.TimeOf(now)), id, timestamp, body))
+	signatures := sign(v.valid(penstock.TimeOf(now)), id, timestamp, body)
+	req.Header.Set("Webhook-Signature", signatures)
 	resp, err := s.client.Do(req)
 	if err != nil {
 		if x.private.Load() {
@@ -299,7 +300,7 @@ func (s *sender) post(ctx context.Context, v sealed, id string, body []byte, now
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, readAnswer)) // the status counts, also if the body breaks off
 	if !got.private {
-		got.answer = shown(text, masker(v))
+		got.answer = shown(text, masker(v, signatures))
 	}
 	return got
 }
@@ -319,17 +320,25 @@ func sign(secrets []penstock.EndpointSecret, id, timestamp string, body []byte) 
 	return strings.Join(list, " ")
 }
 
-// masker masks what an endpoint could repeat of the request's secrets.
-func masker(v sealed) *secret.Masker {
+// masker masks what an endpoint could repeat of the request: its URL, its secrets and its signatures.
+func masker(v sealed, signatures string) *secret.Masker {
 	values := []string{v.URL}
 	if u, err := url.Parse(v.URL); err == nil {
-		values = append(values, u.RequestURI(), u.RawQuery, strings.TrimPrefix(u.EscapedPath(), "/"))
+		values = append(
+			values, u.RequestURI(), u.RawQuery, strings.TrimPrefix(u.EscapedPath(), "/"), strings.TrimPrefix(u.Path, "/"),
+		)
+		for _, list := range u.Query() {
+			values = append(values, list...)
+		}
 		if password, ok := u.User.Password(); ok {
 			values = append(values, password, u.User.Username())
 		}
 	}
 	for _, s := range v.Secrets {
 		values = append(values, s.Secret, strings.TrimPrefix(s.Secret, "whsec_"))
+	}
+	for s := range strings.FieldsSeq(signatures) { // one that is repeated in time would be accepted again
+		values = append(values, strings.TrimPrefix(s, "v1,"))
 	}
 	return secret.NewMasker(values...)
 }

@@ -3,6 +3,7 @@ package main_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -31,10 +32,13 @@ type posted struct {
 	body   []byte
 }
 
-func newPostbox(t *testing.T) *postbox {
+func newPostbox(t *testing.T) *postbox { t.Helper(); return newPostboxAt(t, "127.0.0.1:0") }
+
+// newPostboxAt starts a postbox at an address.
+func newPostboxAt(t *testing.T, address string) *postbox {
 	t.Helper()
 	p := &postbox{}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil { // the server was stopped
 			return
@@ -44,6 +48,13 @@ func newPostbox(t *testing.T) *postbox {
 		p.mu.Unlock()
 		w.WriteHeader(http.StatusNoContent)
 	}))
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Listener.Close()
+	p.Listener = listener
+	p.Start()
 	t.Cleanup(p.Close)
 	return p
 }

@@ -27,7 +27,12 @@ type MissedTicks struct {
 type OccurrenceKind string
 
 // OccurrenceTick is a time of a schedule, or of an automation's own clock.
-const OccurrenceTick OccurrenceKind = "tick"
+const (
+	OccurrenceTick     OccurrenceKind = "tick"
+	OccurrenceDelivery OccurrenceKind = "delivery" // to a webhook
+	OccurrenceCall     OccurrenceKind = "call"     // of the API, for a run
+	OccurrenceDispatch OccurrenceKind = "dispatch" // of work to a factory
+)
 
 // Fate is what became of an occurrence. It waits first, or has its final fate at once. A final fate
 // never changes.

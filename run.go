@@ -247,6 +247,9 @@ type RunRequest struct {
 	Interactive      *bool             `json:"interactive,omitempty"`
 	Team             *bool             `json:"team,omitempty"` // nil means true
 	Metadata         map[string]string `json:"metadata,omitempty"`
+	// Subject is what the run is about, without placeholders. Calls of one principal about the same reach one run.
+	Subject  string   `json:"subject,omitempty"`
+	WhenBusy WhenBusy `json:"when_busy,omitempty"` // coalesce when absent
 }
 
 // RunCreated is the response to a RunRequest.
@@ -255,6 +258,8 @@ type RunCreated struct {
 	TaskID     string `json:"task_id"`
 	State      State  `json:"state"`
 	AtCapacity bool   `json:"at_capacity"` // no worker has a free slot for it now
+	// Outcome is what became of the request. With a subject, the run may be an older one.
+	Outcome CallOutcome `json:"outcome"`
 
 	Warnings []string `json:"-"` // in ASCII, without commas; sent in a header
 }

@@ -54,6 +54,16 @@ func (r SubjectRules) Followups() int {
 	return *r.MaxFollowups
 }
 
+// CallOutcome is what became of a request for a run about a subject.
+type CallOutcome string
+
+// CallStarted means that the request started a run.
+const (
+	CallStarted   CallOutcome = "started"
+	CallContinued CallOutcome = "continued"   // a run on the subject gets its prompt in a follow-up
+	CallMerged    CallOutcome = "merged_into" // its prompt joined the first one of a run that has not begun
+)
+
 // WhenBusy is what an event does while a run works on its subject.
 type WhenBusy string
 
@@ -213,13 +223,14 @@ type Subject struct {
 
 // SubjectEvent is an event with a subject, and what became of it.
 type SubjectEvent struct {
-	UID        string `json:"occurrence_uid"`
-	DeliveryID string `json:"delivery_id,omitempty"`
-	WebhookUID string `json:"webhook_uid,omitempty"`
-	DueAt      Time   `json:"due_at"`
-	DecidedAt  Time   `json:"decided_at,omitzero"` // absent while it waits
-	Fate       Fate   `json:"fate"`
-	Reason     string `json:"reason,omitempty"`
-	RunID      string `json:"run_id,omitempty"`
-	FollowupID string `json:"followup_id,omitempty"` // of the follow-up with it; absent: it came with the first prompt
+	UID        string         `json:"occurrence_uid"`
+	Kind       OccurrenceKind `json:"kind"` // not tick
+	DeliveryID string         `json:"delivery_id,omitempty"`
+	WebhookUID string         `json:"webhook_uid,omitempty"`
+	DueAt      Time           `json:"due_at"`
+	DecidedAt  Time           `json:"decided_at,omitzero"` // absent while it waits
+	Fate       Fate           `json:"fate"`
+	Reason     string         `json:"reason,omitempty"`
+	RunID      string         `json:"run_id,omitempty"`
+	FollowupID string         `json:"followup_id,omitempty"` // that gave it; absent: it came with the first prompt
 }

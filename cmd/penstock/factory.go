@@ -222,6 +222,7 @@ type factoryDispatchCmd struct {
 	Title     string `field:"/title" help:"Title of the run; by default the first line of the prompt."`
 	Ticket    string `placeholder:"SOURCE:ID" field:"/ticket_ref" help:"Ticket of the work, such as linear:PAY-42."`
 	TicketURL string `placeholder:"URL" field:"/ticket_url" help:"URL of the ticket."`
+	callSubject
 }
 
 func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *connection) error {
@@ -234,6 +235,7 @@ func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *connecti
 		return err
 	}
 	return perform(ctx, c, http.MethodPost, path, fieldsOf(cmd), func(d factory.Dispatched) error {
+		std.noteOutcome(d.Outcome)
 		return std.facts([]fact{{"run", d.RunID}, {"state", string(d.State)}, {"page", d.RunURL}})
 	})
 }

@@ -57,6 +57,22 @@ func runPath(id string, rest ...string) string {
 	return strings.Join(append([]string{"agent/runs", url.PathEscape(id)}, rest...), "/")
 }
 
+// callSubject are the flags about what a run is about.
+type callSubject struct {
+	Subject  string `placeholder:"TEXT" field:"/subject" help:"What the run is about, such as acme/shop#7. If a run works on it already, that run gets the prompt."`
+	WhenBusy string `enum:",coalesce,queue,replace,parallel" default:"" placeholder:"HOW" field:"/when_busy" help:"What happens while a run works on the subject: coalesce (one follow-up after its turn; the default), queue, replace or parallel."`
+}
+
+// noteOutcome says that a call has reached a run that was there already.
+func (s *stdio) noteOutcome(outcome penstock.CallOutcome) {
+	switch outcome {
+	case penstock.CallContinued:
+		s.notef("a run works on the subject already, or has succeeded lately: it gets the prompt as a follow-up")
+	case penstock.CallMerged:
+		s.notef("a run on the subject has not begun yet: it gets the prompt together with its own")
+	}
+}
+
 type runCreateCmd struct {
 	Prompt       string            `arg:"" optional:"" field:"/prompt" help:"Prompt for the agent; - reads it from standard input."`
 	Title        string            `field:"/title" help:"Title of the run; by default the first line of the prompt."`
@@ -78,6 +94,7 @@ type runCreateCmd struct {
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
 	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run."`
 	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`
+	callSubject
 	requestBody
 
 	Wait  bool `xor:"wait" help:"Wait until the run ends; the exit code reports its result."`
@@ -118,6 +135,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 			return err
 		}
 	}
+	std.noteOutcome(created.Outcome)
 	switch {
 	case c.warned: // the warning says why the run waits
 		std.notef("if the warning shows a mistake, cancel this run and create another one: penstock run cancel %s",

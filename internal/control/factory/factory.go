@@ -40,6 +40,9 @@ type DispatchRequest struct {
 	Title     string `json:"title,omitempty"`
 	TicketRef string `json:"ticket_ref,omitempty"` // <source>:<id>
 	TicketURL string `json:"ticket_url,omitempty"`
+	// Subject is what the work is about. Dispatches to the factory about the same reach one run.
+	Subject  string            `json:"subject,omitempty"`
+	WhenBusy penstock.WhenBusy `json:"when_busy,omitempty"`
 }
 
 // Dispatched is the response to a DispatchRequest.
@@ -50,6 +53,8 @@ type Dispatched struct {
 	FactoryUID   string         `json:"factory_uid"`
 	ForemanAgent string         `json:"foreman_agent"` // its name
 	TicketRef    string         `json:"ticket_ref"`    // <source>:<id>, or adhoc:<run> if the request has no ticket
+	// Outcome is what became of the dispatch. With a subject, the run may be an older one.
+	Outcome penstock.CallOutcome `json:"outcome"`
 
 	Warnings []string `json:"-"` // as in penstock.RunCreated
 }
@@ -310,21 +315,35 @@ func (s *Factories) Dispatch(
 		)
 	}
 	ticket, id, errs := checkDispatch(req)
+	rules, more := run.CheckSubject(req.Subject, req.WhenBusy)
 	request := penstock.RunRequest{Prompt: req.Prompt, Title: req.Title, AgentIdentityUID: factory.ForemanUID}
-	run, err := s.runs.New(ctx, p, request, run.Origin{Source: source, TriggerURL: req.TicketURL})
-	if err := together(errs, err); err != nil {
+	started, err := s.runs.New(ctx, p, request, run.Origin{Source: source, TriggerURL: req.TicketURL})
+	if err := together(append(errs, more...), err); err != nil {
 		return Dispatched{}, err
 	}
 	if ticket == "" {
-		ticket, id = "adhoc", run.ID
+		ticket, id = "adhoc", started.ID
 	}
-	run.Metadata = map[string]string{"ticket_source": ticket, "ticket_id": id}
+	started.Metadata = map[string]string{"ticket_source": ticket, "ticket_id": id}
 	dispatched := Dispatched{
-		RunID: run.ID, RunURL: s.publicURL + "/runs/" + run.ID, State: run.State,
-		FactoryUID: uid, ForemanAgent: run.AgentName, TicketRef: ticket + ":" + id,
+		FactoryUID: uid, ForemanAgent: started.AgentName, TicketRef: ticket + ":" + id, Outcome: penstock.CallStarted,
 	}
-	if dispatched.Warnings, err = s.catalog.Warnings(ctx, run); err != nil {
+	s.startedBy(&dispatched, started.ID)
+	if dispatched.Warnings, err = s.catalog.Warnings(ctx, started); err != nil {
 		return Dispatched{}, err
+	}
+	run.Call{
+		SubjectCall: store.SubjectCall{
+			Caller: p, Request: request, Source: source, TriggerURL: req.TicketURL, Metadata: started.Metadata,
+		},
+		Kind: penstock.OccurrenceDispatch, Scope: "factory " + uid, Rules: rules,
+	}.About(started)
+	if started.Claim != nil {
+		return run.StartOn(ctx, s.runs, p, started, func(c run.Called) Dispatched {
+			s.startedBy(&dispatched, c.RunID)
+			dispatched.State, dispatched.Outcome = c.State, c.Outcome
+			return dispatched
+		})
 	}
 	kept := map[penstock.State]*store.KeptResponse{}
 	for _, dispatched.State = range store.CreatedStates() {
@@ -332,10 +351,15 @@ func (s *Factories) Dispatch(
 			return Dispatched{}, err
 		}
 	}
-	run.Keep = func(as store.Created) *store.KeptResponse { return kept[as.State] }
-	_, err = s.store.Runs.Create(ctx, run)
-	dispatched.State = run.State
+	started.Keep = func(as store.Created) *store.KeptResponse { return kept[as.State] }
+	_, err = s.store.Runs.Create(ctx, started)
+	dispatched.State = started.State
 	return dispatched, err
+}
+
+// startedBy names the run of a dispatch.
+func (s *Factories) startedBy(d *Dispatched, runID string) {
+	d.RunID, d.RunURL = runID, s.publicURL+"/runs/"+runID
 }
 
 // checkDispatch reads the ticket of a dispatch, and checks the fields that a run request does not

@@ -84,7 +84,7 @@ func (s *Automations) Run(
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.RunCreated, error) {
 		full, err := tx.Runs().Create(ctx, run)
 		return penstock.RunCreated{
-			ID: run.ID, TaskID: run.ID, State: run.State, AtCapacity: full, Warnings: warnings,
+			ID: run.ID, TaskID: run.ID, State: run.State, AtCapacity: full, Outcome: penstock.CallStarted, Warnings: warnings,
 		}, err
 	})
 }

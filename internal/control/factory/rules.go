@@ -82,6 +82,7 @@ type Deliveries struct {
 // Subjects brings events to the run that works on what they are about.
 type Subjects struct {
 	store       *store.Store
+	runs        *run.Runs
 	executions  *run.Executions
 	automations *Automations
 	receiver    *Receiver
@@ -176,7 +177,7 @@ func New(d run.Deps, callers access.Rules, runs run.Rules) Rules {
 			store: d.Store, limits: d.Webhooks, responses: callers.Responses, webhooks: webhooks, receiver: receiver,
 		},
 		Subjects: &Subjects{
-			store: d.Store, executions: runs.Executions, automations: automations, receiver: receiver,
+			store: d.Store, runs: runs.Runs, executions: runs.Executions, automations: automations, receiver: receiver,
 			keepFor: d.Webhooks.KeepDeliveriesFor,
 		},
 		Factories: factories, Repositories: factories.repositories, Resources: factories.resources,

@@ -2,9 +2,6 @@ package factory
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,7 +35,8 @@ func claimOf(
 	}
 	rules.ContinueOn, rules.Closes = nil, nil // they are read from the automation
 	return subject, &store.Claim{
-		Key: claimKey(run.Team, run.AutomationID, on.WebhookUID, values), Subject: subject, Rules: rules,
+		Key: store.ClaimKey(run.Team, run.AutomationID, on.WebhookUID, values...), Subject: subject, Rules: rules,
+		Kind: penstock.OccurrenceDelivery,
 	}
 }
 
@@ -77,17 +75,6 @@ func changedAt(on Cause) penstock.Time {
 		}
 	}
 	return on.At
-}
-
-// claimKey hashes a claim. Each part is apart in the JSON, so that no value of a payload can imitate
-// another subject, as it could in a joined text.
-func claimKey(team, scope, source string, values []string) string {
-	parts, err := json.Marshal(append([]string{team, scope, source}, values...))
-	if err != nil {
-		panic("factory: texts cannot be marshaled: " + err.Error())
-	}
-	sum := sha256.Sum256(parts)
-	return hex.EncodeToString(sum[:])
 }
 
 // autoSubject returns what an event of a provider is about, such as github:acme/shop#7 or linear:ENG-42.
@@ -153,16 +140,12 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 			return err
 		}
 	}
-	a, err := s.store.Automations.ByUID(ctx, d.AutomationUID)
-	switch {
-	case penstock.CodeOf(err) == penstock.CodeNotFound:
-		return s.drop(ctx, d, "The automation was deleted.", now)
-	case err != nil:
+	a, why, err := s.automationOf(ctx, d)
+	if err != nil {
 		return err
-	case !a.Enabled:
-		return s.drop(ctx, d, "The automation was disabled.", now)
-	case a.Paused != nil:
-		return s.drop(ctx, d, a.Paused.Skips("automation"), now)
+	}
+	if why != "" {
+		return s.drop(ctx, d, why, now)
 	}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)
@@ -184,6 +167,27 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 		return s.drop(ctx, d, known.Explain(), now)
 	}
 	return err
+}
+
+// automationOf returns the automation of a subject, nil for one of calls, or why it starts nothing.
+func (s *Subjects) automationOf(
+	ctx context.Context, d store.SubjectRow,
+) (a *store.AutomationRow, why string, err error) {
+	if d.OfCalls() {
+		return nil, "", nil
+	}
+	row, err := s.store.Automations.ByUID(ctx, d.AutomationUID)
+	switch {
+	case penstock.CodeOf(err) == penstock.CodeNotFound:
+		return nil, "The automation was deleted.", nil
+	case err != nil:
+		return nil, "", err
+	case !row.Enabled:
+		why = "The automation was disabled."
+	case row.Paused != nil:
+		why = row.Paused.Skips("automation")
+	}
+	return &row, why, nil
 }
 
 // lockDue locks a due subject; due is false if another server was first.
@@ -210,7 +214,9 @@ func (s *Subjects) drop(ctx context.Context, d store.SubjectRow, reason string, 
 }
 
 // startAgain starts a new run for the events that wait, because they cannot continue the last one.
-func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, a store.AutomationRow, now penstock.Time) error {
+func (s *Subjects) startAgain(
+	ctx context.Context, d store.SubjectRow, a *store.AutomationRow, now penstock.Time,
+) error {
 	waiting, err := s.store.Subjects.Waiting(ctx, d.UID, 1)
 	if err != nil || len(waiting) == 0 {
 		return err
@@ -221,13 +227,13 @@ func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, a store.A
 		return s.drop(ctx, d, "These events only continue runs, and the run on their subject has ended.", now)
 	}
 	first := waiting[0]
-	template, err := s.automations.ResolveAutomation(ctx, a)
-	var started *store.NewRun
-	if err == nil {
-		started, err = s.stamp(ctx, d, template, first, now)
-	}
+	started, err := s.runFor(ctx, d, a, first, now)
 	if why, broken := WhyBroken(err); broken {
-		return s.drop(ctx, d, "The automation cannot start runs: "+why, now)
+		who := "The call"
+		if a != nil {
+			who = "The automation"
+		}
+		return s.drop(ctx, d, who+" cannot start runs: "+why, now)
 	}
 	if err != nil {
 		return err
@@ -248,6 +254,9 @@ func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, a store.A
 		if err != nil || len(events) == 0 || events[0].UID != first.UID {
 			return err
 		}
+		if a == nil {
+			events = run.FittingCalls(events)
+		}
 		for _, e := range events {
 			started.Payers = penstock.MorePayers(started.Payers, e.PaidBy...)
 		}
@@ -255,7 +264,21 @@ func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, a store.A
 	})
 }
 
-// stamp makes the run that an event starts which has waited.
+// runFor makes the run that an event starts which has waited.
+func (s *Subjects) runFor(
+	ctx context.Context, d store.SubjectRow, a *store.AutomationRow, first store.SubjectEventRow, now penstock.Time,
+) (*store.NewRun, error) {
+	if a == nil {
+		return run.CallAgain(ctx, s.runs, *first.Call)
+	}
+	template, err := s.automations.ResolveAutomation(ctx, *a)
+	if err != nil {
+		return nil, err
+	}
+	return s.stamp(ctx, d, template, first, now)
+}
+
+// stamp makes the run of an automation for an event that has waited.
 func (s *Subjects) stamp(
 	ctx context.Context, d store.SubjectRow, template *RunTemplate, first store.SubjectEventRow, now penstock.Time,
 ) (*store.NewRun, error) {

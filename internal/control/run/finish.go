@@ -69,7 +69,7 @@ func (s *Executions) finish(
 		return nil, err
 	}
 	if r.State == penstock.StateSucceeded && subject != nil {
-		question, err := s.nextEvents(ctx, tx, *subject, run, penstock.Now())
+		question, err := nextEvents(ctx, tx, *subject, run, penstock.Now())
 		if err != nil {
 			return nil, err
 		}

@@ -64,9 +64,23 @@ func (s *Runs) Create(
 	if err != nil {
 		return penstock.RunCreated{}, err
 	}
-	created := penstock.RunCreated{ID: run.ID, TaskID: run.ID, State: run.State}
+	created := penstock.RunCreated{ID: run.ID, TaskID: run.ID, State: run.State, Outcome: penstock.CallStarted}
 	if created.Warnings, err = s.catalog.Warnings(ctx, run); err != nil {
 		return penstock.RunCreated{}, err
+	}
+	if req.Subject = strings.TrimSpace(req.Subject); req.Subject != "" {
+		rules, _ := CheckSubject(req.Subject, req.WhenBusy)
+		Call{
+			SubjectCall: store.SubjectCall{Caller: p, Request: req, Source: source},
+			Kind:        penstock.OccurrenceCall, Scope: "principal " + p.Actor.UID, Rules: rules,
+		}.About(run)
+	}
+	if run.Claim != nil {
+		return StartOn(ctx, s, p, run, func(c Called) penstock.RunCreated {
+			created.ID, created.TaskID, created.State = c.RunID, c.RunID, c.State
+			created.AtCapacity, created.Outcome = c.AtCapacity, c.Outcome
+			return created
+		})
 	}
 	if _, wanted := ctx.Value(access.IdempotencyKey{}).(access.Idempotency); wanted {
 		// All possible responses are encrypted before the commit.
@@ -170,6 +184,7 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	if req.ParentID != "" && !penstock.ValidID(req.ParentID) {
 		bad("/parent_run_id", "is not a valid run id")
 	}
+	errs = append(errs, checkSubject(req)...)
 	errs = append(errs, CheckMetadata(req.Metadata)...)
 	errs = append(errs, checkProvenance(req.Metadata)...)
 	errs = append(errs, checkAttachments(req.Attachments)...)

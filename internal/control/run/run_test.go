@@ -615,7 +615,9 @@ func TestIdempotencyKeyCreatesOneRun(t *testing.T) {
 			w.T.Errorf("the second time: %v", err)
 		}
 		body, status, found, err := w.Responses.Replay(w.T.Context(), w.Admin, i)
-		want := fmt.Sprintf(`{"run_id":%q,"task_id":%q,"state":"QUEUED","at_capacity":true}`, created.ID, created.ID)
+		want := fmt.Sprintf(
+			`{"run_id":%q,"task_id":%q,"state":"QUEUED","at_capacity":true,"outcome":"started"}`, created.ID, created.ID,
+		)
 		if string(body) != want || status != 200 || !found || err != nil {
 			w.T.Errorf("got %s %d %v %v, want %s", body, status, found, err, want)
 		}

@@ -170,24 +170,12 @@ func restarts(run store.RunRow) bool {
 	return run.State.Done() || run.State == penstock.StateBlocked && run.BlockedBudget == ""
 }
 
-// chargeSender makes the key of a follow-up pay for the execution that gets it. A key whose budget is
-// spent cannot send one to a run for which it does not pay yet: the run of another key would end or
-// wait for that budget.
+// chargeSender makes the key of a follow-up pay for the execution that gets it.
 func chargeSender(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow) error {
-	var before []string
-	if !restarts(run) {
-		before = run.Senders
-	}
-	paying := penstock.MorePayers([]string{run.KeyUID}, penstock.MorePayers(run.Payers, before...)...)
-	added := slices.DeleteFunc(p.PaidBy(), func(key string) bool { return slices.Contains(paying, key) })
-	short, err := tx.Budgets().ShortOfKeys(ctx, run.Team, added)
-	if err != nil {
+	if err := senderHasRoom(ctx, tx, p, run); err != nil {
 		return err
 	}
-	if short != nil {
-		return penstock.Errorf(penstock.CodeBudgetExceeded, "the key that sends a follow-up pays for what the agent does "+
-			"with it: %s", short.Explain(false))
-	}
+	before, added := newSenders(p, run)
 	senders, err := access.Payers(
 		ctx, tx, run.Team, penstock.MorePayers(before, added...), "wait until the present execution has ended",
 	)
@@ -195,6 +183,28 @@ func chargeSender(ctx context.Context, tx *store.Tx, p penstock.Principal, run s
 		return err
 	}
 	return tx.Runs().SetSenders(ctx, run.ID, senders)
+}
+
+// senderHasRoom refuses what a key sends whose budget is spent, unless it pays for the run already: the run of
+// another key would end or wait for that budget.
+func senderHasRoom(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow) error {
+	_, added := newSenders(p, run)
+	short, err := tx.Budgets().ShortOfKeys(ctx, run.Team, added)
+	if err == nil && short != nil {
+		err = penstock.Errorf(penstock.CodeBudgetExceeded, "the key that sends a follow-up pays for what the agent does "+
+			"with it: %s", short.Explain(false))
+	}
+	return err
+}
+
+// newSenders lists the senders that pay for the next execution of a run so far, and the keys of another one that
+// do not pay for it yet.
+func newSenders(p penstock.Principal, run store.RunRow) (before, added []string) {
+	if !restarts(run) {
+		before = run.Senders
+	}
+	paying := penstock.MorePayers([]string{run.KeyUID}, penstock.MorePayers(run.Payers, before...)...)
+	return before, slices.DeleteFunc(p.PaidBy(), func(key string) bool { return slices.Contains(paying, key) })
 }
 
 // Interrupt requests the end of the agent's current turn. The run then continues with the next

@@ -24,9 +24,16 @@ var ErrEventsRefused = errors.New("the events may not continue the run")
 const MostGathered = 10_000
 
 // GiveEvents gives the events that wait for a locked subject to its run, as one follow-up: to a run that has
-// succeeded, or whose agent has no turn. If an event asks for it, it also ends the agent's turn.
+// succeeded, or whose agent has no turn. If an event asks for it, it also ends the agent's turn. The automation's
+// events wait, or calls if it is nil.
 func (s *Executions) GiveEvents(
-	ctx context.Context, tx *store.Tx, a store.AutomationRow, subject store.SubjectRow, now penstock.Time,
+	ctx context.Context, tx *store.Tx, a *store.AutomationRow, subject store.SubjectRow, now penstock.Time,
+) error {
+	return giveEvents(ctx, tx, a, subject, now)
+}
+
+func giveEvents(
+	ctx context.Context, tx *store.Tx, a *store.AutomationRow, subject store.SubjectRow, now penstock.Time,
 ) error {
 	seen, err := tx.Runs().Lock(ctx, subject.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -46,7 +53,7 @@ func (s *Executions) GiveEvents(
 	case !seen.State.Done() && !idle && !interrupt:
 		return ErrEventsStay
 	}
-	question, err := s.followEvents(ctx, tx, a, subject, seen, now)
+	question, err := followEvents(ctx, tx, a, subject, seen, now)
 	if err != nil || question == nil {
 		return err
 	}
@@ -62,8 +69,8 @@ func (s *Executions) GiveEvents(
 
 // followEvents adds a follow-up of the events that wait for a run, which is locked. If too many follow-ups
 // came without a person in between, it adds none and returns the question to a person.
-func (s *Executions) followEvents(
-	ctx context.Context, tx *store.Tx, a store.AutomationRow, subject store.SubjectRow, run store.RunRow,
+func followEvents(
+	ctx context.Context, tx *store.Tx, a *store.AutomationRow, subject store.SubjectRow, run store.RunRow,
 	now penstock.Time,
 ) (question *penstock.StatusMessage, err error) {
 	limit := MostGathered
@@ -74,8 +81,22 @@ func (s *Executions) followEvents(
 	if err != nil || len(events) == 0 {
 		return nil, err
 	}
-	p := speakerOf(a, events)
-	floor, err := floorFor(ctx, tx, p, run)
+	f := store.Followup{ID: penstock.NewID(), CreatedAt: now, Mode: run.Mode}
+	var p penstock.Principal
+	var speakers []penstock.Principal
+	if a != nil {
+		p = speakerOf(*a, events)
+		f.Message, speakers = cmp.Or(a.FollowupPrompt, strings.TrimSpace(a.Prompt)), []penstock.Principal{p}
+	} else {
+		events = FittingCalls(events)
+		p, speakers = callersOf(events)
+		for _, e := range events {
+			f.Mode = cmp.Or(e.Call.Request.Mode, f.Mode)
+		}
+		f.Message = textOfCalls(events)
+	}
+	f.Creator = p.Actor.UID
+	floor, err := floorFor(ctx, tx, run, speakers...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +105,6 @@ func (s *Executions) followEvents(
 			"Events have continued this run %d times without a person in between. Shall it go on? Any answer lets it "+
 				"continue with the events that wait.", most,
 		)}, nil
-	}
-	f := store.Followup{
-		ID: penstock.NewID(), Creator: p.Actor.UID, CreatedAt: now, Mode: run.Mode,
-		Message: cmp.Or(a.FollowupPrompt, strings.TrimSpace(a.Prompt)),
 	}
 	// First, because a budget without room must leave nothing behind: see nextEvents.
 	if err := chargeSender(ctx, tx, p, run); err != nil {
@@ -134,9 +151,18 @@ func speakerOf(a store.AutomationRow, events []store.SubjectEventRow) penstock.P
 	return p
 }
 
-// floorFor enters the conversation of a run for its events.
-func floorFor(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow) (store.Floor, error) {
-	floor, err := tx.Conversations().Enter(ctx, run.ConversationID, speaks(p))
+// floorFor enters the conversation of a run for its events, which all speakers may do.
+func floorFor(
+	ctx context.Context, tx *store.Tx, run store.RunRow, speakers ...penstock.Principal,
+) (store.Floor, error) {
+	floor, err := tx.Conversations().Enter(ctx, run.ConversationID, func(b store.Bound) error {
+		for _, p := range speakers {
+			if err := speaks(p)(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	switch {
 	case penstock.CodeOf(err) == penstock.CodeNotAuthorized:
 		return floor, ErrEventsRefused
@@ -163,7 +189,7 @@ func interruptFor(
 
 // nextEvents adds a follow-up of the events that are due at the end of a turn. It returns a question if a
 // person has to answer first. Events that cannot follow now stay, and are looked at after the end.
-func (s *Executions) nextEvents(
+func nextEvents(
 	ctx context.Context, tx *store.Tx, subject store.SubjectRow, run store.RunRow, now penstock.Time,
 ) (*penstock.StatusMessage, error) {
 	if subject.RunID != run.ID || subject.NextAt == 0 || subject.NextAt > now {
@@ -172,15 +198,19 @@ func (s *Executions) nextEvents(
 	if n, _, err := tx.Followups().Waiting(ctx, run.ID); err != nil || n > 0 { // they come first
 		return nil, err
 	}
-	a, err := tx.Automations().ByUID(ctx, subject.AutomationUID)
-	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !a.Fires() {
-		return nil, nil //nolint:nilnil // no question
-	}
-	if err != nil {
-		return nil, err
+	var from *store.AutomationRow // of calls: nil
+	if !subject.OfCalls() {
+		a, err := tx.Automations().ByUID(ctx, subject.AutomationUID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !a.Fires() {
+			return nil, nil //nolint:nilnil // no question
+		}
+		if err != nil {
+			return nil, err
+		}
+		from = &a
 	}
 	subject.Interrupt = false
-	question, err := s.followEvents(ctx, tx, a, subject, run, now)
+	question, err := followEvents(ctx, tx, from, subject, run, now)
 	if _, known := errors.AsType[*penstock.Error](err); known && !penstock.CodeOf(err).OurFault() ||
 		errors.Is(err, ErrEventsStay) || errors.Is(err, ErrEventsRefused) {
 		err = nil
@@ -270,6 +300,9 @@ const EventsFolder = "events"
 func withEvents(ctx context.Context, tx *store.Tx, run store.RunRow, followupID string, p *penstock.Prompt) error {
 	if run.SubjectUID == "" {
 		return nil
+	}
+	if run.AutomationID == "" {
+		return withCalls(ctx, tx, run, followupID, p)
 	}
 	events, err := tx.Subjects().EventsOf(ctx, run.ID, followupID)
 	if err != nil || len(events) == 0 || followupID == "" && len(events) == 1 {

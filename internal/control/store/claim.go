@@ -3,7 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +21,24 @@ type Claim struct {
 	Rules   penstock.SubjectRules
 	Does    EventRole
 	At      penstock.Time // when what the event is about has changed, as far as it says so
+	Kind    penstock.OccurrenceKind
+	Call    *SubjectCall // of a call or a dispatch
+}
+
+// SubjectCall is a request for a run that is about a subject. It waits while a run works on the subject.
+type SubjectCall struct {
+	Caller     penstock.Principal  `json:"caller"`
+	Request    penstock.RunRequest `json:"request"`
+	Source     penstock.Source     `json:"source"`
+	TriggerURL string              `json:"trigger_url,omitempty"`
+	Metadata   map[string]string   `json:"metadata,omitempty"` // of the run; nil: the request has it
+}
+
+// ClaimKey hashes a claim. Each part is apart in the JSON, so that no value can imitate another subject, as it
+// could in a joined text.
+func ClaimKey(team, scope, source string, values ...string) string {
+	sum := sha256.Sum256([]byte(marshal(append([]string{team, scope, source}, values...))))
+	return hex.EncodeToString(sum[:])
 }
 
 // EventRole is what an event may do with its subject.
@@ -86,8 +106,9 @@ type SubjectEventRow struct {
 	penstock.SubjectEvent
 	SubjectUID string
 	PaidBy     []string
-	Continues  bool   // it never starts a run
-	Subject    string // only of [Subjects.OfDeliveries]
+	Continues  bool         // it never starts a run
+	Call       *SubjectCall // until a run has it
+	Subject    string       // only of [Subjects.OfDeliveries]
 }
 
 var subjectEventFields = newResource("subject_events", "e",
@@ -102,6 +123,8 @@ var subjectEventFields = newResource("subject_events", "e",
 	textColumn("followup_id", func(r *SubjectEventRow) *string { return &r.FollowupID }),
 	listColumn("paid_by", func(r *SubjectEventRow) *[]string { return &r.PaidBy }),
 	flagColumn("continues", func(r *SubjectEventRow) *bool { return &r.Continues }),
+	textColumn("kind", func(r *SubjectEventRow) *penstock.OccurrenceKind { return &r.Kind }),
+	jsonColumn("call", func(r *SubjectEventRow) **SubjectCall { return &r.Call }),
 )
 
 var selectSubjectEvents = "SELECT " + subjectEventFields.selected + " FROM subject_events e WHERE "
@@ -358,8 +381,10 @@ func (su SubjectsTx) receive(
 	s.EventsCount++
 	s.UpdatedAt = max(s.UpdatedAt, at)
 	e := &SubjectEventRow{
-		SubjectEvent: penstock.SubjectEvent{UID: penstock.NewID(), DeliveryID: c.member.ID, DueAt: at, DecidedAt: at},
-		SubjectUID:   s.UID, PaidBy: c.member.PaidBy, Continues: claim.Does == EventContinues,
+		SubjectEvent: penstock.SubjectEvent{
+			UID: penstock.NewID(), Kind: claim.Kind, DeliveryID: c.member.ID, DueAt: at, DecidedAt: at,
+		},
+		SubjectUID: s.UID, PaidBy: c.member.PaidBy, Continues: claim.Does == EventContinues, Call: claim.Call,
 	}
 	if claim.Does == EventCloses {
 		return e, su.shut(ctx, s, e, claim, state, at)
@@ -381,7 +406,7 @@ func (su SubjectsTx) receive(
 			return nil, err
 		}
 	case !goesOn:
-		e.Fate, e.RunID = penstock.FateStarted, c.run.ID
+		e.Fate, e.RunID, e.Call = penstock.FateStarted, c.run.ID, nil
 		su.begin(s, c.run, run)
 		c.run.ReadyAt = readyAt(s.Rules, at, at)
 		c.member.runs[c.start] = newCreateRun(c.run)
@@ -495,7 +520,7 @@ func (su SubjectsTx) supersede(ctx context.Context, s *SubjectRow, by *SubjectEv
 	if s.FirstAt == 0 {
 		return nil
 	}
-	reason := "The delivery " + by.DeliveryID + " replaced it before any run received it."
+	reason := "The " + string(by.Kind) + " " + by.DeliveryID + " replaced it before any run received it."
 	return su.end(ctx, s, penstock.FateSuperseded, reason, at)
 }
 
@@ -559,6 +584,26 @@ func (su SubjectsTx) Set(ctx context.Context, s SubjectRow) error {
 	return nil
 }
 
+// CallsAhead counts the calls about a subject that wait, or have joined a run that has not begun, and their bytes.
+func (su SubjectsTx) CallsAhead(ctx context.Context, uid, runID string) (n int, bytes int64, err error) {
+	err = su.tx.row(ctx, `SELECT count(*), COALESCE(sum(length(call)), 0)
+		FROM subject_events e
+		WHERE e.subject_uid = $1 AND (e.fate = 'waiting' OR e.run_id = $2 AND e.followup_id = '' AND e.call <> '')`,
+		uid, runID).Scan(&n, &bytes)
+	return n, bytes, su.tx.s.d.mapError(err)
+}
+
+// RunOf reads the newest run on the subject of a claim. Its ID is "" if it has none that is kept.
+func (su Subjects) RunOf(ctx context.Context, claim string) (RunRow, error) {
+	run, err := su.s.d.runBy(
+		ctx, su.s, "r.id = (SELECT s.run_id FROM subjects s WHERE s.claim = $1)", claim,
+	)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return RunRow{}, nil
+	}
+	return run, err
+}
+
 // WaitingStarts reports whether an event of a subject waits that may start a run.
 func (su Subjects) WaitingStarts(ctx context.Context, uid string) (bool, error) {
 	var n int
@@ -613,6 +658,9 @@ type Given struct {
 	Fate       penstock.Fate
 }
 
+// OfCalls reports whether the events of the subject are calls and dispatches, not deliveries.
+func (r SubjectRow) OfCalls() bool { return r.AutomationUID == "" }
+
 // Give gives events of a locked subject that wait to a run, and stores the subject. The caller has locked
 // the run.
 func (su SubjectsTx) Give(ctx context.Context, s SubjectRow, g Given, now penstock.Time) error {
@@ -646,7 +694,8 @@ func (su SubjectsTx) decide(
 	ctx context.Context, s SubjectRow, g Given, reason string, now penstock.Time,
 ) (int64, error) {
 	n, err := su.tx.exec(ctx, `UPDATE subject_events
-		SET fate = $1, decided_at = $2, run_id = $3, followup_id = $4, reason = $5
+		SET fate = $1, decided_at = $2, run_id = $3, followup_id = $4, reason = $5,
+			call = CASE WHEN $1 = 'merged_into' THEN call ELSE '' END
 		WHERE subject_uid = $6 AND fate = 'waiting' AND ($7 = '' OR uid <= $7)`,
 		string(g.Fate), int64(now), g.RunID, g.FollowupID, reason, s.UID, g.Until)
 	if err != nil {
@@ -714,6 +763,33 @@ func (su SubjectsTx) EventsOf(ctx context.Context, runID, followupID string) ([]
 	return collect(su.tx.s, rows, err, "events of a run", func(f *EventFile) []any {
 		return []any{&f.DeliveryID, &f.At, &f.Size}
 	})
+}
+
+// CallsOf lists the calls that a run receives with its first prompt besides the one that started it, oldest
+// first.
+func (su SubjectsTx) CallsOf(ctx context.Context, runID string) ([]SubjectEventRow, error) {
+	return readSubjectEvents(ctx, su.tx, "e.run_id = $1 AND e.followup_id = '' AND e.call <> '' ORDER BY e.uid", runID)
+}
+
+// Receive decides what becomes of a call about a subject, whose claim the run has that it would start. It stores
+// that run if the call starts it.
+func (su SubjectsTx) Receive(ctx context.Context, run *NewRun) (e SubjectEventRow, atCapacity bool, err error) {
+	m := &deliver{NewDelivery: &NewDelivery{
+		Delivery: penstock.Delivery{ID: run.ID, ReceivedAt: run.CreatedAt, Outcome: penstock.OutcomeAccepted},
+		PaidBy:   run.Claim.Call.Caller.PaidBy(), Starts: []*NewRun{run},
+	}}
+	m.runs = []*createRun{newCreateRun(run)}
+	m.fail(nil)
+	if err := su.claim(ctx, []*deliver{m}); err != nil {
+		return e, false, err
+	}
+	for _, started := range m.started() {
+		if err := su.tx.Runs().createAll(ctx, []*createRun{started}); err != nil {
+			return e, false, err
+		}
+		atCapacity, err = started.atCapacity, started.err
+	}
+	return *m.events[0], atCapacity, err
 }
 
 // EventFile is the body of an event of a run.
@@ -800,6 +876,9 @@ func (su Subjects) Find(ctx context.Context, team, uid string) (penstock.Subject
 	found.Events = []penstock.SubjectEvent{}
 	for _, e := range events {
 		e.WebhookUID = found.WebhookUID
+		if e.Kind != penstock.OccurrenceDelivery {
+			e.DeliveryID = ""
+		}
 		found.Events = append(found.Events, e.SubjectEvent)
 	}
 	return found, err

@@ -89,6 +89,10 @@ export interface RunAgentRequestFields {
   interactive?: boolean | undefined;
   /** Whether the team sees the run. Only its creator and admins see a personal run. */
   team?: boolean | undefined;
+  /** What the run is about, such as `acme/shop#7`, without placeholders. One run at most works on a subject of the caller at a time: while one works, or for 14 days after its success, a request with the same subject reaches that run, and its configuration is ignored. Not with `attachments`, `conversation_id`, `parent_run_id` or a personal run, unless `when_busy` is `parallel`. */
+  subject?: string | undefined;
+  /** What the request does while a run works on its subject. `coalesce` by default. Needs `subject`. */
+  when_busy?: Known<WhenBusy> | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -118,7 +122,7 @@ export type Metadata = Record<string, string>;
 
 /** The created run. */
 export interface RunAgentResponse {
-  /** The run's id. */
+  /** The run: with `subject`, the one that works on it. */
   run_id: string;
   /**
    * Same as `run_id`.
@@ -128,7 +132,14 @@ export interface RunAgentResponse {
   state: RunState;
   /** Whether every worker is busy, so that the run has to wait. */
   at_capacity?: boolean;
+  outcome: CallOutcome;
 }
+
+/**
+ * What became of a request for a run: it started the run; or, with a subject, its prompt reaches the run as a
+ * follow-up (`continued`), or together with the prompt of a run that has not begun (`merged_into`).
+ */
+export type CallOutcome = Open<'started' | 'continued' | 'merged_into'>;
 
 /** A message to the agent of a run. */
 export interface RunFollowupRequest {
@@ -2618,6 +2629,10 @@ export interface DispatchRequest {
   ticket_ref?: string | undefined;
   /** URL of the ticket. */
   ticket_url?: string | undefined;
+  /** What the work is about, such as `acme/shop#7`, without placeholders. One run at most works on a subject of the factory at a time: while one works, or for 14 days after its success, work with the same subject reaches that run. */
+  subject?: string | undefined;
+  /** What the work does while a run works on its subject. `coalesce` by default. Needs `subject`. */
+  when_busy?: Known<WhenBusy> | undefined;
 }
 
 /** A dispatched run. */
@@ -2633,6 +2648,7 @@ export interface DispatchResponse {
   foreman_agent: string;
   /** The ticket of the work, as `<source>:<id>`. `adhoc:<run id>` if the request has none. */
   ticket_ref: string;
+  outcome: CallOutcome;
 }
 
 /**
@@ -3239,15 +3255,15 @@ export interface FailuresInARow {
 export type Period = string;
 
 /**
- * What the events of an automation are about, such as a pull request, with the run that works on it. One run at
- * most works on a subject at a time.
+ * What the events of an automation, or requests for runs, are about, such as a pull request, with the run that
+ * works on it. One run at most works on a subject at a time.
  */
 export interface Subject {
   /** Unique id. */
   uid: string;
   /** The subject, with the values of the latest event. */
   subject: string;
-  /** The automation of the latest event. */
+  /** The automation of the latest event. Absent for requests. */
   automation_uid?: string;
   /** The factory. */
   factory_uid?: string;
@@ -3277,6 +3293,8 @@ export interface Subject {
 export interface SubjectEvent {
   /** Unique id. */
   occurrence_uid: string;
+  /** What it was: a delivery to a webhook, a request for a run, or work for a factory. */
+  kind: Open<'delivery' | 'call' | 'dispatch'>;
   /** The delivery. */
   delivery_id?: string;
   /** The webhook of the delivery. */

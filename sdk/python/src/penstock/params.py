@@ -203,6 +203,19 @@ class RunAgentRequest(TypedDict, total=False):
     team: bool
     """Whether the team sees the run. Only its creator and admins see a personal run."""
 
+    subject: str
+    """What the run is about, such as `acme/shop#7`, without placeholders. One run at most works on
+    a subject of the caller at a time: while one works, or for 14 days after its success, a
+    request with the same subject reaches that run, and its configuration is ignored. Not with
+    `attachments`, `conversation_id`, `parent_run_id` or a personal run, unless `when_busy` is
+    `parallel`.
+    """
+
+    when_busy: WhenBusy
+    """What the request does while a run works on its subject. `coalesce` by default. Needs
+    `subject`.
+    """
+
     metadata: Mapping[str, str]
 
 
@@ -1409,6 +1422,15 @@ class DispatchRequest(TypedDict, total=False):
 
     ticket_url: str
     """URL of the ticket."""
+
+    subject: str
+    """What the work is about, such as `acme/shop#7`, without placeholders. One run at most works
+    on a subject of the factory at a time: while one works, or for 14 days after its success,
+    work with the same subject reaches that run.
+    """
+
+    when_busy: WhenBusy
+    """What the work does while a run works on its subject. `coalesce` by default. Needs `subject`."""
 
 
 @with_config(STRICT)

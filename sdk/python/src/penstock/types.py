@@ -41,6 +41,7 @@ __all__ = [
     "BudgetScope",
     "BudgetShortage",
     "BundledSkill",
+    "CallOutcome",
     "Capacity",
     "CatchUp",
     "CloudEnvironment",
@@ -389,7 +390,7 @@ class RunAgentResponse(Model):
     """The created run."""
 
     run_id: str
-    """The run's id."""
+    """The run: with `subject`, the one that works on it."""
 
     task_id: str
     """Same as `run_id`."""
@@ -403,6 +404,19 @@ class RunAgentResponse(Model):
 
     at_capacity: bool | None = None
     """Whether every worker is busy, so that the run has to wait."""
+
+    outcome: CallOutcome
+    """What became of a request for a run: it started the run; or, with a subject, its prompt
+    reaches the run as a follow-up (`continued`), or together with the prompt of a run that has
+    not begun (`merged_into`).
+    """
+
+
+CallOutcome: TypeAlias = Literal["started", "continued", "merged_into"] | str
+"""What became of a request for a run: it started the run; or, with a subject, its prompt reaches
+the run as a follow-up (`continued`), or together with the prompt of a run that has not begun
+(`merged_into`).
+"""
 
 
 class FollowupResponse(Model):
@@ -3719,6 +3733,12 @@ class DispatchResponse(Model):
     ticket_ref: str
     """The ticket of the work, as `<source>:<id>`. `adhoc:<run id>` if the request has none."""
 
+    outcome: CallOutcome
+    """What became of a request for a run: it started the run; or, with a subject, its prompt
+    reaches the run as a follow-up (`continued`), or together with the prompt of a run that has
+    not begun (`merged_into`).
+    """
+
 
 class Trigger(Model):
     """An event that starts an automation. `webhook` / `received` fires on deliveries to webhooks
@@ -4422,8 +4442,8 @@ Period: TypeAlias = str
 
 
 class Subject(Model):
-    """What the events of an automation are about, such as a pull request, with the run that works
-    on it. One run at most works on a subject at a time.
+    """What the events of an automation, or requests for runs, are about, such as a pull request,
+    with the run that works on it. One run at most works on a subject at a time.
     """
 
     uid: str
@@ -4433,7 +4453,7 @@ class Subject(Model):
     """The subject, with the values of the latest event."""
 
     automation_uid: str | None = None
-    """The automation of the latest event."""
+    """The automation of the latest event. Absent for requests."""
 
     factory_uid: str | None = None
     """The factory."""
@@ -4474,6 +4494,9 @@ class SubjectEvent(Model):
 
     occurrence_uid: str
     """Unique id."""
+
+    kind: Literal["delivery", "call", "dispatch"] | str
+    """What it was: a delivery to a webhook, a request for a run, or work for a factory."""
 
     delivery_id: str | None = None
     """The delivery."""

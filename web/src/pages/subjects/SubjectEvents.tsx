@@ -10,6 +10,8 @@ import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 
+const wordOfKind: Record<string, string> = { call: 'API request', dispatch: 'Dispatch' };
+
 interface SubjectEventsProps {
   /** undefined during the first request. */
   subject: Subject | undefined;
@@ -57,8 +59,10 @@ export function SubjectEvents({ subject, events }: SubjectEventsProps) {
     {
       header: 'Delivery',
       width: 130,
-      cell: ({ delivery_id }) =>
-        manages && delivery_id ? (
+      cell: ({ kind, delivery_id }) =>
+        kind !== 'delivery' ? (
+          (wordOfKind[kind] ?? kind)
+        ) : manages && delivery_id ? (
           <Anchor
             component={Link}
             to="/factory/$uid/webhooks/$wuid/deliveries/$did"

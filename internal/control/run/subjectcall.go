@@ -1,0 +1,317 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// CheckSubject checks what a request for a run is about, and returns its rules; nil: it is about nothing.
+func CheckSubject(subject string, busy penstock.WhenBusy) (*penstock.SubjectRules, []penstock.FieldError) {
+	subject = strings.TrimSpace(subject)
+	var errs []penstock.FieldError
+	if len(subject) > penstock.MaxSubject {
+		errs = append(errs, penstock.FieldError{
+			Pointer: "/subject", Detail: fmt.Sprintf("must have at most %d bytes", penstock.MaxSubject),
+		})
+	}
+	if !utf8.ValidString(subject) || strings.ContainsFunc(subject, isControl) {
+		errs = append(errs, penstock.FieldError{Pointer: "/subject", Detail: "must have no control characters"})
+	}
+	if subject == penstock.SubjectAuto {
+		errs = append(errs, penstock.FieldError{
+			Pointer: "/subject",
+			Detail:  "must name what the run is about, such as acme/shop#7; auto is for events of a provider",
+		})
+	}
+	if busy != "" && !slices.Contains(penstock.WhensBusy(), busy) {
+		errs = append(errs, penstock.FieldError{
+			Pointer: "/when_busy", Detail: "must be coalesce, queue, replace or parallel",
+		})
+	} else if busy != "" && subject == "" {
+		errs = append(errs, penstock.FieldError{Pointer: "/when_busy", Detail: "needs subject"})
+	}
+	if subject == "" || errs != nil {
+		return nil, errs
+	}
+	return &penstock.SubjectRules{Subject: subject, WhenBusy: busy, Quiet: "0"}, nil
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+// checkSubject checks the subject of a request for a run, and what a request with one cannot have.
+func checkSubject(req penstock.RunRequest) []penstock.FieldError {
+	rules, errs := CheckSubject(req.Subject, req.WhenBusy)
+	if rules == nil || rules.WhenBusy == penstock.WhenBusyParallel {
+		return errs
+	}
+	for _, other := range []struct {
+		given        bool
+		pointer, why string
+	}{
+		{req.ConversationID != "", "/conversation_id", "cannot be used with subject, which says what continues"},
+		{req.ParentID != "", "/parent_run_id", "cannot be used with subject: the run on a subject has no parent"},
+		{req.Team != nil && !*req.Team, "/team", "must be true with subject: its runs are the team's"},
+		{
+			len(req.Attachments) > 0, "/attachments",
+			"cannot be used with subject: a run that works already would not have them; send them in a follow-up",
+		},
+		{strings.TrimSpace(req.Prompt) == "", "/prompt", "is required with subject: a run that works already receives it"},
+	} {
+		if other.given {
+			errs = append(errs, penstock.FieldError{Pointer: other.pointer, Detail: other.why})
+		}
+	}
+	return errs
+}
+
+// Call is a request for a run that may be about a subject.
+type Call struct {
+	store.SubjectCall
+	Kind  penstock.OccurrenceKind
+	Scope string // within which the subject is claimed
+	Rules *penstock.SubjectRules
+}
+
+// About sets what a new run is about.
+func (c Call) About(run *store.NewRun) {
+	if c.Rules == nil {
+		return
+	}
+	run.Subject = c.Rules.Subject
+	if c.Rules.WhenBusy == penstock.WhenBusyParallel {
+		return
+	}
+	rules := *c.Rules
+	rules.Subject = ""
+	run.Claim = &store.Claim{
+		Key: store.ClaimKey(run.Team, c.Scope, "", c.Rules.Subject), Subject: c.Rules.Subject, Rules: rules, Kind: c.Kind,
+		At: run.CreatedAt, Call: &c.SubjectCall,
+	}
+}
+
+// Called is what became of a call about a subject.
+type Called struct {
+	RunID      string
+	State      penstock.State
+	AtCapacity bool
+	Outcome    penstock.CallOutcome
+}
+
+// StartOn starts the run of a call about a subject, or gives the call to the run that works on the subject. answer
+// makes the response, which is stored for a repeated request.
+func StartOn[T any](
+	ctx context.Context, s *Runs, p penstock.Principal, run *store.NewRun, answer func(Called) T,
+) (T, error) {
+	for attempt := 1; ; attempt++ {
+		done, err := tryOn(ctx, s, p, run, answer)
+		if !errors.Is(err, errSubjectMoved) || attempt == 3 {
+			return done, err
+		}
+	}
+}
+
+func tryOn[T any](
+	ctx context.Context, s *Runs, p penstock.Principal, run *store.NewRun, answer func(Called) T,
+) (done T, err error) {
+	seen, err := s.store.Subjects.RunOf(ctx, run.Claim.Key)
+	if err != nil {
+		return done, err
+	}
+	if seen.ID != "" {
+		if err := s.checkSenderPrice(ctx, p, seen); err != nil {
+			return done, err
+		}
+	}
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (T, error) {
+		called, err := startOn(ctx, tx, p, run, seen.ID)
+		return answer(called), err
+	})
+}
+
+func startOn(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, run *store.NewRun, seen string,
+) (called Called, err error) {
+	event, atCapacity, err := tx.Subjects().Receive(ctx, run)
+	if err != nil {
+		return called, err
+	}
+	if event.Fate == penstock.FateStarted {
+		return Called{run.ID, run.State, atCapacity, penstock.CallStarted}, nil
+	}
+	subject, err := tx.Subjects().Lock(ctx, event.SubjectUID)
+	if err != nil {
+		return called, err
+	}
+	if subject.RunID != seen {
+		return called, errSubjectMoved
+	}
+	works, err := tx.Runs().Lock(ctx, subject.RunID)
+	if err != nil {
+		return called, err
+	}
+	called = Called{RunID: works.ID, State: works.State, Outcome: penstock.CallContinued}
+	if event.Fate == penstock.FateMerged {
+		called.Outcome = penstock.CallMerged
+		if err := mayCall(ctx, tx, p, works); err != nil {
+			return called, err
+		}
+		if err := chargeSender(ctx, tx, p, works); err != nil {
+			return called, err
+		}
+		return called, hasPlace(ctx, tx, subject, works.ID)
+	}
+	err = giveEvents(ctx, tx, nil, subject, run.CreatedAt)
+	switch {
+	case errors.Is(err, ErrEventsStay):
+		return called, mayWait(ctx, tx, p, subject, works)
+	case errors.Is(err, ErrEventsRefused):
+		return startInstead(ctx, tx, run, subject, works, event)
+	case err != nil:
+		return called, err
+	}
+	works, err = tx.Runs().Lock(ctx, works.ID)
+	called.State = works.State
+	return called, err
+}
+
+// startInstead starts the run of a call that must not reach the one before, which has ended.
+func startInstead(
+	ctx context.Context, tx *store.Tx, run *store.NewRun, subject store.SubjectRow, before store.RunRow,
+	event store.SubjectEventRow,
+) (Called, error) {
+	if !before.State.Done() {
+		return Called{}, errMayNotCall(before)
+	}
+	waiting, err := tx.Subjects().Waiting(ctx, subject.UID, 2)
+	if err != nil {
+		return Called{}, err
+	}
+	if len(waiting) != 1 || waiting[0].UID != event.UID {
+		return Called{}, errSubjectMoved
+	}
+	if err := tx.Subjects().Start(ctx, subject, run, before, waiting, run.CreatedAt); err != nil {
+		return Called{}, err
+	}
+	return Called{RunID: run.ID, State: run.State, Outcome: penstock.CallStarted}, nil
+}
+
+var errSubjectMoved = &penstock.Error{
+	Code: penstock.CodeConflict, Retryable: true,
+	Detail: "another run is about to work on the subject; try again",
+}
+
+func errMayNotCall(run store.RunRow) error {
+	return &penstock.Error{
+		Code: penstock.CodeConflict, Retryable: true,
+		Detail: fmt.Sprintf("run %s works on the subject, and a request for a run of its conversation named managed "+
+			"secrets, so calls cannot reach it; try again when it has ended", run.ID),
+	}
+}
+
+// mayCall reports whether a call may reach the run that works on its subject.
+func mayCall(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow) error {
+	_, err := floorFor(ctx, tx, run, callerOf(p))
+	if errors.Is(err, ErrEventsRefused) {
+		return errMayNotCall(run)
+	}
+	return err
+}
+
+// mayWait reports whether a call may wait for the run that works on its subject.
+func mayWait(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, subject store.SubjectRow, run store.RunRow,
+) error {
+	err := mayCall(ctx, tx, p, run)
+	if errors.Is(err, ErrEventsStay) { // another run of the conversation works
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := senderHasRoom(ctx, tx, p, run); err != nil {
+		return err
+	}
+	return hasPlace(ctx, tx, subject, "")
+}
+
+// hasPlace bounds the calls that no agent has received yet, with the one that has just come. runID is a run that
+// has not begun, or "".
+func hasPlace(ctx context.Context, tx *store.Tx, subject store.SubjectRow, runID string) error {
+	n, size, err := tx.Subjects().CallsAhead(ctx, subject.UID, runID)
+	if err == nil && (n > maxWaiting || n > 1 && size > maxWaitingBytes) {
+		err = penstock.Errorf(
+			penstock.CodeConflict, "%d calls about the subject wait for run %s already", n-1, subject.RunID,
+		)
+	}
+	return err
+}
+
+// callerOf returns a caller with the rights that its call has in a conversation: it brings no secrets.
+func callerOf(p penstock.Principal) penstock.Principal {
+	return penstock.Principal{
+		Team: p.Team, KeyUID: p.KeyUID, Makers: p.Makers, Actor: p.Actor, Scopes: []penstock.Scope{penstock.ScopeRunsWrite},
+	}
+}
+
+// callersOf returns who brings calls to a run: who signs the follow-up, for which all pay, and everybody.
+func callersOf(events []store.SubjectEventRow) (p penstock.Principal, all []penstock.Principal) {
+	for _, e := range events {
+		all = append(all, callerOf(e.Call.Caller))
+	}
+	p = all[len(all)-1]
+	for _, other := range all {
+		p.Makers = penstock.MorePayers(p.Makers, other.PaidBy()...)
+	}
+	return p, all
+}
+
+// FittingCalls returns the first of the calls that wait, whose prompts fit into one.
+func FittingCalls(events []store.SubjectEventRow) []store.SubjectEventRow {
+	size := 0
+	for i, e := range events {
+		if size += len(e.Call.Request.Prompt) + len(betweenCalls); i > 0 && size > maxPrompt {
+			return events[:i]
+		}
+	}
+	return events
+}
+
+// betweenCalls separates the prompts of calls.
+const betweenCalls = "\n\n"
+
+func textOfCalls(events []store.SubjectEventRow) string {
+	var texts []string
+	for _, e := range events {
+		texts = append(texts, strings.TrimSpace(e.Call.Request.Prompt))
+	}
+	return strings.Join(texts, betweenCalls)
+}
+
+// withCalls adds the calls to the first prompt of a run that joined it before it began.
+func withCalls(ctx context.Context, tx *store.Tx, run store.RunRow, followupID string, p *penstock.Prompt) error {
+	if followupID != "" {
+		return nil // its message has them
+	}
+	events, err := tx.Subjects().CallsOf(ctx, run.ID)
+	if err == nil && len(events) > 0 {
+		p.Text += betweenCalls + textOfCalls(events)
+	}
+	return err
+}
+
+// CallAgain makes the run of a call that waited for another one.
+func CallAgain(ctx context.Context, s *Runs, c store.SubjectCall) (*store.NewRun, error) {
+	run, err := s.New(ctx, c.Caller, c.Request, Origin{Source: c.Source, TriggerURL: c.TriggerURL})
+	if err == nil && c.Metadata != nil {
+		run.Metadata = c.Metadata
+	}
+	return run, err
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -218,6 +219,56 @@ func TestTriggersOfASubjectAreChecked(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.pointer) {
 				t.Errorf("%s: got %v, want an error at %s", test.name, err, test.pointer)
 			}
+		}
+	})
+}
+
+// An event from a clock that is ahead closes its subject at the time of its receipt, so that the next one can open it.
+func TestAClockThatIsAheadClosesNothingForLong(t *testing.T) {
+	withClosable(t, false, func(w *topics) {
+		w.act("opened", 1)
+		w.arrive(w.webhook.UID, `{"repo": "acme/shop", "pr": 7, "action": "closed", "updated_at": "2199-01-01T00:00:00Z"}`)
+		list, err := w.Subjects.List(t.Context(), w.Admin, factory.SubjectQuery{})
+		if err != nil || len(list.Subjects) != 1 || list.Subjects[0].ClosedAt == 0 ||
+			list.Subjects[0].ClosedAt > penstock.Now() {
+			t.Errorf("the subjects are %+v, %v", list.Subjects, err)
+		}
+	})
+}
+
+// An event that reaches no run leaves no payload behind when its log entry is removed.
+func TestPayloadOfAnEventWithoutARunIsRemoved(t *testing.T) {
+	withClosable(t, false, func(w *topics) {
+		id := w.act("comment", 1)
+		if err := w.clearAll(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.Deps.Store.Deliveries.Payload(t.Context(), id)
+		if penstock.CodeOf(err) != penstock.CodeNotFound {
+			t.Errorf("the payload is still stored: %v", err)
+		}
+	})
+}
+
+// Of events that come in one moment, the last one replaces all others.
+func TestOneOfManyEventsAtOnceReplacesTheOthers(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{WhenBusy: new(penstock.WhenBusyReplace)}, func(w *topics) {
+		w.event(7, 0)
+		w.Work()
+		var senders sync.WaitGroup
+		for n := range 32 {
+			senders.Go(func() {
+				if _, err := w.tryArrive(
+					w.webhook.UID, fmt.Sprintf(`{"repo": "acme/shop", "pr": 7, "n": %d}`, n+1),
+				); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		senders.Wait()
+		list, err := w.Subjects.List(t.Context(), w.Admin, factory.SubjectQuery{})
+		if err != nil || len(list.Subjects) != 1 || list.Subjects[0].Waiting != 1 {
+			t.Errorf("the subjects are %+v, %v; want one event that waits", list.Subjects, err)
 		}
 	})
 }

@@ -520,7 +520,10 @@ func (su SubjectsTx) supersede(ctx context.Context, s *SubjectRow, by *SubjectEv
 	if s.FirstAt == 0 {
 		return nil
 	}
-	reason := "The " + string(by.Kind) + " " + by.DeliveryID + " replaced it before any run received it."
+	reason := "A later " + string(by.Kind) + " replaced it before any run received it."
+	if by.Kind == penstock.OccurrenceDelivery {
+		reason = "The delivery " + by.DeliveryID + " replaced it before any run received it."
+	}
 	return su.end(ctx, s, penstock.FateSuperseded, reason, at)
 }
 

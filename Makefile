@@ -84,6 +84,10 @@ attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes 
 	@scripts/need bubblewrap
 	@scripts/attack
 
+.PHONY: guards
+guards: ## remove each guard of testdata/guards.yaml in a copy of the tree, and show the test that fails; ONLY=text
+	@PENSTOCK_GUARDS='$(or $(ONLY),all)' go test -count=1 -timeout 60m -run '^TestGuards$$' -v .
+
 .PHONY: docker-test
 docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root
 	@scripts/need docker.io bubblewrap

@@ -132,7 +132,7 @@ export interface RunAgentResponse {
   state: RunState;
   /** Whether every worker is busy, so that the run has to wait. */
   at_capacity?: boolean;
-  outcome: CallOutcome;
+  outcome?: CallOutcome;
 }
 
 /**
@@ -2648,7 +2648,7 @@ export interface DispatchResponse {
   foreman_agent: string;
   /** The ticket of the work, as `<source>:<id>`. `adhoc:<run id>` if the request has none. */
   ticket_ref: string;
-  outcome: CallOutcome;
+  outcome?: CallOutcome;
 }
 
 /**

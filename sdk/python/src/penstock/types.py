@@ -405,7 +405,7 @@ class RunAgentResponse(Model):
     at_capacity: bool | None = None
     """Whether every worker is busy, so that the run has to wait."""
 
-    outcome: CallOutcome
+    outcome: CallOutcome | None = None
     """What became of a request for a run: it started the run; or, with a subject, its prompt
     reaches the run as a follow-up (`continued`), or together with the prompt of a run that has
     not begun (`merged_into`).
@@ -3733,7 +3733,7 @@ class DispatchResponse(Model):
     ticket_ref: str
     """The ticket of the work, as `<source>:<id>`. `adhoc:<run id>` if the request has none."""
 
-    outcome: CallOutcome
+    outcome: CallOutcome | None = None
     """What became of a request for a run: it started the run; or, with a subject, its prompt
     reaches the run as a follow-up (`continued`), or together with the prompt of a run that has
     not begun (`merged_into`).

@@ -57,7 +57,7 @@ func TestGuardsAreListed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, test := range strings.Split(g.Test, "|") {
+		for test := range strings.SplitSeq(g.Test, "|") {
 			declared := regexp.MustCompile(`(?m)^func ` + test + `\(t \*testing\.T\)`)
 			found := false
 			for _, file := range files {
@@ -82,7 +82,7 @@ func TestGuards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range strings.Split(strings.Trim(string(files), "\x00"), "\x00") {
+	for file := range strings.SplitSeq(strings.Trim(string(files), "\x00"), "\x00") {
 		content, err := os.ReadFile(file)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(filepath.Join(tree, file)), 0o700)

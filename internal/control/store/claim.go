@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -777,22 +776,25 @@ func (su SubjectsTx) CallsOf(ctx context.Context, runID string) ([]SubjectEventR
 // Receive decides what becomes of a call about a subject, whose claim the run has that it would start. It stores
 // that run if the call starts it.
 func (su SubjectsTx) Receive(ctx context.Context, run *NewRun) (e SubjectEventRow, atCapacity bool, err error) {
-	m := &deliver{NewDelivery: &NewDelivery{
-		Delivery: penstock.Delivery{ID: run.ID, ReceivedAt: run.CreatedAt, Outcome: penstock.OutcomeAccepted},
-		PaidBy:   run.Claim.Call.Caller.PaidBy(), Starts: []*NewRun{run},
-	}}
-	m.runs = []*createRun{newCreateRun(run)}
+	m := &deliver{
+		NewDelivery: &NewDelivery{
+			Delivery: penstock.Delivery{ID: run.ID, ReceivedAt: run.CreatedAt, Outcome: penstock.OutcomeAccepted},
+			PaidBy:   run.Claim.Call.Caller.PaidBy(), Starts: []*NewRun{run},
+		},
+		runs: make([]*createRun, 1), // its rows depend on the claim
+	}
 	m.fail(nil)
 	if err := su.claim(ctx, []*deliver{m}); err != nil {
 		return e, false, err
 	}
-	for _, started := range m.started() {
-		if err := su.tx.Runs().createAll(ctx, []*createRun{started}); err != nil {
-			return e, false, err
-		}
-		atCapacity, err = started.atCapacity, started.err
+	if e = *m.events[0]; e.Fate != penstock.FateStarted {
+		return e, false, nil
 	}
-	return *m.events[0], atCapacity, err
+	started := m.runs[0]
+	if err := su.tx.Runs().createAll(ctx, []*createRun{started}); err != nil {
+		return e, false, err
+	}
+	return e, started.atCapacity, started.err
 }
 
 // EventFile is the body of an event of a run.
@@ -809,128 +811,4 @@ func (su Subjects) HasEvent(ctx context.Context, runID, deliveryID string) (bool
 		FROM subject_events
 		WHERE run_id = $1 AND delivery_id = $2`, runID, deliveryID).Scan(&n)
 	return n > 0, su.s.d.mapError(err)
-}
-
-// SubjectQuery chooses subjects. An empty field chooses all.
-type SubjectQuery struct {
-	AutomationUID string
-	FactoryUID    string
-	Subject       string
-	Cursor        string
-	Limit         int
-}
-
-const countedSubject = `, (SELECT count(*) FROM subject_events w WHERE w.subject_uid = s.uid AND w.fate = 'waiting'),
-	COALESCE((SELECT r.state FROM runs r WHERE r.id = s.run_id), '')`
-
-// List returns one page of a team's subjects, newest first, and the cursor of the next one, or "".
-func (su Subjects) List(
-	ctx context.Context, team string, q SubjectQuery,
-) (list []penstock.Subject, next string, err error) {
-	var w where
-	w.add("s.team = ?", team)
-	for _, f := range []struct{ column, value string }{
-		{"s.automation_uid", q.AutomationUID}, {"s.factory_uid", q.FactoryUID}, {"s.subject", q.Subject},
-	} {
-		if f.value != "" {
-			w.add(f.column+" = ?", f.value)
-		}
-	}
-	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
-	q.Cursor, q.Limit = "", 0
-	rows, next, err := pageByUID(
-		w, "s.uid", fingerprintOf(q, Viewer{Team: team}), after, limit,
-		func(where string, args ...any) ([]SubjectRow, error) { return su.read(ctx, "WHERE "+where, args...) },
-		func(r SubjectRow) string { return r.UID },
-	)
-	if err != nil {
-		return nil, "", err
-	}
-	list = []penstock.Subject{}
-	for _, r := range rows {
-		list = append(list, r.Subject)
-	}
-	return list, next, nil
-}
-
-func (su Subjects) read(ctx context.Context, where string, args ...any) ([]SubjectRow, error) {
-	rows, err := su.s.query(ctx, "SELECT "+subjectFields.selected+countedSubject+" FROM subjects s "+where, args...)
-	return collect(su.s, rows, err, "subjects", func(r *SubjectRow) []any {
-		return subjectFields.into(r, &r.Waiting, &r.RunState)
-	})
-}
-
-// shownEvents is how many events of a subject or run are shown.
-const shownEvents = 200
-
-// Find reads one subject of a team, with its latest events. Absence is penstock.CodeNotFound.
-func (su Subjects) Find(ctx context.Context, team, uid string) (penstock.Subject, error) {
-	rows, err := su.read(ctx, "WHERE s.uid = $1 AND s.team = $2", uid, team)
-	if err == nil && len(rows) == 0 {
-		err = penstock.NotFound("subject", uid)
-	}
-	if err != nil {
-		return penstock.Subject{}, err
-	}
-	found := rows[0].Subject
-	events, err := readSubjectEvents(
-		ctx, su.s, fmt.Sprintf("e.subject_uid = $1 ORDER BY e.uid DESC LIMIT %d", shownEvents), uid,
-	)
-	found.Events = []penstock.SubjectEvent{}
-	for _, e := range events {
-		e.WebhookUID = found.WebhookUID
-		if e.Kind != penstock.OccurrenceDelivery {
-			e.DeliveryID = ""
-		}
-		found.Events = append(found.Events, e.SubjectEvent)
-	}
-	return found, err
-}
-
-// OfDeliveries returns the events of deliveries by their delivery.
-func (su Subjects) OfDeliveries(ctx context.Context, ids []string) (map[string][]SubjectEventRow, error) {
-	events := map[string][]SubjectEventRow{}
-	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
-		rows, err := su.s.query(ctx, "SELECT "+subjectEventFields.selected+`, s.subject
-			FROM subject_events e
-			JOIN subjects s ON s.uid = e.subject_uid
-			WHERE e.delivery_id IN (`+placeholders(1, len(args))+`)
-			ORDER BY e.uid`, args...)
-		list, err := collect(su.s, rows, err, "events of deliveries", func(r *SubjectEventRow) []any {
-			return subjectEventFields.into(r, &r.Subject)
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range list {
-			events[e.DeliveryID] = append(events[e.DeliveryID], e)
-		}
-	}
-	return events, nil
-}
-
-// Clear removes subjects without an event since a time and without a live run, at most limit, with their
-// events, and returns how many it removed.
-func (su Subjects) Clear(ctx context.Context, before penstock.Time, limit int) (n int, err error) {
-	err = su.s.Write(ctx, func(tx *Tx) error {
-		rows, err := tx.query(ctx, `SELECT s.uid
-			FROM subjects s
-			WHERE s.updated_at < $1 AND s.due_at = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.subject_uid = s.uid)
-			ORDER BY s.updated_at
-			LIMIT $2`, int64(before), limit)
-		old, err := collect(su.s, rows, err, "old subjects", func(v *string) []any { return []any{v} })
-		if err != nil {
-			return err
-		}
-		n = len(old)
-		for _, uid := range old {
-			for _, from := range []string{"subject_events WHERE subject_uid = $1", "subjects WHERE uid = $1"} {
-				if _, err := tx.exec(ctx, "DELETE FROM "+from, uid); err != nil {
-					return fmt.Errorf("remove subject %s: %w", uid, err)
-				}
-			}
-		}
-		return nil
-	})
-	return n, err
 }

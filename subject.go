@@ -2,6 +2,7 @@ package penstock
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,9 @@ const (
 func WhensBusy() []WhenBusy {
 	return []WhenBusy{WhenBusyCoalesce, WhenBusyQueue, WhenBusyReplace, WhenBusyParallel}
 }
+
+// Valid reports whether w is "" or one of [WhensBusy].
+func (w WhenBusy) Valid() bool { return w == "" || slices.Contains(WhensBusy(), w) }
 
 // Period is a time such as 30s, 5m or 14d. "" stands for its default.
 type Period string

@@ -212,7 +212,7 @@ func checkSubject(r penstock.SubjectRules) []penstock.FieldError {
 	if _, err := penstock.ParseSubject(r.Subject); err != nil {
 		bad("/subject", "%s", err)
 	}
-	if r.WhenBusy != "" && !slices.Contains(penstock.WhensBusy(), r.WhenBusy) {
+	if !r.WhenBusy.Valid() {
 		bad("/when_busy", "must be coalesce, queue, replace or parallel")
 	}
 	for _, p := range []struct {

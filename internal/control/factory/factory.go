@@ -315,10 +315,10 @@ func (s *Factories) Dispatch(
 		)
 	}
 	ticket, id, errs := checkDispatch(req)
-	rules, more := run.CheckSubject(req.Subject, req.WhenBusy)
+	errs = append(errs, run.CheckSubject(req.Subject, req.WhenBusy)...)
 	request := penstock.RunRequest{Prompt: req.Prompt, Title: req.Title, AgentIdentityUID: factory.ForemanUID}
 	started, err := s.runs.New(ctx, p, request, run.Origin{Source: source, TriggerURL: req.TicketURL})
-	if err := together(append(errs, more...), err); err != nil {
+	if err := together(errs, err); err != nil {
 		return Dispatched{}, err
 	}
 	if ticket == "" {
@@ -336,7 +336,7 @@ func (s *Factories) Dispatch(
 		SubjectCall: store.SubjectCall{
 			Caller: p, Request: request, Source: source, TriggerURL: req.TicketURL, Metadata: started.Metadata,
 		},
-		Kind: penstock.OccurrenceDispatch, Scope: "factory " + uid, Rules: rules,
+		Kind: penstock.OccurrenceDispatch, Scope: "factory " + uid, Subject: req.Subject, WhenBusy: req.WhenBusy,
 	}.About(started)
 	if started.Claim != nil {
 		return run.StartOn(ctx, s.runs, p, started, func(c run.Called) Dispatched {

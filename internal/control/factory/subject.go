@@ -155,7 +155,7 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 		if subject.RunID == "" {
 			return run.ErrEventsRefused
 		}
-		return s.executions.GiveEvents(ctx, tx, a, subject, now)
+		return run.GiveEvents(ctx, tx, a, subject, now)
 	})
 	known, isKnown := errors.AsType[*penstock.Error](err)
 	switch {

@@ -68,13 +68,10 @@ func (s *Runs) Create(
 	if created.Warnings, err = s.catalog.Warnings(ctx, run); err != nil {
 		return penstock.RunCreated{}, err
 	}
-	if req.Subject = strings.TrimSpace(req.Subject); req.Subject != "" {
-		rules, _ := CheckSubject(req.Subject, req.WhenBusy)
-		Call{
-			SubjectCall: store.SubjectCall{Caller: p, Request: req, Source: source},
-			Kind:        penstock.OccurrenceCall, Scope: "principal " + p.Actor.UID, Rules: rules,
-		}.About(run)
-	}
+	Call{
+		SubjectCall: store.SubjectCall{Caller: p, Request: req, Source: source},
+		Kind:        penstock.OccurrenceCall, Scope: "principal " + p.Actor.UID, Subject: req.Subject, WhenBusy: req.WhenBusy,
+	}.About(run)
 	if run.Claim != nil {
 		return StartOn(ctx, s, p, run, func(c Called) penstock.RunCreated {
 			created.ID, created.TaskID, created.State = c.RunID, c.RunID, c.State

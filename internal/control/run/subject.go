@@ -12,11 +12,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// ErrEventsStay is returned by [Executions.GiveEvents] if the events cannot reach the run now: it works,
+// ErrEventsStay is returned by [GiveEvents] if the events cannot reach the run now: it works,
 // or another run of its conversation does.
 var ErrEventsStay = errors.New("the events wait")
 
-// ErrEventsRefused is returned by [Executions.GiveEvents] if the events must not reach the run: they start
+// ErrEventsRefused is returned by [GiveEvents] if the events must not reach the run: they start
 // another one.
 var ErrEventsRefused = errors.New("the events may not continue the run")
 
@@ -26,13 +26,7 @@ const MostGathered = 10_000
 // GiveEvents gives the events that wait for a locked subject to its run, as one follow-up: to a run that has
 // succeeded, or whose agent has no turn. If an event asks for it, it also ends the agent's turn. The automation's
 // events wait, or calls if it is nil.
-func (s *Executions) GiveEvents(
-	ctx context.Context, tx *store.Tx, a *store.AutomationRow, subject store.SubjectRow, now penstock.Time,
-) error {
-	return giveEvents(ctx, tx, a, subject, now)
-}
-
-func giveEvents(
+func GiveEvents(
 	ctx context.Context, tx *store.Tx, a *store.AutomationRow, subject store.SubjectRow, now penstock.Time,
 ) error {
 	seen, err := tx.Runs().Lock(ctx, subject.RunID)
@@ -81,22 +75,8 @@ func followEvents(
 	if err != nil || len(events) == 0 {
 		return nil, err
 	}
-	f := store.Followup{ID: penstock.NewID(), CreatedAt: now, Mode: run.Mode}
-	var p penstock.Principal
-	var speakers []penstock.Principal
-	if a != nil {
-		p = speakerOf(*a, events)
-		f.Message, speakers = cmp.Or(a.FollowupPrompt, strings.TrimSpace(a.Prompt)), []penstock.Principal{p}
-	} else {
-		events = FittingCalls(events)
-		p, speakers = callersOf(events)
-		for _, e := range events {
-			f.Mode = cmp.Or(e.Call.Request.Mode, f.Mode)
-		}
-		f.Message = textOfCalls(events)
-	}
-	f.Creator = p.Actor.UID
-	floor, err := floorFor(ctx, tx, run, speakers...)
+	told := speechOf(a, events)
+	floor, err := floorFor(ctx, tx, run, told.speakers...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +86,12 @@ func followEvents(
 				"continue with the events that wait.", most,
 		)}, nil
 	}
+	f := store.Followup{
+		ID: penstock.NewID(), Creator: told.by.Actor.UID, CreatedAt: now, Mode: cmp.Or(told.mode, run.Mode),
+		Message: told.message,
+	}
 	// First, because a budget without room must leave nothing behind: see nextEvents.
-	if err := chargeSender(ctx, tx, p, run); err != nil {
+	if err := chargeSender(ctx, tx, told.by, run); err != nil {
 		return nil, err
 	}
 	if err := tx.Followups().Add(ctx, floor, run, f); err != nil {
@@ -119,11 +103,11 @@ func followEvents(
 	}
 	subject.Followups++
 	if err := tx.Subjects().Give(ctx, subject, store.Given{
-		RunID: run.ID, FollowupID: f.ID, Until: events[len(events)-1].UID, Fate: penstock.FateContinued,
+		RunID: run.ID, FollowupID: f.ID, Until: told.events[len(told.events)-1].UID, Fate: penstock.FateContinued,
 	}, now); err != nil {
 		return nil, err
 	}
-	payload := map[string]any{"followup_id": f.ID, "by": f.Creator, "events": len(events)}
+	payload := map[string]any{"followup_id": f.ID, "by": f.Creator, "events": len(told.events)}
 	if run.State.Done() {
 		return nil, tx.Runs().Move(
 			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
@@ -133,22 +117,37 @@ func followEvents(
 		return nil, err
 	}
 	if interrupt {
-		if err := interruptFor(ctx, tx, p, run, now); err != nil {
+		if err := interruptFor(ctx, tx, told.by, run, now); err != nil {
 			return nil, err
 		}
 	}
 	return nil, tx.Runs().Touch(ctx, run.ID)
 }
 
-// speakerOf returns the automation as the caller that brings events to a conversation.
-func speakerOf(a store.AutomationRow, events []store.SubjectEventRow) penstock.Principal {
+// speech is what a run is told of events that wait, in one follow-up.
+type speech struct {
+	events   []store.SubjectEventRow // those that it is told of
+	by       penstock.Principal      // signs the follow-up and pays for all events
+	speakers []penstock.Principal    // all must be allowed to speak in the conversation
+	message  string
+	mode     penstock.Mode // "": the run's own
+}
+
+// speechOf returns what an automation tells a run of events, or what callers do if it is nil.
+func speechOf(a *store.AutomationRow, events []store.SubjectEventRow) speech {
+	if a == nil {
+		return speechOfCalls(events)
+	}
 	p := penstock.Principal{
 		Team: a.Team, Actor: a.Actor(), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, Makers: a.PaidBy,
 	}
 	for _, e := range events {
 		p.Makers = penstock.MorePayers(p.Makers, e.PaidBy...)
 	}
-	return p
+	return speech{
+		events: events, by: p, speakers: []penstock.Principal{p},
+		message: cmp.Or(a.FollowupPrompt, strings.TrimSpace(a.Prompt)),
+	}
 }
 
 // floorFor enters the conversation of a run for its events, which all speakers may do.

@@ -1,11 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
@@ -13,43 +14,34 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// CheckSubject checks what a request for a run is about, and returns its rules; nil: it is about nothing.
-func CheckSubject(subject string, busy penstock.WhenBusy) (*penstock.SubjectRules, []penstock.FieldError) {
+// CheckSubject checks what a request for a run is about.
+func CheckSubject(subject string, busy penstock.WhenBusy) []penstock.FieldError {
 	subject = strings.TrimSpace(subject)
 	var errs []penstock.FieldError
-	if len(subject) > penstock.MaxSubject {
-		errs = append(errs, penstock.FieldError{
-			Pointer: "/subject", Detail: fmt.Sprintf("must have at most %d bytes", penstock.MaxSubject),
-		})
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	if !utf8.ValidString(subject) || strings.ContainsFunc(subject, isControl) {
-		errs = append(errs, penstock.FieldError{Pointer: "/subject", Detail: "must have no control characters"})
+	switch {
+	case len(subject) > penstock.MaxSubject:
+		bad("/subject", "must have at most %d bytes", penstock.MaxSubject)
+	case !utf8.ValidString(subject) || strings.ContainsFunc(subject, unicode.IsControl):
+		bad("/subject", "must have no control characters")
+	case subject == penstock.SubjectAuto:
+		bad("/subject", "must name what the run is about, such as acme/shop#7; auto is for events of a provider")
 	}
-	if subject == penstock.SubjectAuto {
-		errs = append(errs, penstock.FieldError{
-			Pointer: "/subject",
-			Detail:  "must name what the run is about, such as acme/shop#7; auto is for events of a provider",
-		})
+	switch {
+	case !busy.Valid():
+		bad("/when_busy", "must be coalesce, queue, replace or parallel")
+	case busy != "" && subject == "":
+		bad("/when_busy", "needs subject")
 	}
-	if busy != "" && !slices.Contains(penstock.WhensBusy(), busy) {
-		errs = append(errs, penstock.FieldError{
-			Pointer: "/when_busy", Detail: "must be coalesce, queue, replace or parallel",
-		})
-	} else if busy != "" && subject == "" {
-		errs = append(errs, penstock.FieldError{Pointer: "/when_busy", Detail: "needs subject"})
-	}
-	if subject == "" || errs != nil {
-		return nil, errs
-	}
-	return &penstock.SubjectRules{Subject: subject, WhenBusy: busy, Quiet: "0"}, nil
+	return errs
 }
-
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // checkSubject checks the subject of a request for a run, and what a request with one cannot have.
 func checkSubject(req penstock.RunRequest) []penstock.FieldError {
-	rules, errs := CheckSubject(req.Subject, req.WhenBusy)
-	if rules == nil || rules.WhenBusy == penstock.WhenBusyParallel {
+	errs := CheckSubject(req.Subject, req.WhenBusy)
+	if strings.TrimSpace(req.Subject) == "" || req.WhenBusy == penstock.WhenBusyParallel {
 		return errs
 	}
 	for _, other := range []struct {
@@ -75,25 +67,21 @@ func checkSubject(req penstock.RunRequest) []penstock.FieldError {
 // Call is a request for a run that may be about a subject.
 type Call struct {
 	store.SubjectCall
-	Kind  penstock.OccurrenceKind
-	Scope string // within which the subject is claimed
-	Rules *penstock.SubjectRules
+	Kind     penstock.OccurrenceKind
+	Scope    string // within which the subject is claimed
+	Subject  string // as it was checked; "": it is about nothing
+	WhenBusy penstock.WhenBusy
 }
 
 // About sets what a new run is about.
 func (c Call) About(run *store.NewRun) {
-	if c.Rules == nil {
+	run.Subject = strings.TrimSpace(c.Subject)
+	if run.Subject == "" || c.WhenBusy == penstock.WhenBusyParallel {
 		return
 	}
-	run.Subject = c.Rules.Subject
-	if c.Rules.WhenBusy == penstock.WhenBusyParallel {
-		return
-	}
-	rules := *c.Rules
-	rules.Subject = ""
 	run.Claim = &store.Claim{
-		Key: store.ClaimKey(run.Team, c.Scope, "", c.Rules.Subject), Subject: c.Rules.Subject, Rules: rules, Kind: c.Kind,
-		At: run.CreatedAt, Call: &c.SubjectCall,
+		Key: store.ClaimKey(run.Team, c.Scope, "", run.Subject), Subject: run.Subject, Kind: c.Kind,
+		Rules: penstock.SubjectRules{WhenBusy: c.WhenBusy, Quiet: "0"}, At: run.CreatedAt, Call: &c.SubjectCall,
 	}
 }
 
@@ -168,7 +156,7 @@ func startOn(
 		}
 		return called, hasPlace(ctx, tx, subject, works.ID)
 	}
-	err = giveEvents(ctx, tx, nil, subject, run.CreatedAt)
+	err = GiveEvents(ctx, tx, nil, subject, run.CreatedAt)
 	switch {
 	case errors.Is(err, ErrEventsStay):
 		return called, mayWait(ctx, tx, p, subject, works)
@@ -261,16 +249,19 @@ func callerOf(p penstock.Principal) penstock.Principal {
 	}
 }
 
-// callersOf returns who brings calls to a run: who signs the follow-up, for which all pay, and everybody.
-func callersOf(events []store.SubjectEventRow) (p penstock.Principal, all []penstock.Principal) {
-	for _, e := range events {
-		all = append(all, callerOf(e.Call.Caller))
+// speechOfCalls returns what a run is told of the first of the calls that wait. The last caller signs it, and all
+// pay.
+func speechOfCalls(events []store.SubjectEventRow) speech {
+	s := speech{events: FittingCalls(events)}
+	for _, e := range s.events {
+		s.speakers = append(s.speakers, callerOf(e.Call.Caller))
+		s.mode = cmp.Or(e.Call.Request.Mode, s.mode)
 	}
-	p = all[len(all)-1]
-	for _, other := range all {
-		p.Makers = penstock.MorePayers(p.Makers, other.PaidBy()...)
+	s.by, s.message = s.speakers[len(s.speakers)-1], textOfCalls(s.events)
+	for _, other := range s.speakers {
+		s.by.Makers = penstock.MorePayers(s.by.Makers, other.PaidBy()...)
 	}
-	return p, all
+	return s
 }
 
 // FittingCalls returns the first of the calls that wait, whose prompts fit into one.

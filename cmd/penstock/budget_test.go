@@ -15,13 +15,10 @@ func TestBudgets(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
 	call(t, env, "factory", "create", "payments").want(t, 0)
-	got := call(
+	made := callFor[penstock.SharedBudget](
 		t, env, "budget", "create", "--factory", "payments", "--max-cost", "12.5", "--period", "day",
-		"--time-zone", "Europe/Berlin", "-o", "json",
+		"--time-zone", "Europe/Berlin",
 	)
-	got.want(t, 0)
-	var made penstock.SharedBudget
-	fromJSON(t, got.out, &made)
 	if made.Scope != penstock.BudgetOfFactory || made.ScopeName != "payments" || made.TimeZone != "Europe/Berlin" {
 		t.Errorf("got %+v", made)
 	}

@@ -13,10 +13,7 @@ import (
 // pinged sends a ping, and returns the id of its message.
 func pinged(t *testing.T, env []string, uid string) string {
 	t.Helper()
-	got := call(t, env, "endpoint", "ping", uid, "-o", "json")
-	got.want(t, 0)
-	var sent announce.Sent
-	fromJSON(t, got.out, &sent)
+	sent := callFor[announce.Sent](t, env, "endpoint", "ping", uid)
 	return sent.MessageID
 }
 

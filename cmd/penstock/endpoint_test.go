@@ -96,9 +96,7 @@ func serveEvents(t *testing.T, database string) *testkit.Server {
 // createEndpoint creates an endpoint that gets everything, and returns it with its secret.
 func createEndpoint(t *testing.T, env []string, url string) (e penstock.EventEndpoint, secret string) {
 	t.Helper()
-	got := call(t, env, "endpoint", "create", url, "-o", "json")
-	got.want(t, 0)
-	fromJSON(t, got.out, &e)
+	e = callFor[penstock.EventEndpoint](t, env, "endpoint", "create", url)
 	if len(e.Secrets) != 1 || !strings.HasPrefix(e.Secrets[0].Secret, "whsec_") {
 		t.Fatalf("the secrets are %+v", e.Secrets)
 	}
@@ -120,10 +118,7 @@ func TestEventEndpoints(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
 	env := client(s)
-	factory := call(t, env, "factory", "create", "payments", "-o", "json")
-	factory.want(t, 0)
-	var shop penstock.Factory
-	fromJSON(t, factory.out, &shop)
+	shop := callFor[penstock.Factory](t, env, "factory", "create", "payments")
 	const url, origin = "https://hooks.example.com:8443/inb0x?key=t0ken", "https://hooks.example.com:8443"
 	made := call(
 		t, env, "endpoint", "create", url, "--event", "run.failed", "--event", "run.blocked", "--factory", shop.UID,
@@ -215,10 +210,7 @@ func TestMessagesOfTheCommandLine(t *testing.T) {
 	if err := box.waitFor(t, first, 1)[0].verified(t, old); err != nil {
 		t.Errorf("the library refuses the first message: %v", err)
 	}
-	rotated := call(t, env, "endpoint", "rotate", e.UID, "--overlap", "1h", "-o", "json")
-	rotated.want(t, 0)
-	var after penstock.EventEndpoint
-	fromJSON(t, rotated.out, &after)
+	after := callFor[penstock.EventEndpoint](t, env, "endpoint", "rotate", e.UID, "--overlap", "1h")
 	if len(after.Secrets) != 2 || after.Secrets[1].Secret != "" || after.Secrets[1].ExpiresAt == 0 {
 		t.Fatalf("the secrets are %+v", after.Secrets)
 	}

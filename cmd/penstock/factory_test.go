@@ -29,13 +29,10 @@ func TestFactories(t *testing.T) {
 	call(t, env, "factory", "update", "payments", "--name", "Refunds", "--alias", "").want(t, 0, "Refunds")
 	call(t, env, "factory", "get", "pay").want(t, 65, "no factory with")
 
-	got := call(
-		t, env, "factory", "dispatch", "refunds", "Look into it.", "--ticket", "linear:PAY-42", "--ticket-url",
-		"https://example.com/PAY-42", "-o", "json",
+	d := callFor[factory.Dispatched](
+		t, env, "factory", "dispatch", "refunds", "Look into it.", "--ticket", "linear:PAY-42",
+		"--ticket-url", "https://example.com/PAY-42",
 	)
-	got.want(t, 0)
-	var d factory.Dispatched
-	fromJSON(t, got.out, &d)
 	call(t, env, "run", "get", d.RunID).want(t, 0, "ticket_id=PAY-42", "Look into it.")
 	call(t, env, "run", "list", "--factory", "refunds").want(t, 0, d.RunID)
 	if out := call(t, env, "run", "list", "--factory", "other").out; strings.Contains(out, d.RunID) {

@@ -36,10 +36,7 @@ func TestAutomationFailsARunThatDidNothing(t *testing.T) {
 
 		run := func(automation string) string {
 			t.Helper()
-			got := call(t, env, "automation", "run", automation, "-o", "json")
-			got.want(t, 0)
-			var made penstock.RunCreated
-			fromJSON(t, got.out, &made)
+			made := callFor[penstock.RunCreated](t, env, "automation", "run", automation)
 			return made.ID
 		}
 		id := run("strict")

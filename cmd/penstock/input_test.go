@@ -152,10 +152,7 @@ func TestAgentsAreListedWithTheirFactory(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
 	call(t, env, "agent", "create", "alone").want(t, 0)
-	got := call(t, env, "factory", "create", "Card payments", "-o", "json")
-	got.want(t, 0)
-	var made penstock.Factory
-	fromJSON(t, got.out, &made)
+	made := callFor[penstock.Factory](t, env, "factory", "create", "Card payments")
 	list := call(t, env, "agent", "list")
 	list.want(t, 0, "FACTORY")
 	rows := map[string]bool{}

@@ -18,6 +18,15 @@ func sortedJSON(t *testing.T, text string) string {
 	return string(raw)
 }
 
+// callFor calls the program with -o json, requires success, and returns what it prints.
+func callFor[T any](t *testing.T, env []string, args ...string) (printed T) {
+	t.Helper()
+	got := call(t, env, append(args, "-o", "json")...)
+	got.want(t, 0)
+	fromJSON(t, got.out, &printed)
+	return printed
+}
+
 func fromJSON(t *testing.T, text string, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), into); err != nil {

@@ -40,10 +40,7 @@ func TestEnvironments(t *testing.T) {
 		given string
 		want  *int
 	}{{"90s", new(2)}, {"1s", new(1)}, {"0", nil}} {
-		got := call(t, env, "environment", "update", "app", "--keep-failed", kept.given, "-o", "json")
-		got.want(t, 0)
-		var changed penstock.Environment
-		fromJSON(t, got.out, &changed)
+		changed := callFor[penstock.Environment](t, env, "environment", "update", "app", "--keep-failed", kept.given)
 		if diff := cmp.Diff(kept.want, changed.Config.FailureSessionRetentionMinutes); diff != "" {
 			t.Errorf("minutes of --keep-failed %s (-want +got):\n%s", kept.given, diff)
 		}
@@ -71,10 +68,7 @@ func TestAgents(t *testing.T) {
 	file := writeFile(
 		t, "agent.yaml", "name: from the file\nprompt: |\n  Be brief.\n  Be kind.\nbase_model: demo/offline\n",
 	)
-	got := call(t, env, "agent", "create", "reviewer", "-f", file, "-o", "json")
-	got.want(t, 0)
-	var made penstock.Identity
-	fromJSON(t, got.out, &made)
+	made := callFor[penstock.Identity](t, env, "agent", "create", "reviewer", "-f", file)
 	if diff := cmp.Diff(
 		[]string{"reviewer", "Be brief.\nBe kind.\n", "demo/offline"}, []string{made.Name, made.Prompt, made.BaseModel},
 	); diff != "" {
@@ -104,10 +98,7 @@ func TestDeletions(t *testing.T) {
 	call(t, env, "schedule", "delete", "nightly", "-o", "json").want(t, 0, `"success": true`)
 
 	factory := func(name string) string {
-		got := call(t, env, "factory", "create", name, "-o", "json")
-		got.want(t, 0)
-		var made penstock.Factory
-		fromJSON(t, got.out, &made)
+		made := callFor[penstock.Factory](t, env, "factory", "create", name)
 		return made.UID
 	}
 	first := factory("first")
@@ -130,13 +121,9 @@ func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
-	got := call(
+	made := callFor[penstock.Schedule](
 		t, env, "schedule", "create", "nightly", "--cron", "30 2 * * *", "--prompt", "tidy up", "--model", "demo/offline",
-		"-o", "json",
 	)
-	got.want(t, 0)
-	var made penstock.Schedule
-	fromJSON(t, got.out, &made)
 	if !made.Enabled || made.Cron != "30 2 * * *" || len(made.Upcoming) != 5 {
 		t.Errorf("got %+v, want it enabled, with its cron expression and five times", made)
 	}

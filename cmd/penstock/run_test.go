@@ -17,10 +17,7 @@ import (
 // getRun reads a run through the command line.
 func getRun(t *testing.T, env []string, id string) penstock.Run {
 	t.Helper()
-	got := call(t, env, "run", "get", id, "-o", "json")
-	got.want(t, 0)
-	var run penstock.Run
-	fromJSON(t, got.out, &run)
+	run := callFor[penstock.Run](t, env, "run", "get", id)
 	return run
 }
 

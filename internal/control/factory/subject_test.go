@@ -213,14 +213,15 @@ func TestPayloadImitatesNoSubject(t *testing.T) {
 		for _, body := range []string{
 			`{"repo": "a", "pr": "b#c", "n": 1}`, `{"repo": "a#b", "pr": "c", "n": 2}`,
 			`{"repo": "a\",\"b", "pr": "c", "n": 3}`, `{"repo": "A", "pr": "b#c", "n": 4}`,
+			`{"repo": "a b", "pr": "c", "n": 6}`, `{"repo": "a", "pr": "b c", "n": 7}`,
 		} {
 			w.arrive(w.webhook.UID, body)
 		}
-		if runs := w.runs(); len(runs) != 4 {
-			t.Errorf("%d runs were started, want 4: %+v", len(runs), runs)
+		if runs := w.runs(); len(runs) != 6 {
+			t.Errorf("%d runs were started, want 6: %+v", len(runs), runs)
 		}
 		w.arrive(w.webhook.UID, `{"repo": "a", "pr": "b#c", "n": 5}`)
-		if runs := w.runs(); len(runs) != 4 {
+		if runs := w.runs(); len(runs) != 6 {
 			t.Errorf("an equal subject started a run")
 		}
 	})

@@ -137,13 +137,14 @@ var AnyWorker = penstock.ClaimRequest{
 	Capacity: 100, Wait: 10 * time.Second,
 }
 
-// Claim claims the next run.
+// Claim claims the next run. Its lease is good for an hour, as if a worker renewed it, however slow the machine is.
 func (w *World) Claim() penstock.Assignment {
 	w.T.Helper()
 	a, err := w.Executions.Control().Claim(w.T.Context(), AnyWorker)
 	if err != nil {
 		w.T.Fatal(err)
 	}
+	testkit.Exec(w.T, w.URL, "UPDATE queue SET lease_until = lease_until + 3600000 WHERE token = '"+a.Lease.Token+"'")
 	return a
 }
 

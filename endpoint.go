@@ -65,6 +65,8 @@ const (
 	EventBudgetThreshold    EndpointEvent = "budget.threshold"
 	EventBudgetExceeded     EndpointEvent = "budget.exceeded"
 	EventAutomationPaused   EndpointEvent = "automation.paused"
+	EventAutomationSilent   EndpointEvent = "automation.silent"
+	EventAutomationBack     EndpointEvent = "automation.recovered" // it is no longer silent
 	EventEndpointDisabled   EndpointEvent = "endpoint.disabled"
 
 	// EventEndpointPing is sent only on request, whatever the events of the endpoint are.
@@ -76,7 +78,7 @@ func EndpointEvents() []EndpointEvent {
 	return []EndpointEvent{
 		EventRunCreated, EventRunStarted, EventRunBlocked, EventRunStalled, EventRunHollow, EventRunSucceeded,
 		EventRunFailed, EventRunErrored, EventRunCancelled, EventRunBudgetThreshold, EventBudgetThreshold,
-		EventBudgetExceeded, EventAutomationPaused, EventEndpointDisabled,
+		EventBudgetExceeded, EventAutomationPaused, EventAutomationSilent, EventAutomationBack, EventEndpointDisabled,
 	}
 }
 

@@ -61,6 +61,9 @@ func automationState(a penstock.Automation) string {
 	case len(a.Problems) > 1:
 		return "broken (" + strconv.Itoa(len(a.Problems)) + " problems)"
 	}
+	if a.Silent != nil {
+		return "silent since " + timestamp(a.Silent.Since)
+	}
 	if a.Degraded != nil {
 		return "degraded: " + failuresText(a.Degraded)
 	}
@@ -72,11 +75,17 @@ func failuresText(f *penstock.Failures) string {
 	return number(int64(f.Failures)) + " failed since " + timestamp(f.Since)
 }
 
-// healthFacts says what failures have done to an automation or schedule.
+// healthFacts says what failures and silence have done to an automation or schedule.
 func healthFacts(r penstock.HealthRules, h penstock.Health) []fact {
 	var list []fact
 	if r.PauseAfterFailures > 0 {
 		list = append(list, fact{"pause after failures", number(int64(r.PauseAfterFailures))})
+	}
+	if r.ExpectEvery != "" {
+		list = append(list, fact{"expect every", string(r.ExpectEvery)})
+	}
+	if h.Silent != nil {
+		list = append(list, fact{"silent", timestamp(h.Silent.Since) + ": " + h.Silent.Reason})
 	}
 	if h.Paused != nil {
 		list = append(list, fact{"paused", timestamp(h.Paused.Since) + ": " + h.Paused.Reason})
@@ -175,6 +184,7 @@ type automationFields struct {
 	Secret      []string         `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	subjectFields
 	PauseAfterFailures *int    `placeholder:"N" field:"/pause_after_failures" help:"Pause it after so many runs in a row that ended FAILED or ERROR; 0, the default, never does."`
+	ExpectEvery        *string `placeholder:"TIME" field:"/expect_every" help:"How often it is expected to start or continue a run, such as 26h. If it does not for so long, it is silent, and event endpoints get a message; 0, the default, never is."`
 	OnHollow           *string `placeholder:"alert|fail|none" field:"/on_hollow" help:"What happens to a run that SUCCEEDED without doing anything: alert (endpoints get a message; the default), fail (the run is FAILED) or none."`
 	requestBody
 }

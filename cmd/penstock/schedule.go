@@ -53,6 +53,7 @@ type scheduleFields struct {
 	Model              string            `placeholder:"ID" field:"/agent_config/model_id" help:"Model, such as demo/offline."`
 	Metadata           map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Label of its runs; repeatable."`
 	PauseAfterFailures *int              `placeholder:"N" field:"/pause_after_failures" help:"Pause it after so many runs in a row that ended FAILED or ERROR; 0, the default, never does."`
+	ExpectEvery        *string           `placeholder:"TIME" field:"/expect_every" help:"How often it is expected to start a run, such as 26h. If it does not for so long, it is silent, and event endpoints get a message; 0, the default, never is."`
 	Paused             bool              `about:"/enabled" help:"Create it paused; schedule resume starts it."`
 	requestBody
 }

@@ -26,6 +26,7 @@ func (r *Rules) jobs() []job {
 		{"continue runs whose budgets have room", store.TopicBudgets, time.Second, r.Executions.ResumeFunded},
 		{"count abandoned calls as spent", "", 10 * time.Minute, r.Executions.SettleAbandoned},
 		{"announce stalled runs", "", run.AnnounceStallsEvery, r.atNow(r.Executions.AnnounceStalls)},
+		{"announce silent automations", "", run.AnnounceSilenceEvery, r.atNow(r.Executions.SweepSilence())},
 		{"end runs that waited too long", "", 30 * time.Second, r.Executions.EndOverdue},
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, r.Upkeep.IndexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireDue)},

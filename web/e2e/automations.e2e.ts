@@ -343,3 +343,35 @@ test('a run that a delivery started runs again with its payload', async ({ world
   await transcript.getByText('Ran cat').click();
   await transcript.getByText(/Zürich-7/).waitFor();
 });
+
+test('the list shows, without a click, which automation is broken and since when', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'health' });
+  const hook = await server.api.webhooks.create(uid, { name: 'ci' });
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [hook.uid] } }];
+  const made = { name: 'fragile', prompt: 'demo: say Done.', model: 'demo/offline', triggers, on_hollow: 'fail' as const };
+  const { uid: auid } = await server.api.automations.create(uid, made);
+  const read = () => server.api.automations.get(uid, auid);
+
+  await world.signIn(`/factory/${uid}/automations/${auid}`);
+  const expected = page.getByRole('textbox', { name: 'Expect a start every' });
+  await expected.fill('30s');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('must be a time such as 30m, 26h or 7d').first().waitFor();
+  await expected.fill('26h');
+  await page.getByRole('textbox', { name: 'Pause after failures' }).fill('1');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await read()).expect_every).toBe('26h');
+  expect((await read()).pause_after_failures).toBe(1);
+  await world.look('automation-health');
+
+  const headers = { Authorization: `Bearer ${hook.secret}`, 'Content-Type': 'application/json' };
+  const sent = await fetch(hook.ingress_url, { method: 'POST', body: '{}', headers });
+  expect(sent.status).toBe(202);
+  await expect.poll(async () => (await read()).paused?.failures, { timeout: 30_000 }).toBe(1);
+  await page.goto(`${server.url}/automations`);
+  const row = page.getByRole('row', { name: /fragile/ });
+  await row.getByText('Paused').waitFor();
+  await row.getByTitle(/^Run .* failed/).getByRole('time').waitFor();
+  await world.look('automations-paused');
+});

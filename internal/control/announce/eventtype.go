@@ -24,6 +24,8 @@ var descriptions = map[penstock.EndpointEvent]string{
 	penstock.EventBudgetThreshold:    "The runs of a budget have spent a share of it, one of its notify_at.",
 	penstock.EventBudgetExceeded:     "A budget has no room for the next call of a run, which is BLOCKED or FAILED.",
 	penstock.EventAutomationPaused:   "An automation was disabled, or failures in a row paused it or a schedule.",
+	penstock.EventAutomationSilent:   "An automation or schedule has started nothing for its expect_every.",
+	penstock.EventAutomationBack:     "An automation or schedule that was silent has started something.",
 	penstock.EventEndpointDisabled:   "The server disabled an event endpoint that failed, or wants no more messages.",
 	penstock.EventEndpointPing:       "Somebody asked for a message to see that the endpoint works.",
 }
@@ -60,7 +62,7 @@ func (s *Endpoints) example(event penstock.EndpointEvent) penstock.EndpointMessa
 	switch event {
 	case penstock.EventEndpointDisabled, penstock.EventEndpointPing:
 		data, path = penstock.EndpointData{EndpointUID: endpoint}, "/api/v1/event-endpoints/"+endpoint
-	case penstock.EventAutomationPaused:
+	case penstock.EventAutomationPaused, penstock.EventAutomationSilent, penstock.EventAutomationBack:
 		data = penstock.EndpointData{FactoryUID: factory, AutomationUID: automation}
 		path = "/api/v1/factory/" + factory + "/automations/" + automation
 	default:

@@ -25,6 +25,7 @@ type Automation struct {
 	Closes             []Trigger         `json:"closes,omitzero" about:"Events that end their subject: what waits is dropped, and nothing starts until a newer event of the triggers."`
 	ClosesRun          bool              `json:"closesRun,omitzero" about:"Whether they also cancel its run." default:"false"`
 	PauseAfterFailures int               `json:"pauseAfterFailures,omitzero" rule:"failures" about:"Pause it after so many runs in a row that ended FAILED or ERROR; 0 never does." default:"0"`
+	ExpectEvery        penstock.Period   `json:"expectEvery,omitzero" rule:"expected" about:"How often it is expected to start or continue a run, such as 26h: if it does not for so long, it is silent, and event endpoints get a message; 0 never is."`
 	OnHollow           penstock.OnHollow `json:"onHollow,omitzero" rule:"onHollow" about:"What happens to a run that SUCCEEDED without doing anything: alert (endpoints get a message), fail (the run is FAILED) or none." default:"\"alert\""`
 	Settings
 	Later
@@ -71,8 +72,9 @@ func (a Automation) Automation() penstock.Automation {
 			MaxFollowups: a.MaxFollowups, FollowupPrompt: a.FollowupPrompt,
 			ContinueOn: triggersOf(a.ContinueOn), Closes: triggersOf(a.Closes), ClosesRun: a.ClosesRun,
 		},
-		HealthRules: penstock.HealthRules{PauseAfterFailures: a.PauseAfterFailures}, OnHollow: a.OnHollow,
-		Overrides: a.Overrides(),
+		HealthRules: penstock.HealthRules{PauseAfterFailures: a.PauseAfterFailures, ExpectEvery: a.ExpectEvery},
+		OnHollow:    a.OnHollow,
+		Overrides:   a.Overrides(),
 	}
 	automation.CredentialStrategy = a.CredentialStrategy
 	automation.Triggers = append(automation.Triggers, triggersOf(a.Triggers)...)
@@ -94,7 +96,7 @@ func AutomationOf(a penstock.Automation) Automation {
 		CredentialStrategy: a.CredentialStrategy,
 		Subject:            a.Subject, WhenBusy: a.WhenBusy, Quiet: a.Quiet, LongestWait: a.LongestWait, Keep: a.Keep,
 		MaxFollowups: a.MaxFollowups, FollowupPrompt: a.FollowupPrompt, ClosesRun: a.ClosesRun,
-		PauseAfterFailures: a.PauseAfterFailures, OnHollow: a.OnHollow,
+		PauseAfterFailures: a.PauseAfterFailures, ExpectEvery: a.ExpectEvery, OnHollow: a.OnHollow,
 		Settings: settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
 	}
 	if a.Harness != nil {

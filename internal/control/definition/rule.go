@@ -132,6 +132,13 @@ var rules = map[string]rule{
 		description: "be a time such as 30s, 5m or 14d, up to 366d",
 		valid:       func(text string) bool { return penstock.Period(text).Valid() },
 	},
+	"expected": {
+		pattern: `^(0|[0-9]+d|([0-9]+d)?([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, zero: true, max: 32,
+		description: "be a time such as 30m, 26h or 7d, from 1m to 366d, or 0",
+		valid: func(text string) bool {
+			return penstock.HealthRules{ExpectEvery: penstock.Period(text)}.ValidExpectEvery()
+		},
+	},
 	"failures":  {bounded: true, high: penstock.MostFailures},
 	"followups": {bounded: true, low: 1, high: penstock.MostFollowups},
 	"output":    {enum: []string{"classification"}},

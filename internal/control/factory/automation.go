@@ -69,9 +69,10 @@ type SubjectRequest struct {
 	ClosesRun  *bool               `json:"closes_run,omitempty"`
 }
 
-// HealthRequest changes when failures pause an automation.
+// HealthRequest changes when failures pause an automation or schedule, and when it is silent.
 type HealthRequest struct {
-	PauseAfterFailures *int `json:"pause_after_failures,omitempty"`
+	PauseAfterFailures *int             `json:"pause_after_failures,omitempty"`
+	ExpectEvery        *penstock.Period `json:"expect_every,omitempty"`
 }
 
 // List lists a factory's automations by name.
@@ -255,10 +256,13 @@ func checkSubjectTriggers(r penstock.SubjectRules, pointer string, list []pensto
 	return append(errs, checkTriggers(pointer, list)...)
 }
 
-// checkHealth checks what pauses an automation or schedule.
+// checkHealth checks what pauses an automation or schedule, and what makes it silent.
 func checkHealth(bad func(pointer, format string, args ...any), r penstock.HealthRules) {
 	if n := r.PauseAfterFailures; n < 0 || n > penstock.MostFailures {
 		bad("/pause_after_failures", "must be 1 to %d, or 0 for never", penstock.MostFailures)
+	}
+	if !r.ValidExpectEvery() {
+		bad("/expect_every", "must be a time such as 30m, 26h or 7d, from 1m to 366d, or 0 for never")
 	}
 }
 

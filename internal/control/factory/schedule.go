@@ -349,6 +349,7 @@ func (s *Schedules) define(
 	r.Overlap = cmp.Or(req.Overlap, r.Overlap, penstock.OverlapAllow)
 	checkTicks(bad, "", r.CatchUp, r.Overlap)
 	request.Set(&r.PauseAfterFailures, req.PauseAfterFailures)
+	request.Set(&r.ExpectEvery, req.ExpectEvery)
 	checkHealth(bad, r.HealthRules)
 	zone, field, problem := zoneOf(changedZone(req.TimeZone, req.Timezone, r.TimeZone))
 	if problem != "" {

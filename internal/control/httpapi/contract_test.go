@@ -517,7 +517,7 @@ func (d *driver) makeSubject() {
 	d.must(http.StatusCreated, "POST", "/api/v1/factory/"+d.seen["factory"]+"/automations", map[string]any{
 		"name": "about", "prompt": "x", "model": "demo/offline", "subject": "{{ticket}}", "when_busy": "queue",
 		"quiet": "0", "longest_wait": "5m", "keep": "1d12h", "max_followups": 3, "pause_after_failures": 2,
-		"followup_prompt": "y", "on_hollow": "fail",
+		"followup_prompt": "y", "on_hollow": "fail", "expect_every": "26h",
 		"triggers": []map[string]any{{
 			"provider": "webhook", "event": "received",
 			"filter": map[string]any{"webhook_ids": []string{"alerts"}, "payload": map[string]any{"ticket": []string{"OPS-7"}}},

@@ -76,7 +76,7 @@ func scanAutomation(row scanner) (AutomationRow, error) {
 	err := row.Scan(automationFields.into(&r, healthFields.into(&h)...)...)
 	r.Agent, r.Title, r.Prompt = r.data.Agent, r.data.Title, r.data.Prompt
 	r.Triggers, r.SubjectRules, r.Overrides = r.data.Triggers, r.data.SubjectRules, r.data.Overrides
-	r.HealthRules, r.Health, r.OnHollow = r.data.HealthRules, h.health(), r.data.OnHollow
+	r.HealthRules, r.Health, r.OnHollow = r.data.HealthRules, h.health(r.data.HealthRules), r.data.OnHollow
 	return r.AutomationRow, err
 }
 

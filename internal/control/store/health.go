@@ -15,6 +15,7 @@ type healthRow struct {
 	failures             int
 	lastRunID            string
 	degradedAt, pausedAt penstock.Time
+	firedAt, silentAt    penstock.Time
 }
 
 // healthFields are the columns that automations and schedules show.
@@ -23,14 +24,21 @@ var healthFields = newResource("health", "h",
 	textColumn("last_run_id", func(r *healthRow) *string { return &r.lastRunID }),
 	numberColumn("degraded_at", func(r *healthRow) *penstock.Time { return &r.degradedAt }),
 	numberColumn("paused_at", func(r *healthRow) *penstock.Time { return &r.pausedAt }),
+	numberColumn("fired_at", func(r *healthRow) *penstock.Time { return &r.firedAt }),
+	numberColumn("silent_at", func(r *healthRow) *penstock.Time { return &r.silentAt }),
 )
 
-func (r healthRow) health() (h penstock.Health) {
-	switch {
-	case r.pausedAt != 0:
+// health returns what is stored, by rules that come from the row of the automation or schedule.
+func (r healthRow) health(rules penstock.HealthRules) (h penstock.Health) {
+	if r.pausedAt != 0 {
 		h.Paused = penstock.NewFailures(r.pausedAt, r.failures, r.lastRunID)
-	case r.degradedAt != 0:
+		return h
+	}
+	if r.degradedAt != 0 {
 		h.Degraded = penstock.NewFailures(r.degradedAt, r.failures, r.lastRunID)
+	}
+	if r.silentAt != 0 {
+		h.Silent = penstock.NewSilence(r.silentAt, r.firedAt, rules.ExpectEvery)
 	}
 	return h
 }
@@ -49,25 +57,36 @@ type HealthOf struct {
 	Resume bool
 }
 
-// begun is the condition that the failures of the runs until now no longer count.
-const begun = "($6 = 1 OR health.enabled < excluded.enabled OR health.pause_after <> excluded.pause_after)"
+const (
+	// begun is the condition that the failures of the runs until now no longer count.
+	begun = "($6 = 1 OR health.enabled < excluded.enabled OR health.pause_after <> excluded.pause_after)"
+	// expected is the condition that a start is expected only from now on.
+	expected = "($6 = 1 OR health.enabled < excluded.enabled OR health.expect_ms = 0)"
+)
 
 // SetHealth stores the settings of an automation or schedule. It locks the row, and comes last in the
 // transaction.
 func (a AutomationsTx) SetHealth(ctx context.Context, of HealthOf, now penstock.Time) error {
-	if of.Rules == (penstock.HealthRules{}) {
+	if of.Rules.PauseAfterFailures == 0 && of.Rules.Expected() == 0 {
 		return a.DeleteHealth(ctx, of.Source)
 	}
 	_, err := a.tx.exec(ctx, `INSERT INTO health (source, team, enabled, pause_after, since, failures, last_run_id,
-			degraded_at, paused_at)
-		VALUES ($1, $2, $3, $4, $5, 0, '', 0, 0)
+			degraded_at, paused_at, expect_ms, fired_at, look_at, silent_at)
+		VALUES ($1, $2, $3, $4, $5, 0, '', 0, 0, $7, $5, 0, 0)
 		ON CONFLICT (source) DO UPDATE
 		SET enabled = excluded.enabled, pause_after = excluded.pause_after,
 			since = CASE WHEN `+begun+` THEN excluded.since ELSE health.since END,
 			failures = CASE WHEN `+begun+` THEN 0 ELSE health.failures END,
 			degraded_at = CASE WHEN `+begun+` THEN 0 ELSE health.degraded_at END,
-			paused_at = CASE WHEN `+begun+` THEN 0 ELSE health.paused_at END`,
-		of.Source, of.Team, flag(of.Enabled), of.Rules.PauseAfterFailures, int64(now), flag(of.Resume))
+			paused_at = CASE WHEN `+begun+` THEN 0 ELSE health.paused_at END,
+			expect_ms = excluded.expect_ms, look_at = 0,
+			fired_at = CASE WHEN `+expected+` THEN excluded.fired_at ELSE health.fired_at END,
+			silent_at = CASE
+				WHEN `+expected+` OR excluded.enabled = 0 OR health.expect_ms <> excluded.expect_ms THEN 0
+				ELSE health.silent_at
+			END`,
+		of.Source, of.Team, flag(of.Enabled), of.Rules.PauseAfterFailures, int64(now), flag(of.Resume),
+		of.Rules.Expected().Milliseconds())
 	if err != nil {
 		return fmt.Errorf("store the health of %s: %w", of.Source, err)
 	}
@@ -123,4 +142,93 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 		return fmt.Errorf("pause %s: %w", source, err)
 	}
 	return a.tx.Endpoints().announceFailures(ctx, m.Run, now)
+}
+
+// Expectation is an automation or schedule that is expected to start something every so often.
+type Expectation struct {
+	Source     string
+	Team       string
+	FactoryUID string // of an automation; "": a schedule
+	Personal   bool   // a schedule of one person
+	EveryMs    int64
+	FiredAt    penstock.Time // the last start that was seen, or since when one is expected
+	SilentAt   penstock.Time // 0: it is not silent
+	Newer      penstock.Time // the last start after FiredAt; 0: none
+}
+
+// lookAgain is after how long at the latest a newer start is looked for. Runs are kept for longer than that.
+const lookAgain = penstock.Time(60 * 60 * 1000)
+
+// Expectations reads at most limit that are silent, or whose newest start is to be looked for,
+// and whose sources come after one. A start is a run by an event or a time, or an event that reached a run. One that
+// a person asked for is none.
+func (a Automations) Expectations(
+	ctx context.Context, now penstock.Time, after string, limit int,
+) ([]Expectation, error) {
+	rows, err := a.s.query(ctx, `SELECT h.source, h.team, COALESCE(a.factory_uid, ''), COALESCE(s.personal, 0),
+			h.expect_ms, h.fired_at, h.silent_at, COALESCE((
+				SELECT max(f.at)
+				FROM (
+					SELECT r.created_at AS at
+					FROM runs r
+					WHERE r.automation_id = h.source AND r.automation_id <> '' AND r.updated_at > h.fired_at
+						AND r.parent_id = '' AND (r.delivery_id <> '' OR r.schedule_id <> '')
+					UNION ALL
+					SELECT r.created_at
+					FROM runs r
+					WHERE r.schedule_id = h.source AND r.schedule_id <> '' AND r.created_at > h.fired_at AND r.parent_id = ''
+					UNION ALL
+					SELECT e.decided_at
+					FROM subjects b
+					JOIN subject_events e ON e.subject_uid = b.uid
+					WHERE b.automation_uid = h.source AND b.updated_at > h.fired_at
+						AND e.kind = 'delivery' AND e.fate IN ('started', 'continued', 'merged_into')
+				) f
+				WHERE f.at > h.fired_at AND f.at <= $1
+			), 0)
+		FROM health h
+		LEFT JOIN automations a ON a.uid = h.source
+		LEFT JOIN schedules s ON s.id = h.source
+		WHERE h.expect_ms > 0 AND h.enabled = 1 AND h.paused_at = 0 AND h.source > $2
+			AND (h.look_at <= $1 OR h.look_at > $3)
+		ORDER BY h.source
+		LIMIT $4`, int64(now), after, int64(now+2*lookAgain), limit)
+	return collect(a.s, rows, err, "expected starts", func(e *Expectation) []any {
+		return []any{
+			&e.Source, &e.Team, &e.FactoryUID, &e.Personal, &e.EveryMs, &e.FiredAt, &e.SilentAt, &e.Newer,
+		}
+	})
+}
+
+// found returns the last start, and since when it is silent, or 0.
+func (e Expectation) found(now penstock.Time) (fired, silent penstock.Time) {
+	fired = min(max(e.FiredAt, e.Newer), now)
+	if deadline := fired + penstock.Time(e.EveryMs); now >= deadline {
+		silent = deadline
+	}
+	return fired, silent
+}
+
+// StillSilent reports whether it is silent, as it was.
+func (e Expectation) StillSilent(now penstock.Time) bool {
+	fired, silent := e.found(now)
+	return silent != 0 && e.SilentAt != 0 && fired == e.FiredAt
+}
+
+// Looked stores what was found about an expectation, and writes the message if it is silent from now on, or no
+// longer. It stores nothing if the expectation has changed meanwhile.
+func (a AutomationsTx) Looked(ctx context.Context, e Expectation, now penstock.Time) error {
+	fired, silent := e.found(now)
+	look := min(fired+penstock.Time(e.EveryMs), now+lookAgain)
+	n, err := a.tx.exec(ctx, `UPDATE health
+		SET fired_at = $1, silent_at = $2, look_at = $3
+		WHERE source = $4 AND expect_ms = $5 AND fired_at = $6 AND silent_at = $7 AND enabled = 1 AND paused_at = 0`,
+		int64(fired), int64(silent), int64(look), e.Source, e.EveryMs, int64(e.FiredAt), int64(e.SilentAt))
+	if err != nil {
+		return fmt.Errorf("store when %s started something: %w", e.Source, err)
+	}
+	if n == 0 || (silent == 0) == (e.SilentAt == 0) {
+		return nil
+	}
+	return a.tx.Endpoints().announceSilence(ctx, e, silent != 0)
 }

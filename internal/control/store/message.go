@@ -220,6 +220,21 @@ func (es EndpointsTx) announceFailures(ctx context.Context, r RunRow, at penstoc
 	return es.Announce(ctx, r.Team, a)
 }
 
+// announceSilence writes the messages of an automation or schedule that is silent from now on, or no longer.
+func (es EndpointsTx) announceSilence(ctx context.Context, e Expectation, silent bool) error {
+	if e.Personal {
+		return nil
+	}
+	a := pausedAutomation(penstock.Now(), e.FactoryUID, e.Source)
+	if a.Type = penstock.EventAutomationBack; silent {
+		a.Type = penstock.EventAutomationSilent
+	}
+	if e.FactoryUID == "" {
+		a.Path, a.Data.AutomationUID = "/api/v1/agent/schedules/"+e.Source, ""
+	}
+	return es.Announce(ctx, e.Team, a)
+}
+
 // Send writes one message to an endpoint that was locked, whatever its events are, and returns its id.
 func (es EndpointsTx) Send(ctx context.Context, e EndpointRow, a Announcement) (id string, err error) {
 	id = "msg_" + penstock.NewID()

@@ -123,7 +123,7 @@ func scanSchedule(row scanner) (ScheduleRow, error) {
 		d.Mode, penstock.ModeNormal,
 	), d.Config, d.AgentUID, d.Metadata
 	r.TimeZone, r.CatchUp = cmp.Or(d.TimeZone, defaultZone), cmp.Or(d.CatchUp, penstock.CatchUpOnce)
-	r.HealthRules, r.Health = d.HealthRules, h.health()
+	r.HealthRules, r.Health = d.HealthRules, h.health(d.HealthRules)
 	r.Overlap = cmp.Or(d.Overlap, penstock.OverlapAllow)
 	if environment.Valid {
 		r.Environment = &penstock.EnvironmentConfig{}

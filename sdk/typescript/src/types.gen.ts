@@ -1889,6 +1889,8 @@ export interface Schedule {
   overlap?: Known<Overlap> | undefined;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
   pause_after_failures?: number | undefined;
+  /** How often a run is expected to start, or an event to reach one, such as `26h`; at least `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs that somebody starts by hand do not count. 0, the default, expects none. */
+  expect_every?: Period | undefined;
   /** Whether it fires. */
   enabled?: boolean | undefined;
   /** The task for the agent. */
@@ -1912,7 +1914,7 @@ export interface UpdateSchedule {
   /** Name. */
   name: string;
   cron_schedule: CronSchedule;
-  /** IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are `catch_up`, `overlap` and `pause_after_failures`. */
+  /** IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are `catch_up`, `overlap`, `pause_after_failures` and `expect_every`. */
   time_zone?: string | undefined;
   /**
    * Another name of `time_zone`. If they differ, the one that is not the present zone counts.
@@ -1923,6 +1925,8 @@ export interface UpdateSchedule {
   overlap?: Known<Overlap> | undefined;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0 never pauses it. Absent: unchanged. */
   pause_after_failures?: number | undefined;
+  /** How often a run is expected to start, or an event to reach one, such as `26h`; at least `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs that somebody starts by hand do not count. 0 expects none. Absent: unchanged. */
+  expect_every?: Period | undefined;
   /** Whether it fires. */
   enabled: boolean;
   /** The task for the agent. */
@@ -2062,10 +2066,14 @@ export interface ScheduledAgentItem {
   last_spawn_error?: string | null;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
   pause_after_failures?: number;
+  /** How often a run is expected to start, or an event to reach one, such as `26h`; at least `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs that somebody starts by hand do not count. 0, the default, expects none. */
+  expect_every?: Period;
   /** Failures have paused it: `enabled` is false. Deliveries and times are skipped. */
   paused?: FailuresInARow;
   /** One more failure pauses it. */
   degraded?: FailuresInARow;
+  /** It has started nothing for the time of `expect_every`. */
+  silent?: Silence;
   scope?: Scope;
 }
 
@@ -2748,10 +2756,14 @@ export interface Automation {
   closes_run?: boolean;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
   pause_after_failures?: number;
+  /** How often a run is expected to start, or an event to reach one, such as `26h`; at least `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs that somebody starts by hand do not count. 0, the default, expects none. */
+  expect_every?: Period;
   /** Failures have paused it: `enabled` is false. Deliveries and times are skipped. */
   paused?: FailuresInARow;
   /** One more failure pauses it. */
   degraded?: FailuresInARow;
+  /** It has started nothing for the time of `expect_every`. */
+  silent?: Silence;
   /** What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the automation had when it started. */
   on_hollow?: OnHollow;
   /** The agent, by its name in the factory. Defaults to the foreman. */
@@ -2820,6 +2832,8 @@ export interface CreateAutomationRequest {
   closes_run?: boolean | undefined;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
   pause_after_failures?: number | undefined;
+  /** How often a run is expected to start, or an event to reach one, such as `26h`; at least `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs that somebody starts by hand do not count. 0, the default, expects none. */
+  expect_every?: Period | undefined;
   /** What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the automation had when it started. */
   on_hollow?: Known<OnHollow> | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
@@ -2876,6 +2890,8 @@ export interface UpdateAutomationRequest {
   closes_run?: boolean | null | undefined;
   /** After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it. */
   pause_after_failures?: number | null | undefined;
+  /** How often a run is expected to start, or an event to reach one, such as `26h`; at least `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs that somebody starts by hand do not count. 0, the default, expects none. */
+  expect_every?: Period | null | undefined;
   /** What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the automation had when it started. */
   on_hollow?: Known<OnHollow> | null | undefined;
   /** The agent, by its name in the factory. Defaults to the foreman. */
@@ -3239,6 +3255,14 @@ export type WhenBusy = Open<'coalesce' | 'queue' | 'replace' | 'parallel'>;
  */
 export type OnHollow = Open<'alert' | 'fail' | 'none'>;
 
+/** An automation or schedule has started nothing for too long. */
+export interface Silence {
+  /** Since when a start is overdue. */
+  since: Timestamp;
+  /** The same in words, with the last start. */
+  reason: string;
+}
+
 /** The runs in a row that failed. */
 export interface FailuresInARow {
   /** Since when it is paused or degraded. */
@@ -3458,10 +3482,10 @@ export interface ListBudgetsResponse {
 }
 
 /** A type of messages to event endpoints. */
-export type EventType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'endpoint.disabled'>;
+export type EventType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'automation.silent' | 'automation.recovered' | 'endpoint.disabled'>;
 
 /** The type of a message. `endpoint.ping` is sent only on request. */
-export type MessageType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'endpoint.disabled' | 'endpoint.ping'>;
+export type MessageType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'automation.silent' | 'automation.recovered' | 'endpoint.disabled' | 'endpoint.ping'>;
 
 /** A receiver of messages about events. */
 export interface EventEndpoint {

@@ -968,6 +968,12 @@ class Schedule(TypedDict, total=False):
     again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
     """
 
+    expect_every: str
+    """How often a run is expected to start, or an event to reach one, such as `26h`; at least
+    `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs
+    that somebody starts by hand do not count. 0, the default, expects none.
+    """
+
     enabled: bool
     """Whether it fires."""
 
@@ -1004,7 +1010,7 @@ class UpdateSchedule(TypedDict, total=False):
 
     time_zone: str
     """IANA time zone of `cron_schedule`, such as `Europe/Berlin`. Absent: unchanged, as are
-    `catch_up`, `overlap` and `pause_after_failures`.
+    `catch_up`, `overlap`, `pause_after_failures` and `expect_every`.
     """
 
     timezone: str
@@ -1018,6 +1024,12 @@ class UpdateSchedule(TypedDict, total=False):
     """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
     again. A `CANCELLED` run neither counts nor ends the row. 0 never pauses it. Absent:
     unchanged.
+    """
+
+    expect_every: str
+    """How often a run is expected to start, or an event to reach one, such as `26h`; at least
+    `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs
+    that somebody starts by hand do not count. 0 expects none. Absent: unchanged.
     """
 
     enabled: Required[bool]
@@ -1582,6 +1594,12 @@ class CreateAutomationRequest(TypedDict, total=False):
     again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
     """
 
+    expect_every: str
+    """How often a run is expected to start, or an event to reach one, such as `26h`; at least
+    `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs
+    that somebody starts by hand do not count. 0, the default, expects none.
+    """
+
     on_hollow: OnHollow
     """What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the
     automation had when it started.
@@ -1683,6 +1701,12 @@ class UpdateAutomationRequest(TypedDict, total=False):
     pause_after_failures: int | None
     """After so many runs in a row that ended `FAILED` or `ERROR`, it is paused until it is enabled
     again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
+    """
+
+    expect_every: str | None
+    """How often a run is expected to start, or an event to reach one, such as `26h`; at least
+    `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs
+    that somebody starts by hand do not count. 0, the default, expects none.
     """
 
     on_hollow: OnHollow | None
@@ -1870,6 +1894,8 @@ EventType: TypeAlias = Literal[
     "budget.threshold",
     "budget.exceeded",
     "automation.paused",
+    "automation.silent",
+    "automation.recovered",
     "endpoint.disabled",
 ]
 """A type of messages to event endpoints."""

@@ -244,6 +244,7 @@ __all__ = [
     "SignatureForm",
     "SignaturePreset",
     "SignatureScheme",
+    "Silence",
     "StateChange",
     "Stats",
     "Subject",
@@ -3059,11 +3060,20 @@ class ScheduledAgentItem(Model):
     again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
     """
 
+    expect_every: Period | None = None
+    """How often a run is expected to start, or an event to reach one, such as `26h`; at least
+    `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs
+    that somebody starts by hand do not count. 0, the default, expects none.
+    """
+
     paused: FailuresInARow | None = None
     """Failures have paused it: `enabled` is false. Deliveries and times are skipped."""
 
     degraded: FailuresInARow | None = None
     """One more failure pauses it."""
+
+    silent: Silence | None = None
+    """It has started nothing for the time of `expect_every`."""
 
     scope: Scope | None = None
     """Who sees the resource."""
@@ -3906,11 +3916,20 @@ class Automation(Model):
     again. A `CANCELLED` run neither counts nor ends the row. 0, the default, never pauses it.
     """
 
+    expect_every: Period | None = None
+    """How often a run is expected to start, or an event to reach one, such as `26h`; at least
+    `1m`. If none does for so long, it is `silent`, and endpoints get `automation.silent`. Runs
+    that somebody starts by hand do not count. 0, the default, expects none.
+    """
+
     paused: FailuresInARow | None = None
     """Failures have paused it: `enabled` is false. Deliveries and times are skipped."""
 
     degraded: FailuresInARow | None = None
     """One more failure pauses it."""
+
+    silent: Silence | None = None
+    """It has started nothing for the time of `expect_every`."""
 
     on_hollow: OnHollow | None = None
     """What happens to a run that is `hollow`. `alert` by default. A run keeps the value that the
@@ -4421,6 +4440,16 @@ Other runs are treated as with `alert`.
 """
 
 
+class Silence(Model):
+    """An automation or schedule has started nothing for too long."""
+
+    since: Timestamp
+    """Since when a start is overdue."""
+
+    reason: str
+    """The same in words, with the last start."""
+
+
 class FailuresInARow(Model):
     """The runs in a row that failed."""
 
@@ -4711,6 +4740,8 @@ EventType: TypeAlias = (
         "budget.threshold",
         "budget.exceeded",
         "automation.paused",
+        "automation.silent",
+        "automation.recovered",
         "endpoint.disabled",
     ]
     | str
@@ -4732,6 +4763,8 @@ MessageType: TypeAlias = (
         "budget.threshold",
         "budget.exceeded",
         "automation.paused",
+        "automation.silent",
+        "automation.recovered",
         "endpoint.disabled",
         "endpoint.ping",
     ]

@@ -7,6 +7,7 @@ import { useEnvironmentChoices, useModelChoices } from '../../choices.ts';
 import { may } from '../../layout/nav.ts';
 import { automationSchemaQuery, webhooksQuery } from '../../queries.ts';
 import { errorAt, Failure } from '../../ui/Failure.tsx';
+import { HealthFields } from '../../ui/Health.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { type AutomationDraft, automationDraftOf, changeOf, creationOf, type OnHollow, othersOf } from './change.ts';
 import { SubjectFields } from './SubjectFields.tsx';
@@ -98,6 +99,13 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
         )}
         <Triggers draft={draft} set={set} factory={factory.uid} automation={automation} readOnly={readOnly} />
         <SubjectFields draft={draft} set={set} error={saving.error} readOnly={readOnly} />
+        <HealthFields
+          expectEvery={draft.texts.expect_every}
+          pauseAfter={draft.texts.pause_after_failures}
+          change={(fields) => set({ texts: { ...draft.texts, ...fields } })}
+          error={saving.error}
+          readOnly={readOnly}
+        />
         <Select
           label="If a run did nothing"
           description="Its agent ended without an action, a changed file or an output, or every action failed."

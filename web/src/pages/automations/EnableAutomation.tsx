@@ -1,8 +1,8 @@
 import type { Automation, Factory } from '@penstock/sdk';
 import { client } from '../../api.ts';
 import { EnabledSwitch } from '../../ui/EnabledSwitch.tsx';
+import { Health } from '../../ui/Health.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { Time } from '../../ui/Time.tsx';
 
 interface EnableAutomationProps {
   automation: Automation;
@@ -33,17 +33,7 @@ export function EnableAutomation({ automation, factory, readOnly, bare = false }
           <Status tone="warn">Can’t fire</Status>
         </span>
       )}
-      <Failures automation={automation} />
+      <Health of={automation} />
     </EnabledSwitch>
   );
-}
-
-/** Since when failures have paused an automation, or nearly so. */
-function Failures({ automation: { paused, degraded } }: { automation: Automation }) {
-  const row = paused ?? degraded;
-  return row ? (
-    <span title={row.reason}>
-      <Status tone={paused ? 'bad' : 'warn'}>{paused ? 'Paused' : 'Degraded'}</Status> <Time at={row.since} />
-    </span>
-  ) : null;
 }

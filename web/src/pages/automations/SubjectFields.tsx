@@ -30,10 +30,10 @@ interface SubjectFieldsProps extends PartProps {
 }
 
 /** What events are about, so that later events about the same reach the same run. It opens for an error of one of its fields. */
-export function SubjectFields({ draft: { subject }, set, error, readOnly }: SubjectFieldsProps) {
-  const change = (field: SubjectField, value: string): void => set({ subject: { ...subject, [field]: value } });
+export function SubjectFields({ draft: { texts }, set, error, readOnly }: SubjectFieldsProps) {
+  const change = (field: SubjectField, value: string): void => set({ texts: { ...texts, [field]: value } });
   const errorOf = (field: SubjectField): string | undefined => errorAt(error, `/${field}`);
-  const [opened, setOpened] = useState(subject.subject !== '');
+  const [opened, setOpened] = useState(texts.subject !== '');
   const [seen, see] = useState<unknown>();
   if (error !== seen) {
     see(error);
@@ -50,7 +50,7 @@ export function SubjectFields({ draft: { subject }, set, error, readOnly }: Subj
           maxLength={200}
           readOnly={readOnly}
           error={errorOf('subject')}
-          value={subject.subject}
+          value={texts.subject}
           onChange={(event) => change('subject', event.currentTarget.value)}
         />
         <Select
@@ -61,7 +61,7 @@ export function SubjectFields({ draft: { subject }, set, error, readOnly }: Subj
           data={whensBusy}
           clearButtonProps={{ 'aria-label': 'Clear while its run works' }}
           error={errorOf('when_busy')}
-          value={subject.when_busy || null}
+          value={texts.when_busy || null}
           onChange={(value) => change('when_busy', value ?? '')}
         />
         <Group grow align="start" preventGrowOverflow={false}>
@@ -71,7 +71,7 @@ export function SubjectFields({ draft: { subject }, set, error, readOnly }: Subj
               {...props}
               readOnly={readOnly}
               error={errorOf(field)}
-              value={subject[field]}
+              value={texts[field]}
               onChange={(event) => change(field, event.currentTarget.value)}
             />
           ))}
@@ -83,7 +83,7 @@ export function SubjectFields({ draft: { subject }, set, error, readOnly }: Subj
           maxRows={8}
           readOnly={readOnly}
           error={errorOf('followup_prompt')}
-          value={subject.followup_prompt}
+          value={texts.followup_prompt}
           onChange={(event) => change('followup_prompt', event.currentTarget.value)}
         />
       </Stack>

@@ -29,9 +29,9 @@ test('a subject is sent by its fields, and cleared with null', () => {
   const about = { ...automation, subject: '{{pr}}', quiet: '30s', max_followups: 5 };
   const draft = automationDraftOf(about);
   expect(changeOf(about, draft)).toEqual({});
-  const edited = { ...draft, subject: { ...draft.subject, when_busy: 'queue', quiet: ' ', max_followups: '7' } };
+  const edited = { ...draft, texts: { ...draft.texts, when_busy: 'queue', quiet: ' ', max_followups: '7' } };
   expect(changeOf(about, edited)).toEqual({ when_busy: 'queue', quiet: null, max_followups: 7 });
-  expect(creationOf({ ...edited, subject: { ...edited.subject, max_followups: 'many' } })).toMatchObject({
+  expect(creationOf({ ...edited, texts: { ...edited.texts, max_followups: 'many' } })).toMatchObject({
     subject: '{{pr}}',
     when_busy: 'queue',
     max_followups: 'many',

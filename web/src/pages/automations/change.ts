@@ -16,8 +16,8 @@ export interface AutomationDraft {
   /** Empty: the default, alert. */
   onHollow: OnHollow | '';
   triggers: TriggerDraft[];
-  /** The fields about subjects, by their names in the API. */
-  subject: Record<SubjectField, string>;
+  /** The fields about subjects and health, by their names in the API. */
+  texts: Record<TextField, string>;
 }
 
 /** The fields that say what events are about, and how they reach the run on it. */
@@ -25,10 +25,18 @@ export const subjectFields = ['subject', 'when_busy', 'quiet', 'longest_wait', '
 
 export type SubjectField = (typeof subjectFields)[number];
 
+/** The fields that say when it is silent, and when failures pause it. */
+export const healthFields = ['expect_every', 'pause_after_failures'] as const;
+
+export type TextField = SubjectField | (typeof healthFields)[number];
+
+const textFields: TextField[] = [...subjectFields, ...healthFields];
+const numbers: TextField[] = ['max_followups', 'pause_after_failures'];
+
 /** The value of a field for the API. An empty text is none. */
-function subjectValue(field: SubjectField, text: string): string | number | undefined {
+function textValue(field: TextField, text: string): string | number | undefined {
   const value = text.trim();
-  return value === '' ? undefined : field === 'max_followups' && /^\d+$/.test(value) ? Number(value) : value;
+  return value === '' ? undefined : numbers.includes(field) && /^\d+$/.test(value) ? Number(value) : value;
 }
 
 export function automationDraftOf(automation: Automation | undefined): AutomationDraft {
@@ -41,7 +49,7 @@ export function automationDraftOf(automation: Automation | undefined): Automatio
     environment: automation?.environment_id ?? '',
     onHollow: (automation?.on_hollow ?? '') as OnHollow | '',
     triggers: automation?.triggers.map(draftOf) ?? [emptyTrigger('webhook', 'received')],
-    subject: Object.fromEntries(subjectFields.map((field) => [field, String(automation?.[field] ?? '')])) as AutomationDraft['subject'],
+    texts: Object.fromEntries(textFields.map((field) => [field, String(automation?.[field] ?? '')])) as AutomationDraft['texts'],
   };
 }
 
@@ -67,7 +75,7 @@ export function creationOf(draft: AutomationDraft): CreateAutomationRequest | un
     ...(draft.environment ? { environment_id: draft.environment } : {}),
     ...(draft.onHollow ? { on_hollow: draft.onHollow } : {}),
     ...Object.fromEntries(
-      subjectFields.map((field) => [field, subjectValue(field, draft.subject[field])]).filter(([, value]) => value !== undefined),
+      textFields.map((field) => [field, textValue(field, draft.texts[field])]).filter(([, value]) => value !== undefined),
     ),
   };
 }
@@ -88,9 +96,9 @@ export function changeOf(automation: Automation, draft: AutomationDraft): Update
     ...(draft.environment === (automation.environment_id ?? '') ? {} : { environment_id: draft.environment || null }),
     ...(draft.onHollow === (automation.on_hollow ?? '') ? {} : { on_hollow: draft.onHollow || null }),
     ...Object.fromEntries(
-      subjectFields
-        .filter((field) => draft.subject[field].trim() !== String(automation[field] ?? '').trim())
-        .map((field) => [field, subjectValue(field, draft.subject[field]) ?? null]),
+      textFields
+        .filter((field) => draft.texts[field].trim() !== String(automation[field] ?? '').trim())
+        .map((field) => [field, textValue(field, draft.texts[field]) ?? null]),
     ),
     ...(JSON.stringify(next.triggers) === JSON.stringify(before) ? {} : { triggers: next.triggers }),
   };

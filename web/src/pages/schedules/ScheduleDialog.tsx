@@ -10,6 +10,7 @@ import { useNow } from '../../live.ts';
 import { scheduleTimesQuery } from '../../queries.ts';
 import { describe } from '../../ui/Failure.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
+import { HealthFields } from '../../ui/Health.tsx';
 import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
 import { TickFields } from './TickFields.tsx';
 
@@ -93,6 +94,13 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
           data={models.choices}
         />
       </Group>
+      <HealthFields
+        expectEvery={draft.expectEvery}
+        pauseAfter={draft.pauseAfter}
+        change={({ expect_every, pause_after_failures }) =>
+          set({ expectEvery: expect_every ?? draft.expectEvery, pauseAfter: pause_after_failures ?? draft.pauseAfter })
+        }
+      />
       <Group>
         <Checkbox label="Enabled" checked={draft.enabled} onChange={(event) => set({ enabled: event.currentTarget.checked })} />
         <Checkbox

@@ -15,6 +15,7 @@ import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Empty } from '../../ui/Empty.tsx';
 import { EnabledSwitch } from '../../ui/EnabledSwitch.tsx';
 import { Failure } from '../../ui/Failure.tsx';
+import { Health } from '../../ui/Health.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { RowActions } from '../../ui/RowActions.tsx';
@@ -113,7 +114,9 @@ export function SchedulesPage() {
         change={(on) => (on ? client.schedules.resume(schedule.id) : client.schedules.pause(schedule.id))}
         stale={[['schedules']]}
         bare
-      />
+      >
+        <Health of={schedule} />
+      </EnabledSwitch>
     ),
   };
   const actions: Column<ScheduledAgentItem> = {

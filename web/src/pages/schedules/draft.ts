@@ -10,6 +10,8 @@ export interface ScheduleDraft {
   timeZone: string;
   catchUp: CatchUp;
   overlap: Overlap;
+  expectEvery: string;
+  pauseAfter: string;
   enabled: boolean;
   prompt: string;
   skill: string;
@@ -27,6 +29,8 @@ export function draftOf(schedule?: ScheduledAgentItem): ScheduleDraft {
     timeZone: schedule?.time_zone ?? 'UTC',
     catchUp: (schedule?.catch_up ?? 'once') as CatchUp,
     overlap: (schedule?.overlap ?? 'allow') as Overlap,
+    expectEvery: schedule?.expect_every ?? '',
+    pauseAfter: String(schedule?.pause_after_failures ?? ''),
     enabled: schedule?.enabled ?? true,
     prompt: schedule?.prompt ?? '',
     skill: schedule?.agent_config?.skill_spec ?? '',
@@ -52,6 +56,7 @@ export function requestOf(draft: ScheduleDraft, before?: ScheduledAgentItem): Up
     time_zone: draft.timeZone.trim(),
     catch_up: draft.catchUp,
     overlap: draft.overlap,
+    ...health(draft, before),
     enabled: draft.enabled,
     team: draft.team,
     ...(draft.prompt.trim() ? { prompt: draft.prompt } : {}),
@@ -59,5 +64,14 @@ export function requestOf(draft: ScheduleDraft, before?: ScheduledAgentItem): Up
     ...(before ? { mode: before.mode as UpdateSchedule['mode'] } : {}),
     ...(before?.metadata ? { metadata: before.metadata } : {}),
     ...(Object.keys(config).length > 0 ? { agent_config: config } : {}),
+  };
+}
+
+/** The fields about health that have changed; 0 stands for never. */
+function health({ expectEvery, pauseAfter }: ScheduleDraft, before?: ScheduledAgentItem): Partial<UpdateSchedule> {
+  const failures = pauseAfter.trim() || '0';
+  return {
+    ...(expectEvery.trim() === (before?.expect_every ?? '') ? {} : { expect_every: expectEvery.trim() || '0' }),
+    ...(failures === String(before?.pause_after_failures ?? 0) ? {} : { pause_after_failures: Number(failures) }),
   };
 }

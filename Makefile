@@ -88,6 +88,12 @@ attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes 
 guards: ## remove each guard of testdata/guards.yaml in a copy of the tree, and show the test that fails; ONLY=text
 	@PENSTOCK_GUARDS='$(or $(ONLY),all)' go test -count=1 -timeout 60m -run '^TestGuards$$' -v .
 
+.PHONY: simulate
+simulate: ## let a year pass with schedules, events, faults and wrong clocks; prints the seed; DAYS, SOURCES, WORLDS, SEED
+	@TMPDIR='$(or $(wildcard /dev/shm),/tmp)' PENSTOCK_TEST_SEED='$(SEED)' PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' \
+		PENSTOCK_TEST_SOURCES='$(or $(SOURCES),500)' PENSTOCK_TEST_WORLDS='$(or $(WORLDS),2)' \
+		go test -count=1 -timeout 4h -run '^TestALongTime$$' -v ./internal/control
+
 .PHONY: docker-test
 docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root
 	@scripts/need docker.io bubblewrap

@@ -3,10 +3,14 @@ package testkit
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"modernc.org/sqlite"
 
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
@@ -43,6 +47,49 @@ func Exec(t *testing.T, url, statement string) {
 		t.Fatal(err)
 	}
 }
+
+// Rows reads a table of texts directly from a database. NULL is "".
+func Rows(t *testing.T, url, query string, args ...any) (list [][]string) {
+	t.Helper()
+	db := open(t, url)
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		cells, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		var line []string
+		for _, c := range cells {
+			line = append(line, c.String)
+		}
+		list = append(list, line)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// ClockOfTest lets the SQLite databases of this process tell the time of the goroutine that asks, which
+// testing/synctest sets.
+var ClockOfTest = sync.OnceFunc(func() {
+	now := func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		return float64(time.Now().UnixMilli()) / 1000, nil
+	}
+	sqlite.MustRegisterScalarFunction("unixepoch", 1, now)
+})
 
 // HoldWrites makes every write to the table wait until release is called, or until the test ends.
 func HoldWrites(t *testing.T, url, table string) (release func()) {

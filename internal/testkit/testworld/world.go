@@ -51,38 +51,45 @@ func Each(t *testing.T, change func(*run.Deps), test func(w *World)) {
 	t.Helper()
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
-		s := testkit.OpenStore(t, url)
-		dir := t.TempDir()
-		blobs, err := blob.Open(filepath.Join(dir, "blobs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: filepath.Join(dir, "keyset.json")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := run.Deps{
-			Store: s, Blobs: blobs, Keyset: keyset, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-			PublicURL: "https://penstock.test",
-			Models:    penstock.Models(),
-			Defaults: penstock.Config{
-				ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin},
-			},
-		}
-		if change != nil {
-			change(&o)
-		}
-		w := &World{Rules: control.New(o), T: t, URL: url, BlobDir: filepath.Join(dir, "blobs"), Deps: o}
+		w := New(t, url, change)
 		w.Background()
-		_, key, err := w.Keys.Bootstrap(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if w.Admin, err = w.Keys.Authenticate(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
 		test(w)
 	})
+}
+
+// New returns a world over a new store, without background work.
+func New(t *testing.T, url string, change func(*run.Deps)) *World {
+	t.Helper()
+	s := testkit.OpenStore(t, url)
+	dir := t.TempDir()
+	blobs, err := blob.Open(filepath.Join(dir, "blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: filepath.Join(dir, "keyset.json")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := run.Deps{
+		Store: s, Blobs: blobs, Keyset: keyset, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		PublicURL: "https://penstock.test",
+		Models:    penstock.Models(),
+		Defaults: penstock.Config{
+			ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin},
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	w := &World{Rules: control.New(o), T: t, URL: url, BlobDir: filepath.Join(dir, "blobs"), Deps: o}
+	_, key, err := w.Keys.Bootstrap(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Admin, err = w.Keys.Authenticate(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // Background starts the background work, and stops it before the store is closed.

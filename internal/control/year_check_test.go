@@ -1,0 +1,191 @@
+package control_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+func (y *year) rows(query string, args ...any) [][]string {
+	y.T.Helper()
+	return testkit.Rows(y.T, y.URL, query, args...)
+}
+
+// none fails if a query has rows.
+func (y *year) none(what, query string, args ...any) {
+	y.T.Helper()
+	if list := y.rows(query, args...); len(list) > 0 {
+		y.T.Errorf("%d %s: %v", len(list), what, list[:min(len(list), 5)])
+	}
+}
+
+// drain lets everything end that works or waits.
+func (y *year) drain() {
+	for _, s := range y.servers {
+		s.down, s.skew = false, 0
+	}
+	for range 1000 {
+		y.pass()
+		if len(y.jobs) == 0 && len(y.rows("SELECT 1 FROM occurrences WHERE fate = 'waiting' LIMIT 1")) == 0 &&
+			len(y.rows("SELECT 1 FROM subject_events WHERE fate = 'waiting' LIMIT 1")) == 0 {
+			return
+		}
+		for _, j := range y.jobs {
+			y.finish(j.lease, penstock.StateSucceeded)
+		}
+		time.Sleep(time.Minute)
+		for len(y.agenda) > 0 && y.agenda[0].at.Before(time.Now()) {
+			y.next()
+		}
+	}
+	y.T.Error("something still works or waits")
+}
+
+// check fails where something was lost, happened twice, or went silent.
+func (y *year) check() {
+	y.none("occurrences without a fate", "SELECT uid FROM occurrences WHERE fate = 'waiting'")
+	y.none("events without a fate", "SELECT uid FROM subject_events WHERE fate = 'waiting'")
+	y.none("runs that did not end", `SELECT id, state FROM runs
+		WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')`)
+	for _, s := range y.sources {
+		y.checkTimes(s)
+	}
+	y.none("runs of times without the fate started", `SELECT r.id FROM runs r
+		WHERE r.schedule_id <> '' AND r.parent_id = '' AND (
+			SELECT count(*) FROM occurrences o WHERE o.fate = 'started' AND instr(o.run_ids, r.id) > 0
+		) <> 1`)
+	y.none("times that started a run that is not there", `SELECT o.uid, o.run_ids FROM occurrences o
+		WHERE o.fate = 'started' AND NOT EXISTS (SELECT 1 FROM runs r WHERE instr(o.run_ids, r.id) > 0)`)
+	y.checkEvents()
+	y.checkMessages()
+	for id, deadline := range y.stalls {
+		y.T.Errorf("run %s stalled at %s, and nobody was told", id, deadline)
+	}
+}
+
+// checkTimes compares the times of a source with its occurrences.
+func (y *year) checkTimes(s *source) {
+	want, end := map[int64]bool{}, penstock.TimeOf(y.end)
+	for at := s.first; !at.After(y.end); at = at.Add(s.every) {
+		want[int64(penstock.TimeOf(at))] = true
+	}
+	rows := y.rows("SELECT due_at, fate, missed FROM occurrences WHERE source = ? AND due_at <= ? ORDER BY due_at, uid",
+		s.id, int64(end))
+	got, missed := map[string]int{}, 0
+	for _, row := range rows {
+		if row[1] != string(penstock.FateMissed) {
+			got[row[0]]++
+			continue
+		}
+		var m penstock.MissedTicks
+		if err := json.Unmarshal([]byte(row[2]), &m); err != nil {
+			y.T.Fatal(err)
+		}
+		missed += m.Count
+	}
+	for at, n := range got {
+		var ms int64
+		_, _ = fmt.Sscan(at, &ms)
+		if n != 1 || !want[ms] {
+			y.T.Errorf("%s has %d fates at %s", s.id, n, penstock.Time(ms))
+		}
+	}
+	if len(got)+missed != len(want) {
+		y.T.Errorf("%s had %d times, of which %d have a fate and %d were missed", s.id, len(want), len(got), missed)
+	}
+	y.counts.Times += len(want)
+}
+
+// checkEvents compares the events of the webhooks with what became of them.
+func (y *year) checkEvents() {
+	fates := map[string][2]string{}
+	for _, row := range y.rows("SELECT delivery_id, fate, run_id FROM subject_events") {
+		if _, twice := fates[row[0]]; twice {
+			y.T.Errorf("the event %s has two fates", row[0])
+		}
+		fates[row[0]] = [2]string{row[1], row[2]}
+	}
+	for id, f := range fates {
+		received := f[1] != ""
+		dropped := f[0] == string(penstock.FateSkipped) || f[0] == string(penstock.FateSuperseded)
+		if prompts := len(y.in[id]); received == dropped || prompts > 1 ||
+			prompts != 1 && received && !y.broken[f[1]] || prompts > 0 && !received {
+			y.T.Errorf("the event %s, %s, of run %q is in %d prompts", id, f[0], f[1], prompts)
+		}
+	}
+	y.checkSilences()
+	y.none("runs on one subject", `SELECT r.subject_uid, count(*) FROM runs r
+		WHERE r.subject_uid <> '' AND r.finished_at = 0 GROUP BY r.subject_uid HAVING count(*) > 1`)
+}
+
+// checkMessages compares the messages of the endpoint with the events of the runs.
+func (y *year) checkMessages() {
+	for _, state := range []penstock.State{
+		penstock.StateInProgress, penstock.StateBlocked, penstock.StateSucceeded, penstock.StateFailed, penstock.StateError,
+		penstock.StateCancelled,
+	} {
+		y.none("runs whose changes to "+string(state)+" differ from their messages", `WITH changes AS (
+				SELECT e.run_id AS run, count(*) AS n
+				FROM events e
+				WHERE e.type = 'state' AND json_extract(e.data, '$.state') = ?
+				GROUP BY e.run_id
+			), messages AS (
+				SELECT json_extract(m.data, '$.run_id') AS run, count(*) AS n
+				FROM endpoint_messages m
+				WHERE m.type = ?
+				GROUP BY 1
+			)
+			SELECT c.run, c.n, m.n
+			FROM changes c
+			FULL JOIN messages m ON m.run = c.run
+			WHERE c.n IS NOT m.n`, string(state), string(penstock.EventOf(state)))
+	}
+	y.none("runs without the message that they were created", `SELECT r.id FROM runs r
+		WHERE (
+			SELECT count(*)
+			FROM endpoint_messages m
+			WHERE m.type = 'run.created' AND json_extract(m.data, '$.run_id') = r.id
+		) <> 1`)
+	row := y.rows(`SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM occurrences),
+		(SELECT count(*) FROM endpoint_messages),
+		(SELECT count(*) FROM endpoint_messages WHERE type = 'automation.silent'),
+		(SELECT group_concat(fate || ' ' || n, ', ') FROM (SELECT fate, count(*) AS n FROM occurrences GROUP BY fate)),
+		(SELECT group_concat(fate || ' ' || n, ', ') FROM (SELECT fate, count(*) AS n FROM subject_events GROUP BY fate))`)[0]
+	y.T.Logf("%s runs, %s occurrences, %s messages, %s silences", row[0], row[1], row[2], row[3])
+	y.T.Logf("times: %s; events: %s", row[4], row[5])
+}
+
+// checkSilences compares the silences of the automations of the webhooks with the times between their starts. Servers
+// were away for 40 hours at most, and their clocks three hours off.
+func (y *year) checkSilences() {
+	const expected = 3 * 24 * time.Hour
+	for _, a := range y.rows("SELECT uid FROM automations WHERE name LIKE 'events-%'") {
+		starts := y.rows(`SELECT created_at AS at FROM runs WHERE automation_id = $1 AND delivery_id <> ''
+			UNION SELECT e.decided_at FROM subjects s JOIN subject_events e ON e.subject_uid = s.uid
+			WHERE s.automation_uid = $1 AND e.fate IN ('started', 'continued', 'merged_into')
+			UNION SELECT $2 UNION SELECT $3 ORDER BY at`, a[0], int64(penstock.TimeOf(y.begun)), int64(penstock.TimeOf(y.end)))
+		least, most := 0, 0
+		for i, row := range starts[1:] {
+			var before, at penstock.Time
+			_, _ = fmt.Sscan(starts[i][0], &before)
+			_, _ = fmt.Sscan(row[0], &at)
+			if at.Sub(before) > expected+44*time.Hour {
+				least++
+			}
+			if at.Sub(before) > expected-4*time.Hour {
+				most++
+			}
+		}
+		silent := len(y.rows(`SELECT 1 FROM endpoint_messages
+			WHERE type = 'automation.silent' AND json_extract(data, '$.automation_uid') = ?`, a[0]))
+		back := len(y.rows(`SELECT 1 FROM endpoint_messages
+			WHERE type = 'automation.recovered' AND json_extract(data, '$.automation_uid') = ?`, a[0]))
+		if silent < least || silent > most || back > silent || back < silent-1 {
+			y.T.Errorf("automation %s was silent %d to %d times; %d messages say so, %d that it is over", a[0], least, most,
+				silent, back)
+		}
+	}
+}

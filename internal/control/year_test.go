@@ -1,0 +1,567 @@
+package control_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control"
+	"github.com/penstock-dev/penstock/internal/control/announce"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+)
+
+// setting returns a number from the environment.
+func setting(name string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// A long time of schedules, automations and events, while servers stop, are killed between two statements or have
+// wrong clocks, workers die, and runs stall: each time of a schedule has one fate, each event is in one prompt or has
+// a fate that says why not, each change of a run has one message, and nothing goes silent.
+//
+// PENSTOCK_TEST_SEED repeats a seed. PENSTOCK_TEST_DAYS sets how long, PENSTOCK_TEST_SOURCES how many schedules and
+// automations, and PENSTOCK_TEST_WORLDS how often at the same time; make simulate takes a year.
+func TestALongTime(t *testing.T) {
+	t.Parallel()
+	seed := setting("PENSTOCK_TEST_SEED", rand.Uint64())
+	days, sources := setting("PENSTOCK_TEST_DAYS", 16), setting("PENSTOCK_TEST_SOURCES", 20)
+	for i := range setting("PENSTOCK_TEST_WORLDS", 1) {
+		t.Run(fmt.Sprint("seed ", seed+i), func(t *testing.T) {
+			t.Parallel()
+			begun := time.Now()
+			synctest.Test(t, func(t *testing.T) {
+				y := newYear(t, seed+i, int(sources))
+				y.live(time.Duration(days) * 24 * time.Hour)
+				y.drain()
+				y.check()
+				t.Logf("%+v", y.counts)
+			})
+			t.Logf("%d days took %s", days, time.Since(begun).Round(time.Second))
+		})
+	}
+}
+
+// year is a team with schedules, automations, workers and two servers over one database.
+type year struct {
+	*testworld.World
+	random   *rand.Rand
+	begun    time.Time
+	end      time.Time
+	agenda   []step // sorted
+	servers  [2]*server
+	sources  []*source
+	webhooks []penstock.Webhook
+	jobs     map[string]*work         // by run
+	in       map[string][]string      // the prompts that had a delivery
+	prompts  map[string]bool          // that workers have received
+	broken   map[string]bool          // runs that did not end by themselves with success
+	events   map[string]string        // the webhook of each accepted delivery
+	stalls   map[string]penstock.Time // when a run that said nothing stalls, by run
+	covered  bool                     // a server was there since the last step
+	counts   counts
+}
+
+type counts struct{ Times, Deliveries, Duplicates, Claims, Deaths, Kills, Outages, Jumps, Stalls, Refused int }
+
+// server is one of the servers.
+type server struct {
+	rules *control.Rules
+	down  bool
+	skew  time.Duration // of its clock
+}
+
+// work is a run at work.
+type work struct {
+	lease penstock.Lease
+}
+
+// step is something that happens at a time.
+type step struct {
+	at time.Time
+	do func()
+}
+
+// after adds a step, behind those of the same time.
+func (y *year) after(d time.Duration, do func()) {
+	at := time.Now().Add(d)
+	i, _ := slices.BinarySearchFunc(y.agenda, at, func(s step, at time.Time) int {
+		if s.at.After(at) {
+			return 1
+		}
+		return -1
+	})
+	y.agenda = slices.Insert(y.agenda, i, step{at, do})
+}
+
+// next removes and returns the first step.
+func (y *year) next() step {
+	first := y.agenda[0]
+	y.agenda = y.agenda[1:]
+	return first
+}
+
+func (y *year) one(n int) bool { return y.random.IntN(n) == 0 }
+
+func pick[T any](y *year, list ...T) T { return list[y.random.IntN(len(list))] }
+
+func newYear(t *testing.T, seed uint64, sources int) *year {
+	t.Helper()
+	y := &year{
+		random: rand.New(rand.NewPCG(seed, seed)), jobs: map[string]*work{}, in: map[string][]string{},
+		prompts: map[string]bool{}, broken: map[string]bool{}, events: map[string]string{},
+		stalls: map[string]penstock.Time{},
+	}
+	testkit.ClockOfTest()
+	y.World = testworld.New(t, "sqlite://"+filepath.Join(t.TempDir(), "penstock.db"), func(d *run.Deps) {
+		testworld.DefaultWebhooks(d)
+		d.Log, d.TimesByHand = slog.New(slog.DiscardHandler), true
+		d.Stall = &penstock.StallRule{}
+		d.QueueTimeout = 1000 * 24 * time.Hour
+		d.Webhooks.DeliveriesPerMinute, d.Webhooks.DedupBodyWindow = 0, 0
+		d.Webhooks.KeepDeliveries, d.Webhooks.KeepDeliveriesFor = 0, 0
+	})
+	for i := range y.servers {
+		y.servers[i] = &server{rules: control.New(y.Deps)}
+	}
+	y.begun = time.Now()
+	if _, err := y.Endpoints.Create(t.Context(), y.Admin, announce.EndpointRequest{
+		URL: new("https://hooks.invalid/"), Events: &[]penstock.EndpointEvent{},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	watched := y.CreateEnvironment(penstock.EnvironmentConfig{Name: "watched", StallAfter: "10m"}).UID
+	home := y.NewFactory("acme")
+	for i := range sources {
+		y.sources = append(y.sources, y.newSource(home, watched, i))
+	}
+	y.newWebhooks(home)
+	return y
+}
+
+// newWebhooks makes webhooks with an automation each, with a subject or without one.
+func (y *year) newWebhooks(home string) {
+	for i, busy := range []penstock.WhenBusy{
+		penstock.WhenBusyCoalesce, penstock.WhenBusyQueue, penstock.WhenBusyReplace, penstock.WhenBusyParallel,
+	} {
+		name := "events-" + strconv.Itoa(i)
+		hook, err := y.Resources.CreateWebhook(y.T.Context(), y.Admin, home, factory.WebhookRequest{
+			Name: &name, AuthMode: new(penstock.AuthToken),
+		})
+		if err != nil {
+			y.T.Fatal(err)
+		}
+		y.webhooks = append(y.webhooks, hook)
+		if _, err := y.Resources.CreateAutomation(y.T.Context(), y.Admin, home, factory.AutomationRequest{
+			Name: &name, Prompt: new("Look."),
+			SubjectRequest: factory.SubjectRequest{
+				Subject: new("{{pr}}"), WhenBusy: &busy, MaxFollowups: new(penstock.MostFollowups),
+			},
+			HealthRequest: factory.HealthRequest{ExpectEvery: new(penstock.Period("3d"))},
+			Triggers: &[]penstock.Trigger{{
+				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived,
+				Filter: []byte(`{"webhook_ids": ["` + hook.UID + `"], "payload": {"action": ["opened"]}}`),
+			}},
+		}); err != nil {
+			y.T.Fatal(err)
+		}
+	}
+}
+
+// live lets the time pass.
+func (y *year) live(d time.Duration) {
+	y.end = y.begun.Add(d)
+	for _, s := range y.sources {
+		y.tick(s)
+	}
+	y.deliver()
+	y.trouble()
+	for len(y.agenda) > 0 {
+		at := y.agenda[0].at
+		if at.After(y.end) {
+			break
+		}
+		time.Sleep(time.Until(at))
+		for len(y.agenda) > 0 && y.agenda[0].at.Equal(at) {
+			y.next().do()
+		}
+		y.pass()
+	}
+	time.Sleep(time.Until(y.end))
+}
+
+// tick does nothing but let the servers look at the next time of a source.
+func (y *year) tick(s *source) {
+	next := s.next(time.Now())
+	late := time.Duration(next.Unix()%977) * time.Millisecond // as the second of a server's pass
+	y.after(time.Until(next)+late, func() { y.tick(s) })
+}
+
+// deliver sends events, some twice, and some that start nothing.
+func (y *year) deliver() {
+	hook := y.webhooks[y.random.IntN(3)]
+	if y.one(40) {
+		hook = y.webhooks[3] // is mostly silent
+	}
+	action := pick(y, "opened", "opened", "opened", "labeled")
+	pr := time.Now().Format("0102-") + strconv.Itoa(y.random.IntN(3))
+	body := fmt.Sprintf(`{"pr": %q, "action": %q, "n": %d}`, pr, action, len(y.events))
+	identity := penstock.NewID()
+	for range pick(y, 1, 1, 1, 1, 2, 3) {
+		result, err := y.arrive(hook.UID, body, identity)
+		switch {
+		case err != nil:
+			y.T.Fatal(err)
+		case result.DuplicateOf != "":
+			y.counts.Duplicates++
+		default:
+			y.counts.Deliveries++
+			y.events[result.DeliveryID] = hook.UID
+		}
+	}
+	y.after(31*time.Second, func() {}) // quiet is over
+	gap := time.Duration(y.random.IntN(180)) * time.Minute
+	if y.one(3) {
+		gap /= 100 // a burst
+	}
+	y.after(gap, y.deliver)
+}
+
+func (y *year) arrive(uid, body, identity string) (factory.DeliveryResult, error) {
+	a := &factory.InboundDelivery{
+		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
+		ClientIP: "192.0.2.1", Secret: -1, IdentitySource: penstock.IdentityHeader, Identity: identity,
+	}
+	in, err := y.Receiver.Plan(y.T.Context(), uid, false, true)
+	if err != nil {
+		return factory.DeliveryResult{}, err
+	}
+	return y.Receiver.Deliver(y.T.Context(), in, a)
+}
+
+// trouble stops servers, starts them again, and sets their clocks.
+func (y *year) trouble() {
+	s := pick(y, y.servers[:]...)
+	switch y.random.IntN(4) {
+	case 0:
+		y.counts.Outages++
+		s.down = true
+		y.after(time.Duration(y.random.IntN(12*60))*time.Minute, func() { s.down, s.rules = false, control.New(y.Deps) })
+	case 1:
+		y.counts.Jumps++
+		s.skew = pick(y, -3*time.Hour, -time.Minute, 0, time.Minute, 3*time.Hour)
+		y.after(time.Duration(y.random.IntN(600))*time.Minute, func() { s.skew = 0 })
+	case 2: // the whole machine sleeps
+		y.counts.Outages++
+		for _, s := range y.servers {
+			s.down = true
+		}
+		y.after(time.Duration(y.random.IntN(40))*time.Hour, func() {
+			for _, s := range y.servers {
+				s.down, s.rules = false, control.New(y.Deps)
+			}
+		})
+	}
+	y.after(time.Duration(y.random.IntN(6*24))*time.Hour, y.trouble)
+}
+
+// dying is a context that ends when a server has looked at it so often: a kill between two statements.
+type dying struct {
+	context.Context //nolint:containedctx // it is one
+	left            int
+	cancel          context.CancelFunc
+}
+
+func (d *dying) Done() <-chan struct{} {
+	if d.left--; d.left < 0 {
+		d.cancel()
+	}
+	return d.Context.Done()
+}
+
+func (d *dying) Err() error {
+	d.Done()
+	return d.Context.Err()
+}
+
+// pass lets the servers do their background work, and the workers theirs.
+func (y *year) pass() {
+	y.covered = false
+	for i, s := range y.servers {
+		if s.down || i > 0 && !y.servers[0].down && s.skew == 0 && !y.one(8) {
+			continue // most of the time, one of two finds nothing left to do
+		}
+		if y.one(300) {
+			y.counts.Kills++
+			ctx, cancel := context.WithCancel(y.T.Context())
+			_ = y.work(&dying{ctx, y.random.IntN(300), cancel}, s)
+			cancel()
+			s.rules = control.New(y.Deps)
+		}
+		if err := y.work(y.T.Context(), s); err != nil {
+			y.T.Fatal(err)
+		}
+		y.covered = y.covered || s.skew == 0
+	}
+	if y.covered {
+		y.claim()
+	}
+}
+
+// work is one pass of a server.
+func (y *year) work(ctx context.Context, s *server) error {
+	now := penstock.Now().Add(s.skew)
+	for _, do := range []func(context.Context, penstock.Time) error{
+		s.rules.Schedules.FireDue, s.rules.Schedules.FireClocks, s.rules.Subjects.GiveDue,
+		s.rules.Executions.AnnounceSilence,
+	} {
+		if err := do(ctx, now); err != nil {
+			return err
+		}
+	}
+	if len(y.stalls) > 0 || y.one(20) {
+		if err := s.rules.Executions.AnnounceStalls(ctx, now); err != nil {
+			return err
+		}
+	}
+	if y.one(20) {
+		if err := s.rules.Schedules.PlanAgain(ctx, now); err != nil {
+			return err
+		}
+	}
+	return s.rules.Executions.EndLostLeases(ctx)
+}
+
+// claim lets workers take what waits.
+func (y *year) claim() {
+	request := testworld.AnyWorker
+	request.Wait, request.Capacity = 0, 5000
+	for {
+		a, err := y.Executions.Control().Claim(y.T.Context(), request)
+		if err != nil {
+			return
+		}
+		y.counts.Claims++
+		y.hold(a.Lease, 1000*24*time.Hour)
+		y.Moves(a.Lease, penstock.StatePending, penstock.StateInProgress)
+		r := y.Get(a.Lease.RunID)
+		y.prompted(r, a.Prompts)
+		y.jobs[r.ID] = &work{lease: a.Lease}
+		y.turn(r)
+	}
+}
+
+// turn lets the agent of a run work until its turn ends somehow.
+func (y *year) turn(r penstock.Run) {
+	takes := time.Duration(1+y.random.IntN(120)) * time.Minute
+	if s := y.sourceOf(r); s != nil {
+		takes = s.takes(y)
+		if s.watched {
+			deadline := penstock.Now().Add(10 * time.Minute)
+			y.stalls[r.ID] = deadline
+			for _, d := range []time.Duration{-2 * time.Second, -time.Second, 0, run.AnnounceStallsEvery, time.Minute} {
+				y.after(10*time.Minute+d, func() { y.stalled(r.ID, deadline) })
+			}
+		}
+	}
+	const succeeded, failed = penstock.StateSucceeded, penstock.StateFailed
+	next := pick(y, succeeded, succeeded, succeeded, succeeded, succeeded, succeeded, failed, penstock.StateError, "")
+	lease := y.jobs[r.ID].lease
+	y.after(takes, func() { y.finish(lease, next) })
+}
+
+// hold gives a lease another time, as its worker does that renews it.
+func (y *year) hold(l penstock.Lease, d time.Duration) {
+	testkit.Exec(y.T, y.URL, fmt.Sprintf(
+		"UPDATE queue SET lease_until = %d WHERE token = '%s'", penstock.Now().Add(d), l.Token,
+	))
+}
+
+// prompted records which events a worker has received.
+func (y *year) prompted(r penstock.Run, prompts []penstock.Prompt) {
+	for _, p := range prompts {
+		if y.prompts[p.ID] {
+			continue // delivered again
+		}
+		y.prompts[p.ID] = true
+		var ids []string
+		for _, f := range p.Files {
+			_, id, _ := strings.Cut(strings.TrimSuffix(path.Base(f.Path), ".json"), "-")
+			ids = append(ids, id)
+		}
+		if p.ID == r.ID && len(ids) == 0 {
+			ids = []string{r.Metadata["delivery_id"]}
+		}
+		for _, id := range ids {
+			y.in[id] = append(y.in[id], p.ID)
+		}
+	}
+}
+
+// finish ends a turn, or the worker is lost and comes back later with what it has.
+func (y *year) finish(l penstock.Lease, next penstock.State) {
+	if j := y.jobs[l.RunID]; j == nil || j.lease != l {
+		return
+	}
+	delete(y.stalls, l.RunID)
+	if y.Get(l.RunID).State.Done() { // it was canceled
+		y.broken[l.RunID] = true
+		delete(y.jobs, l.RunID)
+		return
+	}
+	if next == "" {
+		y.counts.Deaths++
+		y.broken[l.RunID] = true
+		delete(y.jobs, l.RunID)
+		y.hold(l, penstock.LeaseTime)
+		y.after(penstock.LeaseTime+time.Second, func() {})
+		y.after(time.Duration(2+y.random.IntN(100))*time.Hour, func() { y.returns(l) })
+		return
+	}
+	if next != penstock.StateSucceeded {
+		y.broken[l.RunID] = true
+	}
+	prompts, err := y.Executions.Control().Finish(y.T.Context(), l, penstock.Result{State: next})
+	if err != nil {
+		y.T.Fatal(err)
+	}
+	r := y.Get(l.RunID)
+	y.prompted(r, prompts)
+	if len(prompts) == 0 {
+		delete(y.jobs, l.RunID)
+		return
+	}
+	y.turn(r)
+}
+
+// returns lets a worker that was lost report what it did. It is refused.
+func (y *year) returns(l penstock.Lease) {
+	lost := false
+	for _, s := range y.servers {
+		lost = lost || !s.down
+	}
+	_, err := y.Executions.Control().Finish(y.T.Context(), l, penstock.Result{State: penstock.StateSucceeded})
+	if err == nil && lost {
+		y.T.Errorf("a worker that was lost ended run %s", l.RunID)
+	}
+	y.counts.Refused++
+}
+
+// stalled notices when a run that says nothing is announced.
+func (y *year) stalled(id string, deadline penstock.Time) {
+	if y.stalls[id] != deadline || !y.covered {
+		return
+	}
+	late := penstock.Now().Sub(deadline)
+	switch stalled := y.Get(id).Stalled; {
+	case stalled != nil && late < 0:
+		y.T.Errorf("run %s stalls %s early", id, -late)
+	case stalled != nil:
+		y.counts.Stalls++
+		delete(y.stalls, id)
+	case late >= time.Minute:
+		y.T.Errorf("the stall of run %s is not announced %s after its deadline", id, late)
+	}
+}
+
+// source is a schedule, or an automation with a clock.
+type source struct {
+	id      string
+	first   time.Time // its times are this one and those that follow by every
+	every   time.Duration
+	overlap penstock.Overlap
+	watched bool
+}
+
+// next returns the first time after one.
+func (s *source) next(after time.Time) time.Time {
+	if after.Before(s.first) {
+		return s.first
+	}
+	return after.Add(s.every - after.Sub(s.first)%s.every)
+}
+
+// takes returns how long a run of it works. What skips is mostly busy.
+func (s *source) takes(y *year) time.Duration {
+	switch {
+	case s.watched:
+	case s.overlap == penstock.OverlapSkip:
+		return s.every * time.Duration(2+y.random.IntN(16))
+	case s.overlap == penstock.OverlapQueue:
+		return s.every * time.Duration(1+y.random.IntN(4)) / 2
+	}
+	return time.Duration(20+y.random.IntN(100)) * time.Minute
+}
+
+// newSource makes a schedule or a clock that fires each day, each sixth hour or each week.
+func (y *year) newSource(home, watched string, i int) *source {
+	minute, hour := 15*y.random.IntN(4), y.random.IntN(6)
+	midnight := y.begun.Truncate(24 * time.Hour)
+	s := &source{overlap: penstock.OverlapSkip, every: 24 * time.Hour, watched: i%20 == 1}
+	s.first = midnight.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
+	cron := fmt.Sprintf("%d %d * * *", minute, hour)
+	switch kind := i % 12; {
+	case kind == 0:
+		s.every, cron = 6*time.Hour, fmt.Sprintf("%d %d-23/6 * * *", minute, hour)
+	case kind > 6:
+		s.overlap = penstock.Overlaps()[i%4]
+		s.every, cron = 7*24*time.Hour, fmt.Sprintf("%d %d * * %d", minute, hour, midnight.Weekday())
+	}
+	for !s.first.After(y.begun) {
+		s.first = s.first.Add(s.every)
+	}
+	catchUp := pick(y, penstock.CatchUps()...)
+	pause := factory.HealthRequest{}
+	if s.overlap == penstock.OverlapSkip && !s.watched {
+		pause.PauseAfterFailures = new(pick(y, 0, 1, 2))
+	}
+	config := &penstock.Config{}
+	if s.watched {
+		config.EnvironmentID = watched
+	}
+	name := "source-" + strconv.Itoa(i)
+	if y.one(2) {
+		s.id = y.CreateSchedule(factory.ScheduleRequest{
+			Name: name, Cron: cron, Prompt: "Work.", CatchUp: catchUp, Overlap: s.overlap, Config: config,
+			HealthRequest: pause,
+		}).ID
+		return s
+	}
+	a, err := y.Resources.CreateAutomation(y.T.Context(), y.Admin, home, factory.AutomationRequest{
+		Name: &name, Prompt: new("Work."), EnvironmentID: &config.EnvironmentID, HealthRequest: pause,
+		Triggers: &[]penstock.Trigger{{
+			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired,
+			Schedule: &penstock.CronTrigger{Cron: cron, CatchUp: catchUp, Overlap: s.overlap},
+		}},
+	})
+	if err != nil {
+		y.T.Fatal(err)
+	}
+	s.id = a.UID
+	return s
+}
+
+func (y *year) sourceOf(r penstock.Run) *source {
+	for _, s := range y.sources {
+		if r.Schedule != nil && r.Schedule.ID == s.id {
+			return s
+		}
+	}
+	return nil
+}

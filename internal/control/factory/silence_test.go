@@ -296,6 +296,23 @@ func TestAStartInTheFutureCountsAsNow(t *testing.T) {
 	})
 }
 
+// The clocks of two servers differ by three hours.
+func TestServersWithOtherClocksAnnounceASilenceOnce(t *testing.T) {
+	withExpected(t, func(w *quietly) {
+		w.pass(every - time.Hour)
+		for range 3 {
+			if err := w.Executions.AnnounceSilence(w.T.Context(), penstock.Now().Add(3*time.Hour)); err != nil {
+				w.T.Fatal(err)
+			}
+			w.look()
+			w.want(true, 1, 0)
+		}
+		w.event(1, 1)
+		w.look()
+		w.want(false, 1, 1)
+	})
+}
+
 // A paused automation has said that it is paused.
 func TestAPausedAutomationIsNotSilent(t *testing.T) {
 	withExpected(t, func(w *quietly) {

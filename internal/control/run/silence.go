@@ -36,7 +36,7 @@ func (s *Executions) AnnounceSilence(ctx context.Context, now penstock.Time) err
 		}
 		for _, e := range expected {
 			after = e.Source
-			if e.StillSilent(now) {
+			if e.StillSilent() {
 				continue
 			}
 			if err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.Automations().Looked(ctx, e, now) }); err != nil {

@@ -190,7 +190,7 @@ func (a Automations) Expectations(
 		LEFT JOIN automations a ON a.uid = h.source
 		LEFT JOIN schedules s ON s.id = h.source
 		WHERE h.expect_ms > 0 AND h.enabled = 1 AND h.paused_at = 0 AND h.source > $2
-			AND (h.look_at <= $1 OR h.look_at > $3)
+			AND (h.silent_at > 0 OR h.look_at <= $1 OR h.look_at > $3)
 		ORDER BY h.source
 		LIMIT $4`, int64(now), after, int64(now+2*lookAgain), limit)
 	return collect(a.s, rows, err, "expected starts", func(e *Expectation) []any {
@@ -209,11 +209,9 @@ func (e Expectation) found(now penstock.Time) (fired, silent penstock.Time) {
 	return fired, silent
 }
 
-// StillSilent reports whether it is silent, as it was.
-func (e Expectation) StillSilent(now penstock.Time) bool {
-	fired, silent := e.found(now)
-	return silent != 0 && e.SilentAt != 0 && fired == e.FiredAt
-}
+// StillSilent reports whether it is silent, as it was. Only a start ends a silence: for a server whose clock is
+// behind, it has not begun yet.
+func (e Expectation) StillSilent() bool { return e.SilentAt != 0 && e.Newer == 0 }
 
 // Looked stores what was found about an expectation, and writes the message if it is silent from now on, or no
 // longer. It stores nothing if the expectation has changed meanwhile.

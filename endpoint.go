@@ -17,7 +17,7 @@ type EventEndpoint struct {
 	Enabled        bool             `json:"enabled"`
 	DisabledReason string           `json:"disabled_reason,omitempty"` // why the server disabled it
 	Format         EndpointFormat   `json:"format"`
-	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first
+	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first; none of FormatSlack
 	CreatedAt      Time             `json:"created_at"`
 	UpdatedAt      Time             `json:"updated_at"`
 	Stats          EndpointStats    `json:"stats"`
@@ -44,8 +44,15 @@ type EndpointStats struct {
 // EndpointFormat is how messages are written.
 type EndpointFormat string
 
-// FormatStandard is the form of Standard Webhooks. It is the only one.
-const FormatStandard EndpointFormat = "standard"
+// The formats. FormatSlack is a line of text for an incoming webhook of Slack or a compatible receiver, without a
+// signature.
+const (
+	FormatStandard EndpointFormat = "standard" // as Standard Webhooks describe
+	FormatSlack    EndpointFormat = "slack"
+)
+
+// EndpointFormats lists the formats that an endpoint can have.
+func EndpointFormats() []EndpointFormat { return []EndpointFormat{FormatStandard, FormatSlack} }
 
 // EndpointEvent is a type of messages.
 type EndpointEvent string
@@ -133,7 +140,7 @@ type EndpointAttempt struct {
 	Attempt   int           `json:"attempt"`              // of the message, from 1
 	Status    int           `json:"http_status,omitzero"` // 0: the endpoint did not answer
 	Succeeded bool          `json:"succeeded"`            // a status from 200 to 299
-	Error     string        `json:"error,omitempty"`      // why there is no answer
+	Error     string        `json:"error,omitempty"`      // why there is no answer, or what a refusal of Slack means
 	Answer    string        `json:"answer,omitempty"`     // its first KiB, masked
 	TookMs    int64         `json:"took_ms,omitzero"`     // not of private addresses
 	NextAt    Time          `json:"next_attempt_at,omitzero"`

@@ -17,7 +17,7 @@ type endpointCmds struct {
 	connection
 
 	List     listCmd             `cmd:"" help:"List event endpoints with the counts of their messages."`
-	Create   endpointCreateCmd   `cmd:"" help:"Create an event endpoint; its secret is printed only once."`
+	Create   endpointCreateCmd   `cmd:"" help:"Create an event endpoint; a secret is printed only once."`
 	Get      getCmd              `cmd:"" help:"Show an event endpoint."`
 	Set      endpointSetCmd      `cmd:"" help:"Change an event endpoint."`
 	Enable   actionCmd           `cmd:"" help:"Enable an event endpoint, and send what waits."`
@@ -68,6 +68,7 @@ func endpointFacts(e penstock.EventEndpoint) []fact {
 	list := []fact{
 		{"endpoint", e.UID},
 		{"url", e.URL},
+		{"format", string(e.Format)},
 		{"events", endpointEvents(e)},
 		{"factories", strings.Join(e.FactoryUIDs, " ")},
 		{"description", e.Description},
@@ -102,6 +103,7 @@ type endpointFields struct {
 type endpointCreateCmd struct {
 	URL string `arg:"" name:"url" field:"/url" help:"URL of the receiver, with https://."`
 	endpointFields
+	Format string `placeholder:"FORMAT" field:"/format" help:"standard, or slack for an incoming webhook of Slack or Mattermost; standard by default."`
 }
 
 func (cmd *endpointCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {

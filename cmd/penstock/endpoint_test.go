@@ -154,6 +154,15 @@ func TestEventEndpoints(t *testing.T) {
 	show("ping", uid).want(t, 65, "is disabled; enable it first")
 	show("replay", uid, "--since", "2026-01-31T12:00:00Z").want(t, 65, "is disabled; enable it first")
 	show("enable", uid, "-o", "json").want(t, 0, `"enabled": true`)
+	slack := callFor[penstock.EventEndpoint](
+		t, env, "endpoint", "create", "https://hooks.example.com/inb0x", "--format", "slack",
+	)
+	if slack.Format != penstock.FormatSlack || slack.Secrets == nil || len(slack.Secrets) != 0 {
+		t.Errorf("got %+v", slack)
+	}
+	show("get", slack.UID).want(t, 0, "format", "slack")
+	show("create", "https://hooks.example.com/inb0x", "--format", "teams").want(t, 65, "--format: must be one of", "slack")
+	show("rotate", slack.UID).want(t, 65, "has no secret")
 	show("create", "https://10.1.2.3/inb0x").want(t, 65, "not public", "--event-private-network")
 	show("create", "https://hooks.example.com/inb0x", "--event", "run.exploded").want(t, 65, "--event: must be one of")
 	show("rotate", uid, "--overlap", "1ms").want(t, 64, "--overlap must be a whole number of seconds")
@@ -162,7 +171,7 @@ func TestEventEndpoints(t *testing.T) {
 	show("replay", uid).want(t, 64)
 	show("replay", uid, "--message", "msg_none").want(t, 65, "no message")
 	show("replay", uid, "--since", "soon").want(t, 65, "--since")
-	show("delete", uid).want(t, 0)
+	show("delete", uid, slack.UID).want(t, 0)
 	show("get", uid).want(t, 65, "no event endpoint")
 	show("list", "-o", "json").want(t, 0, `"endpoints": []`)
 }

@@ -655,10 +655,10 @@ func TestOnlyAKeyWithTheScopeManagesEndpoints(t *testing.T) {
 		if penstock.CodeOf(err) != penstock.CodeConflict {
 			w.T.Errorf("the 101st endpoint: %v", err)
 		}
-		slack := penstock.EndpointFormat("slack")
-		_, err = w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{URL: &url, Format: &slack})
+		app := penstock.EndpointFormat("slack_app")
+		_, err = w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{URL: &url, Format: &app})
 		if penstock.CodeOf(err) != penstock.CodeNotSupported {
-			w.T.Errorf("the format slack: %v", err)
+			w.T.Errorf("the format slack_app: %v", err)
 		}
 	})
 }

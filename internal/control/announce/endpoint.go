@@ -164,7 +164,15 @@ func (s *Endpoints) Read(ctx context.Context, p penstock.Principal, uid string) 
 	return s.present(row, penstock.Now()), nil
 }
 
-// Create creates an endpoint with a secret, which only this response shows.
+// mayName returns an error unless p may read what the messages of an endpoint name: FormatSlack has titles of runs.
+func mayName(p penstock.Principal, row store.EndpointRow) error {
+	if row.Format == penstock.FormatSlack {
+		return access.Require(p, penstock.ScopeRunsRead)
+	}
+	return nil
+}
+
+// Create creates an endpoint with a secret, which only this response shows. One of [penstock.FormatSlack] has none.
 func (s *Endpoints) Create(
 	ctx context.Context, p penstock.Principal, req EndpointRequest,
 ) (out penstock.EventEndpoint, err error) {
@@ -175,9 +183,19 @@ func (s *Endpoints) Create(
 	row := store.EndpointRow{Team: p.Team, EventEndpoint: penstock.EventEndpoint{
 		UID: penstock.NewUID(), Enabled: true, Format: penstock.FormatStandard, CreatedAt: now,
 	}}
-	v := sealed{Secrets: []penstock.EndpointSecret{{Secret: signature.NewSecret(), CreatedAt: now}}}
+	request.Set(&row.Format, req.Format)
+	if !slices.Contains(penstock.EndpointFormats(), row.Format) {
+		return out, unsupportedFormat("must be one of %s", request.Enumerated(penstock.EndpointFormats()))
+	}
+	v := sealed{Secrets: []penstock.EndpointSecret{}}
+	if row.Format == penstock.FormatStandard {
+		v.Secrets = append(v.Secrets, penstock.EndpointSecret{Secret: signature.NewSecret(), CreatedAt: now})
+	}
 	if req.URL == nil {
 		return out, penstock.Invalid("/url", "is required")
+	}
+	if err := mayName(p, row); err != nil {
+		return out, err
 	}
 	if err := s.change(&row, &v, req, now); err != nil {
 		return out, err
@@ -212,6 +230,9 @@ func (s *Endpoints) Update(
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
 		before, err := tx.Endpoints().Lock(ctx, p.Team, uid)
 		if err != nil {
+			return err
+		}
+		if err := mayName(p, before); err != nil {
 			return err
 		}
 		after := before
@@ -264,10 +285,8 @@ func (s *Endpoints) change(row *store.EndpointRow, v *sealed, req EndpointReques
 	request.Set(&row.FactoryUIDs, req.FactoryUIDs)
 	request.Set(&row.Description, req.Description)
 	request.Set(&row.Enabled, req.Enabled)
-	if req.Format != nil && *req.Format != penstock.FormatStandard {
-		return &penstock.Error{Code: penstock.CodeNotSupported, Fields: []penstock.FieldError{{
-			Pointer: "/format", Detail: "must be standard: this server has no other format yet",
-		}}}
+	if req.Format != nil && *req.Format != row.Format {
+		return unsupportedFormat("cannot change; create another event endpoint")
 	}
 	if req.URL != nil {
 		origin, wrong := s.sender.checkURL(*req.URL)
@@ -296,6 +315,12 @@ func (s *Endpoints) change(row *store.EndpointRow, v *sealed, req EndpointReques
 		return penstock.InvalidFields(errs...)
 	}
 	return nil
+}
+
+func unsupportedFormat(format string, args ...any) error {
+	return &penstock.Error{Code: penstock.CodeNotSupported, Fields: []penstock.FieldError{{
+		Pointer: "/format", Detail: fmt.Sprintf(format, args...),
+	}}}
 }
 
 // checkFactories returns an error if the endpoint names a factory that the team does not have.
@@ -371,6 +396,11 @@ func (s *Endpoints) RotateSecret(
 		row, err := tx.Endpoints().Lock(ctx, p.Team, uid)
 		if err != nil {
 			return out, err
+		}
+		if row.Format == penstock.FormatSlack {
+			return out, penstock.Errorf(
+				penstock.CodeConflict, "an event endpoint of the format slack has no secret: its messages are not signed",
+			)
 		}
 		v, err := s.open(row)
 		if err != nil {

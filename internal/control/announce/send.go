@@ -2,6 +2,7 @@ package announce
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -108,9 +109,15 @@ func (s *Endpoints) sendBatch(ctx context.Context, e store.EndpointRow, due []st
 	if err != nil {
 		return false, err
 	}
+	bodies := make([][]byte, len(due))
+	for i, m := range due {
+		if bodies[i], err = s.body(ctx, e, m); err != nil {
+			return false, err
+		}
+	}
 	results := make(chan *store.Attempted, len(due)) // nil: the server stops
-	for _, m := range due {
-		s.sending.Go(func() { results <- s.attempt(ctx, v, m) })
+	for i, m := range due {
+		s.sending.Go(func() { results <- s.attempt(ctx, v, m, e.Format, bodies[i]) })
 	}
 	kept = true
 	for left := len(due); left > 0; {
@@ -135,14 +142,24 @@ func (s *Endpoints) sendBatch(ctx context.Context, e store.EndpointRow, due []st
 	return kept, err
 }
 
-// attempt sends a message once. It returns nil if ctx ended first.
-func (s *Endpoints) attempt(ctx context.Context, v sealed, m store.MessageRow) *store.Attempted {
+// body writes a message in the format of an endpoint.
+func (s *Endpoints) body(ctx context.Context, e store.EndpointRow, m store.MessageRow) ([]byte, error) {
+	if e.Format == penstock.FormatSlack {
+		names, err := s.store.Endpoints.Names(ctx, e.Team, m)
+		if err != nil {
+			return nil, err
+		}
+		return slackBody(s.publicURL, m, names, penstock.Now())
+	}
 	data := m.Data
 	data.URL = s.publicURL + m.Path
-	body, err := json.Marshal(penstock.EndpointMessage{Type: m.Type, Timestamp: m.HappenedAt, Data: data})
-	if err != nil {
-		panic("announce: a message cannot be marshaled: " + err.Error())
-	}
+	return json.Marshal(penstock.EndpointMessage{Type: m.Type, Timestamp: m.HappenedAt, Data: data})
+}
+
+// attempt sends a message once. It returns nil if ctx ended first.
+func (s *Endpoints) attempt(
+	ctx context.Context, v sealed, m store.MessageRow, format penstock.EndpointFormat, body []byte,
+) *store.Attempted {
 	start := time.Now()
 	got := s.sender.post(ctx, v, m.ID, body, start)
 	if ctx.Err() != nil && got.status == 0 {
@@ -158,6 +175,9 @@ func (s *Endpoints) attempt(ctx context.Context, v sealed, m store.MessageRow) *
 	}
 	if a.Succeeded {
 		return a
+	}
+	if format == penstock.FormatSlack {
+		a.Error = cmp.Or(a.Error, refusals[strings.TrimSpace(got.answer)])
 	}
 	a.Gone = got.status == http.StatusGone
 	if got.wait > 0 {
@@ -267,7 +287,7 @@ func (s *sender) refuses(host, address string, plain bool) string {
 const notPublic = "has an address that is not public; only the operator can open private networks " +
 	"(--event-private-network)"
 
-// post sends one request, signed as Standard Webhooks say.
+// post sends one request, signed as Standard Webhooks say. Without a secret, it is not signed.
 func (s *sender) post(ctx context.Context, v sealed, id string, body []byte, now time.Time) (got answer) {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
@@ -283,9 +303,11 @@ func (s *sender) post(ctx context.Context, v sealed, id string, body []byte, now
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "Penstock-Events")
 	req.Header.Set("Webhook-Id", id)
-	req.Header.Set("Webhook-Timestamp", timestamp)
 	signatures := sign(v.valid(penstock.TimeOf(now)), id, timestamp, body)
-	req.Header.Set("Webhook-Signature", signatures)
+	if signatures != "" {
+		req.Header.Set("Webhook-Timestamp", timestamp)
+		req.Header.Set("Webhook-Signature", signatures)
+	}
 	resp, err := s.client.Do(req)
 	if err != nil {
 		if x.private.Load() {

@@ -669,7 +669,7 @@ func (d *driver) callBadly() {
 		{400, "PATCH", agent + "/runs/" + d.seen["run"], `{"config": {}}`},
 		{400, "POST", "/api/v1/budgets", `{"scope": "team"}`},
 		{400, "POST", "/api/v1/event-endpoints", `{"url": "https://127.0.0.1/", "events": ["run.gone"]}`},
-		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "slack"}`},
+		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "slack_app"}`},
 		{400, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"url": null}`},
 		{422, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"format": "slack"}`},
 		{400, "GET", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/attempts?cursor=nonsense", nil},

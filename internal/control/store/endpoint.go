@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -179,6 +180,48 @@ func (es EndpointsTx) HasFactory(ctx context.Context, team, uid string) (bool, e
 	var n int
 	err := es.tx.row(ctx, "SELECT count(*) FROM factories WHERE uid = $1 AND team = $2", uid, team).Scan(&n)
 	return n > 0, err
+}
+
+// MessageNames are what people call what a message is about: "" if it is not about such a thing, the id if the thing
+// is gone.
+type MessageNames struct {
+	Run, Automation, Schedule, Budget string
+	Endpoint                          string // its description, or its origin
+}
+
+// Names reads what people call what a message of a team is about.
+func (es Endpoints) Names(ctx context.Context, team string, m MessageRow) (n MessageNames, err error) {
+	schedule, isSchedule := strings.CutPrefix(m.Path, schedulePath)
+	if !isSchedule {
+		schedule = ""
+	}
+	err = es.s.row(ctx, `SELECT
+			COALESCE((SELECT title FROM runs WHERE team = $1 AND id = $2), $2),
+			COALESCE((SELECT name FROM automations WHERE team = $1 AND uid = $3), $3),
+			COALESCE((SELECT name FROM schedules WHERE team = $1 AND id = $4), $4),
+			COALESCE((
+				SELECT CASE description WHEN '' THEN origin ELSE description END
+				FROM event_endpoints
+				WHERE team = $1 AND uid = $5
+			), $5)`, team, m.Data.RunID, m.Data.AutomationUID, schedule, m.Data.EndpointUID,
+	).Scan(&n.Run, &n.Automation, &n.Schedule, &n.Endpoint)
+	if err != nil {
+		return n, fmt.Errorf("read the names of message %s: %w", m.ID, err)
+	}
+	if m.Data.BudgetUID == "" {
+		return n, nil
+	}
+	n.Budget = m.Data.BudgetUID
+	budget, err := es.s.Budgets.Find(ctx, team, m.Data.BudgetUID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return n, nil
+	}
+	if err != nil {
+		return n, err
+	}
+	scopes, err := es.s.Budgets.ScopeNames(ctx, team)
+	n.Budget = budget.Name(scopes[budget.ScopeUID])
+	return n, err
 }
 
 // AttemptQuery chooses attempts of an endpoint.

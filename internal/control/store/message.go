@@ -194,6 +194,8 @@ func (es EndpointsTx) AnnounceStall(ctx context.Context, r RunRow, seq int64) er
 	return es.Announce(ctx, r.Team, runAnnouncement(penstock.EventRunStalled, penstock.Now(), r, r.State, seq))
 }
 
+const schedulePath = "/api/v1/agent/schedules/"
+
 // pausedAutomation describes an automation that was disabled, or that failures have paused.
 func pausedAutomation(at penstock.Time, factoryUID, uid string) Announcement {
 	return Announcement{
@@ -214,7 +216,7 @@ func (es EndpointsTx) announceFailures(ctx context.Context, r RunRow, at penstoc
 	}
 	a := pausedAutomation(at, r.FactoryUID, r.AutomationID)
 	if r.AutomationID == "" {
-		a.Path = "/api/v1/agent/schedules/" + scheduleID(r.Schedule)
+		a.Path = schedulePath + scheduleID(r.Schedule)
 	}
 	a.Data.RunID = r.ID
 	return es.Announce(ctx, r.Team, a)

@@ -897,7 +897,12 @@ export class EventEndpointsResource extends Resource {
    * Webhooks describe, and tries again until the endpoint returns a status from 200 to 299. The response is the only one
    * that shows the secret and the complete URL. The URL must have a public address, unless the operator opened its
    * network with `--event-private-network`. Personal runs send nothing. A team can have up to 100 event endpoints. One
-   * beyond that returns 409. A format other than `standard` returns 422. The key of an agent cannot manage endpoints.
+   * beyond that returns 409. The key of an agent cannot manage endpoints.
+   *
+   * With the format `slack`, a message is `{"text": …}` for an incoming webhook of Slack, Mattermost or a compatible
+   * receiver: one line with what happened, a link to the dashboard, and the names of the run, automation and budget. It
+   * is not signed, so `secrets` is empty. It has titles of runs, so it also needs the scope `runs:read`. Another format
+   * returns 422.
    *
    * Needs the scope `events:manage`.
    */
@@ -934,7 +939,8 @@ export class EventEndpointsResource extends Resource {
   /**
    * Change an event endpoint.
    *
-   * Changes the given fields. A field that is null gets its default. Enabling an endpoint sends what waits.
+   * Changes the given fields. A field that is null gets its default. Enabling an endpoint sends what waits. The format
+   * cannot change: another one returns 422. An endpoint of the format `slack` also needs the scope `runs:read`.
    *
    * Needs the scope `events:manage`.
    */
@@ -991,7 +997,7 @@ export class EventEndpointsResource extends Resource {
    * Rotate the secret of an event endpoint.
    *
    * Generates a new secret, which the response shows once. For `overlap_seconds`, each request also has a signature of
-   * the old one. At most two secrets are valid.
+   * the old one. At most two secrets are valid. An endpoint of the format `slack` has no secret, and returns 409.
    *
    * Needs the scope `events:manage`.
    */

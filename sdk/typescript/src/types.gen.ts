@@ -3503,9 +3503,8 @@ export interface EventEndpoint {
   enabled: boolean;
   /** Why the server disabled the endpoint. */
   disabled_reason?: string;
-  /** How messages are written. */
-  format: 'standard';
-  /** The valid secrets, newest first. */
+  format: EndpointFormat;
+  /** The valid secrets, newest first. Empty for the format `slack`. */
   secrets: EndpointSecret[];
   /** When it was created. */
   created_at: Timestamp;
@@ -3513,6 +3512,9 @@ export interface EventEndpoint {
   updated_at: Timestamp;
   stats: EndpointStats;
 }
+
+/** How messages are written: signed as Standard Webhooks describe, or as a line of text for an incoming webhook of Slack, Mattermost or a compatible receiver. */
+export type EndpointFormat = Open<'standard' | 'slack'>;
 
 /** A secret that signs messages. */
 export interface EndpointSecret {
@@ -3560,8 +3562,7 @@ export interface CreateEventEndpointRequest {
   description?: string | null | undefined;
   /** Whether messages are written and sent. */
   enabled?: boolean | undefined;
-  /** How messages are written. Only `standard` is supported. */
-  format?: string | undefined;
+  format?: Known<EndpointFormat> | undefined;
 }
 
 /** A change of an event endpoint. */
@@ -3576,8 +3577,8 @@ export interface UpdateEventEndpointRequest {
   description?: string | null | undefined;
   /** Whether messages are written and sent. */
   enabled?: boolean | undefined;
-  /** How messages are written. Only `standard` is supported. */
-  format?: string | undefined;
+  /** The format that the endpoint has. It cannot change. */
+  format?: Known<EndpointFormat> | undefined;
 }
 
 /** How to replace the secret. */
@@ -3621,7 +3622,7 @@ export interface EndpointAttempt {
   http_status?: number;
   /** Whether the status is from 200 to 299. */
   succeeded: boolean;
-  /** Why there is no answer. */
+  /** Why there is no answer, or what a refusal of Slack means. */
   error?: string;
   /** The first KiB of the answer, masked. Absent for a private address. */
   answer?: string;

@@ -1320,8 +1320,14 @@ class AsyncEventEndpoints(AsyncResource):
         a status from 200 to 299. The response is the only one that shows the secret and the
         complete URL. The URL must have a public address, unless the operator opened its network
         with `--event-private-network`. Personal runs send nothing. A team can have up to 100
-        event endpoints. One beyond that returns 409. A format other than `standard` returns
-        422. The key of an agent cannot manage endpoints.
+        event endpoints. One beyond that returns 409. The key of an agent cannot manage
+        endpoints.
+
+        With the format `slack`, a message is `{"text": …}` for an incoming webhook of Slack,
+        Mattermost or a compatible receiver: one line with what happened, a link to the
+        dashboard, and the names of the run, automation and budget. It is not signed, so
+        `secrets` is empty. It has titles of runs, so it also needs the scope `runs:read`.
+        Another format returns 422.
         """
         return await self._call(operations.create_event_endpoint, arguments)
 
@@ -1345,7 +1351,8 @@ class AsyncEventEndpoints(AsyncResource):
         """Change an event endpoint.
 
         Changes the given fields. A field that is null gets its default. Enabling an endpoint
-        sends what waits.
+        sends what waits. The format cannot change: another one returns 422. An endpoint of the
+        format `slack` also needs the scope `runs:read`.
         """
         return await self._call(operations.update_event_endpoint, arguments, endpoint_uid)
 
@@ -1372,7 +1379,8 @@ class AsyncEventEndpoints(AsyncResource):
         """Rotate the secret of an event endpoint.
 
         Generates a new secret, which the response shows once. For `overlap_seconds`, each
-        request also has a signature of the old one. At most two secrets are valid.
+        request also has a signature of the old one. At most two secrets are valid. An endpoint
+        of the format `slack` has no secret, and returns 409.
         """
         return await self._call(operations.rotate_event_endpoint_secret, arguments, endpoint_uid)
 

@@ -58,6 +58,7 @@ __all__ = [
     "CronTrigger",
     "DispatchRequest",
     "DispatchToFactoryParams",
+    "EndpointFormat",
     "EventType",
     "ExecutionLocation",
     "FactoryRepository",
@@ -1900,6 +1901,11 @@ EventType: TypeAlias = Literal[
 ]
 """A type of messages to event endpoints."""
 
+EndpointFormat: TypeAlias = Literal["standard", "slack"]
+"""How messages are written: signed as Standard Webhooks describe, or as a line of text for an
+incoming webhook of Slack, Mattermost or a compatible receiver.
+"""
+
 
 @with_config(STRICT)
 class CreateEventEndpointRequest(TypedDict, total=False):
@@ -1922,8 +1928,7 @@ class CreateEventEndpointRequest(TypedDict, total=False):
     enabled: bool
     """Whether messages are written and sent."""
 
-    format: str
-    """How messages are written. Only `standard` is supported."""
+    format: EndpointFormat
 
 
 @with_config(STRICT)
@@ -1947,8 +1952,8 @@ class UpdateEventEndpointRequest(TypedDict, total=False):
     enabled: bool
     """Whether messages are written and sent."""
 
-    format: str
-    """How messages are written. Only `standard` is supported."""
+    format: EndpointFormat
+    """The format that the endpoint has. It cannot change."""
 
 
 @with_config(STRICT)

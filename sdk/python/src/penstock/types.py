@@ -64,6 +64,7 @@ __all__ = [
     "Diagnostic",
     "DispatchResponse",
     "EndpointAttempt",
+    "EndpointFormat",
     "EndpointMessageSent",
     "EndpointMessagesReplayed",
     "EndpointSecret",
@@ -4797,11 +4798,13 @@ class EventEndpoint(Model):
     disabled_reason: str | None = None
     """Why the server disabled the endpoint."""
 
-    format: Literal["standard"] | str
-    """How messages are written."""
+    format: EndpointFormat
+    """How messages are written: signed as Standard Webhooks describe, or as a line of text for an
+    incoming webhook of Slack, Mattermost or a compatible receiver.
+    """
 
     secrets: list[EndpointSecret]
-    """The valid secrets, newest first."""
+    """The valid secrets, newest first. Empty for the format `slack`."""
 
     created_at: Timestamp
     """When it was created."""
@@ -4811,6 +4814,12 @@ class EventEndpoint(Model):
 
     stats: EndpointStats
     """What became of the messages of the last 7 days."""
+
+
+EndpointFormat: TypeAlias = Literal["standard", "slack"] | str
+"""How messages are written: signed as Standard Webhooks describe, or as a line of text for an
+incoming webhook of Slack, Mattermost or a compatible receiver.
+"""
 
 
 class EndpointSecret(Model):
@@ -4899,7 +4908,7 @@ class EndpointAttempt(Model):
     """Whether the status is from 200 to 299."""
 
     error: str | None = None
-    """Why there is no answer."""
+    """Why there is no answer, or what a refusal of Slack means."""
 
     answer: str | None = None
     """The first KiB of the answer, masked. Absent for a private address."""

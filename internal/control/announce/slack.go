@@ -1,0 +1,153 @@
+package announce
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// headlines say in a few words what happened. {share} is the share of a budget.
+var headlines = map[penstock.EndpointEvent]string{
+	penstock.EventRunCreated:         "Run created",
+	penstock.EventRunStarted:         "Run started",
+	penstock.EventRunBlocked:         "Run is BLOCKED",
+	penstock.EventRunStalled:         "Run has stalled",
+	penstock.EventRunHollow:          "Run SUCCEEDED, but did nothing",
+	penstock.EventRunSucceeded:       "Run SUCCEEDED",
+	penstock.EventRunFailed:          "Run FAILED",
+	penstock.EventRunErrored:         "Run ended in ERROR",
+	penstock.EventRunCancelled:       "Run was CANCELLED",
+	penstock.EventRunBudgetThreshold: "Run has spent {share} of its budget",
+	penstock.EventBudgetThreshold:    "{share} of a budget is spent",
+	penstock.EventBudgetExceeded:     "A budget has no room",
+	penstock.EventAutomationPaused:   "Automation paused",
+	penstock.EventAutomationSilent:   "Automation is silent",
+	penstock.EventAutomationBack:     "Automation is no longer silent",
+	penstock.EventEndpointDisabled:   "Event endpoint disabled",
+	penstock.EventEndpointPing:       "Ping",
+}
+
+// slackBody returns a message for an incoming webhook of Slack: one line that begins with a link to the dashboard.
+// It has only a text, because Mattermost ignores blocks, and Slack would not show the text beside them.
+func slackBody(publicURL string, m store.MessageRow, names store.MessageNames, now penstock.Time) ([]byte, error) {
+	share := fmt.Sprintf("%d%%", int(math.Round(m.Data.NotifyAt*100)))
+	headline := strings.ReplaceAll(cmp.Or(headlines[m.Type], string(m.Type)), "{share}", share)
+	if names.Schedule != "" {
+		headline = strings.Replace(headline, "Automation", "Schedule", 1)
+	}
+	list := []named{
+		{"schedule", names.Schedule},
+		{"budget", names.Budget},
+		{"endpoint", names.Endpoint},
+		{"run", names.Run},
+		{"automation", names.Automation},
+	}
+	if strings.Contains(m.Path, "/automations/") {
+		slices.Reverse(list)
+	}
+	about := inWords(list)
+	if now.Sub(m.HappenedAt) > late {
+		about = append(about, m.HappenedAt.Std().UTC().Format("2006-01-02 15:04 MST"))
+	}
+	text := "<" + publicURL + page(m.Path) + "|" + headline + ">"
+	if len(about) > 0 {
+		text += ": " + strings.Join(about, " · ")
+	}
+	return json.Marshal(map[string]string{"text": text})
+}
+
+// named is something with its name, which is "" if there is nothing to show.
+type named struct{ noun, name string }
+
+// inWords lists what has a name. The first needs no noun: the headline has it.
+func inWords(list []named) (words []string) {
+	for _, v := range list {
+		switch {
+		case v.name == "":
+		case words == nil:
+			words = append(words, plainText(v.name))
+		default:
+			words = append(words, v.noun+" "+plainText(v.name))
+		}
+	}
+	return words
+}
+
+// late is when a message says when it happened. Before, the receiver shows nearly the same time.
+const late = 5 * time.Minute
+
+// page returns the path of the dashboard's page about what has this path in the API.
+func page(path string) string {
+	parts := strings.Split(strings.TrimPrefix(path, "/api/v1/"), "/")
+	switch {
+	case parts[0] == "budgets":
+		return "/spend"
+	case len(parts) > 2 && parts[0] == "agent" && parts[1] == "runs":
+		return "/runs/" + parts[2]
+	case len(parts) > 1 && parts[0] == "agent" && parts[1] == "schedules":
+		return "/schedules"
+	case len(parts) > 3 && parts[0] == "factory" && (parts[2] == "automations" || parts[2] == "webhooks"):
+		return "/" + strings.Join(parts[:4], "/")
+	case len(parts) > 1 && parts[0] == "factory":
+		return "/factory/" + parts[1]
+	}
+	return "/"
+}
+
+// maxName is how many characters of a name are shown.
+const maxName = 120
+
+// escapes are what receivers could read as markup, and what is written instead. Slack documents three. A zero-width
+// space in the others keeps what Mattermost and Slack find in plain text from being found: mentions, links, emoji.
+var escapes = map[rune]string{
+	'&': "&amp;", '<': "&lt;", '>': "&gt;", '`': "'", '@': "@\u200b", '.': ".\u200b", ':': ":\u200b", ']': "]\u200b",
+	'#': "#\u200b", '~': "~\u200b",
+}
+
+// plainText returns the beginning of a text as one line that cannot mention anybody or be a link.
+func plainText(text string) string {
+	var b strings.Builder
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+			n++
+		}
+		for _, r := range word {
+			if !unicode.IsPrint(r) {
+				continue
+			}
+			if n++; n > maxName {
+				return b.String() + "…"
+			}
+			if escaped, ok := escapes[r]; ok {
+				b.WriteString(escaped)
+			} else {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// refusals explain what an incoming webhook of Slack answers.
+var refusals = map[string]string{
+	"no_service":        "Slack does not know the webhook: it was disabled or removed. Set the URL of another one.",
+	"no_active_hooks":   "Slack does not know the webhook: it was disabled or removed. Set the URL of another one.",
+	"no_team":           "Slack does not know the workspace of the webhook. Check the URL.",
+	"invalid_token":     "The URL of the webhook is not valid, or no longer. Set the URL that Slack shows.",
+	"action_prohibited": "An admin of the Slack workspace does not let this webhook post here.",
+	"posting_to_general_channel_denied": "An admin of the Slack workspace does not let this webhook post to the general " +
+		"channel.",
+	"channel_not_found":   "The channel of the webhook does not exist any more.",
+	"channel_is_archived": "The channel of the webhook is archived.",
+	"user_not_found":      "The user to whom the webhook posts does not exist.",
+}

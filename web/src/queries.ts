@@ -194,6 +194,30 @@ export const historyQuery = (uid: string, cursor?: string) =>
 
 export const budgetsQuery = queryOptions({ queryKey: ['budgets'], queryFn: ({ signal }) => client.budgets.list({ signal }) });
 
+/** The receivers of messages about events. */
+export const endpointsQuery = queryOptions({
+  queryKey: ['endpoints'],
+  queryFn: ({ signal }) => client.eventEndpoints.list({ signal }),
+});
+
+export const endpointQuery = (uid: string) =>
+  queryOptions({ queryKey: ['endpoints', uid], queryFn: ({ signal }) => client.eventEndpoints.get(uid, { signal }) });
+
+/** A page of the requests to an event endpoint, newest first. */
+export const attemptsQuery = (uid: string, cursor?: string) =>
+  queryOptions({
+    queryKey: ['endpoints', uid, 'attempts', cursor],
+    queryFn: ({ signal }) => client.eventEndpoints.attempts(uid, { cursor }, { signal }),
+    placeholderData: keepPreviousData,
+  });
+
+/** The types of messages. They change only with the server. */
+export const eventTypesQuery = queryOptions({
+  queryKey: ['event types'],
+  staleTime: Number.POSITIVE_INFINITY,
+  queryFn: ({ signal }) => client.eventTypes.list({ signal }),
+});
+
 export type UsageGroup = NonNullable<GetUsageQuery['group_by']>;
 
 /** What the team has used in the last days. */

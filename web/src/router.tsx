@@ -137,6 +137,20 @@ const keysRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/keys/KeysPage.tsx'), 'KeysPage'),
 });
 
+const endpointsRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/event-endpoints',
+  component: lazyRouteComponent(() => import('./pages/endpoints/EndpointsPage.tsx'), 'EndpointsPage'),
+});
+
+const endpointRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/event-endpoints/$uid',
+  validateSearch: (search: Record<string, unknown>): { cursor?: string } =>
+    typeof search.cursor === 'string' ? { cursor: search.cursor } : {},
+  component: lazyRouteComponent(() => import('./pages/endpoints/EndpointPage.tsx'), 'EndpointPage'),
+});
+
 const webhooksSearch = ['factory', 'outcome', 'received_after', 'received_before'] as const;
 
 const webhooksRoute = createRoute({
@@ -234,6 +248,8 @@ const routeTree = rootRoute.addChildren([
     spendRoute,
     workersRoute,
     secretsRoute,
+    endpointsRoute,
+    endpointRoute,
     keysRoute,
     settingsRoute,
   ]),

@@ -94,6 +94,8 @@ func page(path string) string {
 		return "/runs/" + parts[2]
 	case len(parts) > 1 && parts[0] == "agent" && parts[1] == "schedules":
 		return "/schedules"
+	case len(parts) > 1 && parts[0] == "event-endpoints":
+		return "/event-endpoints/" + parts[1]
 	case len(parts) > 3 && parts[0] == "factory" && (parts[2] == "automations" || parts[2] == "webhooks"):
 		return "/" + strings.Join(parts[:4], "/")
 	case len(parts) > 1 && parts[0] == "factory":

@@ -80,7 +80,7 @@ func TestSlackGetsOneLineAboutEachChange(t *testing.T) {
 		for i, want := range []string{
 			"<https://penstock.test/runs/" + id + "|Run created>" + title,
 			"<https://penstock.test/runs/" + id + "|Run was CANCELLED>" + title,
-			"<https://penstock.test/|Ping>: pager &lt;!here&gt;",
+			"<https://penstock.test/event-endpoints/" + e.UID + "|Ping>: pager &lt;!here&gt;",
 		} {
 			if got[i].text() != want {
 				w.T.Errorf("got %q, want %q", got[i].text(), want)

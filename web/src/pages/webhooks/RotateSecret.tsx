@@ -5,16 +5,9 @@ import { useState } from 'react';
 import { client } from '../../api.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
+import { overlaps } from './overlaps.ts';
 import { Reveal } from './Reveal.tsx';
 import { usePreset } from './usePreset.ts';
-
-const overlaps = [
-  { value: '0', label: 'Stops at once' },
-  { value: '900', label: 'Stays valid for 15 minutes' },
-  { value: '3600', label: 'Stays valid for 1 hour' },
-  { value: '86400', label: 'Stays valid for 1 day' },
-  { value: '604800', label: 'Stays valid for 7 days' },
-];
 
 /** Replaces a webhook's secret and shows the new one once. */
 export default function RotateSecret({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {

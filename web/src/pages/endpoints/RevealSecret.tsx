@@ -1,0 +1,42 @@
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import type { EventEndpoint } from '@penstock/sdk';
+import { Link } from '@tanstack/react-router';
+import { Code } from '../../ui/Code.tsx';
+import { Dialog } from '../../ui/Dialog.tsx';
+
+interface RevealProps {
+  endpoint: EventEndpoint;
+  title: string;
+  /** Whether the endpoint is new: then the dialog leads to its page. */
+  rotated?: boolean;
+  close: () => void;
+}
+
+/** Shows the new secret of an endpoint once. One of the format slack has none. */
+export function RevealSecret({ endpoint, title, rotated = false, close }: RevealProps) {
+  const secret = endpoint.secrets[0]?.secret;
+  return (
+    <Dialog title={title} close={close} size="lg" stays>
+      <Stack gap="sm">
+        {secret ? (
+          <>
+            <Alert variant="default" p="xs" role="status" styles={{ root: { borderColor: 'var(--warn)' } }}>
+              The secret is shown only once. Copy it now: the receiver checks the signature of each message with it.
+            </Alert>
+            <Code label="Secret">{secret}</Code>
+          </>
+        ) : (
+          <Text size="sm">Its messages are not signed, so it has no secret. Anybody who knows the URL can post to the channel.</Text>
+        )}
+        <Group justify="flex-end">
+          {!rotated && (
+            <Button variant="default" component={Link} to="/event-endpoints/$uid" params={{ uid: endpoint.uid } as never}>
+              Open the endpoint
+            </Button>
+          )}
+          <Button onClick={close}>{secret ? 'I have copied it' : 'Close'}</Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  );
+}

@@ -49,6 +49,8 @@ func slackBody(publicURL string, m store.MessageRow, names store.MessageNames, n
 		{"endpoint", names.Endpoint},
 		{"run", names.Run},
 		{"automation", names.Automation},
+		{"webhook", names.Webhook},
+		{"factory", names.Factory},
 	}
 	if strings.Contains(m.Path, "/automations/") {
 		slices.Reverse(list)

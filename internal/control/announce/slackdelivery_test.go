@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/announce"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -127,6 +128,10 @@ func TestSlackNamesBudgetsAutomationsAndSchedules(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
+		shop, err := w.Factories.Create(w.T.Context(), w.Admin, factory.FactoryRequest{Name: new("payments")})
+		if err != nil {
+			w.T.Fatal(err)
+		}
 		testkit.Exec(w.T, w.URL, "INSERT INTO automations "+
 			"(uid, team, factory_uid, name, enabled, data, created_at, updated_at) "+
 			"VALUES ('a1', '"+store.DefaultTeam+"', 'f1', 'nightly', 0, '{}', 1, 1)")
@@ -147,18 +152,30 @@ func TestSlackNamesBudgetsAutomationsAndSchedules(t *testing.T) {
 			store.Announcement{
 				Type: penstock.EventAutomationPaused, At: at, Path: "/api/v1/agent/schedules/s0",
 			},
+			store.Announcement{
+				Type: "webhook.renamed", At: at, Path: "/api/v1/factory/f1/webhooks/w1",
+				Data: penstock.EndpointData{FactoryUID: "f1"},
+			},
+			store.Announcement{
+				Type: "factory.renamed", At: at, Path: "/api/v1/factory/" + shop.UID + "/definition/history/3",
+				Data: penstock.EndpointData{FactoryUID: shop.UID},
+			},
 		)
 		var got []string
-		for _, m := range r.waitFor(4) {
+		for _, m := range r.waitFor(6) {
 			got = append(got, m.text())
 		}
-		slices.Sort(got)
-		if diff := cmp.Diff([]string{
+		want := []string{
+			"<https://penstock.test/factory/" + shop.UID + "|factory.renamed>: payments",
 			"<https://penstock.test/factory/f1/automations/a1|Automation paused>: nightly",
+			"<https://penstock.test/factory/f1/webhooks/w1|webhook.renamed>: w1",
 			"<https://penstock.test/schedules|Schedule paused>: s0",
 			"<https://penstock.test/spend|50% of a budget is spent>: daily budget of the team",
 			"<https://penstock.test/spend|A budget has no room>: b0",
-		}, got); diff != "" {
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
 			w.T.Error(diff)
 		}
 	})

@@ -186,14 +186,20 @@ func (es EndpointsTx) HasFactory(ctx context.Context, team, uid string) (bool, e
 // is gone.
 type MessageNames struct {
 	Run, Automation, Schedule, Budget string
+	Factory, Webhook                  string // of messages about them, not of what belongs to them
 	Endpoint                          string // its description, or its origin
 }
 
 // Names reads what people call what a message of a team is about.
 func (es Endpoints) Names(ctx context.Context, team string, m MessageRow) (n MessageNames, err error) {
-	schedule, isSchedule := strings.CutPrefix(m.Path, schedulePath)
-	if !isSchedule {
-		schedule = ""
+	schedule, factory, webhook := "", "", ""
+	switch parts := strings.Split(strings.TrimPrefix(m.Path, "/api/v1/"), "/"); {
+	case strings.HasPrefix(m.Path, schedulePath):
+		schedule = strings.TrimPrefix(m.Path, schedulePath)
+	case len(parts) > 3 && parts[0] == "factory" && parts[2] == "webhooks":
+		webhook = parts[3]
+	case len(parts) > 1 && parts[0] == "factory" && m.Data.AutomationUID == "":
+		factory = parts[1]
 	}
 	err = es.s.row(ctx, `SELECT
 			COALESCE((SELECT title FROM runs WHERE team = $1 AND id = $2), $2),
@@ -203,8 +209,11 @@ func (es Endpoints) Names(ctx context.Context, team string, m MessageRow) (n Mes
 				SELECT CASE description WHEN '' THEN origin ELSE description END
 				FROM event_endpoints
 				WHERE team = $1 AND uid = $5
-			), $5)`, team, m.Data.RunID, m.Data.AutomationUID, schedule, m.Data.EndpointUID,
-	).Scan(&n.Run, &n.Automation, &n.Schedule, &n.Endpoint)
+			), $5),
+			COALESCE((SELECT name FROM factories WHERE team = $1 AND uid = $6), $6),
+			COALESCE((SELECT CASE label WHEN '' THEN name ELSE label END FROM webhooks WHERE team = $1 AND uid = $7), $7)`,
+		team, m.Data.RunID, m.Data.AutomationUID, schedule, m.Data.EndpointUID, factory, webhook,
+	).Scan(&n.Run, &n.Automation, &n.Schedule, &n.Endpoint, &n.Factory, &n.Webhook)
 	if err != nil {
 		return n, fmt.Errorf("read the names of message %s: %w", m.ID, err)
 	}

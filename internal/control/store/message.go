@@ -232,7 +232,7 @@ func (es EndpointsTx) announceSilence(ctx context.Context, e Expectation, silent
 		a.Type = penstock.EventAutomationSilent
 	}
 	if e.FactoryUID == "" {
-		a.Path, a.Data.AutomationUID = "/api/v1/agent/schedules/"+e.Source, ""
+		a.Path, a.Data.AutomationUID = schedulePath+e.Source, ""
 	}
 	return es.Announce(ctx, e.Team, a)
 }

@@ -22,28 +22,6 @@ func (y *year) none(what, query string, args ...any) {
 	}
 }
 
-// drain lets everything end that works or waits.
-func (y *year) drain() {
-	for _, s := range y.servers {
-		s.down, s.skew = false, 0
-	}
-	for range 1000 {
-		y.pass()
-		if len(y.jobs) == 0 && len(y.rows("SELECT 1 FROM occurrences WHERE fate = 'waiting' LIMIT 1")) == 0 &&
-			len(y.rows("SELECT 1 FROM subject_events WHERE fate = 'waiting' LIMIT 1")) == 0 {
-			return
-		}
-		for _, j := range y.jobs {
-			y.finish(j.lease, penstock.StateSucceeded)
-		}
-		time.Sleep(time.Minute)
-		for len(y.agenda) > 0 && y.agenda[0].at.Before(time.Now()) {
-			y.next()
-		}
-	}
-	y.T.Error("something still works or waits")
-}
-
 // check fails where something was lost, happened twice, or went silent.
 func (y *year) check() {
 	y.none("occurrences without a fate", "SELECT uid FROM occurrences WHERE fate = 'waiting'")

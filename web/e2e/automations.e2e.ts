@@ -372,6 +372,9 @@ test('the list shows, without a click, which automation is broken and since when
   await page.goto(`${server.url}/automations`);
   const row = page.getByRole('row', { name: /fragile/ });
   await row.getByText('Paused').waitFor();
-  await row.getByTitle(/^Run .* failed/).getByRole('time').waitFor();
+  await row
+    .getByTitle(/^Run .* failed/)
+    .getByRole('time')
+    .waitFor();
   await world.look('automations-paused');
 });

@@ -74,6 +74,12 @@ const (
 	EventAutomationPaused   EndpointEvent = "automation.paused"
 	EventAutomationSilent   EndpointEvent = "automation.silent"
 	EventAutomationBack     EndpointEvent = "automation.recovered" // it is no longer silent
+	EventAutomationDegraded EndpointEvent = "automation.degraded"  // the next failure pauses it
+	EventDefinitionApplied  EndpointEvent = "definition.applied"
+	EventDefinitionRejected EndpointEvent = "definition.rejected"
+	EventWebhookFailing     EndpointEvent = "webhook.failing" // it rejects all deliveries
+	EventScheduleMissed     EndpointEvent = "schedule.missed"
+	EventWorkerLost         EndpointEvent = "worker.lost" // while it worked on a run
 	EventEndpointDisabled   EndpointEvent = "endpoint.disabled"
 
 	// EventEndpointPing is sent only on request, whatever the events of the endpoint are.
@@ -85,7 +91,9 @@ func EndpointEvents() []EndpointEvent {
 	return []EndpointEvent{
 		EventRunCreated, EventRunStarted, EventRunBlocked, EventRunStalled, EventRunHollow, EventRunSucceeded,
 		EventRunFailed, EventRunErrored, EventRunCancelled, EventRunBudgetThreshold, EventBudgetThreshold,
-		EventBudgetExceeded, EventAutomationPaused, EventAutomationSilent, EventAutomationBack, EventEndpointDisabled,
+		EventBudgetExceeded, EventAutomationPaused, EventAutomationDegraded, EventAutomationSilent, EventAutomationBack,
+		EventDefinitionApplied, EventDefinitionRejected, EventWebhookFailing, EventScheduleMissed, EventWorkerLost,
+		EventEndpointDisabled,
 	}
 }
 
@@ -124,6 +132,10 @@ type EndpointData struct {
 	Sequence      int64   `json:"sequence,omitzero"` // of a run: later events have larger ones
 	FactoryUID    string  `json:"factory_uid,omitempty"`
 	AutomationUID string  `json:"automation_uid,omitempty"`
+	Commit        string  `json:"commit,omitempty"`  // of the repository that a factory comes from
+	Revision      int64   `json:"revision,omitzero"` // of the factory's files that is active now
+	WebhookUID    string  `json:"webhook_uid,omitempty"`
+	ScheduleID    string  `json:"schedule_id,omitempty"`
 	BudgetUID     string  `json:"budget_uid,omitempty"`
 	NotifyAt      float64 `json:"notify_at,omitzero"` // the share of the cap that was reached
 	EndpointUID   string  `json:"endpoint_uid,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
@@ -47,6 +48,7 @@ func (r *Rules) jobs() []job {
 		{"record when secrets were used", "", 10 * time.Second, r.Secrets.Touch},
 		{"record which secrets sign deliveries", "", 3 * time.Second, r.Webhooks.TouchWebhookSecrets},
 		{"count rejected deliveries", "", 3 * time.Second, r.Receiver.FlushRejections},
+		{"announce webhooks that fail", "", factory.AnnounceFailingEvery, r.atNow(r.Webhooks.AnnounceFailing)},
 		{"clear the logs of deliveries", "", time.Minute, r.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, r.Upkeep.RemoveOldRuns},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, r.Files.ExpireAttachments},

@@ -26,6 +26,12 @@ var descriptions = map[penstock.EndpointEvent]string{
 	penstock.EventAutomationPaused:   "An automation was disabled, or failures in a row paused it or a schedule.",
 	penstock.EventAutomationSilent:   "An automation or schedule has started nothing for its expect_every.",
 	penstock.EventAutomationBack:     "An automation or schedule that was silent has started something.",
+	penstock.EventAutomationDegraded: "Runs of an automation or schedule failed in a row: one more failure pauses it.",
+	penstock.EventDefinitionApplied:  "The files of a factory have a new revision: a commit, new files or an edit.",
+	penstock.EventDefinitionRejected: "A commit of a factory's repository is rejected; the files before stay active.",
+	penstock.EventScheduleMissed:     "Times of a schedule or automation passed while no server decided them.",
+	penstock.EventWorkerLost:         "The worker of a run disappeared; the run is queued again, or ends in ERROR.",
+	penstock.EventWebhookFailing:     "A webhook rejected all deliveries of the last hour, and at least 5.",
 	penstock.EventEndpointDisabled:   "The server disabled an event endpoint that failed, or wants no more messages.",
 	penstock.EventEndpointPing:       "Somebody asked for a message to see that the endpoint works.",
 }
@@ -44,12 +50,14 @@ func (s *Endpoints) example(event penstock.EndpointEvent) penstock.EndpointMessa
 	const (
 		run, factory = "019c1f60-4d0e-7a51-9c3b-6a1f0e2d3c4b", "019c1f60-0a0b-7c0d-8e0f-101112131415"
 		automation   = "019c1f60-1b1c-7d1e-9f1a-202122232425"
+		webhook      = "9pZdL2qSo4VbY0uXpZeT3g"
 		budget       = "4kYbJ0oQm2TzW8sVnXcR1e"
 		endpoint     = "7nZcK1pRn3UaX9tWoYdS2f"
 	)
 	states := map[penstock.EndpointEvent]penstock.State{
 		penstock.EventRunCreated: penstock.StateQueued, penstock.EventRunStalled: penstock.StateInProgress,
 		penstock.EventRunHollow: penstock.StateSucceeded, penstock.EventRunBudgetThreshold: penstock.StateInProgress,
+		penstock.EventWorkerLost:      penstock.StateInProgress,
 		penstock.EventBudgetThreshold: penstock.StateInProgress, penstock.EventBudgetExceeded: penstock.StateBlocked,
 	}
 	for _, state := range penstock.States() {
@@ -62,9 +70,18 @@ func (s *Endpoints) example(event penstock.EndpointEvent) penstock.EndpointMessa
 	switch event {
 	case penstock.EventEndpointDisabled, penstock.EventEndpointPing:
 		data, path = penstock.EndpointData{EndpointUID: endpoint}, "/api/v1/event-endpoints/"+endpoint
-	case penstock.EventAutomationPaused, penstock.EventAutomationSilent, penstock.EventAutomationBack:
+	case penstock.EventAutomationPaused, penstock.EventAutomationDegraded, penstock.EventAutomationSilent,
+		penstock.EventAutomationBack, penstock.EventScheduleMissed:
 		data = penstock.EndpointData{FactoryUID: factory, AutomationUID: automation}
 		path = "/api/v1/factory/" + factory + "/automations/" + automation
+	case penstock.EventWebhookFailing:
+		data = penstock.EndpointData{FactoryUID: factory, WebhookUID: webhook}
+		path = "/api/v1/factory/" + factory + "/webhooks/" + webhook
+	case penstock.EventDefinitionApplied, penstock.EventDefinitionRejected:
+		data = penstock.EndpointData{FactoryUID: factory, Commit: "8f3c1d5b7a9e2f4c6d8b0a1e3f5c7d9b1a2e4f60", Revision: 3}
+		if path = "/api/v1/factory/" + factory; event == penstock.EventDefinitionApplied {
+			path += "/definition/history/3"
+		}
 	default:
 		data = penstock.EndpointData{RunID: run, State: states[event], Sequence: 7, FactoryUID: factory}
 	}

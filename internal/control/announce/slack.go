@@ -31,6 +31,12 @@ var headlines = map[penstock.EndpointEvent]string{
 	penstock.EventAutomationPaused:   "Automation paused",
 	penstock.EventAutomationSilent:   "Automation is silent",
 	penstock.EventAutomationBack:     "Automation is no longer silent",
+	penstock.EventAutomationDegraded: "Automation is degraded",
+	penstock.EventDefinitionApplied:  "Factory has new files",
+	penstock.EventDefinitionRejected: "Commit of a factory rejected",
+	penstock.EventScheduleMissed:     "Automation missed times",
+	penstock.EventWorkerLost:         "Worker of a run lost",
+	penstock.EventWebhookFailing:     "Webhook is failing",
 	penstock.EventEndpointDisabled:   "Event endpoint disabled",
 	penstock.EventEndpointPing:       "Ping",
 }

@@ -23,8 +23,9 @@ type application struct {
 	p       penstock.Principal
 	factory store.FactoryRow
 	known   definition.Known
-	edit    *edit // by the API, of one resource; nil: the files are another tree
-	same    bool  // the files are those before
+	edit    *edit  // by the API, of one resource; nil: the files are another tree
+	same    bool   // the files are those before
+	commit  string // the files come from this commit
 
 	was      *definition.Definition // what the files before say
 	wasFound []definition.Diagnostic

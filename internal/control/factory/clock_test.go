@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -184,8 +187,18 @@ func TestWaitingTimesKeepTheirClock(t *testing.T) {
 func TestMissedTimesOfAutomations(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		s, first := w.ticking(func(r *factory.ScheduleRequest) { r.Cron = "0 * * * *" })
-		with := w.createAutomation(w.createFactory("with", "with").UID, firesWith(s))
+		home := w.createFactory("with", "with").UID
+		with := w.createAutomation(home, firesWith(s))
+		e := w.Listen(announce.EndpointRequest{FactoryUIDs: &[]string{home}}, penstock.EventScheduleMissed)
 		w.fire(first.Add(3 * time.Hour))
+		if diff := cmp.Diff([]penstock.EndpointMessage{{
+			Type: penstock.EventScheduleMissed, Data: penstock.EndpointData{
+				ScheduleID: s.ID, AutomationUID: with.UID, FactoryUID: home,
+				URL: "/api/v1/factory/" + home + "/automations/" + with.UID,
+			},
+		}}, w.Heard(e)); diff != "" {
+			w.T.Error(diff)
+		}
 		got := w.fates(store.OccurrenceQuery{AutomationUID: with.UID})
 		if words(got) != "missed started" || got[0].Missed.Count != 3 {
 			w.T.Errorf("with a schedule: %s: %+v", words(got), got)
@@ -194,8 +207,9 @@ func TestMissedTimesOfAutomations(t *testing.T) {
 			w.T.Error(problem)
 		}
 
+		e = w.Listen(announce.EndpointRequest{}, penstock.EventScheduleMissed)
 		all, _ := w.clocks(penstock.CronTrigger{Cron: "0 * * * *", CatchUp: penstock.CatchUpAll})
-		once, _ := w.clocksIn("once", penstock.CronTrigger{Cron: "0 * * * *"})
+		once, ticking := w.clocksIn("once", penstock.CronTrigger{Cron: "0 * * * *"})
 		first = all.Triggers[0].Schedule.NextRun
 		var servers sync.WaitGroup
 		for range 8 {
@@ -210,6 +224,13 @@ func TestMissedTimesOfAutomations(t *testing.T) {
 			if got := words(w.fates(store.OccurrenceQuery{AutomationUID: uid})); got != want {
 				w.T.Errorf("fates: %s, want %s", got, want)
 			}
+		}
+		if diff := cmp.Diff([]penstock.EndpointMessage{{ // once, although eight servers have seen it
+			Type: penstock.EventScheduleMissed, Data: penstock.EndpointData{
+				AutomationUID: once.UID, FactoryUID: ticking, URL: "/api/v1/factory/" + ticking + "/automations/" + once.UID,
+			},
+		}}, w.Heard(e)); diff != "" {
+			w.T.Error(diff)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (s *Repositories) applySnapshot(
 		if err != nil {
 			return err
 		}
-		a = application{s: s.factories, tx: tx, p: p, factory: factory, known: known}
+		a = application{s: s.factories, tx: tx, p: p, factory: factory, known: known, commit: snapshot.Commit.ID}
 		applied, err := a.apply(ctx, present, files)
 		if err == nil && definition.HasErrors(found) {
 			err = invalidDefinition(nil)

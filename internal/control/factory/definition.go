@@ -372,9 +372,17 @@ func (a *application) revise(
 	if err := a.tx.Keys().AddPrincipal(ctx, a.p.Team, author); err != nil {
 		return 0, err
 	}
-	return number, a.tx.Definitions().AddRevision(ctx, a.factory.UID, store.Revision{
-		Number: number, Author: &author, Summary: string(summary), CreatedAt: penstock.Now(),
-	}, before, after)
+	now := penstock.Now()
+	if err := a.tx.Definitions().AddRevision(ctx, a.factory.UID, store.Revision{
+		Number: number, Author: &author, Summary: string(summary), CreatedAt: now,
+	}, before, after); err != nil {
+		return 0, err
+	}
+	return number, a.tx.Endpoints().Announce(ctx, a.factory.Team, store.Announcement{
+		Type: penstock.EventDefinitionApplied, At: now,
+		Path: fmt.Sprintf("/api/v1/factory/%s/definition/history/%d", a.factory.UID, number),
+		Data: penstock.EndpointData{FactoryUID: a.factory.UID, Commit: a.commit, Revision: number},
+	})
 }
 
 // sameFiles reports whether two trees are equal, byte for byte.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
@@ -14,19 +16,54 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
-// A pause that nobody hears of is found only when work is missing.
-func TestEndpointsHearOfAPauseByFailures(t *testing.T) {
-	withFragile(t, 2, func(w *fragile) {
-		url, events := "https://hooks.invalid/", []penstock.EndpointEvent{penstock.EventAutomationPaused}
-		e, err := w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{URL: &url, Events: &events})
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		for n, want := range []int64{0, 1} {
-			w.runs(penstock.StateFailed)
-			if e, err = w.Endpoints.Read(w.T.Context(), w.Admin, e.UID); err != nil || e.Stats.Waiting != want {
-				w.T.Errorf("after %d failures, %d messages wait (%v), want %d", n+1, e.Stats.Waiting, err, want)
+// A pause that nobody hears of is found only when work is missing, and a warning that repeats is ignored.
+func TestEndpointsHearOfFailuresInARow(t *testing.T) {
+	withFragile(t, 3, func(w *fragile) {
+		e := w.Listen(
+			announce.EndpointRequest{FactoryUIDs: &[]string{w.factory}}, penstock.EventAutomationPaused,
+			penstock.EventAutomationDegraded,
+		)
+		others := w.Listen(
+			announce.EndpointRequest{FactoryUIDs: &[]string{w.NewFactory("other")}}, penstock.EventAutomationDegraded,
+		)
+		var want []penstock.EndpointMessage
+		path := "/api/v1/factory/" + w.factory + "/automations/" + w.automation
+		for n, each := range []struct {
+			state penstock.State
+			event penstock.EndpointEvent
+		}{
+			{failed, ""},
+			{errored, penstock.EventAutomationDegraded},
+			{succeeded, ""},
+			{succeeded, ""},
+			{failed, ""},
+			{failed, penstock.EventAutomationDegraded},
+			{failed, penstock.EventAutomationPaused},
+		} {
+			lease := w.begin(1)
+			w.end(lease, each.state)
+			if each.event != "" {
+				want = append(want, penstock.EndpointMessage{Type: each.event, Data: penstock.EndpointData{
+					RunID: lease[0].RunID, FactoryUID: w.factory, AutomationUID: w.automation, URL: path,
+				}})
 			}
+			if diff := cmp.Diff(want, w.Heard(e)); diff != "" {
+				w.T.Fatalf("after run %d: %s", n+1, diff)
+			}
+		}
+		if got := w.Heard(others); len(got) != 0 {
+			w.T.Errorf("an endpoint of another factory got %v", got)
+		}
+	})
+}
+
+// Without a failure before the pause there is nothing to warn of, and runs that end after it change nothing.
+func TestAFirstFailureThatPausesIsNoWarning(t *testing.T) {
+	withFragile(t, 1, func(w *fragile) {
+		e := w.Listen(announce.EndpointRequest{}, penstock.EventAutomationPaused, penstock.EventAutomationDegraded)
+		w.end(w.begin(2), failed, failed)
+		if got := w.Heard(e); len(got) != 1 || got[0].Type != penstock.EventAutomationPaused {
+			w.T.Errorf("got %v", got)
 		}
 	})
 }
@@ -265,6 +302,7 @@ func TestTwoServersCountRunsThatEndAtOnce(t *testing.T) {
 func TestFailuresPauseASchedule(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		s, at := w.ticking(func(r *factory.ScheduleRequest) { r.PauseAfterFailures = new(2) })
+		e := w.Listen(announce.EndpointRequest{}, penstock.EventAutomationPaused, penstock.EventAutomationDegraded)
 		tick := func() {
 			w.T.Helper()
 			w.fire(at)
@@ -285,6 +323,12 @@ func TestFailuresPauseASchedule(t *testing.T) {
 		got := read()
 		if got.Enabled || got.Paused == nil || got.Paused.Failures != 2 || got.History.NextRun != nil {
 			w.T.Fatalf("after two failures: %+v, paused %+v", got, got.Paused)
+		}
+		heard := w.Heard(e)
+		if len(heard) != 2 || heard[0].Type != penstock.EventAutomationDegraded ||
+			heard[1].Type != penstock.EventAutomationPaused || heard[0].Data.ScheduleID != s.ID ||
+			heard[0].Data.URL != "/api/v1/agent/schedules/"+s.ID {
+			w.T.Errorf("endpoints heard of %+v", heard)
 		}
 		tick()
 		fates := w.fates(store.OccurrenceQuery{ScheduleID: s.ID})

@@ -250,7 +250,14 @@ func (s *Repositories) endSync(
 	if err != nil || commit == nil {
 		return err
 	}
-	return tx.Repositories().AddCommit(ctx, row.FactoryUID, *commit)
+	err = tx.Repositories().AddCommit(ctx, row.FactoryUID, *commit)
+	if err != nil || commit.Result != store.CommitRejected {
+		return err
+	}
+	return tx.Endpoints().Announce(ctx, row.Team, store.Announcement{
+		Type: penstock.EventDefinitionRejected, At: commit.CreatedAt, Path: "/api/v1/factory/" + row.FactoryUID,
+		Data: penstock.EndpointData{FactoryUID: row.FactoryUID, Commit: commit.ID, Revision: commit.Revision},
+	})
 }
 
 // nextLook returns the time until the next poll. It is randomized, so that repositories are not

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -98,7 +99,9 @@ func TestMissedTimes(t *testing.T) {
 	} {
 		t.Run(string(catchUp), func(t *testing.T) {
 			worlds(t, nil, func(w *world) {
+				e := w.Listen(announce.EndpointRequest{}, penstock.EventScheduleMissed)
 				s, first := w.ticking(func(r *factory.ScheduleRequest) { r.CatchUp = catchUp })
+				w.ticking(func(r *factory.ScheduleRequest) { r.CatchUp, r.Team = catchUp, new(false) })
 				w.fire(first.Add(4*time.Hour + 30*time.Minute))
 				if got := len(w.runsOf(s.ID)); got != want.runs {
 					w.T.Errorf("%d runs, want %d", got, want.runs)
@@ -114,6 +117,16 @@ func TestMissedTimes(t *testing.T) {
 				w.fire(first.Add(4*time.Hour + 31*time.Minute))
 				if again := w.fates(store.OccurrenceQuery{ScheduleID: s.ID}); len(again) != len(got) {
 					w.T.Errorf("a minute later: %s", words(again))
+				}
+				var announced []penstock.EndpointMessage // of the team's schedule
+				if strings.Contains(want.fates, "missed") {
+					announced = append(announced, penstock.EndpointMessage{
+						Type: penstock.EventScheduleMissed,
+						Data: penstock.EndpointData{ScheduleID: s.ID, URL: "/api/v1/agent/schedules/" + s.ID},
+					})
+				}
+				if diff := cmp.Diff(announced, w.Heard(e)); diff != "" {
+					w.T.Error(diff)
 				}
 			})
 		})

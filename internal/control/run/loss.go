@@ -103,6 +103,9 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l store.LostLeas
 	if over, err := tx.Executions().Expired(ctx, l.Lease); err != nil || !over || !run.State.Held() {
 		return err
 	}
+	if err := tx.Endpoints().AnnounceLost(ctx, run); err != nil {
+		return err
+	}
 	if run.TimesLost < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
 		return s.requeueHeld(ctx, tx, run, store.LeaseLost)
 	}

@@ -102,8 +102,9 @@ func (a AutomationsTx) DeleteHealth(ctx context.Context, source string) error {
 }
 
 // countEnd counts the first end of a run that an automation or schedule has started, in the transaction
-// that ends it, and pauses its source after too many failures. A run that its source started before it was
-// enabled, or before the rule changed, does not count. It comes last in the transaction.
+// that ends it, and pauses its source after too many failures. It announces that, and the failure before. A run
+// that its source started before it was enabled, or before the rule changed, does not count. It comes last in the
+// transaction.
 func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) error {
 	if m.Run.DeliveryID == "" && m.Run.Schedule == nil { // somebody started it by hand
 		return nil
@@ -113,7 +114,7 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 		return nil
 	}
 	failed := m.To != penstock.StateSucceeded
-	var paused penstock.Time
+	var degraded, paused penstock.Time
 	err := a.tx.row(ctx, `UPDATE health
 		SET failures = CASE WHEN $1 = 1 THEN failures + 1 ELSE 0 END,
 			last_run_id = CASE WHEN $1 = 1 THEN $2 ELSE '' END,
@@ -124,8 +125,8 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 			END,
 			paused_at = CASE WHEN $1 = 1 AND failures + 1 >= pause_after THEN $3 ELSE 0 END
 		WHERE source = $4 AND pause_after > 0 AND paused_at = 0 AND since <= $5 AND ($1 = 1 OR failures > 0)
-		RETURNING paused_at`,
-		flag(failed), m.Run.ID, int64(now), source, int64(m.Run.CreatedAt)).Scan(&paused)
+		RETURNING degraded_at, paused_at`,
+		flag(failed), m.Run.ID, int64(now), source, int64(m.Run.CreatedAt)).Scan(&degraded, &paused)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -133,6 +134,9 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 		return fmt.Errorf("count the end of run %s: %w", m.Run.ID, err)
 	}
 	if paused == 0 {
+		if degraded != 0 { // once, because the next failure pauses it, and a success ends it
+			return a.tx.Endpoints().announceFailures(ctx, penstock.EventAutomationDegraded, m.Run, now)
+		}
 		return nil
 	}
 	if _, err := a.tx.exec(ctx, `INSERT INTO pauses (team, n)
@@ -141,7 +145,7 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 		SET n = pauses.n + 1`, m.Run.Team); err != nil {
 		return fmt.Errorf("pause %s: %w", source, err)
 	}
-	return a.tx.Endpoints().announceFailures(ctx, m.Run, now)
+	return a.tx.Endpoints().announceFailures(ctx, penstock.EventAutomationPaused, m.Run, now)
 }
 
 // Expectation is an automation or schedule that is expected to start something every so often.

@@ -196,27 +196,32 @@ func (es EndpointsTx) AnnounceStall(ctx context.Context, r RunRow, seq int64) er
 
 const schedulePath = "/api/v1/agent/schedules/"
 
-// pausedAutomation describes an automation that was disabled, or that failures have paused.
-func pausedAutomation(at penstock.Time, factoryUID, uid string) Announcement {
+// automationAnnouncement describes an event of an automation.
+func automationAnnouncement(event penstock.EndpointEvent, at penstock.Time, factoryUID, uid string) Announcement {
 	return Announcement{
-		Type: penstock.EventAutomationPaused, At: at, Path: "/api/v1/factory/" + factoryUID + "/automations/" + uid,
+		Type: event, At: at, Path: "/api/v1/factory/" + factoryUID + "/automations/" + uid,
 		Data: penstock.EndpointData{FactoryUID: factoryUID, AutomationUID: uid},
 	}
 }
 
 // AnnouncePause writes the messages of an automation that was disabled.
 func (es EndpointsTx) AnnouncePause(ctx context.Context, a AutomationRow) error {
-	return es.Announce(ctx, a.Team, pausedAutomation(penstock.Now(), a.FactoryUID, a.UID))
+	paused := automationAnnouncement(penstock.EventAutomationPaused, penstock.Now(), a.FactoryUID, a.UID)
+	return es.Announce(ctx, a.Team, paused)
 }
 
-// announceFailures writes the messages of the automation or schedule of a run, which failures have paused.
-func (es EndpointsTx) announceFailures(ctx context.Context, r RunRow, at penstock.Time) error {
+// announceFailures writes the messages of the automation or schedule of a run, which failures have degraded or
+// paused.
+func (es EndpointsTx) announceFailures(
+	ctx context.Context, event penstock.EndpointEvent, r RunRow, at penstock.Time,
+) error {
 	if r.Personal {
 		return nil
 	}
-	a := pausedAutomation(at, r.FactoryUID, r.AutomationID)
+	a := automationAnnouncement(event, at, r.FactoryUID, r.AutomationID)
 	if r.AutomationID == "" {
-		a.Path = schedulePath + scheduleID(r.Schedule)
+		a.Data.ScheduleID = scheduleID(r.Schedule)
+		a.Path = schedulePath + a.Data.ScheduleID
 	}
 	a.Data.RunID = r.ID
 	return es.Announce(ctx, r.Team, a)
@@ -227,12 +232,13 @@ func (es EndpointsTx) announceSilence(ctx context.Context, e Expectation, silent
 	if e.Personal {
 		return nil
 	}
-	a := pausedAutomation(penstock.Now(), e.FactoryUID, e.Source)
-	if a.Type = penstock.EventAutomationBack; silent {
-		a.Type = penstock.EventAutomationSilent
+	event := penstock.EventAutomationBack
+	if silent {
+		event = penstock.EventAutomationSilent
 	}
+	a := automationAnnouncement(event, penstock.Now(), e.FactoryUID, e.Source)
 	if e.FactoryUID == "" {
-		a.Path, a.Data.AutomationUID = schedulePath+e.Source, ""
+		a.Path, a.Data = schedulePath+e.Source, penstock.EndpointData{ScheduleID: e.Source}
 	}
 	return es.Announce(ctx, e.Team, a)
 }

@@ -206,13 +206,17 @@ func (os OccurrencesTx) CountWaiting(ctx context.Context, source string) (n int,
 	return n, err
 }
 
-// Add stores a new occurrence. It returns false if there is one of this time already.
+// Add stores a new occurrence, and announces one that was missed. It returns false if there is one of this time
+// already.
 func (os OccurrencesTx) Add(ctx context.Context, r OccurrenceRow) (bool, error) {
 	n, err := os.tx.exec(ctx, addOccurrence, occurrenceFields.row(&r)...)
 	if err != nil {
 		return false, fmt.Errorf("store an occurrence of %s: %w", r.Source, err)
 	}
-	return n > 0, nil
+	if n > 0 && r.Fate == penstock.FateMissed {
+		err = os.tx.Endpoints().announceMissed(ctx, r)
+	}
+	return n > 0, err
 }
 
 // SkipWaiting skips what waits of a source, or of one clock of it; "": of all.

@@ -245,7 +245,9 @@ func (ws WebhooksTx) Delete(ctx context.Context, uid string) error {
 		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), uid); err != nil {
 		return fmt.Errorf("delete webhook %s: %w", uid, err)
 	}
-	for _, table := range []string{"webhook_secrets", "webhook_rates", "webhook_senders", "webhook_counts"} {
+	for _, table := range []string{
+		"webhook_secrets", "webhook_rates", "webhook_senders", "webhook_counts", "failing_webhooks",
+	} {
 		if _, err := ws.tx.exec(ctx, "DELETE FROM "+table+" WHERE webhook_uid = $1", uid); err != nil {
 			return fmt.Errorf("delete webhook %s: %w", uid, err)
 		}

@@ -3482,10 +3482,10 @@ export interface ListBudgetsResponse {
 }
 
 /** A type of messages to event endpoints. */
-export type EventType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'automation.silent' | 'automation.recovered' | 'endpoint.disabled'>;
+export type EventType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'automation.degraded' | 'automation.silent' | 'automation.recovered' | 'definition.applied' | 'definition.rejected' | 'webhook.failing' | 'schedule.missed' | 'worker.lost' | 'endpoint.disabled'>;
 
 /** The type of a message. `endpoint.ping` is sent only on request. */
-export type MessageType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'automation.silent' | 'automation.recovered' | 'endpoint.disabled' | 'endpoint.ping'>;
+export type MessageType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'automation.degraded' | 'automation.silent' | 'automation.recovered' | 'definition.applied' | 'definition.rejected' | 'webhook.failing' | 'schedule.missed' | 'worker.lost' | 'endpoint.disabled' | 'endpoint.ping'>;
 
 /** A receiver of messages about events. */
 export interface EventEndpoint {
@@ -3659,6 +3659,14 @@ export interface EventMessageData {
   factory_uid?: string;
   /** The automation. */
   automation_uid?: string;
+  /** The commit of the repository, if the factory's files come from one. */
+  commit?: string;
+  /** The revision of the factory's files that is active now. Absent if it is 0, because none was applied yet. */
+  revision?: number;
+  /** The webhook. */
+  webhook_uid?: string;
+  /** The schedule. */
+  schedule_id?: string;
   /** The budget. */
   budget_uid?: string;
   /** The share of the budget that was reached. */

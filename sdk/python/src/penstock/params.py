@@ -1895,8 +1895,14 @@ EventType: TypeAlias = Literal[
     "budget.threshold",
     "budget.exceeded",
     "automation.paused",
+    "automation.degraded",
     "automation.silent",
     "automation.recovered",
+    "definition.applied",
+    "definition.rejected",
+    "webhook.failing",
+    "schedule.missed",
+    "worker.lost",
     "endpoint.disabled",
 ]
 """A type of messages to event endpoints."""

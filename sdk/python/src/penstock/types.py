@@ -4741,8 +4741,14 @@ EventType: TypeAlias = (
         "budget.threshold",
         "budget.exceeded",
         "automation.paused",
+        "automation.degraded",
         "automation.silent",
         "automation.recovered",
+        "definition.applied",
+        "definition.rejected",
+        "webhook.failing",
+        "schedule.missed",
+        "worker.lost",
         "endpoint.disabled",
     ]
     | str
@@ -4764,8 +4770,14 @@ MessageType: TypeAlias = (
         "budget.threshold",
         "budget.exceeded",
         "automation.paused",
+        "automation.degraded",
         "automation.silent",
         "automation.recovered",
+        "definition.applied",
+        "definition.rejected",
+        "webhook.failing",
+        "schedule.missed",
+        "worker.lost",
         "endpoint.disabled",
         "endpoint.ping",
     ]
@@ -4962,6 +4974,20 @@ class EventMessageData(Model):
 
     automation_uid: str | None = None
     """The automation."""
+
+    commit: str | None = None
+    """The commit of the repository, if the factory's files come from one."""
+
+    revision: int | None = None
+    """The revision of the factory's files that is active now. Absent if it is 0, because none was
+    applied yet.
+    """
+
+    webhook_uid: str | None = None
+    """The webhook."""
+
+    schedule_id: str | None = None
+    """The schedule."""
 
     budget_uid: str | None = None
     """The budget."""

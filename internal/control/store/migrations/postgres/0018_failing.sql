@@ -1,0 +1,6 @@
+-- +goose Up
+-- The webhooks that accept none of the deliveries that come, each of which was announced once.
+CREATE TABLE failing_webhooks (
+  webhook_uid TEXT PRIMARY KEY,
+  since BIGINT NOT NULL
+);

@@ -41,7 +41,7 @@ func setting(name string, otherwise uint64) uint64 {
 func TestALongTime(t *testing.T) {
 	t.Parallel()
 	seed := setting("PENSTOCK_TEST_SEED", rand.Uint64())
-	days, sources := setting("PENSTOCK_TEST_DAYS", 16), setting("PENSTOCK_TEST_SOURCES", 20)
+	days, sources := setting("PENSTOCK_TEST_DAYS", 8), setting("PENSTOCK_TEST_SOURCES", 20)
 	for i := range setting("PENSTOCK_TEST_WORLDS", 1) {
 		t.Run(fmt.Sprint("seed ", seed+i), func(t *testing.T) {
 			t.Parallel()

@@ -162,10 +162,11 @@ func TestSlackNamesBudgetsAutomationsAndSchedules(t *testing.T) {
 			},
 		)
 		var got []string
-		for _, m := range r.waitFor(6) {
+		for _, m := range r.waitFor(7) {
 			got = append(got, m.text())
 		}
 		want := []string{
+			"<https://penstock.test/factory/" + shop.UID + "|Factory has new files>: payments", // the creation
 			"<https://penstock.test/factory/" + shop.UID + "|factory.renamed>: payments",
 			"<https://penstock.test/factory/f1/automations/a1|Automation paused>: nightly",
 			"<https://penstock.test/factory/f1/webhooks/w1|webhook.renamed>: w1",

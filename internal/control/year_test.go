@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +42,7 @@ func setting(name string, otherwise uint64) uint64 {
 func TestALongTime(t *testing.T) {
 	t.Parallel()
 	seed := setting("PENSTOCK_TEST_SEED", rand.Uint64())
-	days, sources := setting("PENSTOCK_TEST_DAYS", 8), setting("PENSTOCK_TEST_SOURCES", 20)
+	days, sources := setting("PENSTOCK_TEST_DAYS", 4), setting("PENSTOCK_TEST_SOURCES", 20)
 	for i := range setting("PENSTOCK_TEST_WORLDS", 1) {
 		t.Run(fmt.Sprint("seed ", seed+i), func(t *testing.T) {
 			t.Parallel()
@@ -306,12 +307,12 @@ func (y *year) trouble() {
 // dying is a context that ends when a server has looked at it so often: a kill between two statements.
 type dying struct {
 	context.Context //nolint:containedctx // it is one
-	left            int
+	left            atomic.Int64
 	cancel          context.CancelFunc
 }
 
 func (d *dying) Done() <-chan struct{} {
-	if d.left--; d.left < 0 {
+	if d.left.Add(-1) < 0 {
 		d.cancel()
 	}
 	return d.Context.Done()
@@ -332,7 +333,9 @@ func (y *year) pass() {
 		if y.one(300) {
 			y.counts.Kills++
 			ctx, cancel := context.WithCancel(y.T.Context())
-			_ = y.work(&dying{ctx, y.random.IntN(300), cancel}, s)
+			killed := &dying{Context: ctx, cancel: cancel}
+			killed.left.Store(y.random.Int64N(300))
+			_ = y.work(killed, s)
 			cancel()
 			s.rules = control.New(y.Deps)
 		}

@@ -90,7 +90,7 @@ guards: ## remove each guard of testdata/guards.yaml in a copy of the tree, and 
 
 .PHONY: simulate
 simulate: ## let a year pass with schedules, events, faults and wrong clocks; prints the seed; DAYS, SOURCES, WORLDS, SEED
-	@TMPDIR='$(or $(wildcard /dev/shm),/tmp)' PENSTOCK_TEST_SEED='$(SEED)' PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' \
+	@TMPDIR='$(or $(wildcard /dev/shm),/tmp)' PENSTOCK_TEST_SEED='$(or $(SEED),$(shell date +%s))' PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' \
 		PENSTOCK_TEST_SOURCES='$(or $(SOURCES),500)' PENSTOCK_TEST_WORLDS='$(or $(WORLDS),2)' \
 		go test -count=1 -timeout 4h -run '^TestALongTime$$' -v ./internal/control
 

@@ -41,7 +41,7 @@ func setting(name string, otherwise uint64) uint64 {
 // automations, and PENSTOCK_TEST_WORLDS how often at the same time; make simulate takes a year.
 func TestALongTime(t *testing.T) {
 	t.Parallel()
-	seed := setting("PENSTOCK_TEST_SEED", rand.Uint64())
+	seed := setting("PENSTOCK_TEST_SEED", 1)
 	days, sources := setting("PENSTOCK_TEST_DAYS", 4), setting("PENSTOCK_TEST_SOURCES", 20)
 	for i := range setting("PENSTOCK_TEST_WORLDS", 1) {
 		t.Run(fmt.Sprint("seed ", seed+i), func(t *testing.T) {
